@@ -44,7 +44,7 @@ package struct BatchCollector: Sendable {
 
   /// Whether no reply is missing. A batch of notifications expects none from the start, and gets
   /// none.
-  package var expectsNothing: Bool { open == 0 }
+  package var isComplete: Bool { open == 0 }
 
   /// Adds the reply, a complete response object, to the call at an index.
   package mutating func fill(_ index: Int, with reply: [UInt8]) -> OnReply {

@@ -74,39 +74,39 @@ private struct Place: SingleValueDecodingContainer {
   func decodeNil() -> Bool { value.isNull }
 
   func decode<T: Decodable>(_ type: T.Type) throws -> T {
-    if let taken = try taken(as: type) {
-      guard let taken = taken as? T else { throw mismatch(type) }
-      return taken
+    if let native = try native(as: type) {
+      guard let native = native as? T else { throw mismatch(type) }
+      return native
     }
     return try T(from: JSONValueDecoder(value: value, path: path))
   }
 
   /// Returns the value if the type corresponds to a JSON type; nil for other types.
-  private func taken(as type: any Decodable.Type) throws -> Any? {
+  private func native(as type: any Decodable.Type) throws -> Any? {
     switch type {
     case is JSONValue.Type: return value
-    case is String.Type: return try take(String.self, value.stringValue)
-    case is Bool.Type: return try take(Bool.self, value.boolValue)
-    case is Double.Type: return try take(Double.self, value.numberValue)
-    case is Float.Type: return try take(Float.self, value.numberValue.map { Float($0) })
-    case let integer as any (FixedWidthInteger & Decodable).Type: return try take(integer: integer)
+    case is String.Type: return try require(String.self, value.stringValue)
+    case is Bool.Type: return try require(Bool.self, value.boolValue)
+    case is Double.Type: return try require(Double.self, value.numberValue)
+    case is Float.Type: return try require(Float.self, value.numberValue.map { Float($0) })
+    case let integer as any (FixedWidthInteger & Decodable).Type: return try require(integer: integer)
     case is [JSONValue].Type: return value.arrayValue
     case is [String: JSONValue].Type: return value.objectValue
     default: return nil
     }
   }
 
-  private func take<T>(_ type: T.Type, _ value: T?) throws -> T {
+  private func require<T>(_ type: T.Type, _ value: T?) throws -> T {
     guard let value else { throw mismatch(type) }
     return value
   }
 
   /// Accepts a number with a fraction of zero as an integer. A `number` of magnitude 2^63 or more
   /// is refused, because it is the rounded value of an integer that `Int64` cannot represent.
-  private func take<I: FixedWidthInteger>(integer type: I.Type) throws -> I {
+  private func require<I: FixedWidthInteger>(integer type: I.Type) throws -> I {
     switch value {
-    case .integer(let value): try take(type, I(exactly: value))
-    case .number(let value) where value.magnitude < 0x1p63: try take(type, I(exactly: value))
+    case .integer(let value): try require(type, I(exactly: value))
+    case .number(let value) where value.magnitude < 0x1p63: try require(type, I(exactly: value))
     case .null, .bool, .number, .string, .array, .object: throw mismatch(type)
     }
   }

@@ -77,7 +77,7 @@ package struct LineSplitter: Sendable {
       let (piece, used) = next(rest)
       switch piece {
       case .line(let range): body(.line(UnsafeRawBufferPointer(rebasing: rest[range])))
-      case .gathered(let line): line.withUnsafeBytes { body(.line($0)) }
+      case .buffered(let line): line.withUnsafeBytes { body(.line($0)) }
       case .tooLong: body(.tooLong)
       case .nothing: break
       }
@@ -95,7 +95,7 @@ package struct LineSplitter: Sendable {
     /// The offsets of a line in the chunk, without its end.
     case line(Range<Int>)
     /// A line that began in an earlier chunk.
-    case gathered([UInt8])
+    case buffered([UInt8])
     /// The same as ``Event/tooLong``.
     case tooLong
     /// The chunk contained no further line end.
@@ -110,7 +110,7 @@ package struct LineSplitter: Sendable {
     var used = 0
     while used < chunk.count {
       let rest = UnsafeRawBufferPointer(rebasing: chunk[used...])
-      guard let newline = rest.firstNewline else { return (keep(rest), chunk.count) }
+      guard let newline = rest.firstNewline else { return (bufferPartialLine(rest), chunk.count) }
       let piece = end(with: UnsafeRawBufferPointer(rebasing: rest[..<newline]), at: used)
       used += newline + 1
       if let piece { return (piece, used) }
@@ -119,7 +119,7 @@ package struct LineSplitter: Sendable {
   }
 
   /// Buffers a chunk without a newline, unless the line becomes too long.
-  private mutating func keep(_ chunk: UnsafeRawBufferPointer) -> Piece {
+  private mutating func bufferPartialLine(_ chunk: UnsafeRawBufferPointer) -> Piece {
     if state == .discarding { return .nothing }
     guard chunk.count <= maxLineBytes - buffer.count else {
       state = .discarding
@@ -147,7 +147,7 @@ package struct LineSplitter: Sendable {
     defer { buffer = [] }
     buffer.append(contentsOf: tail)
     if buffer.last == UInt8(ascii: "\r") { buffer.removeLast() }
-    return .gathered(buffer)
+    return .buffered(buffer)
   }
 }
 

@@ -26,28 +26,28 @@ struct Text: Sendable, Hashable {
 /// That is done for up to four names, or up to eight short ones, because a set for every small
 /// object costs more. More names go into the set, which unescapes each name once.
 struct MemberNames {
-  private static let fewLimit = 16
+  private static let inlineLimit = 16
   /// The number of names, of any length, that are compared one by one although one has an escape.
-  private static let handful = 4
+  private static let escapedNamesLimit = 4
   /// The number of short names that are compared one by one although one has an escape.
   private static let shortNamesLimit = 8
   /// The maximum number of bytes of a short name, before unescaping.
   private static let shortLimit = 8
-  private var few = InlineArray<16, Text>(repeating: .empty)
-  /// Whether a name in ``few`` has an escape.
+  private var inlineNames = InlineArray<16, Text>(repeating: .empty)
+  /// Whether a name in ``inlineNames`` has an escape.
   private var isEscaped = false
-  /// The set of all names; nil while ``few`` contains them.
-  private var many: Set<Key>?
+  /// The set of all names; nil while ``inlineNames`` contains them.
+  private var nameSet: Set<Key>?
   private(set) var count = 0
 
   /// Adds a name; returns false if the object has it already.
   mutating func insert(_ name: Text, in bytes: UnsafeRawBufferPointer) -> Bool {
     defer { count += 1 }
-    guard many == nil, count < Self.fewLimit, !name.isEscaped, !isEscaped else {
+    guard nameSet == nil, count < Self.inlineLimit, !name.isEscaped, !isEscaped else {
       return insertUnescaped(name, in: bytes)
     }
-    for index in 0..<count where few[index].isSame(as: name, in: bytes) { return false }
-    few[count] = name
+    for index in 0..<count where inlineNames[index].isSame(as: name, in: bytes) { return false }
+    inlineNames[count] = name
     return true
   }
 
@@ -56,18 +56,18 @@ struct MemberNames {
   private mutating func insertUnescaped(
     _ name: Text, in bytes: UnsafeRawBufferPointer
   ) -> Bool {
-    if many == nil,
-      count < Self.handful || count < Self.shortNamesLimit && name.count <= Self.shortLimit
+    if nameSet == nil,
+      count < Self.escapedNamesLimit || count < Self.shortNamesLimit && name.count <= Self.shortLimit
     {
-      for index in 0..<count where few[index].isSame(unescaped: name, in: bytes) { return false }
-      few[count] = name
+      for index in 0..<count where inlineNames[index].isSame(unescaped: name, in: bytes) { return false }
+      inlineNames[count] = name
       isEscaped = isEscaped || name.isEscaped
       return true
     }
-    var all = many ?? Set((0..<count).map { Key(few[$0], in: bytes) })
+    var all = nameSet ?? Set((0..<count).map { Key(inlineNames[$0], in: bytes) })
     // Keeps the set uniquely referenced; otherwise each insertion would copy it.
-    many = nil
-    defer { many = all }
+    nameSet = nil
+    defer { nameSet = all }
     return all.insert(Key(name, in: bytes)).inserted
   }
 

@@ -3,7 +3,7 @@
 /// The text must be part of a line that the scanner has accepted.
 package enum MemberSearch {
   package enum Found: Sendable, Equatable {
-    /// A string of at most ``longestText`` bytes, unescaped.
+    /// A string of at most ``maxTextBytes`` bytes, unescaped.
     case text(String)
     /// The range of any other value in the text.
     case other(Range<Int>)
@@ -11,7 +11,7 @@ package enum MemberSearch {
 
   /// The maximum number of bytes of a string that is returned as text. Longer strings are not
   /// copied, because they cannot be the name or id of an object.
-  package static let longestText = 256
+  package static let maxTextBytes = 256
 
   /// Returns the member for each name; nil if there is no such member or the text is not an object.
   package static func find(
@@ -31,7 +31,7 @@ package enum MemberSearch {
     /// The text is not an object.
     case notAnObject
     /// The object has another member, with this name.
-    case stray(String)
+    case unexpected(String)
     case missing
     case found(Range<Int>)
   }
@@ -41,7 +41,7 @@ package enum MemberSearch {
     var result = Only.missing
     let isObject = eachMember(of: bytes) { member, value in
       guard bytes.has(member, name) else {
-        result = .stray(bytes.string(member))
+        result = .unexpected(bytes.string(member))
         return false
       }
       result = .found(value.range)
@@ -80,7 +80,7 @@ extension UnsafeRawBufferPointer {
   }
 
   fileprivate func found(_ value: Token) -> MemberSearch.Found {
-    guard case .string(let text) = value.kind, text.count <= MemberSearch.longestText else {
+    guard case .string(let text) = value.kind, text.count <= MemberSearch.maxTextBytes else {
       return .other(value.range)
     }
     return .text(string(text))

@@ -61,7 +61,7 @@ struct MessageMembers {
 
   /// The id to echo in an error reply; nil if its type is not permitted for ids or it is too long.
   var readableID: Token? {
-    guard let id, id.range.count <= RequestID.longest else { return nil }
+    guard let id, id.range.count <= RequestID.maxBytes else { return nil }
     switch id.kind {
     case .string, .number, .null: return id
     case .bool, .object, .array: return nil
@@ -76,7 +76,7 @@ struct MessageMembers {
 
   func checkID() throws(Refusal) {
     guard let id, readableID == nil else { return }
-    let isTooLong = id.range.count > RequestID.longest
+    let isTooLong = id.range.count > RequestID.maxBytes
     throw refusal(isTooLong ? .idTooLong : .idOfWrongType, at: id)
   }
 

@@ -80,9 +80,9 @@ extension Reader {
     case UInt8(ascii: "["): kind = try array()
     case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"):
       kind = .number(isInteger: try number())
-    case UInt8(ascii: "t"): kind = try word("true", .bool(true))
-    case UInt8(ascii: "f"): kind = try word("false", .bool(false))
-    case UInt8(ascii: "n"): kind = try word("null", .null)
+    case UInt8(ascii: "t"): kind = try literal("true", .bool(true))
+    case UInt8(ascii: "f"): kind = try literal("false", .bool(false))
+    case UInt8(ascii: "n"): kind = try literal("null", .null)
     default: throw refusal(.notAValue)
     }
     return Token(kind: kind, range: start..<at)
@@ -102,10 +102,10 @@ extension Reader {
     return .array
   }
 
-  private mutating func word(
-    _ word: StaticString, _ kind: Token.Kind
+  private mutating func literal(
+    _ literal: StaticString, _ kind: Token.Kind
   ) throws(JSONSyntaxError) -> Token.Kind {
-    for letter in UnsafeBufferPointer(start: word.utf8Start, count: word.utf8CodeUnitCount) {
+    for letter in UnsafeBufferPointer(start: literal.utf8Start, count: literal.utf8CodeUnitCount) {
       guard current == letter else { throw refusal(.notAValue) }
       at += 1
     }
@@ -211,7 +211,7 @@ extension Reader {
     let start = at
     var isEscaped = false
     while true {
-      at = bytes.firstOffset(from: at) { $0.bytesThatNeedALook }
+      at = bytes.firstOffset(from: at) { $0.bytesToCheck }
       switch current {
       case UInt8(ascii: "\""):
         at += 1
@@ -262,10 +262,10 @@ extension Reader {
     case 0xF4: (length, second) = (4, 0x80...0x8F)
     default: throw JSONSyntaxError(.invalidUTF8, at: at)
     }
-    var isWell = second.contains(byte(at + 1))
-    if length > 2 { isWell = isWell && 0x80...0xBF ~= byte(at + 2) }
-    if length > 3 { isWell = isWell && 0x80...0xBF ~= byte(at + 3) }
-    guard isWell else { throw JSONSyntaxError(.invalidUTF8, at: at) }
+    var isWellFormed = second.contains(byte(at + 1))
+    if length > 2 { isWellFormed = isWellFormed && 0x80...0xBF ~= byte(at + 2) }
+    if length > 3 { isWellFormed = isWellFormed && 0x80...0xBF ~= byte(at + 3) }
+    guard isWellFormed else { throw JSONSyntaxError(.invalidUTF8, at: at) }
     at += length
   }
 }

@@ -21,7 +21,7 @@ package struct Refusal: Error, Sendable, Hashable {
     case methodNotAString
     case paramsNotStructured
     case idOfWrongType
-    /// The id has more than ``RequestID/longest`` bytes.
+    /// The id has more than ``RequestID/maxBytes`` bytes.
     case idTooLong
     /// A message from a server has no id, or does not have exactly one of `result` and `error`.
     case notAResponse
@@ -87,7 +87,7 @@ extension Refusal.Reason {
     case .methodNotAString: "the method is not a string"
     case .paramsNotStructured: "params is neither an object nor an array"
     case .idOfWrongType: "the id is neither a string nor a number nor null"
-    case .idTooLong: "the id has more than \(RequestID.longest) bytes"
+    case .idTooLong: "the id has more than \(RequestID.maxBytes) bytes"
     case .notAResponse: "a response must have an id and either a result or an error"
     case .malformedError: "an error must have an integer code and a string message"
     }

@@ -5,7 +5,7 @@ extension RequestID {
   /// - Parameter bytes: The bytes of the value, from a line that the scanner has accepted.
   /// - Returns: Nil for a value that cannot be an id.
   package init?(value bytes: UnsafeRawBufferPointer) {
-    guard bytes.count <= Self.longest, var reader = try? Reader(bytes, nesting: 1),
+    guard bytes.count <= Self.maxBytes, var reader = try? Reader(bytes, nesting: 1),
       let token = try? reader.value()
     else { return nil }
     switch token.kind {
@@ -32,7 +32,7 @@ private struct DecimalNumber: Equatable {
   /// Nil if the value is not a number, is too long, or has an exponent out of the range of `Int32`.
   init?(_ json: [UInt8]) {
     guard let first = json.first, first == UInt8(ascii: "-") || first &- 0x30 < 10,
-      json.count <= RequestID.longest
+      json.count <= RequestID.maxBytes
     else { return nil }
     isNegative = first == UInt8(ascii: "-")
     let parts = json.drop { $0 == UInt8(ascii: "-") }

@@ -6,7 +6,7 @@
 package struct RequestID: Sendable, Hashable {
   /// The maximum number of bytes of an id, including the quotes of a string. A call with a longer
   /// id is refused before the id is copied.
-  package static let longest = 256
+  package static let maxBytes = 256
 
   /// The id as it was written: the bytes to echo.
   package let raw: [UInt8]

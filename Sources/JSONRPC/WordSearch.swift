@@ -19,7 +19,7 @@ extension UInt64 {
 
   /// Marks the same bytes, and all bytes that are not ASCII.
   @inline(__always)
-  var bytesThatNeedALook: UInt64 { bytesToEscape | (self & Self.topBits) }
+  var bytesToCheck: UInt64 { bytesToEscape | (self & Self.topBits) }
 }
 
 extension UnsafeRawBufferPointer {

@@ -7,22 +7,22 @@ package import UsherCore
 /// does no I/O: the daemon sends the requests, runs the timers and stores the results.
 package protocol AccountFollowUp: Sendable {
   /// The value by which the daemon finds the account when the provider calls: only a call with the
-  /// same ``CallbackDialect/callKey(of:)`` is passed to `judge`.
+  /// same ``CallbackDialect/callKey(of:)`` is passed to `validate`.
   var callKey: String { get }
 
   /// Returns whether a call by the provider is about this account, and is authorized.
   ///
   /// - Parameter token: The account's access token, if it has one.
-  func judge(_ callback: ProviderCallback, token: Secret?) -> CallbackVerdict
+  func validate(_ callback: ProviderCallback, token: Secret?) -> CallbackVerdict
 
   /// Returns the changes of the account because of a call that was judged to be about it.
-  func learn(_ callback: ProviderCallback, at now: Timestamp) -> FollowUpOutcome
+  func changes(from callback: ProviderCallback, at now: Timestamp) -> FollowUpOutcome
 }
 
 /// A follow-up that the daemon also polls for, and whose result it publishes.
 package protocol AccountInquiry: AccountFollowUp {
   /// The `what` of the event of topic `kyc` that announces the present attributes to subscribers.
-  var news: String { get }
+  var eventName: String { get }
 
   /// Whether the result is final, so that polling ends for good.
   var isOver: Bool { get }
@@ -33,7 +33,7 @@ package protocol AccountInquiry: AccountFollowUp {
   func inquiry(of account: AccountID) -> any ProviderCall
 
   /// Returns the changes of the account because of the outcome of a poll.
-  func learn(_ outcome: CallOutcome, at now: Timestamp) -> FollowUpOutcome
+  func changes(from outcome: CallOutcome, at now: Timestamp) -> FollowUpOutcome
 }
 
 /// What changes in an account.
@@ -42,7 +42,7 @@ package enum FollowUpOutcome: Sendable, Equatable {
   /// The complete attributes of the account, with the new values.
   case attributes([String: JSONValue])
   /// Polling is pointless from now on.
-  case hopeless
+  case stopPolling
   /// The provider has ended its grant: all tokens of the account are invalid.
-  case grantIsOver(ProviderErrorCode)
+  case grantRevoked(ProviderErrorCode)
 }

@@ -33,28 +33,28 @@ struct BrowserReturn: Equatable {
   var form = RedirectForm.oauth
 
   /// The meaning of an event to a flow that waits for the redirect.
-  enum News: Equatable {
-    case cameBack(RedirectAnswer)
+  enum Outcome: Equatable {
+    case redirected(AuthorizationResponse)
     /// A restart closed the listener: it is requested again.
     case listenAgain(RedirectExpectation)
     case listener(ListenerState, Problem?)
     case failed(Failure)
     /// The old port is not available, so the redirect of the open page will not arrive.
-    case stranded
+    case listenerLost
     case refused(field: String, message: String)
     case nothing
   }
 
-  func news<Call>(_ event: FlowEvent<Call>) -> News {
+  func outcome<Call>(of event: FlowEvent<Call>) -> Outcome {
     switch event {
-    case .browser(.redirected(let answer)): return .cameBack(answer)
-    case .input(.redirect(let url)): return handedIn(url)
+    case .browser(.redirected(let answer)): return .redirected(answer)
+    case .input(.redirect(let url)): return submittedURL(url)
     case .input(.back): return .refused(field: "input.back", message: "there is no previous step")
     case .daemon(.resumed):
       guard let redirect else { return .nothing }
       return .listenAgain(redirect.expectation(state: state, earlier: redirectURI, form: form))
     case .browser(.listening(let uri)) where listener == .restoring:
-      return uri == redirectURI || isFixed ? .listener(.up, nil) : .stranded
+      return uri == redirectURI || isFixed ? .listener(.up, nil) : .listenerLost
     case .browser(.listenFailed(let message, _, isBusy: true))
     where listener == .restoring && !(isFixed && hasPKCE):
       return .failed(.busy(message))
@@ -63,7 +63,7 @@ struct BrowserReturn: Equatable {
     where listener == .restoring && !hasPKCE:
       return .failed(.unsafeReturn(message))
     case .browser(.listenFailed(let message, let isAnothers, _)) where listener == .restoring:
-      return isFixed ? .listener(.none, isAnothers ? .noListener(message) : nil) : .stranded
+      return isFixed ? .listener(.none, isAnothers ? .noListener(message) : nil) : .listenerLost
     case .input, .browser, .provider, .daemon, .woken:
       return .nothing
     }
@@ -71,11 +71,11 @@ struct BrowserReturn: Equatable {
 
   private var isFixed: Bool { redirect?.isFixed ?? false }
 
-  private func handedIn(_ url: Secret) -> News {
+  private func submittedURL(_ url: Secret) -> Outcome {
     let field = "input.redirectURL"
-    switch RedirectReading(pasted: url, redirectURI: redirectURI, state: state, form: form) {
-    case .ours(let answer): return .cameBack(answer)
-    case .notOurs:
+    switch RedirectParseResult(pasted: url, redirectURI: redirectURI, state: state, form: form) {
+    case .accepted(let answer): return .redirected(answer)
+    case .unrelated:
       return .refused(field: field, message: "this URL is not the answer to this sign-in")
     case .refused(let message): return .refused(field: field, message: message)
     }
@@ -152,18 +152,18 @@ extension Redirect {
   }
 }
 
-extension RedirectAnswer {
+extension AuthorizationResponse {
   /// Returns the failure of a sign-in that this redirect ends (RFC 6749 §4.1.2.1); nil if it
   /// reports no error.
   func failure(_ provider: ProviderName) -> Failure? {
     guard let error else { return nil }
-    let word = ProviderErrorCode(
+    let errorCode = ProviderErrorCode(
       name: provider, code: error.isEmpty ? "unknown" : error, message: errorDescription)
     switch error {
-    case "access_denied": return .denied(word)
+    case "access_denied": return .denied(errorCode)
     case "server_error", "temporarily_unavailable":
-      return .unreachable("the provider answers \(error)", word)
-    default: return .rejected(word)
+      return .unreachable("the provider answers \(error)", errorCode)
+    default: return .rejected(errorCode)
     }
   }
 }

@@ -1,25 +1,25 @@
 package import UsherCore
 
-/// A question that a flow asks the daemon; answered by ``FlowEvent/told(_:)``.
+/// A question that a flow asks the daemon; answered by ``FlowEvent/answered(_:)``.
 package enum DaemonQuestion: Sendable, Equatable {
   case localAuth(LocalAuthQuestion)
   /// The grants that the flow's client currently has for an account; answered by
-  /// ``DaemonNews/consents(_:)``.
+  /// ``DaemonAnswer/consents(_:)``.
   case consents(of: AccountID)
-  /// Whether an account still exists; answered by ``DaemonNews/presence(_:)``.
+  /// Whether an account still exists; answered by ``DaemonAnswer/presence(_:)``.
   case presence(of: AccountID)
   /// The present one-time code of an account's authenticator, to be shown to the user; answered by
-  /// ``DaemonNews/oneTimeCode(_:)``.
+  /// ``DaemonAnswer/oneTimeCode(_:)``.
   case oneTimeCode(of: AccountID)
 }
 
 /// The daemon's answer to a question or effect of a flow.
-package enum DaemonNews: Sendable, Equatable {
-  case localAuth(LocalAuthNews)
+package enum DaemonAnswer: Sendable, Equatable {
+  case localAuth(LocalAuthAnswer)
   /// The client's stored grants that have not expired.
   case consents(Set<String>)
-  /// The account of ``Effect/keep(_:)`` is durable.
-  case kept(AccountID)
+  /// The account of ``Effect/store(_:)`` is durable.
+  case stored(AccountID)
   case presence(Bool)
   case oneTimeCode(OneTimeCodeAnswer)
 }

@@ -44,12 +44,12 @@ extension [String: JSONValue] {
 // A failure may also repeat a secret that its request did not carry.
 extension ProviderErrorCode {
   fileprivate func hiding(_ mask: SecretMask) -> ProviderErrorCode {
-    var word = self
-    word.code = mask.hide(in: code)
-    word.error = error.map { mask.hide(in: $0) }
-    word.title = title.map { mask.hide(in: $0) }
-    word.message = message.map { mask.hide(in: $0) }
-    return word
+    var errorCode = self
+    errorCode.code = mask.hide(in: code)
+    errorCode.error = error.map { mask.hide(in: $0) }
+    errorCode.title = title.map { mask.hide(in: $0) }
+    errorCode.message = message.map { mask.hide(in: $0) }
+    return errorCode
   }
 }
 

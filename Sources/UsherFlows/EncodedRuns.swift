@@ -13,7 +13,7 @@ enum EncodedRuns {
 
 private struct Alphabet {
   /// The number of digits in the shortest run that is decoded.
-  private static let shortestRun = 16
+  private static let minRunLength = 16
   private static let none: UInt8 = 0xFF
 
   /// Base64 (both the standard and the URL-safe digits), Base32 and hexadecimal.
@@ -49,7 +49,7 @@ private struct Alphabet {
     var start = 0
     for place in 0...text.count
     where place == text.count || values[Int(text[place])] == Self.none {
-      if place - start >= Self.shortestRun { runs.append(start..<place) }
+      if place - start >= Self.minRunLength { runs.append(start..<place) }
       start = place + 1
     }
     return runs

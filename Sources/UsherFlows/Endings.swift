@@ -5,16 +5,16 @@ package import UsherCore
 
 extension Failure {
   /// The user declined, or the provider denied access to the user.
-  package static func denied(_ word: ProviderErrorCode) -> Failure {
+  package static func denied(_ errorCode: ProviderErrorCode) -> Failure {
     Failure(
-      reason: .denied, title: "Sign-in denied", message: word.sentence("access was denied"),
-      retryable: true, provider: word)
+      reason: .denied, title: "Sign-in denied", message: errorCode.sentence("access was denied"),
+      retryable: true, provider: errorCode)
   }
 
-  package static func rejected(_ word: ProviderErrorCode) -> Failure {
+  package static func rejected(_ errorCode: ProviderErrorCode) -> Failure {
     Failure(
       reason: .providerRejected, title: "Refused by the provider",
-      message: word.sentence("the provider answers \(word.code)"), retryable: false, provider: word)
+      message: errorCode.sentence("the provider answers \(errorCode.code)"), retryable: false, provider: errorCode)
   }
 
   /// - Parameter message: A sentence for people: lower case, no period, no secret.
@@ -26,16 +26,16 @@ extension Failure {
   package static let otherPerson = Failure.rejected(
     "the user who signed in is not the user of the named account")
 
-  package static func expired(_ word: ProviderErrorCode) -> Failure {
+  package static func expired(_ errorCode: ProviderErrorCode) -> Failure {
     Failure(
-      reason: .expired, title: "Too late", message: word.sentence("the sign-in has expired"),
-      retryable: true, provider: word)
+      reason: .expired, title: "Too late", message: errorCode.sentence("the sign-in has expired"),
+      retryable: true, provider: errorCode)
   }
 
-  package static func unreachable(_ message: String, _ word: ProviderErrorCode? = nil) -> Failure {
+  package static func unreachable(_ message: String, _ errorCode: ProviderErrorCode? = nil) -> Failure {
     Failure(
       reason: .providerUnreachable, title: "Provider unreachable", message: message,
-      retryable: true, provider: word)
+      retryable: true, provider: errorCode)
   }
 
   /// The provider's reply is not trustworthy or cannot be read.

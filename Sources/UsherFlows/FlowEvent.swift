@@ -20,7 +20,7 @@ package enum FlowEvent<Call: ProviderCall>: Sendable, Equatable {
 /// An event of the loopback listener that waits for the browser.
 package enum BrowserEvent: Sendable, Equatable {
   /// The browser was redirected to the loopback listener. The engine has compared the state.
-  case redirected(RedirectAnswer)
+  case redirected(AuthorizationResponse)
   /// The listener is open; the redirect URI to send to the provider.
   case listening(redirectURI: String)
   /// No listener could be opened, for example because the port is in use.
@@ -40,14 +40,14 @@ package enum ProviderEvent<Call: ProviderCall>: Sendable, Equatable {
   case discovered(Discovery)
   /// The outcome of `Effect.verifyIDToken` or `Effect.verifySignature`.
   case idTokenVerified(IDTokenVerdict)
-  /// The provider made a call, and ``FlowMachine/judge(_:token:)`` assigned it to this flow.
+  /// The provider made a call, and ``FlowMachine/validate(_:token:)`` assigned it to this flow.
   case calledBack(ProviderCallback)
 }
 
 /// An event that comes from the daemon.
 package enum DaemonEvent: Sendable, Equatable {
-  /// The daemon's answer to `Effect.ask` or `Effect.keep`.
-  case told(DaemonNews)
+  /// The daemon's answer to `Effect.ask` or `Effect.store`.
+  case answered(DaemonAnswer)
   /// The daemon was restarted: operations in progress may or may not have happened. The machine
   /// repeats what is safe to repeat. Otherwise it moves to a step that asks the user, with problem
   /// `interrupted`.

@@ -56,47 +56,47 @@ package protocol FlowMachine: Codable, Sendable, Equatable {
   ///   allow the request. An error that the provider or the SDK would report is not thrown: the
   ///   flow fails with the answer `.fail`.
   static func begin(
-    _ params: Params, _ origin: FlowContext<Call.Settings>, at moment: inout TransitionContext
+    _ params: Params, _ context: FlowContext<Call.Settings>, at transition: inout TransitionContext
   ) throws(UsherError) -> (Self, Answer<Call>)
 
-  mutating func receive(_ event: FlowEvent<Call>, at moment: inout TransitionContext) -> Answer<
+  mutating func receive(_ event: FlowEvent<Call>, at transition: inout TransitionContext) -> Answer<
     Call
   >
 
   /// Returns whether a call by the provider is for this flow, judged by its id and authorization.
   ///
   /// - Parameter token: Returns the access token of an account, if it has one.
-  func judge(
+  func validate(
     _ callback: ProviderCallback, token: (AccountID) -> Secret?
   ) -> CallbackVerdict
 
   /// The calls that the engine makes if the flow is cancelled or expires in its present state, for
   /// example to revoke tokens that the flow holds.
-  var abandoned: [Call] { get }
+  var callsIfAbandoned: [Call] { get }
 
   /// Whether the provider may be performing the flow's operation at present. If the flow is
   /// cancelled or expires then, the outcome is unknown.
   var isOutcomeUnknown: Bool { get }
 
   /// Names the unknown outcome while ``isOutcomeUnknown`` is true; the end of a sentence.
-  var doubt: String { get }
+  var unknownOutcomeClause: String { get }
 
   /// The account or the handoff secret that the daemon stores if the flow is cancelled or expires
   /// in its present state. The daemon also stores a handoff secret if the flow fails.
-  var keptWhenAbandoned: AbandonedGrant? { get }
+  var grantIfAbandoned: AbandonedGrant? { get }
 
   /// The handle of the handoff secret that the flow starts with; nil if it does not start with an
   /// exclusive one. The secret is removed from the flow that left it.
-  var takenHandoffSecret: String? { get }
+  var consumedHandoffSecret: String? { get }
 
   /// Returns the calls to make if an outcome arrives after the flow ended, for example to revoke
   /// tokens that will never be used.
-  static func clearUp(_ call: Call, _ outcome: CallOutcome) -> [Call]
+  static func cleanUp(_ call: Call, _ outcome: CallOutcome) -> [Call]
 
   /// Returns the SDK's error code for a flow that ended without an error from the provider:
   /// cancelled, expired, `.providerRejected` if a credential is not set, or `.denied` if an account
   /// or consent was removed meanwhile.
-  static func word(for ending: Failure.Reason, provider: ProviderName) -> ProviderErrorCode?
+  static func providerErrorCode(for ending: Failure.Reason, provider: ProviderName) -> ProviderErrorCode?
 }
 
 extension FlowMachine {
@@ -107,16 +107,16 @@ extension FlowMachine {
   ) -> Bool { false }
   package static var knowsAccounts: Bool { false }
   package static var judgesRequestID: Bool { false }
-  package func judge(
+  package func validate(
     _ callback: ProviderCallback, token: (AccountID) -> Secret?
-  ) -> CallbackVerdict { .notMine }
-  package var abandoned: [Call] { [] }
+  ) -> CallbackVerdict { .noMatch }
+  package var callsIfAbandoned: [Call] { [] }
   package var isOutcomeUnknown: Bool { false }
-  package var doubt: String { .operationUnknown }
-  package var keptWhenAbandoned: AbandonedGrant? { nil }
-  package var takenHandoffSecret: String? { nil }
-  package static func clearUp(_ call: Call, _ outcome: CallOutcome) -> [Call] { [] }
-  package static func word(
+  package var unknownOutcomeClause: String { .operationUnknown }
+  package var grantIfAbandoned: AbandonedGrant? { nil }
+  package var consumedHandoffSecret: String? { nil }
+  package static func cleanUp(_ call: Call, _ outcome: CallOutcome) -> [Call] { [] }
+  package static func providerErrorCode(
     for ending: Failure.Reason, provider: ProviderName
   ) -> ProviderErrorCode? { nil }
 }
@@ -206,10 +206,10 @@ package struct CredentialCheck: Sendable {
 
   /// Returns why a credential cannot be used, as a sentence without any part of it; nil if it can.
   package func flaw(
-    in name: String, of provider: ProviderName, _ judge: (Secret) -> String? = { _ in nil }
+    in name: String, of provider: ProviderName, _ validate: (Secret) -> String? = { _ in nil }
   ) -> String? {
     guard let credential = named[name] else { return .missing(name, of: provider) }
-    return judge(credential).map { "credential \(name) of provider \(provider) \($0)" }
+    return validate(credential).map { "credential \(name) of provider \(provider) \($0)" }
   }
 }
 
@@ -274,12 +274,12 @@ package enum Effect<Call: ProviderCall>: Sendable, Equatable {
   /// `.listening` or `.listenFailed`.
   case listen(RedirectExpectation)
   case stopListening
-  /// Asks the daemon; the answer arrives as `.told`.
+  /// Asks the daemon; the answer arrives as `.answered`.
   case ask(DaemonQuestion)
   /// Stores an account before the flow ends. The account becomes durable together with the
-  /// machine's new state and is then reported as ``DaemonNews/kept(_:)``. An answer may hold at
+  /// machine's new state and is then reported as ``DaemonAnswer/stored(_:)``. An answer may hold at
   /// most one. The machine requests it again after a restart.
-  case keep(AccountGrant)
+  case store(AccountGrant)
   /// Wakes the flow after a delay. A flow has one timer: a new one replaces the previous one.
   case wake(after: Duration)
 }
@@ -290,9 +290,9 @@ package enum Answer<Call: ProviderCall>: Sendable, Equatable {
   case proceed([Effect<Call>])
   /// The flow succeeds. The account and its tokens become durable together with the flow's end.
   case finish(Completion)
-  /// The flow fails. Each call in `clearUp` is made once; one with a ``ProviderCall/revokedToken``
+  /// The flow fails. Each call in `cleanUp` is made once; one with a ``ProviderCall/revokedToken``
   /// is retried until the provider has answered.
-  case fail(Failure, clearUp: [Call] = [])
+  case fail(Failure, cleanUp: [Call] = [])
   /// The input is invalid; the flow's state does not change.
   case refuse(field: String, message: String)
   /// The event does not concern the present state.

@@ -96,18 +96,18 @@ package struct RenderContext<Settings: ProviderTypeSettings>: Sendable {
   package var accessToken: Secret?
   /// The token that the call's ``ProviderCall/clientToken`` obtained.
   package var clientToken: Secret?
-  package var moment: TransitionContext
+  package var transition: TransitionContext
 
   package init(
     provider: Provider<Settings>, credential: Secret?, credentials: [String: Secret] = [:],
-    accessToken: Secret? = nil, clientToken: Secret? = nil, moment: TransitionContext
+    accessToken: Secret? = nil, clientToken: Secret? = nil, transition: TransitionContext
   ) {
     self.provider = provider
     self.credential = credential
     self.credentials = credentials
     self.accessToken = accessToken
     self.clientToken = clientToken
-    self.moment = moment
+    self.transition = transition
   }
 
   /// Returns the credential of this name.

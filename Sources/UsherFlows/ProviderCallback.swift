@@ -27,12 +27,12 @@ package struct ProviderCallback: Sendable, Equatable {
 /// Whether a call is for a particular flow or account.
 package enum CallbackVerdict: Sendable, Equatable {
   /// The call names another, or this one accepts no calls.
-  case notMine
+  case noMatch
   /// The call names this one, but lacks the right credential.
   case unauthorized
   /// The call contradicts the stored state: it is about another submission.
   case conflict
-  case mine
+  case match
 }
 
 /// How the provider's calls to the daemon look in HTTP.
@@ -67,7 +67,7 @@ package struct CallbackRefusal: Error, Equatable {
 /// The daemon's handling of a call, which decides the reply to the provider.
 package enum CallbackOutcome: Sendable, Equatable {
   /// Accepted now or before, or no longer relevant.
-  case taken
+  case accepted
   case unreadable(CallbackRefusal)
   /// The credential is missing or wrong. Also used if no flow or account matches, so that an
   /// unauthorized sender cannot tell the difference.

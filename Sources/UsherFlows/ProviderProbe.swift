@@ -6,15 +6,15 @@ package struct ProviderProbe: Sendable {
   package var subject: String
   package var call: any ProviderCall
   /// Returns whether the provider is usable, and a sentence for users.
-  package var judge: @Sendable (CallOutcome) -> (fine: Bool, message: String)
+  package var evaluate: @Sendable (CallOutcome) -> (fine: Bool, message: String)
 
   package init(
     _ subject: String, _ call: any ProviderCall,
-    judge: @escaping @Sendable (CallOutcome) -> (fine: Bool, message: String)
+    evaluate: @escaping @Sendable (CallOutcome) -> (fine: Bool, message: String)
   ) {
     self.subject = subject
     self.call = call
-    self.judge = judge
+    self.evaluate = evaluate
   }
 }
 
@@ -37,7 +37,7 @@ extension ProviderProbe {
         case .misconfigured, .rejected:
           let isAnswer = [400, 401, 403].contains(reply.status)
           return (isPublic && isAnswer, "it answers HTTP \(reply.status)")
-        case .dead(let word): return (false, "it answers \(word.code)")
+        case .dead(let errorCode): return (false, "it answers \(errorCode.code)")
         case .retry(let message, _), .unreadable(let message): return (false, message)
         }
       case .unreachable(let message, _), .unreadable(let message), .noToken(let message):

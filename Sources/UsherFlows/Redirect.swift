@@ -58,7 +58,7 @@ package enum RedirectForm: Sendable, Equatable {
 }
 
 /// The parameters of a redirect (RFC 6749 §4.1.2) whose `state` or path matched the flow.
-package struct RedirectAnswer: Sendable, Equatable {
+package struct AuthorizationResponse: Sendable, Equatable {
   package var code: Secret?
   /// The provider's error code, cleaned for display, such as `access_denied`.
   package var error: String?
@@ -77,15 +77,15 @@ package struct RedirectAnswer: Sendable, Equatable {
 }
 
 /// The result of reading a request to the redirect URI.
-package enum RedirectReading: Sendable, Equatable {
-  case ours(RedirectAnswer)
+package enum RedirectParseResult: Sendable, Equatable {
+  case accepted(AuthorizationResponse)
   /// The state is missing or belongs to another flow. This flow is not affected.
-  case notOurs
+  case unrelated
   /// The request cannot be read; the flow is not affected. The message is a sentence for users.
   case refused(String)
 }
 
-extension RedirectReading {
+extension RedirectParseResult {
   /// The length limit for queries and URLs, in bytes; longer ones are refused.
   package static let maxLength = 32 * 1024
 
@@ -112,7 +112,7 @@ extension RedirectReading {
     let states = fields.filter { $0.name == "state" }
     let hasState = states.count == 1 && !state.isEmpty && Secret(states[0].value) == state
     guard form.isKnownByPath || hasState else {
-      self = .notOurs
+      self = .unrelated
       return
     }
     fields = fields.map { (form.name($0.name), $0.value) }
@@ -121,7 +121,7 @@ extension RedirectReading {
       self = .refused("the answer has a parameter twice")
       return
     }
-    self = .ours(RedirectAnswer(Dictionary(uniqueKeysWithValues: fields.map { ($0, $1) }), form))
+    self = .accepted(AuthorizationResponse(Dictionary(uniqueKeysWithValues: fields.map { ($0, $1) }), form))
   }
 
   /// Reads the complete URL of the redirect, as a user pastes it.
@@ -147,7 +147,7 @@ extension RedirectReading {
   }
 }
 
-extension RedirectAnswer {
+extension AuthorizationResponse {
   fileprivate init(_ fields: [String: String], _ form: RedirectForm) {
     let (code, error, description): (String?, String?, String?) =
       switch form {

@@ -24,7 +24,7 @@ package struct RetryBackoff: Codable, Sendable, Equatable {
 
   /// The upper bound for a pause that a provider requests: after a longer one, a user would wait
   /// although the provider has recovered.
-  package static let longestAsked = Duration.seconds(120)
+  package static let maxRequestedPause = Duration.seconds(120)
 
   /// Returns the pause before the next attempt.
   ///
@@ -32,11 +32,11 @@ package struct RetryBackoff: Codable, Sendable, Equatable {
   ///   - own: The minimum.
   ///   - asked: The value of the provider's `Retry-After` (RFC 9110 §10.2.3).
   package static func pause(_ own: Duration, asked: Duration?) -> Duration {
-    max(own, min(asked ?? own, longestAsked))
+    max(own, min(asked ?? own, maxRequestedPause))
   }
 
   /// Ends the pause, because it is over or a restart cut it short: the next attempt starts now.
-  package mutating func goOn() { isPaused = false }
+  package mutating func endPause() { isPaused = false }
 }
 
 /// A value that exists only in the memory of this process and is never stored: an authorization

@@ -11,9 +11,9 @@ import JSONRPC
 /// damage ordinary words.
 struct SecretMask {
   /// The number of nested levels of escapes that are decoded. A text with more levels is replaced.
-  private static let mostDecodings = 4
+  private static let maxDecodings = 4
   /// The number of nested levels of digit runs that are decoded.
-  private static let deepestRuns = 2
+  private static let maxRunDepth = 2
   /// The minimum length in bytes of a secret that is masked within a text.
   private static let shortestMasked = 8
   /// The minimum length in bytes of a secret for which a whole text is replaced, unless it is a
@@ -102,7 +102,7 @@ struct SecretMask {
       || texts.contains { text in
         let read = Self.read(text)
         return readings.contains { read.place(of: $0, from: 0) != nil }
-          || isEncoded(in: text, deepest: Self.deepestRuns)
+          || isEncoded(in: text, deepest: Self.maxRunDepth)
       }
   }
 
@@ -118,7 +118,7 @@ struct SecretMask {
   private static func decodings(of text: [UInt8]) -> (texts: [[UInt8]], isWhole: Bool) {
     var texts = [text]
     var current = text
-    for _ in 0..<mostDecodings {
+    for _ in 0..<maxDecodings {
       var decoder = EscapeDecoder(current)
       let next = decoder.decoded()
       guard next != current else { return (texts, true) }

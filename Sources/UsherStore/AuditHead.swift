@@ -11,7 +11,7 @@ struct AuditHead: Sendable, Equatable, Codable {
   static let name = "audit.head"
   /// The value that is used as the hash of the row before the first one.
   static let origin = Data(count: 32)
-  private static let mostBreaks = 16
+  private static let maxBreaks = 16
 
   /// The first row that is kept; ``last`` plus one if there are no rows.
   var first: Int64 = 1
@@ -51,17 +51,17 @@ struct AuditHead: Sendable, Equatable, Codable {
     }
   }
 
-  mutating func note(_ what: Break.What, at now: Timestamp) {
-    note(Break(at: now, last: last, what: what))
+  mutating func record(_ what: Break.What, at now: Timestamp) {
+    record(Break(at: now, last: last, what: what))
   }
 
-  mutating func note(_ one: Break) {
+  mutating func record(_ one: Break) {
     if let joined = breaks.last?.joined(one) {
       breaks[breaks.count - 1] = joined
     } else {
       breaks.append(one)
     }
-    breaks.removeFirst(max(0, breaks.count - Self.mostBreaks))
+    breaks.removeFirst(max(0, breaks.count - Self.maxBreaks))
   }
 
   func write(by sealer: Sealer) throws -> GroupCommit.Operation {
@@ -109,22 +109,22 @@ extension AuditHead {
     switch try stored(in: db, sealer) {
     case .head(var head):
       let last = head.last
-      try head.follow(db, sealer)
-      if head.last > last { head.note(.behind, at: now) }
+      try head.advance(over: db, sealer)
+      if head.last > last { head.record(.behind, at: now) }
       return head
     case .missing:
-      var head = try remade(of: db, sealer, at: now)
-      head.note(.missing, at: now)
+      var head = try rebuilt(of: db, sealer, at: now)
+      head.record(.missing, at: now)
       return head
     case .unreadable:
-      var head = try remade(of: db, sealer, at: now)
-      head.note(.unreadable, at: now)
+      var head = try rebuilt(of: db, sealer, at: now)
+      head.record(.unreadable, at: now)
       return head
     }
   }
 
   /// Advances the head over all rows that follow it with a correct hash.
-  private mutating func follow(_ db: Database, _ sealer: Sealer) throws {
+  private mutating func advance(over db: Database, _ sealer: Sealer) throws {
     while let row = try StoredAuditRow.fetch(db, "n = ?", [last + 1], most: 1).first {
       guard row.before == hash, row.opened(by: sealer) != nil else { return }
       (last, hash) = (row.n, row.hash)
@@ -132,12 +132,12 @@ extension AuditHead {
   }
 
   /// Returns a head that covers the rows from the first to the last one that decrypts.
-  private static func remade(
+  private static func rebuilt(
     of db: Database, _ sealer: Sealer, at now: Timestamp
   ) throws -> AuditHead {
     var head = AuditHead(begunAt: now)
     func find(_ order: String) throws -> StoredAuditRow? {
-      try StoredAuditRow.fetch(db, "n > 0 ORDER BY n \(order)", [], most: mostTried)
+      try StoredAuditRow.fetch(db, "n > 0 ORDER BY n \(order)", [], most: maxCandidates)
         .first { $0.opened(by: sealer) != nil }
     }
     guard let first = try find("ASC"), let last = try find("DESC") else { return head }
@@ -149,7 +149,7 @@ extension AuditHead {
 
   /// The maximum number of rows that are tried at either end, in case rows were added there by
   /// something other than usherd.
-  private static let mostTried = 4096
+  private static let maxCandidates = 4096
 }
 
 extension AuditHead.Break {

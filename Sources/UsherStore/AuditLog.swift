@@ -15,7 +15,7 @@ package actor AuditLog {
   private let commits: GroupCommit
   private var head: AuditHead
   /// Whether the head differs from the stored one and is not on disk yet.
-  private var isAnew: Bool
+  private var isUnsaved: Bool
   /// Whether a change is in progress.
   private var isBusy = false
   /// The changes that wait for their turn, in order.
@@ -30,7 +30,7 @@ package actor AuditLog {
     self.database = database
     self.sealer = sealer
     self.commits = commits
-    (head, isAnew) = try database.read { db in
+    (head, isUnsaved) = try database.read { db in
       let head = try AuditHead.resume(from: db, sealer, at: now)
       return (head, try AuditHead.stored(in: db, sealer) != .head(head))
     }
@@ -70,7 +70,7 @@ package actor AuditLog {
     var trim = AuditTrim(head, sealer, to: most, since: cutoff, at: now)
     for _ in 0..<8 {
       guard let span = trim.rest else { break }
-      trim.take(try await rows(of: span))
+      trim.process(try await rows(of: span))
     }
     let trimmed = trim.head
     guard trimmed.first > first, verifications == 0 else { return 0 }
@@ -107,19 +107,19 @@ package actor AuditLog {
   }
 
   /// Returns the first rows of a range of numbers, at most a few hundred.
-  package nonisolated func stretch(
+  package nonisolated func slice(
     of span: ClosedRange<Int64>, at times: ClosedRange<Timestamp>
-  ) async throws(UsherError) -> AuditStretch {
+  ) async throws(UsherError) -> AuditSlice {
     let stored = try await rows(of: span)
-    var stretch = AuditStretch(seen: stored.count, end: stored.last?.n)
+    var slice = AuditSlice(seen: stored.count, end: stored.last?.n)
     for row in stored where times.contains(row.at) {
       if let row = row.opened(by: sealer) {
-        stretch.rows.append(row)
+        slice.rows.append(row)
       } else {
-        stretch.unreadable.append(row.n)
+        slice.unreadable.append(row.n)
       }
     }
-    return stretch
+    return slice
   }
 
   /// Checks every row in order. Rows can be appended meanwhile.
@@ -129,27 +129,27 @@ package actor AuditLog {
   package func verify() async throws(UsherError) -> AuditReport {
     verifications += 1
     defer { verifications -= 1 }
-    var walk = try await begin()
-    while let span = walk.rest {
+    var verifier = try await beginVerification()
+    while let span = verifier.rest {
       guard !Task.isCancelled else { throw UsherError(.cancelled, "the call was cancelled") }
-      walk.take(try await rows(of: span))
+      verifier.process(try await rows(of: span))
     }
-    return walk.report
+    return verifier.report
   }
 
   /// Begins a verification between two changes, so that the head in memory is the one on disk.
-  private func begin() async throws(UsherError) -> AuditWalk {
+  private func beginVerification() async throws(UsherError) -> AuditVerifier {
     await enter()
     defer { leave() }
-    var surroundings = try await surroundings(of: head)
-    if isAnew { surroundings.head = .head(head) }
-    return AuditWalk(head, sealer, surroundings)
+    var storedState = try await storedState(of: head)
+    if isUnsaved { storedState.head = .head(head) }
+    return AuditVerifier(head, sealer, storedState)
   }
 
-  private func surroundings(
+  private func storedState(
     of head: AuditHead
-  ) async throws(UsherError) -> AuditWalk.Surroundings {
-    let (sealer, most) = (sealer, AuditReport.mostFindings)
+  ) async throws(UsherError) -> AuditVerifier.StoredState {
+    let (sealer, most) = (sealer, AuditReport.maxFindings)
     return try await lookUp { db in
       func numbers(_ condition: String, _ number: Int64) throws -> [Int64] {
         try Int64.fetchAll(
@@ -157,7 +157,7 @@ package actor AuditLog {
           sql: "SELECT n FROM audit WHERE \(condition) ORDER BY n LIMIT \(most)",
           arguments: [number])
       }
-      return AuditWalk.Surroundings(
+      return AuditVerifier.StoredState(
         head: try AuditHead.stored(in: db, sealer),
         earlier: try numbers("n < ?", head.first), later: try numbers("n > ?", head.last))
     }
@@ -201,7 +201,7 @@ extension AuditLog {
     } catch {
       throw .storage(error)
     }
-    (head, isAnew) = (next, false)
+    (head, isUnsaved) = (next, false)
   }
 
   private func enter() async {

@@ -26,7 +26,7 @@ package struct AuditRow: Sendable, Hashable {
 }
 
 /// Consecutive rows of the audit log, the oldest first.
-package struct AuditStretch: Sendable, Equatable {
+package struct AuditSlice: Sendable, Equatable {
   package var rows: [AuditRow] = []
   /// The numbers of rows that failed to decrypt: something other than usherd altered or added them.
   package var unreadable: [Int64] = []
@@ -55,10 +55,10 @@ package struct AuditReport: Sendable, Equatable {
   package var kept: ClosedRange<Int64>?
   /// The time at which the log was created, or created again.
   package var begunAt: Timestamp
-  /// The findings in the order of the rows. After ``mostFindings`` of them, one more says that
+  /// The findings in the order of the rows. After ``maxFindings`` of them, one more says that
   /// there are others.
   package var findings: [AuditFinding] = []
 
   /// The maximum number of findings that are reported individually.
-  package static let mostFindings = 100
+  package static let maxFindings = 100
 }

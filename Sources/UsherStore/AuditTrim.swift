@@ -38,14 +38,14 @@ struct AuditTrim {
   }
 
   /// Processes the next stored rows; an empty array means that there are no more.
-  mutating func take(_ rows: [StoredAuditRow]) {
-    for row in rows where rest != nil { take(row) }
+  mutating func process(_ rows: [StoredAuditRow]) {
+    for row in rows where rest != nil { process(row) }
     guard rows.isEmpty, rest != nil else { return }
     skip(to: head.last + 1)
     rest = nil
   }
 
-  private mutating func take(_ row: StoredAuditRow) {
+  private mutating func process(_ row: StoredAuditRow) {
     skip(to: row.n)
     let isWhole = row.opened(by: sealer) != nil
     // The age of a row that does not decrypt is unknown, so a later row decides about it.
@@ -54,9 +54,9 @@ struct AuditTrim {
       return
     }
     if !isWhole {
-      note(.altered, row.n...row.n)
+      recordBreak(.altered, row.n...row.n)
     } else if !follows(row) {
-      note(.stray, row.n...row.n)
+      recordBreak(.stray, row.n...row.n)
     }
     before = isWhole ? row.hash : nil
     advance(to: row.n + 1, isWhole || row.n < kept)
@@ -74,7 +74,7 @@ struct AuditTrim {
   }
 
   private mutating func skip(_ rows: ClosedRange<Int64>, isGoing: Bool) {
-    note(.gone, rows)
+    recordBreak(.gone, rows)
     before = nil
     advance(to: rows.upperBound + 1, isGoing)
   }
@@ -84,13 +84,13 @@ struct AuditTrim {
     next = n
     rest = n <= head.last ? n...head.last : nil
     guard isGoing else { return }
-    for one in damage { head.note(one) }
+    for one in damage { head.record(one) }
     damage = []
     head.first = n
     head.before = n > head.last ? head.hash : before
   }
 
-  private mutating func note(_ what: AuditHead.Break.What, _ rows: ClosedRange<Int64>) {
+  private mutating func recordBreak(_ what: AuditHead.Break.What, _ rows: ClosedRange<Int64>) {
     let one = AuditHead.Break(at: now, first: rows.lowerBound, last: rows.upperBound, what: what)
     guard let joined = damage.last?.joined(one) else { return damage.append(one) }
     damage[damage.count - 1] = joined

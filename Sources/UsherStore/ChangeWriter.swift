@@ -18,7 +18,7 @@ struct ChangeWriter: Sendable {
 
   private func plainOperation(for change: Change) throws -> Operation {
     switch change {
-    case .putFlow(let row): try put(row)
+    case .putFlow(let row): try upsert(row)
     case .appendJournal(let row): append(row)
     case .deleteFlow(let id): run("DELETE FROM flows WHERE id = ?", [id.rawValue])
     case .rememberRequest(let row): remember(row)
@@ -28,36 +28,36 @@ struct ChangeWriter: Sendable {
       run(
         "DELETE FROM requests WHERE realm = ? AND uid = ? AND client = ?",
         [owner.realm, owner.uid, owner.client ?? ""])
-    case .putAccount(let row): try put(row)
+    case .putAccount(let row): try upsert(row)
     case .deleteAccount(let id): run("DELETE FROM accounts WHERE id = ?", [id.rawValue])
-    case .putToken(let row): try put(row)
+    case .putToken(let row): try upsert(row)
     case .deleteToken(let account, let audience, let scope):
       run(
         "DELETE FROM tokens WHERE account = ? AND audience = ? AND scope = ?",
         [account.rawValue, audience, scope])
     case .deleteTokens(let account):
       run("DELETE FROM tokens WHERE account = ?", [account.rawValue])
-    case .putConsent(let row): try put(row)
+    case .putConsent(let row): try upsert(row)
     case .deleteConsent(let account, let client, let grant):
       run(
         "DELETE FROM consents WHERE account = ? AND client = ? AND grant_name = ?",
         [account.rawValue, client, grant])
-    case .putLocalAuth(let row): try put(row)
+    case .putLocalAuth(let row): try upsert(row)
     case .deleteLocalAuth(let realm, let uid):
       run("DELETE FROM local_auth WHERE realm = ? AND uid = ?", [realm, uid])
-    case .putCredential(let name, let value): try put(CredentialRow(name: name, value: value))
+    case .putCredential(let name, let value): try upsert(CredentialRow(name: name, value: value))
     case .deleteCredential(let name): run("DELETE FROM credentials WHERE name = ?", [name])
-    case .putConfirmation(let row): try put(row)
+    case .putConfirmation(let row): try upsert(row)
     case .deleteConfirmation(let realm, let uid, let client, let question):
       run(
         "DELETE FROM confirmations WHERE realm = ? AND uid = ? AND client = ? AND question = ?",
         [realm, uid, client, question])
     case .forgetConfirmations(let time):
       run("DELETE FROM confirmations WHERE expires_at <= ?", [time.milliseconds])
-    case .putOwner(let row): try put(row)
+    case .putOwner(let row): try upsert(row)
     case .deleteOwner(let realm, let uid):
       run("DELETE FROM owners WHERE realm = ? AND uid = ?", [realm, uid])
-    case .putNote(let row): try put(row)
+    case .putNote(let row): try upsert(row)
     case .deleteNote(let name): run("DELETE FROM notes WHERE name = ?", [name])
     }
   }
@@ -66,7 +66,7 @@ struct ChangeWriter: Sendable {
     { try $0.cachedStatement(sql: sql).execute(arguments: arguments) }
   }
 
-  private func put(_ row: FlowRow) throws -> Operation {
+  private func upsert(_ row: FlowRow) throws -> Operation {
     run(
       """
       INSERT INTO flows
@@ -115,7 +115,7 @@ struct ChangeWriter: Sendable {
     }
   }
 
-  private func put(_ row: AccountRow) throws -> Operation {
+  private func upsert(_ row: AccountRow) throws -> Operation {
     let tag = sealer.tag(ofSubject: row.subject, owner: row.owner, provider: row.provider)
     let insert = run(
       """
@@ -149,7 +149,7 @@ struct ChangeWriter: Sendable {
     }
   }
 
-  private func put(_ row: TokenRow) throws -> Operation {
+  private func upsert(_ row: TokenRow) throws -> Operation {
     run(
       """
       INSERT INTO tokens (account, audience, scope, expires_at, status, sealed)
@@ -163,7 +163,7 @@ struct ChangeWriter: Sendable {
       ])
   }
 
-  private func put(_ row: CredentialRow) throws -> Operation {
+  private func upsert(_ row: CredentialRow) throws -> Operation {
     run(
       """
       INSERT INTO credentials (name, sealed) VALUES (?, ?)
@@ -172,7 +172,7 @@ struct ChangeWriter: Sendable {
       [row.name, try sealer.seal(row)])
   }
 
-  private func put(_ row: ConsentRow) throws -> Operation {
+  private func upsert(_ row: ConsentRow) throws -> Operation {
     run(
       """
       INSERT INTO consents (account, client, grant_name, expires_at, sealed)
@@ -186,7 +186,7 @@ struct ChangeWriter: Sendable {
       ])
   }
 
-  private func put(_ row: LocalAuthRow) throws -> Operation {
+  private func upsert(_ row: LocalAuthRow) throws -> Operation {
     run(
       """
       INSERT INTO local_auth (realm, uid, sealed) VALUES (?, ?, ?)
@@ -195,7 +195,7 @@ struct ChangeWriter: Sendable {
       [row.realm, row.uid, try sealer.seal(row)])
   }
 
-  private func put(_ row: ConfirmationRow) throws -> Operation {
+  private func upsert(_ row: ConfirmationRow) throws -> Operation {
     run(
       """
       INSERT INTO confirmations (realm, uid, client, question, expires_at, sealed)
@@ -209,7 +209,7 @@ struct ChangeWriter: Sendable {
       ])
   }
 
-  private func put(_ row: OwnerRow) throws -> Operation {
+  private func upsert(_ row: OwnerRow) throws -> Operation {
     run(
       """
       INSERT INTO owners (realm, uid, is_withheld, sealed) VALUES (?, ?, ?, ?)
@@ -219,7 +219,7 @@ struct ChangeWriter: Sendable {
       [row.realm, row.uid, row.isWithheld, try sealer.seal(row)])
   }
 
-  private func put(_ row: NoteRow) throws -> Operation {
+  private func upsert(_ row: NoteRow) throws -> Operation {
     run(
       """
       INSERT INTO notes (name, sealed) VALUES (?, ?)

@@ -44,15 +44,15 @@ extension Store {
     try sealer.open(flow.sealed, into: flow.clear)
   }
 
-  /// Passes the transitions of all flows to `take`, in the order in which they were appended.
+  /// Passes the transitions of all flows to `body`, in the order in which they were appended.
   ///
   /// - Parameter take: Must not call the store.
-  package func readJournal(_ take: (JournalRow) -> Void) throws(UsherError) {
+  package func readJournal(_ body: (JournalRow) -> Void) throws(UsherError) {
     _ = try load(
       "SELECT flow, revision, state, status, step_type, at FROM journal ORDER BY sequence", [],
       from: database
     ) { columns in
-      take(
+      body(
         JournalRow(
           flow: FlowID(try columns.next()), revision: try columns.next(),
           state: try columns.next(), status: try columns.next(),

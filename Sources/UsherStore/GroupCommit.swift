@@ -20,7 +20,7 @@ actor GroupCommit {
   }
 
   /// The maximum number of units in a transaction, which bounds the time that each caller waits.
-  private static let largestGroup = 256
+  private static let maxGroupSize = 256
 
   private let database: DatabaseQueue
   private let executor: (any TaskExecutor)?
@@ -46,7 +46,7 @@ actor GroupCommit {
 
   private func flush() async {
     while !waiting.isEmpty {
-      let group = Array(waiting.prefix(Self.largestGroup))
+      let group = Array(waiting.prefix(Self.maxGroupSize))
       waiting.removeFirst(group.count)
       let outcomes = await Self.write(
         group.map(\.unit), as: Set(group.map(\.kind)), to: database)
@@ -61,7 +61,7 @@ actor GroupCommit {
     _ units: [[Operation]], as kinds: Set<Kind> = [.store], to database: DatabaseQueue
   ) async -> [Outcome] {
     do {
-      return try await writeTogether(units, as: kinds, to: database)
+      return try await writeInOneTransaction(units, as: kinds, to: database)
     } catch DatabaseError.SQLITE_FULL where units.count > 1 {
       // SQLite rolls back the whole transaction if one row does not fit. The other units may fit.
       var outcomes: [Outcome] = []
@@ -72,7 +72,7 @@ actor GroupCommit {
     }
   }
 
-  private static func writeTogether(
+  private static func writeInOneTransaction(
     _ units: [[Operation]], as kinds: Set<Kind>, to database: DatabaseQueue
   ) async throws -> [Outcome] {
     try await database.writeWithoutTransaction { db in

@@ -9,4 +9,4 @@ package protocol HeldKey: Sendable {
 }
 
 /// Copies a key into the memory in which it is kept. Throws if no such memory is available.
-package typealias KeyKeeper = @Sendable (UnsafeRawBufferPointer) throws -> any HeldKey
+package typealias KeyStorage = @Sendable (UnsafeRawBufferPointer) throws -> any HeldKey

@@ -38,7 +38,7 @@ struct KeySlot {
   /// one.
   ///
   /// The caller has to update the row sets.
-  func put(
+  func store(
     _ dataKey: SymmetricKey, under key: SymmetricKey, at now: Timestamp, entropy: any Entropy,
     form: UInt8 = Self.form, into db: Database
   ) throws {

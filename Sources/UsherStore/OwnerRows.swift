@@ -46,7 +46,7 @@ extension Store {
   }
 
   /// Returns whether an account, flow, passcode or confirmation answer of the user is stored.
-  package func hasPossessions(ofUser uid: UInt32, realm: String) throws(UsherError) -> Bool {
+  package func hasStoredObjects(ofUser uid: UInt32, realm: String) throws(UsherError) -> Bool {
     try load(
       """
       SELECT EXISTS (SELECT 1 FROM accounts WHERE realm = ?1 AND uid = ?2 AND client = '')
@@ -57,11 +57,11 @@ extension Store {
     ) { try $0.next() as Bool }.first ?? false
   }
 
-  /// Returns the users for which ``hasPossessions(ofUser:realm:)`` is true.
+  /// Returns the users for which ``hasStoredObjects(ofUser:realm:)`` is true.
   ///
   /// There may be a million accounts, so the query makes one index look-up for each user instead of
   /// reading all accounts.
-  package func usersWithPossessions(in realm: String) throws(UsherError) -> [UInt32] {
+  package func usersWithStoredObjects(in realm: String) throws(UsherError) -> [UInt32] {
     try load(
       """
       WITH RECURSIVE owners (uid) AS (

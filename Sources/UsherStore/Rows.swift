@@ -137,7 +137,7 @@ package struct AccountRow: Sendable, Hashable {
   package var subject: String
   /// The time at which the daemon must process the account in the background; nil: never.
   ///
-  /// ``unknownWaking`` in a row that usherd wrote before schema 4.
+  /// ``unknownWakeTime`` in a row that usherd wrote before schema 4.
   package var wakeAt: Timestamp?
   /// The tag by which a call from the provider finds the account: ``Store/tag(ofCallKey:at:)``. Nil
   /// if no call can be about the account.
@@ -148,7 +148,7 @@ package struct AccountRow: Sendable, Hashable {
   package var payload: SealedPayload
 
   /// The value of ``wakeAt`` if it is unknown: the account is processed first.
-  package static let unknownWaking = Timestamp(milliseconds: 0)
+  package static let unknownWakeTime = Timestamp(milliseconds: 0)
 
   /// The value of ``callTag`` if it is unknown: any call from the provider may be about the
   /// account.

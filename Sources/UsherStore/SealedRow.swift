@@ -69,7 +69,7 @@ extension AccountRow: SealedRow {
     identity.bind(owner)
     identity.bind(provider.rawValue)
     // Unknown values are left out, because older rows were encrypted without these columns.
-    if let wakeAt, wakeAt != Self.unknownWaking { identity.bind(wakeAt.milliseconds) }
+    if let wakeAt, wakeAt != Self.unknownWakeTime { identity.bind(wakeAt.milliseconds) }
     if let callTag, callTag != Self.unknownCallTag { identity.bind([UInt8](callTag)) }
     return identity
   }

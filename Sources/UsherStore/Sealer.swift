@@ -46,13 +46,13 @@ struct Sealer: Sendable {
   private let blindingKey: any HeldKey
   private let entropy: any Entropy
 
-  /// - Throws: What `keep` throws.
-  init(dataKey: SymmetricKey, keep: KeyKeeper, entropy: any Entropy) throws {
-    self.dataKey = try dataKey.withUnsafeBytes(keep)
+  /// - Throws: What `keyStorage` throws.
+  init(dataKey: SymmetricKey, keyStorage: KeyStorage, entropy: any Entropy) throws {
+    self.dataKey = try dataKey.withUnsafeBytes(keyStorage)
     self.entropy = entropy
     let blindingKey = HKDF<SHA256>.deriveKey(
       inputKeyMaterial: dataKey, info: Array("usherd subject tag".utf8), outputByteCount: 32)
-    self.blindingKey = try blindingKey.withUnsafeBytes(keep)
+    self.blindingKey = try blindingKey.withUnsafeBytes(keyStorage)
   }
 
   func seal(_ clear: [UInt8], as row: RowIdentity) throws -> Data {
@@ -81,7 +81,7 @@ struct Sealer: Sendable {
   func wrap(
     into slot: KeySlot, by key: SymmetricKey, at now: Timestamp, in db: Database
   ) throws {
-    try slot.put(SymmetricKey(dataKey), under: key, at: now, entropy: entropy, into: db)
+    try slot.store(SymmetricKey(dataKey), under: key, at: now, entropy: entropy, into: db)
   }
 
   /// Returns a keyed hash, which reveals only whether two subjects are equal. The hashes of one

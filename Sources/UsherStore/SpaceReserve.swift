@@ -12,16 +12,16 @@ final class SpaceReserve: Sendable {
   static let size: off_t = 512 << 10
 
   private let file: StoreFile
-  private let isHeld = Mutex(false)
+  private let isAllocated = Mutex(false)
 
   init(of database: StoreFile) { file = StoreFile(path: database.path + ".reserve") }
 
   /// Reserves the space.
   ///
   /// - Throws: `storage_unavailable` if the disk has too little free space.
-  func hold() throws(UsherError) {
-    let problem = isHeld.withLock { isHeld -> UsherError? in
-      if isHeld { return nil }
+  func allocate() throws(UsherError) {
+    let problem = isAllocated.withLock { isAllocated -> UsherError? in
+      if isAllocated { return nil }
       let descriptor = open(file.path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
       guard descriptor >= 0 else { return file.fault("open", Self.problem) }
       defer { close(descriptor) }
@@ -31,7 +31,7 @@ final class SpaceReserve: Sendable {
         defer { ftruncate(descriptor, 0) }
         return file.fault("posix_fallocate", Self.problem)
       }
-      isHeld = true
+      isAllocated = true
       return nil
     }
     if let problem { throw problem }
@@ -41,9 +41,9 @@ final class SpaceReserve: Sendable {
   ///
   /// - Returns: Whether space was reserved.
   func release() -> Bool {
-    isHeld.withLock { isHeld in
-      defer { isHeld = false }
-      return isHeld && truncate(file.path, 0) == 0
+    isAllocated.withLock { isAllocated in
+      defer { isAllocated = false }
+      return isAllocated && truncate(file.path, 0) == 0
     }
   }
 

@@ -20,7 +20,7 @@ package final class Store: Sendable {
   package let acceptedTables: [String]
   /// Whether missing rows could not be detected: the schema was too old for row sets, and only the
   /// recovery key opened the database. The daemon then starts locked.
-  package let wasUnproven: Bool
+  package let hasUnverifiableRows: Bool
   /// The only connection that writes.
   let database: DatabaseQueue
   /// A read-only connection, which does not wait for the writing one.
@@ -35,7 +35,7 @@ package final class Store: Sendable {
   let copying = Mutex<DatabaseQueue?>(nil)
   private let lock: StoreLock
   private let isClosed = Mutex(false)
-  private let ownerCheck = Mutex<HeldCheck?>(nil)
+  private let ownerCheck = Mutex<OwnerCheckBox?>(nil)
 
   /// Opens the database, or creates it if there is no file. Blocks; called at start-up only.
   ///
@@ -57,7 +57,7 @@ package final class Store: Sendable {
   package static func open(
     path: String, masterKey: some ContiguousBytes,
     recoveryKey: () throws(UsherError) -> RecoveryKey? = { () throws(UsherError) in nil },
-    acceptsChanges: Bool = false, keep: @escaping KeyKeeper, clock: any UsherCore.Clock,
+    acceptsChanges: Bool = false, keyStorage: @escaping KeyStorage, clock: any UsherCore.Clock,
     entropy: any Entropy, executor: (any TaskExecutor)? = nil
   ) throws(UsherError) -> Store {
     let key = SymmetricKey(data: masterKey)
@@ -72,7 +72,7 @@ package final class Store: Sendable {
     let opened = try opening.open(orBy: recoveryKey)
     let sealer: Sealer
     do {
-      sealer = try Sealer(dataKey: opened.keys.dataKey, keep: keep, entropy: entropy)
+      sealer = try Sealer(dataKey: opened.keys.dataKey, keyStorage: keyStorage, entropy: entropy)
     } catch {
       throw UsherError(.storageUnavailable, "no memory for the data key", cause: error)
     }
@@ -91,7 +91,7 @@ package final class Store: Sendable {
     reader = opened.reader
     wasRecovered = opened.keys.isRecovered
     acceptedTables = opened.keys.changedTables
-    wasUnproven = opened.keys.isUnproven
+    hasUnverifiableRows = opened.keys.hasUnverifiableRows
     hasRecoverySlot = Mutex(opened.keys.hasRecoverySlot)
     self.writer = writer
     sealer = writer.sealer
@@ -156,22 +156,22 @@ package final class Store: Sendable {
 
   /// Wraps the closure in a structure. Each read of a bare closure in a `Mutex` adds another
   /// wrapper function, so that calls get slower and finally overflow the stack.
-  private struct HeldCheck {
+  private struct OwnerCheckBox {
     let check: OwnerCheck
   }
 
   /// Installs a check of the owners in later commits. If `check` throws for an owner, the commit
   /// throws the same error.
   package func checkOwners(by check: @escaping OwnerCheck) {
-    ownerCheck.withLock { $0 = HeldCheck(check: check) }
+    ownerCheck.withLock { $0 = OwnerCheckBox(check: check) }
   }
 
   /// Reserves disk space for ``commitFromReserve(_:)``. Blocks briefly if it is not reserved yet.
   ///
   /// - Throws: `storage_unavailable` if the disk has too little free space.
-  package func holdReserve() throws(UsherError) {
+  package func allocateReserve() throws(UsherError) {
     try checkOpen()
-    try reserve.hold()
+    try reserve.allocate()
   }
 
   /// Commits changes that must not be lost. If ``commit(_:)`` fails with `storage_unavailable`, the

@@ -20,7 +20,7 @@ package enum StoreCoder {
     } catch {
       throw UsherError(
         .internalError, "a value cannot be written to the store",
-        cause: CodingFault(type: "\(type(of: value))", error))
+        cause: StoreCodingError(type: "\(type(of: value))", error))
     }
   }
 
@@ -38,14 +38,14 @@ package enum StoreCoder {
     } catch {
       throw UsherError(
         .internalError, "a stored value is not of the form this usherd expects",
-        cause: CodingFault(type: "\(Value.self)", error))
+        cause: StoreCodingError(type: "\(Value.self)", error))
     }
   }
 }
 
 /// The place at which coding failed. The original errors are dropped, because they may quote a
 /// value.
-package struct CodingFault: Error, Equatable {
+package struct StoreCodingError: Error, Equatable {
   /// The type of the encoded or decoded value.
   package let type: String
   /// The dotted path of the member; empty for the value itself.

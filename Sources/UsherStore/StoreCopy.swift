@@ -31,7 +31,7 @@ extension Store {
         throw error
       }
     } catch {
-      throw Self.explained(error, path)
+      throw Self.copyError(error, path)
     }
   }
 
@@ -66,7 +66,7 @@ extension Store {
     return Int64(status.st_size)
   }
 
-  private static func explained(_ error: any Error, _ path: String) -> UsherError {
+  private static func copyError(_ error: any Error, _ path: String) -> UsherError {
     if error is CancellationError { return UsherError(.cancelled, "the copy was cancelled") }
     guard let error = error as? DatabaseError else { return .storage(error) }
     let reason = UsherError.storage(error)

@@ -64,7 +64,7 @@ struct StoreFile {
 
   /// Returns an error for the last failed system call, from `errno`.
   func fault(_ call: String, _ what: String) -> UsherError {
-    let fault = SystemFault(call: call, errno: errno)
+    let fault = SystemCallError(call: call, errno: errno)
     return refusal("\(what): \(String(cString: strerror(fault.errno)))", cause: fault)
   }
 

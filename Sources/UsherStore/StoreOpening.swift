@@ -12,7 +12,7 @@ import UsherCore
 struct StoreOpening {
   /// The size in bytes above which a start does not check all pages. Each row is still checked when
   /// it is decrypted.
-  private static let largestChecked: Int64 = 64 << 20
+  private static let maxCheckedBytes: Int64 = 64 << 20
 
   let file: StoreFile
   let masterKey: SymmetricKey
@@ -38,7 +38,7 @@ struct StoreOpening {
     let changedTables: [String]
     /// Whether missing rows cannot be detected: the schema has no row sets, and only the recovery
     /// key opened the database.
-    let isUnproven: Bool
+    let hasUnverifiableRows: Bool
   }
 
   typealias RecoveryKeySource = () throws(UsherError) -> RecoveryKey?
@@ -106,14 +106,14 @@ struct StoreOpening {
     try Store.beginUnlocked(in: db, by: sealer, at: clock.now())
     // The slot's form states that there are row sets, so setting the schema version back is
     // detected.
-    try KeySlot.master.put(
+    try KeySlot.master.store(
       dataKey, under: masterKey, at: clock.now(), entropy: entropy, into: db)
     try RowSets(of: db, by: sealer).write(to: db, by: sealer)
   }
 
   private func sealer(_ dataKey: SymmetricKey) throws -> Sealer {
     try Sealer(
-      dataKey: dataKey, keep: { PassingKey(key: SymmetricKey(data: $0)) }, entropy: entropy)
+      dataKey: dataKey, keyStorage: { TransientKey(key: SymmetricKey(data: $0)) }, entropy: entropy)
   }
 
   private func removeDraft(_ draft: String) {
@@ -128,11 +128,11 @@ struct StoreOpening {
     return try database.read { db in
       let version = try Int.fetchOne(db, sql: "PRAGMA user_version") ?? 0
       try file.checkVersion(version)
-      if file.size <= Self.largestChecked {
+      if file.size <= Self.maxCheckedBytes {
         let finding = try String.fetchOne(db, sql: "PRAGMA quick_check(1)")
         guard finding == "ok" else {
           throw file.refusal(
-            "is damaged; it was left as it is", cause: SQLiteFault(code: 11, message: finding))
+            "is damaged; it was left as it is", cause: SQLiteError(code: 11, message: finding))
         }
       }
       let schema = try SchemaListing(of: db)
@@ -153,7 +153,7 @@ struct StoreOpening {
       return Keys(
         dataKey: dataKey, isRecovered: byMasterKey == nil, hasRecoverySlot: hasRecoverySlot,
         changedTables: try changedTables(in: db, version, dataKey),
-        isUnproven: byMasterKey == nil && version < StoreSchema.firstWithRowSets)
+        hasUnverifiableRows: byMasterKey == nil && version < StoreSchema.firstWithRowSets)
     }
   }
 
@@ -164,7 +164,7 @@ struct StoreOpening {
       let finding = try String.fetchOne(db, sql: "PRAGMA integrity_check('\(table)')")
       guard finding == "ok" else {
         throw file.refusal(
-          "is damaged; it was left as it is", cause: SQLiteFault(code: 11, message: finding))
+          "is damaged; it was left as it is", cause: SQLiteError(code: 11, message: finding))
       }
     }
   }
@@ -229,12 +229,12 @@ struct StoreOpening {
       guard keys.isRecovered || !keys.changedTables.isEmpty else { return }
       try db.inTransaction(.immediate) {
         if keys.isRecovered {
-          try KeySlot.master.put(
+          try KeySlot.master.store(
             keys.dataKey, under: masterKey, at: clock.now(), entropy: entropy, into: db)
         }
         // Rows that were accepted or cannot be checked may be forged, so the operator has to
         // unlock.
-        if !keys.changedTables.isEmpty || keys.isUnproven { try Store.beginLocked(in: db) }
+        if !keys.changedTables.isEmpty || keys.hasUnverifiableRows { try Store.beginLocked(in: db) }
         let sealer = try sealer(keys.dataKey)
         try RowSets(of: db, by: sealer).write(to: db, by: sealer)
         return .commit
@@ -265,7 +265,7 @@ struct StoreOpening {
 }
 
 /// A key that is used only while the database is opened. Crypto wipes it when it is released.
-private struct PassingKey: HeldKey {
+private struct TransientKey: HeldKey {
   let key: SymmetricKey
 
   func withUnsafeBytes<Value, Failure: Error>(

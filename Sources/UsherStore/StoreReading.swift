@@ -25,7 +25,7 @@ package struct SealedAccount: Sendable {
 }
 
 /// An account that the daemon must process in the background, from the clear columns of its row.
-package struct WakingAccount: Sendable, Equatable {
+package struct DueAccount: Sendable, Equatable {
   package let id: AccountID
   package let provider: ProviderName
   package let wakeAt: Timestamp
@@ -56,10 +56,10 @@ extension Store {
   package func accounts(
     _ selection: AccountSelection, after last: SealedAccount? = nil, atMost count: Int
   ) throws(UsherError) -> [SealedAccount] {
-    let (chosen, arguments) = selection.chosen(after: last, atMost: count)
+    let (query, arguments) = selection.query(after: last, atMost: count)
     var accounts: [SealedAccount] = []
     var indices: [AccountID: Int] = [:]
-    _ = try load(Self.withAll(chosen), arguments, from: reader) { columns in
+    _ = try load(Self.accountQuery(query), arguments, from: reader) { columns in
       let table: Int = try columns.next()
       let id = AccountID(try columns.next())
       guard table > 0 else {
@@ -104,9 +104,9 @@ extension Store {
   /// first.
   ///
   /// - Parameter last: The last account of the previous page; nil for the first page.
-  package func wakingAccounts(
-    after last: WakingAccount? = nil, until end: Timestamp, atMost count: Int
-  ) throws(UsherError) -> [WakingAccount] {
+  package func dueAccounts(
+    after last: DueAccount? = nil, until end: Timestamp, atMost count: Int
+  ) throws(UsherError) -> [DueAccount] {
     try load(
       """
       SELECT id, provider, wake_at, rowid FROM accounts
@@ -117,7 +117,7 @@ extension Store {
         end.milliseconds, last?.wakeAt.milliseconds ?? .min, last?.place ?? .min, count,
       ], from: reader
     ) { columns in
-      WakingAccount(
+      DueAccount(
         id: AccountID(try columns.next()), provider: ProviderName(try columns.next()),
         wakeAt: try columns.time(), place: try columns.next())
     }
@@ -137,11 +137,11 @@ extension Store {
     ) { AccountID(try $0.next()) }
   }
 
-  /// Returns a query for the rows, tokens and consents of the accounts whose ids `chosen` selects.
+  /// Returns a query for the rows, tokens and consents of the accounts whose ids `query` selects.
   /// It is one statement, so that no commit happens in between.
-  private static func withAll(_ chosen: String) -> String {
+  private static func accountQuery(_ query: String) -> String {
     """
-    WITH chosen (id) AS MATERIALIZED (\(chosen))
+    WITH chosen (id) AS MATERIALIZED (\(query))
     SELECT 0, a.id, a.realm, a.uid, a.client, a.provider, a.wake_at, a.call_tag, a.sealed,
       a.subject_tag, a.rowid
     FROM chosen CROSS JOIN accounts AS a ON a.id = chosen.id
@@ -160,7 +160,7 @@ extension Store {
 extension Store.AccountSelection {
   /// Returns the query that selects the ids. Its text depends only on the case, so that the
   /// prepared statement can be cached.
-  fileprivate func chosen(
+  fileprivate func query(
     after last: SealedAccount?, atMost count: Int
   ) -> (sql: String, arguments: StatementArguments) {
     let isOwners = "realm = ? AND uid = ? AND client = ?"

@@ -106,7 +106,7 @@ struct LineSplitterTests {
     #expect(places == [3, 11, 13, 14])
     #expect(splitter.hasPartialLine)
     let (piece, used) = Array("d\r\nmore".utf8).withUnsafeBytes { splitter.next($0) }
-    #expect(piece == .gathered(Array("cd".utf8)))
+    #expect(piece == .buffered(Array("cd".utf8)))
     #expect(used == 3)
     #expect(!splitter.hasPartialLine)
   }

@@ -37,7 +37,7 @@ struct MemberSearchTests {
   func only() {
     for (text, result) in [
       (#"{"id":[1]}"#, .found(6..<9)), (#"{"\u0069d":1}"#, .found(11..<12)), ("{}", .missing),
-      (#"{"id":1,"x":2}"#, .stray("x")), ("{\"\u{212A}\":1}", .stray("\u{212A}")),
+      (#"{"id":1,"x":2}"#, .unexpected("x")), ("{\"\u{212A}\":1}", .unexpected("\u{212A}")),
       ("[]", .notAnObject),
     ] as [(String, MemberSearch.Only)] {
       #expect(within(text) { MemberSearch.only("id", in: $0) } == result, "\(text)")

@@ -77,16 +77,16 @@ struct BatchCollectorTests {
   @Test("the replies of a batch are complete together, in the order of their calls")
   func order() throws {
     var batch = try collector("[\(request),\(notification),5,\(request)]")
-    #expect(!batch.expectsNothing)
+    #expect(!batch.isComplete)
     #expect(batch.fill(3, with: Array("3".utf8)) == .waiting)
     #expect(batch.fill(0, with: Array("0".utf8)) == .waiting)
     #expect(batch.fill(2, with: Array("2".utf8)) == .complete(Array("[0,2,3]".utf8)))
-    #expect(batch.expectsNothing)
+    #expect(batch.isComplete)
   }
 
   @Test("a batch of notifications expects no reply")
   func notifications() throws {
-    #expect(try collector("[\(notification),\(notification)]").expectsNothing)
+    #expect(try collector("[\(notification),\(notification)]").isComplete)
   }
 
   @Test("a batch ignores a reply to a notification, an unknown index or an answered call")

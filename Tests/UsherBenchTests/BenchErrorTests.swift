@@ -60,7 +60,7 @@ struct BenchErrorTests {
 
   @Test("a program that is not installed is named in the error")
   func notInstalled() {
-    let failure = #expect(throws: NotInstalled.self) { try Yardstick.program("no-such-program") }
+    let failure = #expect(throws: NotInstalled.self) { try ReferenceServer.program("no-such-program") }
     #expect(failure?.description.hasPrefix("no-such-program is not installed") == true)
   }
 
@@ -112,26 +112,26 @@ struct BenchErrorTests {
   @Test("only a missed goal is marked as missed")
   func goals() throws {
     #expect(
-      Findings.line("start", [1, 3, 2.5], "ms", goal: .atMost(2))
+      MeasurementResults.line("start", [1, 3, 2.5], "ms", goal: .atMost(2))
         == "      2.5 ms  start (goal ≤ 2.0, MISSED) [1.0 3.0 2.5]")
     #expect(
-      Findings.line("start", [2], "ms", goal: .atMost(2)) == "      2.0 ms  start (goal ≤ 2.0)")
+      MeasurementResults.line("start", [2], "ms", goal: .atMost(2)) == "      2.0 ms  start (goal ≤ 2.0)")
     #expect(
-      Findings.line("more", [2, 9, 3, 4, 5, 6], "×", goal: .atLeast(6))
+      MeasurementResults.line("more", [2, 9, 3, 4, 5, 6], "×", goal: .atLeast(6))
         == "      5.0 ×  more (goal ≥ 6.0, MISSED) [2.0 to 9.0]")
-    #expect(Findings.line("none", [.nan], "", goal: nil) == "        -   none")
-    var findings = try Findings("test", to: nil)
-    findings.add("reached", 6, "×", goal: .atLeast(6))
-    #expect(!findings.isMissed)
-    findings.add("missed", 5, "×", goal: .atLeast(6))
-    #expect(findings.isMissed)
+    #expect(MeasurementResults.line("none", [.nan], "", goal: nil) == "        -   none")
+    var results = try MeasurementResults("test", to: nil)
+    results.add("reached", 6, "×", goal: .atLeast(6))
+    #expect(!results.isMissed)
+    results.add("missed", 5, "×", goal: .atLeast(6))
+    #expect(results.isMissed)
   }
 }
 
 /// A server that replies correctly to a number of lines, and then misbehaves.
 private enum FaultyServer {
   /// - Parameter deed: The misbehaviour, in Python.
-  static func program(after replies: Int, _ deed: String) throws -> Yardstick {
+  static func program(after replies: Int, _ deed: String) throws -> ReferenceServer {
     let script = """
       import os, socket, sys, threading
       listener = socket.socket(socket.AF_UNIX)
@@ -150,10 +150,10 @@ private enum FaultyServer {
       while True:
           threading.Thread(target=serve, args=(listener.accept()[0],), daemon=True).start()
       """
-    return try Yardstick("/usr/bin/python3", "fickle.sock") { ["-c", script, $0.socketPath] }
+    return try ReferenceServer("/usr/bin/python3", "fickle.sock") { ["-c", script, $0.socketPath] }
   }
 
-  static func server(_ program: Yardstick, reply: String) throws -> MeasuredServer {
+  static func server(_ program: ReferenceServer, reply: String) throws -> MeasuredServer {
     try MeasuredServer(
       .echo, socketPath: program.socketPath, framing: BENCH_LINE, calls: [Array("call\n".utf8)],
       pids: [program.pid], owner: program

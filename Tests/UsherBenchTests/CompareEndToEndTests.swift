@@ -42,7 +42,7 @@ struct CompareEndToEndTests {
 
   @Test("a load counts every reply, and is not disturbed by idle or incomplete clients")
   func counted() throws {
-    let echo = try Yardstick(bench, "e.sock") {
+    let echo = try ReferenceServer(bench, "e.sock") {
       ["echo", "--socket", $0.socketPath, "--reply-bytes", "100"]
     }
     for (depth, idle) in [(1, 0), (16, 0), (3, 20)] {
@@ -66,7 +66,7 @@ struct CompareEndToEndTests {
   }
 
   private static func load(
-    _ echo: Yardstick, depth: Int, idle: Int, replyBytes: Int
+    _ echo: ReferenceServer, depth: Int, idle: Int, replyBytes: Int
   ) throws -> bench_result {
     let call = [UInt8](repeating: UInt8(ascii: "a"), count: 49) + [UInt8(ascii: "\n")]
     var load = bench_load()

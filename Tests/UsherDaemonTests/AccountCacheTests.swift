@@ -279,6 +279,6 @@ struct WakingTests {
         dropping: record, word: ProviderErrorCode(name: .work, code: "revoked")))
     #expect(update.record.wakeAt == nil)
     try await harness.store.commit(update.changes)
-    #expect(try harness.store.wakingAccounts(until: .latest, atMost: 9).isEmpty)
+    #expect(try harness.store.dueAccounts(until: .latest, atMost: 9).isEmpty)
   }
 }

@@ -17,12 +17,12 @@ struct CallbackServiceTests {
   func verdict() async throws {
     let record = try await harness.submit()
     harness.watch.start()
-    #expect(try await harness.call("linking-token") == .taken)
+    #expect(try await harness.call("linking-token") == .accepted)
     #expect(harness.kyc(record)?["status"] == "COMPLETED")
     #expect(harness.kyc(record)?["result"] == "VALID")
     #expect(try harness.stored(record) == harness.kyc(record))
     #expect(harness.news == ["completed"])
-    #expect(try await harness.call("linking-token") == .taken, "the same call again")
+    #expect(try await harness.call("linking-token") == .accepted, "the same call again")
     #expect(harness.news == ["completed"], "nobody is told twice")
   }
 
@@ -40,7 +40,7 @@ struct CallbackServiceTests {
   func vouched() async throws {
     let record = try await harness.submit(token: nil)
     #expect(try await harness.call("shared-value", requestID: "nobody") == .unknown)
-    #expect(try await harness.call("shared-value") == .taken)
+    #expect(try await harness.call("shared-value") == .accepted)
     #expect(harness.kyc(record)?["status"] == "COMPLETED")
   }
 
@@ -53,7 +53,7 @@ struct CallbackServiceTests {
           owner: .bert, provider: VerdictHarness.provider, requestID: "cancelled",
           flow: FlowID("flw_9"), expiresAt: .latest))
     ])
-    #expect(try await harness.call("shared-value", requestID: "cancelled") == .taken)
+    #expect(try await harness.call("shared-value", requestID: "cancelled") == .accepted)
     #expect(try await harness.call("linking-token", requestID: "cancelled") == .unauthorized)
     #expect(try harness.harness.repository.accounts(of: .bert).isEmpty)
   }
@@ -62,7 +62,7 @@ struct CallbackServiceTests {
   func sameID() async throws {
     let anna = try await harness.submit(token: "token-of-anna")
     let bert = try await harness.submit(token: "token-of-bert", owner: .bert)
-    #expect(try await harness.call("token-of-bert") == .taken)
+    #expect(try await harness.call("token-of-bert") == .accepted)
     #expect(harness.kyc(anna)?["status"] == "SUBMITTED")
     #expect(harness.kyc(bert)?["status"] == "COMPLETED")
   }
@@ -126,7 +126,7 @@ struct FollowUpWatchTests {
   func ending() async throws {
     harness.watch.start()
     try await harness.submit()
-    #expect(try await harness.call("linking-token") == .taken)
+    #expect(try await harness.call("linking-token") == .accepted)
     #expect(harness.harness.scheduler.pending.isEmpty)
     let other = try await harness.submit("req-2", submission: "sub-2", subject: "corr-2")
     #expect(harness.harness.scheduler.pending == [.seconds(5)])
@@ -163,7 +163,7 @@ struct FollowUpWatchTests {
   func again() async throws {
     harness.watch.start()
     try await harness.submit()
-    #expect(try await harness.call("linking-token", result: "\"INVALID\"") == .taken)
+    #expect(try await harness.call("linking-token", result: "\"INVALID\"") == .accepted)
     harness.harness.clock.advance(by: .seconds(100))
     try await harness.submit("req-2", submission: "sub-2")
     #expect(harness.news == ["submitted", "completed", "submitted"])

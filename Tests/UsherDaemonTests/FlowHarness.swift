@@ -146,7 +146,7 @@ final class FlowHarness: Sendable {
   }
 
   /// Returns the local authenticator's answer to a flow.
-  func ask(_ question: LocalAuthQuestion, _ session: LiveFlow) async -> LocalAuthNews {
+  func ask(_ question: LocalAuthQuestion, _ session: LiveFlow) async -> LocalAuthAnswer {
     await withCheckedContinuation { continuation in
       LocalAuthAnswers(service: localAuth).answer(question, session) {
         continuation.resume(returning: $0)

@@ -45,7 +45,7 @@ struct KeptSignInTests {
       .browser(.listening(redirectURI: "http://127.0.0.1:40001\(expectation.path)")), at: &moment)
     try reply(["redirect_uri": "https://passport.freedompay.kz/login"], to: answer, &machine)
     answer = machine.receive(
-      .browser(.redirected(RedirectAnswer(code: Secret("code")))), at: &moment)
+      .browser(.redirected(AuthorizationResponse(code: Secret("code")))), at: &moment)
     try reply(["access_token": "earned", "refresh_token": "renewing"], to: answer, &machine)
     #expect(machine.view.state == "completion")
     let session = try await harness.harness.open(machine, at: provider.name, client: "till")

@@ -194,7 +194,7 @@ struct ToldLocalAuthTests {
     #expect(await harness.ask(.check(passcode: right), first) == .checked(.accepted))
     #expect(await harness.ask(.check(passcode: right), ancient) == .checked(.accepted))
     let proof = LocalAuthProof(method: .passcode, at: harness.clock.now())
-    for question in [LocalAuthQuestion.standing, .passcodeStanding] {
+    for question in [LocalAuthQuestion.availability, .passcodeAvailability] {
       #expect(await latest(question, second) == [proof])
       #expect(await latest(question, other).isEmpty)
       #expect(await latest(question, ancient).isEmpty)

@@ -43,8 +43,8 @@ struct PasscodeServiceTests {
     try await enrol()
     #expect(await service.check(right, of: .anna) == .accepted)
     #expect(await service.check(right, of: .bert) == .notEnrolled)
-    #expect(await service.standing(of: .anna).0.passcode == .ready)
-    #expect(await service.standing(of: .bert).0.passcode == .notEnrolled)
+    #expect(await service.availability(of: .anna).0.passcode == .ready)
+    #expect(await service.availability(of: .bert).0.passcode == .notEnrolled)
   }
 
   @Test("the fifth wrong passcode in a row locks, and the right one is refused until the end")
@@ -57,7 +57,7 @@ struct PasscodeServiceTests {
         .wrong(attemptsLeft: 1), .lockedOut(until: until),
       ])
     #expect(await service.check(right, of: .anna) == .lockedOut(until: until))
-    #expect(await service.standing(of: .anna).0.passcode == .lockedOut(until: until))
+    #expect(await service.availability(of: .anna).0.passcode == .lockedOut(until: until))
     harness.clock.advance(by: .seconds(30))
     #expect(await service.check(right, of: .anna) == .accepted)
     #expect(await guess(1) == [.wrong(attemptsLeft: 4)], "a right one begins anew")
@@ -168,8 +168,8 @@ struct FingerServiceTests {
 
   private var service: LocalAuthService { harness.localAuth }
 
-  private func biometric(_ person: LocalPerson = .anna) async -> LocalAuthStanding.Biometric {
-    await service.standing(of: person).0.biometric
+  private func biometric(_ person: LocalPerson = .anna) async -> LocalAuthAvailability.Biometric {
+    await service.availability(of: person).0.biometric
   }
 
   private func scan(_ verdict: FakeReader.Scan) async throws -> ScanOutcome? {
@@ -183,10 +183,10 @@ struct FingerServiceTests {
     #expect(await biometric() == .notEnrolled)
     harness.reader.enrol("left-thumb", "right-index-finger")
     #expect(await biometric() == .ready(hasChanged: false))
-    #expect(await service.standing(of: .anna).fingers == 2)
+    #expect(await service.availability(of: .anna).fingers == 2)
     harness.reader.fail(.noReader)
     #expect(await biometric() == .noReader)
-    #expect(await service.standing(of: .anna).fingers == nil)
+    #expect(await service.availability(of: .anna).fingers == nil)
     #expect(harness.reader.users.isEmpty)
   }
 

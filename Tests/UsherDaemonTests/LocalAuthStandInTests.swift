@@ -24,13 +24,13 @@ struct LocalAuthStandInTests {
   ) async throws -> LocalAuthProof {
     var authentication = LocalAuthentication(request)
     let event = FlowEvent<NoCall>.daemon(
-      .told(.localAuth(await harness.ask(try #require(authentication.begin().first), session))))
+      .answered(.localAuth(await harness.ask(try #require(authentication.begin().first), session))))
     guard case .ask = authentication.receive(event, at: harness.clock.now()),
       case .ask(let questions) = authentication.receive(
         FlowEvent<NoCall>.input(.passcode(right)), at: harness.clock.now())
     else { throw TestError("no passcode is asked for") }
     let checked = FlowEvent<NoCall>.daemon(
-      .told(.localAuth(await harness.ask(try #require(questions.first), session))))
+      .answered(.localAuth(await harness.ask(try #require(questions.first), session))))
     guard case .authenticated(let proof) = authentication.receive(checked, at: harness.clock.now())
     else { throw TestError("the passcode is not taken") }
     return proof
@@ -41,7 +41,7 @@ struct LocalAuthStandInTests {
     var authentication = LocalAuthentication(
       LocalAuthRequest(.biometric, reason: "register", goodForSeconds: 300))
     let event = FlowEvent<NoCall>.daemon(
-      .told(.localAuth(await harness.ask(try #require(authentication.begin().first), session))))
+      .answered(.localAuth(await harness.ask(try #require(authentication.begin().first), session))))
     if case .authenticated = authentication.receive(event, at: harness.clock.now()) { return true }
     return false
   }

@@ -95,7 +95,7 @@ struct LockTests {
     #expect(!isThere || status.st_size == 0)
     let key = try MasterKeyFile(harness.place)
     let other = try Store.open(
-      path: harness.databasePath, masterKey: key.bytes, keep: LockedBytes.keep,
+      path: harness.databasePath, masterKey: key.bytes, keyStorage: LockedBytes.keyStorage,
       clock: harness.clock,
       entropy: SystemEntropy())
     let error = await #expect(throws: UsherError.self) { try await lockController.unlock() }

@@ -406,8 +406,8 @@ struct OwnerTests {
     _ = try await harness.startFlow()
     let services = try harness.lockController.services()
     try await services.localAuth.service.forget(OwnerHarness.person)
-    #expect(try services.store.hasPossessions(ofUser: OwnerHarness.uid, realm: "host"))
-    #expect(try services.store.usersWithPossessions(in: "host") == [OwnerHarness.uid])
+    #expect(try services.store.hasStoredObjects(ofUser: OwnerHarness.uid, realm: "host"))
+    #expect(try services.store.usersWithStoredObjects(in: "host") == [OwnerHarness.uid])
     await harness.end()
   }
 

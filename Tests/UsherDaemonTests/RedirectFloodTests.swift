@@ -29,7 +29,7 @@ struct RedirectFloodTests {
       listener.redirectURI + "?code=abc&state=our-state")
     #expect(good.status == 200)
     #expect(fixture.lookups.withLock { $0 } == 1)
-    #expect(fixture.answers == [RedirectAnswer(code: Secret("abc"))])
+    #expect(fixture.answers == [AuthorizationResponse(code: Secret("abc"))])
   }
 
   @Test("the lookup of a browser's user does not block the listener's event loop")

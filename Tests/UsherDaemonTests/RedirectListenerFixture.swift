@@ -22,7 +22,7 @@ final class RedirectListenerFixture: Sendable {
   let clock: FakeClock
   let scheduler: FakeScheduler
   let log = LoggedLines()
-  private let received = Mutex<[RedirectAnswer]>([])
+  private let received = Mutex<[AuthorizationResponse]>([])
   let listeners: RedirectListeners
 
   init() {
@@ -38,7 +38,7 @@ final class RedirectListenerFixture: Sendable {
     }
   }
 
-  var answers: [RedirectAnswer] { received.withLock { $0 } }
+  var answers: [AuthorizationResponse] { received.withLock { $0 } }
 
   /// Opens a listener for a user's flow.
   func open(

@@ -21,8 +21,8 @@ struct RedirectListenerTests {
   private func visit(
     _ requests: [Request], asUser uid: UInt32? = 1000, path: String = "/callback",
     form: RedirectForm = .oauth
-  ) async throws -> (replies: [Web.Reply], answers: [RedirectAnswer]) {
-    let answers = Recorded<RedirectAnswer>()
+  ) async throws -> (replies: [Web.Reply], answers: [AuthorizationResponse]) {
+    let answers = Recorded<AuthorizationResponse>()
     let listeners = RedirectListeners(
       dependencies: .fake(), group: MultiThreadedEventLoopGroup.singleton, uid: { _, _ in uid },
       log: .silent)
@@ -71,14 +71,14 @@ struct RedirectListenerTests {
     let (replies, answers) = try await visit([Request(target: target)])
     #expect(replies[0].status == 200)
     #expect(!replies[0].text.contains("Signed in") && replies[0].text.contains("Almost done"))
-    #expect(answers == [RedirectAnswer(code: Secret("abc"), iss: "https://id.example")])
+    #expect(answers == [AuthorizationResponse(code: Secret("abc"), iss: "https://id.example")])
   }
 
   @Test("a redirect with neither code nor error gets the page Not signed in")
   func neither() async throws {
     let (replies, answers) = try await visit([Request(target: "/callback?state=our-state")])
     #expect(replies[0].text.contains("Not signed in"))
-    #expect(answers == [RedirectAnswer()])
+    #expect(answers == [AuthorizationResponse()])
   }
 
   @Test("a redirect with an error reaches the flow and gets the page Not signed in")
@@ -87,7 +87,7 @@ struct RedirectListenerTests {
     let (replies, answers) = try await visit([Request(target: target)])
     #expect(replies[0].status == 200)
     #expect(replies[0].text.contains("Not signed in"))
-    #expect(answers == [RedirectAnswer(error: "access_denied", errorDescription: "no")])
+    #expect(answers == [AuthorizationResponse(error: "access_denied", errorDescription: "no")])
   }
 
   @Test("requests with a wrong path, method, host or state are refused and do not end the listener")
@@ -135,7 +135,7 @@ struct RedirectListenerTests {
       #expect(!reply.text.contains("4f1e") && !reply.text.contains("abc"))
     }
     #expect(Set(replies.filter { $0.status == 404 }.map(\.text)).count == 1)
-    #expect(answers == [RedirectAnswer(code: Secret("abc"))])
+    #expect(answers == [AuthorizationResponse(code: Secret("abc"))])
     let (elsewhere, none) = try await visit(
       [Request(target: good)], asUser: 1001, path: path, form: .freedom)
     #expect(elsewhere[0].status == 403 && none.isEmpty)

@@ -154,7 +154,7 @@ extension TemporaryDirectory {
   func store(_ clock: any Clock = SystemClock()) throws -> Store {
     try Store.open(
       path: file("usherd.db"), masterKey: [UInt8](repeating: 7, count: 32),
-      keep: LockedBytes.keep, clock: clock, entropy: SystemEntropy())
+      keyStorage: LockedBytes.keyStorage, clock: clock, entropy: SystemEntropy())
   }
 }
 

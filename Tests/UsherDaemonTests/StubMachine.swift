@@ -51,14 +51,14 @@ struct StubMachine: FlowMachine {
     case .woken: return move(to: "woken")
     case .daemon(.resumed): return move(to: "resumed", [.call(call("again"))])
     case .provider(.called), .input, .browser, .provider(.discovered), .provider(.idTokenVerified),
-      .provider(.calledBack), .daemon(.told(.localAuth)):
+      .provider(.calledBack), .daemon(.answered(.localAuth)):
       return .ignore
-    case .daemon(.told(.kept(let account))): return move(to: "kept \(account)")
-    case .daemon(.told(.consents(let grants))):
+    case .daemon(.answered(.stored(let account))): return move(to: "kept \(account)")
+    case .daemon(.answered(.consents(let grants))):
       return move(to: "may " + grants.sorted().joined(separator: " "))
-    case .daemon(.told(.presence(let isThere))): return move(to: isThere ? "there" : "gone")
-    case .daemon(.told(.oneTimeCode(.given))): return move(to: "shown")
-    case .daemon(.told(.oneTimeCode)): return move(to: "not shown")
+    case .daemon(.answered(.presence(let isThere))): return move(to: isThere ? "there" : "gone")
+    case .daemon(.answered(.oneTimeCode(.given))): return move(to: "shown")
+    case .daemon(.answered(.oneTimeCode)): return move(to: "not shown")
     }
   }
 
@@ -101,11 +101,11 @@ struct StubMachine: FlowMachine {
       return .finish(Completion(grant: nil, handoffSecret: secret))
     case "fail":
       state = "failed"
-      return .fail(.rejected("no"), clearUp: [call("undo")])
+      return .fail(.rejected("no"), cleanUp: [call("undo")])
     case "fail with a token":
       state = "failed"
       return .fail(
-        .rejected("no"), clearUp: [StubCall(name: "undo", probe: probe, token: "token-1")])
+        .rejected("no"), cleanUp: [StubCall(name: "undo", probe: probe, token: "token-1")])
     case "late":
       state = "late"
       return .fail(
@@ -124,19 +124,19 @@ struct StubMachine: FlowMachine {
 
   var isOutcomeUnknown: Bool { ["in the dark", "sending"].contains(state) }
 
-  var doubt: String {
+  var unknownOutcomeClause: String {
     state == "sending" ? .perhapsSent("an SMS") : .operationUnknown
   }
 
-  var keptWhenAbandoned: AbandonedGrant? {
+  var grantIfAbandoned: AbandonedGrant? {
     state == "earned" ? AbandonedGrant(.sample(), "the token is kept") : nil
   }
 
   private func call(_ name: String) -> StubCall { StubCall(name: name, probe: probe) }
 
-  var abandoned: [StubCall] { [call("abandon")] }
+  var callsIfAbandoned: [StubCall] { [call("abandon")] }
 
-  static func clearUp(_ call: StubCall, _ outcome: CallOutcome) -> [StubCall] {
+  static func cleanUp(_ call: StubCall, _ outcome: CallOutcome) -> [StubCall] {
     guard case .reply = outcome else { return [] }
     return [StubCall(name: "revoke", probe: call.probe, token: call.token)]
   }

@@ -88,7 +88,7 @@ struct AuthorizeExchangeTests {
         for name in ["state", "nonce", "code_challenge"] {
           #expect(states.insert(driven.query[name] ?? "").inserted)
         }
-        driven.receive(.redirected(RedirectAnswer(code: Secret("code-secret"))))
+        driven.receive(.redirected(AuthorizationResponse(code: Secret("code-secret"))))
         #expect(driven.flow.view.problem == nil)
       }
       try answer(&driven, outcome)
@@ -102,7 +102,7 @@ struct AuthorizeExchangeTests {
     let call = try #require(driven.calls.first)
     try answer(&driven, .unreachable(message: "reset", sent: true))
     driven.receive(.listening(redirectURI: DrivenAuthorize.redirectURI))
-    driven.receive(.redirected(RedirectAnswer(code: Secret("code-2"))))
+    driven.receive(.redirected(AuthorizationResponse(code: Secret("code-2"))))
     #expect(driven.receive(.called(call, .reply(tokenReply()))) == .ignore)
   }
 
@@ -133,13 +133,13 @@ struct AuthorizeExchangeTests {
   }
 
   @Test("OIDC authorize revokes tokens that arrive after the flow has ended")
-  func clearUp() throws {
+  func cleanUp() throws {
     let driven = try driven()
     let call = try #require(driven.calls.first)
-    #expect(OIDCAuthorize.clearUp(call, .reply(tokenReply())) == [revocation])
-    #expect(OIDCAuthorize.clearUp(call, .reply(reply(["error": "x"], status: 400))) == [])
-    #expect(OIDCAuthorize.clearUp(call, .unreachable(message: "gone", sent: true)) == [])
-    #expect(OIDCAuthorize.clearUp(revocation, .reply(tokenReply())) == [])
+    #expect(OIDCAuthorize.cleanUp(call, .reply(tokenReply())) == [revocation])
+    #expect(OIDCAuthorize.cleanUp(call, .reply(reply(["error": "x"], status: 400))) == [])
+    #expect(OIDCAuthorize.cleanUp(call, .unreachable(message: "gone", sent: true)) == [])
+    #expect(OIDCAuthorize.cleanUp(revocation, .reply(tokenReply())) == [])
   }
 }
 
@@ -186,7 +186,7 @@ struct AuthorizeResumeTests {
     #expect(driven.flow.view == view)
     driven.receive(.listening(redirectURI: DrivenAuthorize.redirectURI))
     #expect(driven.flow.view == view)
-    driven.receive(.redirected(RedirectAnswer(code: Secret("code-secret"))))
+    driven.receive(.redirected(AuthorizationResponse(code: Secret("code-secret"))))
     #expect(driven.calls.count == 1)
   }
 

@@ -166,7 +166,7 @@ struct AuthorizeRedirectTests {
     var driven = try DrivenAuthorize()
     driven.toBrowser()
     let query = driven.query
-    driven.receive(.redirected(RedirectAnswer(code: Secret("code-secret"))))
+    driven.receive(.redirected(AuthorizationResponse(code: Secret("code-secret"))))
     guard case .proceed(let effects) = driven.last, effects.first == .stopListening,
       case .exchange(let exchange, _)? = driven.calls.first
     else {
@@ -217,7 +217,7 @@ struct AuthorizeRedirectTests {
       var driven = try DrivenAuthorize()
       driven.toBrowser()
       driven.receive(
-        .redirected(RedirectAnswer(code: beside, error: code, errorDescription: "said so")))
+        .redirected(AuthorizationResponse(code: beside, error: code, errorDescription: "said so")))
       #expect(driven.failure?.reason == reason)
       #expect(driven.failure?.retryable == retryable)
       #expect(driven.failure?.provider == word(code.isEmpty ? "unknown" : code, "said so"))
@@ -227,7 +227,7 @@ struct AuthorizeRedirectTests {
   @Test(
     "a redirect with neither a code nor an error ends OIDC authorize with provider_protocol_error")
   func neither() throws {
-    for answer in [RedirectAnswer(), RedirectAnswer(code: Secret(""))] {
+    for answer in [AuthorizationResponse(), AuthorizationResponse(code: Secret(""))] {
       var driven = try DrivenAuthorize()
       driven.toBrowser()
       driven.receive(.redirected(answer))
@@ -237,7 +237,7 @@ struct AuthorizeRedirectTests {
 
   @Test("OIDC authorize refuses a redirect whose iss names another issuer (mix-up attack)")
   func issuers() throws {
-    let others: [RedirectAnswer] = [
+    let others: [AuthorizationResponse] = [
       .init(code: Secret("c"), iss: "https://evil.example.com"),
       .init(code: Secret("c"), iss: issuer + "/"), .init(code: Secret("c"), iss: ""),
       .init(error: "access_denied", iss: "https://evil.example.com"),
@@ -251,7 +251,7 @@ struct AuthorizeRedirectTests {
     }
     var driven = try DrivenAuthorize()
     driven.toBrowser()
-    driven.receive(.redirected(RedirectAnswer(code: Secret("c"), iss: issuer)))
+    driven.receive(.redirected(AuthorizationResponse(code: Secret("c"), iss: issuer)))
     #expect(driven.calls.count == 1)
   }
 
@@ -260,7 +260,7 @@ struct AuthorizeRedirectTests {
   func missingIssuer() throws {
     var driven = try DrivenAuthorize()
     driven.toBrowser(metadata { $0.namesIssuerInRedirect = true })
-    driven.receive(.redirected(RedirectAnswer(code: Secret("c"))))
+    driven.receive(.redirected(AuthorizationResponse(code: Secret("c"))))
     #expect(driven.failure?.reason == .providerProtocolError)
   }
 }

@@ -13,7 +13,7 @@ struct BrokenRuleTests {
     var driven = try DrivenAuthorize()
     driven.toBrowser()
     let nonce = driven.query["nonce"]
-    driven.receive(.redirected(RedirectAnswer(code: Secret("code-secret"))))
+    driven.receive(.redirected(AuthorizationResponse(code: Secret("code-secret"))))
     let call = try #require(driven.calls.first)
     driven.receive(.called(call, .reply(tokenReply())))
     let payload = claims(nonce: nonce, changes).encoded()
@@ -69,7 +69,7 @@ struct BrokenRuleTests {
     var driven = try DrivenAuthorize()
     driven.toBrowser()
     driven.receive(
-      .redirected(RedirectAnswer(code: Secret("c"), iss: "https://evil.example.com")))
+      .redirected(AuthorizationResponse(code: Secret("c"), iss: "https://evil.example.com")))
     let message = driven.failure?.message ?? ""
     for word in [issuer, "https://evil.example.com"] {
       #expect(message.contains(word), "\(message)")

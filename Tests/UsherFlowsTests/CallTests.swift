@@ -20,7 +20,7 @@ struct CallTests {
     }
     return try call.render(
       RenderContext(
-        provider: Provider(provider)!, credential: secret.map { Secret($0) }, moment: moment()))
+        provider: Provider(provider)!, credential: secret.map { Secret($0) }, transition: moment()))
   }
 
   private func header(_ name: String, _ request: HTTPRequest) -> [String] {
@@ -79,7 +79,7 @@ struct CallTests {
     let provider = try provider { $0.clientCredential = "work-secret" }
     for credential in [nil, Secret("")] {
       let context = RenderContext<OIDCSettings>(
-        provider: Provider(provider)!, credential: credential, moment: moment())
+        provider: Provider(provider)!, credential: credential, transition: moment())
       #expect(throws: UsherError.self) { try exchange.render(context) }
     }
   }

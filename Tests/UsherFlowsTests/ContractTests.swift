@@ -14,7 +14,7 @@ private let secrets = [
 private let userinfo = OIDCCall.userinfo(accessToken: Secret("access-secret"), metadata())
 
 /// Events that no state of the flows waits for.
-private let nobodys: [FlowEvent<OIDCCall>] = [
+private let foreignEvents: [FlowEvent<OIDCCall>] = [
   .called(.jwks(url: issuer), .reply(reply([:]))),
   .called(.discovery(url: issuer), .unreadable(message: "x")),
   .called(revocation, .reply(reply([:]))),
@@ -23,7 +23,7 @@ private let nobodys: [FlowEvent<OIDCCall>] = [
 ]
 
 private let redirects: [FlowEvent<OIDCCall>] = [
-  .redirected(RedirectAnswer(code: Secret("c"))), .input(.redirect(url: Secret("x"))),
+  .redirected(AuthorizationResponse(code: Secret("c"))), .input(.redirect(url: Secret("x"))),
 ]
 private let listeners: [FlowEvent<OIDCCall>] = [
   .listening(redirectURI: "http://127.0.0.1:1/callback"), .listenFailed("taken"),
@@ -47,38 +47,38 @@ struct ContractTests {
   func authorize() throws {
     var flows: [DrivenFlow<OIDCAuthorize>] = []
     var driven = try DrivenAuthorize()
-    let early = nobodys + redirects + listeners + verdicts + exchanges
-    flows.append(.init("discovering", driven.flow, strays: early + [.woken]))
+    let early = foreignEvents + redirects + listeners + verdicts + exchanges
+    flows.append(.init("discovering", driven.flow, unrelatedEvents: early + [.woken]))
     driven.receive(.discovered(.unreachable(message: "gone")))
-    flows.append(.init("paused", driven.flow, strays: early))
+    flows.append(.init("paused", driven.flow, unrelatedEvents: early))
     driven.receive(.woken)
 
     driven.receive(.discovered(.found(metadata())))
-    let preparing = nobodys + redirects + discoveries + verdicts + exchanges + [.woken]
-    flows.append(.init("preparing", driven.flow, strays: preparing))
+    let preparing = foreignEvents + redirects + discoveries + verdicts + exchanges + [.woken]
+    flows.append(.init("preparing", driven.flow, unrelatedEvents: preparing))
 
     driven.receive(.listening(redirectURI: DrivenAuthorize.redirectURI))
-    let browser = nobodys + discoveries + verdicts + exchanges + [.woken]
-    flows.append(.init("authorizing", driven.flow, strays: browser + listeners))
+    let browser = foreignEvents + discoveries + verdicts + exchanges + [.woken]
+    flows.append(.init("authorizing", driven.flow, unrelatedEvents: browser + listeners))
     let nonce = driven.query["nonce"] ?? ""
     driven.receive(.resumed)
-    flows.append(.init("restoring", driven.flow, strays: browser))
+    flows.append(.init("restoring", driven.flow, unrelatedEvents: browser))
 
-    driven.receive(.redirected(RedirectAnswer(code: Secret("code-secret"))))
-    let busy = nobodys + redirects + listeners + discoveries + verdicts + exchanges
-    flows.append(.init("exchanging", driven.flow, strays: busy + [.woken]))
+    driven.receive(.redirected(AuthorizationResponse(code: Secret("code-secret"))))
+    let busy = foreignEvents + redirects + listeners + discoveries + verdicts + exchanges
+    flows.append(.init("exchanging", driven.flow, unrelatedEvents: busy + [.woken]))
     let call = try #require(driven.calls.first)
     driven.receive(.called(call, .unreachable(message: "refused", sent: false)))
-    flows.append(.init("exchange paused", driven.flow, strays: busy))
+    flows.append(.init("exchange paused", driven.flow, unrelatedEvents: busy))
     driven.receive(.woken)
 
     driven.receive(.called(call, .reply(tokenReply())))
-    let verifying = nobodys + redirects + listeners + discoveries + exchanges
-    flows.append(.init("verifying", driven.flow, strays: verifying + [.woken]))
+    let verifying = foreignEvents + redirects + listeners + discoveries + exchanges
+    flows.append(.init("verifying", driven.flow, unrelatedEvents: verifying + [.woken]))
     driven.receive(.idTokenVerified(.unreachable(message: "gone")))
-    flows.append(.init("verification paused", driven.flow, strays: verifying))
+    flows.append(.init("verification paused", driven.flow, unrelatedEvents: verifying))
     driven.receive(.idTokenVerified(.genuine(payload: claims(nonce: nonce).encoded())))
-    flows.append(.init("userinfo", driven.flow, strays: verifying + verdicts + [.woken]))
+    flows.append(.init("userinfo", driven.flow, unrelatedEvents: verifying + verdicts + [.woken]))
     #expect(driven.flow.view.state == "userinfo")
 
     #expect(checkProviderContract(flows, secrets: secrets, at: moment()) == [])
@@ -88,21 +88,21 @@ struct ContractTests {
   func device() throws {
     var flows: [DrivenFlow<OIDCDevice>] = []
     var driven = try DrivenDevice()
-    let always = nobodys + redirects + listeners + exchanges
-    flows.append(.init("discovering", driven.flow, strays: always + verdicts + [.woken]))
+    let always = foreignEvents + redirects + listeners + exchanges
+    flows.append(.init("discovering", driven.flow, unrelatedEvents: always + verdicts + [.woken]))
     driven.toRequest()
     let requesting = always + discoveries + verdicts
-    flows.append(.init("requesting", driven.flow, strays: requesting + [.woken]))
+    flows.append(.init("requesting", driven.flow, unrelatedEvents: requesting + [.woken]))
     driven = try DrivenDevice()
     driven.toPolling()
     let early = FlowEvent.called(DrivenDevice.poll, .reply(tokenReply()))
-    flows.append(.init("polling", driven.flow, strays: requesting + [early]))
+    flows.append(.init("polling", driven.flow, unrelatedEvents: requesting + [early]))
     driven.receive(.woken)
-    flows.append(.init("asking", driven.flow, strays: requesting + [.woken]))
+    flows.append(.init("asking", driven.flow, unrelatedEvents: requesting + [.woken]))
     driven.receive(early)
-    flows.append(.init("verifying", driven.flow, strays: always + discoveries + [.woken]))
+    flows.append(.init("verifying", driven.flow, unrelatedEvents: always + discoveries + [.woken]))
     driven.receive(.idTokenVerified(.genuine(payload: claims(nonce: nil).encoded())))
-    flows.append(.init("userinfo", driven.flow, strays: requesting + [.woken]))
+    flows.append(.init("userinfo", driven.flow, unrelatedEvents: requesting + [.woken]))
     #expect(driven.flow.view.state == "userinfo")
 
     #expect(checkProviderContract(flows, secrets: secrets, at: moment()) == [])
@@ -126,7 +126,7 @@ struct ContractTests {
   func broken() throws {
     let flow = LeakyFlow(provider: try #require(Provider(provider())), password: "canary")
     let complaints = checkProviderContract(
-      [DrivenFlow("leaky", flow, strays: [.woken])], secrets: ["canary"], at: moment())
+      [DrivenFlow("leaky", flow, unrelatedEvents: [.woken])], secrets: ["canary"], at: moment())
     #expect(
       complaints == [
         "kind is no word", "leaky: a secret is in a debug description",

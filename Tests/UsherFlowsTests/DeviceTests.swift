@@ -232,7 +232,7 @@ struct DeviceTests {
     driven.receive(.called(userinfo, .reply(UsherFlowsTests.reply(["sub": "u-1"]))))
     #expect(driven.completion?.grant?.subject == "u-1")
     failing.receive(.called(userinfo, .unreadable(message: "too long")))
-    #expect(failing.last == .fail(.protocolError("too long"), clearUp: [revocation]))
+    #expect(failing.last == .fail(.protocolError("too long"), cleanUp: [revocation]))
 
     let account = KnownAccount(id: AccountID("acc_1"), subject: "u-9")
     var other = try DrivenDevice(account: account)
@@ -323,13 +323,13 @@ struct DeviceTests {
 
   @Test("the device flow reports its cancellation as access_denied and its expiry as expired_token")
   func words() {
-    #expect(OIDCDevice.word(for: .cancelled, provider: name)?.code == "access_denied")
-    #expect(OIDCDevice.word(for: .expired, provider: name)?.code == "expired_token")
-    #expect(OIDCDevice.word(for: .providerRejected, provider: name) == nil)
+    #expect(OIDCDevice.providerErrorCode(for: .cancelled, provider: name)?.code == "access_denied")
+    #expect(OIDCDevice.providerErrorCode(for: .expired, provider: name)?.code == "expired_token")
+    #expect(OIDCDevice.providerErrorCode(for: .providerRejected, provider: name) == nil)
   }
 
   @Test("the device flow revokes tokens that arrive after it has ended")
-  func clearUp() {
-    #expect(OIDCDevice.clearUp(DrivenDevice.poll, .reply(tokenReply())) == [revocation])
+  func cleanUp() {
+    #expect(OIDCDevice.cleanUp(DrivenDevice.poll, .reply(tokenReply())) == [revocation])
   }
 }

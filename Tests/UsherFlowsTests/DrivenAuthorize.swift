@@ -44,7 +44,7 @@ struct DrivenAuthorize: AnsweredMachine {
 
   mutating func toExchange(_ metadata: OIDCMetadata = metadata()) {
     toBrowser(metadata)
-    receive(.redirected(RedirectAnswer(code: Secret("code-secret"))))
+    receive(.redirected(AuthorizationResponse(code: Secret("code-secret"))))
   }
 
   /// Drives the flow until it verifies the ID token. The nonce is no longer visible then.

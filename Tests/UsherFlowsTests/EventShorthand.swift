@@ -5,7 +5,7 @@ import UsherCore
 
 /// Creates events without naming their group, so that a row of a table stays a line.
 extension FlowEvent {
-  static func redirected(_ answer: RedirectAnswer) -> Self { .browser(.redirected(answer)) }
+  static func redirected(_ answer: AuthorizationResponse) -> Self { .browser(.redirected(answer)) }
 
   static func listening(redirectURI: String) -> Self {
     .browser(.listening(redirectURI: redirectURI))
@@ -29,7 +29,7 @@ extension FlowEvent {
 
   static func calledBack(_ callback: ProviderCallback) -> Self { .provider(.calledBack(callback)) }
 
-  static func told(_ news: DaemonNews) -> Self { .daemon(.told(news)) }
+  static func answered(_ answer: DaemonAnswer) -> Self { .daemon(.answered(answer)) }
 
   static var resumed: Self { .daemon(.resumed) }
 }

@@ -118,7 +118,7 @@ extension AnsweredMachine {
   }
 
   /// The calls that undo what a failed flow obtained, such as a revocation of its tokens.
-  var clearUp: [Call] {
+  var cleanUp: [Call] {
     if case .fail(_, let calls) = last { calls } else { [] }
   }
 
@@ -137,6 +137,6 @@ extension ProviderCall {
       RenderContext(
         provider: try #require(Provider(provider)), credential: credential,
         credentials: credentials, accessToken: accessToken, clientToken: clientToken,
-        moment: moment()))
+        transition: moment()))
   }
 }

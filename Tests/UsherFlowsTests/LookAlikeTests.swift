@@ -78,7 +78,7 @@ struct LookAlikeTests {
     var driven = try DrivenAuthorize()
     driven.toBrowser(metadata { $0.issuer = "https://id.example/K" })
     driven.receive(
-      .redirected(RedirectAnswer(code: Secret("c"), iss: "https://id.example/" + kelvin)))
+      .redirected(AuthorizationResponse(code: Secret("c"), iss: "https://id.example/" + kelvin)))
     #expect(driven.failure?.reason == .providerProtocolError)
   }
   @Test("a Freedom ID account whose id differs only by a look-alike character is another account")
@@ -93,7 +93,7 @@ struct LookAlikeTests {
     driven = try DeviceDriven.home([account])
     driven.say(.choice("acc_1"))
     driven.prove()
-    driven.receive(.told(.consents([])))
+    driven.receive(.answered(.consents([])))
     driven.say(.granted(["read.firstname", "read.phone"]))
     driven.answered(DeviceDriven.profile(["id": .string(kelvin)]))
     #expect(driven.completion == nil && driven.failure?.reason == .providerProtocolError)

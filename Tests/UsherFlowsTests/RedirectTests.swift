@@ -7,26 +7,26 @@ struct RedirectTests {
   let state = Secret("s+1/2")
   let uri = "http://127.0.0.1:8765/callback"
 
-  private func read(_ query: String) -> RedirectReading {
-    RedirectReading(query: query, state: state)
+  private func read(_ query: String) -> RedirectParseResult {
+    RedirectParseResult(query: query, state: state)
   }
 
-  private func paste(_ url: String) -> RedirectReading {
-    RedirectReading(pasted: Secret(url), redirectURI: uri, state: state)
+  private func paste(_ url: String) -> RedirectParseResult {
+    RedirectParseResult(pasted: Secret(url), redirectURI: uri, state: state)
   }
 
   @Test("a redirect with code, state and issuer is read as the flow's own")
   func good() {
-    let answer = RedirectAnswer(code: Secret("c d"), iss: "https://id.example.com")
+    let answer = AuthorizationResponse(code: Secret("c d"), iss: "https://id.example.com")
     #expect(
-      read("code=c+d&state=s%2B1%2F2&iss=https%3A%2F%2Fid.example.com&new=1") == .ours(answer))
+      read("code=c+d&state=s%2B1%2F2&iss=https%3A%2F%2Fid.example.com&new=1") == .accepted(answer))
   }
 
   @Test("a redirect with an error is read as the flow's own, and its description is cleaned")
   func error() {
     let reading = read("error=access_denied&error_description=no%1B%5B0m&state=s%2B1%2F2")
     #expect(
-      reading == .ours(RedirectAnswer(error: "access_denied", errorDescription: "no[0m")))
+      reading == .accepted(AuthorizationResponse(error: "access_denied", errorDescription: "no[0m")))
   }
 
   @Test(
@@ -36,12 +36,12 @@ struct RedirectTests {
       "code=c&state=s%2B1%2F2&state=s%2B1%2F2", "code=c&state=s+1/2",
     ])
   func notOurs(query: String) {
-    #expect(read(query) == .notOurs)
+    #expect(read(query) == .unrelated)
   }
 
   @Test("an empty expected state matches no redirect")
   func emptyState() {
-    #expect(RedirectReading(query: "code=c&state=", state: Secret("")) == .notOurs)
+    #expect(RedirectParseResult(query: "code=c&state=", state: Secret("")) == .unrelated)
   }
 
   @Test(
@@ -49,7 +49,7 @@ struct RedirectTests {
     arguments: [
       "code=c&code=d&state=s%2B1%2F2", "code=c&state=s%2B1%2F2&x=1&x=1",
       "code=%zz&state=s%2B1%2F2", "code=%ff&state=s%2B1%2F2",
-      String(repeating: "a", count: RedirectReading.maxLength + 1),
+      String(repeating: "a", count: RedirectParseResult.maxLength + 1),
     ])
   func refused(query: String) {
     guard case .refused = read(query) else {
@@ -66,7 +66,7 @@ struct RedirectTests {
       "HTTP://127.0.0.1:8765/callback?state=s%2B1%2F2&code=c",
     ])
   func pasted(url: String) {
-    #expect(paste(url) == .ours(RedirectAnswer(code: Secret("c"))))
+    #expect(paste(url) == .accepted(AuthorizationResponse(code: Secret("c"))))
   }
 
   @Test(
@@ -91,8 +91,8 @@ struct RedirectTests {
 
   @Test("a pasted redirect URL with another state or without one is not the flow's own")
   func pastedNotOurs() {
-    #expect(paste(uri + "?code=c&state=x") == .notOurs)
-    #expect(paste(uri) == .notOurs)
+    #expect(paste(uri + "?code=c&state=x") == .unrelated)
+    #expect(paste(uri) == .unrelated)
   }
 
   @Test("the debug description of a redirect does not contain the code")
@@ -107,24 +107,24 @@ struct PathRedirectTests {
   let secret = Secret("4f1e")
   let uri = "http://127.0.0.1:8765/callback/4f1e"
 
-  private func read(_ query: String) -> RedirectReading {
-    RedirectReading(query: query, state: secret, form: .freedom)
+  private func read(_ query: String) -> RedirectParseResult {
+    RedirectParseResult(query: query, state: secret, form: .freedom)
   }
 
-  private func paste(_ url: String) -> RedirectReading {
-    RedirectReading(pasted: Secret(url), redirectURI: uri, state: secret, form: .freedom)
+  private func paste(_ url: String) -> RedirectParseResult {
+    RedirectParseResult(pasted: Secret(url), redirectURI: uri, state: secret, form: .freedom)
   }
 
   @Test(
     "a Freedom ID redirect brings a code under either name or an error code, and needs no state")
   func good() {
     for query in ["code=c", "authorization_code=c", "code=c&new=1&state=other"] {
-      #expect(read(query) == .ours(RedirectAnswer(code: Secret("c"))))
+      #expect(read(query) == .accepted(AuthorizationResponse(code: Secret("c"))))
     }
-    #expect(read("error_code=100102") == .ours(RedirectAnswer(error: "100102")))
+    #expect(read("error_code=100102") == .accepted(AuthorizationResponse(error: "100102")))
     #expect(
-      read("error_code=1%1B2&code=c") == .ours(RedirectAnswer(code: Secret("c"), error: "12")))
-    #expect(read("") == .ours(RedirectAnswer()))
+      read("error_code=1%1B2&code=c") == .accepted(AuthorizationResponse(code: Secret("c"), error: "12")))
+    #expect(read("") == .accepted(AuthorizationResponse()))
   }
 
   @Test(
@@ -141,7 +141,7 @@ struct PathRedirectTests {
 
   @Test("a pasted Freedom ID redirect URL is accepted only with its exact path")
   func pasted() {
-    #expect(paste(" \(uri)?code=c#_ ") == .ours(RedirectAnswer(code: Secret("c"))))
+    #expect(paste(" \(uri)?code=c#_ ") == .accepted(AuthorizationResponse(code: Secret("c"))))
     for place in [
       "http://127.0.0.1:8765/callback", "http://127.0.0.1:8765/callback/",
       "http://127.0.0.1:8765/callback/4f1f", "http://127.0.0.1:8765/callback/4F1E",
@@ -158,7 +158,7 @@ struct PathRedirectTests {
 
   @Test("a redirect of an OpenID or GoPay provider without a state is not the flow's own")
   func otherForms() {
-    #expect(RedirectReading(query: "code=c", state: secret) == .notOurs)
-    #expect(RedirectReading(query: "authCode=c", state: secret, form: .gopay) == .notOurs)
+    #expect(RedirectParseResult(query: "code=c", state: secret) == .unrelated)
+    #expect(RedirectParseResult(query: "authCode=c", state: secret, form: .gopay) == .unrelated)
   }
 }

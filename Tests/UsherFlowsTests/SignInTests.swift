@@ -14,7 +14,7 @@ struct SignInTests {
     var driven = try DrivenAuthorize(account: account, params)
     driven.toBrowser(metadata)
     let nonce = driven.query["nonce"] ?? ""
-    driven.receive(.redirected(RedirectAnswer(code: Secret("code-secret"))))
+    driven.receive(.redirected(AuthorizationResponse(code: Secret("code-secret"))))
     let call = try #require(driven.calls.first)
     driven.receive(.called(call, .reply(reply)))
     return (driven, nonce)
@@ -77,7 +77,7 @@ struct SignInTests {
     let call = try #require(driven.calls.first)
     driven.receive(.called(call, .reply(reply(["sub": "u-2"]))))
     #expect(driven.failure?.reason == .providerProtocolError)
-    #expect(driven.clearUp == [revocation])
+    #expect(driven.cleanUp == [revocation])
   }
 
   @Test(
@@ -86,13 +86,13 @@ struct SignInTests {
     var (driven, _) = try driven()
     driven.receive(.idTokenVerified(.refused(message: "bad signature")))
     #expect(driven.failure == .protocolError("bad signature"))
-    #expect(driven.clearUp == [revocation])
+    #expect(driven.cleanUp == [revocation])
     for (claim, value) in [("aud", "other"), ("nonce", "replayed"), ("at_hash", "AAAA")] {
       var (driven, nonce) = try self.driven()
       driven.receive(genuine(nonce, [claim: .string(value)]))
       #expect(driven.failure?.reason == .providerProtocolError)
       #expect(driven.failure?.message.hasPrefix("the ID token is refused: ") == true)
-      #expect(driven.clearUp == [revocation])
+      #expect(driven.cleanUp == [revocation])
     }
   }
 
@@ -118,7 +118,7 @@ struct SignInTests {
   func noIDToken() throws {
     let (driven, _) = try driven(reply: tokenReply(["id_token": .some(nil)]))
     #expect(driven.failure?.reason == .providerProtocolError)
-    #expect(driven.clearUp == [revocation])
+    #expect(driven.cleanUp == [revocation])
   }
 
   @Test(
@@ -128,7 +128,7 @@ struct SignInTests {
     var (driven, nonce) = try driven(account: account)
     driven.receive(genuine(nonce))
     #expect(driven.failure?.reason == .providerRejected)
-    #expect(driven.clearUp == [revocation])
+    #expect(driven.cleanUp == [revocation])
     let same = KnownAccount(id: AccountID("acc_1"), subject: "u-1")
     (driven, nonce) = try self.driven(account: same)
     driven.receive(genuine(nonce))
@@ -150,6 +150,6 @@ struct SignInTests {
     #expect(later.flow.view.problem == nil)
     driven.receive(.idTokenVerified(.unreachable(message: "gone")))
     #expect(driven.failure?.reason == .providerUnreachable)
-    #expect(driven.clearUp == [revocation])
+    #expect(driven.cleanUp == [revocation])
   }
 }

@@ -283,7 +283,7 @@ struct ProviderProbeTests {
   func judgements(row: Row) throws {
     for (isPublic, isFine) in zip([false, true], row.isFine) {
       let probe = try #require(ProviderRegistry.probe(of: wallet(isPublic: isPublic)))
-      let found = probe.judge(row.outcome)
+      let found = probe.evaluate(row.outcome)
       #expect(found.fine == isFine)
       #expect(found.message == row.message)
     }

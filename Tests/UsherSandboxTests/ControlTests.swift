@@ -17,7 +17,7 @@ struct ControlTests {
     var table = FaultTable()
     let broken = fault { $0.status = 500 }
     let id = table.add(FaultRule(endpoint: "token", fault: broken, times: 2, after: 1))
-    let struck = (0..<4).map { _ in table.strike("token", grantType: nil)?.id }
+    let struck = (0..<4).map { _ in table.nextFault("token", grantType: nil)?.id }
     #expect(struck == [nil, id, id, nil])
     #expect(table.entries.isEmpty)
   }
@@ -27,12 +27,12 @@ struct ControlTests {
     var table = FaultTable()
     let broken = fault { $0.reset = true }
     let id = table.add(FaultRule(endpoint: "token", grantType: "refresh_token", fault: broken))
-    #expect(table.strike("jwks", grantType: nil) == nil)
-    #expect(table.strike("token", grantType: "authorization_code") == nil)
-    for _ in 0..<5 { #expect(table.strike("token", grantType: "refresh_token")?.id == id) }
+    #expect(table.nextFault("jwks", grantType: nil) == nil)
+    #expect(table.nextFault("token", grantType: "authorization_code") == nil)
+    for _ in 0..<5 { #expect(table.nextFault("token", grantType: "refresh_token")?.id == id) }
     let removed = [table.remove(id ?? ""), table.remove(id ?? "")]
     #expect(removed == [true, false])
-    #expect(table.strike("token", grantType: "refresh_token") == nil)
+    #expect(table.nextFault("token", grantType: "refresh_token") == nil)
   }
 
   @Test("the fault table refuses a rule beyond its limit")

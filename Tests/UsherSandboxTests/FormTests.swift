@@ -28,6 +28,6 @@ struct FormTests {
   @Test("a JSON overlay adds or replaces members of an object, and null removes a member")
   func overlay() {
     let members: [String: JSON] = ["a": 1, "b": "x"]
-    #expect(members.overlaid(with: ["a": .null, "c": [true]]) == ["b": "x", "c": [true]])
+    #expect(members.applying(overrides: ["a": .null, "c": [true]]) == ["b": "x", "c": [true]])
   }
 }

@@ -14,7 +14,7 @@ struct HeldFaultTests {
     let rule = await traffic.add(FaultRule(endpoint: "token", fault: fault, times: 1))
     let seen = await traffic.requests(endpoint: "token", grantType: nil).count
     let answer = Task { [traffic, endpoint] in
-      await traffic.carry(EndpointCall(.post, "/token", base: ""), to: endpoint)
+      await traffic.handle(EndpointCall(.post, "/token", base: ""), to: endpoint)
     }
     while await traffic.requests(endpoint: "token", grantType: nil).count == seen {
       await Task.yield()

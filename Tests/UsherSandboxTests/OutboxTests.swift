@@ -34,16 +34,16 @@ struct OutboxTests {
     for number in 0..<(OutboxTable.limit + 5) { table.add(sms(number), at: start) }
     #expect(table.entries.count == OutboxTable.limit)
     #expect(table.entries.first?.message.code == "5")
-    table.note(.sent, of: "msg_1")
+    table.update(.sent, of: "msg_1")
     #expect(table.entries.allSatisfy { $0.delivery == nil })
   }
 
   @Test("the control API lists outbox messages by recipient or provider and clears the outbox")
   func control() async throws {
-    let workbench = try Workbench.test()
-    await workbench.outbox.post(sms(1))
-    await workbench.outbox.post(email("hello"))
-    let pages = OutboxPages(workbench: workbench)
+    let context = try BackendContext.test()
+    await context.outbox.post(sms(1))
+    await context.outbox.post(email("hello"))
+    let pages = OutboxPages(context: context)
     var call = EndpointCall(.get, "/_control/outbox", base: "")
     call.query = "to=%2B441"
     let reply = await pages.controls[0].handle(call)
@@ -62,15 +62,15 @@ struct OutboxTests {
     call.query = "to=a&to=b"
     #expect(await pages.controls[0].handle(call).status == 400)
     _ = await pages.controls[1].handle(EndpointCall(.delete, "/_control/outbox", base: ""))
-    #expect(await workbench.outbox.messages().isEmpty)
+    #expect(await context.outbox.messages().isEmpty)
   }
 
   @Test("the outbox page shows the newest message first and escapes recipients and texts")
   func page() async throws {
-    let workbench = try Workbench.test()
-    await workbench.outbox.post(sms(1, to: "<b>"))
-    await workbench.outbox.post(email("<script>alert(1)</script>"))
-    let reply = await OutboxPages(workbench: workbench).page.handle(
+    let context = try BackendContext.test()
+    await context.outbox.post(sms(1, to: "<b>"))
+    await context.outbox.post(email("<script>alert(1)</script>"))
+    let reply = await OutboxPages(context: context).page.handle(
       EndpointCall(.get, "/outbox", base: ""))
     let html = String(decoding: reply.body, as: UTF8.self)
     #expect(!html.contains("<script>"))
@@ -86,12 +86,12 @@ struct OutboxTests {
 struct MailTests {
   @Test(
     "an e-mail is rendered as pure ASCII, and its content cannot inject headers or SMTP commands")
-  func letter() {
+  func email() {
     let message = Message(
       provider: "one", channel: .email, to: "a@b.example", subject: "Grüße\r\nBcc: x@y.example",
       text: "Ihr Code: 123456 ☃\r\n.\r\nQUIT")
     let text = String(
-      decoding: Letter(message, from: "s@localhost", id: "msg_1", at: start).rendered,
+      decoding: EmailMessage(message, from: "s@localhost", id: "msg_1", at: start).rendered,
       as: UTF8.self)
     #expect(text.utf8.allSatisfy { $0 < 0x80 })
     #expect(!text.contains("Bcc"))
@@ -107,7 +107,7 @@ struct MailTests {
       String(repeating: "a", count: 254) + "@b",
     ])
   func addresses(_ text: String) {
-    #expect(Letter.address(text) == nil)
+    #expect(EmailMessage.address(text) == nil)
   }
 
   @Test("a loopback smtp URL is accepted as the mail server, with or without a port")
@@ -126,8 +126,8 @@ struct MailTests {
       "smtp://127.0.0.1:25/x", "smtp://user@127.0.0.1",
     ])
   func refused(_ url: String) {
-    #expect(throws: Sandbox.Objection.self) { try MailServer(url) }
-    #expect(throws: Sandbox.Objection.self) { try MailServer("smtp://127.0.0.1", sender: "x") }
+    #expect(throws: Sandbox.ConfigurationError.self) { try MailServer(url) }
+    #expect(throws: Sandbox.ConfigurationError.self) { try MailServer("smtp://127.0.0.1", sender: "x") }
   }
 
   @Test("an e-mail that cannot be delivered is recorded in the outbox with the reason")
@@ -153,7 +153,7 @@ struct MailTests {
     // The test waits for curl's own timer, so the limit is as short as is sensible.
     server.limit = .milliseconds(50)
     let delivery = await server.send(
-      Letter(email("one"), from: server.sender, id: "msg_1", at: start))
+      EmailMessage(email("one"), from: server.sender, id: "msg_1", at: start))
     #expect("\(delivery)".hasPrefix("failed: curl: (28)"))
   }
 
@@ -194,15 +194,15 @@ struct RealMailTests {
     await outbox.post(email("second"))
     await outbox.settled()
     #expect(await outbox.messages().map { $0.delivery } == [.sent, nil, .sent])
-    let letter = try receiver.letter()
-    #expect(letter["from"] == "bank@example.com")
-    #expect(letter["to"] == ["alice@example.com"])
-    #expect(letter["headerTo"] == "alice@example.com")
-    #expect(letter["subject"] == "Übung")
+    let email = try receiver.email()
+    #expect(email["from"] == "bank@example.com")
+    #expect(email["to"] == ["alice@example.com"])
+    #expect(email["headerTo"] == "alice@example.com")
+    #expect(email["subject"] == "Übung")
     #expect(
-      letter["text"]?.text?.replacing("\r\n", with: "\n") == text.replacing("\r\n", with: "\n"))
-    #expect(letter["defects"] == [])
-    #expect(try receiver.letter()["text"] == "second")
+      email["text"]?.text?.replacing("\r\n", with: "\n") == text.replacing("\r\n", with: "\n"))
+    #expect(email["defects"] == [])
+    #expect(try receiver.email()["text"] == "second")
   }
 
   @Test("an e-mail that the mail server refuses is recorded as failed with the server's answer")
@@ -211,7 +211,7 @@ struct RealMailTests {
     var server = try MailServer("smtp://127.0.0.1:\(receiver.port)")
     server.limit = .seconds(60)
     let delivery = await server.send(
-      Letter(email("x", to: "nobody@example.com"), from: server.sender, id: "m", at: start))
+      EmailMessage(email("x", to: "nobody@example.com"), from: server.sender, id: "m", at: start))
     #expect("\(delivery)".hasPrefix("failed: curl: (55) RCPT failed: 550"))
   }
 }

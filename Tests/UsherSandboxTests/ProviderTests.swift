@@ -7,7 +7,7 @@ import Testing
 private struct Browser {
   let provider: OIDCBackend
 
-  init() throws { provider = try OIDCBackend(Workbench.test(), path: "/oidc") }
+  init() throws { provider = try OIDCBackend(BackendContext.test(), path: "/oidc") }
 
   func send(
     _ method: Endpoint.Method, _ path: String, _ fields: [String: String] = [:]

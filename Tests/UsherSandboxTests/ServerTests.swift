@@ -67,7 +67,7 @@ struct ServerTests {
   func refused(_ host: String, _ port: Int, _ path: String) {
     var configuration = Sandbox.Configuration()
     (configuration.host, configuration.port, configuration.issuerPath) = (host, port, path)
-    #expect(throws: Sandbox.Objection.self) { try Sandbox(configuration) }
+    #expect(throws: Sandbox.ConfigurationError.self) { try Sandbox(configuration) }
   }
 
   @Test(

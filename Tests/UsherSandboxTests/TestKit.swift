@@ -55,9 +55,9 @@ extension TokenLedger {
   }
 }
 
-extension Workbench {
-  static func test(_ clock: SandboxClock = SandboxClock { start }) throws -> Workbench {
-    Workbench(users: Users(), clock: clock, mint: TokenMint(), pages: try Pages())
+extension BackendContext {
+  static func test(_ clock: SandboxClock = SandboxClock { start }) throws -> BackendContext {
+    BackendContext(users: Users(), clock: clock, tokenGenerator: TokenGenerator(), pages: try Pages())
   }
 }
 

@@ -115,9 +115,9 @@ struct AuditTamperTests {
     let store = try fixture.open()
     try await store.audit.append(.samples(1...3))
     try fixture.tamper("UPDATE audit SET sealed = zeroblob(64) WHERE n = 2")
-    let stretch = try await store.audit.stretch(of: 1...3, at: .earliest ... .latest)
-    #expect(stretch.rows == [.sample(1), .sample(3)])
-    #expect(stretch.unreadable == [2])
+    let slice = try await store.audit.slice(of: 1...3, at: .earliest ... .latest)
+    #expect(slice.rows == [.sample(1), .sample(3)])
+    #expect(slice.unreadable == [2])
   }
 
   @Test("a trimmed audit row that is put back is found")
@@ -240,7 +240,7 @@ struct AuditTamperTests {
     try await store.audit.append(.samples(1...300))
     try fixture.tamper("UPDATE audit SET sealed = zeroblob(64)")
     let findings = try await store.audit.verify().findings
-    #expect(findings.count == AuditReport.mostFindings + 1)
+    #expect(findings.count == AuditReport.maxFindings + 1)
     #expect(findings.last?.message == "there are more findings, which are not listed")
     #expect(findings.last?.n == 101)
   }

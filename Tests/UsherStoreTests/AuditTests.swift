@@ -81,12 +81,12 @@ struct AuditTests {
     #expect(try await store.audit.span(of: time(2)...time(4)) == 2...4)
     #expect(try await store.audit.span(of: time(6)...time(7)) == nil)
     #expect(try await store.audit.span(of: .earliest ... .latest) == 1...5)
-    let stretch = try await store.audit.stretch(of: 1...4, at: time(2)...time(3))
-    #expect(stretch.rows == [.sample(2), .sample(3)])
-    #expect(stretch.end == 4)
-    #expect(stretch.seen == 4)
-    let nothing = try await store.audit.stretch(of: 6...9, at: .earliest ... .latest)
-    #expect(nothing == AuditStretch())
+    let slice = try await store.audit.slice(of: 1...4, at: time(2)...time(3))
+    #expect(slice.rows == [.sample(2), .sample(3)])
+    #expect(slice.end == 4)
+    #expect(slice.seen == 4)
+    let nothing = try await store.audit.slice(of: 6...9, at: .earliest ... .latest)
+    #expect(nothing == AuditSlice())
   }
 
   @Test("audit rows written out of time order are all found by a time range")
@@ -95,8 +95,8 @@ struct AuditTests {
     try await store.audit.append([.sample(5), .sample(1), .sample(9), .sample(2)])
     func time(_ n: Int64) -> Timestamp { AuditRow.sample(n).at }
     #expect(try await store.audit.span(of: time(2)...time(5)) == 1...4)
-    let stretch = try await store.audit.stretch(of: 1...4, at: time(2)...time(5))
-    #expect(stretch.rows.map(\.n) == [1, 4])
+    let slice = try await store.audit.slice(of: 1...4, at: time(2)...time(5))
+    #expect(slice.rows.map(\.n) == [1, 4])
   }
 
   @Test("audit trimming removes surplus and old rows, oldest first, and the rest verifies")
@@ -211,6 +211,6 @@ extension AuditLog {
   /// The rows that open, as far as one read goes.
   func rows() async throws -> [AuditRow] {
     guard let span = try await span(of: .earliest ... .latest) else { return [] }
-    return try await stretch(of: span, at: .earliest ... .latest).rows
+    return try await slice(of: span, at: .earliest ... .latest).rows
   }
 }

@@ -113,7 +113,7 @@ struct RecoveryTests {
         Issue.record("asked")
         return nil
       },
-      keep: { PlainKey(bytes: Array($0)) }, clock: FixedClock(time: StoreFixture.now),
+      keyStorage: { PlainKey(bytes: Array($0)) }, clock: FixedClock(time: StoreFixture.now),
       entropy: SystemEntropy())
     try store.close()
     #expect(try slots() == before)

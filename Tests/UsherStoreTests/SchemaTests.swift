@@ -33,12 +33,12 @@ struct SchemaTests {
     // Rows older than schema 4 have no wake time and no call tag, so both are unknown.
     var account = AccountRow.sample()
     if version < 4 {
-      account.wakeAt = AccountRow.unknownWaking
+      account.wakeAt = AccountRow.unknownWakeTime
       account.callTag = AccountRow.unknownCallTag
     }
     #expect(try store.loadAccounts() == [account])
     #expect(
-      try store.wakingAccounts(until: StoreFixture.now, atMost: 9).map(\.id)
+      try store.dueAccounts(until: StoreFixture.now, atMost: 9).map(\.id)
         == (version < 4 ? [account.id] : []))
     #expect(try store.loadTokens() == [.sample()])
     #expect(try store.loadCredentials().map(\.value) == [Secret("s3cr3t")])

@@ -154,14 +154,14 @@ struct SealingTests {
     let error = try #require(throws: UsherError.self) {
       try StoreCoder.decode(Numbers.self, from: bytes)
     }
-    let fault = try #require(error.cause as? CodingFault)
+    let fault = try #require(error.cause as? StoreCodingError)
     #expect(fault.type == "Numbers")
     #expect(fault.member == "inner.n")
     #expect(!"\(error)".contains("CANARY"))
     let infinite = try #require(throws: UsherError.self) {
       try StoreCoder.encode(["x": Double.infinity])
     }
-    #expect((infinite.cause as? CodingFault)?.member == "x")
+    #expect((infinite.cause as? StoreCodingError)?.member == "x")
   }
 
   @Test("a sealed payload does not print its content")

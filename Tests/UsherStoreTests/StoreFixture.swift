@@ -17,7 +17,7 @@ final class StoreFixture: Sendable {
   init() throws {
     var template = Array(
       (FileManager.default.temporaryDirectory.path + "/usher.XXXXXX").utf8CString)
-    guard mkdtemp(&template) != nil else { throw SystemFault(call: "mkdtemp", errno: errno) }
+    guard mkdtemp(&template) != nil else { throw SystemCallError(call: "mkdtemp", errno: errno) }
     directory = template.withUnsafeBufferPointer { String(cString: $0.baseAddress!) }
   }
 
@@ -38,7 +38,7 @@ final class StoreFixture: Sendable {
     try Store.open(
       path: path, masterKey: masterKey,
       recoveryKey: { () throws(UsherError) in recoveryKey }, acceptsChanges: acceptsChanges,
-      keep: { PlainKey(bytes: Array($0)) }, clock: FixedClock(time: now), entropy: SystemEntropy())
+      keyStorage: { PlainKey(bytes: Array($0)) }, clock: FixedClock(time: now), entropy: SystemEntropy())
   }
 
   /// Creates a store with the changes and closes it.

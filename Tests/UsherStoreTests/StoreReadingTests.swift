@@ -140,9 +140,9 @@ struct StoreReadingTests {
     ])
     for count in [1, 2, 9] {
       var found: [String] = []
-      var last: WakingAccount?
+      var last: DueAccount?
       repeat {
-        let page = try store.wakingAccounts(
+        let page = try store.dueAccounts(
           after: last, until: now + .seconds(3), atMost: count)
         found += page.map(\.id.rawValue)
         last = page.last
@@ -151,7 +151,7 @@ struct StoreReadingTests {
     }
     try await store.commit([account("acc_3"), account("acc_2", wakeAt: now)])
     #expect(
-      try store.wakingAccounts(until: now + .seconds(1), atMost: 9).map(\.id.rawValue)
+      try store.dueAccounts(until: now + .seconds(1), atMost: 9).map(\.id.rawValue)
         == ["acc_6", "acc_2", "acc_4"])
   }
 
@@ -204,6 +204,6 @@ struct StoreReadingTests {
       return seen
     }
     #expect(try store.open(try #require(seen.first)).account.wakeAt == nil)
-    #expect(try store.wakingAccounts(until: StoreFixture.now, atMost: 1).count == 1)
+    #expect(try store.dueAccounts(until: StoreFixture.now, atMost: 1).count == 1)
   }
 }

@@ -10,12 +10,12 @@ package struct DrivenFlow<Machine: FlowMachine> {
   package var name: String
   package var machine: Machine
   /// Events that can reach a flow in this state but do not concern it, so it must ignore them.
-  package var strays: [FlowEvent<Machine.Call>]
+  package var unrelatedEvents: [FlowEvent<Machine.Call>]
 
-  package init(_ name: String, _ machine: Machine, strays: [FlowEvent<Machine.Call>]) {
+  package init(_ name: String, _ machine: Machine, unrelatedEvents: [FlowEvent<Machine.Call>]) {
     self.name = name
     self.machine = machine
-    self.strays = strays
+    self.unrelatedEvents = unrelatedEvents
   }
 }
 
@@ -58,7 +58,7 @@ private struct ContractCheck<Machine: FlowMachine> {
   let moment: TransitionContext
   let known: KnownProviders?
 
-  var all: [String] { coding + secrecy + viewing + strays + resuming + anything }
+  var all: [String] { coding + secrecy + viewing + unrelatedEvents + resuming + anything }
 
   private var coding: [String] {
     do {
@@ -102,8 +102,8 @@ private struct ContractCheck<Machine: FlowMachine> {
     return broken + leaks(written(view), in: "its view")
   }
 
-  private var strays: [String] {
-    flow.strays.compactMap { event in
+  private var unrelatedEvents: [String] {
+    flow.unrelatedEvents.compactMap { event in
       var machine = flow.machine
       var moment = moment
       let answer = machine.receive(event, at: &moment)
@@ -137,7 +137,7 @@ private struct ContractCheck<Machine: FlowMachine> {
   private var anything: [String] {
     let events: [FlowEvent<Machine.Call>] = [
       .input(.redirect(url: Secret(""))), .input(.redirect(url: Secret("http://[::1"))),
-      .browser(.redirected(RedirectAnswer())), .browser(.redirected(RedirectAnswer(error: ""))),
+      .browser(.redirected(AuthorizationResponse())), .browser(.redirected(AuthorizationResponse(error: ""))),
       .browser(.listening(redirectURI: "")), .browser(.listenFailed("")),
       .provider(.discovered(.unreachable(message: "gone"))),
       .provider(.discovered(.unusable(message: "bad"))),
@@ -152,7 +152,7 @@ private struct ContractCheck<Machine: FlowMachine> {
       switch machine.receive(event, at: &moment) {
       case .ignore, .refuse:
         return machine == flow.machine ? [] : ["it changes by what it refuses: \(event)"]
-      case .fail(let failure, clearUp: _):
+      case .fail(let failure, cleanUp: _):
         let isSaid = !failure.title.isEmpty && !failure.message.isEmpty
         return (isSaid ? [] : ["it fails without a word"])
           + leaks(written(failure), in: "a failure")

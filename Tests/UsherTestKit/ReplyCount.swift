@@ -5,7 +5,7 @@ extension Scanned {
   package var replyCount: Int {
     switch self {
     case .call(let call): call.kind == .request ? 1 : 0
-    case .batch(let elements): BatchCollector(elements).expectsNothing ? 0 : 1
+    case .batch(let elements): BatchCollector(elements).isComplete ? 0 : 1
     case .refused, .looksLikeHTTP: 1
     }
   }

@@ -31,19 +31,19 @@ package struct Link: Sendable, Equatable {
 }
 
 /// The state and services that all backends share.
-package struct Workbench: Sendable {
+package struct BackendContext: Sendable {
   package var users: Users
   package var clock: SandboxClock
-  package var mint: TokenMint
+  package var tokenGenerator: TokenGenerator
   package var pages: Pages
   package let outbox: Outbox
 
   package init(
-    users: Users, clock: SandboxClock, mint: TokenMint, pages: Pages, mailServer: MailServer? = nil
+    users: Users, clock: SandboxClock, tokenGenerator: TokenGenerator, pages: Pages, mailServer: MailServer? = nil
   ) {
     self.users = users
     self.clock = clock
-    self.mint = mint
+    self.tokenGenerator = tokenGenerator
     self.pages = pages
     outbox = Outbox(clock: clock, mailServer: mailServer)
   }

@@ -6,11 +6,11 @@ extension Delivery {
   /// Returns the HTTP response for this delivery, or breaks the connection as the fault demands.
   func response(on channel: any Channel) async throws -> Response {
     switch self {
-    case .whole(let reply):
+    case .complete(let reply):
       return reply.response(ByteBuffer(bytes: reply.body))
-    case .half(let reply):
+    case .truncated(let reply):
       return reply.response(cutting: channel)
-    case .huge(let bytes):
+    case .padded(let bytes):
       return Self.padding(bytes)
     case .reset:
       try await channel.reset()

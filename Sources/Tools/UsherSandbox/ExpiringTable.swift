@@ -22,7 +22,7 @@ package struct ExpiringTable<Value: Sendable>: Sendable {
   package mutating func insert(
     _ value: Value, for key: String, until expires: Date, now: Date
   ) {
-    if entries.count >= limit { makeRoom(now) }
+    if entries.count >= limit { evict(now) }
     added += 1
     entries[key] = Entry(value: value, issued: now, expires: expires, number: added)
   }
@@ -76,7 +76,7 @@ package struct ExpiringTable<Value: Sendable>: Sendable {
   }
 
   /// Drops expired entries. If the table is still full, drops the oldest tenth as well.
-  private mutating func makeRoom(_ now: Date) {
+  private mutating func evict(_ now: Date) {
     entries = entries.filter { $0.value.expires > now }
     guard entries.count >= limit else { return }
     for entry in ordered.prefix(max(1, limit / 10)) { entries[entry.key] = nil }

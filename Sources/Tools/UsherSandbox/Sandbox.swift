@@ -14,7 +14,7 @@ package struct Sandbox: Sendable {
     package var population = Population()
     /// The time source to which ``SandboxClock`` adds its offset.
     package var now: @Sendable () -> Date = { Date() }
-    package var mint = TokenMint()
+    package var tokenGenerator = TokenGenerator()
     /// The server that receives e-mails in addition to the outbox.
     package var mailServer: MailServer?
 
@@ -45,7 +45,7 @@ package struct Sandbox: Sendable {
   }
 
   /// An invalid configuration, with a description for the user.
-  package struct Objection: Error, CustomStringConvertible {
+  package struct ConfigurationError: Error, CustomStringConvertible {
     package let description: String
   }
 
@@ -56,37 +56,37 @@ package struct Sandbox: Sendable {
 
   package init(_ configuration: Configuration = Configuration()) throws {
     guard let host = Self.loopback[configuration.host] else {
-      throw Objection(description: "the host must be 127.0.0.1 or ::1")
+      throw ConfigurationError(description: "the host must be 127.0.0.1 or ::1")
     }
     guard (0...65_535).contains(configuration.port) else {
-      throw Objection(description: "the port must be 0 to 65535")
+      throw ConfigurationError(description: "the port must be 0 to 65535")
     }
     guard Self.isPath(configuration.issuerPath) else {
-      throw Objection(
+      throw ConfigurationError(
         description: "the issuer path must look like /oidc and not start with a reserved name: "
           + Self.taken.joined(separator: ", "))
     }
     self.host = host
     port = configuration.port
     clock = SandboxClock(base: configuration.now)
-    let workbench = Workbench(
-      users: Users(configuration.population.users), clock: clock, mint: configuration.mint,
+    let context = BackendContext(
+      users: Users(configuration.population.users), clock: clock, tokenGenerator: configuration.tokenGenerator,
       pages: try Pages.parsed.get(), mailServer: configuration.mailServer)
-    router = SandboxRouter(workbench, try Self.backends(workbench, configuration))
+    router = SandboxRouter(context, try Self.backends(context, configuration))
   }
 
   /// Returns all backends. Add a new backend here.
   private static func backends(
-    _ workbench: Workbench, _ configuration: Configuration
+    _ context: BackendContext, _ configuration: Configuration
   ) throws -> [any Backend] {
     [
       try OIDCBackend(
-        workbench, clients: configuration.population.clients, path: configuration.issuerPath),
-      PaysafeBackend(workbench),
-      TruecallerBackend(workbench),
-      GoPayBackend(workbench),
-      FreedomIDBackend(workbench),
-      BSABackend(workbench),
+        context, clients: configuration.population.clients, path: configuration.issuerPath),
+      PaysafeBackend(context),
+      TruecallerBackend(context),
+      GoPayBackend(context),
+      FreedomIDBackend(context),
+      BSABackend(context),
     ]
   }
 
@@ -134,6 +134,6 @@ package func withSandbox<Result: Sendable>(
       return result
     }
     try await group.waitForAll()
-    throw Sandbox.Objection(description: "the sandbox stopped before it listened")
+    throw Sandbox.ConfigurationError(description: "the sandbox stopped before it listened")
   }
 }

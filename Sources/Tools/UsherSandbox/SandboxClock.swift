@@ -24,7 +24,7 @@ package final class SandboxClock: Sendable {
 }
 
 /// A generator of random codes, tokens and identifiers.
-package struct TokenMint: Sendable {
+package struct TokenGenerator: Sendable {
   private let bytes: @Sendable (Int) -> [UInt8]
 
   package init(

@@ -19,19 +19,19 @@ struct SandboxRouter: Sendable {
   /// The largest request body in bytes.
   static let bodyLimit = 1 << 20
 
-  init(_ workbench: Workbench, _ backends: [any Backend]) {
-    let traffic = Traffic(clock: workbench.clock)
+  init(_ context: BackendContext, _ backends: [any Backend]) {
+    let traffic = Traffic(clock: context.clock)
     let faced = backends.flatMap(\.endpoints)
     let controls = ControlAPI(
-      users: workbench.users, traffic: traffic, endpointNames: Set(faced.map(\.name)))
-    let outbox = OutboxPages(workbench: workbench)
+      users: context.users, traffic: traffic, endpointNames: Set(faced.map(\.name)))
+    let outbox = OutboxPages(context: context)
     let control = controls.endpoints + outbox.controls + backends.flatMap(\.controls)
-    let index = IndexPage(workbench: workbench, backends: backends, controls: control)
+    let index = IndexPage(context: context, backends: backends, controls: control)
     let router = Router(context: SandboxContext.self, options: .autoGenerateHeadEndpoints)
-    Self.add(faced, to: router) { await traffic.carry($0, to: $1) }
+    Self.add(faced, to: router) { await traffic.handle($0, to: $1) }
     Self.add(control + [index.endpoint, outbox.page], to: router) { call, endpoint in
-      if let objection = call.objection { return .whole(objection) }
-      return .whole(await endpoint.handle(call))
+      if let rejection = call.rejection { return .complete(rejection) }
+      return .complete(await endpoint.handle(call))
     }
     responder = router.buildResponder()
   }
@@ -47,7 +47,7 @@ struct SandboxRouter: Sendable {
           do {
             delivery = await deliver(try await EndpointCall(request, context, row), row)
           } catch {
-            delivery = .whole(error.reply)
+            delivery = .complete(error.reply)
           }
           return try await delivery.response(on: context.channel)
         }
@@ -62,7 +62,7 @@ struct SandboxRouter: Sendable {
     let names = allowed.map(\.rawValue).joined(separator: ", ")
     var reply = Reply.refusal("invalid_request", "only \(names) is allowed here", status: 405)
     reply.headers["Allow"] = names
-    let refusal = Delivery.whole(reply)
+    let refusal = Delivery.complete(reply)
     let others = Endpoint.Method.allCases.filter { !allowed.contains($0) }.map(\.wire)
     for method in others {
       router.on(RouterPath(path), method: method) { _, context in
@@ -102,7 +102,7 @@ extension EndpointCall {
   }
 
   /// The response that refuses a web page of another origin, or nil if the control API may be used.
-  fileprivate var objection: Reply? {
+  fileprivate var rejection: Reply? {
     guard let origin = headers["origin"], origin != base else { return nil }
     return .refusal("invalid_request", "the Origin header names another site", status: 403)
   }

@@ -60,14 +60,14 @@ extension Sandbox {
 
   private func respond(to request: Request, _ context: SandboxContext) async throws -> Response {
     guard Self.isLoopbackName(request.head.authority) else {
-      return try await Delivery.whole(
+      return try await Delivery.complete(
         .refusal("invalid_request", "the Host header must name a loopback address", status: 421)
       ).response(on: context.channel)
     }
     let response = try await router.responder.respond(to: request, context: context)
     // Only hummingbird's own 404, for a path without a route, has no body.
     guard response.status == .notFound, response.body.contentLength == 0 else { return response }
-    return try await Delivery.whole(
+    return try await Delivery.complete(
       .refusal("not_found", "no such path; see / for a list", status: 404)
     ).response(on: context.channel)
   }

@@ -20,7 +20,7 @@ struct AccountCopies {
   func write(to daemon: MeasuredDaemon) async throws -> [String] {
     let key = try Self.masterKey(daemon)
     let store = try Store.open(
-      path: daemon.databasePath, masterKey: key, keep: { PlainKey(bytes: Array($0)) },
+      path: daemon.databasePath, masterKey: key, keyStorage: { PlainKey(bytes: Array($0)) },
       clock: SystemClock(), entropy: SystemEntropy())
     guard let account = try store.loadAccounts().first else {
       throw BenchError("there is no account to copy")

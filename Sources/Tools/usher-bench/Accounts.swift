@@ -32,7 +32,7 @@ struct Accounts: AsyncParsableCommand {
 
   func run() async throws {
     let program = try program.path
-    var findings = try Findings("accounts", to: outcome.json)
+    var results = try MeasurementResults("accounts", to: outcome.json)
     let signedIn = try SignedInDaemon(program)
     let daemon = signedIn.daemon
     let one = try starts(daemon, program)
@@ -46,23 +46,23 @@ struct Accounts: AsyncParsableCommand {
     let cost = try ProcessCost(of: daemon.pid)
     let read = try readByKey(daemon)
     print("\(stored) accounts, stored within \(copied.short) s; \(calls) of them asked for")
-    findings.add("first token.get of an account, p99", cold.p99, "µs", goal: .atMost(2000))
-    findings.add("first token.get of an account, p50", cold.p50, "µs")
-    findings.add("the second, p50", warm.p50, "µs")
-    findings.add("the second, p99", warm.p99, "µs")
-    findings.add("SQLite's read by key, p50", read.p50, "µs")
-    findings.add("SQLite's read by key, p99", read.p99, "µs")
-    findings.add("first token.get / SQLite's read by key, p50", cold.p50 / read.p50, "×")
-    findings.add("exec to READY=1 with one account", one.times, "ms")
-    findings.add("exec to READY=1 with all", many.times, "ms")
-    findings.add("with all / with one", many.times.median / one.times.median, "×")
-    findings.add("VmRSS with one account", one.cost.resident / 1024, "MB")
-    findings.add("VmRSS with all", many.cost.resident / 1024, "MB")
-    findings.add("RssAnon with one account", one.cost.anonymous / 1024, "MB")
-    findings.add("RssAnon with all", many.cost.anonymous / 1024, "MB")
-    findings.add("RssAnon after the calls", cost.anonymous / 1024, "MB")
-    try findings.write()
-    if outcome.judges, findings.isMissed { throw ExitCode(1) }
+    results.add("first token.get of an account, p99", cold.p99, "µs", goal: .atMost(2000))
+    results.add("first token.get of an account, p50", cold.p50, "µs")
+    results.add("the second, p50", warm.p50, "µs")
+    results.add("the second, p99", warm.p99, "µs")
+    results.add("SQLite's read by key, p50", read.p50, "µs")
+    results.add("SQLite's read by key, p99", read.p99, "µs")
+    results.add("first token.get / SQLite's read by key, p50", cold.p50 / read.p50, "×")
+    results.add("exec to READY=1 with one account", one.times, "ms")
+    results.add("exec to READY=1 with all", many.times, "ms")
+    results.add("with all / with one", many.times.median / one.times.median, "×")
+    results.add("VmRSS with one account", one.cost.resident / 1024, "MB")
+    results.add("VmRSS with all", many.cost.resident / 1024, "MB")
+    results.add("RssAnon with one account", one.cost.anonymous / 1024, "MB")
+    results.add("RssAnon with all", many.cost.anonymous / 1024, "MB")
+    results.add("RssAnon after the calls", cost.anonymous / 1024, "MB")
+    try results.write()
+    if outcome.judges, results.isMissed { throw ExitCode(1) }
   }
 
   /// - Returns: The milliseconds of each start, and the resources that the daemon uses after the

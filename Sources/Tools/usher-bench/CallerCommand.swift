@@ -17,7 +17,7 @@ struct CallerCommand: ParsableCommand {
   ]
 
   func run() throws {
-    try become(user)
+    try switchUser(user)
     let client = try BlockingClient(socket)
     for _ in 0..<200 { for (_, line) in Self.kinds { _ = try client.time(line) } }
     var times: [UInt64] = []

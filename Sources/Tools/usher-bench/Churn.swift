@@ -28,80 +28,80 @@ struct Churn: ParsableCommand {
 
   func run() throws {
     raiseFileLimit()
-    var findings = try Findings("churn", to: json)
+    var results = try MeasurementResults("churn", to: json)
     // Without this limit the daemon would refuse most of these connections.
     let limits = "[limits]\nconnections_per_user = 20000\n"
     let daemon = try MeasuredDaemon(
       try program.path, config: limits + MeasuredDaemon.silentProvider)
     sleep(1)
     let before = try ProcessCost(of: daemon.pid)
-    let early = try comeAndGo(0..<connections / 10, daemon)
-    let late = try comeAndGo(connections / 10..<connections, daemon)
+    let early = try openAndClose(0..<connections / 10, daemon)
+    let late = try openAndClose(connections / 10..<connections, daemon)
     print("\(connections) connections")
-    findings.add(
+    results.add(
       "RssAnon more since the first tenth", late.anonymous - early.anonymous, "KiB",
       goal: .atMost(1024))
-    findings.add(
+    results.add(
       "descriptors more than before", Double(late.descriptors - before.descriptors), "",
       goal: .atMost(0))
-    findings.add(
+    results.add(
       "RssAnon after all / after the first tenth", late.anonymous / early.anonymous, "×")
     for (name, cost) in [
       ("before", before), ("after the first tenth", early), ("after all", late),
     ] {
-      findings.add("VmRSS \(name)", cost.resident, "KiB")
-      findings.add("RssAnon \(name)", cost.anonymous, "KiB")
-      findings.add("descriptors \(name)", Double(cost.descriptors), "")
+      results.add("VmRSS \(name)", cost.resident, "KiB")
+      results.add("RssAnon \(name)", cost.anonymous, "KiB")
+      results.add("descriptors \(name)", Double(cost.descriptors), "")
     }
-    try findings.write()
-    if findings.isMissed { throw ExitCode(1) }
+    try results.write()
+    if results.isMissed { throw ExitCode(1) }
   }
 
   /// - Returns: The resources that the daemon uses after all connections are closed.
-  private func comeAndGo(_ numbers: Range<Int>, _ daemon: MeasuredDaemon) throws -> ProcessCost {
-    var open: [Visitor] = []
+  private func openAndClose(_ numbers: Range<Int>, _ daemon: MeasuredDaemon) throws -> ProcessCost {
+    var open: [ShortConnection] = []
     for number in numbers {
-      if open.count == Self.overlap { try open.removeFirst().go() }
-      open.append(try Visitor(number, daemon.socketPath))
+      if open.count == Self.overlap { try open.removeFirst().finish() }
+      open.append(try ShortConnection(number, daemon.socketPath))
     }
-    while !open.isEmpty { try open.removeFirst().go() }
+    while !open.isEmpty { try open.removeFirst().finish() }
     sleep(1)
     return try ProcessCost(of: daemon.pid)
   }
 }
 
 /// One connection that is opened, sends something and is closed.
-private final class Visitor {
+private final class ShortConnection {
   private let descriptor: CInt
   private let manner: Int
 
   init(_ number: Int, _ socket: String) throws {
     descriptor = try BlockingClient.connected(socket)
     manner = number % 4
-    try say(manner == 2 ? Array(Calls.accounts.dropLast(20)) : Calls.accounts)
+    try sendLine(manner == 2 ? Array(Calls.accounts.dropLast(20)) : Calls.accounts)
   }
 
   deinit { close(descriptor) }
 
-  private func say(_ line: [UInt8]) throws {
+  private func sendLine(_ line: [UInt8]) throws {
     guard send(descriptor, line, line.count, CInt(MSG_NOSIGNAL)) == line.count else {
       throw BenchError("the daemon closed a connection")
     }
   }
 
   /// Reads the replies that this kind of connection waits for.
-  func go() throws {
+  func finish() throws {
     switch manner {
-    case 0: try hear()
+    case 0: try receiveReply()
     case 1:
-      try hear()
-      try say(Calls.unknownFlow)
-      try hear()
+      try receiveReply()
+      try sendLine(Calls.unknownFlow)
+      try receiveReply()
     default: break
     }
   }
 
-  private func hear() throws {
+  private func receiveReply() throws {
     var poller = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
     var chunk = [UInt8](repeating: 0, count: 8192)
     repeat {

@@ -52,7 +52,7 @@ struct Compare: ParsableCommand {
   }
 
   func run() throws {
-    tellOfDebugBuild()
+    warnAboutDebugBuild()
     let report = try outcome.json.map { try ReportFile($0) }
     raiseFileLimit()
     let results = try measure(try servers())

@@ -97,9 +97,9 @@ extension Count {
         guard totals.count < Self.mostWindows else {
           throw BenchError("\(kind.name): no two counts agree: \(totals)")
         }
-        try tell("--zero", daemon)
+        try controlCallgrind("--zero", daemon)
         try call(kind, calls / Self.windows, client, signedIn)
-        try tell("--dump", daemon)
+        try controlCallgrind("--dump", daemon)
         dumps += 1
         totals.append(try Self.total(of: "\(file).\(dumps)"))
         totals.sort()
@@ -122,7 +122,7 @@ extension Count {
     return count
   }
 
-  private func tell(_ word: String, _ daemon: MeasuredDaemon) throws {
+  private func controlCallgrind(_ word: String, _ daemon: MeasuredDaemon) throws {
     let control = try ChildProcess(Self.control, [word, "\(daemon.pid)"])
     _ = control.allOutput()
     control.join()

@@ -44,14 +44,14 @@ struct Fairness: ParsableCommand {
   }
 
   func run() throws {
-    tellOfDebugBuild()
+    warnAboutDebugBuild()
     let isRoot = getuid() == 0
     raiseFileLimit()
     let daemon = try MeasuredDaemon(try program.path, config: config)
-    let caller = Party(
+    let caller = Participant(
       socket: isRoot ? daemon.socketPath : daemon.adminSocketPath,
       user: isRoot ? Self.working : getuid())
-    let flooder = Party(socket: daemon.socketPath, user: isRoot ? Self.flooding : getuid())
+    let flooder = Participant(socket: daemon.socketPath, user: isRoot ? Self.flooding : getuid())
     print("calls alone and under a flood of \(connections) connections; microseconds")
     var ratios: [String: [Double]] = [:]
     var slowestAdmin: UInt64 = 0
@@ -73,10 +73,10 @@ struct Fairness: ParsableCommand {
     }
     print("the admin socket's slowest of \(rounds * Self.floods.count * 200) answers under flood:")
     print("  \(slowestAdmin.microseconds)")
-    try judge(ratios)
+    try checkRatios(ratios)
   }
 
-  private struct Party {
+  private struct Participant {
     let socket: String
     let user: UInt32
   }
@@ -95,18 +95,18 @@ struct Fairness: ParsableCommand {
       }.joined()
   }
 
-  private func measure(_ party: Party) throws -> [Timings] {
+  private func measure(_ participant: Participant) throws -> [Timings] {
     let child = try ChildProcess(
       try ChildProcess.own(),
-      ["caller", "--socket", party.socket, "--user", "\(party.user)", "--calls", "\(calls)"])
+      ["caller", "--socket", participant.socket, "--user", "\(participant.user)", "--calls", "\(calls)"])
     return try CallerCommand.read(child.allOutput(), calls: calls)
   }
 
-  private func start(_ flood: Flood, _ party: Party) throws -> ChildProcess {
+  private func start(_ flood: Flood, _ participant: Participant) throws -> ChildProcess {
     let child = try ChildProcess(
       try ChildProcess.own(),
       [
-        "flooder", "--socket", party.socket, "--user", "\(party.user)",
+        "flooder", "--socket", participant.socket, "--user", "\(participant.user)",
         "--connections", "\(connections)", "--depth", "\(flood.depth)",
       ])
     try child.firstByte()
@@ -130,7 +130,7 @@ struct Fairness: ParsableCommand {
     fflush(nil)
   }
 
-  private func judge(_ ratios: [String: [Double]]) throws {
+  private func checkRatios(_ ratios: [String: [Double]]) throws {
     print("p99 under flood / p99 alone, median of \(rounds) rounds (limit \(limit)):")
     for (name, values) in ratios.sorted(by: { $0.key < $1.key }) {
       print("  \(values.median.short)  \(name)\(values.median > limit ? "  MISSED" : "")")

@@ -32,10 +32,10 @@ struct Flooder: ParsableCommand {
   func run() throws {
     // Low priority, because the kernel's scheduling of processes is not what is measured.
     _ = nice(19)
-    try become(user)
+    try switchUser(user)
     var connections = try (0..<self.connections).map { _ in try open() }
     var buffer = [UInt8](repeating: 0, count: Self.chunk)
-    var (answered, sentBefore, hasTold) = (0, 0, false)
+    var (answered, sentBefore, hasReported) = (0, 0, false)
     let enough = depth == 0 ? calls : 0
     let begin = ContinuousClock.now
     let interest = Int16(POLLIN | (depth == 0 ? POLLOUT : 0))
@@ -51,10 +51,10 @@ struct Flooder: ParsableCommand {
           connections[place] = try open()
         }
       }
-      if !hasTold, answered >= 100, ContinuousClock.now - begin > .seconds(2),
+      if !hasReported, answered >= 100, ContinuousClock.now - begin > .seconds(2),
         connections.reduce(sentBefore, { $0 + $1.sent }) >= enough
       {
-        hasTold = true
+        hasReported = true
         write(1, "\n", 1)
       }
     }

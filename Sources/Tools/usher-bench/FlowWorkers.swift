@@ -78,7 +78,7 @@ final class FlowWorkers {
         throw BenchError("no reply within 30 s")
       }
       for (place, state) in states.enumerated() where state.revents != 0 {
-        guard let isTaken = try hear(place, task) else { continue }
+        guard let isTaken = try receive(place, task) else { continue }
         if isTaken { transitions += 1 } else { starts += 1 }
         guard workers[place].stage == .idle else { continue }
         if starts > 0, BlockingClient.now() < end {
@@ -105,7 +105,7 @@ final class FlowWorkers {
   ///
   /// - Returns: True if the call advanced a flow, false if it must be repeated later; nil if the
   ///   reply is not complete.
-  private func hear(_ place: Int, _ task: Task) throws -> Bool? {
+  private func receive(_ place: Int, _ task: Task) throws -> Bool? {
     let count = recv(workers[place].descriptor, &chunk, chunk.count, 0)
     guard count > 0 else { throw BenchError("the daemon closed the connection") }
     workers[place].reply += chunk.prefix(count)
@@ -119,11 +119,11 @@ final class FlowWorkers {
       workers[place].stage = .idle
       return false
     }
-    try goOn(place, reply, task)
+    try advance(place, reply, task)
     return true
   }
 
-  private func goOn(_ place: Int, _ reply: [UInt8], _ task: Task) throws {
+  private func advance(_ place: Int, _ reply: [UInt8], _ task: Task) throws {
     switch (workers[place].stage, task) {
     case (.starting, .rounds):
       guard let id = reply.text(after: "flw_", upTo: 26),

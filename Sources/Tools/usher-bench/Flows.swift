@@ -39,14 +39,14 @@ struct Flows: ParsableCommand {
   func run() throws {
     raiseFileLimit()
     let program = try program.path
-    var findings = try Findings("flows", to: outcome.json)
+    var results = try MeasurementResults("flows", to: outcome.json)
     if let live {
-      try measure(live, program, &findings)
+      try measure(live, program, &results)
     } else {
-      try compare(program, &findings)
+      try compare(program, &results)
     }
-    try findings.write()
-    if outcome.judges, findings.isMissed { throw ExitCode(1) }
+    try results.write()
+    if outcome.judges, results.isMissed { throw ExitCode(1) }
   }
 
   private func config(_ limits: String = "") -> String {
@@ -63,7 +63,7 @@ struct Flows: ParsableCommand {
 // MARK: - Transitions
 
 extension Flows {
-  private func compare(_ program: String, _ findings: inout Findings) throws {
+  private func compare(_ program: String, _ results: inout MeasurementResults) throws {
     let daemon = try MeasuredDaemon(program, config: config())
     let workers = try FlowWorkers(daemon.socketPath, count: workers)
     _ = try workers.run(.rounds, for: 0.5)
@@ -85,12 +85,12 @@ extension Flows {
       cost.append(used * 1_000_000 / Double(run.transitions))
     }
     print("durable transitions under \(self.workers) flows; \(sealedBytes) bytes sealed in a row")
-    findings.add(
+    results.add(
       "flow transitions / single SQLite commits", zip(ours, theirs).map { $0 / $1 }, "×",
       goal: .atLeast(4))
-    findings.add("flow transitions a second", ours, "/s")
-    findings.add("single SQLite commits a second", theirs, "/s")
-    findings.add("of the daemon's processor time for each transition", cost, "µs")
+    results.add("flow transitions a second", ours, "/s")
+    results.add("single SQLite commits a second", theirs, "/s")
+    results.add("of the daemon's processor time for each transition", cost, "µs")
   }
 
   private static func written(_ store: StoreReader) throws -> Int64 {
@@ -111,7 +111,7 @@ extension Flows {
 
 extension Flows {
   private func measure(
-    _ live: Int, _ program: String, _ findings: inout Findings
+    _ live: Int, _ program: String, _ results: inout MeasurementResults
   ) throws {
     let daemon = try MeasuredDaemon(program, config: config())
     sleep(1)
@@ -128,26 +128,26 @@ extension Flows {
     sleep(5)
     let after = try ProcessCost(of: daemon.pid)
     print("\(begun.transitions) live flows")
-    findings.add(
+    results.add(
       "RssAnon more with them", (with.anonymous - before.anonymous) / 1024, "MB",
       goal: .atMost(100 * Double(live) / 100_000))
-    findings.add(
+    results.add(
       "RssAnon more after a start with them", (after.anonymous - before.anonymous) / 1024, "MB",
       goal: .atMost(100 * Double(live) / 100_000))
-    findings.add(
+    results.add(
       "RssAnon of each, after its start",
       (with.anonymous - before.anonymous) * 1024 / Double(live), "bytes")
-    findings.add(
+    results.add(
       "RssAnon of each, after a restart",
       (after.anonymous - before.anonymous) * 1024 / Double(live), "bytes")
-    findings.add("VmRSS before them", before.resident / 1024, "MB")
-    findings.add("VmRSS with them", with.resident / 1024, "MB")
-    findings.add("VmRSS when it is ready again", ready.resident / 1024, "MB")
-    findings.add("VmRSS five seconds later", after.resident / 1024, "MB")
-    findings.add("exec to READY=1 without flows", empty.milliseconds, "ms")
-    findings.add("exec to READY=1 with them", full.milliseconds, "ms")
-    findings.add("times it asked for more time meanwhile", Double(full.extensions), "")
-    findings.add(
+    results.add("VmRSS before them", before.resident / 1024, "MB")
+    results.add("VmRSS with them", with.resident / 1024, "MB")
+    results.add("VmRSS when it is ready again", ready.resident / 1024, "MB")
+    results.add("VmRSS five seconds later", after.resident / 1024, "MB")
+    results.add("exec to READY=1 without flows", empty.milliseconds, "ms")
+    results.add("exec to READY=1 with them", full.milliseconds, "ms")
+    results.add("times it asked for more time meanwhile", Double(full.extensions), "")
+    results.add(
       "flows begun a second", Double(begun.transitions) / begun.seconds, "/s")
   }
 }

@@ -38,7 +38,7 @@ struct Load: AsyncParsableCommand {
     let (first, had) = AsyncStream.makeStream(of: Void.self)
     let total = await withTaskGroup(of: Tally.self) { group in
       for _ in 0..<clients {
-        group.addTask { await Self.ask(socket, provider, until: end) { had.yield() } }
+        group.addTask { await Self.requestTokens(socket, provider, until: end) { had.yield() } }
       }
       group.addTask {
         var waiting = clients
@@ -63,7 +63,7 @@ struct Load: AsyncParsableCommand {
   }
 
   /// Makes one client's calls. Stops after a hundred failures in a row.
-  private static func ask(
+  private static func requestTokens(
     _ socket: String, _ provider: String, until end: ContinuousClock.Instant,
     whenFirst: () -> Void
   ) async -> Tally {

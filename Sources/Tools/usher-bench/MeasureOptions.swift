@@ -6,7 +6,7 @@ struct MeasuredProgram: ParsableArguments {
   var usherd: String?
 
   var path: String {
-    get throws { try usherd ?? MeasuredDaemon.besideThisProgram() }
+    get throws { try usherd ?? MeasuredDaemon.builtProgram() }
   }
 }
 
@@ -20,7 +20,7 @@ struct Outcome: ParsableArguments {
 }
 
 /// Warns, on the first line of output, that a debug build is measured.
-func tellOfDebugBuild() {
+func warnAboutDebugBuild() {
   #if DEBUG
     print("a debug build: its numbers mean nothing")
   #endif

@@ -2,7 +2,7 @@ import Glibc
 
 /// A usherd with a directory of its own, which is removed on deinitialization.
 final class MeasuredDaemon {
-  let place: Scratch
+  let place: ScratchDirectory
   private var program: ChildProcess
 
   var socketPath: String { place.file("u.sock") }
@@ -27,13 +27,13 @@ final class MeasuredDaemon {
   var pid: pid_t { program.pid }
 
   /// Returns the path of the usherd, or another program, that was built together with this program.
-  static func besideThisProgram(_ name: String = "usherd") throws -> String {
+  static func builtProgram(_ name: String = "usherd") throws -> String {
     let own = try ChildProcess.own()
     return (own.lastIndex(of: "/").map { String(own[...$0]) } ?? "") + name
   }
 
   /// The command line of a daemon that has all its files in one directory.
-  static func arguments(in place: Scratch) -> [String] {
+  static func arguments(in place: ScratchDirectory) -> [String] {
     [
       "--config", place.file("usherd.toml"), "--state", place.file("state"),
       "--socket", place.file("u.sock"), "--admin-socket", place.file("a.sock"),
@@ -43,7 +43,7 @@ final class MeasuredDaemon {
 
   /// Starts the daemon and waits until it replies.
   init(_ path: String, config: String) throws {
-    place = try Scratch()
+    place = try ScratchDirectory()
     chmod(place.path, 0o755)
     try place.write(config, to: "usherd.toml")
     program = try ChildProcess(path, Self.arguments(in: place))
@@ -83,7 +83,7 @@ final class MeasuredDaemon {
 }
 
 /// Changes to another user; only root can do that.
-func become(_ user: UInt32) throws {
+func switchUser(_ user: UInt32) throws {
   guard user != getuid() else { return }
   guard setgroups(0, nil) == 0, setgid(user) == 0, setuid(user) == 0 else {
     throw BenchError("only root can become uid \(user)")

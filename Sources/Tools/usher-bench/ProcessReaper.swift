@@ -9,7 +9,7 @@ import Glibc
 struct ProcessReaper {
   /// The process group of all child processes. Ctrl-C at a terminal does not reach it.
   let group: pid_t
-  /// The directory of every ``Scratch``.
+  /// The directory of every ``ScratchDirectory``.
   let directory: String
 
   private static let own: Result<ProcessReaper, any Error> = Result { try ProcessReaper() }
@@ -18,7 +18,7 @@ struct ProcessReaper {
   static func ofThisProgram() throws -> ProcessReaper { try own.get() }
 
   private init() throws {
-    directory = try Scratch.freshDirectory("/tmp/usher-bench-")
+    directory = try ScratchDirectory.freshDirectory("/tmp/usher-bench-")
     // Other users must be able to reach the sockets in the directory.
     chmod(directory, 0o711)
     group = bench_keep(directory)
@@ -31,7 +31,7 @@ struct ProcessReaper {
 }
 
 /// A directory that is removed with all its files on deinitialization.
-final class Scratch {
+final class ScratchDirectory {
   let path: String
 
   init() throws {

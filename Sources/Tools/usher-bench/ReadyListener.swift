@@ -6,7 +6,7 @@ final class ReadyListener {
   private let descriptor: CInt
 
   /// - Parameter place: The directory of its socket, `notify`.
-  init(in place: Scratch) throws {
+  init(in place: ScratchDirectory) throws {
     path = place.file("notify")
     descriptor = socket(AF_UNIX, CInt(SOCK_DGRAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
     guard withSocketAddress(path, { bind(descriptor, $0, $1) }) == 0 else {
@@ -36,7 +36,7 @@ final class ReadyListener {
     let child = try ChildProcess(program, arguments, environment: ["NOTIFY_SOCKET": path])
     var (extensions, silent) = (0, 0)
     while silent < patience * 10 {
-      guard let message = hears(100) else {
+      guard let message = nextMessage(100) else {
         guard child.isRunning else { throw BenchError("\(program) ended before it was ready") }
         silent += 1
         continue
@@ -52,10 +52,10 @@ final class ReadyListener {
   }
 
   /// Discards messages that have not been read.
-  func drain() { while hears(0) != nil {} }
+  func drain() { while nextMessage(0) != nil {} }
 
   /// Returns the next message, or nil if none arrives within this many milliseconds.
-  private func hears(_ milliseconds: CInt) -> String? {
+  private func nextMessage(_ milliseconds: CInt) -> String? {
     var poller = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
     guard poll(&poller, 1, milliseconds) > 0 else { return nil }
     var bytes = [UInt8](repeating: 0, count: 4096)

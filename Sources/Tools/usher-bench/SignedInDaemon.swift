@@ -106,18 +106,18 @@ final class SandboxProvider {
   let base: String
   let accessToken: String
   private let program: ChildProcess
-  private let place: Scratch
+  private let place: ScratchDirectory
 
   var issuer: String { "\(base)/oidc" }
 
   init(tokenBytes: Int) throws {
-    place = try Scratch()
+    place = try ScratchDirectory()
     // The characters of a JSON Web Token.
     accessToken = String(
       decoding: "eyJhbGciOiJFUzI1NiJ9.".utf8
         + (0..<max(0, tokenBytes - 21)).map { Array("bench-Token_0123456789".utf8)[$0 % 22] },
       as: UTF8.self)
-    let own = try MeasuredDaemon.besideThisProgram("usher-sandbox")
+    let own = try MeasuredDaemon.builtProgram("usher-sandbox")
     program = try ChildProcess(own, ["--port-file", place.file("port")])
     let port = try Self.port(of: program, in: place.file("port"))
     base = "http://127.0.0.1:\(port)"

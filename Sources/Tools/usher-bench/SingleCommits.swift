@@ -5,7 +5,7 @@ import Glibc
 /// database, through the C library alone. The database has the same settings as the daemon's.
 final class SingleCommits {
   private var database: OpaquePointer?
-  private let place: Scratch
+  private let place: ScratchDirectory
   private let sealed: [UInt8]
   private var begin, put, append, commit: OpaquePointer?
   private var count: Int64 = 0
@@ -15,7 +15,7 @@ final class SingleCommits {
 
   /// - Parameter sealedBytes: The length of the sealed part of a flow's row.
   init(sealedBytes: Int) throws {
-    place = try Scratch()
+    place = try ScratchDirectory()
     sealed = (0..<max(1, sealedBytes)).map { _ in UInt8.random(in: .min ... .max) }
     guard sqlite3_open(place.file("yardstick.db"), &database) == SQLITE_OK else {
       throw BenchError("no database in \(place.path)")

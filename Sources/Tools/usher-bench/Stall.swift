@@ -50,7 +50,7 @@ struct Stall: ParsableCommand {
   }
 
   func run() throws {
-    tellOfDebugBuild()
+    warnAboutDebugBuild()
     let isRoot = getuid() == 0
     let daemon = try MeasuredDaemon(try program.path, config: config)
     let socket = isRoot ? daemon.socketPath : daemon.adminSocketPath
@@ -74,7 +74,7 @@ struct Stall: ParsableCommand {
     }
     print(String(decoding: attacker.allOutput(), as: UTF8.self), terminator: "")
     attacker.join()
-    try judge(alone, under)
+    try checkTimes(alone, under)
   }
 
   private var config: String {
@@ -95,7 +95,7 @@ struct Stall: ParsableCommand {
     return try CallerCommand.read(child.allOutput(), calls: calls).map(\.all)
   }
 
-  private func judge(_ alone: [[UInt64]], _ under: [[UInt64]]) throws {
+  private func checkTimes(_ alone: [[UInt64]], _ under: [[UInt64]]) throws {
     print("another user's calls, alone and under attack; microseconds:")
     var isMissed = false
     for (place, kind) in (CallerCommand.kinds.map(\.0) + ["connect"]).enumerated() {

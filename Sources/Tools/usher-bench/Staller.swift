@@ -58,7 +58,7 @@ struct Staller: ParsableCommand {
     var source = try Source(seed: seed, file: lines)
     // Low priority, because the kernel's scheduling of processes is not what is measured.
     _ = nice(19)
-    try become(user)
+    try switchUser(user)
     var connections = try (0..<self.connections).map { _ in
       try connection(to: BlockingClient.connected(socket), &source)
     }

@@ -30,20 +30,20 @@ struct Start: ParsableCommand {
 
   func run() throws {
     let program = try program.path
-    var findings = try Findings("start", to: outcome.json)
-    try measureTime(program, &findings)
-    try measureMemory(program, &findings)
-    try findings.write()
-    if outcome.judges, findings.isMissed { throw ExitCode(1) }
+    var results = try MeasurementResults("start", to: outcome.json)
+    try measureTime(program, &results)
+    try measureMemory(program, &results)
+    try results.write()
+    if outcome.judges, results.isMissed { throw ExitCode(1) }
   }
 }
 
 // MARK: - Time
 
 extension Start {
-  private func measureTime(_ program: String, _ findings: inout Findings) throws {
+  private func measureTime(_ program: String, _ results: inout MeasurementResults) throws {
     let place = try StartPlace()
-    let redis = try? Yardstick.program("redis-server")
+    let redis = try? ReferenceServer.program("redis-server")
     let first = try place.start(program)
     var (own, theirs, smallest): ([Double], [Double], [Double]) = ([], [], [])
     for _ in 0..<rounds {
@@ -51,16 +51,16 @@ extension Start {
       if let redis { theirs.append(try place.startRedis(redis)) }
       smallest.append(try Self.wholeRun("/bin/true"))
     }
-    findings.add("usherd, exec to READY=1", own, "ms", goal: .atMost(25))
-    findings.add("usherd, its first start: it makes its key and its database", first, "ms")
+    results.add("usherd, exec to READY=1", own, "ms", goal: .atMost(25))
+    results.add("usherd, its first start: it makes its key and its database", first, "ms")
     if redis == nil {
       print("redis: not measured: \(NotInstalled(program: "redis-server"))")
     } else {
-      findings.add("Redis, exec to READY=1", theirs, "ms")
-      findings.add("usherd / Redis", zip(own, theirs).map { $0 / $1 }, "×")
+      results.add("Redis, exec to READY=1", theirs, "ms")
+      results.add("usherd / Redis", zip(own, theirs).map { $0 / $1 }, "×")
     }
-    findings.add("/bin/true, exec to its end", smallest, "ms")
-    findings.add("usherd / /bin/true", zip(own, smallest).map { $0 / $1 }, "×")
+    results.add("/bin/true, exec to its end", smallest, "ms")
+    results.add("usherd / /bin/true", zip(own, smallest).map { $0 / $1 }, "×")
   }
 
   private static func wholeRun(_ path: String) throws -> Double {
@@ -72,11 +72,11 @@ extension Start {
 
 /// Starts daemons again and again on the same state.
 private final class StartPlace {
-  private let place: Scratch
+  private let place: ScratchDirectory
   private let listener: ReadyListener
 
   init() throws {
-    place = try Scratch()
+    place = try ScratchDirectory()
     try place.write(MeasuredDaemon.silentProvider, to: "usherd.toml")
     listener = try ReadyListener(in: place)
   }
@@ -88,7 +88,7 @@ private final class StartPlace {
 
   /// Starts an empty Redis, and returns the same time for it.
   func startRedis(_ redis: String) throws -> Double {
-    let arguments = Yardstick.redis(in: place, place.file("redis.sock"))
+    let arguments = ReferenceServer.redis(in: place, place.file("redis.sock"))
     return try start(redis, ["--supervised", "systemd"] + arguments)
   }
 
@@ -104,7 +104,7 @@ private final class StartPlace {
 // MARK: - Memory
 
 extension Start {
-  private func measureMemory(_ program: String, _ findings: inout Findings) throws {
+  private func measureMemory(_ program: String, _ results: inout MeasurementResults) throws {
     raiseFileLimit()
     let daemon = try MeasuredDaemon(
       program,
@@ -127,11 +127,11 @@ extension Start {
     let after = try ProcessCost(of: daemon.pid)
     withExtendedLifetime(clients) {}
     let each = (after.anonymous - before.anonymous) / Double(connections)
-    findings.add(
+    results.add(
       "VmRSS, waiting for calls", before.resident, "KiB", goal: .atMost(45 * 1024))
-    findings.add(
+    results.add(
       "RssAnon, waiting for calls", before.anonymous, "KiB", goal: .atMost(6 * 1024))
-    findings.add(
+    results.add(
       "RssAnon for each of \(connections) connections that wait", each, "KiB", goal: .atMost(8))
   }
 }

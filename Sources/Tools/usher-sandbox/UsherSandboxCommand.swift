@@ -48,8 +48,8 @@ struct UsherSandboxCommand: AsyncParsableCommand {
     let sandbox: Sandbox
     do {
       sandbox = try Sandbox(try settings())
-    } catch let objection as Sandbox.Objection {
-      throw ValidationError(objection.description)
+    } catch let error as Sandbox.ConfigurationError {
+      throw ValidationError(error.description)
     }
     let portFile = portFile
     let issuerPath = issuerPath

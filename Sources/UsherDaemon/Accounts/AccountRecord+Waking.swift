@@ -27,15 +27,15 @@ extension AccountRecord {
 
   private func inquiryWaking(_ now: Timestamp, _ provider: ProviderConfig?) -> Timestamp? {
     guard let provider, isOf(provider) else {
-      return details.attributes.isEmpty ? nil : AccountRow.unknownWaking
+      return details.attributes.isEmpty ? nil : AccountRow.unknownWakeTime
     }
     let followUp = ProviderRegistry.followUp(of: provider, attributes: details.attributes)
     guard let inquiry = followUp as? any AccountInquiry, !inquiry.isOver else { return nil }
     return max(inquiry.nextInquiry(after: now) ?? now, Self.first)
   }
 
-  /// The earliest stored time; later than ``AccountRow/unknownWaking``.
-  private static let first = AccountRow.unknownWaking + .milliseconds(1)
+  /// The earliest stored time; later than ``AccountRow/unknownWakeTime``.
+  private static let first = AccountRow.unknownWakeTime + .milliseconds(1)
 }
 
 extension AccountRecord {

@@ -197,12 +197,12 @@ final class FollowUpWatch: ProviderObserver {
     }
     let now = dependencies.clock.now()
     if isNew {
-      events.publish(.kyc(inquiry.news, record, at: now), of: record)
+      events.publish(.kyc(inquiry.eventName, record, at: now), of: record)
       log.info(
         "verdict",
         metadata: [
           "account": .string(account.rawValue), "provider": .string(record.provider.rawValue),
-          "news": .string(inquiry.news),
+          "news": .string(inquiry.eventName),
         ])
     }
     let due = record.tokens.isEmpty || !mayAsk ? nil : inquiry.nextInquiry(after: now)
@@ -240,7 +240,7 @@ final class FollowUpWatch: ProviderObserver {
       let outcome = await calls.send(inquiry.inquiry(of: account), of: account, for: provider)
       let isHopeless = await take(account) { followUp in
         guard let inquiry = followUp as? any AccountInquiry else { return .nothing }
-        return inquiry.learn(outcome, at: self.dependencies.clock.now())
+        return inquiry.changes(from: outcome, at: self.dependencies.clock.now())
       }
       state.withLock { state in
         state.entries[account]?.isAsking = false
@@ -257,7 +257,7 @@ final class FollowUpWatch: ProviderObserver {
     _ account: AccountID, _ lesson: @escaping @Sendable (any AccountFollowUp) -> FollowUpOutcome
   ) async -> Bool {
     do throws(UsherError) {
-      return try await learn(about: account, lesson) == .hopeless
+      return try await applyChanges(about: account, lesson) == .stopPolling
     } catch {
       log.warning(
         "a provider's news of an account could not be stored",
@@ -270,7 +270,7 @@ final class FollowUpWatch: ProviderObserver {
   ///
   /// - Throws: `storageUnavailable`; nothing has changed then.
   @discardableResult
-  func learn(
+  func applyChanges(
     about account: AccountID, _ lesson: @escaping @Sendable (any AccountFollowUp) -> FollowUpOutcome
   ) async throws(UsherError) -> FollowUpOutcome {
     guard let record = try repository.find(account) else { return .nothing }
@@ -282,7 +282,7 @@ final class FollowUpWatch: ProviderObserver {
       guard let update = try update(record, learnt) else { return learnt }
       try await store.commit(update.changes)
       repository.install(update)
-      if case .grantIsOver = learnt {
+      if case .grantRevoked = learnt {
         events.publish(.token("dead", record, at: dependencies.clock.now()), of: record)
       }
       return learnt
@@ -294,10 +294,10 @@ final class FollowUpWatch: ProviderObserver {
     _ record: AccountRecord, _ lesson: FollowUpOutcome
   ) throws(UsherError) -> AccountRepository.Update? {
     switch lesson {
-    case .nothing, .hopeless: nil
+    case .nothing, .stopPolling: nil
     case .attributes(let attributes): try repository.update(record.id, attributes: attributes)
     // The end of a dead grant was announced before.
-    case .grantIsOver(let word):
+    case .grantRevoked(let word):
       record.details.grant.death == nil ? try repository.update(dropping: record, word: word) : nil
     }
   }

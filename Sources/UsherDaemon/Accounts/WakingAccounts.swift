@@ -16,7 +16,7 @@ final class WakingAccounts: Sendable {
   private struct State {
     /// The end of the range that is to be found; nil before the first `advance(lead:)`.
     var end: Timestamp?
-    var last: WakingAccount?
+    var last: DueAccount?
     var isSearching = false
   }
 
@@ -69,7 +69,7 @@ final class WakingAccounts: Sendable {
   ///
   /// - Parameter body: Returns whether to continue.
   func searchAgain(_ providers: Set<ProviderName>, _ body: (AccountID) -> Bool) async {
-    var last: WakingAccount?
+    var last: DueAccount?
     while let end = state.withLock({ $0.end }),
       let page = page(after: last, until: end), !page.isEmpty
     {
@@ -81,14 +81,14 @@ final class WakingAccounts: Sendable {
     }
   }
 
-  private func nextPage() -> [WakingAccount]? {
+  private func nextPage() -> [DueAccount]? {
     let (last, end) = state.withLock { ($0.last, $0.end) }
     return end.flatMap { page(after: last, until: $0) }
   }
 
-  private func page(after last: WakingAccount?, until end: Timestamp) -> [WakingAccount]? {
+  private func page(after last: DueAccount?, until end: Timestamp) -> [DueAccount]? {
     do throws(UsherError) {
-      return try store.wakingAccounts(after: last, until: end, atMost: Self.page)
+      return try store.dueAccounts(after: last, until: end, atMost: Self.page)
     } catch {
       log.warning(
         "the accounts that are due cannot be read", metadata: ["cause": .string(error.message)])

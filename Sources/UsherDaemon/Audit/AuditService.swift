@@ -26,9 +26,9 @@ struct AuditService: Sendable {
     var page = AuditPage(call, limit: limit, of: span)
     var seen = 0
     while let rest = page.rest, seen < mostSeen {
-      let stretch = try await log.stretch(of: rest, at: times)
-      page.append(stretch)
-      seen += stretch.seen
+      let slice = try await log.slice(of: rest, at: times)
+      page.append(slice)
+      seen += slice.seen
     }
     return page.reply
   }
@@ -72,8 +72,8 @@ private struct AuditPage {
       next: seen < last ? Int(seen) : nil)
   }
 
-  mutating func append(_ stretch: AuditStretch) {
-    for row in stretch.rows {
+  mutating func append(_ slice: AuditSlice) {
+    for row in slice.rows {
       // A row that can be decrypted was written by the daemon, but perhaps by another version.
       guard let entry = try? AuditList.Entry(row) else {
         unreadable.append(Int(row.n))
@@ -84,8 +84,8 @@ private struct AuditPage {
       seen = row.n
       if rows.count == limit { break }
     }
-    if rows.count < limit { seen = stretch.end ?? last }
-    unreadable += stretch.unreadable.map { Int($0) }.filter { $0 <= seen }
+    if rows.count < limit { seen = slice.end ?? last }
+    unreadable += slice.unreadable.map { Int($0) }.filter { $0 <= seen }
   }
 }
 

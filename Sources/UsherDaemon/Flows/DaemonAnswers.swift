@@ -16,14 +16,14 @@ struct DaemonAnswers: Sendable {
   ) {
     switch question {
     case .localAuth(let question):
-      localAuth.answer(question, session) { report(.daemon(.told(.localAuth($0)))) }
-    case .consents(let account): report(.daemon(.told(.consents(consents(session, account)))))
+      localAuth.answer(question, session) { report(.daemon(.answered(.localAuth($0)))) }
+    case .consents(let account): report(.daemon(.answered(.consents(consents(session, account)))))
     case .presence(let account):
       let isThere = (try? accounts.account(account, of: session.owner)) != nil
-      report(.daemon(.told(.presence(isThere))))
+      report(.daemon(.answered(.presence(isThere))))
     case .oneTimeCode(let account):
       Task(executorPreference: dependencies.executor) {
-        report(.daemon(.told(.oneTimeCode(await totp.answer(account, session)))))
+        report(.daemon(.answered(.oneTimeCode(await totp.answer(account, session)))))
       }
     }
   }

@@ -75,7 +75,7 @@ final class EffectRunner: Sendable {
     case .stopListening: stopListening(session)
     case .ask(let question): answers.answer(question, session, report: report)
     // Already stored together with the decision.
-    case .keep: break
+    case .store: break
     case .wake(let delay):
       session.setTimer(dependencies.scheduler.after(delay) { report(.woken) })
     }

@@ -123,8 +123,8 @@ final class FlowEngine: Sendable {
       return nil
     } catch {
       var failure = Failure.rejected(error.message)
-      failure.provider = type.word(for: .providerRejected, provider: provider.name)
-      return .fail(failure, clearUp: [])
+      failure.provider = type.providerErrorCode(for: .providerRejected, provider: provider.name)
+      return .fail(failure, cleanUp: [])
     }
   }
 

@@ -9,18 +9,18 @@ protocol AnyFlowMachine: Sendable {
   var provider: ProviderConfig { get }
 
   mutating func receive(_ event: EngineEvent, at moment: inout TransitionContext) -> EngineAnswer
-  func word(for ending: Failure.Reason) -> ProviderErrorCode?
+  func providerErrorCode(for ending: Failure.Reason) -> ProviderErrorCode?
   /// The provider calls to send if the flow is cancelled or expires now.
-  var abandoned: [any ProviderCall] { get }
-  func judge(_ callback: ProviderCallback, token: (AccountID) -> Secret?) -> CallbackVerdict
+  var callsIfAbandoned: [any ProviderCall] { get }
+  func validate(_ callback: ProviderCallback, token: (AccountID) -> Secret?) -> CallbackVerdict
   /// Whether the outcome at the provider would stay unknown if the flow ended now.
   var isOutcomeUnknown: Bool { get }
   /// The clause that ends a failure message and names the unknown outcome.
-  var doubt: String { get }
+  var unknownOutcomeClause: String { get }
   /// The account or secret that the daemon stores if the flow is cancelled or expires now, if any.
-  var keptWhenAbandoned: AbandonedGrant? { get }
+  var grantIfAbandoned: AbandonedGrant? { get }
   /// The handle of the handoff secret that the flow starts with and that no other flow gets.
-  var takenHandoffSecret: String? { get }
+  var consumedHandoffSecret: String? { get }
   var epilogue: Compensation { get }
   func isSame(as other: any AnyFlowMachine) -> Bool
   func packed(by coder: FlowCoder) throws(UsherError) -> PackedMachine
@@ -30,14 +30,14 @@ protocol AnyFlowMachine: Sendable {
 /// The clean-up that undoes calls that succeed after the flow's end.
 final class Compensation: Sendable {
   let provider: ProviderConfig
-  let clearUp: @Sendable (any ProviderCall, CallOutcome) -> [any ProviderCall]
+  let cleanUp: @Sendable (any ProviderCall, CallOutcome) -> [any ProviderCall]
 
   init(
     provider: ProviderConfig,
-    clearUp: @escaping @Sendable (any ProviderCall, CallOutcome) -> [any ProviderCall]
+    cleanUp: @escaping @Sendable (any ProviderCall, CallOutcome) -> [any ProviderCall]
   ) {
     self.provider = provider
-    self.clearUp = clearUp
+    self.cleanUp = cleanUp
   }
 }
 
@@ -66,7 +66,7 @@ enum EngineEffect: Sendable {
   case listen(RedirectExpectation)
   case stopListening
   case ask(DaemonQuestion)
-  case keep(AccountGrant)
+  case store(AccountGrant)
   case wake(after: Duration)
 }
 
@@ -74,7 +74,7 @@ enum EngineEffect: Sendable {
 enum EngineAnswer: Sendable {
   case proceed([EngineEffect])
   case finish(Completion)
-  case fail(Failure, clearUp: [any ProviderCall])
+  case fail(Failure, cleanUp: [any ProviderCall])
   case refuse(field: String, message: String)
   case ignore
 }
@@ -96,23 +96,23 @@ struct FlowMachineBox<Machine: FlowMachine>: AnyFlowMachine {
     return Self.erased(machine.receive(event, at: &moment))
   }
 
-  func word(for ending: Failure.Reason) -> ProviderErrorCode? {
-    Machine.word(for: ending, provider: provider.name)
+  func providerErrorCode(for ending: Failure.Reason) -> ProviderErrorCode? {
+    Machine.providerErrorCode(for: ending, provider: provider.name)
   }
 
-  func judge(_ callback: ProviderCallback, token: (AccountID) -> Secret?) -> CallbackVerdict {
-    machine.judge(callback, token: token)
+  func validate(_ callback: ProviderCallback, token: (AccountID) -> Secret?) -> CallbackVerdict {
+    machine.validate(callback, token: token)
   }
 
-  var abandoned: [any ProviderCall] { machine.abandoned }
+  var callsIfAbandoned: [any ProviderCall] { machine.callsIfAbandoned }
   var isOutcomeUnknown: Bool { machine.isOutcomeUnknown }
-  var doubt: String { machine.doubt }
-  var keptWhenAbandoned: AbandonedGrant? { machine.keptWhenAbandoned }
-  var takenHandoffSecret: String? { machine.takenHandoffSecret }
+  var unknownOutcomeClause: String { machine.unknownOutcomeClause }
+  var grantIfAbandoned: AbandonedGrant? { machine.grantIfAbandoned }
+  var consumedHandoffSecret: String? { machine.consumedHandoffSecret }
 
   var epilogue: Compensation {
     Compensation(provider: provider) { call, outcome in
-      (call as? Machine.Call).map { Machine.clearUp($0, outcome) } ?? []
+      (call as? Machine.Call).map { Machine.cleanUp($0, outcome) } ?? []
     }
   }
 
@@ -128,7 +128,7 @@ struct FlowMachineBox<Machine: FlowMachine>: AnyFlowMachine {
     switch answer {
     case .proceed(let effects): .proceed(effects.map(erased))
     case .finish(let completion): .finish(completion)
-    case .fail(let failure, let calls): .fail(failure, clearUp: calls)
+    case .fail(let failure, let calls): .fail(failure, cleanUp: calls)
     case .refuse(let field, let message): .refuse(field: field, message: message)
     case .ignore: .ignore
     }
@@ -152,7 +152,7 @@ struct FlowMachineBox<Machine: FlowMachine>: AnyFlowMachine {
     case .listen(let expectation): .listen(expectation)
     case .stopListening: .stopListening
     case .ask(let question): .ask(question)
-    case .keep(let grant): .keep(grant)
+    case .store(let grant): .store(grant)
     case .wake(let delay): .wake(after: delay)
     }
   }

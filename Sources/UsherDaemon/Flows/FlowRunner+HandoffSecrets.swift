@@ -40,7 +40,7 @@ extension FlowEngine {
   func claim(
     for machine: any AnyFlowMachine, of left: [Left]
   ) throws(UsherError) -> LiveFlow? {
-    guard let handle = machine.takenHandoffSecret else { return nil }
+    guard let handle = machine.consumedHandoffSecret else { return nil }
     guard let giver = left.first(where: { $0.handoffSecret.handle == handle })?.giver,
       index.claim(giver)
     else {

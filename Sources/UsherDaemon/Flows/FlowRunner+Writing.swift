@@ -14,7 +14,7 @@ extension FlowRunner {
     /// The account to store, at the flow's end or before.
     var grant: AccountGrant?
     var at: Timestamp
-    var clearUp: [any ProviderCall]
+    var cleanUp: [any ProviderCall]
   }
 
   /// The changes that store a decision, and the account update among them.
@@ -52,8 +52,8 @@ extension FlowRunner {
       let failure = Failure(
         reason: .denied, title: "No longer available",
         message: "the account was forgotten or a consent was revoked in the meantime",
-        retryable: true, provider: machine.word(for: .denied))
-      return .fail(failure, clearUp: [])
+        retryable: true, provider: machine.providerErrorCode(for: .denied))
+      return .fail(failure, cleanUp: [])
     }
     return nil
   }
@@ -94,7 +94,7 @@ extension FlowRunner {
     at now: Timestamp
   ) -> Decision {
     var decision = Decision(
-      next: before, effects: [], grant: answer.grant, at: now, clearUp: [])
+      next: before, effects: [], grant: answer.grant, at: now, cleanUp: [])
     decision.next.machine = machine
     decision.next.view = machine.view
     switch answer {
@@ -105,8 +105,8 @@ extension FlowRunner {
         handoffSecret: completion.handoffSecret)
     case .fail(let failure, let calls):
       decision.next.ending = FlowEnding(
-        status: .failed, failure: failure, handoffSecret: machine.keptWhenAbandoned?.handoffSecret)
-      decision.clearUp = calls
+        status: .failed, failure: failure, handoffSecret: machine.grantIfAbandoned?.handoffSecret)
+      decision.cleanUp = calls
     case .refuse, .ignore: break
     }
     if decision.next.view != before.view || decision.next.ending != before.ending {
@@ -132,7 +132,7 @@ extension FlowRunner {
       plan.changes.append(.appendJournal(journal(session, next)))
     }
     if let provider = next.machine?.provider {
-      plan.revocations = decision.clearUp.compactMap { revocation(by: $0, session, provider) }
+      plan.revocations = decision.cleanUp.compactMap { revocation(by: $0, session, provider) }
       for revocation in plan.revocations {
         plan.changes.append(.putNote(try revocation.row()))
       }
@@ -188,7 +188,7 @@ extension FlowRunner {
     // Before the effects: the outcome of an effect may move the flow at once.
     if let news { publish(news, session, at: decision.at) }
     guard let machine else { return }
-    for call in decision.clearUp where call.revokedToken == nil {
+    for call in decision.cleanUp where call.revokedToken == nil {
       effects.tidy(call, machine.provider, session)
     }
     for revocation in plan.revocations {
@@ -199,8 +199,8 @@ extension FlowRunner {
     // Nothing is sent for a withheld owner. `.resumed` repeats the effects later, as after a crash.
     guard !isWithheld(session.owner) else { return }
     for effect in decision.effects {
-      if case .keep = effect, let account = plan.account {
-        deliver(.event(.daemon(.told(.kept(account.record.id)))), to: session)
+      if case .store = effect, let account = plan.account {
+        deliver(.event(.daemon(.answered(.stored(account.record.id)))), to: session)
         continue
       }
       // The outcome is dropped if the runner or the flow has been released.
@@ -261,7 +261,7 @@ extension FlowRunner {
 
 extension FlowRunner.Decision {
   /// Whether it has no effects and no clean-up calls.
-  var isNothing: Bool { effects.isEmpty && clearUp.isEmpty }
+  var isNothing: Bool { effects.isEmpty && cleanUp.isEmpty }
 }
 
 extension FlowRunner.Plan {
@@ -285,7 +285,7 @@ extension EngineAnswer {
 
 extension EngineEffect {
   fileprivate var grant: AccountGrant? {
-    if case .keep(let grant) = self { return grant }
+    if case .store(let grant) = self { return grant }
     return nil
   }
 }

@@ -202,24 +202,24 @@ extension FlowRunner {
     _ callback: ProviderCallback, _ session: LiveFlow
   ) async throws(UsherError) -> CallbackVerdict {
     let before = session.standing
-    guard let machine = before.machine, !before.isFinished else { return .notMine }
-    let verdict = machine.judge(callback) { accounts.record($0)?.mainToken }
-    guard verdict == .mine else { return verdict }
+    guard let machine = before.machine, !before.isFinished else { return .noMatch }
+    let verdict = machine.validate(callback) { accounts.record($0)?.mainToken }
+    guard verdict == .match else { return verdict }
     var moved = machine
     var moment = dependencies.moment()
     let answer = moved.receive(.calledBack(callback), at: &moment)
     try await apply(answer, moved, before, session, at: moment.now)
-    return .mine
+    return .match
   }
 
   private func end(_ session: LiveFlow, as status: FlowStatus) async throws(UsherError) {
     let before = session.standing
     guard let machine = before.machine, !before.isFinished else { return }
     let now = dependencies.clock.now()
-    let grant = machine.keptWhenAbandoned?.grant
+    let grant = machine.grantIfAbandoned?.grant
     let decision = Decision(
       next: ended(before, status, machine, at: now), effects: [], grant: grant, at: now,
-      clearUp: machine.abandoned)
+      cleanUp: machine.callsIfAbandoned)
     try await inTurn(of: grant, session) { () throws(UsherError) in
       let plan = try plan(decision, session, before)
       try await store.commit(plan.changes)
@@ -235,8 +235,8 @@ extension FlowRunner {
     var message = isExpiry ? "the flow was not finished in time" : "the flow was cancelled"
     // A flow whose outcome is unknown must not look safe to retry.
     let isOutcomeUnknown = machine.isOutcomeUnknown
-    if isOutcomeUnknown { message += "; " + machine.doubt }
-    if let kept = machine.keptWhenAbandoned { message += "; " + kept.message }
+    if isOutcomeUnknown { message += "; " + machine.unknownOutcomeClause }
+    if let kept = machine.grantIfAbandoned { message += "; " + kept.message }
     var next = before
     next.ending = FlowEnding(
       status: status,
@@ -244,8 +244,8 @@ extension FlowRunner {
         reason: isExpiry ? .expired : .cancelled,
         title: isExpiry ? "Too late" : "Cancelled",
         message: message, retryable: !isOutcomeUnknown,
-        provider: machine.word(for: isExpiry ? .expired : .cancelled)),
-      handoffSecret: machine.keptWhenAbandoned?.handoffSecret)
+        provider: machine.providerErrorCode(for: isExpiry ? .expired : .cancelled)),
+      handoffSecret: machine.grantIfAbandoned?.handoffSecret)
     next.revision += 1
     next.updatedAt = now
     return next
@@ -257,7 +257,7 @@ extension FlowRunner {
   private func read(_ event: EngineEvent, _ session: LiveFlow) async {
     let before = session.standing
     guard let machine = before.machine, !before.isFinished else {
-      await clearUp(after: event, session)
+      await cleanUp(after: event, session)
       return
     }
     var moved = machine
@@ -277,11 +277,11 @@ extension FlowRunner {
   /// cannot continue.
   private func overtaken(_ machine: any AnyFlowMachine, _ error: UsherError) -> EngineAnswer {
     let isOutcomeUnknown = machine.isOutcomeUnknown
-    let doubt = isOutcomeUnknown ? "; " + machine.doubt : ""
+    let doubt = isOutcomeUnknown ? "; " + machine.unknownOutcomeClause : ""
     let failure = Failure(
       reason: .providerRejected, title: "Provider changed", message: error.message + doubt,
-      retryable: !isOutcomeUnknown, provider: machine.word(for: .providerRejected))
-    return .fail(failure, clearUp: machine.abandoned)
+      retryable: !isOutcomeUnknown, provider: machine.providerErrorCode(for: .providerRejected))
+    return .fail(failure, cleanUp: machine.callsIfAbandoned)
   }
 
   /// Returns the answer for a flow whose redirect state is in use. Only a `params.state` chosen by
@@ -290,17 +290,17 @@ extension FlowRunner {
     let failure = Failure(
       reason: .invalidRequest, title: "State in use",
       message: "params.state is in use: start another flow with a new random state",
-      retryable: true, provider: machine.word(for: .invalidRequest))
-    return .fail(failure, clearUp: machine.abandoned)
+      retryable: true, provider: machine.providerErrorCode(for: .invalidRequest))
+    return .fail(failure, cleanUp: machine.callsIfAbandoned)
   }
 
   /// Undoes the result of a call that succeeded after the flow's end, if the provider supports
   /// that.
-  private func clearUp(after event: EngineEvent, _ session: LiveFlow) async {
+  private func cleanUp(after event: EngineEvent, _ session: LiveFlow) async {
     guard case .called(let call, let outcome) = event, let epilogue = session.epilogue else {
       return
     }
-    for call in epilogue.clearUp(call, outcome) {
+    for call in epilogue.cleanUp(call, outcome) {
       if let revocation = revocation(by: call, session, epilogue.provider) {
         await revocations.enqueue(revocation)
       } else {

@@ -36,7 +36,7 @@ final class RedirectJudge: Sendable {
   enum Verdict {
     case page(RedirectPage)
     /// The request has the flow's path and state; the browser's user is not verified yet.
-    case answer(RedirectAnswer, RedirectRoute)
+    case answer(AuthorizationResponse, RedirectRoute)
   }
 
   /// Compares a request with the waiting flows. This is cheap: it asks the kernel nothing.
@@ -48,7 +48,7 @@ final class RedirectJudge: Sendable {
     guard head.method == .GET else { return .page(.onlyGET) }
     guard case .route(let route) = finding, let number = server?.port,
       head.headers["host"] == [route.expectation.authority(port: number)],
-      case .ours(let answer) = RedirectReading(
+      case .accepted(let answer) = RedirectParseResult(
         query: query, state: route.expectation.state, form: route.expectation.form)
     else { return .page(.notOurs) }
     return .answer(answer, route)
@@ -75,7 +75,7 @@ final class RedirectJudge: Sendable {
   /// Passes an answer from the flow's user to the flow.
   ///
   /// - Returns: The page for the browser.
-  func deliver(_ answer: RedirectAnswer, _ route: RedirectRoute) async -> RedirectPage {
+  func deliver(_ answer: AuthorizationResponse, _ route: RedirectRoute) async -> RedirectPage {
     if let page = await route.onAnswer(answer) { return page }
     return answer.error == nil && answer.code != nil ? .pending : .notSignedIn(nil)
   }
@@ -155,7 +155,7 @@ final class RedirectHandler: ChannelInboundHandler {
   }
 
   private func deliver(
-    _ answer: RedirectAnswer, _ route: RedirectRoute, _ reply: RedirectReply,
+    _ answer: AuthorizationResponse, _ route: RedirectRoute, _ reply: RedirectReply,
     client: SocketAddress?, server: SocketAddress?
   ) {
     Task(executorPreference: judge.dependencies.executor) { [judge] in

@@ -55,7 +55,7 @@ final class RedirectListeners: Sendable {
   ///     owner's browser. Returns the page for the browser; nil if the outcome is unknown.
   func open(
     _ expectation: RedirectExpectation, for owner: UInt32,
-    onAnswer: @escaping @Sendable (RedirectAnswer) async -> RedirectPage?
+    onAnswer: @escaping @Sendable (AuthorizationResponse) async -> RedirectPage?
   ) async throws(RedirectListenError) -> RedirectListener {
     let route = RedirectRoute(expectation: expectation, owner: owner, onAnswer: onAnswer)
     guard

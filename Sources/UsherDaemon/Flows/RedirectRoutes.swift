@@ -6,11 +6,11 @@ final class RedirectRoute: Sendable {
   let expectation: RedirectExpectation
   /// The user whose browser may answer.
   let owner: UInt32
-  let onAnswer: @Sendable (RedirectAnswer) async -> RedirectPage?
+  let onAnswer: @Sendable (AuthorizationResponse) async -> RedirectPage?
 
   init(
     expectation: RedirectExpectation, owner: UInt32,
-    onAnswer: @escaping @Sendable (RedirectAnswer) async -> RedirectPage?
+    onAnswer: @escaping @Sendable (AuthorizationResponse) async -> RedirectPage?
   ) {
     self.expectation = expectation
     self.owner = owner
@@ -67,7 +67,7 @@ struct RedirectRoutes {
   func find(path: Secret, query: String) -> Finding {
     guard paths[path] != nil else { return .otherPath }
     if let route = routes[Key(path: path, state: nil)] { return .route(route) }
-    guard let state = RedirectReading.state(in: query),
+    guard let state = RedirectParseResult.state(in: query),
       let route = routes[Key(path: path, state: state)]
     else { return .otherState }
     return .route(route)

@@ -15,6 +15,6 @@ enum PasscodeCost {
         return rounds
       }
     #endif
-    return PasscodeHash.usualRounds
+    return PasscodeHash.defaultRounds
   }
 }

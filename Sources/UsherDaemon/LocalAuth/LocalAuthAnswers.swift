@@ -23,21 +23,21 @@ final class LocalAuthAnswers: Sendable {
   /// Starts to answer and returns; `report` receives the answers.
   func answer(
     _ question: LocalAuthQuestion, _ session: LiveFlow,
-    report: @escaping @Sendable (LocalAuthNews) -> Void
+    report: @escaping @Sendable (LocalAuthAnswer) -> Void
   ) {
     let person = session.person
     let client = session.client
     let asker = LocalAuthAsker(client: client, purpose: session.provider)
     switch question {
-    case .standing:
+    case .availability:
       Task(executorPreference: service.dependencies.executor) { [self] in
-        var standing = await service.standing(of: person, for: asker).0
-        standing.latest = latest(person, client)
-        report(.standing(standing))
+        var availability = await service.availability(of: person, for: asker).0
+        availability.latest = latest(person, client)
+        report(.availability(availability))
       }
-    case .passcodeStanding:
+    case .passcodeAvailability:
       report(
-        .standing(
+        .availability(
           .init(
             biometric: .unavailable("the reader was not asked"),
             passcode: service.passcode(of: person),
@@ -78,7 +78,7 @@ final class LocalAuthAnswers: Sendable {
   /// Starts a scan after the flow's previous scan has released the reader.
   private func scan(
     _ person: LocalPerson, for session: LiveFlow, comparing: Bool,
-    _ report: @escaping @Sendable (LocalAuthNews) -> Void
+    _ report: @escaping @Sendable (LocalAuthAnswer) -> Void
   ) {
     let (flow, client, provider) = (session.id, session.client, session.provider)
     state.withLock { state in

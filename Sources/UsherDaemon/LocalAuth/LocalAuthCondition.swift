@@ -11,7 +11,7 @@ extension LocalAuthMethods {
   func check(within seconds: Int, of caller: Caller) throws(UsherError) {
     let proofs = service.proofs(of: caller.person, to: caller.client)
     let now = clock.now()
-    if proofs.contains(where: { $0.isGood(for: .seconds(seconds), at: now) }) { return }
+    if proofs.contains(where: { $0.isFresh(for: .seconds(seconds), at: now) }) { return }
     let time = Duration.seconds(seconds).inWords
     throw UsherError(
       .interactionRequired,

@@ -8,14 +8,14 @@ import UsherSystem
 /// `localAuth.status` and `localAuth.setPasscode`.
 struct LocalAuthMethods: Sendable {
   /// The permitted number of characters of a passcode.
-  static let passcodeLength = 4...LocalAuthentication.longestPasscode
+  static let passcodeLength = 4...LocalAuthentication.maxPasscodeLength
 
   let service: LocalAuthService
   let clock: any Clock
 
   func status(_ caller: Caller) async -> LocalAuthStatus.Reply {
-    let (standing, fingers) = await service.standing(of: caller.person)
-    return .init(standing, fingers: fingers)
+    let (availability, fingers) = await service.availability(of: caller.person)
+    return .init(availability, fingers: fingers)
   }
 
   func setPasscode(
@@ -99,10 +99,10 @@ struct LocalAuthMethods: Sendable {
 }
 
 extension LocalAuthStatus.Reply {
-  init(_ standing: LocalAuthStanding, fingers: Int?) {
+  init(_ availability: LocalAuthAvailability, fingers: Int?) {
     var methods: [Step.LocalAuth.Way] = []
     var biometric = LocalAuthStatus.Biometric(state: .ready, fingers: fingers)
-    switch standing.biometric {
+    switch availability.biometric {
     case .ready: methods.append(.biometric)
     case .noReader: biometric.state = .noReader
     case .notEnrolled: biometric.state = .notEnrolled
@@ -114,7 +114,7 @@ extension LocalAuthStatus.Reply {
       biometric.message = sentence
     }
     var passcode = LocalAuthStatus.Passcode(state: .ready)
-    switch standing.passcode {
+    switch availability.passcode {
     case .ready: methods.append(.passcode)
     case .notEnrolled: passcode.state = .notEnrolled
     case .lockedOut(let until):

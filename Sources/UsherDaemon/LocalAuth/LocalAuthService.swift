@@ -32,7 +32,7 @@ final class LocalAuthService: Sendable {
   init(
     dependencies: Dependencies, repository: LocalAuthRepository, reader: any FingerprintScanning,
     log: Logger,
-    rounds: Int = PasscodeHash.usualRounds
+    rounds: Int = PasscodeHash.defaultRounds
   ) {
     self.dependencies = dependencies
     self.repository = repository
@@ -87,14 +87,14 @@ extension LocalAuthService {
   /// Returns the available methods of a user, without a scan.
   ///
   /// - Parameter asker: The asker whose saved fingers the enrolled ones are compared with.
-  func standing(
+  func availability(
     of person: LocalPerson, for asker: LocalAuthAsker = .init()
-  ) async -> (LocalAuthStanding, fingers: Int?) {
+  ) async -> (LocalAuthAvailability, fingers: Int?) {
     let fingers = await fingers(of: person)
     let now = dependencies.clock.now()
     var record = repository.record(of: person, at: now)
     let hasChanged = hasChanged(try? fingers.get(), record, asker)
-    let biometric: LocalAuthStanding.Biometric =
+    let biometric: LocalAuthAvailability.Biometric =
       switch fingers {
       case .failure(let obstacle): .init(obstacle)
       case .success(let names):
@@ -107,9 +107,9 @@ extension LocalAuthService {
         }
       }
     let count = (try? fingers.get())?.count
-    var standing = LocalAuthStanding(biometric: biometric, passcode: passcode(of: person))
-    standing.hasChangedFingers = hasChanged
-    return (standing, count)
+    var availability = LocalAuthAvailability(biometric: biometric, passcode: passcode(of: person))
+    availability.hasChangedFingers = hasChanged
+    return (availability, count)
   }
 
   private func hasChanged(
@@ -247,7 +247,7 @@ extension LocalAuthService {
 // MARK: - Passcodes
 
 extension LocalAuthService {
-  func passcode(of person: LocalPerson) -> LocalAuthStanding.Passcode {
+  func passcode(of person: LocalPerson) -> LocalAuthAvailability.Passcode {
     let now = dependencies.clock.now()
     var record = repository.record(of: person, at: now)
     guard record.passcode != nil else { return .notEnrolled }
@@ -354,7 +354,7 @@ enum PasscodeChange: Equatable {
   case refused(PasscodeOutcome)
 }
 
-extension LocalAuthStanding.Biometric {
+extension LocalAuthAvailability.Biometric {
   fileprivate init(_ obstacle: ReaderObstacle) {
     self =
       switch obstacle {

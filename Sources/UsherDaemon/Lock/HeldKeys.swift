@@ -5,7 +5,7 @@ extension LockedBytes: HeldKey {}
 
 extension LockedBytes {
   /// Keeps each of the store's keys in locked memory of its own.
-  static let keep: KeyKeeper = { key in
+  static let keyStorage: KeyStorage = { key in
     try LockedBytes(count: key.count) { $0.copyMemory(from: key) }
   }
 }

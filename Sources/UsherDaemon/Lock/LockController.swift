@@ -60,7 +60,7 @@ final class LockController: Sendable {
       processContext.log.notice(
         "the database was opened with the recovery key; the master key now opens it again")
     }
-    if bootstrap.store.wasUnproven {
+    if bootstrap.store.hasUnverifiableRows {
       processContext.log.warning(
         """
         usherd is locked: a database of an earlier version does not show whether rows were \

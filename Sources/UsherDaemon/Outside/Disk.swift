@@ -37,7 +37,7 @@ package protocol Disk: Sendable {
   /// - Throws: As ``Store/isOpened(at:by:)``.
   func isOpened(_ database: String, by key: RecoveryKey) throws(UsherError) -> Bool
 
-  /// - Throws: As ``Store/open(path:masterKey:recoveryKey:acceptsChanges:keep:clock:entropy:executor:)``.
+  /// - Throws: As ``Store/open(path:masterKey:recoveryKey:acceptsChanges:keyStorage:clock:entropy:executor:)``.
   func openStore(_ opening: StoreAccess) throws(UsherError) -> Store
 }
 
@@ -84,7 +84,7 @@ struct LocalDisk: Disk {
   func openStore(_ opening: StoreAccess) throws(UsherError) -> Store {
     try Store.open(
       path: opening.path, masterKey: opening.masterKey, recoveryKey: opening.recoveryKey,
-      acceptsChanges: opening.acceptsChanges, keep: LockedBytes.keep, clock: opening.clock,
+      acceptsChanges: opening.acceptsChanges, keyStorage: LockedBytes.keyStorage, clock: opening.clock,
       entropy: opening.entropy, executor: opening.executor)
   }
 }

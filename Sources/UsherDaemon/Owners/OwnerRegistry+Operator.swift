@@ -73,7 +73,7 @@ extension OwnerRegistry {
   ) async throws(UsherError) -> [Value] {
     try await turns.withLock(person) { () throws(UsherError) in
       var entry = try known(person) ?? Entry()
-      let isKnown = try hasPossessions(person)
+      let isKnown = try hasStoredObjects(person)
       guard isKnown || entry.record != nil else { throw Self.nobody(person.uid) }
       var record =
         entry.record ?? OwnerRecord(name: nil, isLocal: false, at: dependencies.clock.now())
@@ -84,7 +84,7 @@ extension OwnerRegistry {
       await tell(.withheld, person)
       var values = [try await wipe()]
       // Deletes data that calls in progress have written; no other call writes any more.
-      while try hasPossessions(person) {
+      while try hasStoredObjects(person) {
         guard values.count < Self.mostWipes else { throw Self.stillWriting(person.uid) }
         values.append(try await wipe())
       }

@@ -196,7 +196,7 @@ extension OwnerRegistry {
       entry.record = OwnerRecord(lostTo: found, at: now)
     }
     if case .other = entry.compare(with: found, isLocal: isLocal, at: now),
-      (try? hasPossessions(person)) == false
+      (try? hasStoredObjects(person)) == false
     {
       // Nothing is stored for the uid, so there is nothing to withhold.
       entry.record = nil
@@ -223,7 +223,7 @@ extension OwnerRegistry {
     else {
       return false
     }
-    return try hasPossessions(person)
+    return try hasStoredObjects(person)
   }
 
   /// Returns the entry from memory, or else from disk.
@@ -243,8 +243,8 @@ extension OwnerRegistry {
     }
   }
 
-  func hasPossessions(_ person: LocalPerson) throws(UsherError) -> Bool {
-    try store.hasPossessions(ofUser: person.uid, realm: person.realm)
+  func hasStoredObjects(_ person: LocalPerson) throws(UsherError) -> Bool {
+    try store.hasStoredObjects(ofUser: person.uid, realm: person.realm)
   }
 
   /// Stores a record.
@@ -295,7 +295,7 @@ extension OwnerRegistry {
   func recordAll() async throws(UsherError) {
     guard !isComplete.load(ordering: .relaxed) else { return }
     let realm = DaemonSetting.realm
-    let people = try store.usersWithPossessions(in: realm)
+    let people = try store.usersWithStoredObjects(in: realm)
       .filter { !Owner.isTransient($0) }.map { LocalPerson(realm: realm, uid: $0) }
     guard try await compare(people) else { return }
     for person in people {

@@ -73,10 +73,10 @@ struct CallbackService: Sendable {
           "an account could not be checked for a provider's callback",
           metadata: ["cause": .string(error.message)])
       }
-      if verdicts.contains(.mine) { return .taken }
+      if verdicts.contains(.match) { return .accepted }
       if verdicts.contains(.conflict) { return .conflict }
       guard callback.isVouchedFor, let requestID = callback.requestID else { return .unauthorized }
-      return try engine.isRemembered(requestID, at: provider.name) ? .taken : .unknown
+      return try engine.isRemembered(requestID, at: provider.name) ? .accepted : .unknown
     } catch {
       log.warning(
         "a provider's callback could not be handled", metadata: ["cause": .string(error.message)])
@@ -88,10 +88,10 @@ struct CallbackService: Sendable {
     _ callback: ProviderCallback, to record: AccountRecord, _ provider: ProviderConfig
   ) async throws(UsherError) -> CallbackVerdict {
     let followUp = ProviderRegistry.followUp(of: provider, attributes: record.details.attributes)
-    guard let verdict = followUp?.judge(callback, token: record.mainToken) else { return .notMine }
-    if verdict == .mine {
+    guard let verdict = followUp?.validate(callback, token: record.mainToken) else { return .noMatch }
+    if verdict == .match {
       let now = dependencies.clock.now()
-      try await watch.learn(about: record.id) { $0.learn(callback, at: now) }
+      try await watch.applyChanges(about: record.id) { $0.changes(from: callback, at: now) }
     }
     return verdict
   }
@@ -101,7 +101,7 @@ extension CallbackOutcome {
   /// Whether the caller of the callback has proved its identity.
   fileprivate var isOfInterest: Bool {
     switch self {
-    case .taken, .conflict, .unknown, .unavailable: true
+    case .accepted, .conflict, .unknown, .unavailable: true
     case .unreadable, .unauthorized, .otherPath, .otherMethod, .tooLarge: false
     }
   }
@@ -109,7 +109,7 @@ extension CallbackOutcome {
   /// The outcome in log lines.
   var word: String {
     switch self {
-    case .taken: "taken"
+    case .accepted: "taken"
     case .unreadable: "unreadable"
     case .unauthorized: "unauthorized"
     case .unknown: "unknown"

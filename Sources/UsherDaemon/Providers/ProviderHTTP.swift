@@ -136,7 +136,7 @@ final class ProviderHTTP: ProviderObserver {
       return try call.render(
         RenderContext(
           provider: provider, credential: proofs.credential, credentials: proofs.named,
-          accessToken: accessToken, clientToken: clientToken, moment: dependencies.moment()))
+          accessToken: accessToken, clientToken: clientToken, transition: dependencies.moment()))
     } catch {
       // The reason for the missing credential is more useful than the error that the call needs
       // one.

@@ -74,7 +74,7 @@ extension ProviderService {
       return credentials
     }
     let outcome = await http.send(probe.call, for: provider)
-    let (fine, message) = probe.judge(outcome)
+    let (fine, message) = probe.evaluate(outcome)
     return credentials + [
       .init(subject: probe.subject, fine: fine, message: message), clock(outcome, allowed: 60),
     ]

@@ -28,7 +28,7 @@ extension ConnectionHandler {
   ) {
     let number = newNumber()
     let collector = BatchCollector(elements)
-    if !collector.expectsNothing { batches[number] = collector }
+    if !collector.isComplete { batches[number] = collector }
     for index in elements.indices {
       run(elements[index], decoded.isEmpty ? nil : decoded[index], line, number, index)
       let next = index + 1

@@ -269,7 +269,7 @@ final class ConnectionHandler: TransportUser {
       slice.spend(length)
       switch piece {
       case .line(let range): answer(UnsafeRawBufferPointer(rebasing: rest[range]))
-      case .gathered(let line): answer(line)
+      case .buffered(let line): answer(line)
       case .tooLong: refuseTooLong()
       case .nothing: if batchedBytes > 0 { boundLine() }
       }

@@ -26,12 +26,12 @@ extension RequestID {
     switch params.map({ MemberSearch.only("id", in: $0) }) ?? .missing {
     case .found(let range): place = range
     case .missing: throw Self.wrong("id", "is missing")
-    case .stray(let name): throw Self.wrong(name, "is not a parameter")
+    case .unexpected(let name): throw Self.wrong(name, "is not a parameter")
     case .notAnObject:
       throw Self.wrong("params", "must be an object: parameters are passed by name")
     }
-    guard place.count <= RequestID.longest else {
-      throw Self.wrong("id", "must have at most \(RequestID.longest) bytes")
+    guard place.count <= RequestID.maxBytes else {
+      throw Self.wrong("id", "must have at most \(RequestID.maxBytes) bytes")
     }
     guard let params, let id = RequestID(value: UnsafeRawBufferPointer(rebasing: params[place]))
     else {

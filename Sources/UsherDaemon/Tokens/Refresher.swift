@@ -185,7 +185,7 @@ actor Refresher: ProviderObserver {
   private func storeTakes(
     _ record: AccountRecord, _ key: TokenKey, _ refreshToken: Sealed<Secret>
   ) async throws(UsherError) -> Bool {
-    try store.holdReserve()
+    try store.allocateReserve()
     return try await repository.turns.withLock(record.shelf) { () throws(UsherError) -> Bool in
       guard let changes = try repository.rehearsal(of: record.id, key, with: refreshToken) else {
         return false

@@ -7,124 +7,124 @@ import UsherCore
 
 extension BSAAuthenticate {
   /// Checks first that the account still exists: a forgotten account must not be signed in.
-  mutating func check(_ visit: BSAVisit) -> Answer<BSACall> {
-    state = .checking(visit)
+  mutating func check(_ session: BSASignInSession) -> Answer<BSACall> {
+    state = .checking(session)
     return .proceed([.ask(.presence(of: order.account.id))])
   }
 
-  mutating func checking(_ event: FlowEvent<BSACall>, _ visit: BSAVisit) -> Answer<BSACall> {
+  mutating func checking(_ event: FlowEvent<BSACall>, _ session: BSASignInSession) -> Answer<BSACall> {
     switch event {
-    case .daemon(.told(.presence(true))): return start(visit, Attempt())
-    case .daemon(.told(.presence(false))):
+    case .daemon(.answered(.presence(true))): return start(session, Attempt())
+    case .daemon(.answered(.presence(false))):
       let failure = Failure(
         reason: .denied, title: "No longer available",
         message: "the account was forgotten in the meantime",
         retryable: false)
-      return .fail(failure, clearUp: abandoned)
-    case .daemon(.resumed): return check(visit)
+      return .fail(failure, cleanUp: callsIfAbandoned)
+    case .daemon(.resumed): return check(session)
     case .input, .browser, .provider, .daemon, .woken:
       return .ignore
     }
   }
 
-  mutating func start(_ visit: BSAVisit, _ attempt: Attempt) -> Answer<BSACall> {
-    state = .starting(visit, attempt.goingOn)
-    return .proceed([.call(.start(visit, userKey: order.account.subject))])
+  mutating func start(_ session: BSASignInSession, _ attempt: Attempt) -> Answer<BSACall> {
+    state = .starting(session, attempt.withoutPauses)
+    return .proceed([.call(.start(session, userKey: order.account.subject))])
   }
 
   mutating func starting(
-    _ event: FlowEvent<BSACall>, _ visit: BSAVisit, _ attempt: Attempt
+    _ event: FlowEvent<BSACall>, _ session: BSASignInSession, _ attempt: Attempt
   ) -> Answer<BSACall> {
     switch event {
-    case .provider(.called(.start(visit, userKey: order.account.subject), let outcome))
+    case .provider(.called(.start(session, userKey: order.account.subject), let outcome))
     where !attempt.isPaused:
       switch BSAReply(outcome) {
-      case .said(let data):
+      case .success(let data):
         guard let channel = data.objectValue?["channelKey"]?.visibleSecret else {
-          return .fail(.lacking("data.channelKey"), clearUp: [.cancel(visit)])
+          return .fail(.missingMember("data.channelKey"), cleanUp: [.cancel(session)])
         }
         problem = nil
         waits = 0
-        return complete(visit, channel, Attempt())
+        return complete(session, channel, Attempt())
       case .refused(let code) where code.isAboutQR && order.way == .qr && !order.hasQRID:
         state = .scan
         problem = .qrInvalid(code, provider.name)
         return .proceed([])
-      case let reply: return later(reply, attempt, visit) { .starting(visit, $0) }
+      case let reply: return retryOrFail(reply, attempt, session) { .starting(session, $0) }
       }
-    case .woken where attempt.isPaused, .daemon(.resumed): return start(visit, attempt)
+    case .woken where attempt.isPaused, .daemon(.resumed): return start(session, attempt)
     case .input, .browser, .provider, .daemon, .woken:
       return .ignore
     }
   }
 
-  private func completeCall(_ visit: BSAVisit) -> BSACall {
-    .complete(visit, isProved: order.authType.localAuthType != nil)
+  private func completeCall(_ session: BSASignInSession) -> BSACall {
+    .complete(session, isProved: order.authType.localAuthType != nil)
   }
 
   private mutating func complete(
-    _ visit: BSAVisit, _ channel: Sealed<Secret>, _ attempt: Attempt
+    _ session: BSASignInSession, _ channel: Sealed<Secret>, _ attempt: Attempt
   ) -> Answer<BSACall> {
-    state = .completing(visit, channel: channel, attempt.goingOn)
-    return .proceed([.call(completeCall(visit))])
+    state = .completing(session, channel: channel, attempt.withoutPauses)
+    return .proceed([.call(completeCall(session))])
   }
 
   mutating func completing(
-    _ event: FlowEvent<BSACall>, _ visit: BSAVisit, _ channel: Sealed<Secret>, _ attempt: Attempt
+    _ event: FlowEvent<BSACall>, _ session: BSASignInSession, _ channel: Sealed<Secret>, _ attempt: Attempt
   ) -> Answer<BSACall> {
     switch event {
-    case .provider(.called(completeCall(visit), let outcome)) where !attempt.isPaused:
+    case .provider(.called(completeCall(session), let outcome)) where !attempt.isPaused:
       switch BSAReply(outcome) {
-      case .said: return fetch(visit, channel, Attempt())
+      case .success: return fetch(session, channel, Attempt())
       // The reply to an earlier call was lost: that call completed the sign-in.
       case .refused(.nothingInProgress) where attempt.isLost:
-        return fetch(visit, channel, Attempt())
+        return fetch(session, channel, Attempt())
       case let reply:
-        return later(reply, attempt, visit) { .completing(visit, channel: channel, $0) }
+        return retryOrFail(reply, attempt, session) { .completing(session, channel: channel, $0) }
       }
-    case .woken where attempt.isPaused: return complete(visit, channel, attempt)
+    case .woken where attempt.isPaused: return complete(session, channel, attempt)
     case .daemon(.resumed):
       var attempt = attempt
       attempt.isLost = attempt.isLost || !attempt.isPaused
-      return complete(visit, channel, attempt)
+      return complete(session, channel, attempt)
     case .input, .browser, .provider, .daemon, .woken:
       return .ignore
     }
   }
 
-  private func resultCall(_ visit: BSAVisit, _ channel: Sealed<Secret>) -> BSACall {
-    .result(visit, channel: channel.unsealed())
+  private func resultCall(_ session: BSASignInSession, _ channel: Sealed<Secret>) -> BSACall {
+    .result(session, channel: channel.unsealed())
   }
 
   private mutating func fetch(
-    _ visit: BSAVisit, _ channel: Sealed<Secret>, _ attempt: Attempt
+    _ session: BSASignInSession, _ channel: Sealed<Secret>, _ attempt: Attempt
   ) -> Answer<BSACall> {
     problem = nil
-    state = .fetching(visit, channel: channel, attempt.goingOn)
-    return .proceed([.call(resultCall(visit, channel))])
+    state = .fetching(session, channel: channel, attempt.withoutPauses)
+    return .proceed([.call(resultCall(session, channel))])
   }
 
   mutating func fetching(
-    _ event: FlowEvent<BSACall>, _ visit: BSAVisit, _ channel: Sealed<Secret>, _ attempt: Attempt
+    _ event: FlowEvent<BSACall>, _ session: BSASignInSession, _ channel: Sealed<Secret>, _ attempt: Attempt
   ) -> Answer<BSACall> {
     switch event {
-    case .provider(.called(resultCall(visit, channel), let outcome)) where !attempt.isPaused:
+    case .provider(.called(resultCall(session, channel), let outcome)) where !attempt.isPaused:
       switch BSAReply(outcome) {
-      case .said(let data):
-        guard let token = data.visibleSecret else { return .fail(.lacking("token in data")) }
+      case .success(let data):
+        guard let token = data.visibleSecret else { return .fail(.missingMember("token in data")) }
         return .finish(completion(token))
       case let reply:
-        return later(reply, attempt, visit) { .fetching(visit, channel: channel, $0) }
+        return retryOrFail(reply, attempt, session) { .fetching(session, channel: channel, $0) }
       }
-    case .woken where attempt.isPaused, .daemon(.resumed): return fetch(visit, channel, attempt)
+    case .woken where attempt.isPaused, .daemon(.resumed): return fetch(session, channel, attempt)
     case .input, .browser, .provider, .daemon, .woken:
       return .ignore
     }
   }
 
   /// Handles any reply other than success, for each of the three calls.
-  private mutating func later(
-    _ reply: BSAReply, _ attempt: Attempt, _ visit: BSAVisit, _ state: (Attempt) -> State
+  private mutating func retryOrFail(
+    _ reply: BSAReply, _ attempt: Attempt, _ session: BSASignInSession, _ state: (Attempt) -> State
   ) -> Answer<BSACall> {
     var attempt = attempt
     switch reply {
@@ -135,19 +135,19 @@ extension BSAAuthenticate {
       attempt.isWaiting = true
       self.state = state(attempt)
       return .proceed([.wake(after: .seconds(provider.settings.pollSeconds))])
-    case .said: return .ignore
+    case .success: return .ignore
     case .refused(let code):
       return .fail(
-        .refused(code, provider.name), clearUp: code.endsVisit ? [] : [.cancel(visit)])
+        .refused(code, provider.name), cleanUp: code.endsSession ? [] : [.cancel(session)])
     case .failed(let fault):
       guard let pause = attempt.retrying.failed() else {
-        return .fail(.unreachable(fault), clearUp: [.cancel(visit)])
+        return .fail(.unreachable(fault), cleanUp: [.cancel(session)])
       }
-      attempt.isLost = attempt.isLost || fault.mayBeDone
+      attempt.isLost = attempt.isLost || fault.mayHaveTakenEffect
       self.state = state(attempt)
       problem = .unreachable(fault.message)
       return .proceed([.wake(after: RetryBackoff.pause(pause, asked: fault.retryAfter))])
-    case .unreadable(let message): return .fail(.protocolError(message), clearUp: [.cancel(visit)])
+    case .unreadable(let message): return .fail(.protocolError(message), cleanUp: [.cancel(session)])
     }
   }
 
@@ -165,9 +165,9 @@ extension BSAAuthenticate {
 
 extension BSAAuthenticate.Attempt {
   /// The attempt without its pauses: a call is in progress.
-  fileprivate var goingOn: Self {
+  fileprivate var withoutPauses: Self {
     var attempt = self
-    attempt.retrying.goOn()
+    attempt.retrying.endPause()
     attempt.isWaiting = false
     return attempt
   }
@@ -177,7 +177,7 @@ extension RTCode {
   fileprivate var isAboutQR: Bool { self == .qrInvalid || self == .qrOtherApp }
 
   /// Whether the code means that the sign-in has ended, so that there is nothing to cancel.
-  fileprivate var endsVisit: Bool {
+  fileprivate var endsSession: Bool {
     [.certificateTimeout, .authTimeout, .authCancelled, .requestCancelled].contains(self)
   }
 }
@@ -186,6 +186,6 @@ extension Problem {
   fileprivate static func qrInvalid(_ code: RTCode, _ provider: ProviderName) -> Problem {
     Problem(
       reason: "qr_invalid", title: "Not a code of this provider", message: code.meaning,
-      provider: code.word(provider))
+      provider: code.providerErrorCode(provider))
   }
 }

@@ -8,7 +8,7 @@ import UsherCore
 extension BSAAuthenticate {
   mutating func generate(_ retrying: RetryBackoff) -> Answer<BSACall> {
     var retrying = retrying
-    retrying.goOn()
+    retrying.endPause()
     state = .generating(retrying)
     return .proceed([numberEffect])
   }
@@ -27,7 +27,7 @@ extension BSAAuthenticate {
     switch event {
     case .provider(.called(numberCall, let outcome)) where !retrying.isPaused && order.way == .otp:
       return generated(BSAReply(outcome), retrying, now)
-    case .daemon(.told(.oneTimeCode(let answer))) where !retrying.isPaused && order.way == .totp:
+    case .daemon(.answered(.oneTimeCode(let answer))) where !retrying.isPaused && order.way == .totp:
       return generated(answer, retrying, now)
     case .woken where retrying.isPaused, .daemon(.resumed): return generate(retrying)
     case .input, .browser, .provider, .daemon, .woken:
@@ -39,9 +39,9 @@ extension BSAAuthenticate {
     _ reply: BSAReply, _ retrying: RetryBackoff, _ now: Timestamp
   ) -> Answer<BSACall> {
     switch reply {
-    case .said(let data):
+    case .success(let data):
       guard let number = data.visibleSecret, number.unsealed().revealed().utf8.count <= 32 else {
-        return .fail(.lacking("number in data"))
+        return .fail(.missingMember("number in data"))
       }
       return poll(
         Shown(number: number, until: now + .seconds(provider.settings.otpSeconds)))
@@ -98,13 +98,13 @@ extension BSAAuthenticate {
   ) -> Answer<BSACall> {
     switch event {
     case .provider(.called(existCall, let outcome)) where !poll.isPaused:
-      return asked(BSAReply(outcome), shown, poll, now)
+      return handlePollReply(BSAReply(outcome), shown, poll, now)
     case .woken where poll.isPaused, .daemon(.resumed):
       // The shown number has expired: request another one.
       if let shown, shown.until <= now { return generate(RetryBackoff()) }
       var poll = poll
       poll.isPaused = false
-      poll.retrying.goOn()
+      poll.retrying.endPause()
       state = .pending(shown, poll)
       return .proceed([.call(existCall)])
     case .input, .browser, .provider, .daemon, .woken:
@@ -112,40 +112,40 @@ extension BSAAuthenticate {
     }
   }
 
-  private mutating func asked(
+  private mutating func handlePollReply(
     _ reply: BSAReply, _ shown: Shown?, _ poll: Poll, _ now: Timestamp
   ) -> Answer<BSACall> {
     switch reply {
-    case .said(let data):
+    case .success(let data):
       guard let isThere = data.objectValue?["isExist"]?.boolValue else {
-        return fail(.lacking("data.isExist"), shown)
+        return fail(.missingMember("data.isExist"), shown)
       }
       problem = nil
-      guard isThere else { return askLater(shown) }
+      guard isThere else { return pollLater(shown) }
       guard let site = data.objectValue?["clientKey"]?.visibleSecret else {
-        return fail(.lacking("data.clientKey"), shown)
+        return fail(.missingMember("data.clientKey"), shown)
       }
-      let visit = BSAVisit(device: order.device, site: site)
+      let session = BSASignInSession(device: order.device, site: site)
       let place = ProviderText.clean(data.objectValue?["siteURL"]?.stringValue ?? "", limit: 100)
-      return prove(visit, for: place.isEmpty ? nil : place, at: now)
+      return prove(session, for: place.isEmpty ? nil : place, at: now)
     case .refused(.nothingInProgress), .refused(.authInProgress):
       problem = nil
-      return askLater(shown)
+      return pollLater(shown)
     case .refused(let code) where code.isRetryable:
-      return askLater(shown, poll, BSAReplyError(message: code.meaning, mayBeDone: false))
+      return pollLater(shown, poll, BSAReplyError(message: code.meaning, mayHaveTakenEffect: false))
     case .refused(let code): return fail(.refused(code, provider.name), shown)
-    case .failed(let fault): return askLater(shown, poll, fault)
+    case .failed(let fault): return pollLater(shown, poll, fault)
     case .unreadable(let message): return fail(.protocolError(message), shown)
     }
   }
 
   /// Polls again after a failure. There is no retry limit other than the flow's end, because a poll
   /// has no side effect.
-  private mutating func askLater(
+  private mutating func pollLater(
     _ shown: Shown?, _ poll: Poll, _ fault: BSAReplyError
   ) -> Answer<BSACall> {
     var poll = poll
-    let pause = poll.retrying.failed() ?? Self.longestPause
+    let pause = poll.retrying.failed() ?? Self.maxPause
     poll.isPaused = true
     state = .pending(shown, poll)
     problem = .unreachable(fault.message)
@@ -153,16 +153,16 @@ extension BSAAuthenticate {
   }
 
   /// The pause between two polls while the provider is unreachable.
-  private static let longestPause = Duration.seconds(16)
+  private static let maxPause = Duration.seconds(16)
 
-  private mutating func askLater(_ shown: Shown?) -> Answer<BSACall> {
+  private mutating func pollLater(_ shown: Shown?) -> Answer<BSACall> {
     state = .pending(shown, Poll(isPaused: true))
     return .proceed([.wake(after: .seconds(provider.settings.pollSeconds))])
   }
 
   /// Fails and revokes the number that is shown.
   private func fail(_ failure: Failure, _ shown: Shown?) -> Answer<BSACall> {
-    .fail(failure, clearUp: abandoned)
+    .fail(failure, cleanUp: callsIfAbandoned)
   }
 }
 

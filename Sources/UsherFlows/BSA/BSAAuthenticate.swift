@@ -62,19 +62,19 @@ package struct BSAAuthenticate: FlowMachine {
     /// The user enters the content of a QR code. → proving, checking
     case scan
     /// The user authenticates. → generating, checking, or the end
-    case proving(BSAVisit, LocalAuthentication)
+    case proving(BSASignInSession, LocalAuthentication)
     /// A number for the user is requested. → pending, or the end
     case generating(RetryBackoff)
     /// Waiting for a site to request a sign-in. → proving, checking, generating, or the end
     case pending(Shown?, Poll)
     /// Checks that the account still exists. → starting, or the end
-    case checking(BSAVisit)
+    case checking(BSASignInSession)
     /// The sign-in is opened at the provider. → completing, scan, or the end
-    case starting(BSAVisit, Attempt)
+    case starting(BSASignInSession, Attempt)
     /// The sign-in is confirmed. → fetching, or the end
-    case completing(BSAVisit, channel: Sealed<Secret>, Attempt)
+    case completing(BSASignInSession, channel: Sealed<Secret>, Attempt)
     /// The token is requested. → the end
-    case fetching(BSAVisit, channel: Sealed<Secret>, Attempt)
+    case fetching(BSASignInSession, channel: Sealed<Secret>, Attempt)
   }
 
   /// A number that the user types at a site.
@@ -105,29 +105,29 @@ package struct BSAAuthenticate: FlowMachine {
   static let waitLimit = 10
 
   package static func begin(
-    _ params: Params, _ origin: FlowContext<BSASettings>, at moment: inout TransitionContext
+    _ params: Params, _ context: FlowContext<BSASettings>, at transition: inout TransitionContext
   ) throws(UsherError) -> (BSAAuthenticate, Answer<BSACall>) {
-    guard let account = origin.account else {
+    guard let account = context.account else {
       throw ParamsValidation.wrong("account", "must name an account of this provider")
     }
     let way = params.by ?? .push
     guard params.qrId == nil || way == .qr else {
       throw ParamsValidation.wrong("qrId", "is allowed only if by is \"qr\"")
     }
-    let known = origin.attributes["localAuthType"]?.stringValue.flatMap {
-      BSAAuthType(sdkWord: $0)
+    let known = context.attributes["localAuthType"]?.stringValue.flatMap {
+      BSAAuthType(sdkName: $0)
     }
     let order = Request(
       way: way, account: account,
-      device: origin.attributes["deviceId"]?.stringValue
-        ?? BSADevice.id(account.subject, at: origin.installationID),
+      device: context.attributes["deviceId"]?.stringValue
+        ?? BSADevice.id(account.subject, at: context.installationID),
       authType: known ?? .passcode, hasQRID: params.qrId != nil)
-    var flow = BSAAuthenticate(provider: origin.provider, order: order, state: .scan)
+    var flow = BSAAuthenticate(provider: context.provider, order: order, state: .scan)
     do throws(EarlyFailure) {
-      try origin.checkApp(params.clientKey, nil, "")
+      try context.checkApp(params.clientKey, nil, "")
       // An account without a stored authentication type must not skip local authentication.
-      guard known != nil else { throw EarlyFailure(.unknownPerson(origin.provider.name)) }
-      let answer = flow.set(out: try origin.line("qrId", params.qrId), at: moment.now)
+      guard known != nil else { throw EarlyFailure(.unknownPerson(context.provider.name)) }
+      let answer = flow.set(out: try context.line("qrId", params.qrId), at: transition.now)
       return (flow, answer)
     } catch {
       flow.state = .refused(error.failure)
@@ -138,8 +138,8 @@ package struct BSAAuthenticate: FlowMachine {
   private mutating func set(out qrID: String?, at now: Timestamp) -> Answer<BSACall> {
     switch order.way {
     case .push: poll(nil)
-    case .qr: qrID.map { prove(BSAVisit(device: order.device, qrID: $0), at: now) } ?? .proceed([])
-    case .otp, .totp: prove(BSAVisit(device: order.device), at: now)
+    case .qr: qrID.map { prove(BSASignInSession(device: order.device, qrID: $0), at: now) } ?? .proceed([])
+    case .otp, .totp: prove(BSASignInSession(device: order.device), at: now)
     }
   }
 
@@ -177,35 +177,35 @@ package struct BSAAuthenticate: FlowMachine {
   }
 
   package mutating func receive(
-    _ event: FlowEvent<BSACall>, at moment: inout TransitionContext
+    _ event: FlowEvent<BSACall>, at transition: inout TransitionContext
   ) -> Answer<BSACall> {
-    let now = moment.now
+    let now = transition.now
     switch state {
     case .refused(let failure): return event == .daemon(.resumed) ? .fail(failure) : .ignore
     case .scan: return scan(event, now)
-    case .proving(let visit, let authentication): return proving(event, visit, authentication, now)
+    case .proving(let session, let authentication): return proving(event, session, authentication, now)
     case .generating(let retrying): return generating(event, retrying, now)
     case .pending(let shown, let poll): return pending(event, shown, poll, now)
-    case .checking(let visit): return checking(event, visit)
-    case .starting(let visit, let attempt): return starting(event, visit, attempt)
-    case .completing(let visit, let channel, let attempt):
-      return completing(event, visit, channel, attempt)
-    case .fetching(let visit, let channel, let attempt):
-      return fetching(event, visit, channel, attempt)
+    case .checking(let session): return checking(event, session)
+    case .starting(let session, let attempt): return starting(event, session, attempt)
+    case .completing(let session, let channel, let attempt):
+      return completing(event, session, channel, attempt)
+    case .fetching(let session, let channel, let attempt):
+      return fetching(event, session, channel, attempt)
     }
   }
 
-  package var abandoned: [BSACall] {
+  package var callsIfAbandoned: [BSACall] {
     switch state {
     case .refused, .scan, .generating, .pending(nil, _): []
     // Nothing to cancel unless a site waits for this sign-in.
-    case .proving(let visit, _), .checking(let visit): visit.site == nil ? [] : [.cancel(visit)]
+    case .proving(let session, _), .checking(let session): session.site == nil ? [] : [.cancel(session)]
     // The user may have typed the number already, which opens a sign-in at the provider.
     case .pending(let shown?, _):
       (order.way == .otp ? [.dropNumber(shown.number.unsealed())] : [])
-        + [.cancel(BSAVisit(device: order.device))]
-    case .starting(let visit, _), .completing(let visit, _, _), .fetching(let visit, _, _):
-      [.cancel(visit)]
+        + [.cancel(BSASignInSession(device: order.device))]
+    case .starting(let session, _), .completing(let session, _, _), .fetching(let session, _, _):
+      [.cancel(session)]
     }
   }
 
@@ -217,22 +217,22 @@ package struct BSAAuthenticate: FlowMachine {
     }
   }
 
-  package static func clearUp(_ call: BSACall, _ outcome: CallOutcome) -> [BSACall] {
-    guard case .said(let data) = BSAReply(outcome) else { return [] }
+  package static func cleanUp(_ call: BSACall, _ outcome: CallOutcome) -> [BSACall] {
+    guard case .success(let data) = BSAReply(outcome) else { return [] }
     switch call {
-    case .start(let visit, userKey: _): return [.cancel(visit)]
+    case .start(let session, userKey: _): return [.cancel(session)]
     case .generateNumber:
       return data.visibleSecret.map { [.dropNumber($0.unsealed())] } ?? []
     default: return []
     }
   }
 
-  package static func word(
+  package static func providerErrorCode(
     for ending: Failure.Reason, provider: ProviderName
   ) -> ProviderErrorCode? {
     switch ending {
-    case .cancelled: RTCode.authCancelled.word(provider)
-    case .expired: RTCode.authTimeout.word(provider)
+    case .cancelled: RTCode.authCancelled.providerErrorCode(provider)
+    case .expired: RTCode.authTimeout.providerErrorCode(provider)
     case .denied, .invalidRequest, .providerRejected, .providerUnreachable,
       .providerProtocolError, .attemptsExhausted, .exchangeFailed, .exchangeTimedOut,
       .localAuthFailed, .overloaded:
@@ -267,7 +267,7 @@ extension BSAAuthenticate {
           field: "input.fields.qrId",
           message: "input.fields.qrId must be printable ASCII without spaces")
       }
-      return prove(BSAVisit(device: order.device, qrID: text), at: now)
+      return prove(BSASignInSession(device: order.device, qrID: text), at: now)
     case .input(.back):
       return .refuse(field: "input.back", message: "there is no previous step")
     case .input, .browser, .provider, .daemon, .woken:
@@ -283,49 +283,49 @@ extension BSAAuthenticate {
   ///
   /// - Parameter site: The site's address as the provider reports it.
   mutating func prove(
-    _ visit: BSAVisit, for site: String? = nil, at now: Timestamp
+    _ session: BSASignInSession, for site: String? = nil, at now: Timestamp
   ) -> Answer<BSACall> {
     problem = nil
     let age = Duration.seconds(provider.settings.localAuthSeconds)
-    if visit.site == nil, let proof, proof.isGood(for: age, at: now) { return goOn(visit) }
-    let place = visit.site == nil ? "to" : "to \(site ?? Self.namelessSite) by"
-    guard let type = order.authType.localAuthType else { return goOn(visit) }
+    if session.site == nil, let proof, proof.isFresh(for: age, at: now) { return continueSignIn(session) }
+    let place = session.site == nil ? "to" : "to \(site ?? Self.namelessSite) by"
+    guard let type = order.authType.localAuthType else { return continueSignIn(session) }
     var authentication = LocalAuthentication(
       LocalAuthRequest(
         type, reason: "sign in \(place) \(provider.name) as \(order.account.subject)",
         checkDomainStateChanged: true))
     let questions = authentication.begin()
-    state = .proving(visit, authentication)
+    state = .proving(session, authentication)
     return .asking(questions)
   }
 
   private static let namelessSite = "a site without an address"
 
   private mutating func proving(
-    _ event: FlowEvent<BSACall>, _ visit: BSAVisit, _ authentication: LocalAuthentication,
+    _ event: FlowEvent<BSACall>, _ session: BSASignInSession, _ authentication: LocalAuthentication,
     _ now: Timestamp
   ) -> Answer<BSACall> {
     var authentication = authentication
     switch authentication.receive(event, at: now) {
     case .ask(let questions):
-      state = .proving(visit, authentication)
+      state = .proving(session, authentication)
       return .asking(questions)
     case .authenticated(let proof):
       self.proof = proof
-      return goOn(visit)
-    case .failed(let word, let message):
-      return .fail(.notIdentified(word, message, provider.name), clearUp: abandoned)
+      return continueSignIn(session)
+    case .failed(let errorCode, let message):
+      return .fail(.notIdentified(errorCode, message, provider.name), cleanUp: callsIfAbandoned)
     case .refuse(let field, let message): return .refuse(field: field, message: message)
     case .ignore: return .ignore
     }
   }
 
   /// Continues after the authentication.
-  private mutating func goOn(_ visit: BSAVisit) -> Answer<BSACall> {
+  private mutating func continueSignIn(_ session: BSASignInSession) -> Answer<BSACall> {
     switch order.way {
-    case .push, .qr: check(visit)
+    case .push, .qr: check(session)
     // With a site, the number was shown before and the site has answered to it.
-    case .otp, .totp: visit.site == nil ? generate(RetryBackoff()) : check(visit)
+    case .otp, .totp: session.site == nil ? generate(RetryBackoff()) : check(session)
     }
   }
 }

@@ -17,11 +17,11 @@ package enum BSACall: ProviderCall {
   case deviceCheck(device: String)
   /// Asks whether a sign-in waits for the device.
   case exists(device: String, userKey: String)
-  case start(BSAVisit, userKey: String)
+  case start(BSASignInSession, userKey: String)
   /// - Parameter isProved: Whether the user was authenticated on this machine.
-  case complete(BSAVisit, isProved: Bool)
-  case result(BSAVisit, channel: Secret)
-  case cancel(BSAVisit)
+  case complete(BSASignInSession, isProved: Bool)
+  case result(BSASignInSession, channel: Secret)
+  case cancel(BSASignInSession)
   /// Requests a number that the user types at a site.
   case generateNumber(userKey: String, device: String)
   case dropNumber(Secret)
@@ -69,7 +69,7 @@ package struct BSAEnrolment: Codable, Sendable, Equatable {
 }
 
 /// A sign-in in progress.
-package struct BSAVisit: Codable, Sendable, Equatable {
+package struct BSASignInSession: Codable, Sendable, Equatable {
   let device: String
   /// The client key of the site that requested the sign-in; nil for the daemon's own.
   var site: Sealed<Secret>?
@@ -125,22 +125,22 @@ extension BSACall {
       return wire.query(.get, paths.deviceCheck, [("deviceId", device)])
     case .exists(let device, let userKey):
       return wire.query(.get, paths.authExist, [("deviceId", device), ("userKey", userKey)])
-    case .start(let visit, let userKey):
-      var body = visit.members
+    case .start(let session, let userKey):
+      var body = session.members
       body["userKey"] = .string(userKey)
       body["authPlatform"] = "CMMAPF002"
-      return wire.body(.post, paths.auth, body, as: visit.site?.unsealed())
-    case .complete(let visit, let isProved):
-      var body = visit.members
+      return wire.body(.post, paths.auth, body, as: session.site?.unsealed())
+    case .complete(let session, let isProved):
+      var body = session.members
       body["isSecondaryCertification"] = .bool(isProved)
       return wire.body(.post, paths.authComplete, body)
-    case .result(let visit, let channel):
+    case .result(let session, let channel):
       return wire.query(
-        .get, paths.auth, [("deviceId", visit.device), ("channelKey", channel.revealed())],
-        as: visit.site?.unsealed(), hiding: [channel])
-    case .cancel(let visit):
-      let code = visit.qrID.map { [("qrId", $0)] } ?? []
-      return wire.query(.delete, paths.auth, [("deviceId", visit.device)] + code)
+        .get, paths.auth, [("deviceId", session.device), ("channelKey", channel.revealed())],
+        as: session.site?.unsealed(), hiding: [channel])
+    case .cancel(let session):
+      let code = session.qrID.map { [("qrId", $0)] } ?? []
+      return wire.query(.delete, paths.auth, [("deviceId", session.device)] + code)
     case .generateNumber(let userKey, let device):
       return wire.body(
         .post, paths.otpGenerate, ["userKey": .string(userKey), "deviceId": .string(device)])
@@ -226,7 +226,7 @@ extension BSAContact {
   }
 }
 
-extension BSAVisit {
+extension BSASignInSession {
   fileprivate var members: [String: JSONValue] {
     var members: [String: JSONValue] = ["deviceId": .string(device)]
     members["qrId"] = qrID.map { .string($0) }

@@ -13,7 +13,7 @@ package struct BSAContact: Codable, Sendable, Equatable {
   package let target: String
 
   /// - Throws: The end of a sentence, `must be …`, if the text cannot be a contact.
-  package init(_ channel: Channel, _ text: String) throws(ImpossibleMember) {
+  package init(_ channel: Channel, _ text: String) throws(InvalidBSAParameter) {
     self.channel = channel
     switch channel {
     case .email: target = try Self.address(text)
@@ -21,22 +21,22 @@ package struct BSAContact: Codable, Sendable, Equatable {
     }
   }
 
-  private static func address(_ text: String) throws(ImpossibleMember) -> String {
+  private static func address(_ text: String) throws(InvalidBSAParameter) -> String {
     let parts = text.split(separator: "@", omittingEmptySubsequences: false)
     let isText = text.unicodeScalars.allSatisfy {
       !$0.properties.isWhitespace && ![.control, .format].contains($0.properties.generalCategory)
     }
     guard parts.count == 2, parts.allSatisfy({ !$0.isEmpty }), isText, text.utf8.count <= 254 else {
-      throw ImpossibleMember("must be an e-mail address")
+      throw InvalidBSAParameter("must be an e-mail address")
     }
     return text
   }
 
-  private static func number(_ text: String) throws(ImpossibleMember) -> String {
+  private static func number(_ text: String) throws(InvalidBSAParameter) -> String {
     let plain = text.filter { !" -()".contains($0) }
     let digits = plain.hasPrefix("+") ? plain.dropFirst() : plain[...]
     guard (7...15).contains(digits.utf8.count), digits.utf8.allSatisfy(\.isDigit) else {
-      throw ImpossibleMember("must be a phone number of 7 to 15 digits")
+      throw InvalidBSAParameter("must be a phone number of 7 to 15 digits")
     }
     return plain
   }
@@ -65,7 +65,7 @@ package struct BSAContact: Codable, Sendable, Equatable {
 }
 
 /// A parameter with an impossible value.
-package struct ImpossibleMember: Error, Equatable {
+package struct InvalidBSAParameter: Error, Equatable {
   /// The end of a sentence: `must be …`
   package let message: String
 
@@ -78,23 +78,23 @@ package enum BSAUserKey {
   ///
   /// - Throws: If the text is not 4 to 64 letters, digits and `._-@`. A key of dots alone is
   ///   refused, because it would change the path of a URL.
-  package static func checked(_ text: String) throws(ImpossibleMember) -> String {
+  package static func checked(_ text: String) throws(InvalidBSAParameter) -> String {
     let isPlain = text.utf8.allSatisfy { byte in
       byte.isLetter || byte.isDigit || "._-@".utf8.contains(byte)
     }
     guard (4...64).contains(text.utf8.count), isPlain, text.contains(where: { $0 != "." }) else {
-      throw ImpossibleMember("must be 4 to 64 of letters, digits and ._-@, not all of them dots")
+      throw InvalidBSAParameter("must be 4 to 64 of letters, digits and ._-@, not all of them dots")
     }
     return text
   }
 }
 
 enum BSAName {
-  static func checked(_ text: String) throws(ImpossibleMember) -> String {
+  static func checked(_ text: String) throws(InvalidBSAParameter) -> String {
     // A name must have a visible character.
     let isVisible = text.contains { $0.isLetter || $0.isNumber }
     guard isVisible, text.utf8.count <= 256, ProviderText.clean(text, limit: 256) == text else {
-      throw ImpossibleMember(
+      throw InvalidBSAParameter(
         "must be a name: at most 256 bytes, with a letter or digit, without control characters")
     }
     return text
@@ -122,10 +122,10 @@ package enum BSAAuthType: String, Codable, Sendable, CaseIterable {
   }
 
   /// The value that `loadLocalAuthType` returns.
-  var sdkWord: String { rawValue.uppercased() }
+  var sdkName: String { rawValue.uppercased() }
 
-  init?(sdkWord: String) {
-    guard let type = Self.allCases.first(where: { $0.sdkWord == sdkWord }) else { return nil }
+  init?(sdkName: String) {
+    guard let type = Self.allCases.first(where: { $0.sdkName == sdkName }) else { return nil }
     self = type
   }
 

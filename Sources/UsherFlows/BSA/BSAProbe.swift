@@ -8,7 +8,7 @@ extension ProviderProbe {
     let call = BSACall.deviceCheck(device: "00000000-0000-0000-0000-000000000000")
     return ProviderProbe("device_check", call) { outcome in
       switch BSAReply(outcome) {
-      case .said: (true, "it accepts the client key")
+      case .success: (true, "it accepts the client key")
       // These codes reject only the device, so the client key was accepted.
       case .refused(let code) where Self.answers.contains(code): (true, "it accepts the client key")
       case .refused(let code): (false, "it answers \(code.number): \(code.meaning)")

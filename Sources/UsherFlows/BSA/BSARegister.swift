@@ -62,11 +62,11 @@ package struct BSARegister: FlowMachine {
   private var refusal: Failure?
 
   package static func begin(
-    _ params: Params, _ origin: FlowContext<BSASettings>, at moment: inout TransitionContext
+    _ params: Params, _ context: FlowContext<BSASettings>, at transition: inout TransitionContext
   ) throws(UsherError) -> (BSARegister, Answer<BSACall>) {
-    let provider = origin.provider
+    let provider = context.provider
     do throws(EarlyFailure) {
-      try origin.checkApp(params.clientKey, params.appPackage, "the appPackage")
+      try context.checkApp(params.clientKey, params.appPackage, "the appPackage")
       let missing = params.missingAgreements
       guard missing.isEmpty else {
         throw EarlyFailure(
@@ -74,16 +74,16 @@ package struct BSARegister: FlowMachine {
             .agreementMissing, "not agreed to: \(missing.joined(separator: ", "))",
             provider.name))
       }
-      let enrolment = try enrolment(params, origin)
+      let enrolment = try enrolment(params, context)
       guard params.authType != .none || provider.settings.allowNoLocalAuth else {
         throw EarlyFailure(.noLocalAuth(provider.name))
       }
       let token = try params.disposeToken.map { handle throws(EarlyFailure) in
-        try origin.disposeToken(handle, for: enrolment.contact)
+        try context.disposeToken(handle, for: enrolment.contact)
       }
       let (registration, answer) = BSARegistration.begin(
         .signUp, enrolment, authType: params.authType, disposeToken: token, provider,
-        at: moment.now)
+        at: transition.now)
       return (BSARegister(provider: provider, registration: registration), answer)
     } catch {
       return (BSARegister(provider: provider, refusal: error.failure), .fail(error.failure))
@@ -91,27 +91,27 @@ package struct BSARegister: FlowMachine {
   }
 
   private static func enrolment(
-    _ params: Params, _ origin: FlowContext<BSASettings>
+    _ params: Params, _ context: FlowContext<BSASettings>
   ) throws(EarlyFailure) -> BSAEnrolment {
-    let email = try origin.checked("email") { () throws(ImpossibleMember) in
+    let email = try context.checked("email") { () throws(InvalidBSAParameter) in
       try BSAContact(.email, params.email)
     }
-    let phone = try origin.checked("phoneNumber") { () throws(ImpossibleMember) in
+    let phone = try context.checked("phoneNumber") { () throws(InvalidBSAParameter) in
       try BSAContact(.sms, params.phoneNumber)
     }
     return BSAEnrolment(
-      userKey: try origin.checked("userKey") { () throws(ImpossibleMember) in
+      userKey: try context.checked("userKey") { () throws(InvalidBSAParameter) in
         try BSAUserKey.checked(params.userKey)
       },
-      name: try origin.checked("name") { () throws(ImpossibleMember) in
+      name: try context.checked("name") { () throws(InvalidBSAParameter) in
         try BSAName.checked(params.name)
       },
       contact: params.verifyBy == .sms ? phone : email, email: email.target,
       phoneNumber: phone.target, authType: params.authType,
-      pushToken: try origin.line("pushToken", params.pushToken),
-      appVersion: try origin.line("appVersion", params.appVersion)
-        ?? origin.provider.settings.appVersion,
-      device: BSADevice.id(params.userKey, at: origin.installationID))
+      pushToken: try context.line("pushToken", params.pushToken),
+      appVersion: try context.line("appVersion", params.appVersion)
+        ?? context.provider.settings.appVersion,
+      device: BSADevice.id(params.userKey, at: context.installationID))
   }
 
   package var view: FlowView {
@@ -120,14 +120,14 @@ package struct BSARegister: FlowMachine {
   }
 
   package mutating func receive(
-    _ event: FlowEvent<BSACall>, at moment: inout TransitionContext
+    _ event: FlowEvent<BSACall>, at transition: inout TransitionContext
   ) -> Answer<BSACall> {
     if let refusal { return event == .daemon(.resumed) ? .fail(refusal) : .ignore }
-    return registration?.receive(event, provider, at: moment.now) ?? .ignore
+    return registration?.receive(event, provider, at: transition.now) ?? .ignore
   }
 
   package var isOutcomeUnknown: Bool { registration?.isOutcomeUnknown ?? false }
-  package var doubt: String { registration?.doubt ?? .operationUnknown }
+  package var unknownOutcomeClause: String { registration?.unknownOutcomeClause ?? .operationUnknown }
 }
 
 extension FlowContext<BSASettings> {

@@ -104,7 +104,7 @@ struct BSARegistration: Codable, Sendable, Equatable {
     }
   }
 
-  var doubt: String {
+  var unknownOutcomeClause: String {
     if case .verifying = stage { .perhapsSent("a number") } else { .operationUnknown }
   }
 
@@ -123,13 +123,13 @@ extension BSARegistration {
     _ provider: Provider<BSASettings>, _ now: Timestamp
   ) -> Answer<BSACall> {
     var verification = verification
-    let course = verification.receive(event, provider, at: now)
+    let progress = verification.receive(event, provider, at: now)
     stage = .verifying(verification)
-    switch course {
+    switch progress {
     case .proceed(let effects):
       // Fail before the user types a number in vain.
       if takesRegisteredType, verification.isAsking {
-        guard let type = verification.registered else { return fail(.lacking("data.authType")) }
+        guard let type = verification.registered else { return fail(.missingMember("data.authType")) }
         enrolment.authType = type
         guard type != .none || provider.settings.allowNoLocalAuth else {
           return fail(.noLocalAuth(provider.name))
@@ -181,7 +181,7 @@ extension BSARegistration {
       guard proof.serves(.biometric), case .proceed(let effects) = answer else { return answer }
       // The seed: each later sign-in compares with the fingers that the sign-up saves.
       return .proceed([.ask(.localAuth(.saveFingers))] + effects)
-    case .failed(let word, let message): return fail(.notIdentified(word, message, provider.name))
+    case .failed(let errorCode, let message): return fail(.notIdentified(errorCode, message, provider.name))
     case .refuse(let field, let message): return .refuse(field: field, message: message)
     case .ignore: return .ignore
     }
@@ -193,7 +193,7 @@ extension BSARegistration {
 extension BSARegistration {
   private mutating func signUp(_ work: SigningUp) -> Answer<BSACall> {
     var work = work
-    work.retrying.goOn()
+    work.retrying.endPause()
     stage = .signingUp(work)
     problem = nil
     return .proceed([.call(call(work))])
@@ -232,7 +232,7 @@ extension BSARegistration {
     _ work: SigningUp, _ provider: Provider<BSASettings>, _ now: Timestamp
   ) -> Answer<BSACall> {
     let age = Duration.seconds(provider.settings.localAuthSeconds)
-    guard work.proof.map({ $0.isGood(for: age, at: now) }) ?? true else {
+    guard work.proof.map({ $0.isFresh(for: age, at: now) }) ?? true else {
       return prove(work.disposeToken, provider, at: now)
     }
     return signUp(work)
@@ -242,16 +242,16 @@ extension BSARegistration {
     _ reply: BSAReply, _ work: SigningUp, _ provider: Provider<BSASettings>
   ) -> Answer<BSACall> {
     switch reply {
-    case .said(let data):
+    case .success(let data):
       let secret = data.objectValue?["secretKey"]?.stringValue.map { Secret($0) }
       return .finish(completion(secret.flatMap { TOTPKey(base32: $0) == nil ? nil : $0 }))
     case .refused(.invalid) where work.isLost: return fail(.mayBeReplaced(provider.name))
     case .refused(let code): return fail(.refused(code, provider.name))
-    case .failed(let fault) where fault.mayBeDone && purpose == .signUp:
+    case .failed(let fault) where fault.mayHaveTakenEffect && purpose == .signUp:
       return fail(.mayBeRegistered(fault.message))
     case .failed(let fault):
       var work = work
-      work.isLost = work.isLost || fault.mayBeDone
+      work.isLost = work.isLost || fault.mayHaveTakenEffect
       guard let pause = work.retrying.failed() else { return fail(.unreachable(fault)) }
       stage = .signingUp(work)
       problem = .unreachable(fault.message)
@@ -266,7 +266,7 @@ extension BSARegistration {
   private func completion(_ secret: Secret?) -> Completion {
     var attributes: [String: JSONValue] = [
       "userKey": .string(enrolment.userKey), "deviceId": .string(enrolment.device),
-      "localAuthType": .string(enrolment.authType.sdkWord),
+      "localAuthType": .string(enrolment.authType.sdkName),
     ]
     // The provider no longer uses the token of an earlier registration.
     attributes["pushToken"] = enrolment.pushToken.map { .string($0) } ?? .null
@@ -306,7 +306,7 @@ extension Failure {
       reason: .providerRejected, title: "Answer lost",
       message: "the provider may have registered this device already, but its answer was lost: "
         + "run reregisterDevice again; until then, codes of this account may be invalid",
-      retryable: true, provider: RTCode.invalid.word(provider))
+      retryable: true, provider: RTCode.invalid.providerErrorCode(provider))
   }
 
   /// Adds a hint for the case that the registration has succeeded nevertheless.

@@ -24,12 +24,12 @@ package enum BSARegistrationCheck: Sendable, Equatable {
     _ outcome: CallOutcome, at provider: ProviderName
   ) throws(UsherError) -> Bool {
     switch BSAReply(outcome) {
-    case .said: return false
+    case .success: return false
     case .refused(.alreadyJoined), .refused(.duplicateContact): return true
     case .refused(let code):
       throw UsherError(
         .providerRejected, code.meaning,
-        detail: .init(provider: code.word(provider), retryable: code.isRetryable))
+        detail: .init(provider: code.providerErrorCode(provider), retryable: code.isRetryable))
     case .failed(let failure):
       throw UsherError(
         .providerUnreachable, failure.message,

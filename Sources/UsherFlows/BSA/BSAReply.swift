@@ -5,7 +5,7 @@ import UsherCore
 /// The outcome of a call to BSA, read from its envelope (contract §5.2).
 package enum BSAReply: Sendable, Equatable {
   /// rtCode 0, with the reply's `data`.
-  case said(JSONValue)
+  case success(JSONValue)
   /// Any other rtCode.
   case refused(RTCode)
   /// No envelope arrived, and a later call may succeed.
@@ -17,7 +17,7 @@ package enum BSAReply: Sendable, Equatable {
     switch outcome {
     case .reply(let reply): self.init(reply)
     case .unreachable(let message, let sent):
-      self = .failed(BSAReplyError(message: message, mayBeDone: sent))
+      self = .failed(BSAReplyError(message: message, mayHaveTakenEffect: sent))
     case .unreadable(let message), .noToken(let message): self = .unreadable(message)
     }
   }
@@ -25,11 +25,11 @@ package enum BSAReply: Sendable, Equatable {
   private init(_ reply: HTTPReply) {
     if let members = reply.jsonObject, let code = members["rtCode"]?.integerValue {
       // The rtCode decides, whatever the HTTP status (contract §10, trap 12).
-      self = code == 0 ? .said(members["data"] ?? .null) : .refused(RTCode(code))
+      self = code == 0 ? .success(members["data"] ?? .null) : .refused(RTCode(code))
     } else if reply.status >= 500 || reply.status == 429 || reply.status == 408 {
       self = .failed(
         BSAReplyError(
-          message: "the provider answers HTTP \(reply.status)", mayBeDone: reply.status != 429,
+          message: "the provider answers HTTP \(reply.status)", mayHaveTakenEffect: reply.status != 429,
           retryAfter: reply.retryAfter))
     } else {
       self = .unreadable("the provider's answer (HTTP \(reply.status)) has no rtCode")
@@ -41,7 +41,7 @@ package enum BSAReply: Sendable, Equatable {
 package struct BSAReplyError: Sendable, Equatable {
   package var message: String
   /// Whether the provider may have performed the call anyway.
-  package var mayBeDone: Bool
+  package var mayHaveTakenEffect: Bool
   package var retryAfter: Duration?
 }
 
@@ -69,14 +69,14 @@ extension Failure {
   ) -> Failure {
     Failure(
       reason: .invalidRequest, title: "Impossible request", message: message, retryable: false,
-      provider: code.word(provider))
+      provider: code.providerErrorCode(provider))
   }
 
   static func refused(_ code: RTCode, _ provider: ProviderName) -> Failure {
     Failure(
       reason: code.endedAs, title: "Refused by the provider",
       message: code.meaning, retryable: code.isRetryable || code.endedAs != .providerRejected,
-      provider: code.word(provider))
+      provider: code.providerErrorCode(provider))
   }
 
   /// Corresponds to the SDK's onError, which has no code.
@@ -89,7 +89,7 @@ extension Failure {
     return failure
   }
 
-  static func lacking(_ member: String) -> Failure {
+  static func missingMember(_ member: String) -> Failure {
     .protocolError("the provider's answer has no usable \(member)")
   }
 
@@ -99,11 +99,11 @@ extension Failure {
 
   /// - Parameter message: A sentence for users.
   static func notIdentified(
-    _ word: LocalAuthWord, _ message: String, _ provider: ProviderName
+    _ errorCode: LocalAuthErrorCode, _ message: String, _ provider: ProviderName
   ) -> Failure {
-    var failure = Failure.localAuth(word, message)
+    var failure = Failure.localAuth(errorCode, message)
     failure.provider = ProviderErrorCode(
-      name: provider, code: word.rawValue, error: word.rtCode.map { String($0.number) })
+      name: provider, code: errorCode.rawValue, error: errorCode.rtCode.map { String($0.number) })
     return failure
   }
 }
@@ -119,7 +119,7 @@ extension RTCode {
   }
 }
 
-extension LocalAuthWord {
+extension LocalAuthErrorCode {
   /// The code of the vendor's predecessor product with the same meaning (contract §5.5, inferred).
   var rtCode: RTCode? {
     switch self {

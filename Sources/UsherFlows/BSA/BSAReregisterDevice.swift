@@ -44,12 +44,12 @@ package struct BSAReregisterDevice: FlowMachine {
   private var refusal: Failure?
 
   package static func begin(
-    _ params: Params, _ origin: FlowContext<BSASettings>, at moment: inout TransitionContext
+    _ params: Params, _ context: FlowContext<BSASettings>, at transition: inout TransitionContext
   ) throws(UsherError) -> (BSAReregisterDevice, Answer<BSACall>) {
-    let provider = origin.provider
+    let provider = context.provider
     do throws(EarlyFailure) {
-      try origin.checkApp(params.clientKey, params.appPackage, "the appPackage")
-      let enrolment = try enrolment(params, origin)
+      try context.checkApp(params.clientKey, params.appPackage, "the appPackage")
+      let enrolment = try enrolment(params, context)
       if params.authType == BSAAuthType.none, !provider.settings.allowNoLocalAuth {
         throw EarlyFailure(.noLocalAuth(provider.name))
       }
@@ -60,11 +60,11 @@ package struct BSAReregisterDevice: FlowMachine {
             provider.name))
       }
       let token = try params.disposeToken.map { handle throws(EarlyFailure) in
-        try origin.disposeToken(handle, for: enrolment.contact)
+        try context.disposeToken(handle, for: enrolment.contact)
       }
       let (registration, answer) = BSARegistration.begin(
         .replacement, enrolment, authType: params.authType, disposeToken: token, provider,
-        at: moment.now)
+        at: transition.now)
       return (BSAReregisterDevice(provider: provider, registration: registration), answer)
     } catch {
       let flow = BSAReregisterDevice(provider: provider, refusal: error.failure)
@@ -73,23 +73,23 @@ package struct BSAReregisterDevice: FlowMachine {
   }
 
   private static func enrolment(
-    _ params: Params, _ origin: FlowContext<BSASettings>
+    _ params: Params, _ context: FlowContext<BSASettings>
   ) throws(EarlyFailure) -> BSAEnrolment {
-    let contact = try origin.checked("verifyData") { () throws(ImpossibleMember) in
+    let contact = try context.checked("verifyData") { () throws(InvalidBSAParameter) in
       try BSAContact(params.verifyBy, params.verifyData)
     }
     return BSAEnrolment(
-      userKey: try origin.checked("userKey") { () throws(ImpossibleMember) in
+      userKey: try context.checked("userKey") { () throws(InvalidBSAParameter) in
         try BSAUserKey.checked(params.userKey)
       },
-      name: try origin.checked("name") { () throws(ImpossibleMember) in
+      name: try context.checked("name") { () throws(InvalidBSAParameter) in
         try BSAName.checked(params.name)
       },
       contact: contact, email: nil, phoneNumber: nil, authType: params.authType ?? .none,
-      pushToken: try origin.line("pushToken", params.pushToken),
-      appVersion: try origin.line("appVersion", params.appVersion)
-        ?? origin.provider.settings.appVersion,
-      device: BSADevice.id(params.userKey, at: origin.installationID))
+      pushToken: try context.line("pushToken", params.pushToken),
+      appVersion: try context.line("appVersion", params.appVersion)
+        ?? context.provider.settings.appVersion,
+      device: BSADevice.id(params.userKey, at: context.installationID))
   }
 
   package var view: FlowView {
@@ -98,12 +98,12 @@ package struct BSAReregisterDevice: FlowMachine {
   }
 
   package mutating func receive(
-    _ event: FlowEvent<BSACall>, at moment: inout TransitionContext
+    _ event: FlowEvent<BSACall>, at transition: inout TransitionContext
   ) -> Answer<BSACall> {
     if let refusal { return event == .daemon(.resumed) ? .fail(refusal) : .ignore }
-    return registration?.receive(event, provider, at: moment.now) ?? .ignore
+    return registration?.receive(event, provider, at: transition.now) ?? .ignore
   }
 
   package var isOutcomeUnknown: Bool { registration?.isOutcomeUnknown ?? false }
-  package var doubt: String { registration?.doubt ?? .operationUnknown }
+  package var unknownOutcomeClause: String { registration?.unknownOutcomeClause ?? .operationUnknown }
 }

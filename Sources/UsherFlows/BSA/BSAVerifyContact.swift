@@ -37,12 +37,12 @@ package struct BSAVerifyContact: FlowMachine {
   }
 
   package static func begin(
-    _ params: Params, _ origin: FlowContext<BSASettings>, at moment: inout TransitionContext
+    _ params: Params, _ context: FlowContext<BSASettings>, at transition: inout TransitionContext
   ) throws(UsherError) -> (BSAVerifyContact, Answer<BSACall>) {
-    let provider = origin.provider
+    let provider = context.provider
     do throws(EarlyFailure) {
-      try origin.checkApp(params.clientKey, params.bundleIdentifier, "the bundleIdentifier")
-      let contact = try origin.checked("sendTarget") { () throws(ImpossibleMember) in
+      try context.checkApp(params.clientKey, params.bundleIdentifier, "the bundleIdentifier")
+      let contact = try context.checked("sendTarget") { () throws(InvalidBSAParameter) in
         try BSAContact(params.sendType, params.sendTarget)
       }
       var verification = ContactVerification(contact)
@@ -70,19 +70,19 @@ package struct BSAVerifyContact: FlowMachine {
     if case .verifying(let verification) = state { verification.isSending } else { false }
   }
 
-  package var doubt: String { .perhapsSent("a number") }
+  package var unknownOutcomeClause: String { .perhapsSent("a number") }
 
   package mutating func receive(
-    _ event: FlowEvent<BSACall>, at moment: inout TransitionContext
+    _ event: FlowEvent<BSACall>, at transition: inout TransitionContext
   ) -> Answer<BSACall> {
     switch state {
     case .refused(let failure): return event == .daemon(.resumed) ? .fail(failure) : .ignore
     case .verifying(var verification):
-      let course = verification.receive(event, provider, at: moment.now)
+      let progress = verification.receive(event, provider, at: transition.now)
       state = .verifying(verification)
-      switch course {
+      switch progress {
       case .proceed(let effects): return .proceed(effects)
-      case .verified(let token): return finish(verification.contact, token, &moment)
+      case .verified(let token): return finish(verification.contact, token, &transition)
       case .fail(let failure): return .fail(failure)
       case .refuse(let field, let message): return .refuse(field: field, message: message)
       case .ignore: return .ignore
@@ -91,15 +91,15 @@ package struct BSAVerifyContact: FlowMachine {
   }
 
   private func finish(
-    _ contact: BSAContact, _ token: Sealed<Secret>, _ moment: inout TransitionContext
+    _ contact: BSAContact, _ token: Sealed<Secret>, _ transition: inout TransitionContext
   ) -> Answer<BSACall> {
-    let handle = "dsp_" + moment.random(16).hexadecimal
+    let handle = "dsp_" + transition.random(16).hexadecimal
     return .finish(
       Completion(
         grant: nil, result: ["disposeToken": .string(handle)],
         handoffSecret: HandoffSecret(
           handle: handle, purpose: contact.key, secret: token,
-          expiresAt: moment.now + Self.handleLifetime)))
+          expiresAt: transition.now + Self.handleLifetime)))
   }
 }
 
@@ -125,9 +125,9 @@ extension FlowContext<BSASettings> {
 
   /// Validates a parameter and turns a rejection into a failure of the flow.
   func checked<Value>(
-    _ member: String, _ check: () throws(ImpossibleMember) -> Value
+    _ member: String, _ check: () throws(InvalidBSAParameter) -> Value
   ) throws(EarlyFailure) -> Value {
-    do throws(ImpossibleMember) {
+    do throws(InvalidBSAParameter) {
       return try check()
     } catch {
       throw EarlyFailure(

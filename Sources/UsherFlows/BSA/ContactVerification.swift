@@ -10,7 +10,7 @@ import UsherCore
 /// every event while this is active. Numbers occur only in events and calls, never in this value.
 struct ContactVerification: Codable, Sendable, Equatable {
   /// The number of wrong guesses that ends the verification.
-  static let guessLimit = 5
+  static let maxGuesses = 5
   /// The maximum number of sendings.
   static let sendLimit = 5
 
@@ -107,9 +107,9 @@ struct ContactVerification: Codable, Sendable, Equatable {
     _ event: FlowEvent<BSACall>, _ provider: Provider<BSASettings>, at now: Timestamp
   ) -> Progress {
     switch stage {
-    case .sending(let sending): hear(event, sending, provider, now)
-    case .otpSent(let challenge): take(event, challenge, provider, now)
-    case .verifying(let challenge, let check): hear(event, challenge, check, provider, now)
+    case .sending(let sending): handleSending(event, sending, provider, now)
+    case .otpSent(let challenge): handleOTPSent(event, challenge, provider, now)
+    case .verifying(let challenge, let check): handleVerifying(event, challenge, check, provider, now)
     case .done: .ignore
     }
   }
@@ -132,12 +132,12 @@ struct ContactVerification: Codable, Sendable, Equatable {
 extension ContactVerification {
   private mutating func send(_ sending: Sending) -> [Effect<BSACall>] {
     var sending = sending
-    sending.retrying.goOn()
+    sending.retrying.endPause()
     stage = .sending(sending)
     return [.call(sendCall)]
   }
 
-  private mutating func hear(
+  private mutating func handleSending(
     _ event: FlowEvent<BSACall>, _ sending: Sending, _ provider: Provider<BSASettings>,
     _ now: Timestamp
   ) -> Progress {
@@ -158,10 +158,10 @@ extension ContactVerification {
     _ reply: BSAReply, _ sending: Sending, _ provider: Provider<BSASettings>, _ now: Timestamp
   ) -> Progress {
     switch reply {
-    case .said(let data):
+    case .success(let data):
       if member != nil {
         guard let isTheirs = data.objectValue?["result"]?.boolValue else {
-          return fail(.lacking("data.result"))
+          return fail(.missingMember("data.result"))
         }
         guard isTheirs else { return fail(.refused(.notRegistered, provider.name)) }
         registered = data.objectValue?["authType"]?.looseInteger
@@ -170,7 +170,7 @@ extension ContactVerification {
       sent += 1
       return show(challenge(provider.settings, now), nil)
     case .refused(let code): return notSent(.notSent(code, provider.name), sending)
-    case .failed(let fault) where fault.mayBeDone:
+    case .failed(let fault) where fault.mayHaveTakenEffect:
       return mayHaveSent(fault.message, sending, provider, now)
     case .failed(let fault): return sendLater(fault, sending)
     case .unreadable(let message): return notSent(.protocolError(message), sending)
@@ -219,7 +219,7 @@ extension ContactVerification {
 // MARK: - The user and the number
 
 extension ContactVerification {
-  private mutating func take(
+  private mutating func handleOTPSent(
     _ event: FlowEvent<BSACall>, _ challenge: Challenge, _ provider: Provider<BSASettings>,
     _ now: Timestamp
   ) -> Progress {
@@ -263,12 +263,12 @@ extension ContactVerification {
   ) -> [Effect<BSACall>] {
     var check = check
     check.number = Transient(nil)
-    check.retrying.goOn()
+    check.retrying.endPause()
     stage = .verifying(challenge, check)
     return [.call(.verify(contact, number: number))]
   }
 
-  private mutating func hear(
+  private mutating func handleVerifying(
     _ event: FlowEvent<BSACall>, _ challenge: Challenge, _ check: Check,
     _ provider: Provider<BSASettings>, _ now: Timestamp
   ) -> Progress {
@@ -293,25 +293,25 @@ extension ContactVerification {
     _ provider: Provider<BSASettings>
   ) -> Progress {
     switch reply {
-    case .said(let data):
+    case .success(let data):
       let members = data.objectValue ?? [:]
       guard let isRight = members["result"]?.boolValue else {
-        return fail(.lacking("data.result"))
+        return fail(.missingMember("data.result"))
       }
       // A wrong number is reported with rtCode 0 (contract §5.6).
-      guard isRight else { return missed(challenge, provider.name) }
+      guard isRight else { return countWrongGuess(challenge, provider.name) }
       guard let token = members["disposeToken"]?.visibleSecret else {
-        return fail(.lacking("data.disposeToken"))
+        return fail(.missingMember("data.disposeToken"))
       }
       stage = .done(state: state)
       problem = nil
       return .verified(disposeToken: token)
-    case .refused(.numberWrong): return missed(challenge, provider.name)
+    case .refused(.numberWrong): return countWrongGuess(challenge, provider.name)
     case .refused(.invalid): return show(challenge, .numberExpired(.invalid, provider.name))
     case .refused(let code) where code.isRetryable:
       return show(challenge, .notNow(code, provider.name))
     case .refused(let code): return fail(.refused(code, provider.name))
-    case .failed(let fault) where !fault.mayBeDone:
+    case .failed(let fault) where !fault.mayHaveTakenEffect:
       return verifyLater(fault, number, challenge, check)
     // The provider may have counted the attempt, or even accepted it.
     case .failed(let fault): return show(challenge, .unreachable(fault.message))
@@ -319,14 +319,14 @@ extension ContactVerification {
     }
   }
 
-  private mutating func missed(_ challenge: Challenge, _ provider: ProviderName) -> Progress {
+  private mutating func countWrongGuess(_ challenge: Challenge, _ provider: ProviderName) -> Progress {
     guesses += 1
-    guard guesses < Self.guessLimit else {
+    guard guesses < Self.maxGuesses else {
       return fail(
         Failure(
           reason: .attemptsExhausted, title: "Too many wrong numbers",
           message: "\(guesses) wrong numbers were typed", retryable: true,
-          provider: RTCode.numberWrong.word(provider)))
+          provider: RTCode.numberWrong.providerErrorCode(provider)))
     }
     return show(challenge, .wrongCode(provider))
   }
@@ -367,7 +367,7 @@ extension Problem {
     Problem(
       reason: "wrong_code", title: "Wrong number",
       message: "this is not the number that was sent",
-      provider: RTCode.numberWrong.word(provider))
+      provider: RTCode.numberWrong.providerErrorCode(provider))
   }
 
   /// - Parameter code: The provider's code; nil if the daemon's clock shows the expiry.
@@ -375,13 +375,13 @@ extension Problem {
     Problem(
       reason: "code_expired", title: "Number expired",
       message: "this number has expired: request another",
-      provider: (code ?? .invalid).word(provider))
+      provider: (code ?? .invalid).providerErrorCode(provider))
   }
 
   fileprivate static func notNow(_ code: RTCode, _ provider: ProviderName) -> Problem {
     Problem(
       reason: "provider_busy", title: "Not possible at present", message: code.meaning,
-      provider: code.word(provider))
+      provider: code.providerErrorCode(provider))
   }
 
   fileprivate static func tooEarly(_ wait: Duration) -> Problem {

@@ -52,7 +52,7 @@ package struct RTCode: Codable, Sendable, Hashable {
 
   var isRetryable: Bool { entry?.isRetryable ?? false }
 
-  func word(_ provider: ProviderName) -> ProviderErrorCode {
+  func providerErrorCode(_ provider: ProviderName) -> ProviderErrorCode {
     ProviderErrorCode(name: provider, code: String(number), title: entry?.name)
   }
 

@@ -122,7 +122,7 @@ package enum PartnerGrant: Codable, Hashable, Sendable {
 }
 
 /// An error in the requested grants.
-enum GrantFlaw: Error, Equatable {
+enum GrantError: Error, Equatable {
   case none
   /// The unknown name, cleaned for display.
   case unknown(String)
@@ -130,20 +130,20 @@ enum GrantFlaw: Error, Equatable {
 
 extension [String] {
   /// Returns the grants with these names, each once, in the order of the table.
-  func dataGrants() throws(GrantFlaw) -> [DataGrant] {
+  func dataGrants() throws(GrantError) -> [DataGrant] {
     let grants = try grants { DataGrant(either: $0) }
     return DataGrant.allCases.filter(grants.contains)
   }
 
   /// Returns the grants of the partner API with these names, each once, in the order of the table.
-  func partnerGrants() throws(GrantFlaw) -> [PartnerGrant] {
+  func partnerGrants() throws(GrantError) -> [PartnerGrant] {
     let grants = try grants { PartnerGrant(either: $0) }
     return PartnerGrant.all.filter(grants.contains)
   }
 
   private func grants<Grant: Hashable>(
     _ read: (String) -> Grant?
-  ) throws(GrantFlaw) -> Set<Grant> {
+  ) throws(GrantError) -> Set<Grant> {
     guard !isEmpty else { throw .none }
     var grants: Set<Grant> = []
     for text in self {

@@ -39,25 +39,25 @@ package struct FreedomCreateUser: FlowMachine {
     /// Failed before any call.
     case refused(Failure)
     /// → the end
-    case sending(FreedomUserErrand)
+    case sending(FreedomUserRequest)
   }
 
   package static func begin(
-    _ params: Params, _ origin: FlowContext<FreedomIDSettings>, at moment: inout TransitionContext
+    _ params: Params, _ context: FlowContext<FreedomIDSettings>, at transition: inout TransitionContext
   ) throws(UsherError) -> (FreedomCreateUser, Answer<FreedomPartnerCall>) {
-    let provider = origin.provider.name
-    guard let account = origin.account?.id else {
+    let provider = context.provider.name
+    guard let account = context.account?.id else {
       throw ParamsValidation.wrong("account", "is missing")
     }
-    do throws(UnfitMember) {
-      guard params.phone != nil else { throw UnfitMember("phone is missing") }
-      let errand = FreedomUserErrand(provider, account, try PartnerUser(params), id: nil)
-      let flow = FreedomCreateUser(provider: origin.provider, state: .sending(errand))
-      return (flow, .proceed([.call(errand.call)]))
+    do throws(InvalidUserParameter) {
+      guard params.phone != nil else { throw InvalidUserParameter("phone is missing") }
+      let request = FreedomUserRequest(provider, account, try PartnerUser(params), id: nil)
+      let flow = FreedomCreateUser(provider: context.provider, state: .sending(request))
+      return (flow, .proceed([.call(request.call)]))
     } catch {
       let failure = Failure.invalid(error.message, provider)
       return (
-        FreedomCreateUser(provider: origin.provider, state: .refused(failure)), .fail(failure)
+        FreedomCreateUser(provider: context.provider, state: .refused(failure)), .fail(failure)
       )
     }
   }
@@ -65,18 +65,18 @@ package struct FreedomCreateUser: FlowMachine {
   package var view: FlowView {
     switch state {
     case .refused: FlowView(state: "sending", step: .wait(.init(for: "nothing")))
-    case .sending(let errand): errand.view
+    case .sending(let request): request.view
     }
   }
 
   package mutating func receive(
-    _ event: FlowEvent<FreedomPartnerCall>, at moment: inout TransitionContext
+    _ event: FlowEvent<FreedomPartnerCall>, at transition: inout TransitionContext
   ) -> Answer<FreedomPartnerCall> {
     switch state {
     case .refused(let failure): return event == .daemon(.resumed) ? .fail(failure) : .ignore
-    case .sending(var errand):
-      let answer = errand.receive(event)
-      state = .sending(errand)
+    case .sending(var request):
+      let answer = request.receive(event)
+      state = .sending(request)
       return answer
     }
   }
@@ -84,11 +84,11 @@ package struct FreedomCreateUser: FlowMachine {
   package var isOutcomeUnknown: Bool {
     switch state {
     case .refused: false
-    case .sending(let errand): errand.isOutcomeUnknown
+    case .sending(let request): request.isOutcomeUnknown
     }
   }
 
-  package static func word(
+  package static func providerErrorCode(
     for ending: Failure.Reason, provider: ProviderName
-  ) -> ProviderErrorCode? { FreedomIDWord.ending(ending, provider) }
+  ) -> ProviderErrorCode? { FreedomIDErrorCode.ending(ending, provider) }
 }

@@ -16,12 +16,12 @@ struct FreedomCompletion: Codable, Sendable, Equatable {
 extension FreedomDeviceAuthorize {
   mutating func complete(
     _ account: NamedAccount, _ remembered: [DataGrant], new: [DataGrant],
-    _ moment: inout TransitionContext
+    _ transition: inout TransitionContext
   ) -> Answer<FreedomDeviceCall> {
     problem = nil
     return send(
       FreedomCompletion(
-        account: account, remembered: remembered, new: new, request: moment.uuid()))
+        account: account, remembered: remembered, new: new, request: transition.uuid()))
   }
 
   private mutating func send(_ completion: FreedomCompletion) -> Answer<FreedomDeviceCall> {
@@ -47,7 +47,7 @@ extension FreedomDeviceAuthorize {
       return completed(outcome, completion, now)
     case .woken where completion.retrying.isPaused, .daemon(.resumed):
       var completion = completion
-      completion.retrying.goOn()
+      completion.retrying.endPause()
       return send(completion)
     case .input, .browser, .provider, .daemon, .woken:
       return .ignore
@@ -58,7 +58,7 @@ extension FreedomDeviceAuthorize {
     _ outcome: CallOutcome, _ completion: FreedomCompletion, _ now: Timestamp
   ) -> Answer<FreedomDeviceCall> {
     switch FreedomIDReply(outcome) {
-    case .said(let members): return finish(members, completion, now)
+    case .success(let members): return finish(members, completion, now)
     case .refused(let refusal) where refusal.refusesToken:
       return signInAgain(completion, refusal)
     case .refused(let refusal): return .fail(.refused(refusal, provider.name))
@@ -71,7 +71,7 @@ extension FreedomDeviceAuthorize {
       state = .completing(completion)
       problem = .unreachable(fault, provider.name)
       return .proceed([.wake(after: RetryBackoff.pause(pause, asked: fault.retryAfter))])
-    case .unreadable(let word, let message): return .fail(.unusable(message, word, provider.name))
+    case .unreadable(let errorCode, let message): return .fail(.unusable(message, errorCode, provider.name))
     }
   }
 
@@ -82,7 +82,7 @@ extension FreedomDeviceAuthorize {
   ) -> Answer<FreedomDeviceCall> {
     guard !hasSignedInAgain else {
       var failure = Failure.rejected("the provider accepts no token of this log-in")
-      failure.provider = FreedomIDWord.autheticationError.word(provider.name, refusal)
+      failure.provider = FreedomIDErrorCode.autheticationError.providerErrorCode(provider.name, refusal)
       return .fail(failure)
     }
     hasSignedInAgain = true
@@ -159,6 +159,6 @@ extension Problem {
     Problem(
       reason: "signed_out", title: "Signed out",
       message: "the account is no longer linked to this device: please sign in again",
-      provider: FreedomIDWord.autheticationError.word(provider))
+      provider: FreedomIDErrorCode.autheticationError.providerErrorCode(provider))
   }
 }

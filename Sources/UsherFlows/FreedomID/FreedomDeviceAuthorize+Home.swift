@@ -48,9 +48,9 @@ extension FreedomDeviceAuthorize {
       state = .recalling(account)
       problem = nil
       return .proceed([.ask(.consents(of: account.id))])
-    case .failed(.userCancel, _): return chooseAgain(.notProved)
-    case .failed(let word, let message):
-      return .fail(.notProved(word, message, provider.name))
+    case .failed(.userCancel, _): return chooseAgain(.notAuthenticated)
+    case .failed(let errorCode, let message):
+      return .fail(.notAuthenticated(errorCode, message, provider.name))
     case .refuse(let field, let message): return .refuse(field: field, message: message)
     case .ignore: return .ignore
     }
@@ -58,13 +58,13 @@ extension FreedomDeviceAuthorize {
 
   mutating func recalling(
     _ event: FlowEvent<FreedomDeviceCall>, _ account: NamedAccount,
-    _ moment: inout TransitionContext
+    _ transition: inout TransitionContext
   ) -> Answer<FreedomDeviceCall> {
     switch event {
-    case .daemon(.told(.consents(let consents))):
+    case .daemon(.answered(.consents(let consents))):
       let remembered = order.grants.filter { consents.contains($0.rawValue) }
       guard remembered.count < order.grants.count else {
-        return complete(account, remembered, new: [], &moment)
+        return complete(account, remembered, new: [], &transition)
       }
       state = .permissions(account, remembered: remembered)
       return .proceed([])
@@ -84,7 +84,7 @@ extension FreedomDeviceAuthorize {
 
   mutating func permissions(
     _ event: FlowEvent<FreedomDeviceCall>, _ account: NamedAccount, _ remembered: [DataGrant],
-    _ moment: inout TransitionContext
+    _ transition: inout TransitionContext
   ) -> Answer<FreedomDeviceCall> {
     switch event {
     case .input(.granted(let texts)):
@@ -101,7 +101,7 @@ extension FreedomDeviceAuthorize {
           field: "input.granted",
           message: "input.granted must name at least one new grant; to deny, answer {denied: true}")
       }
-      return complete(account, remembered, new: new, &moment)
+      return complete(account, remembered, new: new, &transition)
     case .input(.denied):
       denials += 1
       guard denials < 2 else {
@@ -120,22 +120,22 @@ extension Problem {
     reason: "denied", title: "Permissions denied",
     message: "the permissions are needed to continue: choose an account to be asked again")
 
-  fileprivate static let notProved = Problem(
+  fileprivate static let notAuthenticated = Problem(
     reason: "local_auth_cancelled", title: "Not authenticated",
     message: "the account was not opened: choose one to try again")
 }
 
 extension Failure {
   /// - Parameter message: A sentence for users.
-  fileprivate static func notProved(
-    _ word: LocalAuthWord, _ message: String, _ provider: ProviderName
+  fileprivate static func notAuthenticated(
+    _ errorCode: LocalAuthErrorCode, _ message: String, _ provider: ProviderName
   ) -> Failure {
-    let isSetUp = word != .passcodeNotEnrolledDevice
+    let isSetUp = errorCode != .passcodeNotEnrolledDevice
     return Failure(
       reason: .localAuthFailed, title: "Not authenticated", message: message, retryable: true,
       provider: ProviderErrorCode(
         name: provider,
-        code: (isSetUp ? FreedomIDWord.authError : .configurationError).rawValue,
-        error: word.rawValue))
+        code: (isSetUp ? FreedomIDErrorCode.authError : .configurationError).rawValue,
+        error: errorCode.rawValue))
   }
 }

@@ -74,29 +74,29 @@ package struct FreedomDeviceAuthorize: FlowMachine {
   }
 
   package static func begin(
-    _ params: Params, _ origin: FlowContext<FreedomIDSettings>, at moment: inout TransitionContext
+    _ params: Params, _ context: FlowContext<FreedomIDSettings>, at transition: inout TransitionContext
   ) throws(UsherError) -> (FreedomDeviceAuthorize, Answer<FreedomDeviceCall>) {
     func order(_ grants: [DataGrant]) -> Request {
       Request(
-        grants: grants, device: origin.installationID, account: origin.account,
-        accounts: origin.accounts, client: origin.client)
+        grants: grants, device: context.installationID, account: context.account,
+        accounts: context.accounts, client: context.client)
     }
     func refused(_ failure: Failure) -> (FreedomDeviceAuthorize, Answer<FreedomDeviceCall>) {
       let flow = FreedomDeviceAuthorize(
-        provider: origin.provider, order: order([]), state: .refused(failure))
+        provider: context.provider, order: order([]), state: .refused(failure))
       return (flow, .fail(failure))
     }
-    guard !params.grants.isEmpty else { return refused(.emptyGrants(origin.provider.name)) }
-    if let key = params.apiKey, !origin.credential.accepts(key.secret) {
-      return refused(.otherAPIKey(origin.provider.name))
+    guard !params.grants.isEmpty else { return refused(.emptyGrants(context.provider.name)) }
+    if let key = params.apiKey, !context.credential.accepts(key.secret) {
+      return refused(.otherAPIKey(context.provider.name))
     }
-    do throws(GrantFlaw) {
+    do throws(GrantError) {
       let order = order(try params.grants.dataGrants())
       let flow = FreedomDeviceAuthorize(
-        provider: origin.provider, order: order, state: .checking(RetryBackoff()))
+        provider: context.provider, order: order, state: .checking(RetryBackoff()))
       return (flow, .proceed([.call(.accounts(device: order.device))]))
     } catch {
-      return refused(.flawed(error, origin.provider.name))
+      return refused(.flawed(error, context.provider.name))
     }
   }
 
@@ -122,42 +122,42 @@ package struct FreedomDeviceAuthorize: FlowMachine {
   }
 
   package mutating func receive(
-    _ event: FlowEvent<FreedomDeviceCall>, at moment: inout TransitionContext
+    _ event: FlowEvent<FreedomDeviceCall>, at transition: inout TransitionContext
   ) -> Answer<FreedomDeviceCall> {
     switch state {
     case .refused(let failure): event == .daemon(.resumed) ? .fail(failure) : .ignore
     case .checking(let retrying): checking(event, retrying)
-    case .authentication(let login): authentication(event, login, moment.now)
-    case .keeping(let person): keeping(event, person, moment.now)
-    case .home: home(event, moment.now)
+    case .authentication(let login): authentication(event, login, transition.now)
+    case .keeping(let person): keeping(event, person, transition.now)
+    case .home: home(event, transition.now)
     case .proving(let account, let authentication):
-      proving(event, account, authentication, moment.now)
-    case .recalling(let account): recalling(event, account, &moment)
+      proving(event, account, authentication, transition.now)
+    case .recalling(let account): recalling(event, account, &transition)
     case .permissions(let account, let remembered):
-      permissions(event, account, remembered, &moment)
-    case .completing(let completion): completing(event, completion, moment.now)
+      permissions(event, account, remembered, &transition)
+    case .completing(let completion): completing(event, completion, transition.now)
     }
   }
 
   /// Unties the device, if a log-in succeeds after the flow has ended.
-  package static func clearUp(
+  package static func cleanUp(
     _ call: FreedomDeviceCall, _ outcome: CallOutcome
   ) -> [FreedomDeviceCall] {
-    guard case .said(let members) = FreedomIDReply(outcome, hiding: call.typed),
+    guard case .success(let members) = FreedomIDReply(outcome, hiding: call.typed),
       let person = try? SignedIn(members)
     else { return [] }
     return [person.untying(from: call.device)]
   }
 
-  package static func word(
+  package static func providerErrorCode(
     for ending: Failure.Reason, provider: ProviderName
-  ) -> ProviderErrorCode? { FreedomIDWord.ending(ending, provider) }
+  ) -> ProviderErrorCode? { FreedomIDErrorCode.ending(ending, provider) }
 
   package var isOutcomeUnknown: Bool {
     if case .authentication(let login) = state { login.isSending } else { false }
   }
 
-  package var doubt: String { .perhapsSent("a code") }
+  package var unknownOutcomeClause: String { .perhapsSent("a code") }
 }
 
 // MARK: - Account check
@@ -172,7 +172,7 @@ extension FreedomDeviceAuthorize {
       return checked(outcome, retrying)
     case .woken where retrying.isPaused, .daemon(.resumed):
       var retrying = retrying
-      retrying.goOn()
+      retrying.endPause()
       state = .checking(retrying)
       return .proceed([.call(call)])
     case .input, .browser, .provider, .daemon, .woken:
@@ -184,7 +184,7 @@ extension FreedomDeviceAuthorize {
     _ outcome: CallOutcome, _ retrying: RetryBackoff
   ) -> Answer<FreedomDeviceCall> {
     switch FreedomIDReply(outcome) {
-    case .said(let members):
+    case .success(let members):
       guard let accounts = members["accounts"]?.arrayValue else {
         return .fail(
           .unusable("the provider's answer has no accounts", .parsingError, provider.name))
@@ -205,7 +205,7 @@ extension FreedomDeviceAuthorize {
       state = .checking(retrying)
       problem = .unreachable(fault, provider.name)
       return .proceed([.wake(after: RetryBackoff.pause(pause, asked: fault.retryAfter))])
-    case .unreadable(let word, let message): return .fail(.unusable(message, word, provider.name))
+    case .unreadable(let errorCode, let message): return .fail(.unusable(message, errorCode, provider.name))
     case .noToken(let message): return .fail(.unusable(message, .authError, provider.name))
     }
   }
@@ -218,8 +218,8 @@ extension FreedomDeviceAuthorize {
     _ event: FlowEvent<FreedomDeviceCall>, _ login: FreedomLogin, _ now: Timestamp
   ) -> Answer<FreedomDeviceCall> {
     var login = login
-    let course = login.receive(event, order.device, provider.name, at: now)
-    switch course {
+    let progress = login.receive(event, order.device, provider.name, at: now)
+    switch progress {
     case .proceed(let effects, let problem):
       state = .authentication(login)
       self.problem = problem
@@ -238,23 +238,23 @@ extension FreedomDeviceAuthorize {
 
   private mutating func signedIn(_ person: SignedIn) -> Answer<FreedomDeviceCall> {
     if let account = order.account, !account.subject.hasSameBytes(as: person.subject) {
-      return .fail(.otherPerson(provider.name), clearUp: [person.untying(from: order.device)])
+      return .fail(.otherPerson(provider.name), cleanUp: [person.untying(from: order.device)])
     }
     state = .keeping(person)
     problem = nil
-    return .proceed([.keep(person.grant)])
+    return .proceed([.store(person.grant)])
   }
 
   private mutating func keeping(
     _ event: FlowEvent<FreedomDeviceCall>, _ person: SignedIn, _ now: Timestamp
   ) -> Answer<FreedomDeviceCall> {
     switch event {
-    case .daemon(.told(.kept(let id))):
+    case .daemon(.answered(.stored(let id))):
       tied.removeAll { $0.subject.hasSameBytes(as: person.subject) }
       tied.append(NamedAccount(id: id, subject: person.subject, label: person.label))
       return goHome(nil)
     // The account may be stored already; storing it again changes nothing.
-    case .daemon(.resumed): return .proceed([.keep(person.grant)])
+    case .daemon(.resumed): return .proceed([.store(person.grant)])
     case .input, .browser, .provider, .daemon, .woken:
       return .ignore
     }

@@ -16,7 +16,7 @@ struct FreedomGrantedProfile: Equatable {
   }
 
   /// The maximum length of a value in bytes, and of a list in elements.
-  private static let longest = 1024
+  private static let maxLength = 1024
   private static let most = 64
 
   private static func value(
@@ -35,9 +35,9 @@ struct FreedomGrantedProfile: Equatable {
   private static func text(
     _ value: JSONValue, _ grant: DataGrant
   ) throws(UnusableReply) -> String {
-    guard let text = value.stringValue, text.utf8.count <= longest else {
+    guard let text = value.stringValue, text.utf8.count <= maxLength else {
       throw UnusableReply("the provider's \(grant.field) is not a string of at most 1024 bytes")
     }
-    return ProviderText.clean(text, limit: longest)
+    return ProviderText.clean(text, limit: maxLength)
   }
 }

@@ -5,13 +5,13 @@ import UsherCore
 enum FreedomIDReply: Equatable {
   /// HTTP 2xx with an object without `error`; empty for a reply without a body, if none is
   /// required.
-  case said([String: JSONValue])
+  case success([String: JSONValue])
   /// A definite refusal: the same request would be refused again.
   case refused(FreedomIDRefusal)
   /// A temporary failure.
   case failed(FreedomReplyError)
   /// The reply is not usable; a sentence for users.
-  case unreadable(FreedomIDWord, String)
+  case unreadable(FreedomIDErrorCode, String)
   /// The account has no valid token and cannot get one. Nothing was sent.
   case noToken(String)
 
@@ -35,9 +35,9 @@ enum FreedomIDReply: Equatable {
     case 200..<300 where refusal.isInBody: self = .refused(refusal)
     case 200..<300:
       if let members {
-        self = .said(members)
+        self = .success(members)
       } else if reply.body.isEmpty && !needsBody {
-        self = .said([:])
+        self = .success([:])
       } else {
         self = .unreadable(.bodyError, "the provider's answer is not a JSON object")
       }
@@ -98,7 +98,7 @@ struct FreedomIDRefusal: Equatable {
   }
 
   /// The SDK's error code for the refusal, if its meaning does not depend on the call.
-  var word: FreedomIDWord {
+  var errorCode: FreedomIDErrorCode {
     switch code {
     case "100001": .incorrectApiKey
     case "100002": .identificationError
@@ -133,14 +133,14 @@ enum FreedomReplyError: Equatable {
   }
 
   /// Whether the server may have performed the call anyway.
-  var mayBeDone: Bool {
+  var mayHaveTakenEffect: Bool {
     switch self {
     case .network(_, let sent): sent
     case .server(let refusal): refusal.status != 429
     }
   }
 
-  var word: FreedomIDWord {
+  var errorCode: FreedomIDErrorCode {
     switch self {
     case .network(_, let sent): sent ? .streamError : .connectionError
     case .server: .codeError

@@ -21,7 +21,7 @@ struct FreedomIDTokens: TokenDialect {
 
   func read(_ reply: HTTPReply, to request: TokenRequest, at now: Timestamp) -> TokenReply {
     switch FreedomIDReply(.reply(reply)) {
-    case .said(let members):
+    case .success(let members):
       do throws(UnusableReply) {
         let tokens = try FreedomIDTokenSet(members, scope: request.scope)
         return .granted(tokens.set(previous: request.previous, keepsID: mode == .oauth2))
@@ -29,17 +29,17 @@ struct FreedomIDTokens: TokenDialect {
         return .unreadable(message: error.message)
       }
     case .refused(let refusal):
-      let word = refusal.word.word(request.provider, refusal)
-      switch refusal.word {
+      let errorCode = refusal.errorCode.providerErrorCode(request.provider, refusal)
+      switch refusal.errorCode {
       // The client itself is refused, whatever the grant.
-      case .incorrectApiKey, .appIntegrityError: return .misconfigured(word)
+      case .incorrectApiKey, .appIntegrityError: return .misconfigured(errorCode)
       // Only a code about the grant ends the grant. Any other error may come from an intermediary
       // instead of the provider.
-      case .autheticationError, .authError, .accessDenied: return .dead(word)
+      case .autheticationError, .authError, .accessDenied: return .dead(errorCode)
       default:
-        if refusal.status == 401, refusal.code == nil { return .dead(word) }
+        if refusal.status == 401, refusal.code == nil { return .dead(errorCode) }
         return refusal.code == nil && !refusal.isInBody
-          ? .retry(message: refusal.sentence, after: refusal.retryAfter) : .rejected(word)
+          ? .retry(message: refusal.sentence, after: refusal.retryAfter) : .rejected(errorCode)
       }
     case .failed(let failure): return .retry(message: failure.message, after: failure.retryAfter)
     case .unreadable(_, let message), .noToken(let message): return .unreadable(message: message)
@@ -58,7 +58,7 @@ struct FreedomIDTokens: TokenDialect {
   /// Returns whether the token is invalid now: this call untied it, or it was invalid before.
   func hasTakenBack(_ reply: HTTPReply) -> Bool {
     switch FreedomIDReply(.reply(reply), needsBody: false) {
-    case .said: true
+    case .success: true
     case .refused(let refusal): refusal.refusesToken
     case .failed, .unreadable, .noToken: false
     }

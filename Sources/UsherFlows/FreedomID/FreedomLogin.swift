@@ -25,7 +25,7 @@ struct FreedomLogin: Codable, Sendable, Equatable {
     case password(FreedomName)
     case code(FreedomChallenge)
     /// A call is in progress; on failure the flow returns to the phase before it.
-    case calling(Errand)
+    case calling(PendingTask)
   }
 
   /// A request to the provider on behalf of the user.
@@ -39,7 +39,7 @@ struct FreedomLogin: Codable, Sendable, Equatable {
   }
 
   /// A task in progress. User input is held only between two attempts, and only in memory.
-  struct Errand: Codable, Sendable, Equatable {
+  struct PendingTask: Codable, Sendable, Equatable {
     let task: Task
     var typed = Transient(nil)
     var retrying = RetryBackoff()
@@ -72,7 +72,7 @@ struct FreedomLogin: Codable, Sendable, Equatable {
     case .form(let method): .fillForm(.init(fields: [FreedomName.field(of: method)]))
     case .password: .enterPassword(.init(purpose: "login"))
     case .code(let challenge): .enterCode(challenge.step)
-    case .calling(let errand): .wait(.init(for: errand.task.words))
+    case .calling(let pending): .wait(.init(for: pending.task.words))
     }
   }
 
@@ -85,14 +85,14 @@ struct FreedomLogin: Codable, Sendable, Equatable {
     case .form(let method): form(event, method, device, now)
     case .password(let name): password(event, name, device)
     case .code(let challenge): code(event, challenge, device, now)
-    case .calling(let errand): calling(event, errand, device, provider, now)
+    case .calling(let pending): calling(event, pending, device, provider, now)
     }
   }
 
   /// Whether a call that sends a code to the user is in progress.
   var isSending: Bool {
-    if case .calling(let errand) = stage {
-      errand.task.sends && !errand.retrying.isPaused
+    if case .calling(let pending) = stage {
+      pending.task.sends && !pending.retrying.isPaused
     } else {
       false
     }
@@ -125,14 +125,14 @@ extension FreedomLogin {
   ) -> Progress {
     switch event {
     case .input(.form(let fields)):
-      do throws(UnfitForm) {
+      do throws(InvalidLoginForm) {
         let name = try FreedomName(method, fields)
         guard method == .phoneOTP else { return show(.password(name)) }
         if let noCodeBefore, now < noCodeBefore {
           return show(.form(method), .tooEarly(noCodeBefore - now))
         }
         noCodeBefore = nil
-        return call(Errand(task: .send(name)), nil, device)
+        return call(PendingTask(task: .send(name)), nil, device)
       } catch {
         return .refuse(field: error.field, message: error.message)
       }
@@ -151,7 +151,7 @@ extension FreedomLogin {
         return .refuse(
           field: "input.password", message: "input.password must have 1 to 256 characters")
       }
-      return call(Errand(task: .password(name)), password, device)
+      return call(PendingTask(task: .password(name)), password, device)
     case .input(.back): return show(.form(name.method))
     case .input, .browser, .provider, .daemon, .woken:
       return .ignore
@@ -174,12 +174,12 @@ extension FreedomLogin {
           field: "input.code", message: "input.code must be \(challenge.digits) digits 0 to 9")
       }
       guard now < challenge.expiresAt else { return show(.code(challenge), .codeExpired) }
-      return call(Errand(task: .code(challenge)), code, device)
+      return call(PendingTask(task: .code(challenge)), code, device)
     case .input(.resend):
       guard now >= challenge.resendAt else {
         return show(.code(challenge), .tooEarly(challenge.resendAt - now))
       }
-      return call(Errand(task: .resend(challenge)), nil, device)
+      return call(PendingTask(task: .resend(challenge)), nil, device)
     case .input(.back):
       return switch challenge.purpose {
       case .twoFactor: show(.choosing)
@@ -190,12 +190,12 @@ extension FreedomLogin {
     }
   }
 
-  private mutating func call(_ errand: Errand, _ typed: Secret?, _ device: String) -> Progress {
-    var errand = errand
-    errand.typed = Transient(nil)
-    errand.retrying.goOn()
-    stage = .calling(errand)
-    return .proceed([.call(errand.task.call(typed, device))], nil)
+  private mutating func call(_ pending: PendingTask, _ typed: Secret?, _ device: String) -> Progress {
+    var pending = pending
+    pending.typed = Transient(nil)
+    pending.retrying.endPause()
+    stage = .calling(pending)
+    return .proceed([.call(pending.task.call(typed, device))], nil)
   }
 }
 
@@ -203,49 +203,49 @@ extension FreedomLogin {
 
 extension FreedomLogin {
   private mutating func calling(
-    _ event: FlowEvent<FreedomDeviceCall>, _ errand: Errand, _ device: String,
+    _ event: FlowEvent<FreedomDeviceCall>, _ pending: PendingTask, _ device: String,
     _ provider: ProviderName, _ now: Timestamp
   ) -> Progress {
     switch event {
-    case .provider(.called(let call, let outcome)) where !errand.retrying.isPaused:
-      guard call == errand.task.call(call.secret, device) else { return .ignore }
-      let reply = FreedomIDReply(outcome, hiding: call.typed + [errand.task.name.login.text])
-      return answered(reply, call.secret, errand, provider, now)
-    case .woken where errand.retrying.isPaused:
-      guard let typed = errand.typed.secret else {
-        return errand.task.isTyped
-          ? show(errand.task.origin, .interrupted) : call(errand, nil, device)
+    case .provider(.called(let call, let outcome)) where !pending.retrying.isPaused:
+      guard call == pending.task.call(call.secret, device) else { return .ignore }
+      let reply = FreedomIDReply(outcome, hiding: call.typed + [pending.task.name.login.text])
+      return answered(reply, call.secret, pending, provider, now)
+    case .woken where pending.retrying.isPaused:
+      guard let typed = pending.typed.secret else {
+        return pending.task.isTyped
+          ? show(pending.task.origin, .interrupted) : call(pending, nil, device)
       }
-      return call(errand, typed, device)
-    case .daemon(.resumed) where errand.task.sends && !errand.retrying.isPaused:
-      return perhapsSent(errand.task, nil, now)
+      return call(pending, typed, device)
+    case .daemon(.resumed) where pending.task.sends && !pending.retrying.isPaused:
+      return perhapsSent(pending.task, nil, now)
     // The daemon no longer has the password or code that the user typed.
-    case .daemon(.resumed): return show(errand.task.origin, .interrupted)
+    case .daemon(.resumed): return show(pending.task.origin, .interrupted)
     case .input, .browser, .provider, .daemon, .woken:
       return .ignore
     }
   }
 
   private mutating func answered(
-    _ reply: FreedomIDReply, _ typed: Secret?, _ errand: Errand, _ provider: ProviderName,
+    _ reply: FreedomIDReply, _ typed: Secret?, _ pending: PendingTask, _ provider: ProviderName,
     _ now: Timestamp
   ) -> Progress {
     switch reply {
-    case .said(let members):
+    case .success(let members):
       do throws(UnusableReply) {
-        return try said(members, errand.task)
+        return try handleSuccess(members, pending.task)
       } catch {
-        return unreadable(.parsingError, error.message, errand.task, provider, now)
+        return unreadable(.parsingError, error.message, pending.task, provider, now)
       }
-    case .refused(let refusal): return refused(refusal, errand.task, provider, now)
-    case .failed(let failure): return later(failure, typed, errand, provider, now)
-    case .unreadable(let word, let message):
-      return unreadable(word, message, errand.task, provider, now)
+    case .refused(let refusal): return refused(refusal, pending.task, provider, now)
+    case .failed(let failure): return retryLater(failure, typed, pending, provider, now)
+    case .unreadable(let errorCode, let message):
+      return unreadable(errorCode, message, pending.task, provider, now)
     case .noToken(let message): return .failed(.unusable(message, .authError, provider))
     }
   }
 
-  private mutating func said(
+  private mutating func handleSuccess(
     _ members: [String: JSONValue], _ task: Task
   ) throws(UnusableReply) -> Progress {
     switch task {
@@ -283,52 +283,52 @@ extension FreedomLogin {
 
   /// Handles an unusable reply: the provider has performed the call anyway.
   private mutating func unreadable(
-    _ word: FreedomIDWord, _ message: String, _ task: Task, _ provider: ProviderName,
+    _ errorCode: FreedomIDErrorCode, _ message: String, _ task: Task, _ provider: ProviderName,
     _ now: Timestamp
   ) -> Progress {
     switch task {
-    case .resend: perhapsSent(task, word.word(provider), now)
+    case .resend: perhapsSent(task, errorCode.providerErrorCode(provider), now)
     case .send:
-      .failed(.unusable("\(message); " + .perhapsSent("an SMS"), word, provider))
-    case .password, .code: .failed(.unusable(message, word, provider))
+      .failed(.unusable("\(message); " + .perhapsSent("an SMS"), errorCode, provider))
+    case .password, .code: .failed(.unusable(message, errorCode, provider))
     }
   }
 
   /// Handles a code that may have been sent. Only the user can request another one, after a delay.
   private mutating func perhapsSent(
-    _ task: Task, _ word: ProviderErrorCode?, _ now: Timestamp
+    _ task: Task, _ errorCode: ProviderErrorCode?, _ now: Timestamp
   ) -> Progress {
     let next = now + FreedomChallenge.coolDown
     if case .send = task { noCodeBefore = next }
     var problem = Problem.mayHaveBeenSent(task.message)
-    problem.provider = word
+    problem.provider = errorCode
     guard case .resend(let challenge) = task else { return show(task.origin, problem) }
     return show(.code(challenge.reopened(at: now)), problem)
   }
 
   /// Handles a failed call. It is repeated only if the provider has certainly not received it;
   /// otherwise the user repeats the input, because the provider may have counted the attempt.
-  private mutating func later(
-    _ failure: FreedomReplyError, _ typed: Secret?, _ errand: Errand, _ provider: ProviderName,
+  private mutating func retryLater(
+    _ failure: FreedomReplyError, _ typed: Secret?, _ pending: PendingTask, _ provider: ProviderName,
     _ now: Timestamp
   ) -> Progress {
     if case .server(let refusal) = failure, refusal.status == 429 {
-      return show(errand.task.origin, .busy(refusal.retryAfter))
+      return show(pending.task.origin, .busy(refusal.retryAfter))
     }
-    guard !failure.mayBeDone else {
-      return errand.task.sends
-        ? perhapsSent(errand.task, failure.word.word(provider, failure.refusal), now)
-        : show(errand.task.origin, .unreachable(failure, provider))
+    guard !failure.mayHaveTakenEffect else {
+      return pending.task.sends
+        ? perhapsSent(pending.task, failure.errorCode.providerErrorCode(provider, failure.refusal), now)
+        : show(pending.task.origin, .unreachable(failure, provider))
     }
-    var errand = errand
-    guard let pause = errand.retrying.failed() else {
-      if case .resend(let challenge) = errand.task {
+    var pending = pending
+    guard let pause = pending.retrying.failed() else {
+      if case .resend(let challenge) = pending.task {
         return show(.code(challenge), .unreachable(failure, provider))
       }
       return .failed(.unreachable(failure, provider))
     }
-    errand.typed = Transient(typed)
-    stage = .calling(errand)
+    pending.typed = Transient(typed)
+    stage = .calling(pending)
     return .proceed([.wake(after: pause)], .unreachable(failure, provider))
   }
 }

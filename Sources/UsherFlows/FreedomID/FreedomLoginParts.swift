@@ -8,25 +8,25 @@ struct FreedomName: Codable, Sendable, Equatable {
   private let text: Sealed<Secret>
 
   /// - Throws: What is wrong with the form, without any of its values.
-  init(_ method: FreedomLogin.Method, _ fields: [String: Secret]) throws(UnfitForm) {
+  init(_ method: FreedomLogin.Method, _ fields: [String: Secret]) throws(InvalidLoginForm) {
     let field = Self.field(of: method)
     if let stray = fields.keys.filter({ $0 != field.name }).min() {
-      throw UnfitForm(field: "input.fields.\(stray)", message: "this is not a field of the step")
+      throw InvalidLoginForm(field: "input.fields.\(stray)", message: "this is not a field of the step")
     }
     let place = "input.fields.\(field.name)"
     guard let typed = fields[field.name]?.revealed() else {
-      throw UnfitForm(field: place, message: "\(place) is missing")
+      throw InvalidLoginForm(field: place, message: "\(place) is missing")
     }
     self.method = method
     switch method {
     case .phoneOTP, .phonePassword:
       guard let phone = FreedomPhone.read(typed) else {
-        throw UnfitForm(field: place, message: "\(place) must be + and 10 to 15 digits")
+        throw InvalidLoginForm(field: place, message: "\(place) must be + and 10 to 15 digits")
       }
       text = Sealed(Secret(phone))
     case .emailPassword:
       guard let email = FreedomEmail.read(typed) else {
-        throw UnfitForm(
+        throw InvalidLoginForm(
           field: place,
           message: "\(place) must be an address with one @ and at most 254 bytes")
       }
@@ -51,7 +51,7 @@ struct FreedomName: Codable, Sendable, Equatable {
 }
 
 /// An invalid input; the sentence contains none of its value.
-struct UnfitForm: Error {
+struct InvalidLoginForm: Error {
   let field: String
   let message: String
 }
@@ -133,13 +133,13 @@ struct FreedomChallenge: Codable, Sendable, Equatable {
   /// The delay until another code can be requested, if the provider gives none.
   static let coolDown = Duration.seconds(60)
   /// The time for which the daemon accepts a code, if the provider gives none.
-  private static let usualLife = Duration.seconds(300)
+  private static let defaultLifetime = Duration.seconds(300)
 
   /// Returns the challenge after a code that may have been sent again. The provider decides whether
   /// the code is still valid, and another one can be requested after `coolDown`.
   func reopened(at now: Timestamp) -> FreedomChallenge {
     var challenge = self
-    if expiresAt <= now { challenge.expiresAt = now + Self.usualLife }
+    if expiresAt <= now { challenge.expiresAt = now + Self.defaultLifetime }
     challenge.resendAt = max(resendAt, now + Self.coolDown)
     return challenge
   }
@@ -158,11 +158,11 @@ extension Problem {
   static func wrongCredentials(
     _ refusal: FreedomIDRefusal, _ provider: ProviderName
   ) -> Problem {
-    var word = FreedomIDWord.authError.word(provider, refusal)
-    word.message = nil
+    var errorCode = FreedomIDErrorCode.authError.providerErrorCode(provider, refusal)
+    errorCode.message = nil
     return Problem(
       reason: "wrong_credentials", title: "Not signed in",
-      message: "the user name or the password is wrong", provider: word)
+      message: "the user name or the password is wrong", provider: errorCode)
   }
 
   static func wrongCode(
@@ -172,14 +172,14 @@ extension Problem {
     return Problem(
       reason: "wrong_code", title: "Wrong code",
       message: "the provider does not accept this code\(left ?? "")",
-      provider: FreedomIDWord.authError.word(provider, refusal))
+      provider: FreedomIDErrorCode.authError.providerErrorCode(provider, refusal))
   }
 
   /// The previous code stays valid.
   static func notSentAgain(_ refusal: FreedomIDRefusal, _ provider: ProviderName) -> Problem {
     Problem(
       reason: "not_sent", title: "No other code", message: refusal.sentence,
-      provider: refusal.word.word(provider, refusal))
+      provider: refusal.errorCode.providerErrorCode(provider, refusal))
   }
 
   static let codeExpired = Problem(

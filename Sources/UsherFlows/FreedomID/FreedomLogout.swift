@@ -40,7 +40,7 @@ struct FreedomLogoutCallback: CallbackDialect {
 
   func answer(_ outcome: CallbackOutcome) -> HTTPReply {
     switch outcome {
-    case .taken, .unauthorized, .unknown, .conflict: Self.reply(200, [:])
+    case .accepted, .unauthorized, .unknown, .conflict: Self.reply(200, [:])
     case .unreadable(let refusal): Self.refusal(400, refusal.message)
     case .otherPath: Self.refusal(404, "there is nothing at this path")
     case .otherMethod: Self.refusal(405, "the method is not POST", ["allow": "POST"])
@@ -79,16 +79,16 @@ struct FreedomLogout: AccountFollowUp {
 
   var callKey: String { id.revealed() }
 
-  func judge(_ callback: ProviderCallback, token: Secret?) -> CallbackVerdict {
-    Secret(FreedomTokenID.hash(of: callback.authorization.revealed())) == id ? .mine : .unauthorized
+  func validate(_ callback: ProviderCallback, token: Secret?) -> CallbackVerdict {
+    Secret(FreedomTokenID.hash(of: callback.authorization.revealed())) == id ? .match : .unauthorized
   }
 
-  func learn(_ callback: ProviderCallback, at now: Timestamp) -> FollowUpOutcome {
+  func changes(from callback: ProviderCallback, at now: Timestamp) -> FollowUpOutcome {
     // A new sign-in may have replaced the tokens meanwhile.
     guard Secret(FreedomTokenID.hash(of: callback.authorization.revealed())) == id else {
       return .nothing
     }
-    return .grantIsOver(
+    return .grantRevoked(
       ProviderErrorCode(name: provider, code: "logged_out", message: "the person has logged out"))
   }
 }

@@ -18,7 +18,7 @@ extension FreedomPartnerAuthorize {
   }
 
   /// Continues with the tokens of an earlier flow that could not find out their user.
-  mutating func goOn(with handoffSecrets: [HandoffSecret]) -> Answer<FreedomPartnerCall>? {
+  mutating func resume(with handoffSecrets: [HandoffSecret]) -> Answer<FreedomPartnerCall>? {
     let kept = handoffSecrets.filter { $0.purpose == purpose && $0.tokens != nil }
       .max { $0.expiresAt < $1.expiresAt }
     guard let kept, let tokens = kept.tokens else { return nil }
@@ -27,9 +27,9 @@ extension FreedomPartnerAuthorize {
     return complete(tokens, RetryBackoff())
   }
 
-  package var takenHandoffSecret: String? { usesKeptTokens == true ? handoffSecret?.handle : nil }
+  package var consumedHandoffSecret: String? { usesKeptTokens == true ? handoffSecret?.handle : nil }
 
-  package var keptWhenAbandoned: AbandonedGrant? {
+  package var grantIfAbandoned: AbandonedGrant? {
     guard case .completing = state, let handoffSecret else { return nil }
     return AbandonedGrant(handoffSecret, Self.tokensAreKept)
   }
@@ -37,12 +37,12 @@ extension FreedomPartnerAuthorize {
   private static let tokensAreKept =
     "the tokens are kept for a day: repeat the sign-in to request the profile without the browser"
 
-  mutating func earned(
-    _ tokens: TokenSet, _ moment: inout TransitionContext
+  mutating func handleTokens(
+    _ tokens: TokenSet, _ transition: inout TransitionContext
   ) -> Answer<FreedomPartnerCall> {
     handoffSecret = HandoffSecret(
-      handle: "tokens_" + moment.random(16).hexadecimal, purpose: purpose,
-      secret: tokens.accessToken, expiresAt: moment.now + Self.keptFor, tokens: tokens)
+      handle: "tokens_" + transition.random(16).hexadecimal, purpose: purpose,
+      secret: tokens.accessToken, expiresAt: transition.now + Self.keptFor, tokens: tokens)
     return complete(tokens, RetryBackoff())
   }
 
@@ -50,19 +50,19 @@ extension FreedomPartnerAuthorize {
     _ tokens: TokenSet, _ retrying: RetryBackoff
   ) -> Answer<FreedomPartnerCall> {
     var retrying = retrying
-    retrying.goOn()
+    retrying.endPause()
     state = .completing(tokens, retrying)
     return .proceed([.call(.user(token: tokens.accessToken.unsealed()))])
   }
 
   mutating func completing(
     _ event: FlowEvent<FreedomPartnerCall>, _ tokens: TokenSet, _ retrying: RetryBackoff,
-    _ moment: inout TransitionContext
+    _ transition: inout TransitionContext
   ) -> Answer<FreedomPartnerCall> {
     switch event {
     case .provider(.called(.user(tokens.accessToken.unsealed()), let outcome))
     where !retrying.isPaused:
-      return completed(outcome, tokens, retrying, &moment)
+      return completed(outcome, tokens, retrying, &transition)
     case .woken where retrying.isPaused, .daemon(.resumed): return complete(tokens, retrying)
     case .input, .browser, .provider, .daemon, .woken:
       return .ignore
@@ -71,19 +71,19 @@ extension FreedomPartnerAuthorize {
 
   private mutating func completed(
     _ outcome: CallOutcome, _ tokens: TokenSet, _ retrying: RetryBackoff,
-    _ moment: inout TransitionContext
+    _ transition: inout TransitionContext
   ) -> Answer<FreedomPartnerCall> {
     switch FreedomIDReply(outcome) {
-    case .said(let members):
+    case .success(let members):
       do throws(UnusableReply) {
         let person = try FreedomPerson(members, asked: grants.compactMap(\.data))
-        return told(person, tokens, moment.now)
+        return handlePerson(person, tokens, transition.now)
       } catch {
-        return noProfile(.unusable(error.message, .parsingError, provider.name), &moment)
+        return handleMissingProfile(.unusable(error.message, .parsingError, provider.name), &transition)
       }
     case .refused(let refusal):
-      let failure = Failure.refused(refusal, as: refusal.tokenWord, provider.name)
-      return noProfile(failure, tokensAreGood: !refusal.endsTokens, &moment)
+      let failure = Failure.refused(refusal, as: refusal.tokenErrorCode, provider.name)
+      return handleMissingProfile(failure, tokensAreGood: !refusal.endsTokens, &transition)
     case .failed(let fault):
       var retrying = retrying
       guard let pause = retrying.failed() else {
@@ -92,14 +92,14 @@ extension FreedomPartnerAuthorize {
       state = .completing(tokens, retrying)
       problem = .unreachable(fault, provider.name)
       return .proceed([.wake(after: RetryBackoff.pause(pause, asked: fault.retryAfter))])
-    case .unreadable(let word, let message):
-      return noProfile(.unusable(message, word, provider.name), &moment)
+    case .unreadable(let errorCode, let message):
+      return handleMissingProfile(.unusable(message, errorCode, provider.name), &transition)
     case .noToken(let message):
-      return noProfile(.noToken(message, provider.name), tokensAreGood: false, &moment)
+      return handleMissingProfile(.noToken(message, provider.name), tokensAreGood: false, &transition)
     }
   }
 
-  private mutating func told(
+  private mutating func handlePerson(
     _ person: FreedomPerson, _ tokens: TokenSet, _ now: Timestamp
   ) -> Answer<FreedomPartnerCall> {
     guard account.map({ $0.subject.hasSameBytes(as: person.id) }) ?? true else {
@@ -114,19 +114,19 @@ extension FreedomPartnerAuthorize {
 
   /// Handles a reply without a usable profile. Tokens of an earlier flow are dropped and the user
   /// signs in again in the browser; otherwise the same reply would block each sign-in.
-  private mutating func noProfile(
-    _ failure: Failure, tokensAreGood: Bool = true, _ moment: inout TransitionContext
+  private mutating func handleMissingProfile(
+    _ failure: Failure, tokensAreGood: Bool = true, _ transition: inout TransitionContext
   ) -> Answer<FreedomPartnerCall> {
     if usesKeptTokens == true {
       handoffSecret = nil
       usesKeptTokens = nil
-      return listen(nil, &moment)
+      return listen(nil, &transition)
     }
     return tokensAreGood ? failKeepingTokens(failure) : failDroppingTokens(failure)
   }
 
   private func failKeepingTokens(_ failure: Failure) -> Answer<FreedomPartnerCall> {
-    guard let kept = keptWhenAbandoned else { return .fail(failure) }
+    guard let kept = grantIfAbandoned else { return .fail(failure) }
     var failure = failure
     failure.message += "; " + kept.message
     return .fail(failure)
@@ -141,7 +141,7 @@ extension FreedomPartnerAuthorize {
 extension FreedomIDRefusal {
   /// Whether the refusal means that the token of the call is invalid.
   fileprivate var endsTokens: Bool {
-    switch tokenWord {
+    switch tokenErrorCode {
     case .autheticationError, .authError, .accessDenied: true
     default: false
     }

@@ -54,20 +54,20 @@ package struct FreedomPartnerAuthorize: FlowMachine {
   package static let maxLostRounds = 3
 
   package static func begin(
-    _ params: Params, _ origin: FlowContext<FreedomIDSettings>, at moment: inout TransitionContext
+    _ params: Params, _ context: FlowContext<FreedomIDSettings>, at transition: inout TransitionContext
   ) throws(UsherError) -> (FreedomPartnerAuthorize, Answer<FreedomPartnerCall>) {
-    let provider = origin.provider
-    do throws(GrantFlaw) {
-      let secret = FreedomVisit.secret(&moment)
+    let provider = context.provider
+    do throws(GrantError) {
+      let secret = FreedomVisit.secret(&transition)
       var flow = FreedomPartnerAuthorize(
-        provider: provider, grants: try params.grants.partnerGrants(), account: origin.account,
+        provider: provider, grants: try params.grants.partnerGrants(), account: context.account,
         state: .preparing(secret))
-      if let answer = flow.goOn(with: origin.handoffSecrets) { return (flow, answer) }
+      if let answer = flow.resume(with: context.handoffSecrets) { return (flow, answer) }
       return (flow, .proceed([.listen(flow.expectation(secret))]))
     } catch {
       let failure = Failure.flawed(error, provider.name)
       let flow = FreedomPartnerAuthorize(
-        provider: provider, grants: [], account: origin.account, state: .refused(failure))
+        provider: provider, grants: [], account: context.account, state: .refused(failure))
       return (flow, .fail(failure))
     }
   }
@@ -89,20 +89,20 @@ package struct FreedomPartnerAuthorize: FlowMachine {
   }
 
   package mutating func receive(
-    _ event: FlowEvent<FreedomPartnerCall>, at moment: inout TransitionContext
+    _ event: FlowEvent<FreedomPartnerCall>, at transition: inout TransitionContext
   ) -> Answer<FreedomPartnerCall> {
     switch state {
     case .refused(let failure): event == .daemon(.resumed) ? .fail(failure) : .ignore
     case .preparing(let secret): preparing(event, secret)
-    case .visiting(let visit): visiting(event, visit, &moment)
-    case .exchanging(let code, let retrying): exchanging(event, code, retrying, &moment)
-    case .completing(let tokens, let retrying): completing(event, tokens, retrying, &moment)
+    case .visiting(let visit): visiting(event, visit, &transition)
+    case .exchanging(let code, let retrying): exchanging(event, code, retrying, &transition)
+    case .completing(let tokens, let retrying): completing(event, tokens, retrying, &transition)
     }
   }
 
-  package static func word(
+  package static func providerErrorCode(
     for ending: Failure.Reason, provider: ProviderName
-  ) -> ProviderErrorCode? { FreedomIDWord.ending(ending, provider) }
+  ) -> ProviderErrorCode? { FreedomIDErrorCode.ending(ending, provider) }
 }
 
 // MARK: - The browser
@@ -110,9 +110,9 @@ package struct FreedomPartnerAuthorize: FlowMachine {
 extension FreedomPartnerAuthorize {
   /// Starts a new round, with a redirect path of its own.
   mutating func listen(
-    _ problem: Problem?, _ moment: inout TransitionContext
+    _ problem: Problem?, _ transition: inout TransitionContext
   ) -> Answer<FreedomPartnerCall> {
-    let secret = FreedomVisit.secret(&moment)
+    let secret = FreedomVisit.secret(&transition)
     state = .preparing(secret)
     self.problem = problem
     return .proceed([.listen(expectation(secret))])
@@ -131,48 +131,48 @@ extension FreedomPartnerAuthorize {
     switch opening {
     case .open(let redirectURI, let listener, let problem):
       self.problem = problem ?? self.problem
-      return ask(
+      return requestLink(
         FreedomVisit(
           secret: secret, redirectURI: Sealed(Secret(redirectURI)), listener: listener))
     case .listenAgain(let expectation): return .proceed([.listen(expectation)])
     case .failed(var failure):
-      failure.provider = FreedomIDWord.configurationError.word(provider.name)
+      failure.provider = FreedomIDErrorCode.configurationError.providerErrorCode(provider.name)
       return .fail(failure)
     case .nothing: return .ignore
     }
   }
 
   /// Requests a link. A previous link stays until the new one arrives.
-  private mutating func ask(
+  private mutating func requestLink(
     _ visit: FreedomVisit, after effects: [Effect<FreedomPartnerCall>] = []
   ) -> Answer<FreedomPartnerCall> {
     var visit = visit
     visit.asking = visit.asking ?? RetryBackoff()
-    visit.asking?.goOn()
+    visit.asking?.endPause()
     state = .visiting(visit)
     return .proceed(effects + [.call(visit.call(grants))])
   }
 
   private mutating func visiting(
-    _ event: FlowEvent<FreedomPartnerCall>, _ visit: FreedomVisit, _ moment: inout TransitionContext
+    _ event: FlowEvent<FreedomPartnerCall>, _ visit: FreedomVisit, _ transition: inout TransitionContext
   ) -> Answer<FreedomPartnerCall> {
     switch event {
     case .provider(.called(visit.call(grants), let outcome)) where visit.isAwaitingLink:
-      return linked(outcome, visit, moment.now)
-    case .woken: return visit.isAwaitingLink ? .ignore : askIfDue(visit, moment.now)
+      return linked(outcome, visit, transition.now)
+    case .woken: return visit.isAwaitingLink ? .ignore : requestLinkIfDue(visit, transition.now)
     // Without a link the user cannot have been in the browser, so the round starts again.
-    case .daemon(.resumed) where visit.link == nil: return listen(nil, &moment)
+    case .daemon(.resumed) where visit.link == nil: return listen(nil, &transition)
     case .input, .browser, .daemon(.resumed):
       guard let link = visit.link else { return .ignore }
-      return returning(event, visit, link, &moment)
+      return returning(event, visit, link, &transition)
     case .provider, .daemon: return .ignore
     }
   }
 
-  private mutating func askIfDue(
+  private mutating func requestLinkIfDue(
     _ visit: FreedomVisit, _ now: Timestamp
   ) -> Answer<FreedomPartnerCall> {
-    guard visit.asking == nil, let link = visit.link, link.endsAt > now else { return ask(visit) }
+    guard visit.asking == nil, let link = visit.link, link.endsAt > now else { return requestLink(visit) }
     return .proceed([.wake(after: link.endsAt - now)])
   }
 
@@ -180,7 +180,7 @@ extension FreedomPartnerAuthorize {
     _ outcome: CallOutcome, _ visit: FreedomVisit, _ now: Timestamp
   ) -> Answer<FreedomPartnerCall> {
     switch FreedomIDReply(outcome) {
-    case .said(let members):
+    case .success(let members):
       guard let text = members["redirect_uri"]?.stringValue else {
         return .fail(
           .unusable("the provider's answer has no redirect_uri", .parsingError, provider.name))
@@ -191,7 +191,7 @@ extension FreedomPartnerAuthorize {
         return .fail(.contradiction(error.message, provider.name))
       }
     case .refused(let refusal):
-      return .fail(.refused(refusal, as: refusal.clientWord, provider.name))
+      return .fail(.refused(refusal, as: refusal.clientErrorCode, provider.name))
     case .failed(let fault):
       var visit = visit
       guard let pause = visit.asking?.failed() else {
@@ -200,7 +200,7 @@ extension FreedomPartnerAuthorize {
       state = .visiting(visit)
       problem = .unreachable(fault, provider.name)
       return .proceed([.wake(after: RetryBackoff.pause(pause, asked: fault.retryAfter))])
-    case .unreadable(let word, let message): return .fail(.unusable(message, word, provider.name))
+    case .unreadable(let errorCode, let message): return .fail(.unusable(message, errorCode, provider.name))
     case .noToken(let message): return .fail(.noToken(message, provider.name))
     }
   }
@@ -220,33 +220,33 @@ extension FreedomPartnerAuthorize {
 
   private mutating func returning(
     _ event: FlowEvent<FreedomPartnerCall>, _ visit: FreedomVisit, _ link: FreedomLink,
-    _ moment: inout TransitionContext
+    _ transition: inout TransitionContext
   ) -> Answer<FreedomPartnerCall> {
     var visit = visit
-    switch visit.wayBack(provider.settings.redirect).news(event) {
-    case .cameBack(let answer): return cameBack(answer)
+    switch visit.browserReturn(provider.settings.redirect).outcome(of: event) {
+    case .redirected(let answer): return handleRedirect(answer)
     case .listenAgain(let expectation):
       visit.listener = .restoring
-      guard visit.asking == nil, link.endsAt > moment.now else {
-        return ask(visit, after: [.listen(expectation)])
+      guard visit.asking == nil, link.endsAt > transition.now else {
+        return requestLink(visit, after: [.listen(expectation)])
       }
       state = .visiting(visit)
-      return .proceed([.listen(expectation), .wake(after: link.endsAt - moment.now)])
+      return .proceed([.listen(expectation), .wake(after: link.endsAt - transition.now)])
     case .listener(let listener, let problem):
       self.problem = problem ?? self.problem
       visit.listener = listener
       state = .visiting(visit)
       return .proceed([])
     case .failed(var failure):
-      failure.provider = FreedomIDWord.configurationError.word(provider.name)
+      failure.provider = FreedomIDErrorCode.configurationError.providerErrorCode(provider.name)
       return .fail(failure)
-    case .stranded: return listen(.interrupted, &moment)
+    case .listenerLost: return listen(.interrupted, &transition)
     case .refused(let field, let message): return .refuse(field: field, message: message)
     case .nothing: return .ignore
     }
   }
 
-  private mutating func cameBack(_ answer: RedirectAnswer) -> Answer<FreedomPartnerCall> {
+  private mutating func handleRedirect(_ answer: AuthorizationResponse) -> Answer<FreedomPartnerCall> {
     if let error = answer.error { return .fail(.redirected(error, provider.name)) }
     guard let code = answer.code, !code.isEmpty else {
       return .fail(
@@ -263,19 +263,19 @@ extension FreedomPartnerAuthorize {
 extension FreedomPartnerAuthorize {
   private mutating func exchanging(
     _ event: FlowEvent<FreedomPartnerCall>, _ code: Transient, _ retrying: RetryBackoff,
-    _ moment: inout TransitionContext
+    _ transition: inout TransitionContext
   ) -> Answer<FreedomPartnerCall> {
     var retrying = retrying
     switch event {
     case .provider(.called(.exchange(let code), let outcome)) where !retrying.isPaused:
-      return exchanged(outcome, code, retrying, &moment)
+      return exchanged(outcome, code, retrying, &transition)
     case .woken where retrying.isPaused:
-      guard let code = code.secret else { return listen(.interrupted, &moment) }
-      retrying.goOn()
+      guard let code = code.secret else { return listen(.interrupted, &transition) }
+      retrying.endPause()
       state = .exchanging(Transient(nil), retrying)
       return .proceed([.call(.exchange(code: code))])
     // The code may be spent.
-    case .daemon(.resumed): return listen(.interrupted, &moment)
+    case .daemon(.resumed): return listen(.interrupted, &transition)
     case .input, .browser, .provider, .daemon, .woken:
       return .ignore
     }
@@ -283,26 +283,26 @@ extension FreedomPartnerAuthorize {
 
   private mutating func exchanged(
     _ outcome: CallOutcome, _ code: Secret, _ retrying: RetryBackoff,
-    _ moment: inout TransitionContext
+    _ transition: inout TransitionContext
   ) -> Answer<FreedomPartnerCall> {
     switch FreedomIDReply(outcome) {
-    case .said(let members):
+    case .success(let members):
       do throws(UnusableReply) {
         let scope = grants.map(\.text).joined(separator: " ")
         let tokens = try FreedomIDTokenSet(members, scope: scope)
         problem = nil
-        return earned(tokens.set(keepsID: true), &moment)
+        return handleTokens(tokens.set(keepsID: true), &transition)
       } catch {
         return .fail(.unusable(error.message, .parsingError, provider.name))
       }
     case .refused(let refusal) where refusal.isPostponed:
       return redeemLater(code, .server(refusal), retrying)
     case .refused(let refusal):
-      return .fail(.refused(refusal, as: refusal.clientWord, provider.name))
-    case .failed(let fault) where fault.mayBeDone && fault.refusal?.isPostponed != true:
-      return lost(fault, &moment)
+      return .fail(.refused(refusal, as: refusal.clientErrorCode, provider.name))
+    case .failed(let fault) where fault.mayHaveTakenEffect && fault.refusal?.isPostponed != true:
+      return lost(fault, &transition)
     case .failed(let fault): return redeemLater(code, fault, retrying)
-    case .unreadable(let word, let message): return .fail(.unusable(message, word, provider.name))
+    case .unreadable(let errorCode, let message): return .fail(.unusable(message, errorCode, provider.name))
     case .noToken(let message): return .fail(.noToken(message, provider.name))
     }
   }
@@ -321,13 +321,13 @@ extension FreedomPartnerAuthorize {
   }
 
   private mutating func lost(
-    _ fault: FreedomReplyError, _ moment: inout TransitionContext
+    _ fault: FreedomReplyError, _ transition: inout TransitionContext
   ) -> Answer<FreedomPartnerCall> {
     lostRounds += 1
     guard lostRounds < Self.maxLostRounds else {
       return .fail(.unreachable(fault, provider.name))
     }
-    return listen(.unreachable(fault, provider.name), &moment)
+    return listen(.unreachable(fault, provider.name), &transition)
   }
 }
 

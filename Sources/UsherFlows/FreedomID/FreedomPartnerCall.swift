@@ -49,14 +49,14 @@ package enum FreedomPartnerCall: ProviderCall {
   }
 
   /// The personal data in the call: a text that repeats it is not shown.
-  var told: [Secret] {
+  var personalData: [Secret] {
     switch self {
     case .profile(_, let request):
       switch request.person {
       case .freedomID: []
       case .phone(let phone): [Secret(phone)]
       }
-    case .create(_, let user), .update(_, id: _, let user): user.told
+    case .create(_, let user), .update(_, id: _, let user): user.personalData
     case .link, .exchange, .renewal, .user, .profileStatus: []
     }
   }
@@ -98,7 +98,7 @@ package struct PartnerUser: Codable, Sendable, Equatable {
 
   /// The values to hide in replies. Texts of one or two letters and country codes are left out,
   /// because they occur in any text.
-  fileprivate var told: [Secret] {
+  fileprivate var personalData: [Secret] {
     [phone, email, firstname, lastname, dateOfBirth, identifier].compactMap(\.self)
       .filter { $0.count > 2 }.map { Secret($0) }
   }

@@ -6,22 +6,22 @@ import UsherCore
 extension FreedomIDRefusal {
   /// The SDK's error code for a call that authenticates the client: a plain 401 means wrong id or
   /// secret.
-  var clientWord: FreedomIDWord { isPlain401 ? .incorrectApiKey : word }
+  var clientErrorCode: FreedomIDErrorCode { isPlain401 ? .incorrectApiKey : errorCode }
 
   /// The SDK's error code for a call that carries a token: a plain 401 means an invalid token.
-  var tokenWord: FreedomIDWord { isPlain401 ? .autheticationError : word }
+  var tokenErrorCode: FreedomIDErrorCode { isPlain401 ? .autheticationError : errorCode }
 
   private var isPlain401: Bool { status == 401 && code == nil }
 }
 
-extension FreedomIDWord {
+extension FreedomIDErrorCode {
   /// Returns the SDK's error code for a flow that was cancelled or expired, whose credential is not
   /// set, or whose account or consent was removed meanwhile.
   static func ending(_ reason: Failure.Reason, _ provider: ProviderName) -> ProviderErrorCode? {
     switch reason {
-    case .cancelled, .expired: userCanceled.word(provider)
-    case .providerRejected: configurationError.word(provider)
-    case .denied: accessDenied.word(provider)
+    case .cancelled, .expired: userCanceled.providerErrorCode(provider)
+    case .providerRejected: configurationError.providerErrorCode(provider)
+    case .denied: accessDenied.providerErrorCode(provider)
     case .invalidRequest, .providerUnreachable, .providerProtocolError,
       .attemptsExhausted, .exchangeFailed, .exchangeTimedOut, .localAuthFailed, .overloaded:
       nil
@@ -35,17 +35,17 @@ extension Failure {
     Failure(
       reason: .providerRejected, title: "New log-in needed",
       message: "a new log-in is needed: \(message)", retryable: true,
-      provider: FreedomIDWord.autheticationError.word(provider))
+      provider: FreedomIDErrorCode.autheticationError.providerErrorCode(provider))
   }
 
   /// A rejection that the provider explains in a sentence, without a code.
   static func rejected(_ message: String, says text: String?, _ provider: ProviderName) -> Failure {
     let sentence = text.map { ProviderText.clean($0) } ?? ""
-    var word = FreedomIDWord.unknownError.word(provider)
-    word.message = sentence.isEmpty ? nil : sentence
+    var errorCode = FreedomIDErrorCode.unknownError.providerErrorCode(provider)
+    errorCode.message = sentence.isEmpty ? nil : sentence
     return Failure(
       reason: .providerRejected, title: "Refused by the provider",
-      message: sentence.isEmpty ? message : sentence, retryable: false, provider: word)
+      message: sentence.isEmpty ? message : sentence, retryable: false, provider: errorCode)
   }
 }
 

@@ -4,23 +4,23 @@ import UsherConfig
 import UsherCore
 
 /// An invalid parameter; the sentence names it and contains none of its value.
-struct UnfitMember: Error, Equatable {
+struct InvalidUserParameter: Error, Equatable {
   let message: String
 
   init(_ message: String) { self.message = message }
 
   /// Returns the UUID (RFC 9562 §4) in lower case.
-  static func uuid(_ text: String, _ name: String) throws(UnfitMember) -> String {
+  static func uuid(_ text: String, _ name: String) throws(InvalidUserParameter) -> String {
     let groups = text.split(separator: "-", omittingEmptySubsequences: false)
     guard groups.map(\.utf8.count) == [8, 4, 4, 4, 12],
       groups.joined().utf8.allSatisfy({ $0.isDigit || $0.isHexadecimalLetter })
-    else { throw UnfitMember("\(name) must be a UUID") }
+    else { throw InvalidUserParameter("\(name) must be a UUID") }
     return text.lowercased()
   }
 
-  static func phone(_ text: String) throws(UnfitMember) -> String {
+  static func phone(_ text: String) throws(InvalidUserParameter) -> String {
     guard let phone = FreedomPhone.read(text) else {
-      throw UnfitMember("phone must be + and 10 to 15 digits")
+      throw InvalidUserParameter("phone must be + and 10 to 15 digits")
     }
     return phone
   }
@@ -40,12 +40,12 @@ protocol FreedomUserParams {
 }
 
 extension PartnerUser {
-  init(_ params: some FreedomUserParams) throws(UnfitMember) {
+  init(_ params: some FreedomUserParams) throws(InvalidUserParameter) {
     self.init()
-    phone = try Self.read(params.phone) { text throws(UnfitMember) in try UnfitMember.phone(text) }
-    email = try Self.read(params.email) { text throws(UnfitMember) in
+    phone = try Self.read(params.phone) { text throws(InvalidUserParameter) in try InvalidUserParameter.phone(text) }
+    email = try Self.read(params.email) { text throws(InvalidUserParameter) in
       guard let email = FreedomEmail.read(text) else {
-        throw UnfitMember("email must be an address with one @ and at most 254 bytes")
+        throw InvalidUserParameter("email must be an address with one @ and at most 254 bytes")
       }
       return email
     }
@@ -64,20 +64,20 @@ extension PartnerUser {
   }
 
   private static func read(
-    _ text: String?, _ read: (String) throws(UnfitMember) -> String
-  ) throws(UnfitMember) -> String? {
+    _ text: String?, _ read: (String) throws(InvalidUserParameter) -> String
+  ) throws(InvalidUserParameter) -> String? {
     guard let text else { return nil }
     return try read(text)
   }
 
   private static func fit(
     _ text: String?, _ message: String, _ isFit: (String) -> Bool
-  ) throws(UnfitMember) -> String? {
-    guard text.map(isFit) ?? true else { throw UnfitMember(message) }
+  ) throws(InvalidUserParameter) -> String? {
+    guard text.map(isFit) ?? true else { throw InvalidUserParameter(message) }
     return text
   }
 
-  private static func text(_ text: String?, _ name: String) throws(UnfitMember) -> String? {
+  private static func text(_ text: String?, _ name: String) throws(InvalidUserParameter) -> String? {
     try fit(text, "\(name) must be text of at most 256 bytes without control characters") { text in
       let isPlain = text.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
       return isPlain && text.utf8.count <= 256 && !text.allSatisfy(\.isWhitespace)
@@ -93,7 +93,7 @@ extension UInt8 {
 
 /// A call that creates or updates a user. It is made once: if the reply is lost, nothing tells
 /// whether the call succeeded.
-struct FreedomUserErrand: Codable, Sendable, Equatable {
+struct FreedomUserRequest: Codable, Sendable, Equatable {
   let provider: ProviderName
   let account: AccountID
   let user: PartnerUser
@@ -124,36 +124,36 @@ struct FreedomUserErrand: Codable, Sendable, Equatable {
     switch event {
     case .provider(.called(call, let outcome)) where !retrying.isPaused: return answered(outcome)
     case .woken where retrying.isPaused, .daemon(.resumed) where retrying.isPaused:
-      retrying.goOn()
+      retrying.endPause()
       return .proceed([.call(call)])
     case .daemon(.resumed):
-      return .fail(.inTheDark("the daemon was restarted while the call was under way", provider))
+      return .fail(.outcomeUnknown("the daemon was restarted while the call was under way", provider))
     case .input, .browser, .provider, .daemon, .woken:
       return .ignore
     }
   }
 
   private mutating func answered(_ outcome: CallOutcome) -> Answer<FreedomPartnerCall> {
-    switch FreedomIDReply(outcome, hiding: call.told) {
-    case .said(let members): return done(members)
-    case .refused(let refusal): return .fail(.refused(refusal, as: refusal.tokenWord, provider))
-    case .failed(let fault) where fault.mayBeDone:
-      return .fail(.inTheDark(fault.message, provider, fault))
+    switch FreedomIDReply(outcome, hiding: call.personalData) {
+    case .success(let members): return done(members)
+    case .refused(let refusal): return .fail(.refused(refusal, as: refusal.tokenErrorCode, provider))
+    case .failed(let fault) where fault.mayHaveTakenEffect:
+      return .fail(.outcomeUnknown(fault.message, provider, fault))
     case .failed(let fault):
       guard let pause = retrying.failed() else { return .fail(.unreachable(fault, provider)) }
       problem = .unreachable(fault, provider)
       return .proceed([.wake(after: RetryBackoff.pause(pause, asked: fault.retryAfter))])
-    case .unreadable(let word, let message):
-      return .fail(.unusable(Failure.inTheDark(message), word, provider))
+    case .unreadable(let errorCode, let message):
+      return .fail(.unusable(Failure.outcomeUnknown(message), errorCode, provider))
     case .noToken(let message): return .fail(.noToken(message, provider))
     }
   }
 
   private func done(_ members: [String: JSONValue]) -> Answer<FreedomPartnerCall> {
     guard let text = members["freedom_id"]?.stringValue,
-      let done = try? UnfitMember.uuid(text, "freedom_id")
+      let done = try? InvalidUserParameter.uuid(text, "freedom_id")
     else {
-      let message = Failure.inTheDark("the provider's answer has no freedom_id")
+      let message = Failure.outcomeUnknown("the provider's answer has no freedom_id")
       return .fail(.unusable(message, .parsingError, provider))
     }
     guard id.map({ $0.hasSameBytes(as: done) }) ?? true else {
@@ -164,16 +164,16 @@ struct FreedomUserErrand: Codable, Sendable, Equatable {
 }
 
 extension Failure {
-  fileprivate static func inTheDark(_ message: String) -> String {
+  fileprivate static func outcomeUnknown(_ message: String) -> String {
     "\(message); whether it was done is not known"
   }
 
   /// The failure is not retryable, because a repeated call could have its effect twice.
-  fileprivate static func inTheDark(
+  fileprivate static func outcomeUnknown(
     _ message: String, _ provider: ProviderName, _ fault: FreedomReplyError? = nil
   ) -> Failure {
-    let word = fault?.word ?? .streamError
-    var failure = Failure.unreachable(inTheDark(message), word.word(provider, fault?.refusal))
+    let errorCode = fault?.errorCode ?? .streamError
+    var failure = Failure.unreachable(outcomeUnknown(message), errorCode.providerErrorCode(provider, fault?.refusal))
     failure.retryable = false
     return failure
   }

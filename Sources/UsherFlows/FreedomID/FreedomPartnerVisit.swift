@@ -17,11 +17,11 @@ struct FreedomVisit: Codable, Sendable, Equatable {
   /// The attempts to get a link; nil if there is a valid one.
   var asking: RetryBackoff?
 
-  static func secret(_ moment: inout TransitionContext) -> Sealed<Secret> {
-    Sealed(Secret(moment.random(16).hexadecimal))
+  static func secret(_ transition: inout TransitionContext) -> Sealed<Secret> {
+    Sealed(Secret(transition.random(16).hexadecimal))
   }
 
-  func wayBack(_ redirect: Redirect) -> BrowserReturn {
+  func browserReturn(_ redirect: Redirect) -> BrowserReturn {
     BrowserReturn(
       redirectURI: redirectURI.unsealed().revealed(), listener: listener,
       state: secret.unsealed(), redirect: redirect, hasPKCE: false, form: .freedom)

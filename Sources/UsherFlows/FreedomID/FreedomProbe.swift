@@ -16,9 +16,9 @@ extension ProviderProbe {
     let call = FreedomDeviceCall.accounts(device: "00000000-0000-0000-0000-000000000000")
     return ProviderProbe("accounts", call) { outcome in
       switch FreedomIDReply(outcome) {
-      case .said: return (true, "it accepts the API key")
+      case .success: return (true, "it accepts the API key")
       case .refused(let refusal):
-        return switch refusal.word {
+        return switch refusal.errorCode {
         // The provider checks the API key before the device.
         case .identificationError: (true, "it accepts the API key")
         default: (false, "it answers \(refusal.sentence)")

@@ -46,47 +46,47 @@ package struct FreedomRequestProfile: FlowMachine {
     var status: FreedomPartnerCall { .profileStatus(account, request: request.id) }
 
     /// Returns whether a reply is about this request; a reply without a request id is accepted.
-    func isMeant(by members: [String: JSONValue]) -> Bool {
+    func isMatch(for members: [String: JSONValue]) -> Bool {
       guard let id = members["request_id"], !id.isNull else { return true }
       return id.stringValue?.lowercased().hasSameBytes(as: request.id) ?? false
     }
   }
 
   package static func begin(
-    _ params: Params, _ origin: FlowContext<FreedomIDSettings>, at moment: inout TransitionContext
+    _ params: Params, _ context: FlowContext<FreedomIDSettings>, at transition: inout TransitionContext
   ) throws(UsherError) -> (FreedomRequestProfile, Answer<FreedomPartnerCall>) {
-    guard let account = origin.account?.id else {
+    guard let account = context.account?.id else {
       throw ParamsValidation.wrong("account", "is missing")
     }
     func refused(_ failure: Failure) -> (FreedomRequestProfile, Answer<FreedomPartnerCall>) {
-      (FreedomRequestProfile(provider: origin.provider, state: .refused(failure)), .fail(failure))
+      (FreedomRequestProfile(provider: context.provider, state: .refused(failure)), .fail(failure))
     }
     let grants: [DataGrant]
-    do throws(GrantFlaw) {
+    do throws(GrantError) {
       grants = try params.grants.dataGrants()
     } catch {
-      return refused(.flawed(error, origin.provider.name))
+      return refused(.flawed(error, context.provider.name))
     }
-    do throws(UnfitMember) {
+    do throws(InvalidUserParameter) {
       let inquiry = Inquiry(
         account: account,
         request: ProfileRequest(
-          id: moment.uuid(), createdAt: moment.now, person: try person(params), grants: grants))
+          id: transition.uuid(), createdAt: transition.now, person: try person(params), grants: grants))
       var flow = FreedomRequestProfile(
-        provider: origin.provider, state: .requested(inquiry, RetryBackoff()))
+        provider: context.provider, state: .requested(inquiry, RetryBackoff()))
       let answer = flow.request(inquiry, RetryBackoff())
       return (flow, answer)
     } catch {
-      return refused(.invalid(error.message, origin.provider.name))
+      return refused(.invalid(error.message, context.provider.name))
     }
   }
 
-  private static func person(_ params: Params) throws(UnfitMember) -> ProfileRequest.Person {
+  private static func person(_ params: Params) throws(InvalidUserParameter) -> ProfileRequest.Person {
     switch (params.freedomId, params.phone) {
-    case (let id?, nil): .freedomID(try UnfitMember.uuid(id, "freedomId"))
-    case (nil, let phone?): .phone(try UnfitMember.phone(phone))
+    case (let id?, nil): .freedomID(try InvalidUserParameter.uuid(id, "freedomId"))
+    case (nil, let phone?): .phone(try InvalidUserParameter.phone(phone))
     case (nil, nil), (.some, .some):
-      throw UnfitMember("exactly one of freedomId and phone must be given")
+      throw InvalidUserParameter("exactly one of freedomId and phone must be given")
     }
   }
 
@@ -102,7 +102,7 @@ package struct FreedomRequestProfile: FlowMachine {
   }
 
   package mutating func receive(
-    _ event: FlowEvent<FreedomPartnerCall>, at moment: inout TransitionContext
+    _ event: FlowEvent<FreedomPartnerCall>, at transition: inout TransitionContext
   ) -> Answer<FreedomPartnerCall> {
     switch state {
     case .refused(let failure): event == .daemon(.resumed) ? .fail(failure) : .ignore
@@ -111,15 +111,15 @@ package struct FreedomRequestProfile: FlowMachine {
     }
   }
 
-  package static func word(
+  package static func providerErrorCode(
     for ending: Failure.Reason, provider: ProviderName
-  ) -> ProviderErrorCode? { FreedomIDWord.ending(ending, provider) }
+  ) -> ProviderErrorCode? { FreedomIDErrorCode.ending(ending, provider) }
 
   package var isOutcomeUnknown: Bool {
     if case .requested(_, let retrying) = state { !retrying.isPaused } else { false }
   }
 
-  package var doubt: String { "the person may be asked for the profile all the same" }
+  package var unknownOutcomeClause: String { "the person may be asked for the profile all the same" }
 }
 
 // MARK: - The request
@@ -129,7 +129,7 @@ extension FreedomRequestProfile {
     _ inquiry: Inquiry, _ retrying: RetryBackoff
   ) -> Answer<FreedomPartnerCall> {
     var retrying = retrying
-    retrying.goOn()
+    retrying.endPause()
     state = .requested(inquiry, retrying)
     return .proceed([.call(.profile(inquiry.account, inquiry.request))])
   }
@@ -150,20 +150,20 @@ extension FreedomRequestProfile {
   private mutating func requested(
     _ outcome: CallOutcome, _ inquiry: Inquiry, _ retrying: RetryBackoff
   ) -> Answer<FreedomPartnerCall> {
-    let told = FreedomPartnerCall.profile(inquiry.account, inquiry.request).told
-    switch FreedomIDReply(outcome, hiding: told) {
-    case .said(let members):
+    let personalData = FreedomPartnerCall.profile(inquiry.account, inquiry.request).personalData
+    switch FreedomIDReply(outcome, hiding: personalData) {
+    case .success(let members):
       problem = nil
       let message = members["status_message"]?.stringValue
       switch members["status"]?.stringValue {
-      case _ where !inquiry.isMeant(by: members): return .fail(.otherRequest(provider.name))
-      case "accepted": return ask(inquiry)
+      case _ where !inquiry.isMatch(for: members): return .fail(.otherRequest(provider.name))
+      case "accepted": return pollStatus(inquiry)
       case "pending": return wait(inquiry, nil)
       case "rejected": return .fail(.refusedProfile(message, provider.name))
       default: return .fail(.noStatus(provider.name))
       }
     case .refused(let refusal):
-      return .fail(.refused(refusal, as: refusal.tokenWord, provider.name))
+      return .fail(.refused(refusal, as: refusal.tokenErrorCode, provider.name))
     case .failed(let fault):
       var retrying = retrying
       guard let pause = retrying.failed() else {
@@ -172,7 +172,7 @@ extension FreedomRequestProfile {
       state = .requested(inquiry, retrying)
       problem = .unreachable(fault, provider.name)
       return .proceed([.wake(after: RetryBackoff.pause(pause, asked: fault.retryAfter))])
-    case .unreadable(let word, let message): return .fail(.unusable(message, word, provider.name))
+    case .unreadable(let errorCode, let message): return .fail(.unusable(message, errorCode, provider.name))
     case .noToken(let message): return .fail(.noToken(message, provider.name))
     }
   }
@@ -181,7 +181,7 @@ extension FreedomRequestProfile {
 // MARK: - The answer
 
 extension FreedomRequestProfile {
-  private mutating func ask(_ inquiry: Inquiry) -> Answer<FreedomPartnerCall> {
+  private mutating func pollStatus(_ inquiry: Inquiry) -> Answer<FreedomPartnerCall> {
     state = .pending(inquiry, isAsking: true)
     return .proceed([.call(inquiry.status)])
   }
@@ -198,23 +198,23 @@ extension FreedomRequestProfile {
   ) -> Answer<FreedomPartnerCall> {
     switch event {
     case .provider(.called(inquiry.status, let outcome)) where isAsking:
-      return told(outcome, inquiry)
-    case .woken where !isAsking, .daemon(.resumed): return ask(inquiry)
+      return handleStatus(outcome, inquiry)
+    case .woken where !isAsking, .daemon(.resumed): return pollStatus(inquiry)
     case .input, .browser, .provider, .daemon, .woken:
       return .ignore
     }
   }
 
-  private mutating func told(
+  private mutating func handleStatus(
     _ outcome: CallOutcome, _ inquiry: Inquiry
   ) -> Answer<FreedomPartnerCall> {
-    let told = FreedomPartnerCall.profile(inquiry.account, inquiry.request).told
-    switch FreedomIDReply(outcome, hiding: told) {
-    case .said(let members):
+    let personalData = FreedomPartnerCall.profile(inquiry.account, inquiry.request).personalData
+    switch FreedomIDReply(outcome, hiding: personalData) {
+    case .success(let members):
       problem = nil
       let message = members["status_message"]?.stringValue
       switch members["status"]?.stringValue {
-      case _ where !inquiry.isMeant(by: members): return .fail(.otherRequest(provider.name))
+      case _ where !inquiry.isMatch(for: members): return .fail(.otherRequest(provider.name))
       case "pending": return wait(inquiry, nil)
       case "completed": return finish(members, inquiry)
       case "rejected": return .fail(.refusedProfile(message, provider.name))
@@ -226,12 +226,12 @@ extension FreedomRequestProfile {
       default: return .fail(.noStatus(provider.name))
       }
     case .refused(let refusal):
-      return .fail(.refused(refusal, as: refusal.tokenWord, provider.name))
+      return .fail(.refused(refusal, as: refusal.tokenErrorCode, provider.name))
     // The user's decision may take longer than an outage of the provider, so polling continues.
     case .failed(let fault):
       problem = .unreachable(fault, provider.name)
       return wait(inquiry, fault.retryAfter)
-    case .unreadable(let word, let message): return .fail(.unusable(message, word, provider.name))
+    case .unreadable(let errorCode, let message): return .fail(.unusable(message, errorCode, provider.name))
     case .noToken(let message): return .fail(.noToken(message, provider.name))
     }
   }

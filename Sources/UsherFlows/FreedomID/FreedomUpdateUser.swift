@@ -41,26 +41,26 @@ package struct FreedomUpdateUser: FlowMachine {
     /// Failed before any call.
     case refused(Failure)
     /// → the end
-    case sending(FreedomUserErrand)
+    case sending(FreedomUserRequest)
   }
 
   package static func begin(
-    _ params: Params, _ origin: FlowContext<FreedomIDSettings>, at moment: inout TransitionContext
+    _ params: Params, _ context: FlowContext<FreedomIDSettings>, at transition: inout TransitionContext
   ) throws(UsherError) -> (FreedomUpdateUser, Answer<FreedomPartnerCall>) {
-    let provider = origin.provider.name
-    guard let account = origin.account?.id else {
+    let provider = context.provider.name
+    guard let account = context.account?.id else {
       throw ParamsValidation.wrong("account", "is missing")
     }
-    do throws(UnfitMember) {
-      guard let id = params.freedomId else { throw UnfitMember("freedomId is missing") }
-      let errand = FreedomUserErrand(
-        provider, account, try PartnerUser(params), id: try UnfitMember.uuid(id, "freedomId"))
-      let flow = FreedomUpdateUser(provider: origin.provider, state: .sending(errand))
-      return (flow, .proceed([.call(errand.call)]))
+    do throws(InvalidUserParameter) {
+      guard let id = params.freedomId else { throw InvalidUserParameter("freedomId is missing") }
+      let request = FreedomUserRequest(
+        provider, account, try PartnerUser(params), id: try InvalidUserParameter.uuid(id, "freedomId"))
+      let flow = FreedomUpdateUser(provider: context.provider, state: .sending(request))
+      return (flow, .proceed([.call(request.call)]))
     } catch {
       let failure = Failure.invalid(error.message, provider)
       return (
-        FreedomUpdateUser(provider: origin.provider, state: .refused(failure)), .fail(failure)
+        FreedomUpdateUser(provider: context.provider, state: .refused(failure)), .fail(failure)
       )
     }
   }
@@ -68,18 +68,18 @@ package struct FreedomUpdateUser: FlowMachine {
   package var view: FlowView {
     switch state {
     case .refused: FlowView(state: "sending", step: .wait(.init(for: "nothing")))
-    case .sending(let errand): errand.view
+    case .sending(let request): request.view
     }
   }
 
   package mutating func receive(
-    _ event: FlowEvent<FreedomPartnerCall>, at moment: inout TransitionContext
+    _ event: FlowEvent<FreedomPartnerCall>, at transition: inout TransitionContext
   ) -> Answer<FreedomPartnerCall> {
     switch state {
     case .refused(let failure): return event == .daemon(.resumed) ? .fail(failure) : .ignore
-    case .sending(var errand):
-      let answer = errand.receive(event)
-      state = .sending(errand)
+    case .sending(var request):
+      let answer = request.receive(event)
+      state = .sending(request)
       return answer
     }
   }
@@ -87,11 +87,11 @@ package struct FreedomUpdateUser: FlowMachine {
   package var isOutcomeUnknown: Bool {
     switch state {
     case .refused: false
-    case .sending(let errand): errand.isOutcomeUnknown
+    case .sending(let request): request.isOutcomeUnknown
     }
   }
 
-  package static func word(
+  package static func providerErrorCode(
     for ending: Failure.Reason, provider: ProviderName
-  ) -> ProviderErrorCode? { FreedomIDWord.ending(ending, provider) }
+  ) -> ProviderErrorCode? { FreedomIDErrorCode.ending(ending, provider) }
 }

@@ -32,9 +32,9 @@ struct Capture: Codable, Sendable, Equatable {
     let url: String
   }
 
-  init(_ source: Source, isBound: Bool, _ order: IdentityOrder, _ moment: inout TransitionContext) {
+  init(_ source: Source, isBound: Bool, _ order: IdentityRequest, _ transition: inout TransitionContext) {
     session = CaptureSession(
-      id: moment.uuid(), requestID: order.requestID, returnURL: order.returnURL,
+      id: transition.uuid(), requestID: order.requestID, returnURL: order.returnURL,
       locale: order.locale)
     self.source = source
     self.isBound = isBound

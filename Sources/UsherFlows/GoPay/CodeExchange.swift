@@ -25,21 +25,21 @@ struct CodeExchange: Codable, Sendable, Equatable {
   /// Starts an exchange. Its deadline is at least one second before the flow expires, so that the
   /// flow can report why it failed.
   init(
-    _ code: Secret, _ order: IdentityOrder, _ settings: GoPaySettings,
-    _ moment: inout TransitionContext
+    _ code: Secret, _ order: IdentityRequest, _ settings: GoPaySettings,
+    _ transition: inout TransitionContext
   ) {
     self.code = Sealed(code)
     deadline = min(
-      moment.now + .seconds(settings.exchangeSeconds), order.endsAt - .seconds(1))
+      transition.now + .seconds(settings.exchangeSeconds), order.endsAt - .seconds(1))
     way =
       switch settings.exchange {
       case .app: .app
       case .backend: .backend
-      case .snap: .snap(externalID: ExternalID.draw(&moment))
+      case .snap: .snap(externalID: ExternalID.draw(&transition))
       }
   }
 
-  func step(_ order: IdentityOrder) -> Step {
+  func step(_ order: IdentityRequest) -> Step {
     switch way {
     case .app:
       .exchangeCredential(
@@ -51,7 +51,7 @@ struct CodeExchange: Codable, Sendable, Equatable {
   }
 
   /// Returns the call to make; nil if the app exchanges the code.
-  func call(_ order: IdentityOrder) -> GoPayCall? {
+  func call(_ order: IdentityRequest) -> GoPayCall? {
     switch way {
     case .app: nil
     case .backend:
@@ -62,7 +62,7 @@ struct CodeExchange: Codable, Sendable, Equatable {
     }
   }
 
-  func effects(_ order: IdentityOrder, at now: Timestamp) -> [Effect<GoPayCall>] {
+  func effects(_ order: IdentityRequest, at now: Timestamp) -> [Effect<GoPayCall>] {
     (call(order).map { [.call($0)] } ?? []) + [.wake(after: deadline - now)]
   }
 }
@@ -70,20 +70,20 @@ struct CodeExchange: Codable, Sendable, Equatable {
 /// The app's report about an exchanged code.
 extension GoPayExchanged {
   /// - Throws: The member that is invalid.
-  init(_ fields: [String: Secret]) throws(UnfitAnswer) {
+  init(_ fields: [String: Secret]) throws(InvalidExchangeReport) {
     let known: Set = ["userCorrelationId", "token"]
     if let stray = fields.keys.filter({ !known.contains($0) }).min() {
-      throw UnfitAnswer(stray, "is not a member of this input")
+      throw InvalidExchangeReport(stray, "is not a member of this input")
     }
     guard let correlationID = fields["userCorrelationId"] else {
-      throw UnfitAnswer("userCorrelationId", "is missing")
+      throw InvalidExchangeReport("userCorrelationId", "is missing")
     }
     let token = fields["token"]
     if let text = token?.revealed().utf8 {
-      guard (1...GoPayData.longestToken).contains(text.count), text.allSatisfy(\.isVisible) else {
-        throw UnfitAnswer(
+      guard (1...GoPayData.maxTokenBytes).contains(text.count), text.allSatisfy(\.isVisible) else {
+        throw InvalidExchangeReport(
           "token",
-          "must be 1 to \(GoPayData.longestToken) printable ASCII characters without spaces")
+          "must be 1 to \(GoPayData.maxTokenBytes) printable ASCII characters without spaces")
       }
     }
     self.init(correlationID: correlationID.revealed(), token: token)
@@ -91,7 +91,7 @@ extension GoPayExchanged {
 }
 
 /// An invalid member of an input; the message contains nothing of its value.
-struct UnfitAnswer: Error {
+struct InvalidExchangeReport: Error {
   let field: String
   let message: String
 

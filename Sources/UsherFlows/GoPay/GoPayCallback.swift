@@ -40,9 +40,9 @@ struct GoPayCallback: CallbackDialect {
   }
 
   private static func check(_ members: [String: JSONValue]) throws(CallbackRefusal) {
-    let standing: KYCStanding
+    let reported: KYCStatus
     do throws(UnusableReply) {
-      standing = try KYCStanding(GoPayData(members: members))
+      reported = try KYCStatus(GoPayData(members: members))
     } catch {
       throw CallbackRefusal(error.message)
     }
@@ -51,10 +51,10 @@ struct GoPayCallback: CallbackDialect {
     case .bool, .number, .array, .object:
       throw CallbackRefusal("reasonCode is neither a string nor an integer")
     }
-    switch standing.status {
+    switch reported.status {
     case .initiated, .inProgress: throw CallbackRefusal("status is neither COMPLETED nor ERROR")
     case .completed:
-      if standing.result == nil {
+      if reported.result == nil {
         throw CallbackRefusal("result is missing, but status is COMPLETED")
       }
     case .error: break
@@ -65,7 +65,7 @@ struct GoPayCallback: CallbackDialect {
 
   func answer(_ outcome: CallbackOutcome) -> HTTPReply {
     switch outcome {
-    case .taken: Self.reply(200, ["success": true])
+    case .accepted: Self.reply(200, ["success": true])
     case .unreadable(let refusal): Self.refusal(400, 1500, refusal.message)
     case .unauthorized: Self.refusal(401, 1401, "authorization is not accepted")
     case .unknown: Self.refusal(404, 1519, "partnerSessionId is unknown")

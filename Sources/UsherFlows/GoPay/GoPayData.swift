@@ -10,11 +10,11 @@ struct GoPayData: Equatable {
   let members: [String: JSONValue]
 
   /// The maximum length of an auth code or a linking token in bytes; a longer one is invalid.
-  static let longestToken = 4096
+  static let maxTokenBytes = 4096
   /// The maximum length of a capture token in bytes: a JWT in a second layer of Base64.
-  static let longestCaptureToken = 16_384
+  static let maxCaptureTokenBytes = 16_384
   /// The maximum length of a submission id in bytes.
-  static let longestID = 256
+  static let maxIDBytes = 256
 
   /// Reads a reply to `auth_code`.
   func authCode() throws(UnusableReply) -> Secret {
@@ -23,7 +23,7 @@ struct GoPayData: Equatable {
 
   /// Reads a reply to `session_token` or `temporary_token`. The token is passed on unchanged.
   func captureToken() throws(UnusableReply) -> Secret {
-    try token(members["token"], "token", limit: Self.longestCaptureToken)
+    try token(members["token"], "token", limit: Self.maxCaptureTokenBytes)
   }
 
   /// Reads a reply to `binding`.
@@ -53,7 +53,7 @@ struct GoPayData: Equatable {
     let url = members["url"]?.stringValue.flatMap { url in
       // The fragment is for the browser only and is not validated.
       ProviderURL(usable: String(url.prefix { $0 != "#" })) == nil
-        || !url.utf8.allSatisfy(\.isVisible) || url.utf8.count > Self.longestToken ? nil : url
+        || !url.utf8.allSatisfy(\.isVisible) || url.utf8.count > Self.maxTokenBytes ? nil : url
     }
     guard let url else {
       throw UnusableReply("the capture page's url is neither https nor http on the loopback")
@@ -64,7 +64,7 @@ struct GoPayData: Equatable {
   }
 
   /// Reads a reply to `submission`.
-  func capture(_ id: String) throws(UnusableReply) -> CaptureStanding {
+  func capture(_ id: String) throws(UnusableReply) -> CaptureStatus {
     guard try submissionID() == id else {
       throw UnusableReply("the provider's answer is about another submission")
     }
@@ -75,20 +75,20 @@ struct GoPayData: Equatable {
       let code = members["error"]?.gopayCode
       return .failed(
         GoPayRefusal(
-          error: GPError(capture: code), code: code, message: members["message"]?.gopayText))
+          error: GoPayErrorCode(capture: code), code: code, message: members["message"]?.gopayText))
     default: throw UnusableReply("the provider does not report the submission's status")
     }
   }
 
   fileprivate func submissionID() throws(UnusableReply) -> String {
     guard let id = members["submissionId"]?.stringValue,
-      (1...Self.longestID).contains(id.utf8.count), id.utf8.allSatisfy(\.isVisible)
+      (1...Self.maxIDBytes).contains(id.utf8.count), id.utf8.allSatisfy(\.isVisible)
     else { throw UnusableReply("submissionId is missing or not valid") }
     return id
   }
 
   private func token(
-    _ value: JSONValue?, _ name: String, limit: Int = longestToken
+    _ value: JSONValue?, _ name: String, limit: Int = maxTokenBytes
   ) throws(UnusableReply) -> Secret {
     guard let text = value?.stringValue, !text.isEmpty else {
       throw UnusableReply("the provider's answer has no \(name)")
@@ -118,14 +118,14 @@ struct CapturePage: Equatable {
 }
 
 /// The status of a capture.
-enum CaptureStanding: Equatable {
+enum CaptureStatus: Equatable {
   case created
   case submitted
   case failed(GoPayRefusal)
 }
 
 /// The status of a submission, as in replies and in the provider's calls.
-struct KYCStanding: Equatable {
+struct KYCStatus: Equatable {
   let submissionID: String
   let status: Status
   let result: Result?

@@ -32,10 +32,10 @@ extension GoPayCall {
           "grantType": "AUTHORIZATION_CODE",
         ], externalID: externalID, [], hiding: [code], context)
     case .unbinding(let token, let device, let externalID):
-      var moment = context.moment
+      var transition = context.transition
       return try Self.signed(
         settings.paths.unbinding, ["merchantId": .string(settings.merchantID)],
-        externalID: externalID ?? ExternalID.draw(&moment),
+        externalID: externalID ?? ExternalID.draw(&transition),
         [
           .init("Authorization-Customer", Secret("Bearer \(token.revealed())")),
           .init("X-DEVICE-ID", Secret(device)),
@@ -95,7 +95,7 @@ extension GoPayCall {
     guard let token = context.clientToken else {
       throw UsherError(.internalError, "the call needs a client token and has none")
     }
-    let timestamp = SNAPSignature.timestamp(context.moment.now)
+    let timestamp = SNAPSignature.timestamp(context.transition.now)
     var request = HTTPRequest.json(.post, url, body, headers, hiding: secrets)
     let signature = SNAPSignature.symmetric(
       method: "POST", path: url.path, accessToken: token, body: request.body ?? Secret(""),

@@ -2,7 +2,7 @@ import JSONRPC
 
 /// The outcome of a call (the page GoPay of the documentation).
 enum GoPayReply: Equatable {
-  case said(GoPayData)
+  case success(GoPayData)
   /// A definite refusal: the same request would be refused again.
   case refused(GoPayRefusal)
   /// A temporary failure: the call is retried.
@@ -35,7 +35,7 @@ enum GoPayReply: Equatable {
     switch status {
     case 200..<300:
       self =
-        data.map { .said(GoPayData(members: $0)) }
+        data.map { .success(GoPayData(members: $0)) }
         ?? .unreadable("the provider's answer is not the JSON object it should be")
     case 408, 425, 429, 500..<600:
       self = .failed(GoPayReplyError(refusal, after: reply.retryAfter))
@@ -58,7 +58,7 @@ extension GoPayReply {
     self.init(
       status, reply, members,
       GoPayRefusal(
-        error: GPError(snap: code, status), status: status, code: code, message: message,
+        error: GoPayErrorCode(snap: code, status), status: status, code: code, message: message,
         // Codes that begin with 40973 concern the client token, whose request has no X-EXTERNAL-ID.
         isConflict: status == 409 && !(code?.hasPrefix("40973") ?? false)))
   }
@@ -74,7 +74,7 @@ extension GoPayReply {
     self.init(
       status, reply, members["success"] == true ? members["data"]?.objectValue : nil,
       GoPayRefusal(
-        error: GPError(identity: code, status, call), status: status, code: code,
+        error: GoPayErrorCode(identity: code, status, call), status: status, code: code,
         message: error?["cause"]?.gopayText ?? error?["message"]?.gopayText))
   }
 
@@ -108,7 +108,7 @@ extension GoPayReply {
 
 /// A refusal with the server's own code and sentence.
 struct GoPayRefusal: Equatable {
-  var error: GPError
+  var error: GoPayErrorCode
   /// The status of HTTP, or the one in the body instead; nil if no call was made, and for a failed
   /// capture.
   var status: Int?
@@ -143,7 +143,7 @@ extension GoPayRefusal {
 /// A failure without a decision by the server.
 struct GoPayReplyError: Equatable {
   /// The error with which the flow fails if the failure persists.
-  let error: GPError
+  let error: GoPayErrorCode
   /// A sentence for users.
   let message: String
   /// The value of `Retry-After`, if there is one.
@@ -162,7 +162,7 @@ extension GoPayReplyError {
   }
 }
 
-extension GPError {
+extension GoPayErrorCode {
   /// Maps a code of SNAP's table; any other rejection of the client counts as a configuration
   /// error.
   fileprivate init(snap code: String?, _ status: Int) {

@@ -34,7 +34,7 @@ struct GoPayTokens: TokenDialect {
   /// none.
   func hasTakenBack(_ reply: HTTPReply) -> Bool {
     switch GoPayReply(.reply(reply), to: .unbinding(token: Secret(""), device: "")) {
-    case .said: true
+    case .success: true
     case .refused(let refusal): ["4040905", "4010902", "4090900"].contains(refusal.code)
     case .failed, .unreadable: false
     }

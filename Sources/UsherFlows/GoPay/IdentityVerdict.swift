@@ -6,9 +6,9 @@ import UsherCore
 /// provider's callback (contract §3.5; the page GoPay of the documentation).
 struct IdentityVerdict: AccountInquiry {
   /// The time from a submission to the first poll. Each later poll doubles the time since the
-  /// submission, up to `longestPause` between two polls.
+  /// submission, up to `maxPause` between two polls.
   static let firstPause = Duration.seconds(5)
-  static let longestPause = Duration.seconds(3600)
+  static let maxPause = Duration.seconds(3600)
 
   private let attributes: [String: JSONValue]
   private let record: KYCRecord
@@ -22,7 +22,7 @@ struct IdentityVerdict: AccountInquiry {
     days = settings.kycDays
   }
 
-  var news: String { record.status.rawValue.lowercased() }
+  var eventName: String { record.status.rawValue.lowercased() }
 
   var isOver: Bool { record.status >= .error }
 
@@ -32,13 +32,13 @@ struct IdentityVerdict: AccountInquiry {
     var next = record.submittedAt + Self.firstPause
     while next <= now {
       let since = next - record.submittedAt
-      guard since > Self.longestPause else {
+      guard since > Self.maxPause else {
         next = next + since
         continue
       }
       // From here on the polls are one hour apart.
-      let hours = (now - next) / Self.longestPause
-      next = next + Self.longestPause * (Int(hours.rounded(.down)) + 1)
+      let hours = (now - next) / Self.maxPause
+      next = next + Self.maxPause * (Int(hours.rounded(.down)) + 1)
     }
     return next <= end ? next : nil
   }
@@ -47,29 +47,29 @@ struct IdentityVerdict: AccountInquiry {
     GoPayCall.currentSubmission(.account(account), requestID: record.requestID)
   }
 
-  func learn(_ outcome: CallOutcome, at now: Timestamp) -> FollowUpOutcome {
+  func changes(from outcome: CallOutcome, at now: Timestamp) -> FollowUpOutcome {
     // Reading a reply does not depend on the token, so any value serves.
     let call = GoPayCall.currentSubmission(.token(Secret("")), requestID: record.requestID)
     switch GoPayReply(outcome, to: call) {
-    case .said(let data): return learn(try? KYCStanding(data), at: now)
-    case .refused(let refusal) where refusal.isUnauthorized: return .hopeless
+    case .success(let data): return changes(from: try? KYCStatus(data), at: now)
+    case .refused(let refusal) where refusal.isUnauthorized: return .stopPolling
     case .refused, .failed, .unreadable: return .nothing
     }
   }
 
   var callKey: String { record.requestID }
 
-  func judge(_ callback: ProviderCallback, token: Secret?) -> CallbackVerdict {
-    callback.judged(
+  func validate(_ callback: ProviderCallback, token: Secret?) -> CallbackVerdict {
+    callback.verdict(
       requestID: record.requestID, submissionID: record.submissionID, token: token)
   }
 
-  func learn(_ callback: ProviderCallback, at now: Timestamp) -> FollowUpOutcome {
-    learn(try? KYCStanding(GoPayData(members: callback.members)), at: now)
+  func changes(from callback: ProviderCallback, at now: Timestamp) -> FollowUpOutcome {
+    changes(from: try? KYCStatus(GoPayData(members: callback.members)), at: now)
   }
 
-  private func learn(_ standing: KYCStanding?, at now: Timestamp) -> FollowUpOutcome {
-    guard let standing, let record = record.hearing(standing, at: now) else { return .nothing }
+  private func changes(from reported: KYCStatus?, at now: Timestamp) -> FollowUpOutcome {
+    guard let reported, let record = record.updated(by: reported, at: now) else { return .nothing }
     var attributes = attributes
     attributes[KYCRecord.attribute] = record.json
     return .attributes(attributes)

@@ -8,7 +8,7 @@ struct KYCRecord: Equatable {
   let requestID: String
   let submissionID: String
   private(set) var status: Status
-  private(set) var result: KYCStanding.Result?
+  private(set) var result: KYCStatus.Result?
   private(set) var reasonCode: String?
   let submittedAt: Timestamp
   private(set) var updatedAt: Timestamp
@@ -27,7 +27,7 @@ struct KYCRecord: Equatable {
 
     private var rank: Int { Self.allCases.firstIndex(of: self) ?? 0 }
 
-    init(_ status: KYCStanding.Status) {
+    init(_ status: KYCStatus.Status) {
       self =
         switch status {
         case .initiated: .initiated
@@ -46,25 +46,25 @@ struct KYCRecord: Equatable {
     updatedAt = now
   }
 
-  init(_ requestID: String, _ standing: KYCStanding, at now: Timestamp) {
-    self.init(requestID, submitted: standing.submissionID, at: now)
-    status = Status(standing.status)
-    result = standing.result
-    reasonCode = standing.reasonCode
+  init(_ requestID: String, _ reported: KYCStatus, at now: Timestamp) {
+    self.init(requestID, submitted: reported.submissionID, at: now)
+    status = Status(reported.status)
+    result = reported.result
+    reasonCode = reported.reasonCode
   }
 
   /// Returns the updated record; nil if the status is about another submission or is not newer.
-  func hearing(_ standing: KYCStanding, at now: Timestamp) -> KYCRecord? {
-    let status = Status(standing.status)
-    guard Secret(standing.submissionID) == Secret(submissionID), status > self.status else {
+  func updated(by reported: KYCStatus, at now: Timestamp) -> KYCRecord? {
+    let status = Status(reported.status)
+    guard Secret(reported.submissionID) == Secret(submissionID), status > self.status else {
       return nil
     }
     // COMPLETED is final, so it is not recorded without its result.
-    if status == .completed, standing.result == nil { return nil }
+    if status == .completed, reported.result == nil { return nil }
     var record = self
     record.status = status
-    record.result = standing.result
-    record.reasonCode = standing.reasonCode
+    record.result = reported.result
+    record.reasonCode = reported.reasonCode
     record.updatedAt = now
     return record
   }
@@ -82,7 +82,7 @@ extension KYCRecord {
     self.requestID = requestID
     self.submissionID = submissionID
     self.status = status
-    result = json?["result"]?.stringValue.flatMap(KYCStanding.Result.init(rawValue:))
+    result = json?["result"]?.stringValue.flatMap(KYCStatus.Result.init(rawValue:))
     reasonCode = json?["reasonCode"]?.stringValue
     self.submittedAt = submittedAt
     self.updatedAt = updatedAt
@@ -112,13 +112,13 @@ extension ProviderCallback {
   /// find out whether its ids match.
   ///
   /// - Parameter token: The user's linking token, if it is known.
-  func judged(requestID: String, submissionID: String, token: Secret?) -> CallbackVerdict {
-    guard let meant = self.requestID, Secret(meant) == Secret(requestID) else { return .notMine }
+  func verdict(requestID: String, submissionID: String, token: Secret?) -> CallbackVerdict {
+    guard let expected = self.requestID, Secret(expected) == Secret(requestID) else { return .noMatch }
     let isTheirs = token.map { !$0.isEmpty && $0 == authorization } ?? false
     guard isVouchedFor || isTheirs else { return .unauthorized }
     guard let id = members["submissionId"]?.stringValue, Secret(id) == Secret(submissionID) else {
       return .conflict
     }
-    return .mine
+    return .match
   }
 }

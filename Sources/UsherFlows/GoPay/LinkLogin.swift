@@ -7,12 +7,12 @@ struct LinkLogin: Codable, Sendable, Equatable {
   /// 128 random bits in 32 hexadecimal digits: the endpoint accepts no longer state.
   let state: Sealed<Secret>
 
-  init(_ moment: inout TransitionContext) {
-    state = Sealed(Secret(moment.random(16).hexadecimal))
+  init(_ transition: inout TransitionContext) {
+    state = Sealed(Secret(transition.random(16).hexadecimal))
   }
 
   /// Returns the URL of the page for the browser.
-  func url(_ order: IdentityOrder, redirectURI: String, _ settings: GoPaySettings) -> String {
+  func url(_ order: IdentityRequest, redirectURI: String, _ settings: GoPaySettings) -> String {
     let fields = [
       ("redirectURL", redirectURI), ("scopes", "DEFAULT"), ("state", state.unsealed().revealed()),
       ("merchantId", settings.merchantID), ("lang", order.locale.rawValue),

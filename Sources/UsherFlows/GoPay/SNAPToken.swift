@@ -12,7 +12,7 @@ package struct SNAPToken: ClientTokenCall {
     let settings = context.provider.settings
     let name = settings.privateKeyCredential
     let key = try context.credential(named: name)
-    let timestamp = SNAPSignature.timestamp(context.moment.now)
+    let timestamp = SNAPSignature.timestamp(context.transition.now)
     let signature: String
     do throws(UnusableKey) {
       signature = try SNAPSignature.asymmetric(

@@ -5,24 +5,24 @@ import UsherCore
 
 // Asks for an existing verdict first, as partners do.
 extension VerifyIdentity {
-  mutating func ask(about link: KnownLink, _ retrying: RetryBackoff) -> Answer<GoPayCall> {
+  mutating func requestSubmission(of link: KnownLink, _ retrying: RetryBackoff) -> Answer<GoPayCall> {
     state = .current(link, retrying)
     return .proceed([.call(.currentSubmission(link.token, requestID: order.requestID))])
   }
 
   mutating func current(
     _ event: FlowEvent<GoPayCall>, _ link: KnownLink, _ retrying: RetryBackoff,
-    _ moment: inout TransitionContext
+    _ transition: inout TransitionContext
   ) -> Answer<GoPayCall> {
     let call = GoPayCall.currentSubmission(link.token, requestID: order.requestID)
     switch event {
     case .provider(.called(call, let outcome)) where !retrying.isPaused:
-      return answered(GoPayReply(outcome, to: call), link, retrying, &moment)
+      return answered(GoPayReply(outcome, to: call), link, retrying, &transition)
     case .woken where !retrying.isPaused: return .ignore
     case .woken, .daemon(.resumed):
       var retrying = retrying
-      retrying.goOn()
-      return ask(about: link, retrying)
+      retrying.endPause()
+      return requestSubmission(of: link, retrying)
     case .input, .browser, .provider, .daemon:
       return .ignore
     }
@@ -30,17 +30,17 @@ extension VerifyIdentity {
 
   private mutating func answered(
     _ reply: GoPayReply, _ link: KnownLink, _ retrying: RetryBackoff,
-    _ moment: inout TransitionContext
+    _ transition: inout TransitionContext
   ) -> Answer<GoPayCall> {
     switch reply {
-    case .said(let data):
+    case .success(let data):
       // Only a COMPLETED and VALID submission makes the capture unnecessary.
-      guard let standing = try? KYCStanding(data), standing.status == .completed,
-        standing.result == .valid
-      else { return capture(.link(link), &moment) }
-      return finish(KYCRecord(order.requestID, standing, at: moment.now), link)
+      guard let reported = try? KYCStatus(data), reported.status == .completed,
+        reported.result == .valid
+      else { return capture(.link(link), &transition) }
+      return finish(KYCRecord(order.requestID, reported, at: transition.now), link)
     case .refused(let refusal) where refusal.isNothingYet:
-      return capture(.link(link), &moment)
+      return capture(.link(link), &transition)
     case .refused(let refusal): return .fail(refusal.failure(provider.name))
     case .failed(let fault): return tryLater(fault, retrying) { .current(link, $0) }
     case .unreadable(let message): return .fail(.unusable(gopay: message, provider.name))
@@ -52,10 +52,10 @@ extension VerifyIdentity {
 extension VerifyIdentity {
   /// - Parameter isBound: Whether this flow itself created the link.
   mutating func capture(
-    _ source: Capture.Source, isBound: Bool = false, _ moment: inout TransitionContext
+    _ source: Capture.Source, isBound: Bool = false, _ transition: inout TransitionContext
   ) -> Answer<GoPayCall> {
     problem = nil
-    return go(on: Capture(source, isBound: isBound, order, &moment))
+    return go(on: Capture(source, isBound: isBound, order, &transition))
   }
 
   private mutating func go(on capture: Capture) -> Answer<GoPayCall> {
@@ -74,7 +74,7 @@ extension VerifyIdentity {
     case .woken where capture.page == nil && !capture.retrying.isPaused: return .ignore
     case .woken, .daemon(.resumed):
       var capture = capture
-      capture.retrying.goOn()
+      capture.retrying.endPause()
       return go(on: capture)
     case .browser, .provider, .daemon:
       return .ignore
@@ -88,7 +88,7 @@ extension VerifyIdentity {
       guard let returnURL = capture.session.returnURL, capture.page != nil else { return .ignore }
       let text = url.revealed()
       let rest = text.dropFirst(returnURL.count)
-      guard text.utf8.count <= RedirectReading.maxLength, text.hasPrefix(returnURL),
+      guard text.utf8.count <= RedirectParseResult.maxLength, text.hasPrefix(returnURL),
         rest.first.map({ "?&#/".contains($0) }) ?? true
       else {
         return .refuse(
@@ -105,10 +105,10 @@ extension VerifyIdentity {
   private mutating func calledBack(
     _ callback: ProviderCallback, _ capture: Capture, _ now: Timestamp
   ) -> Answer<GoPayCall> {
-    guard let standing = try? KYCStanding(GoPayData(members: callback.members)),
-      let page = capture.page, Secret(standing.submissionID) == Secret(page.submissionID)
+    guard let reported = try? KYCStatus(GoPayData(members: callback.members)),
+      let page = capture.page, Secret(reported.submissionID) == Secret(page.submissionID)
     else { return .ignore }
-    let record = KYCRecord(order.requestID, standing, at: now)
+    let record = KYCRecord(order.requestID, reported, at: now)
     return finish(record, capture.link, isBound: capture.isBound)
   }
 
@@ -116,9 +116,9 @@ extension VerifyIdentity {
     _ reply: GoPayReply, _ capture: Capture, _ now: Timestamp
   ) -> Answer<GoPayCall> {
     switch reply {
-    case .said(let data):
+    case .success(let data):
       do throws(UnusableReply) {
-        return try said(data, capture, now)
+        return try handleSuccess(data, capture, now)
       } catch {
         return .fail(.unusable(gopay: error.message, provider.name))
       }
@@ -132,7 +132,7 @@ extension VerifyIdentity {
       capture.isReplaced = true
       return go(on: capture)
     case .failed(let fault):
-      guard capture.page == nil else { return missed(fault, capture) }
+      guard capture.page == nil else { return pollLater(fault, capture) }
       return tryLater(fault, capture.retrying) {
         var capture = capture
         capture.retrying = $0
@@ -142,7 +142,7 @@ extension VerifyIdentity {
     }
   }
 
-  private mutating func said(
+  private mutating func handleSuccess(
     _ data: GoPayData, _ capture: Capture, _ now: Timestamp
   ) throws(UnusableReply) -> Answer<GoPayCall> {
     var capture = capture
@@ -176,7 +176,7 @@ extension VerifyIdentity {
     return .proceed([.wake(after: .seconds(provider.settings.pollSeconds))])
   }
 
-  private mutating func missed(
+  private mutating func pollLater(
     _ fault: GoPayReplyError, _ capture: Capture
   ) -> Answer<GoPayCall> {
     var capture = capture

@@ -4,10 +4,10 @@ import UsherCore
 
 // The way to an auth code: with a linking token, or through the log-in page.
 extension VerifyIdentity {
-  mutating func askForCode(
-    _ moment: inout TransitionContext, problem: Problem? = nil
+  mutating func requestAuthCode(
+    _ transition: inout TransitionContext, problem: Problem? = nil
   ) -> Answer<GoPayCall> {
-    guard let link = order.link else { return logIn(&moment, problem: problem) }
+    guard let link = order.link else { return logIn(&transition, problem: problem) }
     self.problem = problem
     state = .authCode(link, RetryBackoff())
     return .proceed([.call(order.authCode(link))])
@@ -15,15 +15,15 @@ extension VerifyIdentity {
 
   mutating func authCode(
     _ event: FlowEvent<GoPayCall>, _ link: KnownLink, _ retrying: RetryBackoff,
-    _ moment: inout TransitionContext
+    _ transition: inout TransitionContext
   ) -> Answer<GoPayCall> {
     let call = order.authCode(link)
     switch event {
     case .provider(.called(call, let outcome)) where !retrying.isPaused:
       switch GoPayReply(outcome, to: call) {
-      case .said(let data):
+      case .success(let data):
         do throws(UnusableReply) {
-          return exchange(try data.authCode(), &moment)
+          return exchange(try data.authCode(), &transition)
         } catch {
           return .fail(.unusable(gopay: error.message, provider.name))
         }
@@ -35,7 +35,7 @@ extension VerifyIdentity {
     case .woken where !retrying.isPaused: return .ignore
     case .woken, .daemon(.resumed):
       var retrying = retrying
-      retrying.goOn()
+      retrying.endPause()
       state = .authCode(link, retrying)
       return .proceed([.call(call)])
     case .input, .browser, .provider, .daemon:
@@ -58,10 +58,10 @@ extension VerifyIdentity {
 // The log-in page in the browser.
 extension VerifyIdentity {
   private mutating func logIn(
-    _ moment: inout TransitionContext, problem: Problem?
+    _ transition: inout TransitionContext, problem: Problem?
   ) -> Answer<GoPayCall> {
     self.problem = problem
-    let login = LinkLogin(&moment)
+    let login = LinkLogin(&transition)
     if let redirectURI = order.redirectURI {
       state = .login(login, redirectURI: redirectURI, .none)
       return .proceed([])
@@ -86,7 +86,7 @@ extension VerifyIdentity {
       return .proceed([])
     case .listenAgain(let expectation): return .proceed([.listen(expectation)])
     case .failed(var failure):
-      failure.provider = GPError.unknown.word(provider.name)
+      failure.provider = GoPayErrorCode.unknown.providerErrorCode(provider.name)
       return .fail(failure)
     case .nothing: return .ignore
     }
@@ -94,14 +94,14 @@ extension VerifyIdentity {
 
   mutating func loggingIn(
     _ event: FlowEvent<GoPayCall>, _ login: LinkLogin, _ redirectURI: String,
-    _ listener: ListenerState, _ moment: inout TransitionContext
+    _ listener: ListenerState, _ transition: inout TransitionContext
   ) -> Answer<GoPayCall> {
-    let wayBack = BrowserReturn(
+    let browserReturn = BrowserReturn(
       redirectURI: redirectURI, listener: listener, state: login.state.unsealed(),
       redirect: order.redirectURI == nil ? provider.settings.redirect : nil, hasPKCE: false,
       form: .gopay)
-    switch wayBack.news(event) {
-    case .cameBack(let answer): return cameBack(answer, &moment)
+    switch browserReturn.outcome(of: event) {
+    case .redirected(let answer): return handleRedirect(answer, &transition)
     case .listenAgain(let expectation):
       state = .login(login, redirectURI: redirectURI, .restoring)
       return .proceed([.listen(expectation)])
@@ -110,23 +110,23 @@ extension VerifyIdentity {
       state = .login(login, redirectURI: redirectURI, listener)
       return .proceed([])
     case .failed(var failure):
-      failure.provider = GPError.unknown.word(provider.name)
+      failure.provider = GoPayErrorCode.unknown.providerErrorCode(provider.name)
       return .fail(failure)
-    case .stranded: return logIn(&moment, problem: .interrupted)
+    case .listenerLost: return logIn(&transition, problem: .interrupted)
     case .refused(let field, let message): return .refuse(field: field, message: message)
     case .nothing: return .ignore
     }
   }
 
-  private mutating func cameBack(
-    _ answer: RedirectAnswer, _ moment: inout TransitionContext
+  private mutating func handleRedirect(
+    _ answer: AuthorizationResponse, _ transition: inout TransitionContext
   ) -> Answer<GoPayCall> {
     if answer.error != nil { return .fail(.logIn(answer, provider.name)) }
     guard let code = answer.code, code.isAuthCode else {
       let message = "the log-in returned neither an auth code nor an error"
       return .fail(.unusable(gopay: message, provider.name))
     }
-    return exchange(code, after: [.stopListening], &moment)
+    return exchange(code, after: [.stopListening], &transition)
   }
 }
 
@@ -134,6 +134,6 @@ extension Secret {
   /// Whether the code can be sent in a header or in JSON.
   fileprivate var isAuthCode: Bool {
     let text = revealed().utf8
-    return (1...GoPayData.longestToken).contains(text.count) && text.allSatisfy(\.isVisible)
+    return (1...GoPayData.maxTokenBytes).contains(text.count) && text.allSatisfy(\.isVisible)
   }
 }

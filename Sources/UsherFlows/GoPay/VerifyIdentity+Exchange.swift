@@ -5,38 +5,38 @@ import UsherCore
 // Redeems the auth code.
 extension VerifyIdentity {
   mutating func exchange(
-    _ code: Secret, after effects: [Effect<GoPayCall>] = [], _ moment: inout TransitionContext
+    _ code: Secret, after effects: [Effect<GoPayCall>] = [], _ transition: inout TransitionContext
   ) -> Answer<GoPayCall> {
-    let exchange = CodeExchange(code, order, provider.settings, &moment)
+    let exchange = CodeExchange(code, order, provider.settings, &transition)
     state = .waitAck(exchange)
     problem = nil
-    return .proceed(effects + exchange.effects(order, at: moment.now))
+    return .proceed(effects + exchange.effects(order, at: transition.now))
   }
 
   mutating func waitAck(
-    _ event: FlowEvent<GoPayCall>, _ exchange: CodeExchange, _ moment: inout TransitionContext
+    _ event: FlowEvent<GoPayCall>, _ exchange: CodeExchange, _ transition: inout TransitionContext
   ) -> Answer<GoPayCall> {
-    let isOver = moment.now >= exchange.deadline
+    let isOver = transition.now >= exchange.deadline
     switch event {
     case .provider(.called(let call, let outcome))
     where call == exchange.call(order) && !exchange.retrying.isPaused:
       if isOver {
-        let undoing = Self.clearUp(call, outcome)
-        return .fail(.exchangeTimedOut(provider.name), clearUp: undoing)
+        let undoing = Self.cleanUp(call, outcome)
+        return .fail(.exchangeTimedOut(provider.name), cleanUp: undoing)
       }
-      return answered(GoPayReply(outcome, to: call), exchange, &moment)
+      return answered(GoPayReply(outcome, to: call), exchange, &transition)
     case .input(let input) where exchange.way == .app:
       if isOver { return .fail(.exchangeTimedOut(provider.name)) }
-      return answered(input, exchange, &moment)
+      return answered(input, exchange, &transition)
     case .woken where isOver, .daemon(.resumed) where isOver:
       return .fail(.exchangeTimedOut(provider.name))
     case .woken where !exchange.retrying.isPaused:
-      return .proceed([.wake(after: exchange.deadline - moment.now)])
+      return .proceed([.wake(after: exchange.deadline - transition.now)])
     case .woken, .daemon(.resumed):
       var exchange = exchange
-      exchange.retrying.goOn()
+      exchange.retrying.endPause()
       state = .waitAck(exchange)
-      return .proceed(exchange.effects(order, at: moment.now))
+      return .proceed(exchange.effects(order, at: transition.now))
     case .input, .browser, .provider, .daemon:
       return .ignore
     }
@@ -44,12 +44,12 @@ extension VerifyIdentity {
 
   /// Handles the app's report.
   private mutating func answered(
-    _ input: FlowInput, _ exchange: CodeExchange, _ moment: inout TransitionContext
+    _ input: FlowInput, _ exchange: CodeExchange, _ transition: inout TransitionContext
   ) -> Answer<GoPayCall> {
     switch input {
     case .exchanged(let fields):
-      do throws(UnfitAnswer) {
-        return acknowledge(try GoPayExchanged(fields), exchange, &moment)
+      do throws(InvalidExchangeReport) {
+        return acknowledge(try GoPayExchanged(fields), exchange, &transition)
       } catch {
         return .refuse(field: error.field, message: error.message)
       }
@@ -63,50 +63,50 @@ extension VerifyIdentity {
 
   /// Handles a reply of the partner's backend or of SNAP.
   private mutating func answered(
-    _ reply: GoPayReply, _ exchange: CodeExchange, _ moment: inout TransitionContext
+    _ reply: GoPayReply, _ exchange: CodeExchange, _ transition: inout TransitionContext
   ) -> Answer<GoPayCall> {
     switch reply {
-    case .said(let data):
+    case .success(let data):
       do throws(UnusableReply) {
         guard case .snap = exchange.way else {
-          return acknowledge(try data.exchanged(), exchange, &moment)
+          return acknowledge(try data.exchanged(), exchange, &transition)
         }
         let link = KnownLink.token(Sealed(try data.linkingToken()))
-        return capture(.link(link), isBound: true, &moment)
+        return capture(.link(link), isBound: true, &transition)
       } catch {
         return .fail(.unusable(gopay: error.message, provider.name))
       }
-    case .refused(let refusal) where refusal.isConflict: return lost(refusal, &moment)
+    case .refused(let refusal) where refusal.isConflict: return lost(refusal, &transition)
     case .refused(let refusal): return .fail(refusal.failure(provider.name))
     case .failed(let fault):
-      return tryLater(fault, exchange, at: moment.now)
+      return tryLater(fault, exchange, at: transition.now)
     case .unreadable(let message): return .fail(.unusable(gopay: message, provider.name))
     }
   }
 
   private mutating func acknowledge(
-    _ exchanged: GoPayExchanged, _ exchange: CodeExchange, _ moment: inout TransitionContext
+    _ exchanged: GoPayExchanged, _ exchange: CodeExchange, _ transition: inout TransitionContext
   ) -> Answer<GoPayCall> {
     // Compares bytes: Swift's `==` treats canonically equivalent strings as equal.
     guard Secret(exchanged.correlationID) == Secret(order.correlationID) else {
       return .fail(.otherCorrelation(provider.name))
     }
     let link = exchanged.token.map { KnownLink.token(Sealed($0)) } ?? order.link
-    return capture(link.map { .link($0) } ?? .login(code: exchange.code), &moment)
+    return capture(link.map { .link($0) } ?? .login(code: exchange.code), &transition)
   }
 
   /// Starts over with a new code, because this one may be spent.
   private mutating func lost(
-    _ refusal: GoPayRefusal, _ moment: inout TransitionContext
+    _ refusal: GoPayRefusal, _ transition: inout TransitionContext
   ) -> Answer<GoPayCall> {
     lostRounds += 1
     let problem = Problem.codeMayBeSpent(refusal, provider.name)
     guard lostRounds < Self.maxLostRounds else {
-      let word = GPError.connection.word(
+      let errorCode = GoPayErrorCode.connection.providerErrorCode(
         provider.name, code: refusal.code, message: refusal.message)
-      return .fail(.gopay(.connection, problem.message, provider.name, word: word))
+      return .fail(.gopay(.connection, problem.message, provider.name, errorCode: errorCode))
     }
-    return askForCode(&moment, problem: problem)
+    return requestAuthCode(&transition, problem: problem)
   }
 
   /// Repeats the same call with the same id, so that the exchange is not done twice.

@@ -40,7 +40,7 @@ package struct VerifyIdentity: FlowMachine {
   }
 
   package let provider: Provider<GoPaySettings>
-  let order: IdentityOrder
+  let order: IdentityRequest
   var state: State
   var problem: Problem?
   /// The number of exchanges whose reply was lost.
@@ -69,26 +69,26 @@ package struct VerifyIdentity: FlowMachine {
   package static let maxLostRounds = 3
 
   package static func begin(
-    _ params: Params, _ origin: FlowContext<GoPaySettings>, at moment: inout TransitionContext
+    _ params: Params, _ context: FlowContext<GoPaySettings>, at transition: inout TransitionContext
   ) throws(UsherError) -> (VerifyIdentity, Answer<GoPayCall>) {
-    let provider = origin.provider
-    let order = try IdentityOrder(params, origin)
-    if let failure = order.flaw(origin) {
+    let provider = context.provider
+    let order = try IdentityRequest(params, context)
+    if let failure = order.flaw(context) {
       let flow = VerifyIdentity(provider: provider, order: order, state: .refused(failure))
       return (flow, .fail(failure))
     }
     var flow = VerifyIdentity(
-      provider: provider, order: order, state: .preparing(LinkLogin(&moment)))
-    let answer = flow.start(isKnown: origin.account != nil, &moment)
+      provider: provider, order: order, state: .preparing(LinkLogin(&transition)))
+    let answer = flow.start(isKnown: context.account != nil, &transition)
     return (flow, answer)
   }
 
-  private mutating func start(isKnown: Bool, _ moment: inout TransitionContext) -> Answer<GoPayCall>
+  private mutating func start(isKnown: Bool, _ transition: inout TransitionContext) -> Answer<GoPayCall>
   {
     switch (order.receiver, order.link) {
-    case (.exchange, _): askForCode(&moment)
-    case (.none, let link?) where isKnown: ask(about: link, RetryBackoff())
-    case (.none, let link?): capture(.link(link), &moment)
+    case (.exchange, _): requestAuthCode(&transition)
+    case (.none, let link?) where isKnown: requestSubmission(of: link, RetryBackoff())
+    case (.none, let link?): capture(.link(link), &transition)
     // Unreachable: such a flow is refused before it starts.
     case (.none, nil): .ignore
     }
@@ -120,13 +120,13 @@ package struct VerifyIdentity: FlowMachine {
   }
 
   package mutating func receive(
-    _ event: FlowEvent<GoPayCall>, at moment: inout TransitionContext
+    _ event: FlowEvent<GoPayCall>, at transition: inout TransitionContext
   ) -> Answer<GoPayCall> {
-    let (held, secrets) = (abandoned, secrets)
-    let answer = moved(by: event, at: &moment)
+    let (held, secrets) = (callsIfAbandoned, secrets)
+    let answer = moved(by: event, at: &transition)
     problem = problem?.hiding(secrets + self.secrets)
     guard case .fail(let failure, let calls) = answer else { return answer }
-    return .fail(failure.hiding(secrets + self.secrets), clearUp: held + calls)
+    return .fail(failure.hiding(secrets + self.secrets), cleanUp: held + calls)
   }
 
   /// The secrets that the flow holds, which the provider might repeat in a reply to a call that
@@ -143,17 +143,17 @@ package struct VerifyIdentity: FlowMachine {
   }
 
   private mutating func moved(
-    by event: FlowEvent<GoPayCall>, at moment: inout TransitionContext
+    by event: FlowEvent<GoPayCall>, at transition: inout TransitionContext
   ) -> Answer<GoPayCall> {
     switch state {
     case .refused(let failure): event == .daemon(.resumed) ? .fail(failure) : .ignore
     case .preparing(let login): preparing(event, login)
     case .login(let login, let redirectURI, let listener):
-      loggingIn(event, login, redirectURI, listener, &moment)
-    case .authCode(let link, let retrying): authCode(event, link, retrying, &moment)
-    case .waitAck(let exchange): waitAck(event, exchange, &moment)
-    case .current(let link, let retrying): current(event, link, retrying, &moment)
-    case .kyc(let capture): kyc(event, capture, moment.now)
+      loggingIn(event, login, redirectURI, listener, &transition)
+    case .authCode(let link, let retrying): authCode(event, link, retrying, &transition)
+    case .waitAck(let exchange): waitAck(event, exchange, &transition)
+    case .current(let link, let retrying): current(event, link, retrying, &transition)
+    case .kyc(let capture): kyc(event, capture, transition.now)
     case .submitted: .ignore
     }
   }
@@ -162,40 +162,40 @@ package struct VerifyIdentity: FlowMachine {
 // MARK: - Callbacks and clean-up
 
 extension VerifyIdentity {
-  package func judge(
+  package func validate(
     _ callback: ProviderCallback, token: (AccountID) -> Secret?
   ) -> CallbackVerdict {
-    guard case .kyc(let capture) = state, let page = capture.page else { return .notMine }
+    guard case .kyc(let capture) = state, let page = capture.page else { return .noMatch }
     let linkingToken: Secret? =
       switch capture.link {
       case .token(let token): token.unsealed()
       case .account(let account): token(account)
       case nil: nil
       }
-    return callback.judged(
+    return callback.verdict(
       requestID: order.requestID, submissionID: page.submissionID, token: linkingToken)
   }
 
   /// Removes the link that this flow created and that no account will hold.
-  package var abandoned: [GoPayCall] {
+  package var callsIfAbandoned: [GoPayCall] {
     guard case .kyc(let capture) = state, capture.isBound, let token = capture.link?.secret else {
       return []
     }
     return [.unbinding(token: token.unsealed(), device: order.installation)]
   }
 
-  package static func clearUp(_ call: GoPayCall, _ outcome: CallOutcome) -> [GoPayCall] {
+  package static func cleanUp(_ call: GoPayCall, _ outcome: CallOutcome) -> [GoPayCall] {
     guard case .binding(_, let device, externalID: _) = call,
-      case .said(let data) = GoPayReply(outcome, to: call), let token = try? data.linkingToken()
+      case .success(let data) = GoPayReply(outcome, to: call), let token = try? data.linkingToken()
     else { return [] }
     return [.unbinding(token: token, device: device)]
   }
 
-  package static func word(
+  package static func providerErrorCode(
     for ending: Failure.Reason, provider: ProviderName
   ) -> ProviderErrorCode? {
     switch ending {
-    case .cancelled, .expired: GPError.cancelled.word(provider)
+    case .cancelled, .expired: GoPayErrorCode.cancelled.providerErrorCode(provider)
     case .denied, .invalidRequest, .providerRejected, .providerUnreachable,
       .providerProtocolError, .attemptsExhausted, .exchangeFailed, .exchangeTimedOut,
       .localAuthFailed, .overloaded:

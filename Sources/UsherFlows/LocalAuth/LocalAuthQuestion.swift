@@ -3,19 +3,19 @@ package import UsherCore
 /// A question of a flow to the machine's local authenticator, always about the flow's owner
 /// (the page LocalAuth of the documentation).
 package enum LocalAuthQuestion: Sendable, Equatable {
-  /// Which methods are available to the owner; answered by ``LocalAuthNews/standing(_:)``.
-  case standing
-  /// Same as `standing`, but without asking the fingerprint reader, because an unresponsive fprintd
+  /// Which methods are available to the owner; answered by ``LocalAuthAnswer/availability(_:)``.
+  case availability
+  /// Same as `availability`, but without asking the fingerprint reader, because an unresponsive fprintd
   /// delays the answer. Fingers are reported as unavailable.
-  case passcodeStanding
+  case passcodeAvailability
   /// One scan of any of the owner's fingers; hints may come first, then
-  /// ``LocalAuthNews/scanned(_:)``. When the flow's step no longer says `scanning`, the reader is
+  /// ``LocalAuthAnswer/scanned(_:)``. When the flow's step no longer says `scanning`, the reader is
   /// released and nothing more is reported.
   case scan
   /// Same as `scan`, but a match is reported as ``ScanOutcome/changed`` if the enrolled fingers are
   /// not the ones that the asker saved. An asker is a client at a provider.
   case scanOfSavedFingers
-  /// Verifies a passcode; answered by ``LocalAuthNews/checked(_:)``.
+  /// Verifies a passcode; answered by ``LocalAuthAnswer/checked(_:)``.
   ///
   /// - Parameter insteadOf: The requested method that the passcode replaces; nil if a passcode was
   ///   requested.
@@ -26,8 +26,8 @@ package enum LocalAuthQuestion: Sendable, Equatable {
 }
 
 /// The local authenticator's answer to a flow.
-package enum LocalAuthNews: Sendable, Equatable {
-  case standing(LocalAuthStanding)
+package enum LocalAuthAnswer: Sendable, Equatable {
+  case availability(LocalAuthAvailability)
   /// The reader needs another touch; the scan continues.
   case hint(String)
   case scanned(ScanOutcome)
@@ -35,7 +35,7 @@ package enum LocalAuthNews: Sendable, Equatable {
 }
 
 /// The methods by which this machine can authenticate the owner.
-package struct LocalAuthStanding: Sendable, Equatable {
+package struct LocalAuthAvailability: Sendable, Equatable {
   package var biometric: Biometric
   package var passcode: Passcode
   /// The client's latest successes, one for each method, from any of its flows. They are kept in
@@ -84,7 +84,7 @@ package enum ScanOutcome: Sendable, Equatable {
   case lockedOut(until: Timestamp)
   case noReader
   case notEnrolled
-  /// See ``LocalAuthStanding/Biometric/unavailable(_:)``.
+  /// See ``LocalAuthAvailability/Biometric/unavailable(_:)``.
   case unavailable(String)
 }
 

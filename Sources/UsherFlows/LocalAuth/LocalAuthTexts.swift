@@ -2,17 +2,17 @@ package import UsherAPI
 import UsherCore
 
 /// The reason why a finger cannot be used.
-struct Obstacle: Equatable {
-  var word: LocalAuthWord
+struct BiometricError: Equatable {
+  var errorCode: LocalAuthErrorCode
   var message: String
 
-  init(_ word: LocalAuthWord, _ message: String) {
-    self.word = word
+  init(_ errorCode: LocalAuthErrorCode, _ message: String) {
+    self.errorCode = errorCode
     self.message = message
   }
 
   /// Creates the obstacle; nil if the reader is ready.
-  init?(_ biometric: LocalAuthStanding.Biometric, _ now: Timestamp) {
+  init?(_ biometric: LocalAuthAvailability.Biometric, _ now: Timestamp) {
     switch biometric {
     case .ready: return nil
     case .noReader: self = .noReader
@@ -22,24 +22,24 @@ struct Obstacle: Equatable {
     }
   }
 
-  static let noReader = Obstacle(
+  static let noReader = BiometricError(
     .biometricNotSupportHardware, "this machine has no fingerprint reader")
-  static let notEnrolled = Obstacle(
+  static let notEnrolled = BiometricError(
     .biometricNotEnrolledDevice, "no finger is enrolled; run: fprintd-enroll")
 
-  static func locked(_ until: Timestamp, _ now: Timestamp) -> Obstacle {
+  static func locked(_ until: Timestamp, _ now: Timestamp) -> BiometricError {
     let left = (until - now).inWords
-    return Obstacle(
+    return BiometricError(
       .biometricLockOut, "too many wrong fingers: the reader is locked for another \(left)")
   }
 }
 
 extension Problem {
   /// Explains why the passcode is requested instead of a finger.
-  init(_ obstacle: Obstacle) {
+  init(_ error: BiometricError) {
     self.init(
-      reason: "biometric_failed", title: obstacle.word.title, message: obstacle.message,
-      provider: obstacle.word.providerWord)
+      reason: "biometric_failed", title: error.errorCode.title, message: error.message,
+      provider: error.errorCode.providerErrorCode)
   }
 
   /// - Parameter sentence: The reader's hint.
@@ -84,10 +84,10 @@ extension Problem {
 
 extension Failure {
   /// The failure of a flow that required the authentication.
-  package static func localAuth(_ word: LocalAuthWord, _ message: String) -> Failure {
+  package static func localAuth(_ errorCode: LocalAuthErrorCode, _ message: String) -> Failure {
     Failure(
-      reason: word == .userCancel ? .cancelled : .localAuthFailed, title: word.title,
-      message: message, retryable: true, provider: word.providerWord)
+      reason: errorCode == .userCancel ? .cancelled : .localAuthFailed, title: errorCode.title,
+      message: message, retryable: true, provider: errorCode.providerErrorCode)
   }
 }
 

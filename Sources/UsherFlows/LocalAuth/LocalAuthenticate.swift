@@ -29,8 +29,8 @@ package struct LocalAuthenticate: FlowMachine {
   private var authentication: LocalAuthentication
 
   package static func begin(
-    _ params: Params, _ origin: FlowContext<LocalProviderSettings>,
-    at moment: inout TransitionContext
+    _ params: Params, _ context: FlowContext<LocalProviderSettings>,
+    at transition: inout TransitionContext
   ) throws(UsherError) -> (LocalAuthenticate, Answer<NoCall>) {
     let reason = try ParamsValidation.text(params.reason, "reason") ?? ""
     var authentication = LocalAuthentication(
@@ -39,7 +39,7 @@ package struct LocalAuthenticate: FlowMachine {
         checkDomainStateChanged: params.checkDomainStateChanged ?? false,
         usePasscodeWhenFailed: params.usePasscodeWhenFailed ?? false))
     let questions = authentication.begin()
-    let flow = LocalAuthenticate(provider: origin.provider, authentication: authentication)
+    let flow = LocalAuthenticate(provider: context.provider, authentication: authentication)
     return (flow, .asking(questions))
   }
 
@@ -49,9 +49,9 @@ package struct LocalAuthenticate: FlowMachine {
   }
 
   package mutating func receive(
-    _ event: FlowEvent<NoCall>, at moment: inout TransitionContext
+    _ event: FlowEvent<NoCall>, at transition: inout TransitionContext
   ) -> Answer<NoCall> {
-    switch authentication.receive(event, at: moment.now) {
+    switch authentication.receive(event, at: transition.now) {
     case .ask(let questions): .asking(questions)
     case .authenticated(let proof):
       .finish(
@@ -61,17 +61,17 @@ package struct LocalAuthenticate: FlowMachine {
             "method": .string(proof.method.rawValue),
             "authenticatedAt": .string(proof.at.description),
           ]))
-    case .failed(let word, let message): .fail(.localAuth(word, message))
+    case .failed(let errorCode, let message): .fail(.localAuth(errorCode, message))
     case .refuse(let field, let message): .refuse(field: field, message: message)
     case .ignore: .ignore
     }
   }
 
   /// The SDK has no code for an expired flow.
-  package static func word(
+  package static func providerErrorCode(
     for ending: Failure.Reason, provider: ProviderName
   ) -> ProviderErrorCode? {
-    ending == .cancelled ? LocalAuthWord.userCancel.providerWord : nil
+    ending == .cancelled ? LocalAuthErrorCode.userCancel.providerErrorCode : nil
   }
 }
 

@@ -9,9 +9,9 @@ package import UsherCore
 /// Passcodes occur only in events and questions, never in this value.
 package struct LocalAuthentication: Codable, Sendable, Equatable {
   /// The number of unrecognised fingers that ends an authentication, or moves it to the passcode.
-  package static let missLimit = 3
+  package static let maxMisses = 3
   /// The maximum length of a passcode in characters.
-  package static let longestPasscode = 128
+  package static let maxPasscodeLength = 128
 
   package let request: LocalAuthRequest
   /// Why the last input did not advance the flow, or the reader's hint.
@@ -23,11 +23,11 @@ package struct LocalAuthentication: Codable, Sendable, Equatable {
     /// Waiting for the list of available methods. → scanning, asking, or the end
     case looking(Plan)
     /// The reader waits for a finger. → scanning, asking, checking, or the end
-    case scanning(Means)
+    case scanning(AvailableMethods)
     /// The user has to choose a method or enter a passcode. → scanning, checking, or the end
-    case asking(Means)
+    case asking(AvailableMethods)
     /// A passcode is being verified. → asking, or the end
-    case checking(Means)
+    case checking(AvailableMethods)
     case done
   }
 
@@ -40,7 +40,7 @@ package struct LocalAuthentication: Codable, Sendable, Equatable {
   }
 
   /// The methods that the user can still use.
-  private struct Means: Codable, Sendable, Equatable {
+  private struct AvailableMethods: Codable, Sendable, Equatable {
     var finger: Bool
     var passcode: Bool
 
@@ -54,7 +54,7 @@ package struct LocalAuthentication: Codable, Sendable, Equatable {
     /// The authentication continues with these questions, in order.
     case ask([LocalAuthQuestion])
     case authenticated(LocalAuthProof)
-    case failed(LocalAuthWord, message: String)
+    case failed(LocalAuthErrorCode, message: String)
     /// The input is invalid; the state does not change.
     case refuse(field: String, message: String)
     case ignore
@@ -63,14 +63,14 @@ package struct LocalAuthentication: Codable, Sendable, Equatable {
   package init(_ request: LocalAuthRequest) { self.request = request }
 
   /// Returns the first questions.
-  package mutating func begin() -> [LocalAuthQuestion] { look(Plan()) }
+  package mutating func begin() -> [LocalAuthQuestion] { queryMethods(Plan()) }
 
   /// `localAuth`, or `wait` while no input is expected.
   package var step: Step {
     switch stage {
     case .looking, .done: .wait(.init(for: "the check for a fingerprint reader"))
-    case .scanning(let means): .localAuth(step(means, isScanning: true))
-    case .asking(let means): .localAuth(step(means, isScanning: false))
+    case .scanning(let available): .localAuth(step(available, isScanning: true))
+    case .asking(let available): .localAuth(step(available, isScanning: false))
     case .checking: .wait(.init(for: "the passcode check"))
     }
   }
@@ -86,8 +86,8 @@ package struct LocalAuthentication: Codable, Sendable, Equatable {
     }
   }
 
-  private func step(_ means: Means, isScanning: Bool) -> Step.LocalAuth {
-    Step.LocalAuth(methods: means.methods, reason: request.reason, scanning: isScanning)
+  private func step(_ available: AvailableMethods, isScanning: Bool) -> Step.LocalAuth {
+    Step.LocalAuth(methods: available.methods, reason: request.reason, scanning: isScanning)
   }
 
   /// Returns the result of an event; `.ignore` if the event does not concern this step.
@@ -95,8 +95,8 @@ package struct LocalAuthentication: Codable, Sendable, Equatable {
     _ event: FlowEvent<Call>, at now: Timestamp
   ) -> Progress {
     switch event {
-    case .input(let input): take(input)
-    case .daemon(.told(.localAuth(let news))): hear(news, at: now)
+    case .input(let input): handleInput(input)
+    case .daemon(.answered(.localAuth(let answer))): handleAnswer(answer, at: now)
     case .daemon(.resumed): resume()
     case .browser, .provider, .woken, .daemon:
       .ignore
@@ -106,30 +106,30 @@ package struct LocalAuthentication: Codable, Sendable, Equatable {
   /// Repeats the operation that a restart interrupted.
   private mutating func resume() -> Progress {
     switch stage {
-    case .looking(let plan): return .ask(look(plan))
+    case .looking(let plan): return .ask(queryMethods(plan))
     case .scanning:
       problem = .interrupted
-      return .ask(look(Plan()))
-    case .checking(let means):
+      return .ask(queryMethods(Plan()))
+    case .checking(let available):
       problem = .interrupted
-      return .ask(look(Plan(wantsFinger: means.finger, scans: false)))
+      return .ask(queryMethods(Plan(wantsFinger: available.finger, scans: false)))
     // The remaining time of the lock has changed since the problem was written.
-    case .asking(let means) where problem?.reason == Problem.passcodeLockedReason:
+    case .asking(let available) where problem?.reason == Problem.passcodeLockedReason:
       problem = nil
-      return .ask(look(Plan(wantsFinger: means.finger, scans: false)))
+      return .ask(queryMethods(Plan(wantsFinger: available.finger, scans: false)))
     case .asking, .done: return .ignore
     }
   }
 
-  private mutating func look(_ plan: Plan) -> [LocalAuthQuestion] {
+  private mutating func queryMethods(_ plan: Plan) -> [LocalAuthQuestion] {
     stage = .looking(plan)
-    return [request.localAuthType == .biometric && plan.wantsFinger ? .standing : .passcodeStanding]
+    return [request.localAuthType == .biometric && plan.wantsFinger ? .availability : .passcodeAvailability]
   }
 
-  private mutating func fail(_ word: LocalAuthWord, _ message: String) -> Progress {
+  private mutating func fail(_ errorCode: LocalAuthErrorCode, _ message: String) -> Progress {
     stage = .done
     problem = nil
-    return .failed(word, message: message)
+    return .failed(errorCode, message: message)
   }
 
   private mutating func succeed(by method: LocalAuthType, at now: Timestamp) -> Progress {
@@ -148,50 +148,50 @@ package struct LocalAuthentication: Codable, Sendable, Equatable {
 // MARK: - The user's input
 
 extension LocalAuthentication {
-  private mutating func take(_ input: FlowInput) -> Progress {
+  private mutating func handleInput(_ input: FlowInput) -> Progress {
     switch (input, stage) {
-    case (.passcode(let passcode), .scanning(let means)),
-      (.passcode(let passcode), .asking(let means)):
-      return means.passcode ? check(passcode, means) : .ignore
-    case (.biometric, .asking(let means)) where means.finger: return scan(means, nil)
+    case (.passcode(let passcode), .scanning(let available)),
+      (.passcode(let passcode), .asking(let available)):
+      return available.passcode ? check(passcode, available) : .ignore
+    case (.biometric, .asking(let available)) where available.finger: return scan(available, nil)
     case (.cancelLocalAuth, .scanning), (.cancelLocalAuth, .asking):
       return fail(.userCancel, "cancelled by the person")
-    case (.fallback, .scanning(let means)), (.fallback, .asking(let means)):
-      return fallBack(means)
+    case (.fallback, .scanning(let available)), (.fallback, .asking(let available)):
+      return fallBack(available)
     default: return .ignore
     }
   }
 
-  private mutating func check(_ passcode: Secret, _ means: Means) -> Progress {
+  private mutating func check(_ passcode: Secret, _ available: AvailableMethods) -> Progress {
     let length = passcode.revealed().count
-    guard (1...Self.longestPasscode).contains(length) else {
+    guard (1...Self.maxPasscodeLength).contains(length) else {
       return .refuse(
         field: "input.passcode",
-        message: "input.passcode must have 1 to \(Self.longestPasscode) characters")
+        message: "input.passcode must have 1 to \(Self.maxPasscodeLength) characters")
     }
-    stage = .checking(means)
+    stage = .checking(available)
     problem = nil
     return .ask([.check(passcode: passcode, insteadOf: replaced(by: .passcode))])
   }
 
-  private mutating func scan(_ means: Means, _ problem: Problem?) -> Progress {
-    stage = .scanning(means)
+  private mutating func scan(_ available: AvailableMethods, _ problem: Problem?) -> Progress {
+    stage = .scanning(available)
     self.problem = problem
     return .ask([request.checkDomainStateChanged ? .scanOfSavedFingers : .scan])
   }
 
   /// Gives up on the finger, at the user's request.
-  private mutating func fallBack(_ means: Means) -> Progress {
-    guard means.finger, request.usePasscodeWhenFailed else {
+  private mutating func fallBack(_ available: AvailableMethods) -> Progress {
+    guard available.finger, request.usePasscodeWhenFailed else {
       return fail(.userFallback, "cancelled: the person chose another method")
     }
-    return leaveFinger(means, nil)
+    return leaveFinger(available, nil)
   }
 
   /// - Parameter problem: The reason; nil if the user requested it.
-  private mutating func leaveFinger(_ means: Means, _ problem: Problem?) -> Progress {
-    guard means.passcode else { return fail(.passcodeNotEnrolledDevice, Self.noPasscode) }
-    stage = .asking(Means(finger: false, passcode: true))
+  private mutating func leaveFinger(_ available: AvailableMethods, _ problem: Problem?) -> Progress {
+    guard available.passcode else { return fail(.passcodeNotEnrolledDevice, Self.noPasscode) }
+    stage = .asking(AvailableMethods(finger: false, passcode: true))
     self.problem = problem
     return .ask([])
   }
@@ -204,95 +204,95 @@ extension LocalAuthentication {
 // MARK: - The authenticator's answers
 
 extension LocalAuthentication {
-  private mutating func hear(_ news: LocalAuthNews, at now: Timestamp) -> Progress {
-    switch (news, stage) {
-    case (.standing(let standing), .looking(let plan)): return stand(standing, plan, now)
+  private mutating func handleAnswer(_ answer: LocalAuthAnswer, at now: Timestamp) -> Progress {
+    switch (answer, stage) {
+    case (.availability(let availability), .looking(let plan)): return handleAvailability(availability, plan, now)
     case (.hint(let sentence), .scanning):
       problem = .scanAgain(sentence)
       return .ask([])
-    case (.scanned(let outcome), .scanning(let means)): return scanned(outcome, means, now)
-    case (.checked(let outcome), .checking(let means)): return checked(outcome, means, now)
-    case (.standing, _), (.hint, _), (.scanned, _), (.checked, _): return .ignore
+    case (.scanned(let outcome), .scanning(let available)): return scanned(outcome, available, now)
+    case (.checked(let outcome), .checking(let available)): return checked(outcome, available, now)
+    case (.availability, _), (.hint, _), (.scanned, _), (.checked, _): return .ignore
     }
   }
 
-  private mutating func stand(
-    _ standing: LocalAuthStanding, _ plan: Plan, _ now: Timestamp
+  private mutating func handleAvailability(
+    _ availability: LocalAuthAvailability, _ plan: Plan, _ now: Timestamp
   ) -> Progress {
-    if request.localAuthType == .biometric, request.checkDomainStateChanged, standing.hasChanged {
+    if request.localAuthType == .biometric, request.checkDomainStateChanged, availability.hasChanged {
       return fail(.domainStateChanged, Self.otherFingers)
     }
-    if let proof = earlierProof(standing, now) {
+    if let proof = earlierProof(availability, now) {
       stage = .done
       problem = nil
       return .authenticated(proof)
     }
     let mayUsePasscode = request.localAuthType == .passcode || request.usePasscodeWhenFailed
-    let hasPasscode = mayUsePasscode && standing.passcode != .notEnrolled
+    let hasPasscode = mayUsePasscode && availability.passcode != .notEnrolled
     guard request.localAuthType == .biometric, plan.wantsFinger else {
-      return askForPasscode(hasPasscode, standing.passcode, problem, now)
+      return askForPasscode(hasPasscode, availability.passcode, problem, now)
     }
-    if let obstacle = Obstacle(standing.biometric, now) {
-      guard request.usePasscodeWhenFailed else { return fail(obstacle.word, obstacle.message) }
-      return askForPasscode(hasPasscode, standing.passcode, problem ?? .init(obstacle), now)
+    if let error = BiometricError(availability.biometric, now) {
+      guard request.usePasscodeWhenFailed else { return fail(error.errorCode, error.message) }
+      return askForPasscode(hasPasscode, availability.passcode, problem ?? .init(error), now)
     }
-    let means = Means(finger: true, passcode: hasPasscode)
-    if plan.scans { return scan(means, problem) }
-    stage = .asking(means)
+    let available = AvailableMethods(finger: true, passcode: hasPasscode)
+    if plan.scans { return scan(available, problem) }
+    stage = .asking(available)
     return .ask([])
   }
 
   /// Returns an earlier proof that is recent enough and satisfies the request.
   private func earlierProof(
-    _ standing: LocalAuthStanding, _ now: Timestamp
+    _ availability: LocalAuthAvailability, _ now: Timestamp
   ) -> LocalAuthProof? {
     guard let seconds = request.goodForSeconds else { return nil }
-    return standing.latest.first {
-      $0.serves(request.localAuthType) && $0.isGood(for: .seconds(seconds), at: now)
+    return availability.latest.first {
+      $0.serves(request.localAuthType) && $0.isFresh(for: .seconds(seconds), at: now)
     }
   }
 
   private mutating func askForPasscode(
-    _ isThere: Bool, _ standing: LocalAuthStanding.Passcode, _ problem: Problem?, _ now: Timestamp
+    _ isThere: Bool, _ availability: LocalAuthAvailability.Passcode, _ problem: Problem?, _ now: Timestamp
   ) -> Progress {
     guard isThere else { return fail(.passcodeNotEnrolledDevice, Self.noPasscode) }
-    stage = .asking(Means(finger: false, passcode: true))
+    stage = .asking(AvailableMethods(finger: false, passcode: true))
     self.problem = problem
-    if case .lockedOut(let until) = standing { self.problem = .passcodeLocked(until, now) }
+    if case .lockedOut(let until) = availability { self.problem = .passcodeLocked(until, now) }
     return .ask([])
   }
 
   private mutating func scanned(
-    _ outcome: ScanOutcome, _ means: Means, _ now: Timestamp
+    _ outcome: ScanOutcome, _ available: AvailableMethods, _ now: Timestamp
   ) -> Progress {
     switch outcome {
     case .matched: return succeed(by: .biometric, at: now)
     case .changed: return fail(.domainStateChanged, Self.otherFingers)
     case .missed:
       misses += 1
-      let left = Self.missLimit - misses
-      if left > 0 { return scan(means, .notRecognised(attemptsLeft: left)) }
-      return without(
-        Obstacle(.authFailed, "none of \(Self.missLimit) fingers was recognised"), means)
+      let left = Self.maxMisses - misses
+      if left > 0 { return scan(available, .notRecognised(attemptsLeft: left)) }
+      return continueWithoutFinger(
+        BiometricError(.authFailed, "none of \(Self.maxMisses) fingers was recognised"), available)
     case .timedOut:
-      stage = .asking(means)
+      stage = .asking(available)
       problem = .scanTimedOut
       return .ask([])
-    case .lockedOut(let until): return without(.locked(until, now), means)
-    case .noReader: return without(.noReader, means)
-    case .notEnrolled: return without(.notEnrolled, means)
+    case .lockedOut(let until): return continueWithoutFinger(.locked(until, now), available)
+    case .noReader: return continueWithoutFinger(.noReader, available)
+    case .notEnrolled: return continueWithoutFinger(.notEnrolled, available)
     case .unavailable(let sentence):
-      return without(Obstacle(.biometricNotAvailable, sentence), means)
+      return continueWithoutFinger(BiometricError(.biometricNotAvailable, sentence), available)
     }
   }
 
-  private mutating func without(_ obstacle: Obstacle, _ means: Means) -> Progress {
-    guard request.usePasscodeWhenFailed else { return fail(obstacle.word, obstacle.message) }
-    return leaveFinger(means, Problem(obstacle))
+  private mutating func continueWithoutFinger(_ error: BiometricError, _ available: AvailableMethods) -> Progress {
+    guard request.usePasscodeWhenFailed else { return fail(error.errorCode, error.message) }
+    return leaveFinger(available, Problem(error))
   }
 
   private mutating func checked(
-    _ outcome: PasscodeOutcome, _ means: Means, _ now: Timestamp
+    _ outcome: PasscodeOutcome, _ available: AvailableMethods, _ now: Timestamp
   ) -> Progress {
     switch outcome {
     case .accepted: return succeed(by: .passcode, at: now)
@@ -301,7 +301,7 @@ extension LocalAuthentication {
     case .lockedOut(let until): problem = .passcodeLocked(until, now)
     case .unavailable(let sentence): problem = .passcodeUnavailable(sentence)
     }
-    stage = .asking(means)
+    stage = .asking(available)
     return .ask([])
   }
 }

@@ -11,7 +11,7 @@ package struct PasscodeHash: Codable, Sendable, Equatable {
   /// The length of the salt in bytes.
   package static let saltLength = 16
   /// The cost parameter N of a new hash.
-  package static let usualRounds = 1 << 15
+  package static let defaultRounds = 1 << 15
   private static let keyLength = 32
 
   private let rounds: Int
@@ -28,7 +28,7 @@ package struct PasscodeHash: Codable, Sendable, Equatable {
   ///     tests only.
   /// - Throws: `internalError` if there is not enough memory.
   package init(
-    _ passcode: Secret, salt: [UInt8], rounds: Int = usualRounds
+    _ passcode: Secret, salt: [UInt8], rounds: Int = defaultRounds
   ) throws(UsherError) {
     self.salt = salt
     self.rounds = rounds

@@ -68,17 +68,17 @@ extension OAuthReply {
   ) {
     let code = error.map { ProviderText.clean($0, limit: 100) } ?? ""
     let text = members["error_description"]?.stringValue.map { ProviderText.clean($0) } ?? ""
-    let word = ProviderErrorCode(
+    let errorCode = ProviderErrorCode(
       name: provider, code: code.isEmpty ? "http_\(reply.status)" : code,
       message: text.isEmpty ? nil : text)
     switch OAuthErrorKind(code) {
-    case .dead: self = .dead(word)
-    case .client: self = .misconfigured(word)
+    case .dead: self = .dead(errorCode)
+    case .client: self = .misconfigured(errorCode)
     case .passing:
       self = .retry(message: "the provider answers \(code)", after: reply.retryAfter)
     case .other where code.isEmpty && [408, 425, 429].contains(reply.status):
       self = .retry(message: "the provider answers HTTP \(reply.status)", after: reply.retryAfter)
-    case .other: self = .rejected(word)
+    case .other: self = .rejected(errorCode)
     }
   }
 }

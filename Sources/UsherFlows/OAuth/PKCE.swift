@@ -4,8 +4,8 @@ package import UsherCore
 /// Proof Key for Code Exchange with S256, the only supported method (RFC 7636, RFC 9700 §2.1.1).
 package enum PKCE {
   /// Creates a verifier of 43 characters with 256 bits of entropy (§4.1, §7.1).
-  package static func verifier(_ moment: inout TransitionContext) -> Secret {
-    Secret(Base64URL.encode(moment.random(32)))
+  package static func verifier(_ transition: inout TransitionContext) -> Secret {
+    Secret(Base64URL.encode(transition.random(32)))
   }
 
   /// Returns `BASE64URL(SHA256(ASCII(verifier)))` (§4.2).

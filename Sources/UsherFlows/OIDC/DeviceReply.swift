@@ -75,19 +75,19 @@ package enum DevicePoll: Sendable, Equatable {
   package init(_ reply: TokenReply) {
     switch reply {
     case .granted(let tokens): self = .granted(tokens)
-    case .dead(let word), .misconfigured(let word), .rejected(let word): self.init(word)
+    case .dead(let errorCode), .misconfigured(let errorCode), .rejected(let errorCode): self.init(errorCode)
     case .retry(let message, _): self = .retry(message: message)
     case .unreadable(let message): self = .unreadable(message: message)
     }
   }
 
-  private init(_ word: ProviderErrorCode) {
-    switch word.code {
+  private init(_ errorCode: ProviderErrorCode) {
+    switch errorCode.code {
     case "authorization_pending": self = .pending
     case "slow_down": self = .slowDown
-    case "access_denied": self = .denied(word)
-    case "expired_token": self = .expired(word)
-    default: self = .rejected(word)
+    case "access_denied": self = .denied(errorCode)
+    case "expired_token": self = .expired(errorCode)
+    default: self = .rejected(errorCode)
     }
   }
 }

@@ -13,16 +13,16 @@ struct OIDCAttempt: Codable, Sendable, Equatable {
   let nonce: Sealed<Secret>
   let verifier: Sealed<Secret>
 
-  init(_ metadata: OIDCMetadata, authorizationEndpoint: String, _ moment: inout TransitionContext) {
+  init(_ metadata: OIDCMetadata, authorizationEndpoint: String, _ transition: inout TransitionContext) {
     self.metadata = metadata
     self.authorizationEndpoint = authorizationEndpoint
-    state = Sealed(Secret(Base64URL.encode(moment.random(24))))
-    nonce = Sealed(Secret(Base64URL.encode(moment.random(24))))
-    verifier = Sealed(PKCE.verifier(&moment))
+    state = Sealed(Secret(Base64URL.encode(transition.random(24))))
+    nonce = Sealed(Secret(Base64URL.encode(transition.random(24))))
+    verifier = Sealed(PKCE.verifier(&transition))
   }
 
-  func renewed(_ moment: inout TransitionContext) -> OIDCAttempt {
-    OIDCAttempt(metadata, authorizationEndpoint: authorizationEndpoint, &moment)
+  func renewed(_ transition: inout TransitionContext) -> OIDCAttempt {
+    OIDCAttempt(metadata, authorizationEndpoint: authorizationEndpoint, &transition)
   }
 
   /// Returns the authorization URL for the browser (RFC 6749 §4.1.1, RFC 7636 §4.3, OIDC

@@ -61,9 +61,9 @@ package struct OIDCAuthorize: FlowMachine {
   package static let maxLostRounds = 3
 
   package static func begin(
-    _ params: Params, _ origin: FlowContext<OIDCSettings>, at moment: inout TransitionContext
+    _ params: Params, _ context: FlowContext<OIDCSettings>, at transition: inout TransitionContext
   ) throws(UsherError) -> (OIDCAuthorize, Answer<OIDCCall>) {
-    let provider = origin.provider
+    let provider = context.provider
     if let age = params.maxAgeSeconds, !(0...31_536_000).contains(age) {
       throw ParamsValidation.wrong("maxAgeSeconds", "must be from 0 to a year")
     }
@@ -75,7 +75,7 @@ package struct OIDCAuthorize: FlowMachine {
     hints["max_age"] = params.maxAgeSeconds.map { String($0) }
     let request = Request(
       scope: try OIDCRequest.scope(params.scope, provider.settings), hints: hints,
-      maxAge: params.maxAgeSeconds, account: origin.account, keepAlive: params.keepAlive ?? false)
+      maxAge: params.maxAgeSeconds, account: context.account, keepAlive: params.keepAlive ?? false)
     let flow = OIDCAuthorize(
       provider: provider, request: request, state: .discovering(RetryBackoff()))
     return (flow, .proceed([.discover]))
@@ -105,31 +105,31 @@ package struct OIDCAuthorize: FlowMachine {
   }
 
   package mutating func receive(
-    _ event: FlowEvent<OIDCCall>, at moment: inout TransitionContext
+    _ event: FlowEvent<OIDCCall>, at transition: inout TransitionContext
   ) -> Answer<OIDCCall> {
     switch state {
-    case .discovering(let retrying): return discovering(event, retrying, &moment)
+    case .discovering(let retrying): return discovering(event, retrying, &transition)
     case .preparing(let attempt): return preparing(event, attempt)
     case .authorizing(let attempt, let redirectURI, let listener):
-      return authorizing(event, attempt, redirectURI, listener, &moment)
+      return authorizing(event, attempt, redirectURI, listener, &transition)
     case .exchanging(let attempt, let redirectURI, let code, let retrying):
-      return exchanging(event, attempt, redirectURI, code, retrying, &moment)
+      return exchanging(event, attempt, redirectURI, code, retrying, &transition)
     case .signingIn(var signIn):
-      let answer = signIn.receive(event, provider, at: moment.now)
+      let answer = signIn.receive(event, provider, at: transition.now)
       state = .signingIn(signIn)
       return answer
     }
   }
 
-  package var abandoned: [OIDCCall] {
+  package var callsIfAbandoned: [OIDCCall] {
     switch state {
     case .discovering, .preparing, .authorizing, .exchanging: []
-    case .signingIn(let signIn): signIn.abandoned
+    case .signingIn(let signIn): signIn.callsIfAbandoned
     }
   }
 
-  package static func clearUp(_ call: OIDCCall, _ outcome: CallOutcome) -> [OIDCCall] {
-    OIDCCall.clearingUp(call, outcome)
+  package static func cleanUp(_ call: OIDCCall, _ outcome: CallOutcome) -> [OIDCCall] {
+    OIDCCall.cleaningUp(call, outcome)
   }
 }
 
@@ -137,7 +137,7 @@ package struct OIDCAuthorize: FlowMachine {
 
 extension OIDCAuthorize {
   private mutating func discovering(
-    _ event: FlowEvent<OIDCCall>, _ retrying: RetryBackoff, _ moment: inout TransitionContext
+    _ event: FlowEvent<OIDCCall>, _ retrying: RetryBackoff, _ transition: inout TransitionContext
   ) -> Answer<OIDCCall> {
     var retrying = retrying
     switch event {
@@ -146,7 +146,7 @@ extension OIDCAuthorize {
         return .fail(.protocolError("the provider names no authorization endpoint"))
       }
       return listen(
-        OIDCAttempt(metadata, authorizationEndpoint: endpoint, &moment), problem: nil)
+        OIDCAttempt(metadata, authorizationEndpoint: endpoint, &transition), problem: nil)
     case .provider(.discovered(.unusable(let message))): return .fail(.protocolError(message))
     case .provider(.discovered(.unreachable(let message))):
       guard let pause = retrying.failed() else { return .fail(.unreachable(message)) }
@@ -155,7 +155,7 @@ extension OIDCAuthorize {
       return .proceed([.wake(after: pause)])
     case .woken where !retrying.isPaused: return .ignore
     case .woken, .daemon(.resumed):
-      retrying.goOn()
+      retrying.endPause()
       state = .discovering(retrying)
       return .proceed([.discover])
     case .input, .browser, .provider, .daemon:
@@ -194,13 +194,13 @@ extension OIDCAuthorize {
 extension OIDCAuthorize {
   private mutating func authorizing(
     _ event: FlowEvent<OIDCCall>, _ attempt: OIDCAttempt, _ redirectURI: String,
-    _ listener: ListenerState, _ moment: inout TransitionContext
+    _ listener: ListenerState, _ transition: inout TransitionContext
   ) -> Answer<OIDCCall> {
-    let wayBack = BrowserReturn(
+    let browserReturn = BrowserReturn(
       redirectURI: redirectURI, listener: listener, state: attempt.state.unsealed(),
       redirect: provider.settings.redirect, hasPKCE: provider.settings.pkce)
-    switch wayBack.news(event) {
-    case .cameBack(let answer): return cameBack(answer, attempt, redirectURI)
+    switch browserReturn.outcome(of: event) {
+    case .redirected(let answer): return handleRedirect(answer, attempt, redirectURI)
     case .listenAgain(let expectation):
       state = .authorizing(attempt, redirectURI: redirectURI, .restoring)
       return .proceed([.listen(expectation)])
@@ -209,14 +209,14 @@ extension OIDCAuthorize {
       state = .authorizing(attempt, redirectURI: redirectURI, listener)
       return .proceed([])
     case .failed(let failure): return .fail(failure)
-    case .stranded: return renew(attempt, .interrupted, &moment)
+    case .listenerLost: return renew(attempt, .interrupted, &transition)
     case .refused(let field, let message): return .refuse(field: field, message: message)
     case .nothing: return .ignore
     }
   }
 
-  private mutating func cameBack(
-    _ answer: RedirectAnswer, _ attempt: OIDCAttempt, _ redirectURI: String
+  private mutating func handleRedirect(
+    _ answer: AuthorizationResponse, _ attempt: OIDCAttempt, _ redirectURI: String
   ) -> Answer<OIDCCall> {
     if let flaw = answer.flaw(attempt.metadata) { return .fail(.protocolError(flaw)) }
     if let failure = answer.failure(provider.name) { return .fail(failure) }
@@ -236,9 +236,9 @@ extension OIDCAuthorize {
 
   /// Starts a new round with new secrets, because the code may be spent.
   private mutating func renew(
-    _ attempt: OIDCAttempt, _ problem: Problem, _ moment: inout TransitionContext
+    _ attempt: OIDCAttempt, _ problem: Problem, _ transition: inout TransitionContext
   ) -> Answer<OIDCCall> {
-    let attempt = attempt.renewed(&moment)
+    let attempt = attempt.renewed(&transition)
     state = .preparing(attempt)
     self.problem = problem
     let redirect = provider.settings.redirect
@@ -249,7 +249,7 @@ extension OIDCAuthorize {
 
   private mutating func exchanging(
     _ event: FlowEvent<OIDCCall>, _ attempt: OIDCAttempt, _ redirectURI: String, _ code: Transient,
-    _ retrying: RetryBackoff, _ moment: inout TransitionContext
+    _ retrying: RetryBackoff, _ transition: inout TransitionContext
   ) -> Answer<OIDCCall> {
     var retrying = retrying
     switch event {
@@ -263,14 +263,14 @@ extension OIDCAuthorize {
         exchange.code, message, reply.retryAfter, attempt, redirectURI, retrying)
     case .provider(.called(.exchange(let exchange, _), let outcome))
     where exchange.verifier == attempt.verifier.unsealed():
-      return exchanged(outcome, attempt, &moment)
+      return exchanged(outcome, attempt, &transition)
     case .woken where !retrying.isPaused: return .ignore
     case .woken:
-      guard let code = code.secret else { return renew(attempt, .interrupted, &moment) }
-      retrying.goOn()
+      guard let code = code.secret else { return renew(attempt, .interrupted, &transition) }
+      retrying.endPause()
       state = .exchanging(attempt, redirectURI: redirectURI, Transient(nil), retrying)
       return .proceed([.call(exchange(code, attempt, redirectURI))])
-    case .daemon(.resumed): return renew(attempt, .interrupted, &moment)
+    case .daemon(.resumed): return renew(attempt, .interrupted, &transition)
     case .input, .browser, .provider, .daemon:
       return .ignore
     }
@@ -293,17 +293,17 @@ extension OIDCAuthorize {
   }
 
   private mutating func exchanged(
-    _ outcome: CallOutcome, _ attempt: OIDCAttempt, _ moment: inout TransitionContext
+    _ outcome: CallOutcome, _ attempt: OIDCAttempt, _ transition: inout TransitionContext
   ) -> Answer<OIDCCall> {
     let reply: HTTPReply
     switch outcome {
     case .reply(let answer): reply = answer
-    case .unreachable(let message, _): return lost(message, attempt, &moment)
+    case .unreachable(let message, _): return lost(message, attempt, &transition)
     case .unreadable(let message), .noToken(let message):
       return .fail(.protocolError(message))
     }
     let request = TokenRequest(provider: provider.name, scope: self.request.scope)
-    switch TokenReply(reply, to: request, at: moment.now) {
+    switch TokenReply(reply, to: request, at: transition.now) {
     case .granted(let tokens):
       let (signIn, answer) = OIDCSignIn.begin(
         tokens, attempt.metadata,
@@ -313,23 +313,23 @@ extension OIDCAuthorize {
       state = .signingIn(signIn)
       problem = nil
       return answer
-    case .dead(let word), .misconfigured(let word), .rejected(let word):
-      return .fail(.rejected(word))
-    case .retry(let message, _): return lost(message, attempt, &moment)
+    case .dead(let errorCode), .misconfigured(let errorCode), .rejected(let errorCode):
+      return .fail(.rejected(errorCode))
+    case .retry(let message, _): return lost(message, attempt, &transition)
     case .unreadable(let message): return .fail(.protocolError(message))
     }
   }
 
   private mutating func lost(
-    _ message: String, _ attempt: OIDCAttempt, _ moment: inout TransitionContext
+    _ message: String, _ attempt: OIDCAttempt, _ transition: inout TransitionContext
   ) -> Answer<OIDCCall> {
     lostRounds += 1
     guard lostRounds < Self.maxLostRounds else { return .fail(.unreachable(message)) }
-    return renew(attempt, .unreachable(message), &moment)
+    return renew(attempt, .unreachable(message), &transition)
   }
 }
 
-extension RedirectAnswer {
+extension AuthorizationResponse {
   /// Returns why the answer must not be trusted (RFC 9207 §2.4), or nil if it may be.
   fileprivate func flaw(_ metadata: OIDCMetadata) -> String? {
     if let iss {

@@ -90,8 +90,8 @@ package enum OIDCCall: ProviderCall {
 
 extension OIDCCall {
   /// Returns the calls that revoke the tokens of a reply that arrived after its flow ended
-  /// (`FlowMachine.clearUp`).
-  static func clearingUp(_ call: OIDCCall, _ outcome: CallOutcome) -> [OIDCCall] {
+  /// (`FlowMachine.cleanUp`).
+  static func cleaningUp(_ call: OIDCCall, _ outcome: CallOutcome) -> [OIDCCall] {
     guard case .reply(let reply) = outcome else { return [] }
     switch call {
     case .exchange(_, let metadata), .devicePoll(_, let metadata):

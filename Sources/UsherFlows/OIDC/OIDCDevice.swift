@@ -65,16 +65,16 @@ package struct OIDCDevice: FlowMachine {
 
   /// The upper limit, in seconds, of an interval that is doubled after timeouts. An interval that
   /// the provider asks for may be longer.
-  package static let longestInterval = 60
+  package static let maxInterval = 60
 
   package static func begin(
-    _ params: Params, _ origin: FlowContext<OIDCSettings>, at moment: inout TransitionContext
+    _ params: Params, _ context: FlowContext<OIDCSettings>, at transition: inout TransitionContext
   ) throws(UsherError) -> (OIDCDevice, Answer<OIDCCall>) {
-    let provider = origin.provider
+    let provider = context.provider
     let flow = OIDCDevice(
       provider: provider, scope: try OIDCRequest.scope(params.scope, provider.settings),
       terms: .init(
-        account: origin.account, keepAlive: params.keepAlive ?? false, needsIDToken: false),
+        account: context.account, keepAlive: params.keepAlive ?? false, needsIDToken: false),
       state: .discovering(RetryBackoff()))
     return (flow, .proceed([.discover]))
   }
@@ -101,32 +101,32 @@ package struct OIDCDevice: FlowMachine {
   }
 
   package mutating func receive(
-    _ event: FlowEvent<OIDCCall>, at moment: inout TransitionContext
+    _ event: FlowEvent<OIDCCall>, at transition: inout TransitionContext
   ) -> Answer<OIDCCall> {
     switch state {
     case .discovering(let retrying): return discovering(event, retrying)
     case .requesting(let metadata, let retrying):
-      return requesting(event, metadata, retrying, moment.now)
-    case .polling(let polling): return self.polling(event, polling, moment.now)
+      return requesting(event, metadata, retrying, transition.now)
+    case .polling(let polling): return self.polling(event, polling, transition.now)
     case .signingIn(var signIn):
-      let answer = signIn.receive(event, provider, at: moment.now)
+      let answer = signIn.receive(event, provider, at: transition.now)
       state = .signingIn(signIn)
       return answer
     }
   }
 
-  package var abandoned: [OIDCCall] {
+  package var callsIfAbandoned: [OIDCCall] {
     switch state {
     case .discovering, .requesting, .polling: []
-    case .signingIn(let signIn): signIn.abandoned
+    case .signingIn(let signIn): signIn.callsIfAbandoned
     }
   }
 
-  package static func clearUp(_ call: OIDCCall, _ outcome: CallOutcome) -> [OIDCCall] {
-    OIDCCall.clearingUp(call, outcome)
+  package static func cleanUp(_ call: OIDCCall, _ outcome: CallOutcome) -> [OIDCCall] {
+    OIDCCall.cleaningUp(call, outcome)
   }
 
-  package static func word(
+  package static func providerErrorCode(
     for ending: Failure.Reason, provider: ProviderName
   ) -> ProviderErrorCode? {
     switch ending {
@@ -161,7 +161,7 @@ extension OIDCDevice {
       return .proceed([.wake(after: pause)])
     case .woken where !retrying.isPaused: return .ignore
     case .woken, .daemon(.resumed):
-      retrying.goOn()
+      retrying.endPause()
       state = .discovering(retrying)
       return .proceed([.discover])
     case .input, .browser, .provider, .daemon:
@@ -173,7 +173,7 @@ extension OIDCDevice {
     _ metadata: OIDCMetadata, _ retrying: RetryBackoff
   ) -> Answer<OIDCCall> {
     var retrying = retrying
-    retrying.goOn()
+    retrying.endPause()
     state = .requesting(metadata, retrying)
     return .proceed([.call(.deviceAuthorization(scope: scope, metadata))])
   }
@@ -187,8 +187,8 @@ extension OIDCDevice {
       switch DeviceReply(reply, from: provider.name, at: now) {
       case .granted(let device):
         return show(Polling(metadata: metadata, device: device, interval: device.interval))
-      case .dead(let word), .misconfigured(let word), .rejected(let word):
-        return .fail(.rejected(word))
+      case .dead(let errorCode), .misconfigured(let errorCode), .rejected(let errorCode):
+        return .fail(.rejected(errorCode))
       case .retry(let message, let after):
         return requestLater(message, metadata, retrying, after)
       case .unreadable(let message): return .fail(.protocolError(message))
@@ -276,11 +276,11 @@ extension OIDCDevice {
       var slower = polling.unspent
       slower.interval += 5
       return show(slower)
-    case .denied(let word): return .fail(.denied(word))
-    case .expired(let word): return .fail(.expired(word))
-    case .rejected(let word) where polling.isDoubtful && word.code == "invalid_grant":
+    case .denied(let errorCode): return .fail(.denied(errorCode))
+    case .expired(let errorCode): return .fail(.expired(errorCode))
+    case .rejected(let errorCode) where polling.isDoubtful && errorCode.code == "invalid_grant":
       return requestAnew(polling.metadata)
-    case .rejected(let word): return .fail(.rejected(word))
+    case .rejected(let errorCode): return .fail(.rejected(errorCode))
     case .retry(let message): return slowDown(polling.doubting(true), message)
     case .unreadable(let message): return .fail(.protocolError(message))
     }
@@ -298,7 +298,7 @@ extension OIDCDevice {
   /// Doubles the polling interval for the rest of the flow after a timeout (RFC 8628 §3.5).
   private mutating func slowDown(_ polling: Polling, _ message: String) -> Answer<OIDCCall> {
     var slower = polling
-    slower.interval = max(polling.interval, min(polling.interval * 2, Self.longestInterval))
+    slower.interval = max(polling.interval, min(polling.interval * 2, Self.maxInterval))
     return show(slower, problem: .unreachable(message))
   }
 }

@@ -60,7 +60,7 @@ struct OIDCSignIn: Codable, Sendable, Equatable {
   }
 
   /// The calls that revoke the tokens of an abandoned sign-in.
-  var abandoned: [OIDCCall] { OIDCCall.revoking(tokens, metadata) }
+  var callsIfAbandoned: [OIDCCall] { OIDCCall.revoking(tokens, metadata) }
 
   var view: FlowView {
     switch phase {
@@ -91,7 +91,7 @@ struct OIDCSignIn: Codable, Sendable, Equatable {
     var retrying = retrying
     switch event {
     case .provider(.idTokenVerified(.genuine(let payload))):
-      return judge(payload, token.unsealed(), settings, now)
+      return validateClaims(payload, token.unsealed(), settings, now)
     case .provider(.idTokenVerified(.refused(let message))),
       .provider(.idTokenVerified(.keyless(let message))):
       return refuse(.protocolError(message))
@@ -102,7 +102,7 @@ struct OIDCSignIn: Codable, Sendable, Equatable {
       return .proceed([.wake(after: pause)])
     case .woken where !retrying.isPaused: return .ignore
     case .woken, .daemon(.resumed):
-      retrying.goOn()
+      retrying.endPause()
       phase = .verifying(token, retrying)
       return .proceed(effects)
     case .input, .browser, .provider, .daemon:
@@ -110,7 +110,7 @@ struct OIDCSignIn: Codable, Sendable, Equatable {
     }
   }
 
-  private mutating func judge(
+  private mutating func validateClaims(
     _ payload: [UInt8], _ token: Secret, _ settings: OIDCSettings, _ now: Timestamp
   ) -> Answer<OIDCCall> {
     let algorithm: SigningAlgorithm
@@ -152,10 +152,10 @@ struct OIDCSignIn: Codable, Sendable, Equatable {
         problem = .unreachable(fault.message)
         return .proceed([.wake(after: RetryBackoff.pause(pause, asked: fault.after))])
       }
-      return learned(outcome, of: person)
+      return mergeUserinfo(outcome, of: person)
     case .woken where !retrying.isPaused: return .ignore
     case .woken, .daemon(.resumed):
-      retrying.goOn()
+      retrying.endPause()
       phase = .asking(person, retrying)
       return .proceed(effects)
     case .input, .browser, .provider, .daemon:
@@ -167,7 +167,7 @@ struct OIDCSignIn: Codable, Sendable, Equatable {
   ///
   /// The profile is optional if there is an ID token: a failure to fetch it does not fail the
   /// sign-in. A `sub` that differs from the ID token's always does.
-  private func learned(_ outcome: CallOutcome, of person: PersonClaims?) -> Answer<OIDCCall> {
+  private func mergeUserinfo(_ outcome: CallOutcome, of person: PersonClaims?) -> Answer<OIDCCall> {
     let failure: Failure
     switch outcome {
     case .reply(let reply):
@@ -198,7 +198,7 @@ struct OIDCSignIn: Codable, Sendable, Equatable {
   }
 
   private func refuse(_ failure: Failure) -> Answer<OIDCCall> {
-    .fail(failure, clearUp: OIDCCall.revoking(tokens, metadata))
+    .fail(failure, cleanUp: OIDCCall.revoking(tokens, metadata))
   }
 
   private func finish(_ person: PersonClaims) -> Answer<OIDCCall> {

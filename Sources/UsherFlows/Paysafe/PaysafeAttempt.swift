@@ -19,14 +19,14 @@ struct PaysafeAttempt: Codable, Sendable, Equatable {
     case callers(challenge: String)
   }
 
-  init(_ login: PaysafeLogin, fingerprint: Sealed<Secret>?, _ moment: inout TransitionContext) {
+  init(_ login: PaysafeLogin, fingerprint: Sealed<Secret>?, _ transition: inout TransitionContext) {
     self.fingerprint = fingerprint
     if let binding = login.binding {
       state = binding.state
       proof = .callers(challenge: binding.challenge)
     } else {
-      state = Sealed(Secret(Base64URL.encode(moment.random(24))))
-      proof = .ours(verifier: Sealed(PKCE.verifier(&moment)))
+      state = Sealed(Secret(Base64URL.encode(transition.random(24))))
+      proof = .ours(verifier: Sealed(PKCE.verifier(&transition)))
     }
   }
 

@@ -73,19 +73,19 @@ package struct PaysafeAuthorize: FlowMachine {
   package static let maxLostRounds = 3
 
   package static func begin(
-    _ params: Params, _ origin: FlowContext<PaysafeSettings>, at moment: inout TransitionContext
+    _ params: Params, _ context: FlowContext<PaysafeSettings>, at transition: inout TransitionContext
   ) throws(UsherError) -> (PaysafeAuthorize, Answer<PaysafeCall>) {
-    let settings = origin.provider.settings
+    let settings = context.provider.settings
     var flow = PaysafeAuthorize(
-      provider: origin.provider, login: try PaysafeLogin(params, origin),
+      provider: context.provider, login: try PaysafeLogin(params, context),
       state: .configuring(RetryBackoff()))
     if let client = params.clientIdentifier, client.secret != Secret(settings.clientID) {
-      return (flow, .fail(.otherClient(origin.provider.name)))
+      return (flow, .fail(.otherClient(context.provider.name)))
     }
     if settings.clientCredential != nil, settings.digitalFingerprint {
       return (flow, .proceed([.call(.configToken(brand: flow.login.brand))]))
     }
-    let answer = flow.begin(PaysafeAttempt(flow.login, fingerprint: nil, &moment))
+    let answer = flow.begin(PaysafeAttempt(flow.login, fingerprint: nil, &transition))
     return (flow, answer)
   }
 
@@ -114,15 +114,15 @@ package struct PaysafeAuthorize: FlowMachine {
   }
 
   package mutating func receive(
-    _ event: FlowEvent<PaysafeCall>, at moment: inout TransitionContext
+    _ event: FlowEvent<PaysafeCall>, at transition: inout TransitionContext
   ) -> Answer<PaysafeCall> {
     switch state {
-    case .configuring(let retrying): configuring(event, retrying, &moment)
+    case .configuring(let retrying): configuring(event, retrying, &transition)
     case .preparing(let attempt): preparing(event, attempt)
     case .authorizing(let attempt, let redirectURI, let listener):
-      authorizing(event, attempt, redirectURI, listener, &moment)
-    case .redeeming(let redemption): redeeming(event, redemption, &moment)
-    case .handedOver(let handover): handover.receive(event, login, at: moment.now)
+      authorizing(event, attempt, redirectURI, listener, &transition)
+    case .redeeming(let redemption): redeeming(event, redemption, &transition)
+    case .handedOver(let handover): handover.receive(event, login, at: transition.now)
     }
   }
 }
@@ -131,15 +131,15 @@ package struct PaysafeAuthorize: FlowMachine {
 
 extension PaysafeAuthorize {
   private mutating func configuring(
-    _ event: FlowEvent<PaysafeCall>, _ retrying: RetryBackoff, _ moment: inout TransitionContext
+    _ event: FlowEvent<PaysafeCall>, _ retrying: RetryBackoff, _ transition: inout TransitionContext
   ) -> Answer<PaysafeCall> {
     switch event {
     case .provider(.called(.configToken, .reply(let reply))):
       switch PaysafeFingerprint(reply, from: provider.name) {
       case .granted(let fingerprint):
-        return begin(PaysafeAttempt(login, fingerprint: fingerprint, &moment))
-      case .dead(let word), .misconfigured(let word), .rejected(let word):
-        return .fail(.rejected(word))
+        return begin(PaysafeAttempt(login, fingerprint: fingerprint, &transition))
+      case .dead(let errorCode), .misconfigured(let errorCode), .rejected(let errorCode):
+        return .fail(.rejected(errorCode))
       case .retry(let message, let after): return configureLater(message, retrying, after)
       case .unreadable(let message): return .fail(.protocolError(message))
       }
@@ -151,7 +151,7 @@ extension PaysafeAuthorize {
     case .woken where !retrying.isPaused: return .ignore
     case .woken, .daemon(.resumed):
       var retrying = retrying
-      retrying.goOn()
+      retrying.endPause()
       state = .configuring(retrying)
       return .proceed([.call(.configToken(brand: login.brand))])
     case .input, .browser, .provider, .daemon:
@@ -205,13 +205,13 @@ extension PaysafeAuthorize {
 extension PaysafeAuthorize {
   private mutating func authorizing(
     _ event: FlowEvent<PaysafeCall>, _ attempt: PaysafeAttempt, _ redirectURI: String,
-    _ listener: ListenerState, _ moment: inout TransitionContext
+    _ listener: ListenerState, _ transition: inout TransitionContext
   ) -> Answer<PaysafeCall> {
-    let wayBack = BrowserReturn(
+    let browserReturn = BrowserReturn(
       redirectURI: redirectURI, listener: listener, state: attempt.state.unsealed(),
       redirect: login.redirectURI == nil ? provider.settings.redirect : nil, hasPKCE: true)
-    switch wayBack.news(event) {
-    case .cameBack(let answer): return cameBack(answer, attempt, redirectURI, moment.now)
+    switch browserReturn.outcome(of: event) {
+    case .redirected(let answer): return handleRedirect(answer, attempt, redirectURI, transition.now)
     case .listenAgain(let expectation):
       state = .authorizing(attempt, redirectURI: redirectURI, .restoring)
       return .proceed([.listen(expectation)])
@@ -220,14 +220,14 @@ extension PaysafeAuthorize {
       state = .authorizing(attempt, redirectURI: redirectURI, listener)
       return .proceed([])
     case .failed(let failure): return .fail(failure)
-    case .stranded: return renew(attempt, .interrupted, &moment)
+    case .listenerLost: return renew(attempt, .interrupted, &transition)
     case .refused(let field, let message): return .refuse(field: field, message: message)
     case .nothing: return .ignore
     }
   }
 
-  private mutating func cameBack(
-    _ answer: RedirectAnswer, _ attempt: PaysafeAttempt, _ redirectURI: String, _ now: Timestamp
+  private mutating func handleRedirect(
+    _ answer: AuthorizationResponse, _ attempt: PaysafeAttempt, _ redirectURI: String, _ now: Timestamp
   ) -> Answer<PaysafeCall> {
     if let failure = answer.failure(provider.name) { return .fail(failure) }
     guard let code = answer.code, !code.isEmpty else { return .fail(.neitherCodeNorError) }
@@ -249,9 +249,9 @@ extension PaysafeAuthorize {
   /// Starts a new round, because the code may be spent or the open page leads nowhere. State and
   /// verifier are new unless the caller created them.
   private mutating func renew(
-    _ attempt: PaysafeAttempt, _ problem: Problem, _ moment: inout TransitionContext
+    _ attempt: PaysafeAttempt, _ problem: Problem, _ transition: inout TransitionContext
   ) -> Answer<PaysafeCall> {
-    let attempt = PaysafeAttempt(login, fingerprint: attempt.fingerprint, &moment)
+    let attempt = PaysafeAttempt(login, fingerprint: attempt.fingerprint, &transition)
     return begin(attempt, problem: problem)
   }
 
@@ -266,7 +266,7 @@ extension PaysafeAuthorize {
   }
 
   private mutating func redeeming(
-    _ event: FlowEvent<PaysafeCall>, _ redemption: Redemption, _ moment: inout TransitionContext
+    _ event: FlowEvent<PaysafeCall>, _ redemption: Redemption, _ transition: inout TransitionContext
   ) -> Answer<PaysafeCall> {
     var redemption = redemption
     switch event {
@@ -279,16 +279,16 @@ extension PaysafeAuthorize {
       return redeemLater(exchange.code, message, reply.retryAfter, redemption)
     case .provider(.called(.exchange(let exchange), let outcome))
     where exchange.verifier == redemption.verifier.unsealed():
-      return redeemed(outcome, redemption.attempt, &moment)
+      return redeemed(outcome, redemption.attempt, &transition)
     case .woken where !redemption.retrying.isPaused: return .ignore
     case .woken:
       guard let code = redemption.code.secret else {
-        return renew(redemption.attempt, .interrupted, &moment)
+        return renew(redemption.attempt, .interrupted, &transition)
       }
       redemption.code = Transient(nil)
-      redemption.retrying.goOn()
+      redemption.retrying.endPause()
       return redeem(code, redemption)
-    case .daemon(.resumed): return renew(redemption.attempt, .interrupted, &moment)
+    case .daemon(.resumed): return renew(redemption.attempt, .interrupted, &transition)
     case .input, .browser, .provider, .daemon:
       return .ignore
     }
@@ -311,30 +311,30 @@ extension PaysafeAuthorize {
   }
 
   private mutating func redeemed(
-    _ outcome: CallOutcome, _ attempt: PaysafeAttempt, _ moment: inout TransitionContext
+    _ outcome: CallOutcome, _ attempt: PaysafeAttempt, _ transition: inout TransitionContext
   ) -> Answer<PaysafeCall> {
     let reply: HTTPReply
     switch outcome {
     case .reply(let answer): reply = answer
-    case .unreachable(let message, sent: _): return lost(message, attempt, &moment)
+    case .unreachable(let message, sent: _): return lost(message, attempt, &transition)
     case .unreadable(let message), .noToken(let message): return .fail(.protocolError(message))
     }
     let request = TokenRequest(provider: provider.name, scope: "")
-    switch TokenReply(reply, to: request, at: moment.now) {
+    switch TokenReply(reply, to: request, at: transition.now) {
     case .granted(let tokens): return login.finish(tokens)
-    case .dead(let word), .misconfigured(let word), .rejected(let word):
-      return .fail(.rejected(word))
-    case .retry(let message, _): return lost(message, attempt, &moment)
+    case .dead(let errorCode), .misconfigured(let errorCode), .rejected(let errorCode):
+      return .fail(.rejected(errorCode))
+    case .retry(let message, _): return lost(message, attempt, &transition)
     case .unreadable(let message): return .fail(.protocolError(message))
     }
   }
 
   private mutating func lost(
-    _ message: String, _ attempt: PaysafeAttempt, _ moment: inout TransitionContext
+    _ message: String, _ attempt: PaysafeAttempt, _ transition: inout TransitionContext
   ) -> Answer<PaysafeCall> {
     lostRounds += 1
     guard lostRounds < Self.maxLostRounds else { return .fail(.unreachable(message)) }
-    return renew(attempt, .unreachable(message), &moment)
+    return renew(attempt, .unreachable(message), &transition)
   }
 }
 

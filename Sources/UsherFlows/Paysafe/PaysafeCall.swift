@@ -120,7 +120,7 @@ package enum PaysafeCall: ProviderCall {
   /// Whether a reply rejects the access token. A 401 that demands SCA does not (contract §10, trap
   /// 3).
   package func refusesToken(_ reply: HTTPReply) -> Bool {
-    account != nil && reply.status == 401 && SCADemand.wanted(by: reply) == nil
+    account != nil && reply.status == 401 && SCADemand.find(in: reply) == nil
   }
 }
 

@@ -11,14 +11,14 @@ extension PersonClaims {
   /// - Returns: Nil if neither token names a customer.
   /// - Throws: `UnusableReply` if the two tokens name different customers.
   init?(customerOf tokens: TokenSet) throws(UnusableReply) {
-    let told = Self.customer(tokens.idToken?.unsealed())
+    let idTokenCustomer = Self.customer(tokens.idToken?.unsealed())
     let owner = Self.customer(tokens.accessToken.unsealed())
-    switch (told, owner) {
-    case (let told?, let owner?):
-      guard told.subject.hasSameBytes(as: owner.subject) else {
+    switch (idTokenCustomer, owner) {
+    case (let idTokenCustomer?, let owner?):
+      guard idTokenCustomer.subject.hasSameBytes(as: owner.subject) else {
         throw UnusableReply("the provider's ID token and access token are for different people")
       }
-      self = owner.merging(told)
+      self = owner.merging(idTokenCustomer)
     case (let customer?, nil), (nil, let customer?): self = customer
     case (nil, nil): return nil
     }

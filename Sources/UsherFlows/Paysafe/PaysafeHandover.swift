@@ -29,7 +29,7 @@ struct PaysafeHandover: Codable, Sendable, Equatable {
       return .fail(.exchangeTimedOut)
     case .woken, .daemon(.resumed): return .proceed([.wake(after: deadline - now)])
     case .input(.exchanged(let fields)):
-      do throws(UnfitField) {
+      do throws(InvalidTokenField) {
         let exchanged = try ExchangedTokens(fields, at: now)
         return login.finish(exchanged.tokens, exchanged.customer)
       } catch {
@@ -53,16 +53,16 @@ private struct ExchangedTokens {
   /// The app's input does not contain it.
   private static let refreshLifetime = 1800
 
-  init(_ fields: [String: Secret], at now: Timestamp) throws(UnfitField) {
+  init(_ fields: [String: Secret], at now: Timestamp) throws(InvalidTokenField) {
     let known: Set = ["accessToken", "expiresIn", "refreshToken"]
     if let stray = fields.keys.filter({ !known.contains($0) }).min() {
-      throw UnfitField(stray, "is not a member of this input")
+      throw InvalidTokenField(stray, "is not a member of this input")
     }
     guard let access = try Self.token(fields["accessToken"], "accessToken") else {
-      throw UnfitField("accessToken", "is missing")
+      throw InvalidTokenField("accessToken", "is missing")
     }
     guard let claims = JSONWebToken.claims(of: access), let customer = PersonClaims(claims) else {
-      throw UnfitField("accessToken", "is not a JWT with a sub")
+      throw InvalidTokenField("accessToken", "is not a JWT with a sub")
     }
     let refresh = try Self.token(fields["refreshToken"], "refreshToken")
     let expiry = claims["exp"]?.integerValue.map { Timestamp(seconds: Double($0)) }
@@ -76,26 +76,26 @@ private struct ExchangedTokens {
 
   /// Checks a token for visible ASCII, because it is sent in a header or form (RFC 6749
   /// appendix A.12, A.17).
-  private static func token(_ value: Secret?, _ name: String) throws(UnfitField) -> Secret? {
+  private static func token(_ value: Secret?, _ name: String) throws(InvalidTokenField) -> Secret? {
     guard let value else { return nil }
     let text = value.revealed().utf8
     guard (1...65_536).contains(text.count), text.allSatisfy(\.isVisible) else {
-      throw UnfitField(name, "must be 1 to 65536 printable ASCII characters without spaces")
+      throw InvalidTokenField(name, "must be 1 to 65536 printable ASCII characters without spaces")
     }
     return value
   }
 
-  private static func seconds(_ value: Secret?, _ name: String) throws(UnfitField) -> Duration? {
+  private static func seconds(_ value: Secret?, _ name: String) throws(InvalidTokenField) -> Duration? {
     guard let text = value?.revealed() else { return nil }
     guard text.utf8.allSatisfy(\.isDigit), let seconds = Int(text), seconds <= 315_360_000 else {
-      throw UnfitField(name, "must be seconds in decimal digits, at most ten years of them")
+      throw InvalidTokenField(name, "must be seconds in decimal digits, at most ten years of them")
     }
     return .seconds(seconds)
   }
 }
 
 /// An invalid member of an input. The sentence contains nothing of the value.
-private struct UnfitField: Error {
+private struct InvalidTokenField: Error {
   let field: String
   let what: String
 

@@ -24,21 +24,21 @@ struct PaysafeLogin: Codable, Sendable, Equatable {
   /// Checks the parameters.
   ///
   /// - Throws: `invalidParams` that names the wrong parameter.
-  init(_ params: PaysafeAuthorize.Params, _ origin: FlowContext<PaysafeSettings>) throws(UsherError)
+  init(_ params: PaysafeAuthorize.Params, _ context: FlowContext<PaysafeSettings>) throws(UsherError)
   {
-    brand = try Self.brand(params.brandIdentity, origin.provider.settings)
+    brand = try Self.brand(params.brandIdentity, context.provider.settings)
     redirectURI = try Self.address(params.redirectURI, "redirectURI")
     var hints: [String: String] = [:]
     hints["reset_credentials_url"] = try Self.page(
       params.resetCredentialsURL, "resetCredentialsURL")
     hints["locale"] = try Self.locale(params.locale)
     hints["login_hint"] = try ParamsValidation.text(params.loginHint, "loginHint")
-    hints["login_strategy"] = params.loginStrategy?.wireWord
+    hints["login_strategy"] = params.loginStrategy?.wireName
     self.hints = hints
     binding = try Self.binding(params.state, params.codeChallenge)
-    account = origin.account
+    account = context.account
     keepAlive = params.keepAlive ?? false
-    requestID = origin.requestID
+    requestID = context.requestID
   }
 
   private static func brand(
@@ -108,7 +108,7 @@ struct PaysafeLogin: Codable, Sendable, Equatable {
 }
 
 extension PaysafeAuthorize.LoginStrategy {
-  fileprivate var wireWord: String {
+  fileprivate var wireName: String {
     switch self {
     case .pin: "PIN"
     case .password: "PASSWORD"

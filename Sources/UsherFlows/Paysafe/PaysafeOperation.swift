@@ -71,20 +71,20 @@ package struct PaysafeOperation: FlowMachine {
   package static let maxRounds = 3
 
   package static func begin(
-    _ params: Params, _ origin: FlowContext<PaysafeSettings>, at moment: inout TransitionContext
+    _ params: Params, _ context: FlowContext<PaysafeSettings>, at transition: inout TransitionContext
   ) throws(UsherError) -> (PaysafeOperation, Answer<PaysafeCall>) {
     let operation = try WalletOperation(
       method: params.method, path: params.path, body: params.body)
     let request = try SCARequest(
-      origin, verification: params.verification, returnURL: params.returnUrl,
+      context, verification: params.verification, returnURL: params.returnUrl,
       language: params.language, operation: params.operation)
-    guard origin.provider.settings.operations.contains(where: { $0.matches(operation.name) }) else {
+    guard context.provider.settings.operations.contains(where: { $0.matches(operation.name) }) else {
       throw UsherError(
         .permissionDenied,
-        "the operations of provider \(origin.provider.name) do not include \(operation.name)")
+        "the operations of provider \(context.provider.name) do not include \(operation.name)")
     }
     var flow = PaysafeOperation(
-      provider: origin.provider, account: request.account, operation: operation,
+      provider: context.provider, account: request.account, operation: operation,
       wanted: request.wanted, instructions: request.instructions, shown: request.operation,
       state: .performing(RetryBackoff()))
     let answer = flow.call(nil, RetryBackoff())
@@ -105,14 +105,14 @@ package struct PaysafeOperation: FlowMachine {
   }
 
   package mutating func receive(
-    _ event: FlowEvent<PaysafeCall>, at moment: inout TransitionContext
+    _ event: FlowEvent<PaysafeCall>, at transition: inout TransitionContext
   ) -> Answer<PaysafeCall> {
     switch state {
-    case .performing(let retrying): return calling(event, nil, retrying, moment.now)
+    case .performing(let retrying): return calling(event, nil, retrying, transition.now)
     case .retrying(let demanded, let retrying):
-      return calling(event, demanded, retrying, moment.now)
+      return calling(event, demanded, retrying, transition.now)
     case .approving(let demanded, var process):
-      let answer = process.receive(event, at: moment.now)
+      let answer = process.receive(event, at: transition.now)
       state = .approving(demanded, process)
       return approving(answer, demanded)
     }
@@ -132,7 +132,7 @@ extension PaysafeOperation {
     }
   }
 
-  package var doubt: String {
+  package var unknownOutcomeClause: String {
     guard case .approving(_, let process) = state, let message = process.messageUnderWay else {
       return .operationUnknown
     }
@@ -146,7 +146,7 @@ extension PaysafeOperation {
     _ demanded: Demanded?, _ retrying: RetryBackoff
   ) -> Answer<PaysafeCall> {
     var retrying = retrying
-    retrying.goOn()
+    retrying.endPause()
     if let demanded {
       // Compared in constant time, like all secrets.
       guard Secret(demanded.digest) == Secret(operation.digest(showing: shown)) else {
@@ -176,7 +176,7 @@ extension PaysafeOperation {
     case .woken: return call(demanded, retrying)
     // During a back-off pause no call is in flight, so repeating it is safe.
     case .daemon(.resumed):
-      guard operation.isSafe || retrying.isPaused else { return .fail(.unknownByRestart) }
+      guard operation.isSafe || retrying.isPaused else { return .fail(.interruptedByRestart) }
       return call(demanded, retrying)
     case .input, .browser, .provider, .daemon:
       return .ignore
@@ -188,7 +188,7 @@ extension PaysafeOperation {
   ) -> Answer<PaysafeCall> {
     switch outcome {
     case .reply(let reply):
-      switch SCADemand.wanted(by: reply) {
+      switch SCADemand.find(in: reply) {
       case .demand(let demand): return approve(demand, after: demanded, now)
       case .unreadable(let message): return .fail(.protocolError(message))
       case nil: return answered(reply, demanded, retrying)
@@ -197,8 +197,8 @@ extension PaysafeOperation {
       guard operation.isSafe || !sent else { return .fail(.unknown(message)) }
       return callLater(demanded, retrying, .unreachable(message), nil)
     case .unreadable(let message):
-      return .fail(.protocolError(operation.isSafe ? message : Failure.inTheDark(message)))
-    case .noToken(let message): return .fail(.newLogInNeeded(message))
+      return .fail(.protocolError(operation.isSafe ? message : Failure.outcomeUnknown(message)))
+    case .noToken(let message): return .fail(.loginRequired(message))
     }
   }
 
@@ -224,7 +224,7 @@ extension PaysafeOperation {
     let body = try? JSONValue(parsing: reply.body)
     if body == nil, !reply.body.isEmpty, reply.saysJSON {
       let message = "the wallet's answer cannot be read"
-      return .fail(.protocolError(operation.isSafe ? message : Failure.inTheDark(message)))
+      return .fail(.protocolError(operation.isSafe ? message : Failure.outcomeUnknown(message)))
     }
     return .finish(
       Completion(
@@ -277,7 +277,7 @@ extension PaysafeOperation {
     switch answer {
     case .proceed(let effects): return .proceed(effects)
     case .verified: return call(demanded, RetryBackoff())
-    case .fail(let failure): return .fail(failure.anotherEventMayDo)
+    case .fail(let failure): return .fail(failure.retryableWithNewEvent)
     case .refuse(let field, let message): return .refuse(field: field, message: message)
     case .ignore: return .ignore
     }
@@ -294,25 +294,25 @@ extension HTTPReply {
 
 extension Failure {
   /// The same failure, retryable if a new flow with a new event can succeed.
-  fileprivate var anotherEventMayDo: Failure {
+  fileprivate var retryableWithNewEvent: Failure {
     var failure = self
     if [.denied, .attemptsExhausted, .expired].contains(reason) { failure.retryable = true }
     return failure
   }
 
-  fileprivate static func inTheDark(_ message: String) -> String {
+  fileprivate static func outcomeUnknown(_ message: String) -> String {
     "\(message); whether the operation was performed is not known"
   }
 
   /// A failure with unknown outcome. It is not retryable, so that no caller simply repeats the
   /// call.
   fileprivate static func unknown(_ message: String) -> Failure {
-    var failure = Failure.unreachable(inTheDark(message))
+    var failure = Failure.unreachable(outcomeUnknown(message))
     failure.retryable = false
     return failure
   }
 
-  fileprivate static let unknownByRestart = Failure.unknown(
+  fileprivate static let interruptedByRestart = Failure.unknown(
     "the daemon was restarted while the call was under way")
 
   fileprivate static let operationChanged = Failure(

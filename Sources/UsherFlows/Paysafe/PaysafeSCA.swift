@@ -51,24 +51,24 @@ package struct PaysafeSCA: FlowMachine {
   private var process: SCAProcess
 
   package static func begin(
-    _ params: Params, _ origin: FlowContext<PaysafeSettings>, at moment: inout TransitionContext
+    _ params: Params, _ context: FlowContext<PaysafeSettings>, at transition: inout TransitionContext
   ) throws(UsherError) -> (PaysafeSCA, Answer<PaysafeCall>) {
     let id = try SCARequest.identifier(params.eventId, "eventId")
     let operationID = try SCARequest.identifier(params.walletOperationId, "walletOperationId")
     let request = try SCARequest(
-      origin, verification: params.verification, returnURL: params.returnUrl,
+      context, verification: params.verification, returnURL: params.returnUrl,
       language: params.language, operation: params.operation)
     let offers = try offers(params.availableVerifications)
     if let wanted = request.wanted, let offers, !offers.isEmpty,
-      [SCAOption](offered: offers).meant(by: wanted) == nil
+      [SCAOption](offered: offers).option(for: wanted) == nil
     {
       throw ParamsValidation.wrong("verification", "is not one of params.availableVerifications")
     }
     let event = PaysafeCall.Event(
       account: request.account, id: id, walletOperationID: operationID)
     let (process, answer) = SCAProcess.begin(
-      SCAProcess.Terms(event, request, origin.provider), offers: offers, at: moment.now)
-    let flow = PaysafeSCA(provider: origin.provider, process: process)
+      SCAProcess.Terms(event, request, context.provider), offers: offers, at: transition.now)
+    let flow = PaysafeSCA(provider: context.provider, process: process)
     return (flow, flow.answer(answer))
   }
 
@@ -94,14 +94,14 @@ package struct PaysafeSCA: FlowMachine {
 
   package var isOutcomeUnknown: Bool { process.messageUnderWay != nil }
 
-  package var doubt: String {
+  package var unknownOutcomeClause: String {
     process.messageUnderWay.map { String.perhapsSent($0) } ?? .operationUnknown
   }
 
   package mutating func receive(
-    _ event: FlowEvent<PaysafeCall>, at moment: inout TransitionContext
+    _ event: FlowEvent<PaysafeCall>, at transition: inout TransitionContext
   ) -> Answer<PaysafeCall> {
-    answer(process.receive(event, at: moment.now))
+    answer(process.receive(event, at: transition.now))
   }
 
   private func answer(_ answer: SCAProcess.Answer) -> Answer<PaysafeCall> {

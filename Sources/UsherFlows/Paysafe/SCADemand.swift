@@ -38,7 +38,7 @@ package struct SCADemand: Codable, Sendable, Equatable {
   ///
   /// A demand is a 401 with the authentication scheme SCA, or a member `scaDetails` in a 2xx or 4xx
   /// reply.
-  package static func wanted(by reply: HTTPReply) -> Reading? {
+  package static func find(in reply: HTTPReply) -> Reading? {
     if reply.status == 401, let challenge = reply.headers["www-authenticate"],
       let details = SCAChallengeHeader.details(in: challenge)
     {

@@ -24,14 +24,14 @@ extension Failure {
       provider: ProviderErrorCode(name: provider, code: "dataError", error: error, message: reason))
   }
 
-  static func eventExpired(_ word: ProviderErrorCode?) -> Failure {
+  static func eventExpired(_ errorCode: ProviderErrorCode?) -> Failure {
     Failure(
       reason: .expired, title: "Too late",
-      message: word?.message ?? "the time to approve the operation has expired", retryable: false,
-      provider: word)
+      message: errorCode?.message ?? "the time to approve the operation has expired", retryable: false,
+      provider: errorCode)
   }
 
-  static func newLogInNeeded(_ message: String) -> Failure {
+  static func loginRequired(_ message: String) -> Failure {
     Failure(
       reason: .providerRejected, title: "New log-in needed",
       message: "a new log-in is needed: \(message)", retryable: true)
@@ -63,9 +63,9 @@ extension SCARefusal {
   /// The failure for a refusal after which the flow cannot continue.
   var failure: Failure {
     switch kind {
-    case .expired: .eventExpired(word)
-    case .exhausted: .attemptsExhausted(word.name, error: word.code, reason: word.message)
-    case .unavailable, .noChallenge, .completed, .tooMany, .other: .rejected(word)
+    case .expired: .eventExpired(errorCode)
+    case .exhausted: .attemptsExhausted(errorCode.name, error: errorCode.code, reason: errorCode.message)
+    case .unavailable, .noChallenge, .completed, .tooMany, .other: .rejected(errorCode)
     }
   }
 }
@@ -80,11 +80,11 @@ extension Problem {
   /// The provider limits the rate of requests.
   ///
   /// - Parameter time: The remaining time, or nil if the provider does not state it.
-  static func rateLimited(_ word: ProviderErrorCode, for time: Duration?) -> Problem {
+  static func rateLimited(_ errorCode: ProviderErrorCode, for time: Duration?) -> Problem {
     Problem(
       reason: "rate_limited", title: "Too many requests",
-      message: word.message ?? "the provider accepts no more requests at present",
-      retryAfterMs: time.map { Int($0.milliseconds) }, provider: word)
+      message: errorCode.message ?? "the provider accepts no more requests at present",
+      retryAfterMs: time.map { Int($0.milliseconds) }, provider: errorCode)
   }
 
   /// A new challenge could not be sent, and the previous one remains.
@@ -102,11 +102,11 @@ extension Problem {
     reason: "challenge_expired", title: "Too late",
     message: "this has expired; request another one")
 
-  static func verificationUnavailable(_ word: ProviderErrorCode?) -> Problem {
+  static func verificationUnavailable(_ errorCode: ProviderErrorCode?) -> Problem {
     Problem(
       reason: "verification_unavailable", title: "Not possible this way",
-      message: word?.message ?? "the operation cannot be approved this way; choose another method",
-      provider: word)
+      message: errorCode?.message ?? "the operation cannot be approved this way; choose another method",
+      provider: errorCode)
   }
 
   /// The reply to the user's last input was lost on the network or by a restart.

@@ -102,7 +102,7 @@ struct SCAOption: Codable, Sendable, Equatable {
 
   /// Whether the caller's request means this option, even if method and channel are spelled
   /// differently.
-  fileprivate func isMeant(by asked: PaysafeCall.Verification) -> Bool {
+  fileprivate func isMatch(for asked: PaysafeCall.Verification) -> Bool {
     guard asked.form == form else { return false }
     switch form {
     case .code, .secret: return true
@@ -131,7 +131,7 @@ extension [SCAOption] {
   }
 
   /// Returns the option that the caller's request means. An exact match takes precedence.
-  func meant(by asked: PaysafeCall.Verification) -> SCAOption? {
-    first { $0.verification == asked } ?? first { $0.isMeant(by: asked) }
+  func option(for asked: PaysafeCall.Verification) -> SCAOption? {
+    first { $0.verification == asked } ?? first { $0.isMatch(for: asked) }
   }
 }

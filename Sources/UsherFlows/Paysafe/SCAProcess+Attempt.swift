@@ -84,23 +84,23 @@ extension SCAProcess {
       members throws(UnusableReply) in try SCAVerdict(members)
     }
     switch reply {
-    case .said(let verdict): return judged(verdict, challenge, now)
+    case .success(let verdict): return handleVerdict(verdict, challenge, now)
     case .refused(let refusal): return refused(refusal, challenge, now)
     // The provider may have counted the attempt and may have accepted it.
     case .lost, .unreadable: return inquire(.attempt(challenge))
     case .unsent(let message): return show(challenge, .unreachable(message), now)
-    case .noToken(let message): return .fail(.newLogInNeeded(message))
+    case .noToken(let message): return .fail(.loginRequired(message))
     }
   }
 
-  private mutating func judged(
+  private mutating func handleVerdict(
     _ verdict: SCAVerdict, _ challenge: Challenge, _ now: Timestamp
   ) -> Answer {
     switch verdict.status {
     case .verified: return .verified(reason: verdict.reason)
     case .rejected: return .fail(.refused(terms.provider, reason: verdict.reason))
     case .failed:
-      counters.take(afterAttempt: verdict.counters)
+      counters.merge(afterAttempt: verdict.counters)
       guard counters.attemptsLeft != 0 else {
         return .fail(.attemptsExhausted(terms.provider, reason: verdict.reason))
       }
@@ -115,7 +115,7 @@ extension SCAProcess {
     case .noChallenge: return show(challenge.over(at: now), .challengeExpired, now)
     case .completed: return inquire(.completion)
     case .tooMany(let after):
-      return show(challenge, .rateLimited(refusal.word, for: after), now)
+      return show(challenge, .rateLimited(refusal.errorCode, for: after), now)
     case .unavailable, .expired, .exhausted, .other: return .fail(refusal.failure)
     }
   }

@@ -21,7 +21,7 @@ extension SCAProcess {
   ///   until a reply arrives.
   mutating func send(_ sending: Sending, _ retrying: RetryBackoff) -> Answer {
     var retrying = retrying
-    retrying.goOn()
+    retrying.endPause()
     state = .challenging(sending, retrying)
     let option = sending.option
     return .proceed([.call(.challenge(terms.event, option.verification, instructions(option)))])
@@ -59,9 +59,9 @@ extension SCAProcess {
       members throws(UnusableReply) in ChallengeReply(members)
     }
     switch reply {
-    case .said(let reply):
-      counters.take(reply.counters)
-      return open(sending.option, reply.news, problem: nil, now)
+    case .success(let reply):
+      counters.merge(reply.counters)
+      return open(sending.option, reply.details, problem: nil, now)
     case .refused(let refusal): return refused(refusal, sending, now)
     case .lost(let message, let after):
       return lost(sending, retrying, .unreachable(message), after, now)
@@ -75,7 +75,7 @@ extension SCAProcess {
       state = .challenging(sending, retrying)
       problem = .unreachable(message)
       return .proceed([.wake(after: pause)])
-    case .noToken(let message): return .fail(.newLogInNeeded(message))
+    case .noToken(let message): return .fail(.loginRequired(message))
     }
   }
 
@@ -99,11 +99,11 @@ extension SCAProcess {
     switch refusal.kind {
     case .unavailable:
       unavailable.append(sending.option.id)
-      return goBack(from: sending, .verificationUnavailable(refusal.word), refusal.failure, now)
+      return returnToPrevious(from: sending, .verificationUnavailable(refusal.errorCode), refusal.failure, now)
     case .tooMany(let after):
-      let pause = after ?? Self.usualCoolDown
-      coolDown = CoolDown(until: now + pause, word: refusal.word)
-      return goBack(from: sending, .rateLimited(refusal.word, for: pause), refusal.failure, now)
+      let pause = after ?? Self.defaultCoolDown
+      coolDown = CoolDown(until: now + pause, word: refusal.errorCode)
+      return returnToPrevious(from: sending, .rateLimited(refusal.errorCode, for: pause), refusal.failure, now)
     case .completed: return inquire(.completion)
     case .noChallenge, .other: return keepPrevious(of: sending, refusal.failure, now)
     case .expired, .exhausted: return .fail(refusal.failure)
@@ -138,18 +138,18 @@ extension SCAProcess {
   }
 
   /// The cool-down if the server does not state one.
-  private static let usualCoolDown = Duration.seconds(60)
+  private static let defaultCoolDown = Duration.seconds(60)
 
   /// Goes back to the previous challenge or to the choice of a verification.
   ///
   /// - Parameter failure: The failure to end with if there is nothing to go back to.
-  private mutating func goBack(
+  private mutating func returnToPrevious(
     from sending: Sending, _ problem: Problem, _ failure: Failure, _ now: Timestamp
   ) -> Answer {
     if let previous = sending.previous { return show(previous, problem, now) }
     if !options.isEmpty { return choose(problem, now) }
     // The caller named this verification, so the others have not been requested yet.
-    return offers == nil ? ask(problem) : .fail(failure)
+    return offers == nil ? requestStatus(problem) : .fail(failure)
   }
 }
 
@@ -163,15 +163,15 @@ extension SCAProcess {
 
   /// Shows the challenge to the customer or starts to poll for its outcome.
   mutating func open(
-    _ option: SCAOption, _ news: SCAChallengeNews, problem: Problem?, _ now: Timestamp
+    _ option: SCAOption, _ details: SCAChallengeDetails, problem: Problem?, _ now: Timestamp
   ) -> Answer {
     coolDown = nil
     var option = option
-    option.target = news.target ?? option.target
-    let expiresAt = news.expiresAt.after(now)
+    option.target = details.target ?? option.target
+    let expiresAt = details.expiresAt.after(now)
     switch option.form {
     case .code(let channel):
-      let input = Challenge.Input.code(channel, digits: news.digits)
+      let input = Challenge.Input.code(channel, digits: details.digits)
       let challenge = Challenge(option: option, input: input, sentAt: now, expiresAt: expiresAt)
       return show(challenge, problem, now)
     case .secret(let purpose):
@@ -180,7 +180,7 @@ extension SCAProcess {
       return show(challenge, problem, now)
     case .push: return watch(Watch(place: .device, expiresAt: expiresAt), problem)
     case .redirect:
-      guard let url = news.page, let returnURL = terms.instructions.returnURL else {
+      guard let url = details.page, let returnURL = terms.instructions.returnURL else {
         return .fail(
           .protocolError("the provider names no page that may be opened to approve this"))
       }
@@ -191,11 +191,11 @@ extension SCAProcess {
 }
 
 private struct ChallengeReply: Sendable, Equatable {
-  let news: SCAChallengeNews
+  let details: SCAChallengeDetails
   let counters: SCACounters
 
   init(_ members: [String: JSONValue]) {
-    news = SCAChallengeNews(members)
+    details = SCAChallengeDetails(members)
     counters = SCACounters(members)
   }
 }

@@ -4,7 +4,7 @@ import UsherCore
 // Choosing the verification from the provider's list, the caller's request and the customer's
 // choice.
 extension SCAProcess {
-  mutating func ask(_ notice: Problem?) -> Answer {
+  mutating func requestStatus(_ notice: Problem?) -> Answer {
     state = .required(RetryBackoff(), notice: notice)
     problem = notice
     return .proceed([.call(.event(terms.event))])
@@ -16,19 +16,19 @@ extension SCAProcess {
     var retrying = retrying
     switch event {
     case .provider(.called(.event(terms.event), let outcome)) where !retrying.isPaused:
-      switch standing(outcome) {
-      case .said(let standing): return settled(standing, now) ?? present(notice, now)
+      switch readStatus(outcome) {
+      case .success(let eventStatus): return settled(eventStatus, now) ?? present(notice, now)
       case .refused(let refusal):
         guard case .tooMany(let after) = refusal.kind else { return .fail(refusal.failure) }
-        return askLater(refusal.failure.message, after, retrying, notice)
-      case .lost(let message, let after): return askLater(message, after, retrying, notice)
-      case .unsent(let message): return askLater(message, nil, retrying, notice)
+        return requestStatusLater(refusal.failure.message, after, retrying, notice)
+      case .lost(let message, let after): return requestStatusLater(message, after, retrying, notice)
+      case .unsent(let message): return requestStatusLater(message, nil, retrying, notice)
       case .unreadable(let message): return .fail(.protocolError(message))
-      case .noToken(let message): return .fail(.newLogInNeeded(message))
+      case .noToken(let message): return .fail(.loginRequired(message))
       }
     case .woken where !retrying.isPaused: return .ignore
     case .woken, .daemon(.resumed):
-      retrying.goOn()
+      retrying.endPause()
       state = .required(retrying, notice: notice)
       return .proceed([.call(.event(terms.event))])
     case .input, .browser, .provider, .daemon:
@@ -36,7 +36,7 @@ extension SCAProcess {
     }
   }
 
-  private mutating func askLater(
+  private mutating func requestStatusLater(
     _ message: String, _ after: Duration?, _ retrying: RetryBackoff, _ notice: Problem?
   ) -> Answer {
     var retrying = retrying
@@ -49,7 +49,7 @@ extension SCAProcess {
   /// Sends the requested or the only verification, or lets the customer choose.
   mutating func present(_ notice: Problem?, _ now: Timestamp) -> Answer {
     let options = options
-    if let wanted = terms.wanted, let option = options.meant(by: wanted) {
+    if let wanted = terms.wanted, let option = options.option(for: wanted) {
       return send(Sending(option: option))
     }
     guard let first = options.first else { return .fail(nothingLeft) }

@@ -3,73 +3,73 @@ import UsherCore
 
 // Finding out the event's status after a lost reply or a restart.
 extension SCAProcess {
-  mutating func inquire(_ doubt: Doubt) -> Answer {
+  mutating func inquire(_ unknown: UnknownOutcome) -> Answer {
     problem = nil
-    return inquire(doubt, RetryBackoff())
+    return inquire(unknown, RetryBackoff())
   }
 
-  private mutating func inquire(_ doubt: Doubt, _ retrying: RetryBackoff) -> Answer {
+  private mutating func inquire(_ unknown: UnknownOutcome, _ retrying: RetryBackoff) -> Answer {
     var retrying = retrying
-    retrying.goOn()
-    state = .inquiring(doubt, retrying)
+    retrying.endPause()
+    state = .inquiring(unknown, retrying)
     return .proceed([.call(.event(terms.event))])
   }
 
   mutating func inquiring(
-    _ event: FlowEvent<PaysafeCall>, _ doubt: Doubt, _ retrying: RetryBackoff, _ now: Timestamp
+    _ event: FlowEvent<PaysafeCall>, _ unknown: UnknownOutcome, _ retrying: RetryBackoff, _ now: Timestamp
   ) -> Answer {
     switch event {
     case .provider(.called(.event(terms.event), let outcome)) where !retrying.isPaused:
-      return answered(outcome, doubt, retrying, now)
+      return answered(outcome, unknown, retrying, now)
     case .woken where !retrying.isPaused: return .ignore
-    case .woken, .daemon(.resumed): return inquire(doubt, retrying)
+    case .woken, .daemon(.resumed): return inquire(unknown, retrying)
     case .input, .browser, .provider, .daemon:
       return .ignore
     }
   }
 
   private mutating func answered(
-    _ outcome: CallOutcome, _ doubt: Doubt, _ retrying: RetryBackoff, _ now: Timestamp
+    _ outcome: CallOutcome, _ unknown: UnknownOutcome, _ retrying: RetryBackoff, _ now: Timestamp
   ) -> Answer {
-    switch standing(outcome) {
-    case .said(let standing):
+    switch readStatus(outcome) {
+    case .success(let eventStatus):
       let before = counters
-      return settled(standing, now) ?? resolved(doubt, standing, before, retrying, now)
+      return settled(eventStatus, now) ?? resolved(unknown, eventStatus, before, retrying, now)
     case .refused(let refusal):
-      return refused(refusal, doubt, retrying, now)
+      return refused(refusal, unknown, retrying, now)
     case .lost(let message, let after):
-      return inquireLater(doubt, retrying, .unreachable(message), after, now)
+      return inquireLater(unknown, retrying, .unreachable(message), after, now)
     case .unsent(let message):
-      return inquireLater(doubt, retrying, .unreachable(message), nil, now)
+      return inquireLater(unknown, retrying, .unreachable(message), nil, now)
     case .unreadable(let message):
-      return inquireLater(doubt, retrying, .protocolError(message), nil, now)
-    case .noToken(let message): return .fail(told(.newLogInNeeded(message), doubt))
+      return inquireLater(unknown, retrying, .protocolError(message), nil, now)
+    case .noToken(let message): return .fail(annotated(.loginRequired(message), unknown))
     }
   }
 
   private mutating func refused(
-    _ refusal: SCARefusal, _ doubt: Doubt, _ retrying: RetryBackoff, _ now: Timestamp
+    _ refusal: SCARefusal, _ unknown: UnknownOutcome, _ retrying: RetryBackoff, _ now: Timestamp
   ) -> Answer {
     switch refusal.kind {
     case .tooMany(let after):
-      return inquireLater(doubt, retrying, .unreachable(refusal.failure.message), after, now)
+      return inquireLater(unknown, retrying, .unreachable(refusal.failure.message), after, now)
     case .expired, .exhausted: return .fail(refusal.failure)
     case .unavailable, .noChallenge, .completed, .other:
-      return giveUp(doubt, refusal.failure, now)
+      return giveUp(unknown, refusal.failure, now)
     }
   }
 
   /// Ends the inquiry because the status cannot be determined. An earlier challenge stays valid.
   private mutating func giveUp(
-    _ doubt: Doubt, _ failure: Failure, _ now: Timestamp
+    _ unknown: UnknownOutcome, _ failure: Failure, _ now: Timestamp
   ) -> Answer {
-    guard case .challenge(let sending) = doubt else { return .fail(failure) }
+    guard case .challenge(let sending) = unknown else { return .fail(failure) }
     return perhapsSent(sending, failure, now)
   }
 
   /// Returns the failure with a note about the message that may have been sent.
-  private func told(_ failure: Failure, _ doubt: Doubt) -> Failure {
-    guard case .challenge(let sending) = doubt, let message = sending.option.form.message else {
+  private func annotated(_ failure: Failure, _ unknown: UnknownOutcome) -> Failure {
+    guard case .challenge(let sending) = unknown, let message = sending.option.form.message else {
       return failure
     }
     return failure.perhapsSent(message)
@@ -79,28 +79,28 @@ extension SCAProcess {
   ///
   /// - Parameter failure: The failure to end with after too many attempts.
   private mutating func inquireLater(
-    _ doubt: Doubt, _ retrying: RetryBackoff, _ failure: Failure, _ after: Duration?,
+    _ unknown: UnknownOutcome, _ retrying: RetryBackoff, _ failure: Failure, _ after: Duration?,
     _ now: Timestamp
   ) -> Answer {
     var retrying = retrying
-    guard let pause = retrying.failed() else { return giveUp(doubt, failure, now) }
-    state = .inquiring(doubt, retrying)
+    guard let pause = retrying.failed() else { return giveUp(unknown, failure, now) }
+    state = .inquiring(unknown, retrying)
     problem = .unreachable(failure.message)
     return .proceed([.wake(after: RetryBackoff.pause(pause, asked: after))])
   }
 
   /// Decides how to continue if the event is still open.
   private mutating func resolved(
-    _ doubt: Doubt, _ standing: SCAStanding, _ before: SCACounters, _ retrying: RetryBackoff,
+    _ unknown: UnknownOutcome, _ eventStatus: SCAEventStatus, _ before: SCACounters, _ retrying: RetryBackoff,
     _ now: Timestamp
   ) -> Answer {
-    switch doubt {
+    switch unknown {
     case .challenge(let sending):
-      if let news = standing.challenge, sending.wentOut(as: news, standing.counters, before) {
-        return open(sending.option, news, problem: .answerLost, now)
+      if let details = eventStatus.challenge, sending.wasSent(as: details, eventStatus.counters, before) {
+        return open(sending.option, details, problem: .answerLost, now)
       }
       // The end of a cool-down resets the counter (contract §2.5).
-      guard sending.mayBeRepeated(standing.counters, coolDown == nil ? before : nil) else {
+      guard sending.mayBeRepeated(eventStatus.counters, coolDown == nil ? before : nil) else {
         let message = "the provider's answer was lost, and the event does not show what was sent"
         return perhapsSent(sending, .unreachable(message), now)
       }
@@ -110,7 +110,7 @@ extension SCAProcess {
     case .attempt(let challenge): return show(challenge, .answerLost, now)
     case .completion:
       let message = "the provider reports both that the event is settled and that it is not"
-      return inquireLater(doubt, retrying, .protocolError(message), nil, now)
+      return inquireLater(unknown, retrying, .protocolError(message), nil, now)
     }
   }
 }
@@ -120,10 +120,10 @@ extension SCAProcess.Sending {
   ///
   /// A new challenge may or may not increase the counter (contract §2.5), so a later expiry counts
   /// as a sign too.
-  fileprivate func wentOut(
-    as news: SCAChallengeNews, _ counters: SCACounters, _ before: SCACounters
+  fileprivate func wasSent(
+    as details: SCAChallengeDetails, _ counters: SCACounters, _ before: SCACounters
   ) -> Bool {
-    guard news.form == nil || news.form == option.form, news.page != nil || option.form != .redirect
+    guard details.form == nil || details.form == option.form, details.page != nil || option.form != .redirect
     else { return false }
     guard let previous, previous.option.form == option.form else { return true }
     if let count = counters.currentChallenges, let earlier = before.currentChallenges,
@@ -131,7 +131,7 @@ extension SCAProcess.Sending {
     {
       return true
     }
-    if let expiry = news.expiresAt, let earlier = previous.expiresAt { return expiry > earlier }
+    if let expiry = details.expiresAt, let earlier = previous.expiresAt { return expiry > earlier }
     return false
   }
 
@@ -166,10 +166,10 @@ extension SCAProcess {
     _ event: FlowEvent<PaysafeCall>, _ watch: Watch, _ now: Timestamp
   ) -> Answer {
     switch event {
-    case .input(.redirect(let url)): return cameBack(url, watch)
-    case .woken where !watch.isAsking: return look(watch)
+    case .input(.redirect(let url)): return handleRedirect(url, watch)
+    case .woken where !watch.isAsking: return pollStatus(watch)
     // The reply to a poll may be lost after a restart, so the poll is repeated.
-    case .daemon(.resumed): return look(watch)
+    case .daemon(.resumed): return pollStatus(watch)
     case .provider(.called(.event(terms.event), let outcome)) where watch.isAsking:
       return answered(outcome, watch, now)
     case .input, .browser, .provider, .daemon, .woken:
@@ -177,7 +177,7 @@ extension SCAProcess {
     }
   }
 
-  private mutating func look(_ watch: Watch) -> Answer {
+  private mutating func pollStatus(_ watch: Watch) -> Answer {
     var watch = watch
     watch.isAsking = true
     state = .watching(watch)
@@ -185,32 +185,32 @@ extension SCAProcess {
   }
 
   /// Polls at once. The contents of the redirect prove nothing.
-  private mutating func cameBack(_ url: Secret, _ watch: Watch) -> Answer {
+  private mutating func handleRedirect(_ url: Secret, _ watch: Watch) -> Answer {
     guard case .page(_, let returnURL) = watch.place else { return .ignore }
     let text = url.revealed()
     let rest = text.dropFirst(returnURL.count)
-    guard text.utf8.count <= RedirectReading.maxLength, text.hasPrefix(returnURL),
+    guard text.utf8.count <= RedirectParseResult.maxLength, text.hasPrefix(returnURL),
       rest.first.map({ "?&#/".contains($0) }) ?? true
     else {
       return .refuse(
         field: "input.redirectURL", message: "this is not a URL that begins with \(returnURL)")
     }
     problem = nil
-    return watch.isAsking ? .proceed([]) : look(watch)
+    return watch.isAsking ? .proceed([]) : pollStatus(watch)
   }
 
   private mutating func answered(
     _ outcome: CallOutcome, _ watch: Watch, _ now: Timestamp
   ) -> Answer {
-    switch standing(outcome) {
-    case .said(let standing): return settled(standing, now) ?? stillOpen(watch, now)
+    switch readStatus(outcome) {
+    case .success(let eventStatus): return settled(eventStatus, now) ?? stillOpen(watch, now)
     case .refused(let refusal):
       guard case .tooMany(let after) = refusal.kind else { return .fail(refusal.failure) }
-      return missed(watch, refusal.failure.message, after)
-    case .lost(let message, let after): return missed(watch, message, after)
-    case .unsent(let message): return missed(watch, message, nil)
+      return pollLater(watch, refusal.failure.message, after)
+    case .lost(let message, let after): return pollLater(watch, message, after)
+    case .unsent(let message): return pollLater(watch, message, nil)
     case .unreadable(let message): return .fail(.protocolError(message))
-    case .noToken(let message): return .fail(.newLogInNeeded(message))
+    case .noToken(let message): return .fail(.loginRequired(message))
     }
   }
 
@@ -224,7 +224,7 @@ extension SCAProcess {
 
   /// Schedules the next poll with a longer pause. The customer may be confirming while the provider
   /// is unreachable, so the flow polls until it expires.
-  private mutating func missed(
+  private mutating func pollLater(
     _ watch: Watch, _ message: String, _ after: Duration?
   ) -> Answer {
     var watch = watch

@@ -37,13 +37,13 @@ extension SCAProcess {
     .init(
       purpose: .sca, channel: channel.rawValue, maskedTarget: challenge.option.target ?? "",
       digits: digits,
-      expiresAt: challenge.expiresAt ?? expiresAt ?? challenge.sentAt + Self.usualLifetime,
+      expiresAt: challenge.expiresAt ?? expiresAt ?? challenge.sentAt + Self.defaultLifetime,
       resendAt: max(coolDown?.until ?? challenge.sentAt, challenge.sentAt),
       attemptsLeft: counters.attemptsLeft, alsoAsk: [], operation: terms.operation)
   }
 
   /// The lifetime of a challenge if neither the challenge nor the event reports an expiry.
-  private static let usualLifetime = Duration.seconds(300)
+  private static let defaultLifetime = Duration.seconds(300)
 
   private func password(
     _ challenge: Challenge, _ purpose: SCAForm.Purpose

@@ -52,7 +52,7 @@ struct SCAProcess: Codable, Sendable, Equatable {
     /// Submits the customer's input. → challenged, inquiring, or the end
     case attempting(Challenge)
     /// A reply was lost. → challenging, challenged, watching, or the end
-    case inquiring(Doubt, RetryBackoff)
+    case inquiring(UnknownOutcome, RetryBackoff)
   }
 
   /// A challenge that is being sent.
@@ -114,7 +114,7 @@ struct SCAProcess: Codable, Sendable, Equatable {
   }
 
   /// The action whose outcome is unknown.
-  enum Doubt: Codable, Sendable, Equatable {
+  enum UnknownOutcome: Codable, Sendable, Equatable {
     case challenge(Sending)
     case attempt(Challenge)
     /// The provider says that the event is settled, but not how.
@@ -143,7 +143,7 @@ struct SCAProcess: Codable, Sendable, Equatable {
       terms: terms, offers: offers, expiresAt: expiresAt.after(now),
       state: .required(RetryBackoff(), notice: nil))
     let isKnown = offers != nil || terms.wanted != nil
-    let answer = isKnown && !asksFirst ? process.present(nil, now) : process.ask(nil)
+    let answer = isKnown && !asksFirst ? process.present(nil, now) : process.requestStatus(nil)
     return (process, answer)
   }
 
@@ -155,7 +155,7 @@ struct SCAProcess: Codable, Sendable, Equatable {
     case .challenged(let challenge): challenged(event, challenge, now)
     case .watching(let watch): watching(event, watch, now)
     case .attempting(let challenge): attempting(event, challenge, now)
-    case .inquiring(let doubt, let retrying): inquiring(event, doubt, retrying, now)
+    case .inquiring(let unknown, let retrying): inquiring(event, unknown, retrying, now)
     }
   }
 }
@@ -172,24 +172,24 @@ extension SCAProcess {
     }
   }
 
-  func standing(_ outcome: CallOutcome) -> SCAReply<SCAStanding> {
+  func readStatus(_ outcome: CallOutcome) -> SCAReply<SCAEventStatus> {
     SCAReply(outcome, about: terms.event, from: terms.provider) {
-      members throws(UnusableReply) in try SCAStanding(members)
+      members throws(UnusableReply) in try SCAEventStatus(members)
     }
   }
 
   /// Applies the status of the event.
   ///
   /// - Returns: The final answer, or nil while the event is open.
-  mutating func settled(_ standing: SCAStanding, _ now: Timestamp) -> Answer? {
-    switch standing.status {
-    case .verified: return .verified(reason: standing.reason)
-    case .rejected: return .fail(.refused(terms.provider, reason: standing.reason))
-    case .failed: return .fail(.attemptsExhausted(terms.provider, reason: standing.reason))
+  mutating func settled(_ eventStatus: SCAEventStatus, _ now: Timestamp) -> Answer? {
+    switch eventStatus.status {
+    case .verified: return .verified(reason: eventStatus.reason)
+    case .rejected: return .fail(.refused(terms.provider, reason: eventStatus.reason))
+    case .failed: return .fail(.attemptsExhausted(terms.provider, reason: eventStatus.reason))
     case .pending:
-      offers = offers ?? standing.offers
-      expiresAt = standing.expiresAt.after(now) ?? expiresAt
-      counters.take(standing.counters)
+      offers = offers ?? eventStatus.offers
+      expiresAt = eventStatus.expiresAt.after(now) ?? expiresAt
+      counters.merge(eventStatus.counters)
       return nil
     }
   }

@@ -2,8 +2,8 @@ import JSONRPC
 import UsherCore
 
 /// The result of a call about an SCA event (contract §2.5; the page Paysafe of the documentation).
-enum SCAReply<Said: Sendable & Equatable>: Sendable, Equatable {
-  case said(Said)
+enum SCAReply<Content: Sendable & Equatable>: Sendable, Equatable {
+  case success(Content)
   case refused(SCARefusal)
   /// No reply arrived, or one without information. Whether the provider acted on the call is
   /// unknown.
@@ -22,7 +22,7 @@ enum SCAReply<Said: Sendable & Equatable>: Sendable, Equatable {
   /// - Parameter read: Reads the members of a reply that is about this event.
   init(
     _ outcome: CallOutcome, about event: PaysafeCall.Event, from provider: ProviderName,
-    _ read: ([String: JSONValue]) throws(UnusableReply) -> Said
+    _ read: ([String: JSONValue]) throws(UnusableReply) -> Content
   ) {
     switch outcome {
     case .reply(let reply): self.init(reply, about: event, from: provider, read)
@@ -35,12 +35,12 @@ enum SCAReply<Said: Sendable & Equatable>: Sendable, Equatable {
 
   private init(
     _ reply: HTTPReply, about event: PaysafeCall.Event, from provider: ProviderName,
-    _ read: ([String: JSONValue]) throws(UnusableReply) -> Said
+    _ read: ([String: JSONValue]) throws(UnusableReply) -> Content
   ) {
     switch reply.status {
     case 200..<300:
       do throws(UnusableReply) {
-        self = .said(try read(try event.members(of: reply)))
+        self = .success(try read(try event.members(of: reply)))
       } catch {
         self = .unreadable(message: error.message)
       }
@@ -67,7 +67,7 @@ extension PaysafeCall.Event {
 /// A definite refusal by the provider.
 struct SCARefusal: Sendable, Equatable {
   let kind: Kind
-  let word: ProviderErrorCode
+  let errorCode: ProviderErrorCode
 
   enum Kind: Sendable, Equatable {
     /// The verification is not one of the event's.
@@ -89,7 +89,7 @@ struct SCARefusal: Sendable, Equatable {
     let code = error?["code"]?.stringValue.map { ProviderText.clean($0, limit: 100) } ?? ""
     let text = error?["message"]?.stringValue.map { ProviderText.clean($0) } ?? ""
     kind = Kind(status: reply.status, code: code, after: reply.retryAfter)
-    word = ProviderErrorCode(
+    errorCode = ProviderErrorCode(
       name: provider, code: code.isEmpty ? "http_\(reply.status)" : code,
       message: text.isEmpty ? nil : text)
   }

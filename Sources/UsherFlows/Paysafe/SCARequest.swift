@@ -14,11 +14,11 @@ struct SCARequest {
   ///
   /// - Throws: `invalidParams` that names the wrong parameter.
   init(
-    _ origin: FlowContext<PaysafeSettings>, verification: PaysafeCall.Verification?,
+    _ context: FlowContext<PaysafeSettings>, verification: PaysafeCall.Verification?,
     returnURL: String?,
     language: String?, operation: Operation?
   ) throws(UsherError) {
-    guard let account = origin.account?.id else {
+    guard let account = context.account?.id else {
       throw ParamsValidation.wrong("account", "is missing")
     }
     self.account = account

@@ -92,7 +92,7 @@ struct PhoneAdmission: Codable, Sendable, Equatable {
     switch phase {
     case .validating, .updating, .reading: call.map { [.call($0)] } ?? []
     case .checking(let profile): [.verifySignature(profile.text)]
-    case .keeping: [.keep(grant(nil))]
+    case .keeping: [.store(grant(nil))]
     }
   }
 
@@ -114,7 +114,7 @@ struct PhoneAdmission: Codable, Sendable, Equatable {
     _ event: FlowEvent<TruecallerCall>, _ provider: Provider<TruecallerSettings>
   ) -> Answer<TruecallerCall>? {
     switch event {
-    case .daemon(.told(.kept)):
+    case .daemon(.answered(.stored)):
       guard case .keeping(let failure) = phase else { return .ignore }
       return .fail(failure)
     case .provider(.called(.keptProfile, let outcome))
@@ -124,35 +124,35 @@ struct PhoneAdmission: Codable, Sendable, Equatable {
       return answered(outcome, provider)
     case .provider(.idTokenVerified(let verdict)):
       guard case .checking(let profile) = phase, !retrying.isPaused else { return .ignore }
-      return judged(profile, verdict, provider)
+      return handleVerdict(profile, verdict, provider)
     case .woken where !retrying.isPaused: return .ignore
     case .woken, .daemon(.resumed):
-      retrying.goOn()
+      retrying.endPause()
       return .proceed(effects)
     case .input, .browser, .provider, .daemon:
       return .ignore
     }
   }
 
-  private mutating func go(to phase: Phase) -> Answer<TruecallerCall> {
+  private mutating func transition(to phase: Phase) -> Answer<TruecallerCall> {
     self.phase = phase
     retrying = RetryBackoff()
     problem = nil
     return .proceed(effects)
   }
 
-  private mutating func tryLater(
+  private mutating func retryLater(
     _ fault: TruecallerReplyError, _ provider: ProviderName
   ) -> Answer<TruecallerCall> {
     guard let pause = retrying.failed() else {
-      return endWithoutProfile(.unreachable(fault.message, fault.word(provider)))
+      return endWithoutProfile(.unreachable(fault.message, fault.providerErrorCode(provider)))
     }
     problem = .unreachable(fault, provider)
     return .proceed([.wake(after: RetryBackoff.pause(pause, asked: fault.retryAfter))])
   }
 
   /// The account with its token, once the token is known to be good. Nil if it is already stored.
-  var keptWhenAbandoned: AbandonedGrant? {
+  var grantIfAbandoned: AbandonedGrant? {
     switch phase {
     case .updating, .reading, .checking:
       account == nil ? AbandonedGrant(grant(nil), Self.tokenIsKept) : nil
@@ -172,7 +172,7 @@ struct PhoneAdmission: Codable, Sendable, Equatable {
     failure.message += "; " + Self.tokenIsKept
     // The account is already stored.
     guard account == nil else { return .fail(failure) }
-    return go(to: .keeping(failure))
+    return transition(to: .keeping(failure))
   }
 }
 
@@ -195,12 +195,12 @@ extension PhoneAdmission {
     let settings = provider.settings
     let needsBody = needsBody(settings)
     switch TruecallerReply(outcome, hiding: typed(settings), needsBody: needsBody) {
-    case .said(let members): return said(members, provider)
+    case .success(let members): return handleSuccess(members, provider)
     case .refused(let refusal):
       let failure = Failure.refused(error(refusal), refusal, provider.name)
       // A 401 refuses the token itself, so the token is not kept.
       return refusal.status == 401 ? .fail(failure) : endWithoutProfile(failure)
-    case .failed(let fault): return tryLater(fault, provider.name)
+    case .failed(let fault): return retryLater(fault, provider.name)
     case .unreadable(let message):
       return endWithoutProfile(.unusable(message, unreadable, provider.name))
     }
@@ -222,20 +222,20 @@ extension PhoneAdmission {
     }
   }
 
-  private mutating func said(
+  private mutating func handleSuccess(
     _ members: [String: JSONValue], _ provider: Provider<TruecallerSettings>
   ) -> Answer<TruecallerCall> {
     switch phase {
     case .validating:
       if let failure = flaw(in: members, provider) { return .fail(failure) }
-      return go(to: Self.afterValidation(name))
-    case .updating: return go(to: .reading)
+      return transition(to: Self.afterValidation(name))
+    case .updating: return transition(to: .reading)
     case .reading:
       do throws(UnusableReply) {
         guard let signed = try SignedProfile(members) else {
           return finish(members, provider.name)
         }
-        return go(to: .checking(signed))
+        return transition(to: .checking(signed))
       } catch {
         return .fail(.badSignature(error.message, provider.name))
       }
@@ -247,9 +247,9 @@ extension PhoneAdmission {
   private func flaw(in members: [String: JSONValue], _ provider: Provider<TruecallerSettings>)
     -> Failure?
   {
-    if let told = members["phoneNumber"], !told.isNull {
+    if let reported = members["phoneNumber"], !reported.isNull {
       let country = members["countryCode"]?.stringValue
-      return number.isMeant(by: told, country: country) ? nil : .otherNumber(provider.name)
+      return number.isMatch(for: reported, country: country) ? nil : .otherNumber(provider.name)
     }
     switch provider.settings.validation {
     case .none, .legacy: return nil
@@ -280,7 +280,7 @@ extension PhoneAdmission {
     }
   }
 
-  private mutating func judged(
+  private mutating func handleVerdict(
     _ profile: SignedProfile, _ verdict: IDTokenVerdict, _ config: Provider<TruecallerSettings>
   ) -> Answer<TruecallerCall> {
     let provider = config.name
@@ -298,7 +298,7 @@ extension PhoneAdmission {
       let fault = reply.map {
         TruecallerReplyError(busy: $0, hiding: typed(config.settings))
       }
-      return tryLater(fault ?? .network(message, sent: true), provider)
+      return retryLater(fault ?? .network(message, sent: true), provider)
     }
   }
 
@@ -306,8 +306,8 @@ extension PhoneAdmission {
     _ members: [String: JSONValue], _ provider: ProviderName
   ) -> Answer<TruecallerCall> {
     // An empty number counts as absent.
-    if let told = members["phoneNumber"], !told.isNull, told.stringValue != "",
-      !number.isMeant(by: told, country: members["countryCode"]?.stringValue)
+    if let reported = members["phoneNumber"], !reported.isNull, reported.stringValue != "",
+      !number.isMatch(for: reported, country: members["countryCode"]?.stringValue)
     {
       return .fail(.otherNumber(provider))
     }

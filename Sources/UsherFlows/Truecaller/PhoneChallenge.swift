@@ -23,13 +23,13 @@ struct PhoneChallenge: Codable, Sendable, Equatable {
   let expiresAt: Timestamp
 
   func step(_ number: PhoneNumber, digits: Int) -> Step.EnterCode {
-    let longest = TruecallerName.longest
+    let maxLength = TruecallerName.maxLength
     return .init(
       purpose: .otp, channel: "sms", maskedTarget: number.masked, digits: digits,
       expiresAt: expiresAt, resendAt: expiresAt,
       alsoAsk: [
-        Field(name: "firstName", type: .text, required: true, maxLength: longest),
-        Field(name: "lastName", type: .text, required: false, maxLength: longest),
+        Field(name: "firstName", type: .text, required: true, maxLength: maxLength),
+        Field(name: "lastName", type: .text, required: false, maxLength: maxLength),
       ])
   }
 
@@ -56,7 +56,7 @@ enum CreateReply: Equatable {
   case unusable(String)
 
   /// The lifetime of a code if the server does not state one.
-  static let usualTTL = Duration.seconds(60)
+  static let defaultTTL = Duration.seconds(60)
 
   init(_ members: [String: JSONValue], at now: Timestamp) {
     if members["method"]?.stringValue == "sms" {
@@ -65,7 +65,7 @@ enum CreateReply: Equatable {
         return
       }
       self = .sent(
-        PhoneChallenge(token: token, expiresAt: now + (members.timeToLive ?? Self.usualTTL)))
+        PhoneChallenge(token: token, expiresAt: now + (members.timeToLive ?? Self.defaultTTL)))
     } else if members["status"]?.numberValue == 1, let token = members.accessToken {
       self = .verifiedBefore(token)
     } else {

@@ -13,20 +13,20 @@ package struct PhoneNumber: Codable, Sendable, Hashable {
   ///
   /// Spaces, dashes, dots, brackets and slashes are dropped. A prefix `+` or `00` with the
   /// country's own calling code is removed.
-  package init(_ text: String, country: String) throws(ImpossibleNumber) {
+  package init(_ text: String, country: String) throws(InvalidPhoneNumber) {
     // Non-ASCII letters are excluded, because the upper case of one may be ASCII: `ı` becomes `I`.
     let code = country.utf8.allSatisfy { $0 < 0x80 } ? country.uppercased() : ""
-    guard let plan = PhonePlan(code) else {
-      throw ImpossibleNumber("no country has this code, or the country has no phone numbers")
+    guard let plan = PhoneNumberingPlan(code) else {
+      throw InvalidPhoneNumber("no country has this code, or the country has no phone numbers")
     }
-    guard text.utf8.count <= 64 else { throw ImpossibleNumber("the phone number is too long") }
+    guard text.utf8.count <= 64 else { throw InvalidPhoneNumber("the phone number is too long") }
     let digits = try Self.digits(text, callingCode: plan.callingCode)
     guard plan.lengths.contains(digits.count) else {
-      throw ImpossibleNumber(
+      throw InvalidPhoneNumber(
         "a phone number of \(code) has \(plan.lengths.words) digits, this one has \(digits.count)")
     }
     guard let first = digits.first, plan.firstDigits.contains(first) else {
-      throw ImpossibleNumber(
+      throw InvalidPhoneNumber(
         digits.first == "0"
           ? "a phone number of \(code) is written without the 0 in front"
           : "no phone number of \(code) begins with these digits")
@@ -47,25 +47,25 @@ package struct PhoneNumber: Codable, Sendable, Hashable {
 
   private static func digits(
     _ text: String, callingCode: String
-  ) throws(ImpossibleNumber) -> String {
+  ) throws(InvalidPhoneNumber) -> String {
     let written = text.filter { !" -.()[]/".contains($0) }
     var rest = Substring(written)
     if let prefix = ["+", "00"].first(where: written.hasPrefix) {
       rest = rest.dropFirst(prefix.count)
       guard rest.hasPrefix(callingCode) else {
-        throw ImpossibleNumber("the phone number is of another country than the one named")
+        throw InvalidPhoneNumber("the phone number is of another country than the one named")
       }
       rest = rest.dropFirst(callingCode.count)
     }
     guard !rest.isEmpty, rest.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
-      throw ImpossibleNumber("the phone number must have digits 0 to 9 only")
+      throw InvalidPhoneNumber("the phone number must have digits 0 to 9 only")
     }
     return String(rest)
   }
 }
 
 /// Why a phone number is impossible, as a sentence that does not contain it.
-package struct ImpossibleNumber: Error, Equatable {
+package struct InvalidPhoneNumber: Error, Equatable {
   package let message: String
 
   init(_ message: String) { self.message = message }
@@ -78,7 +78,7 @@ extension PhoneNumber {
   ///   - value: A string, or a number as in the vendor's sample, with or without the calling code.
   ///   - country: The country that the server names with it. It is compared only if the calling
   ///     code is missing.
-  package func isMeant(by value: JSONValue, country: String? = nil) -> Bool {
+  package func isMatch(for value: JSONValue, country: String? = nil) -> Bool {
     let text: String
     switch value {
     case .integer(let number): text = String(number)

@@ -20,7 +20,7 @@ enum TruecallerErrorCode: Int {
   /// Returns the error code for a failure or problem.
   ///
   /// - Parameter refusal: The server's own refusal, if there is one.
-  func word(_ provider: ProviderName, _ refusal: TruecallerRefusal? = nil) -> ProviderErrorCode {
+  func providerErrorCode(_ provider: ProviderName, _ refusal: TruecallerRefusal? = nil) -> ProviderErrorCode {
     ProviderErrorCode(
       name: provider, code: String(rawValue), error: refusal?.code, message: refusal?.message)
   }
@@ -34,29 +34,29 @@ extension Failure {
     Failure(
       reason: .invalidRequest, title: "Another app",
       message: "\(what) is missing or is not the one configured", retryable: false,
-      provider: error.word(provider))
+      provider: error.providerErrorCode(provider))
   }
 
-  static func impossible(_ number: ImpossibleNumber, _ provider: ProviderName) -> Failure {
+  static func impossible(_ number: InvalidPhoneNumber, _ provider: ProviderName) -> Failure {
     Failure(
       reason: .invalidRequest, title: "Not a phone number", message: number.message,
-      retryable: true, provider: TruecallerErrorCode.badRequest.word(provider))
+      retryable: true, provider: TruecallerErrorCode.badRequest.providerErrorCode(provider))
   }
 
   static func refused(
     _ error: TruecallerErrorCode, _ refusal: TruecallerRefusal, _ provider: ProviderName
   ) -> Failure {
-    let word = error.word(provider, refusal)
+    let errorCode = error.providerErrorCode(provider, refusal)
     return switch error {
     case .badRequest:
       Failure(
         reason: .invalidRequest, title: "Refused by the provider", message: refusal.sentence,
-        retryable: true, provider: word)
+        retryable: true, provider: errorCode)
     case .appKeyMissing, .appLinkMissing, .userCancelled, .network, .internal, .unauthorizedUser,
       .unauthorizedDeveloper, .userProfileContentNotValid, .verificationFailed, .invalidName:
       Failure(
         reason: .providerRejected, title: "Refused by the provider", message: refusal.sentence,
-        retryable: false, provider: word)
+        retryable: false, provider: errorCode)
     }
   }
 
@@ -64,13 +64,13 @@ extension Failure {
   static func capped(_ refusal: TruecallerRefusal, _ provider: ProviderName) -> Failure {
     Failure(
       reason: .attemptsExhausted, title: "Too many attempts", message: refusal.sentence,
-      retryable: true, provider: TruecallerErrorCode.internal.word(provider, refusal))
+      retryable: true, provider: TruecallerErrorCode.internal.providerErrorCode(provider, refusal))
   }
 
   /// A code may have been sent, and the verification token is lost. The failure is not retryable,
   /// because only the user may request another code.
-  static func unknownSending(_ cause: String, _ word: ProviderErrorCode) -> Failure {
-    var failure = Failure.unreachable("\(cause); whether a code was sent is not known", word)
+  static func unknownSending(_ cause: String, _ errorCode: ProviderErrorCode) -> Failure {
+    var failure = Failure.unreachable("\(cause); whether a code was sent is not known", errorCode)
     failure.retryable = false
     return failure
   }
@@ -79,7 +79,7 @@ extension Failure {
     Failure(
       reason: .providerRejected, title: "Another phone number",
       message: "the provider's answer is about another phone number than the verified one",
-      retryable: false, provider: TruecallerErrorCode.verificationFailed.word(provider))
+      retryable: false, provider: TruecallerErrorCode.verificationFailed.providerErrorCode(provider))
   }
 
   /// The profile's signature is invalid or malformed.
@@ -88,7 +88,7 @@ extension Failure {
   static func badSignature(_ message: String, _ provider: ProviderName) -> Failure {
     Failure(
       reason: .providerRejected, title: "Not the provider's profile", message: message,
-      retryable: false, provider: TruecallerErrorCode.verificationFailed.word(provider))
+      retryable: false, provider: TruecallerErrorCode.verificationFailed.providerErrorCode(provider))
   }
 
   /// The provider's reply cannot be used.
@@ -99,7 +99,7 @@ extension Failure {
   ) -> Failure {
     Failure(
       reason: .providerProtocolError, title: "Unusable answer of the provider", message: message,
-      retryable: false, provider: error.word(provider))
+      retryable: false, provider: error.providerErrorCode(provider))
   }
 }
 
@@ -110,7 +110,7 @@ extension Problem {
     Problem(
       reason: "wrong_code", title: "Wrong code",
       message: refusal.message ?? "the provider does not accept this code",
-      provider: TruecallerErrorCode.internal.word(provider, refusal))
+      provider: TruecallerErrorCode.internal.providerErrorCode(provider, refusal))
   }
 
   /// The code has expired.
@@ -122,33 +122,33 @@ extension Problem {
     Problem(
       reason: "code_expired", title: "Code expired",
       message: "this code has expired: request another",
-      provider: TruecallerErrorCode.internal.word(provider, refusal))
+      provider: TruecallerErrorCode.internal.providerErrorCode(provider, refusal))
   }
 
   static func tooEarly(_ wait: Duration?, _ message: String, _ provider: ProviderName) -> Problem {
     Problem(
       reason: "rate_limited", title: "Too early", message: message,
-      retryAfterMs: wait.map { Int($0.milliseconds) }, provider: TruecallerErrorCode.internal.word(provider))
+      retryAfterMs: wait.map { Int($0.milliseconds) }, provider: TruecallerErrorCode.internal.providerErrorCode(provider))
   }
 
   static func invalidName(_ message: String, _ provider: ProviderName) -> Problem {
     Problem(
       reason: "invalid_name", title: "Not a name", message: message,
-      provider: TruecallerErrorCode.invalidName.word(provider))
+      provider: TruecallerErrorCode.invalidName.providerErrorCode(provider))
   }
 
   static func unreachable(_ fault: TruecallerReplyError, _ provider: ProviderName) -> Problem {
     var problem = Problem.unreachable(fault.message)
-    problem.provider = fault.word(provider)
+    problem.provider = fault.providerErrorCode(provider)
     return problem
   }
 }
 
 extension TruecallerReplyError {
-  func word(_ provider: ProviderName) -> ProviderErrorCode {
+  func providerErrorCode(_ provider: ProviderName) -> ProviderErrorCode {
     switch self {
-    case .network: TruecallerErrorCode.network.word(provider)
-    case .server(let refusal, after: _): TruecallerErrorCode.internal.word(provider, refusal)
+    case .network: TruecallerErrorCode.network.providerErrorCode(provider)
+    case .server(let refusal, after: _): TruecallerErrorCode.internal.providerErrorCode(provider, refusal)
     }
   }
 }

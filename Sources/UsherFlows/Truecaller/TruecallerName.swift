@@ -7,17 +7,17 @@ package struct TruecallerName: Codable, Sendable, Equatable {
   package let last: Sealed<Secret>
 
   /// The seed's "less than 128 characters", which the SDK counts in UTF-16.
-  static let longest = 127
+  static let maxLength = 127
 
   /// Checks a name.
   ///
   /// - Parameter fields: `firstName`, and `lastName`, which may be empty but not missing.
-  init(_ fields: [String: Secret]) throws(UnfitName) {
+  init(_ fields: [String: Secret]) throws(InvalidProfileName) {
     guard let first = fields["firstName"], !first.isEmpty else {
-      throw UnfitName("the first name is missing")
+      throw InvalidProfileName("the first name is missing")
     }
     guard let last = fields["lastName"] else {
-      throw UnfitName("the last name is missing; it may be empty")
+      throw InvalidProfileName("the last name is missing; it may be empty")
     }
     try Self.check(first.revealed(), "the first name")
     if !last.isEmpty { try Self.check(last.revealed(), "the last name") }
@@ -25,21 +25,21 @@ package struct TruecallerName: Codable, Sendable, Equatable {
     self.last = Sealed(last)
   }
 
-  private static func check(_ text: String, _ what: String) throws(UnfitName) {
-    guard text.utf16.count <= longest else {
-      throw UnfitName("\(what) has more than \(longest) characters")
+  private static func check(_ text: String, _ what: String) throws(InvalidProfileName) {
+    guard text.utf16.count <= maxLength else {
+      throw InvalidProfileName("\(what) has more than \(maxLength) characters")
     }
     guard text.unicodeScalars.contains(where: \.isLetter) else {
-      throw UnfitName("\(what) has no letter")
+      throw InvalidProfileName("\(what) has no letter")
     }
     guard text.unicodeScalars.allSatisfy({ $0.properties.generalCategory != .control }) else {
-      throw UnfitName("\(what) has control characters")
+      throw InvalidProfileName("\(what) has control characters")
     }
   }
 }
 
 /// Why a text is not a valid name, as a sentence that does not contain it.
-struct UnfitName: Error, Equatable {
+struct InvalidProfileName: Error, Equatable {
   let message: String
 
   init(_ message: String) { self.message = message }

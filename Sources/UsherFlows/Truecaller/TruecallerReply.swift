@@ -3,7 +3,7 @@ import JSONRPC
 /// The outcome of any call to Truecaller (the page Truecaller of the documentation).
 enum TruecallerReply: Equatable {
   /// HTTP 2xx with an object that has no `code`, or with an empty body if the call needs none.
-  case said([String: JSONValue])
+  case success([String: JSONValue])
   /// A definite refusal. The same request would be refused again.
   case refused(TruecallerRefusal)
   /// A temporary failure.
@@ -33,9 +33,9 @@ enum TruecallerReply: Equatable {
     case 200..<300 where refusal.hasCode: self = .refused(refusal)
     case 200..<300:
       if let members {
-        self = .said(members)
+        self = .success(members)
       } else if reply.body.isEmpty && !needsBody {
-        self = .said([:])
+        self = .success([:])
       } else {
         // A body that cannot be parsed may contain a code too.
         self = .unreadable("the provider's answer is not a JSON object")
@@ -113,7 +113,7 @@ enum TruecallerReplyError: Equatable {
   }
 
   /// Whether the server may have performed the request nevertheless.
-  var mayBeDone: Bool {
+  var mayHaveTakenEffect: Bool {
     switch self {
     case .network(_, let sent): sent
     case .server(let refusal, after: _): refusal.status != 429

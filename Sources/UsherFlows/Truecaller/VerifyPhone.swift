@@ -58,19 +58,19 @@ package struct VerifyPhone: FlowMachine {
   }
 
   package static func begin(
-    _ params: Params, _ origin: FlowContext<TruecallerSettings>, at moment: inout TransitionContext
+    _ params: Params, _ context: FlowContext<TruecallerSettings>, at transition: inout TransitionContext
   ) throws(UsherError) -> (VerifyPhone, Answer<TruecallerCall>) {
-    let provider = origin.provider
-    if let key = params.appKey, !origin.credential.accepts(key.secret) {
+    let provider = context.provider
+    if let key = params.appKey, !context.credential.accepts(key.secret) {
       return refused(.otherApp(.appKeyMissing, "the appKey", provider.name), provider)
     }
     if let link = params.appLink, Secret(link) != Secret(provider.settings.appLink) {
       return refused(.otherApp(.appLinkMissing, "the appLink", provider.name), provider)
     }
-    do throws(ImpossibleNumber) {
+    do throws(InvalidPhoneNumber) {
       let number = try PhoneNumber(params.phoneNumber, country: params.countryCode)
-      let claim = PhoneClaim(number: number, installation: origin.installationID)
-      if let account = origin.pendingAccount(of: number) {
+      let claim = PhoneClaim(number: number, installation: context.installationID)
+      if let account = context.pendingAccount(of: number) {
         let admission = PhoneAdmission(number, of: account)
         let flow = VerifyPhone(provider: provider, state: .completing(claim, admission))
         return (flow, .proceed(admission.effects))
@@ -118,15 +118,15 @@ package struct VerifyPhone: FlowMachine {
   }
 
   package mutating func receive(
-    _ event: FlowEvent<TruecallerCall>, at moment: inout TransitionContext
+    _ event: FlowEvent<TruecallerCall>, at transition: inout TransitionContext
   ) -> Answer<TruecallerCall> {
     switch state {
     case .refused(let failure): return event == .daemon(.resumed) ? .fail(failure) : .ignore
-    case .creating(let claim, let request): return creating(event, claim, request, moment.now)
+    case .creating(let claim, let request): return creating(event, claim, request, transition.now)
     case .otpInitiated(let claim, let challenge):
-      return otpInitiated(event, claim, challenge, moment.now)
+      return otpInitiated(event, claim, challenge, transition.now)
     case .otpReceived(let claim, let challenge, let check):
-      return otpReceived(event, claim, challenge, check, moment.now)
+      return otpReceived(event, claim, challenge, check, transition.now)
     case .admitting(var admission):
       let answer = admission.receive(event, provider)
       state = .admitting(admission)
@@ -145,17 +145,17 @@ package struct VerifyPhone: FlowMachine {
     if case .creating(_, let request) = state { !request.retrying.isPaused } else { false }
   }
 
-  package var doubt: String { .perhapsSent("an SMS") }
+  package var unknownOutcomeClause: String { .perhapsSent("an SMS") }
 
-  package var keptWhenAbandoned: AbandonedGrant? {
-    if case .admitting(let admission) = state { admission.keptWhenAbandoned } else { nil }
+  package var grantIfAbandoned: AbandonedGrant? {
+    if case .admitting(let admission) = state { admission.grantIfAbandoned } else { nil }
   }
 
-  package static func word(
+  package static func providerErrorCode(
     for ending: Failure.Reason, provider: ProviderName
   ) -> ProviderErrorCode? {
     switch ending {
-    case .cancelled, .expired: TruecallerErrorCode.userCancelled.word(provider)
+    case .cancelled, .expired: TruecallerErrorCode.userCancelled.providerErrorCode(provider)
     case .denied, .invalidRequest, .providerRejected, .providerUnreachable,
       .providerProtocolError, .attemptsExhausted, .exchangeFailed, .exchangeTimedOut,
       .localAuthFailed, .overloaded:
@@ -187,7 +187,7 @@ extension VerifyPhone {
     _ claim: PhoneClaim, _ request: CodeRequest
   ) -> Answer<TruecallerCall> {
     var request = request
-    request.retrying.goOn()
+    request.retrying.endPause()
     state = .creating(claim, request)
     return .proceed([.call(claim.create)])
   }
@@ -202,7 +202,7 @@ extension VerifyPhone {
     case .woken where !request.retrying.isPaused: return .ignore
     case .daemon(.resumed) where !request.retrying.isPaused:
       let message = "the daemon was restarted before the provider answered"
-      return .fail(.unknownSending(message, TruecallerErrorCode.network.word(provider.name)))
+      return .fail(.unknownSending(message, TruecallerErrorCode.network.providerErrorCode(provider.name)))
     case .woken, .daemon(.resumed): return create(claim, request)
     case .input, .browser, .provider, .daemon:
       return .ignore
@@ -222,7 +222,7 @@ extension VerifyPhone {
     _ reply: TruecallerReply, _ claim: PhoneClaim, _ request: CodeRequest, _ now: Timestamp
   ) -> Answer<TruecallerCall> {
     switch reply {
-    case .said(let members):
+    case .success(let members):
       switch CreateReply(members, at: now) {
       case .sent(let challenge): return show(claim, challenge, nil)
       case .verifiedBefore(let token): return admit(claim, token, isVerifiedBefore: true)
@@ -240,11 +240,11 @@ extension VerifyPhone {
     _ fault: TruecallerReplyError, _ claim: PhoneClaim, _ request: CodeRequest
   ) -> Answer<TruecallerCall> {
     var request = request
-    guard !fault.mayBeDone else {
-      return .fail(.unknownSending(fault.message, fault.word(provider.name)))
+    guard !fault.mayHaveTakenEffect else {
+      return .fail(.unknownSending(fault.message, fault.providerErrorCode(provider.name)))
     }
     guard let pause = request.retrying.failed() else {
-      return .fail(.unreachable(fault.message, fault.word(provider.name)))
+      return .fail(.unreachable(fault.message, fault.providerErrorCode(provider.name)))
     }
     state = .creating(claim, request)
     problem = .unreachable(fault, provider.name)
@@ -283,7 +283,7 @@ extension VerifyPhone {
       guard now < challenge.expiresAt else {
         return show(claim, challenge, .codeExpired(nil, provider.name))
       }
-      do throws(UnfitName) {
+      do throws(InvalidProfileName) {
         var claim = claim
         claim.name = try TruecallerName(fields)
         problem = nil
@@ -323,7 +323,7 @@ extension VerifyPhone {
   ) -> Answer<TruecallerCall> {
     var check = check
     check.code = Transient(nil)
-    check.retrying.goOn()
+    check.retrying.endPause()
     state = .otpReceived(claim, challenge, check)
     return .proceed([
       .call(.verify(claim.number, code: code, token: challenge.token.unsealed()))
@@ -356,7 +356,7 @@ extension VerifyPhone {
     _ check: CodeCheck, _ now: Timestamp
   ) -> Answer<TruecallerCall> {
     switch reply {
-    case .said(let members):
+    case .success(let members):
       guard let token = members.accessToken else {
         return .fail(.unusable(.neitherYesNorNo, .internal, provider.name))
       }
@@ -386,7 +386,7 @@ extension VerifyPhone {
   ) -> Answer<TruecallerCall> {
     var check = check
     guard let pause = check.retrying.failed() else {
-      return .fail(.unreachable(fault.message, fault.word(provider.name)))
+      return .fail(.unreachable(fault.message, fault.providerErrorCode(provider.name)))
     }
     check.code = Transient(code)
     state = .otpReceived(claim, challenge, check)

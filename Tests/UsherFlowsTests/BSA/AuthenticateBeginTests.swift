@@ -33,7 +33,7 @@ struct AuthenticateBeginTests {
       let failure = try #require(driven.failure)
       #expect(driven.end == End(.invalidRequest, "2002"))
       #expect(failure.message == "qrId must be 1 to 4096 of printable ASCII without spaces")
-      #expect(driven.isWaiting && driven.flow.abandoned.isEmpty && !driven.flow.isOutcomeUnknown)
+      #expect(driven.isWaiting && driven.flow.callsIfAbandoned.isEmpty && !driven.flow.isOutcomeUnknown)
       #expect(driven.receive(.woken) == .ignore)
       try driven.restart()
       #expect(driven.failure == failure)
@@ -73,8 +73,8 @@ struct AuthenticateBeginTests {
   @Test("authenticate asks for the local authentication that the account is registered with")
   func knownBy() throws {
     for (word, questions) in [
-      ("PASSCODE", [DaemonQuestion.localAuth(.passcodeStanding)]),
-      ("BIOMETRIC", [.localAuth(.standing)]), ("NONE", []),
+      ("PASSCODE", [DaemonQuestion.localAuth(.passcodeAvailability)]),
+      ("BIOMETRIC", [.localAuth(.availability)]), ("NONE", []),
     ] as [(String?, [DaemonQuestion])] {
       let driven = try DrivenSignIn(.qr, qrID: "qr-1", knownBy: word)
       #expect(driven.questions == questions)
@@ -95,7 +95,7 @@ struct AuthenticateBeginTests {
   @Test("a cancelled authenticate has rtCode 5011, an expired one 5001, any other none")
   func words() {
     for reason in Failure.Reason.allCases {
-      let word = BSAAuthenticate.word(for: reason, provider: BSAParts.name)
+      let word = BSAAuthenticate.providerErrorCode(for: reason, provider: BSAParts.name)
       switch reason {
       case .cancelled: #expect(word?.code == "5011" && word?.name == BSAParts.name)
       case .expired: #expect(word?.code == "5001" && word?.name == BSAParts.name)
@@ -114,10 +114,10 @@ struct AbandonedSignInTests {
     var wished = try Driven()
     wished.said(Driven.wish)
     #expect(wished.state == "localAuth")
-    #expect(wished.flow.abandoned == [.cancel(Driven.visit(.push))])
+    #expect(wished.flow.callsIfAbandoned == [.cancel(Driven.visit(.push))])
     for way in BSAAuthenticate.Way.allCases {
       for driven in [try Driven.starting(way), try .completing(way), try .fetching(way)] {
-        #expect(driven.flow.abandoned == [.cancel(Driven.visit(way))])
+        #expect(driven.flow.callsIfAbandoned == [.cancel(Driven.visit(way))])
       }
     }
   }
@@ -128,11 +128,11 @@ struct AbandonedSignInTests {
       try Driven(), try Driven(.qr), try Driven(.qr, qrID: "qr-1"), try Driven(.otp),
       try Driven(.totp), try Driven(.otp, knownBy: "NONE"),
     ]
-    for driven in nothing { #expect(driven.flow.abandoned.isEmpty, "\(driven.state)") }
-    let cancelled = BSACall.cancel(BSAVisit(device: BSAParts.device))
-    #expect(try Driven.showing(.totp).flow.abandoned == [cancelled])
+    for driven in nothing { #expect(driven.flow.callsIfAbandoned.isEmpty, "\(driven.state)") }
+    let cancelled = BSACall.cancel(BSASignInSession(device: BSAParts.device))
+    #expect(try Driven.showing(.totp).flow.callsIfAbandoned == [cancelled])
     #expect(
-      try Driven.showing(.otp).flow.abandoned == [.dropNumber(Driven.shown), cancelled],
+      try Driven.showing(.otp).flow.callsIfAbandoned == [.dropNumber(Driven.shown), cancelled],
       "it may have been typed a moment ago")
   }
 
@@ -141,20 +141,20 @@ struct AbandonedSignInTests {
     let visit = Driven.visit(.push)
     let start = BSACall.start(visit, userKey: BSAParts.userKey)
     #expect(
-      BSAAuthenticate.clearUp(start, BSAParts.said(["channelKey": "c"])) == [.cancel(visit)])
+      BSAAuthenticate.cleanUp(start, BSAParts.said(["channelKey": "c"])) == [.cancel(visit)])
     #expect(
-      BSAAuthenticate.clearUp(Driven.generate, BSAParts.said("482613"))
+      BSAAuthenticate.cleanUp(Driven.generate, BSAParts.said("482613"))
         == [.dropNumber(Driven.shown)])
-    #expect(BSAAuthenticate.clearUp(Driven.generate, BSAParts.said(7)).isEmpty)
+    #expect(BSAAuthenticate.cleanUp(Driven.generate, BSAParts.said(7)).isEmpty)
     for outcome in [BSAParts.refusal(2010), BSAParts.lost, BSAParts.failing(500)] {
-      #expect(BSAAuthenticate.clearUp(start, outcome).isEmpty)
-      #expect(BSAAuthenticate.clearUp(Driven.generate, outcome).isEmpty)
+      #expect(BSAAuthenticate.cleanUp(start, outcome).isEmpty)
+      #expect(BSAAuthenticate.cleanUp(Driven.generate, outcome).isEmpty)
     }
     for call: BSACall in [
       Driven.exists, .cancel(visit), .complete(visit, isProved: true),
       .result(visit, channel: Driven.channel), .dropNumber(Driven.shown),
     ] {
-      #expect(BSAAuthenticate.clearUp(call, BSAParts.said("482613")).isEmpty)
+      #expect(BSAAuthenticate.cleanUp(call, BSAParts.said("482613")).isEmpty)
     }
   }
 

@@ -26,9 +26,9 @@ private struct Expected: Sendable, CustomTestStringConvertible {
 
 private let site = Sealed(Secret("site-key-secret"))
 private let member = BSAMember(userKey: "ada.1815", name: "Ada Lovelace")
-private let plain = BSAVisit(device: "dev-1")
-private let scanned = BSAVisit(device: "dev-1", qrID: "qr/1&x")
-private let pushed = BSAVisit(device: "dev-1", site: site)
+private let plain = BSASignInSession(device: "dev-1")
+private let scanned = BSASignInSession(device: "dev-1", qrID: "qr/1&x")
+private let pushed = BSASignInSession(device: "dev-1", site: site)
 
 private func enrolment(
   _ contact: BSAContact = BSAParts.contact(), authType: BSAAuthType = .biometric,
@@ -179,7 +179,7 @@ struct BSACallTests {
     try call.render(
       RenderContext(
         provider: Provider(BSAParts.provider(change))!, credential: BSAParts.clientKey,
-        moment: moment()))
+        transition: moment()))
   }
 
   @Test("a BSA call renders the contract's request", arguments: contacts + registrations + signIns)
@@ -257,7 +257,7 @@ struct BSACallTests {
   @Test("the client key is escaped in a query")
   func escaping() throws {
     let context = RenderContext<BSASettings>(
-      provider: Provider(BSAParts.provider())!, credential: Secret("a+b/c=&d e"), moment: moment())
+      provider: Provider(BSAParts.provider())!, credential: Secret("a+b/c=&d e"), transition: moment())
     let url = try BSACall.idCheck(userKey: "ada1").render(context).url
     #expect(url.contains("clientKey=a%2Bb%2Fc%3D%26d+e&userKey=ada1"))
   }
@@ -265,7 +265,7 @@ struct BSACallTests {
   @Test("a BSA call without a client key is not rendered")
   func withoutKey() throws {
     let context = RenderContext<BSASettings>(
-      provider: Provider(BSAParts.provider())!, credential: nil, moment: moment())
+      provider: Provider(BSAParts.provider())!, credential: nil, transition: moment())
     for expected in contacts + registrations + signIns {
       let error = #expect(throws: UsherError.self) { try expected.call.render(context) }
       #expect(error?.reason == .internalError)
@@ -326,7 +326,7 @@ struct BSAPathTests {
         for call in paths.calls {
           let request = try call.render(
             RenderContext(
-              provider: Provider(provider)!, credential: BSAParts.clientKey, moment: moment()))
+              provider: Provider(provider)!, credential: BSAParts.clientKey, transition: moment()))
           #expect(request.url.split(separator: "?").first ?? "" == under + paths.value)
         }
       }

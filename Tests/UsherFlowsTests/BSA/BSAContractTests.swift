@@ -45,7 +45,7 @@ extension Standing where Machine == BSAVerifyContact {
 extension Standing where Machine == BSARegister {
   static func all() throws -> [Self] {
     var scanning = try DrivenRegister.handled { $0.authType = .biometric }
-    scanning.tell(.standing(.init(biometric: .ready(hasChanged: false), passcode: .ready)))
+    scanning.answer(.availability(.init(biometric: .ready(hasChanged: false), passcode: .ready)))
     var asking = try DrivenRegister.handled()
     asking.look()
     var checking = asking
@@ -93,7 +93,7 @@ extension Standing where Machine == BSAAuthenticate {
     let otp = Self("otp", try .init(.otp, knownBy: "NONE"), ["generate", "resumed"])
     let totp = Self("totp", try .init(.totp, knownBy: "NONE"), ["oneTimeCode", "resumed"])
     var later = totp.driven
-    later.tell(.later(soon))
+    later.answer(.later(soon))
     let pending = Self("pending", try .init(), ["exists", "resumed"])
     let starting = Self("starting", try .starting(.push), ["start", "resumed"])
     let completing = Self("completing", try .completing(), ["complete", "resumed"])
@@ -127,7 +127,7 @@ private func everything() throws -> [(String, FlowEvent<BSACall>)] {
   let contact = BSAParts.contact()
   let member = BSAMember(userKey: BSAParts.userKey, name: "Ada Lovelace")
   let visit = DrivenSignIn.visit(.push)
-  let otherVisit = BSAVisit(device: BSAParts.device, site: Sealed(Secret("other-site")))
+  let otherVisit = BSASignInSession(device: BSAParts.device, site: Sealed(Secret("other-site")))
   let channelKey: JSONValue = ["channelKey": "channel-secret"]
   let signUp = try #require(DrivenRegister.signingUp().pending)
   guard case .signUp(let enrolment, _) = signUp else { throw Impossible() }
@@ -172,16 +172,16 @@ private func everything() throws -> [(String, FlowEvent<BSACall>)] {
     ),
     ("dropped", .dropNumber(DrivenSignIn.shown), nil),
   ]
-  let news: [(String, DaemonNews)] = [
-    ("kept", .kept(BSAParts.account)), ("consents", .consents([])),
+  let daemonAnswers: [(String, DaemonAnswer)] = [
+    ("kept", .stored(BSAParts.account)), ("consents", .consents([])),
     ("oneTimeCode", .oneTimeCode(.given(DrivenSignIn.shown, until: soon))),
-    ("standing", .localAuth(.standing(.init(biometric: .noReader, passcode: .ready)))),
+    ("standing", .localAuth(.availability(.init(biometric: .noReader, passcode: .ready)))),
     ("scanned", .localAuth(.scanned(.matched))), ("hint", .localAuth(.hint("swipe slowly"))),
     ("checked", .localAuth(.checked(.accepted))),
   ]
   let rest: [(String, FlowEvent<BSACall>)] = [
     ("woken", .woken), ("resumed", .resumed),
-    ("redirected", .redirected(RedirectAnswer(code: Secret("c")))),
+    ("redirected", .redirected(AuthorizationResponse(code: Secret("c")))),
     ("listening", .listening(redirectURI: "http://127.0.0.1:1/")),
     ("listenFailed", .listenFailed("taken")), ("discovered", .discovered(.unusable(message: ""))),
     ("verified", .idTokenVerified(.genuine(payload: []))),
@@ -193,7 +193,7 @@ private func everything() throws -> [(String, FlowEvent<BSACall>)] {
     ),
   ]
   return inputs.map { ($0, .input($1)) } + calls.map { ($0, .called($1, BSAParts.said($2))) }
-    + news.map { ($0, .told($1)) } + rest
+    + daemonAnswers.map { ($0, .answered($1)) } + rest
 }
 
 @Suite("The contract of BSA's flows")
@@ -203,7 +203,7 @@ struct BSAContractTests {
     let flows = standings.map { standing in
       DrivenFlow(
         standing.name, standing.driven.flow,
-        strays: everything.filter { !standing.meant.contains($0.0) }.map(\.1))
+        unrelatedEvents: everything.filter { !standing.meant.contains($0.0) }.map(\.1))
     }
     // The step contains the one-time code that the user is to type.
     let secrets = BSAParts.secrets.filter { $0 != "482613" }
@@ -234,7 +234,7 @@ struct BSAContractTests {
       var driven = standing.driven
       let flow = try storedAndRead(driven.flow)
       #expect(flow.view == driven.flow.view, "\(standing.name)")
-      #expect(flow.abandoned == driven.flow.abandoned, "\(standing.name)")
+      #expect(flow.callsIfAbandoned == driven.flow.callsIfAbandoned, "\(standing.name)")
       try driven.restart()
       #expect((driven.last == .ignore) == !standing.meant.contains("resumed"), "\(standing.name)")
     }

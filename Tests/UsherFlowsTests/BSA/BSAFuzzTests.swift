@@ -88,11 +88,11 @@ private struct Nonsense {
     case 4, 5: return .input(.code(BSAParts.number, fields: [:]))
     case 6: return .input(.resend)
     case 7: return .input(.form(["qrId": Secret(dice.any(of: Self.texts))]))
-    case 8: return .told(.localAuth(.standing(.init(biometric: .noReader, passcode: .ready))))
+    case 8: return .answered(.localAuth(.availability(.init(biometric: .noReader, passcode: .ready))))
     case 9: return .input(.passcode(Secret("1234-passcode")))
-    case 10, 11: return .told(.localAuth(.checked(.accepted)))
+    case 10, 11: return .answered(.localAuth(.checked(.accepted)))
     case 12:
-      return .told(
+      return .answered(
         .oneTimeCode(
           dice.any(of: [
             .given(Secret("482613"), until: now + .seconds(60)), .later(now - .seconds(1)),
@@ -122,7 +122,7 @@ struct BSAFuzzTests {
       case .finish(let completion):
         check(completion)
         return step
-      case .fail(let failure, clearUp: _):
+      case .fail(let failure, cleanUp: _):
         #expect(!failure.title.isEmpty)
         check(failure.message)
         return step
@@ -132,7 +132,7 @@ struct BSAFuzzTests {
         check(driven.problem?.message ?? "no problem")
         for case .signUp in driven.calls { #expect(!mayBeSignedUp, "signed up twice") }
         if case .provider(.called(.signUp, let outcome)) = event {
-          mayBeSignedUp = BSAReply(outcome).mayBeDone
+          mayBeSignedUp = BSAReply(outcome).mayHaveTakenEffect
         }
       }
     }
@@ -174,11 +174,11 @@ struct BSAFuzzTests {
 
 extension BSAReply {
   /// Whether the provider may have performed the call.
-  fileprivate var mayBeDone: Bool {
+  fileprivate var mayHaveTakenEffect: Bool {
     switch self {
-    case .said: true
+    case .success: true
     case .refused, .unreadable: false
-    case .failed(let fault): fault.mayBeDone
+    case .failed(let fault): fault.mayHaveTakenEffect
     }
   }
 }

@@ -99,7 +99,7 @@ struct DrivenBSA<Machine: FlowMachine> where Machine.Call == BSACall {
 
   private mutating func tellPresence(at time: Timestamp) {
     guard last == .proceed([.ask(.presence(of: BSAParts.account))]) else { return }
-    receive(.told(.presence(hasAccount)), at: time)
+    receive(.answered(.presence(hasAccount)), at: time)
   }
 
   @discardableResult
@@ -136,20 +136,20 @@ struct DrivenBSA<Machine: FlowMachine> where Machine.Call == BSACall {
   }
 
   @discardableResult
-  mutating func tell(_ news: LocalAuthNews, at time: Timestamp = now) -> Answer<BSACall> {
-    receive(.told(.localAuth(news)), at: time)
+  mutating func answer(_ answer: LocalAuthAnswer, at time: Timestamp = now) -> Answer<BSACall> {
+    receive(.answered(.localAuth(answer)), at: time)
   }
 
   @discardableResult
-  mutating func tell(
+  mutating func answer(
     _ code: OneTimeCodeAnswer, at time: Timestamp = now
   ) -> Answer<BSACall> {
-    receive(.told(.oneTimeCode(code)), at: time)
+    receive(.answered(.oneTimeCode(code)), at: time)
   }
 
   /// Reports that this machine has a passcode and no fingerprint reader.
   mutating func look(_ latest: [LocalAuthProof] = [], at time: Timestamp = now) {
-    tell(
+    answer(
       .standing(.init(biometric: .noReader, passcode: .ready, latest: latest)), at: time)
   }
 
@@ -157,7 +157,7 @@ struct DrivenBSA<Machine: FlowMachine> where Machine.Call == BSACall {
   mutating func prove(at time: Timestamp = now) {
     look(at: time)
     say(.passcode(Secret("1234-passcode")), at: time)
-    tell(.checked(.accepted), at: time)
+    answer(.checked(.accepted), at: time)
   }
 
   /// Stores the flow, reads it back and resumes it, as after `kill -9`.

@@ -38,7 +38,7 @@ struct BSAProbeTests {
       (.unreadable(message: "a redirect"), false, "a redirect"),
     ]
     for (outcome, fine, message) in answers {
-      let found = try probe().judge(outcome)
+      let found = try probe().evaluate(outcome)
       #expect(found.fine == fine && found.message == message)
     }
   }
@@ -46,7 +46,7 @@ struct BSAProbeTests {
   @Test("BSA's probe accepts only refusals about the device that it asks for")
   func refusals() throws {
     for entry in RTCode.table where entry.code != .done {
-      let found = try probe().judge(BSAParts.refusal(entry.code.number))
+      let found = try probe().evaluate(BSAParts.refusal(entry.code.number))
       #expect(found.fine == [2002, 2007, 2008, 3006, 3007].contains(entry.code.number))
     }
   }

@@ -13,9 +13,9 @@ struct BSAReplyTests {
   @Test("a reply with rtCode 0 is a success, whatever its HTTP status", arguments: statuses)
   func said(status: Int) {
     let data: JSONValue = ["result": true, "more": [1, "x"]]
-    #expect(BSAReply(BSAParts.said(data, status: status)) == .said(data))
-    #expect(BSAReply(BSAParts.said("text", status: status)) == .said("text"))
-    #expect(BSAReply(BSAParts.said(status: status)) == .said(.null))
+    #expect(BSAReply(BSAParts.said(data, status: status)) == .success(data))
+    #expect(BSAReply(BSAParts.said("text", status: status)) == .success("text"))
+    #expect(BSAReply(BSAParts.said(status: status)) == .success(.null))
   }
 
   @Test("a reply with any other rtCode is a refusal, whatever its HTTP status", arguments: statuses)
@@ -43,11 +43,11 @@ struct BSAReplyTests {
 
   @Test("HTTP 408, 429 or 5xx without an rtCode is a failed call", arguments: noEnvelopes)
   func problem(text: String) {
-    for (status, mayBeDone) in [(408, true), (429, false), (500, true), (503, true), (599, true)] {
+    for (status, mayHaveTakenEffect) in [(408, true), (429, false), (500, true), (503, true), (599, true)] {
       #expect(
         BSAReply(.reply(reply(text: text, status: status)))
           == .failed(
-            BSAReplyError(message: "the provider answers HTTP \(status)", mayBeDone: mayBeDone)))
+            BSAReplyError(message: "the provider answers HTTP \(status)", mayHaveTakenEffect: mayHaveTakenEffect)))
     }
   }
 
@@ -66,8 +66,8 @@ struct BSAReplyTests {
   @Test("a call without a reply is a failure that says whether the request was sent")
   func unreachable() {
     #expect(
-      BSAReply(BSAParts.gone) == .failed(BSAReplyError(message: "gone", mayBeDone: false)))
-    #expect(BSAReply(BSAParts.lost) == .failed(BSAReplyError(message: "lost", mayBeDone: true)))
+      BSAReply(BSAParts.gone) == .failed(BSAReplyError(message: "gone", mayHaveTakenEffect: false)))
+    #expect(BSAReply(BSAParts.lost) == .failed(BSAReplyError(message: "lost", mayHaveTakenEffect: true)))
     #expect(BSAReply(.unreadable(message: "a redirect")) == .unreadable("a redirect"))
     #expect(BSAReply(.noToken(message: "no token")) == .unreadable("no token"))
   }

@@ -66,7 +66,7 @@ struct ContactVerificationTests {
   }
 
   @Test("verifyContact refuses unknown fields and a step back")
-  func strays() throws {
+  func unrelatedEvents() throws {
     var driven = try DrivenContact.sent()
     let before = driven.flow
     driven.say(.code(BSAParts.number, fields: ["b": Secret("x"), "a": Secret("y")]))

@@ -63,7 +63,7 @@ extension DrivenBSA where Machine == BSAAuthenticate {
       driven.said("482613")
       driven.said(wish)
     case .totp:
-      driven.tell(.given(shown, until: now + .seconds(40)))
+      driven.answer(.given(shown, until: now + .seconds(40)))
       driven.said(wish)
     }
     if isProved, way == .otp || way == .totp { driven.prove() }
@@ -93,16 +93,16 @@ extension DrivenBSA where Machine == BSAAuthenticate {
     if way == .otp {
       driven.said("482613")
     } else {
-      driven.tell(.given(shown, until: now + .seconds(40)))
+      driven.answer(.given(shown, until: now + .seconds(40)))
     }
     return driven
   }
 
   /// Returns the parameters that identify a sign-in of this kind at the provider.
-  static func visit(_ way: BSAAuthenticate.Way) -> BSAVisit {
+  static func visit(_ way: BSAAuthenticate.Way) -> BSASignInSession {
     switch way {
-    case .push, .otp, .totp: BSAVisit(device: BSAParts.device, site: site)
-    case .qr: BSAVisit(device: BSAParts.device, qrID: "qr-1")
+    case .push, .otp, .totp: BSASignInSession(device: BSAParts.device, site: site)
+    case .qr: BSASignInSession(device: BSAParts.device, qrID: "qr-1")
     }
   }
 

@@ -107,7 +107,7 @@ struct PushTests {
     var driven = try Driven()
     driven.said(Driven.wish)
     #expect(driven.state == "localAuth" && driven.calls.isEmpty)
-    #expect(driven.questions == [.localAuth(.passcodeStanding)])
+    #expect(driven.questions == [.localAuth(.passcodeAvailability)])
     driven.look()
     #expect(
       driven.step
@@ -116,7 +116,7 @@ struct PushTests {
             methods: [.passcode],
             reason: "sign in to https://shop.example.com by bsa as ada.1815", scanning: false)))
     driven.say(.passcode(Secret("1234-passcode")))
-    driven.tell(.checked(.accepted))
+    driven.answer(.checked(.accepted))
     #expect(driven.calls == [.start(Driven.visit(.push), userKey: BSAParts.userKey)])
     #expect(driven.state == "starting" && driven.isWaiting)
   }
@@ -136,7 +136,7 @@ struct PushTests {
     #expect(driven.state == "localAuth" && driven.calls.isEmpty)
     driven = try Driven(.push, knownBy: "BIOMETRIC")
     driven.said(Driven.wish)
-    driven.tell(.standing(.init(biometric: .ready(hasChanged: true), passcode: .ready)))
+    driven.answer(.availability(.init(biometric: .ready(hasChanged: true), passcode: .ready)))
     #expect(driven.end == End(.localAuthFailed, "DOMAIN_STATE_CHANGED"))
     #expect(driven.failure?.provider?.error == "9006")
     #expect(driven.failure?.provider?.name == BSAParts.name)
@@ -148,14 +148,14 @@ struct PushTests {
       (.input(.cancelLocalAuth), End(.cancelled, "USER_CANCEL")),
       (.input(.fallback), End(.localAuthFailed, "USER_FALLBACK")),
       (
-        .told(.localAuth(.scanned(.noReader))),
+        .answered(.localAuth(.scanned(.noReader))),
         End(.localAuthFailed, "BIOMETRIC_NOT_SUPPORT_HARDWARE")
       ),
     ]
     for (event, end) in ends {
       var driven = try Driven(.push, knownBy: "BIOMETRIC")
       driven.said(Driven.wish)
-      driven.tell(.standing(.init(biometric: .ready(hasChanged: false), passcode: .ready)))
+      driven.answer(.availability(.init(biometric: .ready(hasChanged: false), passcode: .ready)))
       driven.receive(event)
       #expect(driven.end == end)
       #expect(driven.cleared == [.cancel(Driven.visit(.push))])

@@ -58,7 +58,7 @@ struct RTCodeTests {
   func unknown() {
     for number: Int64 in [-1, 1, 2018, 5009, 5025, 11_000] {
       #expect(RTCode(number).entry == nil && !RTCode(number).isRetryable)
-      #expect(RTCode(number).word(BSAParts.name).title == nil)
+      #expect(RTCode(number).providerErrorCode(BSAParts.name).title == nil)
     }
   }
 
@@ -70,10 +70,10 @@ struct RTCodeTests {
         codes[word.filter { $0 != "`" && $0 != " " }] = row[1]
       }
     }
-    #expect(codes.count == LocalAuthWord.allCases.count)
-    for word in LocalAuthWord.allCases {
+    #expect(codes.count == LocalAuthErrorCode.allCases.count)
+    for word in LocalAuthErrorCode.allCases {
       // The documentation lists the seed's spelling and the daemon's for one word: either counts.
-      let written = codes.first { LocalAuthWord(written: $0.key) == word }
+      let written = codes.first { LocalAuthErrorCode(written: $0.key) == word }
       #expect(written?.value == word.rtCode.map { String($0.number) } ?? "none", "\(word)")
       if let code = word.rtCode { #expect(code.entry?.name.hasPrefix("LOCAL_") == true) }
     }

@@ -137,7 +137,7 @@ struct RegisterHandleTests {
   func good() throws {
     var driven = try begun([BSAParts.kept()])
     #expect(driven.state == "localAuth" && driven.calls.isEmpty)
-    #expect(driven.questions == [.localAuth(.passcodeStanding)])
+    #expect(driven.questions == [.localAuth(.passcodeAvailability)])
     driven.prove()
     guard case .signUp(let enrolment, let token) = driven.calls.first else {
       Issue.record("nobody is signed up")

@@ -15,7 +15,7 @@ struct RegisterProofTests {
   @Test("register asks for its authType's local authentication after the code was verified")
   func asks() throws {
     for (type, question) in [
-      (BSAAuthType.passcode, LocalAuthQuestion.passcodeStanding), (.biometric, .standing),
+      (BSAAuthType.passcode, LocalAuthQuestion.passcodeAvailability), (.biometric, .availability),
     ] {
       var driven = try DrivenRegister { $0.authType = type }
       driven.said()
@@ -41,10 +41,10 @@ struct RegisterProofTests {
     #expect(driven.refusedField == "input.passcode")
     driven.say(.passcode(Secret("1234-passcode")))
     #expect(driven.questions == [.localAuth(.check(passcode: Secret("1234-passcode")))])
-    driven.tell(.checked(.wrong(attemptsLeft: 4)))
+    driven.answer(.checked(.wrong(attemptsLeft: 4)))
     #expect(driven.state == "localAuth" && driven.problem?.reason == "wrong_passcode")
     driven.say(.passcode(Secret("1234-passcode")))
-    driven.tell(.checked(.accepted))
+    driven.answer(.checked(.accepted))
     #expect(driven.state == "signingUp" && driven.problem == nil)
     #expect(driven.calls.map(\.name) == ["users"])
   }
@@ -52,21 +52,21 @@ struct RegisterProofTests {
   @Test("register accepts changed fingerprints, because none are saved yet")
   func fingers() throws {
     var driven = try begun(.biometric)
-    driven.tell(.standing(.init(biometric: .ready(hasChanged: true), passcode: .ready)))
+    driven.answer(.availability(.init(biometric: .ready(hasChanged: true), passcode: .ready)))
     #expect(driven.questions == [.localAuth(.scan)])
     #expect(
       driven.step
         == .localAuth(
           .init(methods: [.biometric], reason: "register ada.1815 at bsa", scanning: true)))
-    driven.tell(.scanned(.matched))
+    driven.answer(.scanned(.matched))
     #expect(driven.state == "signingUp")
   }
 
   @Test("a biometric sign-up saves the enrolled fingers, also after a passcode instead")
   func savesFingers() throws {
     var scanned = try begun(.biometric)
-    scanned.tell(.standing(.init(biometric: .ready(hasChanged: false), passcode: .ready)))
-    scanned.tell(.scanned(.matched))
+    scanned.answer(.availability(.init(biometric: .ready(hasChanged: false), passcode: .ready)))
+    scanned.answer(.scanned(.matched))
     var replaced = try begun(.biometric)
     replaced.look([.init(method: .passcode, at: now, insteadOf: .biometric)])
     for driven in [scanned, replaced] {
@@ -84,7 +84,7 @@ struct RegisterProofTests {
 
   /// The ways to fail: the SDK's word, its rtCode, the state of the machine and the events after
   /// it.
-  private static let ends: [(LocalAuthWord, String?, LocalAuthStanding, [FlowEvent<BSACall>])] = [
+  private static let ends: [(LocalAuthErrorCode, String?, LocalAuthAvailability, [FlowEvent<BSACall>])] = [
     (
       .biometricNotSupportHardware, "9003", .init(biometric: .noReader, passcode: .ready), []
     ),
@@ -101,7 +101,7 @@ struct RegisterProofTests {
     ),
     (
       .authFailed, "9009", .init(biometric: .ready(hasChanged: false), passcode: .ready),
-      Array(repeating: .told(.localAuth(.scanned(.missed))), count: 3)
+      Array(repeating: .answered(.localAuth(.scanned(.missed))), count: 3)
     ),
     (
       .userFallback, nil, .init(biometric: .ready(hasChanged: false), passcode: .ready),
@@ -117,7 +117,7 @@ struct RegisterProofTests {
   func failed() throws {
     for (word, code, standing, events) in Self.ends {
       var driven = try begun(.biometric)
-      driven.tell(.standing(standing))
+      driven.answer(.availability(standing))
       for event in events { driven.receive(event) }
       let failure = try #require(driven.failure, "\(word)")
       #expect(failure.reason == (word == .userCancel ? .cancelled : .localAuthFailed))
@@ -130,7 +130,7 @@ struct RegisterProofTests {
       #expect(driven.failure == end)
     }
     var driven = try begun(.passcode)
-    driven.tell(.standing(.init(biometric: .ready(hasChanged: false), passcode: .notEnrolled)))
+    driven.answer(.availability(.init(biometric: .ready(hasChanged: false), passcode: .notEnrolled)))
     #expect(driven.end == End(.localAuthFailed, "PASSCODE_NOT_ENROLLED_DEVICE"))
     #expect(driven.failure?.provider?.error == nil)
   }
@@ -170,18 +170,18 @@ struct RegisterProofTests {
   func restarts() throws {
     var driven = try begun(.passcode)
     try driven.restart()
-    #expect(driven.questions == [.localAuth(.passcodeStanding)])
+    #expect(driven.questions == [.localAuth(.passcodeAvailability)])
     driven.look()
     let view = driven.flow.view
     try driven.restart()
     #expect(driven.last == .ignore && driven.flow.view == view)
     driven.say(.passcode(Secret("1234-passcode")))
     try driven.restart()
-    #expect(driven.questions == [.localAuth(.passcodeStanding)])
+    #expect(driven.questions == [.localAuth(.passcodeAvailability)])
     driven.look()
     #expect(driven.problem == .interrupted)
     driven.say(.passcode(Secret("1234-passcode")))
-    driven.tell(.checked(.accepted))
+    driven.answer(.checked(.accepted))
     #expect(driven.state == "signingUp")
   }
 }
@@ -208,7 +208,7 @@ struct ProofAgeTests {
       var driven = try paused()
       if isRestarted { try driven.restart(at: late) } else { driven.receive(.woken, at: late) }
       #expect(driven.state == "localAuth" && driven.calls.isEmpty && driven.problem == nil)
-      #expect(driven.questions == [.localAuth(.passcodeStanding)])
+      #expect(driven.questions == [.localAuth(.passcodeAvailability)])
       driven.prove(at: late)
       #expect(driven.calls.map(\.name) == ["users"])
       driven.said(["secretKey": .string(BSAParts.secretKey)], at: late)

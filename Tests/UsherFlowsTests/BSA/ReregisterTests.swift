@@ -67,9 +67,9 @@ struct ReregisterBeginTests {
       $0.disposeToken = WireSecret(BSAParts.handle)
       $0.authType = .biometric
     }
-    #expect(driven.state == "localAuth" && driven.questions == [.localAuth(.standing)])
-    driven.tell(.standing(.init(biometric: .ready(hasChanged: true), passcode: .ready)))
-    driven.tell(.scanned(.matched))
+    #expect(driven.state == "localAuth" && driven.questions == [.localAuth(.availability)])
+    driven.answer(.availability(.init(biometric: .ready(hasChanged: true), passcode: .ready)))
+    driven.answer(.scanned(.matched))
     guard case .replaceDevice(let enrolment, let token) = driven.calls.first else {
       Issue.record("no device is replaced")
       return
@@ -115,8 +115,8 @@ struct ReregisterPersonTests {
   @Test("local authentication follows the registered authType, a number or a string")
   func registered() throws {
     for (said, question) in [
-      (3, LocalAuthQuestion.standing), ("3", .standing), (4, .passcodeStanding),
-      ("4", .passcodeStanding),
+      (3, LocalAuthQuestion.availability), ("3", .availability), (4, .passcodeAvailability),
+      ("4", .passcodeAvailability),
     ] as [(JSONValue, LocalAuthQuestion)] {
       var driven = try DrivenReregister.sent(said)
       #expect(driven.enterCode?.maskedTarget == "a•••@e•••")
@@ -157,7 +157,7 @@ struct ReregisterPersonTests {
       driven.said(said)
       driven.type()
       driven.verified()
-      #expect(driven.questions == [.localAuth(.passcodeStanding)])
+      #expect(driven.questions == [.localAuth(.passcodeAvailability)])
     }
   }
 
@@ -168,7 +168,7 @@ struct ReregisterPersonTests {
     driven.said(["result": true, "authType": 3], at: now + .seconds(30))
     driven.type()
     driven.verified()
-    #expect(driven.questions == [.localAuth(.standing)])
+    #expect(driven.questions == [.localAuth(.availability)])
   }
 
   @Test("a resend checks the member again and fails if BSA does not confirm it")

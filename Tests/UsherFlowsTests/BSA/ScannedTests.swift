@@ -37,7 +37,7 @@ struct ScannedTests {
       driven.prove()
       #expect(
         driven.calls == [
-          .start(BSAVisit(device: BSAParts.device, qrID: id), userKey: BSAParts.userKey)
+          .start(BSASignInSession(device: BSAParts.device, qrID: id), userKey: BSAParts.userKey)
         ])
     }
   }
@@ -57,7 +57,7 @@ struct ScannedTests {
     #expect(driven.refusedField == "input.fields.b")
     driven.say(.back(.fillForm))
     #expect(driven.refusedField == "input.back")
-    for event: FlowEvent<BSACall> in [.woken, .resumed, .told(.localAuth(.scanned(.matched)))] {
+    for event: FlowEvent<BSACall> in [.woken, .resumed, .answered(.localAuth(.scanned(.matched)))] {
       #expect(driven.receive(event) == .ignore)
     }
     #expect(driven.flow == before)

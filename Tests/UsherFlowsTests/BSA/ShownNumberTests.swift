@@ -17,7 +17,7 @@ struct ShownNumberTests {
     for way in Self.numbers {
       var driven = try Driven(way)
       #expect(driven.state == "localAuth" && driven.calls.isEmpty)
-      #expect(driven.questions == [.localAuth(.passcodeStanding)])
+      #expect(driven.questions == [.localAuth(.passcodeAvailability)])
       driven.look()
       driven.say(.cancelLocalAuth)
       #expect(driven.end == End(.cancelled, "USER_CANCEL") && driven.cleared.isEmpty)
@@ -74,7 +74,7 @@ struct ShownNumberTests {
         if way == .otp {
           late.said("555555", at: end)
         } else {
-          late.tell(.given(Secret("555555"), until: end + .seconds(60)), at: end)
+          late.answer(.given(Secret("555555"), until: end + .seconds(60)), at: end)
         }
         #expect(late.displayCode?.userCode == "555555")
         #expect(late.calls == [Driven.exists])
@@ -102,7 +102,7 @@ struct ShownNumberTests {
     for way in Self.numbers {
       let cleared =
         (way == .otp ? [BSACall.dropNumber(Driven.shown)] : [])
-        + [.cancel(BSAVisit(device: BSAParts.device))]
+        + [.cancel(BSASignInSession(device: BSAParts.device))]
       let answers = [
         BSAParts.refusal(2008), BSAParts.said(["isExist": 1]), BSAParts.failing(404),
         BSAParts.said(["isExist": true]),
@@ -197,14 +197,14 @@ struct SecretNumberTests {
       (.zero, .milliseconds(100)), (.seconds(-9), .milliseconds(100)),
     ] {
       var driven = try asking()
-      driven.tell(.later(now + wait))
+      driven.answer(.later(now + wait))
       #expect(driven.pause == pause)
       #expect(driven.state == "generating" && driven.problem?.reason == "no_code_yet")
       #expect(
-        driven.receive(.told(.oneTimeCode(.given(Driven.shown, until: soon)))) == .ignore)
+        driven.receive(.answered(.oneTimeCode(.given(Driven.shown, until: soon)))) == .ignore)
       driven.receive(.woken)
       #expect(driven.questions == [question])
-      driven.tell(.given(Driven.shown, until: now + .seconds(60)))
+      driven.answer(.given(Driven.shown, until: now + .seconds(60)))
       #expect(driven.displayCode?.userCode == "482613" && driven.problem == nil)
     }
   }
@@ -213,7 +213,7 @@ struct SecretNumberTests {
   func muchLater() throws {
     var driven = try asking()
     for _ in 1...10 {
-      driven.tell(.later(now + .seconds(60)))
+      driven.answer(.later(now + .seconds(60)))
       #expect(driven.pause == .seconds(60))
       driven.receive(.woken)
     }
@@ -222,7 +222,7 @@ struct SecretNumberTests {
   @Test("authenticate by totp fails for an account without a secret and names reregisterDevice")
   func noSecret() throws {
     var driven = try asking()
-    driven.tell(.noSecret)
+    driven.answer(.noSecret)
     #expect(driven.end == End(.providerRejected))
     #expect(driven.failure?.message.contains("reregisterDevice") == true)
   }
@@ -231,14 +231,14 @@ struct SecretNumberTests {
   func unavailable() throws {
     var driven = try asking()
     for pause in [1, 2, 4, 8, 16] {
-      driven.tell(.unavailable("the disk is full"))
+      driven.answer(.unavailable("the disk is full"))
       #expect(driven.pause == .seconds(pause))
       #expect(driven.problem?.reason == "no_code_yet")
       #expect(driven.problem?.message == "the disk is full")
       driven.receive(.woken)
       #expect(driven.questions == [question])
     }
-    driven.tell(.unavailable("the disk is full"))
+    driven.answer(.unavailable("the disk is full"))
     #expect(driven.end == End(.providerRejected))
     #expect(driven.failure?.message == "the disk is full")
   }
@@ -250,7 +250,7 @@ struct SecretNumberTests {
     #expect(driven.receive(.called(Driven.generate, BSAParts.said("482613"))) == .ignore)
     try driven.restart()
     #expect(driven.questions == [question])
-    driven.tell(.later(now + .seconds(60)))
+    driven.answer(.later(now + .seconds(60)))
     try driven.restart()
     #expect(driven.questions == [question])
   }

@@ -53,8 +53,8 @@ struct SignUpTests {
   @Test("a biometric sign-up has localAuthType BIOMETRIC, and a null pushToken without a token")
   func biometric() throws {
     var driven = try DrivenRegister.handled { $0.authType = .biometric }
-    driven.tell(.standing(.init(biometric: .ready(hasChanged: false), passcode: .ready)))
-    driven.tell(.scanned(.matched))
+    driven.answer(.availability(.init(biometric: .ready(hasChanged: false), passcode: .ready)))
+    driven.answer(.scanned(.matched))
     driven.said(["secretKey": .string(BSAParts.secretKey)])
     let attributes = try #require(driven.completion?.grant?.attributes)
     #expect(attributes["localAuthType"] == "BIOMETRIC")
@@ -132,15 +132,15 @@ struct SignUpTests {
   func dark() throws {
     var driven = try DrivenRegister()
     #expect(driven.flow.isOutcomeUnknown)
-    #expect(driven.flow.doubt == "a number may have been sent all the same")
+    #expect(driven.flow.unknownOutcomeClause == "a number may have been sent all the same")
     driven.said()
     driven.type()
     #expect(!driven.flow.isOutcomeUnknown)
     driven.verified()
     #expect(!driven.flow.isOutcomeUnknown)
     driven.prove()
-    #expect(driven.flow.isOutcomeUnknown && driven.flow.abandoned.isEmpty)
-    #expect(driven.flow.doubt == "whether the operation was performed is not known")
+    #expect(driven.flow.isOutcomeUnknown && driven.flow.callsIfAbandoned.isEmpty)
+    #expect(driven.flow.unknownOutcomeClause == "whether the operation was performed is not known")
     driven.answered(BSAParts.gone)
     #expect(!driven.flow.isOutcomeUnknown)
     driven.receive(.woken)
@@ -152,9 +152,9 @@ struct SignUpTests {
   @Test("an abandoned BSA registration or contact verification has no provider error code")
   func words() {
     for reason in Failure.Reason.allCases {
-      #expect(BSAVerifyContact.word(for: reason, provider: BSAParts.name) == nil)
-      #expect(BSARegister.word(for: reason, provider: BSAParts.name) == nil)
-      #expect(BSAReregisterDevice.word(for: reason, provider: BSAParts.name) == nil)
+      #expect(BSAVerifyContact.providerErrorCode(for: reason, provider: BSAParts.name) == nil)
+      #expect(BSARegister.providerErrorCode(for: reason, provider: BSAParts.name) == nil)
+      #expect(BSAReregisterDevice.providerErrorCode(for: reason, provider: BSAParts.name) == nil)
     }
   }
 }

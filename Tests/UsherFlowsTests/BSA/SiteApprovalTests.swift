@@ -26,7 +26,7 @@ struct SiteApprovalTests {
       #expect(
         reason(driven) == "sign in to https://shop.example.com by bsa as ada.1815", "\(way)")
       driven.say(.passcode(Secret("1234-passcode")))
-      driven.tell(.checked(.accepted))
+      driven.answer(.checked(.accepted))
       #expect(driven.calls == [.start(Driven.visit(way), userKey: BSAParts.userKey)])
     }
   }

@@ -107,7 +107,7 @@ struct VerifyContactTests {
   @Test("an abandoned verifyContact has nothing to clean up at BSA")
   func leftovers() throws {
     for driven in [try DrivenContact(), try .sent(), try .verifying()] {
-      #expect(driven.flow.abandoned.isEmpty)
+      #expect(driven.flow.callsIfAbandoned.isEmpty)
     }
   }
 
@@ -115,7 +115,7 @@ struct VerifyContactTests {
   func dark() throws {
     var driven = try DrivenContact()
     #expect(driven.flow.isOutcomeUnknown)
-    #expect(driven.flow.doubt == "a number may have been sent all the same")
+    #expect(driven.flow.unknownOutcomeClause == "a number may have been sent all the same")
     driven.answered(BSAParts.gone)
     #expect(!driven.flow.isOutcomeUnknown)
     for driven in [try DrivenContact.sent(), try .verifying()] {

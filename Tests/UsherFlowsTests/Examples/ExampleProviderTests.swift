@@ -94,15 +94,15 @@ struct ExampleProviderTests {
   @Test("signIn keeps the flow contract in both states")
   func contract() throws {
     let other = ExampleCall.session(badge: Secret("other"))
-    let strays: [FlowEvent<ExampleCall>] = [
+    let unrelatedEvents: [FlowEvent<ExampleCall>] = [
       .input(.denied), .listening(redirectURI: "http://127.0.0.1:1/"),
       .called(other, .reply(reply(["user": "u-2", "token": "t"]))),
     ]
     var driven = try DrivenExample()
-    var flows = [DrivenFlow("calling", driven.flow, strays: strays + [.woken])]
+    var flows = [DrivenFlow("calling", driven.flow, unrelatedEvents: unrelatedEvents + [.woken])]
     driven.receive(.called(session, .unreachable(message: "gone", sent: true)))
     let late = FlowEvent.called(session, .reply(reply(["user": "u-1", "token": "t"])))
-    flows.append(DrivenFlow("paused", driven.flow, strays: strays + [late]))
+    flows.append(DrivenFlow("paused", driven.flow, unrelatedEvents: unrelatedEvents + [late]))
     let broken = checkProviderContract(
       flows, secrets: [badge.revealed()], at: moment(), known: KnownProviders(prefix: "example "))
     #expect(broken == [])

@@ -64,7 +64,7 @@ extension ExampleSignIn {
 
   private mutating func call(_ backoff: RetryBackoff) -> Answer<ExampleCall> {
     var backoff = backoff
-    backoff.goOn()
+    backoff.endPause()
     state = .calling(backoff)
     return .proceed([.call(session)])
   }

@@ -15,7 +15,7 @@ struct DeviceCallTests {
     try call.render(
       RenderContext(
         provider: Provider(Driven.provider(change))!, credential: key, accessToken: token,
-        moment: moment()))
+        transition: moment()))
   }
 
   private struct Expected {

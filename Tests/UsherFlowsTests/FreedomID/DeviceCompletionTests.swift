@@ -49,7 +49,7 @@ struct DeviceCompletionTests {
     driven.answered(Driven.list([Driven.aigerim]))
     driven.say(.choice("acc_1"))
     driven.prove()
-    driven.receive(.told(.consents(["read.phone"])))
+    driven.receive(.answered(.consents(["read.phone"])))
     driven.say(.granted(["read.phone", "read.date_of_birth"]))
     driven.answered(
       Driven.profile([
@@ -74,7 +74,7 @@ struct DeviceCompletionTests {
   @Test("the Freedom ID device flow stores no consent if every grant was remembered before")
   func nothingNew() throws {
     var driven = try Driven.recalling()
-    driven.receive(.told(.consents(["read.firstname", "read.phone"])))
+    driven.receive(.answered(.consents(["read.firstname", "read.phone"])))
     driven.answered(Driven.profile())
     #expect(driven.completion?.grant?.consents == [])
     #expect(driven.completion?.grant?.reliance?.consents == ["read.firstname", "read.phone"])
@@ -228,10 +228,10 @@ struct DeviceCompletionTests {
     #expect(choice.options.map(\.id) == ["acc_2", "other"])
 
     driven.signIn(.phonePassword)
-    driven.receive(.told(.kept(Driven.aigerim.id)))
+    driven.receive(.answered(.stored(Driven.aigerim.id)))
     driven.say(.choice("acc_1"))
     driven.prove()
-    driven.receive(.told(.consents([])))
+    driven.receive(.answered(.consents([])))
     driven.say(.granted(["read.firstname", "read.phone"]))
     var good = driven
     good.answered(Driven.profile())
@@ -254,7 +254,7 @@ struct DeviceCompletionTests {
   func namedAgain() throws {
     var driven = try Driven.home(account: Driven.aigerim)
     driven.prove()
-    driven.receive(.told(.consents(["read.firstname", "read.phone"])))
+    driven.receive(.answered(.consents(["read.firstname", "read.phone"])))
     driven.refused(401, 100_004)
     #expect(driven.problem?.reason == "signed_out")
     driven.say(.back(.choose))
@@ -271,7 +271,7 @@ struct DeviceCompletionTests {
         case .denied: "accessDenied"
         default: nil
         }
-      let said = FreedomDeviceAuthorize.word(for: reason, provider: Driven.name)
+      let said = FreedomDeviceAuthorize.providerErrorCode(for: reason, provider: Driven.name)
       #expect(said == word.map { ProviderErrorCode(name: Driven.name, code: $0) }, "\(reason)")
     }
   }

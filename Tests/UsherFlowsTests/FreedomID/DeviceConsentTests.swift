@@ -33,7 +33,7 @@ struct DeviceConsentTests {
   @Test("the Freedom ID consent step is skipped if every grant is remembered")
   func nothingNew() throws {
     var driven = try Driven.recalling(grants: Self.three)
-    driven.receive(.told(.consents(Set(Self.three + ["read.email"]))))
+    driven.receive(.answered(.consents(Set(Self.three + ["read.email"]))))
     #expect(driven.state == "completion")
     guard
       case .consent(AccountID("acc_1"), let grants, request: _, device: installation) =
@@ -97,7 +97,7 @@ struct DeviceConsentTests {
           message: "the permissions are needed to continue: choose an account to be asked again"))
     driven.say(.choice("acc_1"))
     driven.prove()
-    driven.receive(.told(.consents([])))
+    driven.receive(.answered(.consents([])))
     #expect(driven.flow.view == (try Driven.permissions()).flow.view)
     driven.say(.granted(["read.phone"]))
     #expect(driven.state == "completion")
@@ -112,7 +112,7 @@ struct DeviceConsentTests {
     #expect(driven.problem?.reason == "denied")
     driven.say(.choice("acc_2"))
     driven.prove()
-    driven.receive(.told(.consents([])))
+    driven.receive(.answered(.consents([])))
     driven.say(.denied)
     #expect(
       driven.failure
@@ -131,7 +131,7 @@ struct DeviceConsentTests {
       #expect(driven.flow.view == (try Driven.home()).flow.view)
       driven.say(.choice("acc_1"))
       driven.prove()
-      driven.receive(.told(.consents([])))
+      driven.receive(.answered(.consents([])))
     }
     #expect(driven.state == "permissions")
   }

@@ -35,9 +35,9 @@ private struct Standing {
     var donePaused = try Driven.completing()
     donePaused.answered(Driven.lost)
     var asking = try Driven.proving()
-    asking.tell(.standing(.init(biometric: .noReader, passcode: .ready)))
+    asking.answer(.availability(.init(biometric: .noReader, passcode: .ready)))
     var scanning = try Driven.proving()
-    scanning.tell(.standing(.init(biometric: .ready(hasChanged: false), passcode: .ready)))
+    scanning.answer(.availability(.init(biometric: .ready(hasChanged: false), passcode: .ready)))
     var passcode = asking
     passcode.say(.passcode(Secret("1234-passcode")))
     return [
@@ -126,18 +126,18 @@ struct DeviceContractTests {
       ("renewal", .renewal(Secret("r")), Driven.login()),
       ("untying", .untying(Secret("r")), [:]),
     ]
-    let news: [(String, DaemonNews)] = [
-      ("kept", .kept(Driven.aigerim.id)), ("consents", .consents([])),
+    let daemonAnswers: [(String, DaemonAnswer)] = [
+      ("kept", .stored(Driven.aigerim.id)), ("consents", .consents([])),
       (
         "standing",
-        .localAuth(.standing(.init(biometric: .ready(hasChanged: false), passcode: .ready)))
+        .localAuth(.availability(.init(biometric: .ready(hasChanged: false), passcode: .ready)))
       ),
       ("scanned", .localAuth(.scanned(.matched))), ("hint", .localAuth(.hint("swipe slowly"))),
       ("checked", .localAuth(.checked(.accepted))),
     ]
     let rest: [(String, Event)] = [
       ("woken", .woken), ("resumed", .resumed),
-      ("redirected", .redirected(RedirectAnswer(code: Secret("c")))),
+      ("redirected", .redirected(AuthorizationResponse(code: Secret("c")))),
       ("listening", .listening(redirectURI: "http://127.0.0.1:1/")),
       ("listenFailed", .listenFailed("taken")), ("discovered", .discovered(.unusable(message: ""))),
       ("verified", .idTokenVerified(.genuine(payload: []))),
@@ -150,7 +150,7 @@ struct DeviceContractTests {
     ]
     return inputs.map { ($0, .input($1)) }
       + calls.map { ($0, .called($1, .reply(reply($2)))) }
-      + news.map { ($0, .told($1)) } + rest
+      + daemonAnswers.map { ($0, .answered($1)) } + rest
   }
 
   @Test("every state of the Freedom ID device flow fulfils the contract and ignores stray events")
@@ -159,7 +159,7 @@ struct DeviceContractTests {
     let flows = try Standing.all().map { standing in
       DrivenFlow(
         standing.name, standing.driven.flow,
-        strays: everything.filter { !standing.meant.contains($0.0) }.map(\.1))
+        unrelatedEvents: everything.filter { !standing.meant.contains($0.0) }.map(\.1))
     }
     #expect(checkProviderContract(flows, secrets: Self.secrets, at: moment()) == [])
   }

@@ -131,7 +131,7 @@ struct DeviceDriven {
 
   var kept: AccountGrant? {
     guard case .proceed(let effects) = last, effects.count == 1,
-      case .keep(let grant) = effects[0]
+      case .store(let grant) = effects[0]
     else { return nil }
     return grant
   }
@@ -287,14 +287,14 @@ extension DeviceDriven {
 
   /// Completes the local authentication with a passcode.
   mutating func prove(at time: Timestamp = now) {
-    tell(.standing(.init(biometric: .noReader, passcode: .ready)))
+    answer(.availability(.init(biometric: .noReader, passcode: .ready)))
     say(.passcode(Secret("1234-passcode")))
-    tell(.checked(.accepted), at: time)
+    answer(.checked(.accepted), at: time)
   }
 
   @discardableResult
-  mutating func tell(_ news: LocalAuthNews, at time: Timestamp = now) -> Answer<Call> {
-    receive(.told(.localAuth(news)), at: time)
+  mutating func answer(_ answer: LocalAuthAnswer, at time: Timestamp = now) -> Answer<Call> {
+    receive(.answered(.localAuth(answer)), at: time)
   }
 
   /// A flow that looks up the remembered consents.
@@ -311,7 +311,7 @@ extension DeviceDriven {
     grants: [String] = ["read.firstname", "read.phone"], remembered: Set<String> = []
   ) throws -> DeviceDriven {
     var driven = try recalling(grants: grants)
-    driven.receive(.told(.consents(remembered)))
+    driven.receive(.answered(.consents(remembered)))
     return driven
   }
 

@@ -44,7 +44,7 @@ struct DeviceKeptTests {
   func namedAnew() throws {
     var driven = try Driven.choosing(accounts: [], account: Driven.aigerim)
     driven.signIn()
-    driven.receive(.told(.kept(AccountID("acc_another"))))
+    driven.receive(.answered(.stored(AccountID("acc_another"))))
     #expect(driven.state == "home" && driven.flow.view.step.kind == .wait)
   }
 
@@ -68,7 +68,7 @@ struct DeviceKeptTests {
   @Test("the Freedom ID device flow offers the new account for choice after the sign-in")
   func home() throws {
     var driven = try signedIn()
-    #expect(driven.receive(.told(.kept(AccountID("acc_9")))) == .proceed([]))
+    #expect(driven.receive(.answered(.stored(AccountID("acc_9")))) == .proceed([]))
     #expect(driven.state == "home")
     guard case .choose(let choice) = driven.step else { return #expect(Bool(false)) }
     #expect(choice.what == .account)
@@ -90,7 +90,7 @@ struct DeviceKeptTests {
       var driven = try Driven.home()
       driven.say(.choice("other"))
       driven.signIn(as: account)
-      driven.receive(.told(.kept(account.id)))
+      driven.receive(.answered(.stored(account.id)))
       guard case .choose(let choice) = driven.step else { return #expect(Bool(false)) }
       #expect(choice.options.map(\.id) == options)
     }
@@ -102,7 +102,7 @@ struct DeviceKeptTests {
     let answer = driven.last
     try driven.restart()
     #expect(driven.last == answer)
-    driven.receive(.told(.kept(Driven.aigerim.id)))
+    driven.receive(.answered(.stored(Driven.aigerim.id)))
     #expect(driven.state == "home")
   }
 
@@ -110,18 +110,18 @@ struct DeviceKeptTests {
   func late() {
     let call = FreedomDeviceCall.otpCheck(
       challenge: "ch-1", code: Driven.code, device: installation)
-    func clearUp(_ json: JSONValue, status: Int = 200) -> [FreedomDeviceCall] {
-      FreedomDeviceAuthorize.clearUp(call, .reply(reply(json, status: status)))
+    func cleanUp(_ json: JSONValue, status: Int = 200) -> [FreedomDeviceCall] {
+      FreedomDeviceAuthorize.cleanUp(call, .reply(reply(json, status: status)))
     }
-    #expect(clearUp(Driven.login()) == [.untying(Secret("refresh-secret"), device: installation)])
+    #expect(cleanUp(Driven.login()) == [.untying(Secret("refresh-secret"), device: installation)])
     #expect(
-      clearUp(Driven.login(Driven.aigerim, ["refresh_token": nil]))
+      cleanUp(Driven.login(Driven.aigerim, ["refresh_token": nil]))
         == [.untying(Secret("access-secret"), device: installation)])
-    #expect(clearUp(Driven.login(), status: 500) == [])
-    #expect(clearUp(Driven.twoFactor) == [])
-    #expect(clearUp(Driven.profile()) == [])
-    #expect(clearUp(Driven.list([Driven.aigerim])) == [])
-    #expect(FreedomDeviceAuthorize.clearUp(call, Driven.lost) == [])
+    #expect(cleanUp(Driven.login(), status: 500) == [])
+    #expect(cleanUp(Driven.twoFactor) == [])
+    #expect(cleanUp(Driven.profile()) == [])
+    #expect(cleanUp(Driven.list([Driven.aigerim])) == [])
+    #expect(FreedomDeviceAuthorize.cleanUp(call, Driven.lost) == [])
     #expect(Driven.hasNothingToAbandon)
   }
 }
@@ -132,9 +132,9 @@ struct DeviceHomeTests {
   func choose() throws {
     var driven = try Driven.home()
     driven.say(.choice("acc_2"))
-    #expect(driven.last == .proceed([.ask(.localAuth(.standing))]))
+    #expect(driven.last == .proceed([.ask(.localAuth(.availability))]))
     #expect(driven.state == "home")
-    driven.tell(.standing(.init(biometric: .ready(hasChanged: true), passcode: .ready)))
+    driven.answer(.availability(.init(biometric: .ready(hasChanged: true), passcode: .ready)))
     #expect(driven.last == .proceed([.ask(.localAuth(.scan))]))
     #expect(
       driven.step
@@ -142,7 +142,7 @@ struct DeviceHomeTests {
           .init(
             methods: [.biometric, .passcode], reason: "Freedom ID: use of +7 ••• 99",
             scanning: true)))
-    driven.tell(.scanned(.matched))
+    driven.answer(.scanned(.matched))
     #expect(driven.last == .proceed([.ask(.consents(of: AccountID("acc_2")))]))
     #expect(driven.state == "home")
     #expect(driven.step == .wait(.init(for: "the earlier grants")))
@@ -150,9 +150,9 @@ struct DeviceHomeTests {
 
   @Test("the Freedom ID device flow asks for the passcode without a reader or an enrolled finger")
   func passcode() throws {
-    for biometric in [LocalAuthStanding.Biometric.noReader, .notEnrolled] {
+    for biometric in [LocalAuthAvailability.Biometric.noReader, .notEnrolled] {
       var driven = try Driven.proving()
-      driven.tell(.standing(.init(biometric: biometric, passcode: .ready)))
+      driven.answer(.availability(.init(biometric: biometric, passcode: .ready)))
       guard case .localAuth(let step) = driven.step else { return #expect(Bool(false)) }
       #expect(step.methods == [.passcode])
       #expect(!step.scanning)
@@ -166,7 +166,7 @@ struct DeviceHomeTests {
             .ask(.localAuth(.check(passcode: Secret("1234-passcode"), insteadOf: .biometric)))
           ]))
       #expect(try !stored(driven.flow).contains("1234-passcode"))
-      driven.tell(.checked(.accepted))
+      driven.answer(.checked(.accepted))
       #expect(driven.last == .proceed([.ask(.consents(of: AccountID("acc_1")))]))
       #expect(driven.problem == nil)
     }
@@ -199,7 +199,7 @@ struct DeviceHomeTests {
   func cancel() throws {
     for isScanning in [true, false] {
       var driven = try Driven.proving()
-      driven.tell(
+      driven.answer(
         .standing(
           .init(
             biometric: isScanning ? .ready(hasChanged: false) : .noReader, passcode: .ready)))
@@ -222,22 +222,22 @@ struct DeviceHomeTests {
   @Test("going back from Freedom ID's local authentication shows no problem and ignores a verdict")
   func back() throws {
     var driven = try Driven.proving()
-    driven.tell(.standing(.init(biometric: .noReader, passcode: .ready)))
+    driven.answer(.availability(.init(biometric: .noReader, passcode: .ready)))
     driven.say(.back(.localAuth))
     #expect(driven.last == .proceed([]))
     #expect(driven.flow.view == (try Driven.home()).flow.view)
-    driven.tell(.checked(.accepted))
+    driven.answer(.checked(.accepted))
     #expect(driven.last == .ignore, "a late verdict opens nothing")
   }
 
   @Test("a failed local authentication ends the Freedom ID device flow with its error code")
   func failed() throws {
-    let ready = LocalAuthStanding(biometric: .ready(hasChanged: false), passcode: .ready)
-    let fingerOnly = LocalAuthStanding(
+    let ready = LocalAuthAvailability(biometric: .ready(hasChanged: false), passcode: .ready)
+    let fingerOnly = LocalAuthAvailability(
       biometric: .ready(hasChanged: false), passcode: .notEnrolled)
-    let passcode = LocalAuthStanding(biometric: .noReader, passcode: .ready)
-    let none = LocalAuthStanding(biometric: .noReader, passcode: .notEnrolled)
-    let cases: [(LocalAuthStanding, [Driven.Event], String, String)] = [
+    let passcode = LocalAuthAvailability(biometric: .noReader, passcode: .ready)
+    let none = LocalAuthAvailability(biometric: .noReader, passcode: .notEnrolled)
+    let cases: [(LocalAuthAvailability, [Driven.Event], String, String)] = [
       (none, [], "configurationError", "PASSCODE_NOT_ENROLLED_DEVICE"),
       (
         fingerOnly, [.input(.fallback)], "configurationError", "PASSCODE_NOT_ENROLLED_DEVICE"
@@ -246,14 +246,14 @@ struct DeviceHomeTests {
         passcode,
         [
           .input(.passcode(Secret("1234"))),
-          .told(.localAuth(.checked(.notEnrolled))),
+          .answered(.localAuth(.checked(.notEnrolled))),
         ], "configurationError", "PASSCODE_NOT_ENROLLED_DEVICE"
       ),
       (ready, [.input(.fallback), .input(.fallback)], "authError", "USER_FALLBACK"),
     ]
     for (standing, events, code, word) in cases {
       var driven = try Driven.proving()
-      driven.tell(.standing(standing))
+      driven.answer(.availability(standing))
       for event in events { driven.receive(event) }
       let failure = try #require(driven.failure, "\(driven.last)")
       #expect(failure.reason == .localAuthFailed)
@@ -268,8 +268,8 @@ struct DeviceHomeTests {
   @Test("three unknown fingers lead the Freedom ID device flow to the passcode, not to a failure")
   func missed() throws {
     var driven = try Driven.proving()
-    driven.tell(.standing(.init(biometric: .ready(hasChanged: false), passcode: .ready)))
-    for _ in 0..<3 { driven.tell(.scanned(.missed)) }
+    driven.answer(.availability(.init(biometric: .ready(hasChanged: false), passcode: .ready)))
+    for _ in 0..<3 { driven.answer(.scanned(.missed)) }
     guard case .localAuth(let step) = driven.step else { return #expect(Bool(false)) }
     #expect(step.methods == [.passcode])
     #expect(driven.problem?.provider?.code == "AUTH_FAILED")
@@ -285,10 +285,10 @@ struct DeviceHomeTests {
 
     var driven = try Driven.proving()
     try driven.restart()
-    #expect(driven.last == .proceed([.ask(.localAuth(.standing))]))
-    driven.tell(.standing(.init(biometric: .ready(hasChanged: false), passcode: .ready)))
+    #expect(driven.last == .proceed([.ask(.localAuth(.availability))]))
+    driven.answer(.availability(.init(biometric: .ready(hasChanged: false), passcode: .ready)))
     try driven.restart()
-    #expect(driven.last == .proceed([.ask(.localAuth(.standing))]))
+    #expect(driven.last == .proceed([.ask(.localAuth(.availability))]))
     #expect(driven.problem == .interrupted)
     driven.prove()
     #expect(driven.last == .proceed([.ask(.consents(of: AccountID("acc_1")))]))
@@ -303,7 +303,7 @@ struct DeviceNamedTests {
   @Test("a named Freedom ID account that is linked is used without a choice step")
   func tied() throws {
     let driven = try Driven.home(account: Driven.bolat)
-    #expect(driven.last == .proceed([.ask(.localAuth(.standing))]))
+    #expect(driven.last == .proceed([.ask(.localAuth(.availability))]))
     #expect(driven.state == "home")
   }
 
@@ -311,7 +311,7 @@ struct DeviceNamedTests {
   func noChoice() throws {
     for input in [FlowInput.back(.localAuth), .cancelLocalAuth] {
       var driven = try Driven.home(account: Driven.bolat)
-      driven.tell(.standing(.init(biometric: .noReader, passcode: .ready)))
+      driven.answer(.availability(.init(biometric: .noReader, passcode: .ready)))
       driven.say(input)
       #expect(driven.state == "home")
       guard case .choose(let choice) = driven.step else { return #expect(Bool(false)) }
@@ -321,7 +321,7 @@ struct DeviceNamedTests {
         #expect(driven.refusedField == "input.id")
       }
       driven.say(.choice("acc_2"))
-      #expect(driven.last == .proceed([.ask(.localAuth(.standing))]))
+      #expect(driven.last == .proceed([.ask(.localAuth(.availability))]))
     }
   }
 
@@ -343,8 +343,8 @@ struct DeviceNamedTests {
     #expect(driven.refusedField == "input.back")
     driven.signIn()
     #expect(driven.kept?.subject == Driven.subject)
-    driven.receive(.told(.kept(Driven.aigerim.id)))
-    #expect(driven.last == .proceed([.ask(.localAuth(.standing))]))
+    driven.receive(.answered(.stored(Driven.aigerim.id)))
+    #expect(driven.last == .proceed([.ask(.localAuth(.availability))]))
   }
 
   @Test("a sign-in of another subject than the named Freedom ID account's fails and is unlinked")
@@ -365,6 +365,6 @@ extension DeviceDriven {
   fileprivate static var hasNothingToAbandon: Bool {
     guard var driven = try? checking() else { return false }
     driven.answered(login())
-    return driven.flow.abandoned.isEmpty && !driven.flow.isOutcomeUnknown
+    return driven.flow.callsIfAbandoned.isEmpty && !driven.flow.isOutcomeUnknown
   }
 }

@@ -11,17 +11,17 @@ private typealias Driven = DeviceDriven
 @Suite("Error codes of the Freedom ID SDK")
 struct DeviceWordTests {
   /// The codes that cannot occur according to the documentation page FreedomID.
-  private static let impossible: Set<FreedomIDWord> = [
+  private static let impossible: Set<FreedomIDErrorCode> = [
     .utilityError, .requestSendingError, .unknownNetworkError,
   ]
 
   /// A failure, the error code that it must have, and the reason that the page gives for the code.
   private struct Scenario {
-    let word: FreedomIDWord
+    let word: FreedomIDErrorCode
     let reason: Failure.Reason
     let failure: Failure?
 
-    init(_ word: FreedomIDWord, _ reason: Failure.Reason, _ failure: Failure?) {
+    init(_ word: FreedomIDErrorCode, _ reason: Failure.Reason, _ failure: Failure?) {
       self.word = word
       self.reason = reason
       self.failure = failure
@@ -54,16 +54,16 @@ struct DeviceWordTests {
     driven.say(.denied)
     driven.say(.choice("acc_1"))
     driven.prove()
-    driven.receive(.told(.consents([])))
+    driven.receive(.answered(.consents([])))
     driven.say(.denied)
     return driven.failure
   }
 
   private func notAuthenticated(
-    _ passcode: LocalAuthStanding.Passcode, _ inputs: [FlowInput]
+    _ passcode: LocalAuthAvailability.Passcode, _ inputs: [FlowInput]
   ) throws -> Failure? {
     var driven = try Driven.proving()
-    driven.tell(.standing(.init(biometric: .noReader, passcode: passcode)))
+    driven.answer(.availability(.init(biometric: .noReader, passcode: passcode)))
     for input in inputs { driven.say(input) }
     return driven.failure
   }
@@ -72,10 +72,10 @@ struct DeviceWordTests {
     var driven = try Driven.completing()
     driven.refused(401, 100_004)
     driven.signIn(.phonePassword)
-    driven.receive(.told(.kept(Driven.aigerim.id)))
+    driven.receive(.answered(.stored(Driven.aigerim.id)))
     driven.say(.choice("acc_1"))
     driven.prove()
-    driven.receive(.told(.consents(["read.firstname", "read.phone"])))
+    driven.receive(.answered(.consents(["read.firstname", "read.phone"])))
     driven.refused(401, 100_004)
     return driven.failure
   }
@@ -89,7 +89,7 @@ struct DeviceWordTests {
   private func ended(_ reason: Failure.Reason) -> Failure? {
     Failure(
       reason: reason, title: "", message: "", retryable: true,
-      provider: FreedomDeviceAuthorize.word(for: reason, provider: Driven.name))
+      provider: FreedomDeviceAuthorize.providerErrorCode(for: reason, provider: Driven.name))
   }
 
   private func scenarios() throws -> [Scenario] {
@@ -156,10 +156,10 @@ struct DeviceWordTests {
   @Test("the Freedom ID device flow produces every SDK error code except three that cannot occur")
   func all() throws {
     let told = Set(try scenarios().compactMap { $0.failure?.provider?.code })
-    let met = FreedomIDWord.allCases.filter { told.contains($0.rawValue) }
-    #expect(Set(met).union(Self.impossible) == Set(FreedomIDWord.allCases))
+    let met = FreedomIDErrorCode.allCases.filter { told.contains($0.rawValue) }
+    #expect(Set(met).union(Self.impossible) == Set(FreedomIDErrorCode.allCases))
     #expect(Set(met).isDisjoint(with: Self.impossible))
-    #expect(FreedomIDWord.allCases.count == 22)
+    #expect(FreedomIDErrorCode.allCases.count == 22)
   }
 
   @Test("the documentation's table lists every Freedom ID error code with its reasons")
@@ -171,7 +171,7 @@ struct DeviceWordTests {
     let section = try #require(page.split(separator: "## The words\n").last)
     let rows = section.split(separator: "\n## ")[0].matches(
       of: /\| `([A-Za-z.]+)` \| ([a-z_`, ]*)\| ([^|]+) \|/)
-    #expect(rows.map { String($0.1) }.sorted() == FreedomIDWord.allCases.map(\.rawValue).sorted())
+    #expect(rows.map { String($0.1) }.sorted() == FreedomIDErrorCode.allCases.map(\.rawValue).sorted())
     // The HTTP client follows no redirect: the daemon reports requestReceivingError in that case.
     let scenarios = try scenarios().filter {
       $0.word != .codeError || $0.reason != .providerProtocolError

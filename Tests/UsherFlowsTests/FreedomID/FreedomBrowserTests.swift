@@ -159,7 +159,7 @@ struct FreedomBrowserTests {
     driven.clock = now + .seconds(31)
     driven.receive(.woken)
     let call = try #require(driven.calls.first)
-    driven.receive(.redirected(RedirectAnswer(code: Secret("code-secret"))))
+    driven.receive(.redirected(AuthorizationResponse(code: Secret("code-secret"))))
     #expect(driven.calls == [.exchange(code: Secret("code-secret"))])
     #expect(driven.receive(.called(call, Freedom.gone)) == .ignore)
   }
@@ -225,7 +225,7 @@ struct FreedomBrowserTests {
     ] {
       var driven = try PartnerAuthorize()
       driven.toBrowser()
-      driven.receive(.redirected(RedirectAnswer(code: Secret("c"), error: code)))
+      driven.receive(.redirected(AuthorizationResponse(code: Secret("c"), error: code)))
       #expect(driven.failure?.reason == reason)
       #expect(driven.word == word)
       #expect(driven.failure?.provider?.error == code)
@@ -234,7 +234,7 @@ struct FreedomBrowserTests {
 
   @Test("a Freedom ID redirect with neither a code nor an error fails with parsingError")
   func neither() throws {
-    for answer in [RedirectAnswer(), RedirectAnswer(code: Secret(""))] {
+    for answer in [AuthorizationResponse(), AuthorizationResponse(code: Secret(""))] {
       var driven = try PartnerAuthorize()
       driven.toBrowser()
       driven.receive(.redirected(answer))
@@ -271,7 +271,7 @@ struct FreedomBrowserTests {
     #expect(driven.expectation.map { "http://127.0.0.1:40001\($0.path)" } == uri)
     #expect(driven.timer == .seconds(40))
     driven.receive(.listening(redirectURI: uri))
-    driven.receive(.redirected(RedirectAnswer(code: Secret("c-1"))))
+    driven.receive(.redirected(AuthorizationResponse(code: Secret("c-1"))))
     #expect(driven.calls == [.exchange(code: Secret("c-1"))])
   }
 

@@ -69,7 +69,7 @@ struct FreedomExchangeTests {
       var driven = try PartnerAuthorize()
       driven.toBrowser()
       let uri = driven.step?.redirectURI
-      driven.receive(.redirected(RedirectAnswer(code: Secret("code-secret"))))
+      driven.receive(.redirected(AuthorizationResponse(code: Secret("code-secret"))))
       driven.answered(outcome)
       #expect(driven.calls.isEmpty && driven.expectation != nil)
       #expect(driven.flow.view.problem?.reason == "provider_unreachable")

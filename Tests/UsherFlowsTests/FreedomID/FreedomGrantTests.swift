@@ -64,10 +64,10 @@ struct FreedomGrantTests {
     #expect(
       try (words + ["openid", "read.profile"]).partnerGrants()
         == [.data(.dateOfBirth), .data(.firstname), .data(.emails), .profile, .openid])
-    #expect(throws: GrantFlaw.none) { try [String]().dataGrants() }
-    #expect(throws: GrantFlaw.none) { try [String]().partnerGrants() }
-    #expect(throws: GrantFlaw.unknown("openid")) { try ["read.phone", "openid"].dataGrants() }
-    #expect(throws: GrantFlaw.unknown("ab")) {
+    #expect(throws: GrantError.none) { try [String]().dataGrants() }
+    #expect(throws: GrantError.none) { try [String]().partnerGrants() }
+    #expect(throws: GrantError.unknown("openid")) { try ["read.phone", "openid"].dataGrants() }
+    #expect(throws: GrantError.unknown("ab")) {
       try ["read.phone", "a\u{202E}b"].partnerGrants()
     }
   }

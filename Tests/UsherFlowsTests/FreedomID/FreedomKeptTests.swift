@@ -15,21 +15,21 @@ struct FreedomKeptTests {
     driven.toPerson()
     driven.answered(Freedom.said(["firstname": "Aigerim"]))
     #expect(driven.failure != nil)
-    return try #require(driven.flow.keptWhenAbandoned?.handoffSecret)
+    return try #require(driven.flow.grantIfAbandoned?.handoffSecret)
   }
 
   @Test("Freedom ID tokens are kept as soon as the exchange brings them, also over a restart")
   func window() throws {
     var driven = try PartnerAuthorize()
-    #expect(driven.flow.keptWhenAbandoned == nil)
+    #expect(driven.flow.grantIfAbandoned == nil)
     driven.toExchange()
-    #expect(driven.flow.keptWhenAbandoned == nil)
+    #expect(driven.flow.grantIfAbandoned == nil)
     driven.answered(Freedom.said(Freedom.tokens()))
-    let kept = try #require(driven.flow.keptWhenAbandoned?.handoffSecret)
+    let kept = try #require(driven.flow.grantIfAbandoned?.handoffSecret)
     #expect(kept.tokens?.refreshToken?.unsealed() == Secret("refresh-secret"))
     #expect(kept.expiresAt == now + FreedomPartnerAuthorize.keptFor)
     try driven.restart()
-    #expect(driven.flow.keptWhenAbandoned?.handoffSecret == kept)
+    #expect(driven.flow.grantIfAbandoned?.handoffSecret == kept)
   }
 
   @Test("Freedom ID tokens are kept unless the tokens, the person or the consent is refused")
@@ -46,7 +46,7 @@ struct FreedomKeptTests {
       driven.toPerson()
       driven.answered(outcome)
       #expect(driven.failure != nil)
-      #expect((driven.flow.keptWhenAbandoned != nil) == isKept, "\(outcome)")
+      #expect((driven.flow.grantIfAbandoned != nil) == isKept, "\(outcome)")
       let says = driven.failure?.message.contains("the tokens are kept for a day")
       #expect(says == isKept, "\(outcome)")
     }
@@ -57,7 +57,7 @@ struct FreedomKeptTests {
     let kept = try kept()
     var driven = try PartnerAuthorize(handoffSecrets: [kept])
     #expect(driven.calls == [.user(token: Secret("access-secret"))])
-    #expect(driven.flow.takenHandoffSecret == kept.handle)
+    #expect(driven.flow.consumedHandoffSecret == kept.handle)
     driven.answered(Freedom.said(Freedom.user()))
     let grant = try #require(driven.completion?.grant)
     #expect(grant.subject == Freedom.person)
@@ -73,13 +73,13 @@ struct FreedomKeptTests {
       away.answered(Freedom.lost)
       away.receive(.woken)
     }
-    #expect(away.flow.keptWhenAbandoned?.handoffSecret == kept)
+    #expect(away.flow.grantIfAbandoned?.handoffSecret == kept)
     for outcome in [Freedom.refusal(401), Freedom.refusal(403), Freedom.said([:])] {
       var driven = try PartnerAuthorize(handoffSecrets: [kept])
       driven.answered(outcome)
-      #expect(driven.expectation != nil && driven.flow.keptWhenAbandoned == nil)
+      #expect(driven.expectation != nil && driven.flow.grantIfAbandoned == nil)
       driven.toPerson()
-      #expect(driven.flow.keptWhenAbandoned?.handoffSecret != nil)
+      #expect(driven.flow.grantIfAbandoned?.handoffSecret != nil)
     }
   }
 
@@ -94,7 +94,7 @@ struct FreedomKeptTests {
       },
       try PartnerAuthorize(handoffSecrets: [kept]) { $0.clientID = "another" },
     ] {
-      #expect(driven.expectation != nil && driven.flow.takenHandoffSecret == nil)
+      #expect(driven.expectation != nil && driven.flow.consumedHandoffSecret == nil)
     }
     let named = try PartnerAuthorize(
       account: Self.known, handoffSecrets: [try self.kept(account: Self.known)])

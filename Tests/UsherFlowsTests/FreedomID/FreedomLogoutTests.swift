@@ -62,7 +62,7 @@ struct FreedomLogoutTests {
   @Test("a Freedom ID log-out callback gets the same answer whether its token id is known or not")
   func answers() throws {
     let dialect = try #require(try Self.dialect())
-    let taken = dialect.answer(.taken)
+    let taken = dialect.answer(.accepted)
     #expect(taken.status == 200 && taken.body == Array("{}".utf8))
     for outcome in [CallbackOutcome.unauthorized, .unknown, .conflict] {
       #expect(dialect.answer(outcome) == taken)
@@ -88,17 +88,17 @@ struct FreedomLogoutTests {
     let mine = try read("{\"id\": \"token-id-1\"}")
     let dialect = try #require(try Self.dialect())
     #expect(dialect.callKey(of: mine) == followUp.callKey)
-    #expect(followUp.judge(mine, token: nil) == .mine)
+    #expect(followUp.validate(mine, token: nil) == .match)
     #expect(
-      followUp.learn(mine, at: now)
-        == .grantIsOver(
+      followUp.changes(from: mine, at: now)
+        == .grantRevoked(
           ProviderErrorCode(
             name: Freedom.name, code: "logged_out", message: "the person has logged out")))
     for id in ["token-id-2", "token-id-", "token-id-10"] {
       let other = try read("{\"id\": \"\(id)\"}")
       #expect(dialect.callKey(of: other) != followUp.callKey)
-      #expect(followUp.judge(other, token: nil) != .mine)
-      #expect(followUp.learn(other, at: now) == .nothing)
+      #expect(followUp.validate(other, token: nil) != .match)
+      #expect(followUp.changes(from: other, at: now) == .nothing)
     }
   }
 

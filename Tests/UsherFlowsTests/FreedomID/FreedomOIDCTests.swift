@@ -118,23 +118,23 @@ struct FreedomOIDCTests {
 
 @Suite("Probe of Freedom ID in mode device")
 struct FreedomProbeTests {
-  private func judge(_ outcome: CallOutcome) throws -> (fine: Bool, message: String) {
+  private func evaluate(_ outcome: CallOutcome) throws -> (fine: Bool, message: String) {
     let provider = try Freedom.provider { $0.mode = .device }
     let probe = try #require(ProviderRegistry.probe(of: provider))
     #expect(probe.call.name == "accounts" && probe.call.account == nil)
-    return probe.judge(outcome)
+    return probe.evaluate(outcome)
   }
 
   @Test("the Freedom ID probe requests the accounts of an unknown device and judges the reply")
   func device() throws {
-    #expect(try judge(Freedom.said(["accounts": []])).fine)
-    #expect(try judge(Freedom.refusal(401, 100002)).fine)
+    #expect(try evaluate(Freedom.said(["accounts": []])).fine)
+    #expect(try evaluate(Freedom.refusal(401, 100002)).fine)
     for outcome in [
       Freedom.refusal(401, 100001), Freedom.refusal(403, 100003), Freedom.refusal(404),
       Freedom.gone, .reply(reply([:], status: 500)), .reply(reply(text: "<html>")),
       .unreadable(message: "too large"),
     ] {
-      let (fine, message) = try judge(outcome)
+      let (fine, message) = try evaluate(outcome)
       #expect(!fine && !message.isEmpty)
     }
     #expect(ProviderRegistry.probe(of: try Freedom.provider()) == nil)

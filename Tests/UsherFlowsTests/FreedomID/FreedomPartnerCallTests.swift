@@ -27,7 +27,7 @@ struct FreedomPartnerCallTests {
     try call.render(
       RenderContext(
         provider: try Provider(Freedom.provider(change))!, credential: secret, accessToken: token,
-        moment: moment()))
+        transition: moment()))
   }
 
   /// Base64 of acme:s3:cret

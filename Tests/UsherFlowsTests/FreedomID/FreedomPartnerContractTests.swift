@@ -10,15 +10,15 @@ import UsherTestKit
 private let secrets = [
   "code-secret", "access-secret", "refresh-secret", "0102030405060708090a0b0c0d0e0f10", "track_id",
 ]
-private let nobodys: [FlowEvent<FreedomPartnerCall>] = [
+private let foreignEvents: [FlowEvent<FreedomPartnerCall>] = [
   .input(.code(Secret("1"), fields: [:])), .input(.denied), .input(.password(Secret("p"))),
   .discovered(.unreachable(message: "gone")), .idTokenVerified(.refused(message: "bad")),
   .called(.renewal(Secret("r")), Freedom.said(Freedom.tokens())),
   .called(.link(redirectURI: Secret("x"), []), Freedom.gone),
-  .called(.user(token: Secret("another")), Freedom.gone), .told(.consents([])),
+  .called(.user(token: Secret("another")), Freedom.gone), .answered(.consents([])),
 ]
 private let redirects: [FlowEvent<FreedomPartnerCall>] = [
-  .redirected(RedirectAnswer(code: Secret("c"))), .input(.redirect(url: Secret("x"))),
+  .redirected(AuthorizationResponse(code: Secret("c"))), .input(.redirect(url: Secret("x"))),
 ]
 private let listeners: [FlowEvent<FreedomPartnerCall>] = [
   .listening(redirectURI: "http://127.0.0.1:1/callback"), .listenFailed("taken"),
@@ -33,27 +33,27 @@ struct FreedomPartnerContractTests {
   func authorize() throws {
     var flows: [DrivenFlow<FreedomPartnerAuthorize>] = []
     var driven = try PartnerAuthorize()
-    let early = nobodys + redirects + exchange
-    flows.append(.init("preparing", driven.flow, strays: early + [.woken]))
+    let early = foreignEvents + redirects + exchange
+    flows.append(.init("preparing", driven.flow, unrelatedEvents: early + [.woken]))
     driven.listening()
-    flows.append(.init("linking", driven.flow, strays: early + listeners + [.woken]))
+    flows.append(.init("linking", driven.flow, unrelatedEvents: early + listeners + [.woken]))
     driven.answered(Freedom.gone)
-    flows.append(.init("linking paused", driven.flow, strays: early + listeners))
+    flows.append(.init("linking paused", driven.flow, unrelatedEvents: early + listeners))
     driven.receive(.woken)
     driven.answerLink()
-    flows.append(.init("browser", driven.flow, strays: nobodys + listeners + exchange))
+    flows.append(.init("browser", driven.flow, unrelatedEvents: foreignEvents + listeners + exchange))
     driven.receive(.resumed)
-    flows.append(.init("restoring", driven.flow, strays: nobodys + exchange))
-    driven.receive(.redirected(RedirectAnswer(code: Secret("code-secret"))))
-    let busy = nobodys + redirects + listeners
-    flows.append(.init("exchanging", driven.flow, strays: busy + [.woken]))
+    flows.append(.init("restoring", driven.flow, unrelatedEvents: foreignEvents + exchange))
+    driven.receive(.redirected(AuthorizationResponse(code: Secret("code-secret"))))
+    let busy = foreignEvents + redirects + listeners
+    flows.append(.init("exchanging", driven.flow, unrelatedEvents: busy + [.woken]))
     driven.answered(Freedom.gone)
-    flows.append(.init("exchanging paused", driven.flow, strays: busy + exchange))
+    flows.append(.init("exchanging paused", driven.flow, unrelatedEvents: busy + exchange))
     driven.receive(.woken)
     driven.answered(Freedom.said(Freedom.tokens()))
-    flows.append(.init("completion", driven.flow, strays: busy + exchange + [.woken]))
+    flows.append(.init("completion", driven.flow, unrelatedEvents: busy + exchange + [.woken]))
     driven.answered(Freedom.lost)
-    flows.append(.init("completion paused", driven.flow, strays: busy + exchange))
+    flows.append(.init("completion paused", driven.flow, unrelatedEvents: busy + exchange))
     #expect(checkProviderContract(flows, secrets: secrets, at: moment()) == [])
   }
 
@@ -61,30 +61,30 @@ struct FreedomPartnerContractTests {
   func requestProfile() throws {
     var flows: [DrivenFlow<FreedomRequestProfile>] = []
     var driven = try ProfileFlow()
-    let strays = nobodys + redirects + listeners + exchange
-    flows.append(.init("requested", driven.flow, strays: strays + [.woken]))
+    let unrelatedEvents = foreignEvents + redirects + listeners + exchange
+    flows.append(.init("requested", driven.flow, unrelatedEvents: unrelatedEvents + [.woken]))
     driven.answered(Freedom.lost)
-    flows.append(.init("requested paused", driven.flow, strays: strays))
+    flows.append(.init("requested paused", driven.flow, unrelatedEvents: unrelatedEvents))
     driven.receive(.woken)
     driven.answered(Freedom.said(["status": "pending"]))
-    flows.append(.init("pending", driven.flow, strays: strays))
+    flows.append(.init("pending", driven.flow, unrelatedEvents: unrelatedEvents))
     driven.receive(.woken)
-    flows.append(.init("asking", driven.flow, strays: strays + [.woken]))
+    flows.append(.init("asking", driven.flow, unrelatedEvents: unrelatedEvents + [.woken]))
     #expect(checkProviderContract(flows, secrets: secrets, at: moment()) == [])
   }
 
   @Test("every state of createUser and updateUser fulfils the flow contract")
   func users() throws {
-    let strays = nobodys + redirects + listeners + exchange
+    let unrelatedEvents = foreignEvents + redirects + listeners + exchange
     var create = try CreateFlow()
-    var flows = [DrivenFlow("sending", create.flow, strays: strays + [.woken])]
+    var flows = [DrivenFlow("sending", create.flow, unrelatedEvents: unrelatedEvents + [.woken])]
     create.answered(Freedom.gone)
-    flows.append(.init("paused", create.flow, strays: strays))
+    flows.append(.init("paused", create.flow, unrelatedEvents: unrelatedEvents))
     #expect(checkProviderContract(flows, secrets: secrets, at: moment()) == [])
     let update = try UpdateFlow()
     #expect(
       checkProviderContract(
-        [.init("sending", update.flow, strays: strays + [.woken])], secrets: secrets, at: moment())
+        [.init("sending", update.flow, unrelatedEvents: unrelatedEvents + [.woken])], secrets: secrets, at: moment())
         == [])
   }
 
@@ -123,10 +123,10 @@ struct FreedomPartnerContractTests {
         default: nil
         }
       let words = [
-        FreedomPartnerAuthorize.word(for: ending, provider: name),
-        FreedomRequestProfile.word(for: ending, provider: name),
-        FreedomCreateUser.word(for: ending, provider: name),
-        FreedomUpdateUser.word(for: ending, provider: name),
+        FreedomPartnerAuthorize.providerErrorCode(for: ending, provider: name),
+        FreedomRequestProfile.providerErrorCode(for: ending, provider: name),
+        FreedomCreateUser.providerErrorCode(for: ending, provider: name),
+        FreedomUpdateUser.providerErrorCode(for: ending, provider: name),
       ]
       #expect(words.map { $0?.code } == Array(repeating: word, count: 4))
     }

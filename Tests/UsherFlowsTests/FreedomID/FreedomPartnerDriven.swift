@@ -168,7 +168,7 @@ extension PartnerFlow where Machine == FreedomPartnerAuthorize {
 
   mutating func toExchange() {
     toBrowser()
-    receive(.redirected(RedirectAnswer(code: Secret("code-secret"))))
+    receive(.redirected(AuthorizationResponse(code: Secret("code-secret"))))
   }
 
   mutating func toPerson() {

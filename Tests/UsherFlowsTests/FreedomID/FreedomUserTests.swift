@@ -119,7 +119,7 @@ struct FreedomUserTests {
 
   @Test(
     "a createUser or updateUser that may have been done is not repeated, and the failure says so")
-  func mayBeDone() throws {
+  func mayHaveTakenEffect() throws {
     for (outcome, word) in [
       (Freedom.lost, "networkError.streamError"),
       (.reply(reply([:], status: 500)), "networkError.codeError"),

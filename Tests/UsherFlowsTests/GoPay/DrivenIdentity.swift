@@ -129,7 +129,7 @@ struct DrivenIdentity: DrivenMachine {
   mutating func toBrowser() { receive(.listening(redirectURI: Self.redirectURI)) }
 
   mutating func cameBack() {
-    receive(.redirected(RedirectAnswer(code: Secret("code-secret"))))
+    receive(.redirected(AuthorizationResponse(code: Secret("code-secret"))))
   }
 
   /// Advances to the exchange, through the log-in page or the auth-code call.
@@ -170,7 +170,7 @@ extension DrivenIdentity {
   /// The SDK's code of the failure, such as `GPE-2206`.
   var code: String? { failure?.provider?.code }
 
-  var clearUp: [GoPayCall] {
+  var cleanUp: [GoPayCall] {
     if case .fail(_, let calls) = last { calls } else { [] }
   }
 

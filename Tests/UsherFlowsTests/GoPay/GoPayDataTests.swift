@@ -117,7 +117,7 @@ struct GoPayDataTests {
       try data(["submissionId": value, "status": "CREATED"]).capture("sub-1")
     }
     #expect(throws: UnusableReply.self) {
-      try KYCStanding(data(["submissionId": value, "status": "INITIATED"]))
+      try KYCStatus(data(["submissionId": value, "status": "INITIATED"]))
     }
   }
 
@@ -148,11 +148,11 @@ struct GoPayDataTests {
 
   private func standing(
     _ status: JSONValue, _ result: JSONValue? = nil, _ reason: JSONValue? = nil
-  ) throws -> KYCStanding {
+  ) throws -> KYCStatus {
     var members: [String: JSONValue] = ["submissionId": "s", "status": status]
     members["result"] = result
     members["reasonCode"] = reason
-    return try KYCStanding(data(members))
+    return try KYCStatus(data(members))
   }
 
   @Test("a submission's status, result and reasonCode are read from the reply")
@@ -160,7 +160,7 @@ struct GoPayDataTests {
     for (status, known) in [
       ("INITIATED", .initiated), ("IN_PROGRESS", .inProgress), ("COMPLETED", .completed),
       ("ERROR", .error),
-    ] as [(JSONValue, KYCStanding.Status)] {
+    ] as [(JSONValue, KYCStatus.Status)] {
       #expect(try standing(status).status == known)
     }
     #expect(try standing("COMPLETED", "VALID").result == .valid)

@@ -44,8 +44,8 @@ struct SNAPReplyTests {
   @Test("a successful SNAP reply yields its members")
   func said() {
     let yes: JSONValue = ["responseCode": "2000700", "accessTokenInfo": ["accessToken": "t"]]
-    #expect(read(yes, to: binding) == .said(GoPayData(members: yes.objectValue ?? [:])))
-    #expect(read(["a": 1], to: binding) == .said(GoPayData(members: ["a": 1])))
+    #expect(read(yes, to: binding) == .success(GoPayData(members: yes.objectValue ?? [:])))
+    #expect(read(["a": 1], to: binding) == .success(GoPayData(members: ["a": 1])))
   }
 
   @Test(
@@ -55,8 +55,8 @@ struct SNAPReplyTests {
       ("4010700", .configuration), ("4010701", .configuration), ("4000701", .configuration),
       ("4040705", .exchangeFailed), ("4040711", .exchangeFailed), ("4090700", .exchangeFailed),
       ("4030701", .notWhitelisted), ("4040700", .api), ("4220700", .api),
-    ] as [(String, GPError)])
-  func refused(code: String, error: GPError) throws {
+    ] as [(String, GoPayErrorCode)])
+  func refused(code: String, error: GoPayErrorCode) throws {
     for status in [200, Int(code.prefix(3)) ?? 0, 500] {
       let no = try #require(theRefusal(snap(code, status)))
       #expect(no.error == error)
@@ -64,7 +64,7 @@ struct SNAPReplyTests {
       #expect(no.message == "No")
       #expect(no.isConflict == (code == "4090700"))
       let failure = no.failure(gopayName)
-      #expect(failure.provider == error.word(gopayName, code: code, message: "No"))
+      #expect(failure.provider == error.providerErrorCode(gopayName, code: code, message: "No"))
       #expect(failure.reason == error.reason)
       #expect(failure.retryable == error.isRetryable)
       #expect(failure.message == "No")
@@ -86,7 +86,7 @@ struct SNAPReplyTests {
       let problem = try #require(replyError(snap(code, status)))
       #expect(problem.error == .api)
       #expect(problem.sent)
-      #expect(problem.word(gopayName) == GPError.api.word(gopayName, code: code, message: "No"))
+      #expect(problem.providerErrorCode(gopayName) == GoPayErrorCode.api.providerErrorCode(gopayName, code: code, message: "No"))
       #expect(problem.failure(gopayName).reason == .providerUnreachable)
     }
   }
@@ -144,7 +144,7 @@ struct IdentityReplyTests {
   @Test("a successful identity or capture reply yields its data", arguments: asked)
   func said(call: GoPayCall) {
     let yes: JSONValue = ["success": true, "data": ["a": 1]]
-    #expect(read(yes, to: call) == .said(GoPayData(members: ["a": 1])))
+    #expect(read(yes, to: call) == .success(GoPayData(members: ["a": 1])))
   }
 
   @Test(
@@ -152,8 +152,8 @@ struct IdentityReplyTests {
     [
       (400, 1539, .fieldMissing), (401, 1401, .unauthorized), (403, 1403, .notWhitelisted),
       (404, 1519, .api), (422, 1999, .api), (422, 899, .api), (422, 1000, .api),
-    ] as [(Int, Int64, GPError)])
-  func refused(call: GoPayCall, row: (status: Int, code: Int64, error: GPError)) throws {
+    ] as [(Int, Int64, GoPayErrorCode)])
+  func refused(call: GoPayCall, row: (status: Int, code: Int64, error: GoPayErrorCode)) throws {
     for status in [row.status, 200] {
       let refusal = try #require(theRefusal(no(row.code, status, to: call)))
       #expect(refusal.error == row.error)
@@ -165,7 +165,7 @@ struct IdentityReplyTests {
       #expect(!refusal.isConflict)
       #expect(
         refusal.failure(gopayName).provider
-          == row.error.word(gopayName, code: String(row.code), message: "WHY"))
+          == row.error.providerErrorCode(gopayName, code: String(row.code), message: "WHY"))
     }
   }
 
@@ -196,7 +196,7 @@ struct IdentityReplyTests {
       let problem = replyError(no(code, status, to: call))
       #expect(problem?.error == .api)
       #expect(problem?.sent == true)
-      #expect(problem?.word(gopayName).error == code.map { String($0) })
+      #expect(problem?.providerErrorCode(gopayName).error == code.map { String($0) })
       #expect(problem?.failure(gopayName).reason == .providerUnreachable)
       #expect(problem?.failure(gopayName).retryable == true)
     }
@@ -279,7 +279,7 @@ struct PartnerReplyTests {
   @Test("a successful reply of the backend yields its members")
   func said() {
     let yes: JSONValue = ["userCorrelationId": "corr-1", "reason": nil]
-    #expect(read(yes, to: exchange) == .said(GoPayData(members: yes.objectValue ?? [:])))
+    #expect(read(yes, to: exchange) == .success(GoPayData(members: yes.objectValue ?? [:])))
   }
 
   @Test("a reason is a failed exchange, whatever the status", arguments: [200, 400, 401, 404, 500])

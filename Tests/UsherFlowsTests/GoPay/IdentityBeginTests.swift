@@ -94,7 +94,7 @@ struct IdentityMissingTests {
     #expect(driven.failure?.reason == .invalidRequest && driven.failure?.retryable == false)
     #expect(driven.failure?.provider?.title == "Required field missing")
     #expect(driven.failure?.message.contains(field) == true)
-    #expect(driven.clearUp == [] && driven.state == state)
+    #expect(driven.cleanUp == [] && driven.state == state)
   }
 
   @Test("an absent or malformed requestId fails verify with GPE-2206 before any call")
@@ -217,7 +217,7 @@ struct IdentityCredentialTests {
     #expect(driven.code == "GPE-2201")
     #expect(driven.failure?.reason == .providerRejected && driven.failure?.retryable == false)
     #expect(driven.failure?.message.hasSuffix("usherctl credential set gopay-exchange") == true)
-    #expect(driven.clearUp == [])
+    #expect(driven.cleanUp == [])
     let set = ["gopay-exchange": Secret("s")]
     #expect(try Driven(provider: provider, credentials: set).failure == nil)
     #expect(try Driven(provider: gopay(.backend), credentials: [:]).failure == nil)

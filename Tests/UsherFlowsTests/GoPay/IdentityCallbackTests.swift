@@ -21,8 +21,8 @@ private func callback(
 
 extension VerifyIdentity {
   /// Judges the callback without the token of an account.
-  fileprivate func judge(_ callback: ProviderCallback) -> CallbackVerdict {
-    judge(callback) { _ in nil }
+  fileprivate func validate(_ callback: ProviderCallback) -> CallbackVerdict {
+    validate(callback) { _ in nil }
   }
 }
 
@@ -45,7 +45,7 @@ struct IdentityCallbackTests {
       var driven = try atPage()
       var callback = callback(status, result: result)
       if status == "ERROR" { callback.members["reasonCode"] = "BLUR" }
-      #expect(driven.flow.judge(callback) == .mine)
+      #expect(driven.flow.validate(callback) == .match)
       driven.receive(.calledBack(callback))
       #expect(driven.state == "submitted")
       #expect(
@@ -59,18 +59,18 @@ struct IdentityCallbackTests {
   func judgement() throws {
     let flow = try atPage().flow
     for id in ["", "req-2", "REQ-1", "req-1 "] {
-      #expect(flow.judge(callback(request: id)) == .notMine)
-      #expect(flow.judge(callback(request: id, vouched: true)) == .notMine)
+      #expect(flow.validate(callback(request: id)) == .noMatch)
+      #expect(flow.validate(callback(request: id, vouched: true)) == .noMatch)
     }
     for shown in ["", "linking-secreT", "linking-secre", "Bearer linking-secret", "capture-secret"]
     {
-      #expect(flow.judge(callback(shows: shown)) == .unauthorized)
-      #expect(flow.judge(callback(shows: shown, vouched: true)) == .mine)
+      #expect(flow.validate(callback(shows: shown)) == .unauthorized)
+      #expect(flow.validate(callback(shows: shown, vouched: true)) == .match)
     }
     for id in ["sub-2", "", nil, 1] as [JSONValue] {
-      #expect(flow.judge(callback(submission: id)) == .conflict)
-      #expect(flow.judge(callback(submission: id, shows: "x", vouched: true)) == .conflict)
-      #expect(flow.judge(callback(submission: id, shows: "x")) == .unauthorized)
+      #expect(flow.validate(callback(submission: id)) == .conflict)
+      #expect(flow.validate(callback(submission: id, shows: "x", vouched: true)) == .conflict)
+      #expect(flow.validate(callback(submission: id, shows: "x")) == .unauthorized)
     }
   }
 
@@ -81,14 +81,14 @@ struct IdentityCallbackTests {
       driven.flow, try Driven().flow, try Driven(requestID: nil).flow,
       try Driven(.none, account: Driven.knownAccount).flow,
     ]
-    for flow in flows { #expect(flow.judge(callback(vouched: true)) == .notMine) }
+    for flow in flows { #expect(flow.validate(callback(vouched: true)) == .noMatch) }
     driven.toPage()
     driven.submit()
-    #expect(driven.flow.judge(callback()) == .notMine)
+    #expect(driven.flow.validate(callback()) == .noMatch)
   }
 
   @Test("a callback with another submissionId or an unknown verdict changes nothing")
-  func notMine() throws {
+  func noMatch() throws {
     for stray in [
       callback(submission: "sub-2"), callback("ODD"), callback(result: "ODD"),
     ] {
@@ -105,22 +105,22 @@ struct IdentityCallbackTests {
     var driven = try Driven()
     driven.toKYC()
     driven.toPage()
-    #expect(driven.flow.judge(callback(shows: "")) == .unauthorized)
-    #expect(driven.flow.judge(callback(shows: "", vouched: true)) == .mine)
+    #expect(driven.flow.validate(callback(shows: "")) == .unauthorized)
+    #expect(driven.flow.validate(callback(shows: "", vouched: true)) == .match)
     driven = try Driven(.none, account: Driven.knownAccount)
     driven.refused(404, 1519)
     driven.toPage()
     let account = Driven.knownAccount.id
-    #expect(driven.flow.judge(callback(shows: "linking-secret")) == .unauthorized)
+    #expect(driven.flow.validate(callback(shows: "linking-secret")) == .unauthorized)
     for token in ["", "other-secret"] {
       #expect(
-        driven.flow.judge(callback(shows: "linking-secret")) { _ in Secret(token) } == .unauthorized
+        driven.flow.validate(callback(shows: "linking-secret")) { _ in Secret(token) } == .unauthorized
       )
     }
     #expect(
-      driven.flow.judge(callback(shows: "linking-secret")) {
+      driven.flow.validate(callback(shows: "linking-secret")) {
         $0 == account ? Secret("linking-secret") : nil
-      } == .mine)
+      } == .match)
     driven.receive(.calledBack(callback(vouched: true)))
     #expect(driven.completion != nil && driven.grant?.tokens == nil)
   }
@@ -133,10 +133,10 @@ struct IdentityCallbackTests {
       "responseCode": "2000700", "accessTokenInfo": ["accessToken": "bound-secret"],
     ])
     driven.toPage()
-    #expect(driven.flow.judge(callback(shows: "bound-secret")) == .mine)
+    #expect(driven.flow.validate(callback(shows: "bound-secret")) == .match)
     driven.receive(.calledBack(callback(shows: "bound-secret")))
     #expect(driven.grant?.tokens?.accessToken.unsealed() == Secret("bound-secret"))
-    #expect(driven.flow.abandoned == [])
+    #expect(driven.flow.callsIfAbandoned == [])
   }
 }
 
@@ -209,7 +209,7 @@ struct CallbackDialectTests {
     #expect(callback.authorization == Secret(""))
     var driven = try Driven(.none, token: "linking-secret")
     driven.toPage()
-    #expect(driven.flow.judge(callback) == .unauthorized)
+    #expect(driven.flow.validate(callback) == .unauthorized)
   }
 
   @Test("the reasonCode of a GoPay callback is a string or a number")
@@ -254,8 +254,8 @@ struct CallbackDialectTests {
   @Test("each outcome of a GoPay callback has its own HTTP status and error code")
   func answers() throws {
     let dialect = try dialect()
-    #expect(dialect.answer(.taken).status == 200)
-    #expect(dialect.answer(.taken).jsonObject == ["success": true])
+    #expect(dialect.answer(.accepted).status == 200)
+    #expect(dialect.answer(.accepted).jsonObject == ["success": true])
     let cases: [(CallbackOutcome, Int, Int64)] = [
       (.unreadable(CallbackRefusal("status is missing")), 400, 1500), (.unauthorized, 401, 1401),
       (.unknown, 404, 1519), (.conflict, 409, 1409), (.otherPath, 404, 1404),

@@ -14,7 +14,7 @@ private let secrets = [
 ]
 
 /// Events that no state handles.
-private let nobodys: [FlowEvent<GoPayCall>] = [
+private let foreignEvents: [FlowEvent<GoPayCall>] = [
   .called(.unbinding(token: Secret("t"), device: device), .reply(reply([:]))),
   .called(.authCode(.token(Secret("other")), correlationID: "c", requestID: "r"), Driven.gone),
   .called(.temporaryToken(.token(Secret("other")), requestID: "req-1"), Driven.gone),
@@ -26,7 +26,7 @@ private let nobodys: [FlowEvent<GoPayCall>] = [
   .discovered(.unreachable(message: "gone")), .idTokenVerified(.refused(message: "bad")),
 ]
 private let redirects: [FlowEvent<GoPayCall>] = [
-  .redirected(RedirectAnswer(code: Secret("c"))), .input(.redirect(url: Secret("x"))),
+  .redirected(AuthorizationResponse(code: Secret("c"))), .input(.redirect(url: Secret("x"))),
 ]
 private let listeners: [FlowEvent<GoPayCall>] = [
   .listening(redirectURI: "http://127.0.0.1:1/callback"), .listenFailed("taken"),
@@ -41,7 +41,7 @@ private let callbacks: [FlowEvent<GoPayCall>] = [
       requestID: "req-1", authorization: Secret(""), isVouchedFor: true,
       members: ["submissionId": "sub-9", "status": "COMPLETED", "result": "VALID"]))
 ]
-private let busy = nobodys + redirects + listeners + callbacks
+private let busy = foreignEvents + redirects + listeners + callbacks
 
 @Suite("The contract of GoPay's verify")
 struct IdentityContractTests {
@@ -50,17 +50,17 @@ struct IdentityContractTests {
   @Test("verify keeps the flow contract in every state with the log-in page and the app")
   mutating func app() throws {
     var driven = try Driven()
-    add("preparing", driven, nobodys + redirects + answers + callbacks + [.woken])
+    add("preparing", driven, foreignEvents + redirects + answers + callbacks + [.woken])
     driven.toBrowser()
-    add("login", driven, nobodys + listeners + answers + callbacks + [.woken])
+    add("login", driven, foreignEvents + listeners + answers + callbacks + [.woken])
     driven.receive(.resumed)
-    add("restoring", driven, nobodys + answers + callbacks + [.woken])
+    add("restoring", driven, foreignEvents + answers + callbacks + [.woken])
     driven.cameBack()
     add("handed over", driven, busy)
     driven.receive(answers[0])
     try capture(driven)
     let elsewhere = try Driven { $0.redirectURI = "https://partner.example/cb" }
-    add("login elsewhere", elsewhere, nobodys + listeners + answers + callbacks + [.woken])
+    add("login elsewhere", elsewhere, foreignEvents + listeners + answers + callbacks + [.woken])
     check()
   }
 
@@ -132,8 +132,8 @@ struct IdentityContractTests {
     driven.pending.map { .called($0, Driven.gone) } ?? .discovered(.unreachable(message: ""))
   }
 
-  private mutating func add(_ name: String, _ driven: Driven, _ strays: [FlowEvent<GoPayCall>]) {
-    flows.append(.init(name, driven.flow, strays: strays))
+  private mutating func add(_ name: String, _ driven: Driven, _ unrelatedEvents: [FlowEvent<GoPayCall>]) {
+    flows.append(.init(name, driven.flow, unrelatedEvents: unrelatedEvents))
   }
 
   private func check() {

@@ -34,7 +34,7 @@ struct IdentityBackendTests {
     driven.answered(["userCorrelationId": "corr-5678", "token": "handed-secret"])
     #expect(
       driven.calls == [.temporaryToken(.token(Secret("handed-secret")), requestID: "req-1")])
-    #expect(driven.flow.abandoned == [])
+    #expect(driven.flow.callsIfAbandoned == [])
     driven = try self.driven()
     driven.answered(["userCorrelationId": "corr-5678"])
     #expect(driven.calls == [.sessionToken(code: Secret("code-secret"), requestID: "req-1")])
@@ -105,7 +105,7 @@ struct IdentityBackendTests {
     driven.clock = now + .seconds(60)
     var late = driven
     driven.receive(.woken)
-    #expect(driven.code == "GPE-2209" && driven.clearUp == [])
+    #expect(driven.code == "GPE-2209" && driven.cleanUp == [])
     late.answered(["userCorrelationId": "corr-5678"])
     #expect(late.code == "GPE-2209")
   }
@@ -184,7 +184,7 @@ struct IdentityBindingTests {
     var driven = try driven()
     driven.answered(["responseCode": "4040711", "responseMessage": "No"], status: 404)
     #expect(driven.code == "GPE-2208" && driven.failure?.provider?.error == "4040711")
-    #expect(driven.clearUp == [])
+    #expect(driven.cleanUp == [])
   }
 
   @Test("an unanswered binding is repeated with the same external id, also after a restart")
@@ -276,7 +276,7 @@ struct IdentityBindingTests {
     var driven = try driven()
     driven.clock = now + .seconds(60)
     driven.answered(Self.yes)
-    #expect(driven.code == "GPE-2209" && driven.clearUp == [Self.unbinding])
+    #expect(driven.code == "GPE-2209" && driven.cleanUp == [Self.unbinding])
   }
 
   @Test("a binding that succeeds after the flow's end is undone, and no other outcome is")
@@ -284,39 +284,39 @@ struct IdentityBindingTests {
     let driven = try driven()
     let call = try #require(driven.pending)
     let yes = CallOutcome.reply(reply(Self.yes))
-    #expect(VerifyIdentity.clearUp(call, yes) == [Self.unbinding])
-    #expect(VerifyIdentity.clearUp(call, Driven.gone) == [])
+    #expect(VerifyIdentity.cleanUp(call, yes) == [Self.unbinding])
+    #expect(VerifyIdentity.cleanUp(call, Driven.gone) == [])
     let no: JSONValue = ["responseCode": "4040711", "accessTokenInfo": ["accessToken": "x"]]
-    #expect(VerifyIdentity.clearUp(call, .reply(reply(no, status: 404))) == [])
+    #expect(VerifyIdentity.cleanUp(call, .reply(reply(no, status: 404))) == [])
     let other = GoPayCall.exchange(code: Secret("c"), correlationID: "c", requestID: "r")
-    #expect(VerifyIdentity.clearUp(other, yes) == [])
+    #expect(VerifyIdentity.cleanUp(other, yes) == [])
   }
 
   @Test("a failed or abandoned verify undoes its binding, and a finished one keeps it")
   func abandoned() throws {
     var driven = try driven()
-    #expect(driven.flow.abandoned == [])
+    #expect(driven.flow.callsIfAbandoned == [])
     driven.answered(Self.yes)
-    #expect(driven.flow.abandoned == [Self.unbinding])
+    #expect(driven.flow.callsIfAbandoned == [Self.unbinding])
     try driven.restart()
-    #expect(driven.flow.abandoned == [Self.unbinding])
+    #expect(driven.flow.callsIfAbandoned == [Self.unbinding])
     driven.toPage()
-    #expect(driven.flow.abandoned == [Self.unbinding])
+    #expect(driven.flow.callsIfAbandoned == [Self.unbinding])
     var failed = driven
     failed.receive(.woken)
     failed.answered(data: ["submissionId": "sub-1", "status": "FAILED", "error": "CAMERA"])
-    #expect(failed.code == "GPE-2210" && failed.clearUp == [Self.unbinding])
+    #expect(failed.code == "GPE-2210" && failed.cleanUp == [Self.unbinding])
     driven.submit()
     #expect(driven.grant?.tokens?.accessToken.unsealed() == Secret("bound-secret"))
-    #expect(driven.flow.abandoned == [])
+    #expect(driven.flow.callsIfAbandoned == [])
   }
 
   @Test("verify does not unbind a linking token that was given as a parameter")
   func given() throws {
     var driven = try Driven(.none, token: "given-secret", provider: gopay(.snap))
-    #expect(driven.flow.abandoned == [])
+    #expect(driven.flow.callsIfAbandoned == [])
     driven.refused(403, 1403)
-    #expect(driven.clearUp == [])
+    #expect(driven.cleanUp == [])
   }
 
   @Test("the account has the device id of the binding only if the daemon bound it")

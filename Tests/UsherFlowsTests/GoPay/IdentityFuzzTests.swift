@@ -64,7 +64,7 @@ private struct Nonsense {
     case 3: return .input(.exchanged(["userCorrelationId": Secret(json.any(of: json.texts))]))
     case 4: return .input(.redirect(url: Secret(json.any(of: json.texts))))
     case 5: return .listening(redirectURI: DrivenIdentity.redirectURI)
-    case 6: return .redirected(RedirectAnswer(code: Secret("code-secret")))
+    case 6: return .redirected(AuthorizationResponse(code: Secret("code-secret")))
     case 7:
       return .calledBack(
         ProviderCallback(
@@ -90,7 +90,7 @@ struct IdentityFuzzTests {
         #expect(completion.grant?.subject == "corr-5678")
         #expect(completion.result["submissionId"] == "sub-1")
         return step
-      case .fail(let failure, clearUp: _):
+      case .fail(let failure, cleanUp: _):
         #expect(!failure.title.isEmpty && !failure.message.isEmpty)
         #expect(failure.provider?.code.hasPrefix("GPE-22") == true)
         check(failure.message)

@@ -183,8 +183,8 @@ struct IdentityHandoverTests {
   func notOurs() throws {
     var driven = try driven()
     driven.receive(Self.success(token: "handed-secret"))
-    #expect(driven.flow.abandoned == [])
+    #expect(driven.flow.callsIfAbandoned == [])
     driven.refused(403, 1403)
-    #expect(driven.code == "GPE-2204" && driven.clearUp == [])
+    #expect(driven.code == "GPE-2204" && driven.cleanUp == [])
   }
 }

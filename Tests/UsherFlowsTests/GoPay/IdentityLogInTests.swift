@@ -88,14 +88,14 @@ struct IdentityLogInTests {
   @Test(
     "an aborted log-in fails verify with GPE-2207, any other error with GPE-2205",
     arguments: [
-      (RedirectAnswer(error: "abort"), "GPE-2207", .denied, true),
-      (RedirectAnswer(error: "access_denied"), "GPE-2207", .denied, true),
+      (AuthorizationResponse(error: "abort"), "GPE-2207", .denied, true),
+      (AuthorizationResponse(error: "access_denied"), "GPE-2207", .denied, true),
       (
-        RedirectAnswer(code: Secret("c"), error: "failure", errorDescription: "Sorry"), "GPE-2205",
+        AuthorizationResponse(code: Secret("c"), error: "failure", errorDescription: "Sorry"), "GPE-2205",
         .providerRejected, false
-      ), (RedirectAnswer(error: ""), "GPE-2205", .providerRejected, false),
-    ] as [(RedirectAnswer, String, Failure.Reason, Bool)])
-  func refused(answer: RedirectAnswer, code: String, reason: Failure.Reason, again: Bool) throws {
+      ), (AuthorizationResponse(error: ""), "GPE-2205", .providerRejected, false),
+    ] as [(AuthorizationResponse, String, Failure.Reason, Bool)])
+  func refused(answer: AuthorizationResponse, code: String, reason: Failure.Reason, again: Bool) throws {
     var driven = try driven()
     driven.receive(.redirected(answer))
     #expect(driven.code == code && driven.failure?.reason == reason)
@@ -109,13 +109,13 @@ struct IdentityLogInTests {
     let long = String(repeating: "c", count: 4097)
     for code in [nil, "", "a b", "a\nb", "ä", long] {
       var driven = try driven()
-      driven.receive(.redirected(RedirectAnswer(code: code.map { Secret($0) })))
+      driven.receive(.redirected(AuthorizationResponse(code: code.map { Secret($0) })))
       #expect(driven.code == "GPE-2215")
       #expect(driven.failure?.reason == .providerProtocolError)
     }
     var driven = try driven()
     driven.receive(
-      .redirected(RedirectAnswer(code: Secret(String(repeating: "c", count: 4096)))))
+      .redirected(AuthorizationResponse(code: Secret(String(repeating: "c", count: 4096)))))
     #expect(driven.state == "waitAck")
   }
 

@@ -126,7 +126,7 @@ struct IdentityVerdictTests {
 
   @Test("a verdict is stored in the account's attributes, without the user's data")
   func learnt() throws {
-    let lesson = try verdict().learn(Self.said("COMPLETED", "VALID"), at: later)
+    let lesson = try verdict().changes(from: Self.said("COMPLETED", "VALID"), at: later)
     let expected = Self.attributes(
       "COMPLETED", ["result": "VALID", "updatedAt": .string(later.description)])
     #expect(lesson == .attributes(expected))
@@ -138,8 +138,8 @@ struct IdentityVerdictTests {
     for (before, old) in order.enumerated() {
       for (after, new) in order.enumerated() where new != "SUBMITTED" {
         let result: JSONValue = new == "COMPLETED" ? "VALID" : nil
-        let byAnswer = try verdict(old).learn(Self.said(.string(new), result), at: later)
-        let byCall = try verdict(old).learn(Self.callback(new, result), at: later)
+        let byAnswer = try verdict(old).changes(from: Self.said(.string(new), result), at: later)
+        let byCall = try verdict(old).changes(from: Self.callback(new, result), at: later)
         #expect((byAnswer != .nothing) == (after > before), "\(old) → \(new)")
         #expect(byAnswer == byCall)
       }
@@ -150,18 +150,18 @@ struct IdentityVerdictTests {
   func final() throws {
     for result in ["VALID", "INVALID"] as [JSONValue] {
       let verdict = try verdict("COMPLETED", ["result": "VALID"])
-      #expect(verdict.learn(Self.said("COMPLETED", result), at: later) == .nothing)
-      #expect(verdict.learn(Self.callback("COMPLETED", result), at: later) == .nothing)
-      #expect(verdict.learn(Self.callback("ERROR"), at: later) == .nothing)
+      #expect(verdict.changes(from: Self.said("COMPLETED", result), at: later) == .nothing)
+      #expect(verdict.changes(from: Self.callback("COMPLETED", result), at: later) == .nothing)
+      #expect(verdict.changes(from: Self.callback("ERROR"), at: later) == .nothing)
     }
-    #expect(try verdict().learn(Self.said("COMPLETED"), at: later) == .nothing)
+    #expect(try verdict().changes(from: Self.said("COMPLETED"), at: later) == .nothing)
   }
 
   @Test("the reasonCode of an ERROR is kept until the verdict comes")
   func error() throws {
     var callback = Self.callback("ERROR")
     callback.members["reasonCode"] = "BLUR"
-    guard case .attributes(let attributes) = try verdict().learn(callback, at: later) else {
+    guard case .attributes(let attributes) = try verdict().changes(from: callback, at: later) else {
       Issue.record("nothing was learnt")
       return
     }
@@ -169,7 +169,7 @@ struct IdentityVerdictTests {
     let verdict = try #require(
       ProviderRegistry.followUp(of: try gopay(), attributes: attributes))
     guard
-      case .attributes(let last) = verdict.learn(Self.callback("COMPLETED", "INVALID"), at: later)
+      case .attributes(let last) = verdict.changes(from: Self.callback("COMPLETED", "INVALID"), at: later)
     else {
       Issue.record("nothing was learnt")
       return
@@ -181,21 +181,21 @@ struct IdentityVerdictTests {
   @Test("a reply or a callback about another submission is ignored")
   func otherSubmission() throws {
     for id in ["sub-2", "", nil, 1] as [JSONValue] {
-      #expect(try verdict().learn(Self.said("COMPLETED", "VALID", of: id), at: later) == .nothing)
+      #expect(try verdict().changes(from: Self.said("COMPLETED", "VALID", of: id), at: later) == .nothing)
     }
     let stray = Self.callback("COMPLETED", "VALID", of: "sub-2")
-    #expect(try verdict().learn(stray, at: later) == .nothing)
+    #expect(try verdict().changes(from: stray, at: later) == .nothing)
   }
 
   @Test("a refused or missing linking token stops the inquiries, and no other failure does")
-  func hopeless() throws {
+  func stopPolling() throws {
     func lesson(_ status: Int, _ code: Int64) throws -> FollowUpOutcome {
-      try verdict().learn(
+      try verdict().changes(from: 
         .reply(reply(DrivenIdentity.refusal(code), status: status)), at: later)
     }
-    #expect(try lesson(401, 1401) == .hopeless)
-    #expect(try lesson(401, 1) == .hopeless)
-    #expect(try verdict().learn(.noToken(message: "gone"), at: later) == .hopeless)
+    #expect(try lesson(401, 1401) == .stopPolling)
+    #expect(try lesson(401, 1) == .stopPolling)
+    #expect(try verdict().changes(from: .noToken(message: "gone"), at: later) == .stopPolling)
     for (status, code) in [(404, 1519), (403, 1403), (400, 1539), (429, 900), (500, 900)] {
       #expect(try lesson(status, Int64(code)) == .nothing)
     }
@@ -203,7 +203,7 @@ struct IdentityVerdictTests {
       DrivenIdentity.gone, .unreadable(message: "x"), .reply(reply(text: "<html>")),
       Self.said("ODD"), Self.said("COMPLETED", "ODD"),
     ] {
-      #expect(try verdict().learn(outcome, at: later) == .nothing)
+      #expect(try verdict().changes(from: outcome, at: later) == .nothing)
     }
   }
 
@@ -212,9 +212,9 @@ struct IdentityVerdictTests {
     let verdict = try verdict()
     let token = Secret("linking-secret")
     func judged(_ callback: ProviderCallback, _ token: Secret?) -> CallbackVerdict {
-      verdict.judge(callback, token: token)
+      verdict.validate(callback, token: token)
     }
-    #expect(judged(Self.callback("COMPLETED", "VALID"), token) == .mine)
+    #expect(judged(Self.callback("COMPLETED", "VALID"), token) == .match)
     #expect(judged(Self.callback("COMPLETED", "VALID"), nil) == .unauthorized)
     for value in ["", "linking", "linking-secreT"] {
       let stranger = Self.callback("COMPLETED", "VALID", shows: value)
@@ -223,21 +223,21 @@ struct IdentityVerdictTests {
       #expect(judged(stranger, Secret("")) == .unauthorized)
     }
     let vouched = Self.callback("COMPLETED", "VALID", shows: "x", vouched: true)
-    #expect(judged(vouched, token) == .mine && judged(vouched, nil) == .mine)
+    #expect(judged(vouched, token) == .match && judged(vouched, nil) == .match)
     let other = Self.callback("COMPLETED", "VALID", request: "req-2", vouched: true)
-    #expect(judged(other, token) == .notMine)
+    #expect(judged(other, token) == .noMatch)
     #expect(verdict.callKey == "req-1")
     #expect(judged(Self.callback("ERROR", of: "sub-2"), token) == .conflict)
     #expect(judged(Self.callback("ERROR", of: "sub-2", shows: "x"), token) == .unauthorized)
   }
 
   @Test("the news of a verdict is its status in lower case")
-  func news() throws {
-    for (status, news) in [
+  func eventName() throws {
+    for (status, eventName) in [
       ("SUBMITTED", "submitted"), ("INITIATED", "initiated"), ("IN_PROGRESS", "in_progress"),
       ("COMPLETED", "completed"), ("ERROR", "error"),
     ] {
-      #expect(try verdict(status).news == news)
+      #expect(try verdict(status).eventName == eventName)
     }
   }
 }

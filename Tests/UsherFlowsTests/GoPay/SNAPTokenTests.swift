@@ -77,12 +77,12 @@ struct SNAPTokenTests {
     #expect(probe.call.name == "b2b_token")
     #expect(probe.subject == "client token")
     let good: JSONValue = ["accessToken": "b2b-secret", "expiresIn": "900"]
-    #expect(probe.judge(.reply(reply(good))) == (true, "it was issued"))
+    #expect(probe.evaluate(.reply(reply(good))) == (true, "it was issued"))
     let refused = reply(["responseCode": "4017300"], status: 401)
-    #expect(probe.judge(.reply(refused)) == (false, "it answers HTTP 401, responseCode 4017300"))
-    #expect(probe.judge(.reply(reply(text: "", status: 502))) == (false, "it answers HTTP 502"))
-    #expect(!probe.judge(.reply(reply(text: "{}"))).fine)
-    #expect(probe.judge(.unreachable(message: "gone", sent: false)) == (false, "gone"))
+    #expect(probe.evaluate(.reply(refused)) == (false, "it answers HTTP 401, responseCode 4017300"))
+    #expect(probe.evaluate(.reply(reply(text: "", status: 502))) == (false, "it answers HTTP 502"))
+    #expect(!probe.evaluate(.reply(reply(text: "{}"))).fine)
+    #expect(probe.evaluate(.unreachable(message: "gone", sent: false)) == (false, "gone"))
     #expect(ProviderRegistry.probe(of: try gopay(.app)) == nil)
     #expect(ProviderRegistry.probe(of: try gopay(.backend)) == nil)
   }

@@ -10,7 +10,7 @@ let soon = now + .seconds(30)
 
 /// Drives one `local/authenticate` flow and keeps its last answer.
 struct DrivenAuthentication {
-  typealias News = LocalAuthNews
+  typealias News = LocalAuthAnswer
 
   var flow: LocalAuthenticate
   private(set) var last: Answer<NoCall>
@@ -40,8 +40,8 @@ struct DrivenAuthentication {
   }
 
   @discardableResult
-  mutating func hear(_ news: News, at time: Timestamp = now) -> Answer<NoCall> {
-    receive(.told(.localAuth(news)), at: time)
+  mutating func answer(_ answer: News, at time: Timestamp = now) -> Answer<NoCall> {
+    receive(.answered(.localAuth(answer)), at: time)
   }
 
   @discardableResult
@@ -49,10 +49,10 @@ struct DrivenAuthentication {
 
   @discardableResult
   mutating func look(
-    _ biometric: LocalAuthStanding.Biometric = .ready(hasChanged: false),
-    _ passcode: LocalAuthStanding.Passcode = .ready
+    _ biometric: LocalAuthAvailability.Biometric = .ready(hasChanged: false),
+    _ passcode: LocalAuthAvailability.Passcode = .ready
   ) -> Answer<NoCall> {
-    hear(.standing(LocalAuthStanding(biometric: biometric, passcode: passcode)))
+    answer(.availability(LocalAuthAvailability(biometric: biometric, passcode: passcode)))
   }
 
   /// Stores the flow, reads it back and resumes it, as after `kill -9`.

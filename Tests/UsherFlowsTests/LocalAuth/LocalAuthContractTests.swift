@@ -6,24 +6,24 @@ import UsherFlows
 import UsherTestKit
 
 /// Events that no state handles.
-private let nobodys: [FlowEvent<NoCall>] = [
+private let foreignEvents: [FlowEvent<NoCall>] = [
   .input(.denied), .input(.password(Secret("p"))), .input(.back(.localAuth)), .woken,
   .discovered(.unreachable(message: "gone")), .listening(redirectURI: "http://127.0.0.1:1/"),
-  .listenFailed("taken"), .redirected(RedirectAnswer(code: Secret("c"))),
-  .idTokenVerified(.genuine(payload: [])), .told(.consents(["read.firstname"])),
-  .told(.kept(AccountID("acc_1"))),
+  .listenFailed("taken"), .redirected(AuthorizationResponse(code: Secret("c"))),
+  .idTokenVerified(.genuine(payload: [])), .answered(.consents(["read.firstname"])),
+  .answered(.stored(AccountID("acc_1"))),
 ]
 private let inputs: [FlowEvent<NoCall>] = [
   .input(.passcode(passcode)), .input(.biometric), .input(.cancelLocalAuth), .input(.fallback),
 ]
-private let standing = FlowEvent<NoCall>.told(
-  .localAuth(.standing(.init(biometric: .ready(hasChanged: false), passcode: .ready))))
+private let availability = FlowEvent<NoCall>.answered(
+  .localAuth(.availability(.init(biometric: .ready(hasChanged: false), passcode: .ready))))
 private let scans: [FlowEvent<NoCall>] = [
-  .told(.localAuth(.scanned(.matched))), .told(.localAuth(.scanned(.missed))),
-  .told(.localAuth(.hint("again"))),
+  .answered(.localAuth(.scanned(.matched))), .answered(.localAuth(.scanned(.missed))),
+  .answered(.localAuth(.hint("again"))),
 ]
 private let checks: [FlowEvent<NoCall>] = [
-  .told(.localAuth(.checked(.accepted))), .told(.localAuth(.checked(.wrong(attemptsLeft: 1)))),
+  .answered(.localAuth(.checked(.accepted))), .answered(.localAuth(.checked(.wrong(attemptsLeft: 1)))),
 ]
 
 @Suite("The contract of local/authenticate")
@@ -32,24 +32,24 @@ struct LocalAuthContractTests {
   func everyState() throws {
     var flows: [DrivenFlow<LocalAuthenticate>] = []
     let looking = try DrivenAuthentication()
-    flows.append(.init("looking", looking.flow, strays: nobodys + inputs + scans + checks))
+    flows.append(.init("looking", looking.flow, unrelatedEvents: foreignEvents + inputs + scans + checks))
     let scanning = try DrivenAuthentication.scanning()
     flows.append(
       .init(
         "scanning", scanning.flow,
-        strays: nobodys + checks + [standing, .input(.biometric), .input(.passcode(passcode))]))
+        unrelatedEvents: foreignEvents + checks + [availability, .input(.biometric), .input(.passcode(passcode))]))
     var both = try DrivenAuthentication.scanning(orPasscode: true)
-    both.hear(.scanned(.timedOut))
+    both.answer(.scanned(.timedOut))
     flows.append(
-      .init("asking for either", both.flow, strays: nobodys + scans + checks + [standing]))
+      .init("asking for either", both.flow, unrelatedEvents: foreignEvents + scans + checks + [availability]))
     let asking = try DrivenAuthentication.asking()
     flows.append(
       .init(
         "asking", asking.flow,
-        strays: nobodys + scans + checks + [standing, .input(.biometric), .resumed]))
+        unrelatedEvents: foreignEvents + scans + checks + [availability, .input(.biometric), .resumed]))
     let checking = try DrivenAuthentication.checking()
     flows.append(
-      .init("checking", checking.flow, strays: nobodys + inputs + scans + [standing]))
+      .init("checking", checking.flow, unrelatedEvents: foreignEvents + inputs + scans + [availability]))
     #expect(
       checkProviderContract(flows, secrets: [passcode.revealed()], at: moment()) == [])
   }
@@ -58,14 +58,14 @@ struct LocalAuthContractTests {
   func embedded() {
     var step = LocalAuthentication(
       LocalAuthRequest(.biometric, reason: "see the data", usePasscodeWhenFailed: true))
-    #expect(step.begin() == [.standing])
-    let news = DaemonNews.localAuth(
-      .standing(.init(biometric: .noReader, passcode: .ready)))
-    #expect(step.receive(FlowEvent<OIDCCall>.told(news), at: now) == .ask([]))
+    #expect(step.begin() == [.availability])
+    let answer = DaemonAnswer.localAuth(
+      .availability(.init(biometric: .noReader, passcode: .ready)))
+    #expect(step.receive(FlowEvent<OIDCCall>.answered(answer), at: now) == .ask([]))
     let input = FlowEvent<OIDCCall>.input(.passcode(passcode))
     #expect(
       step.receive(input, at: now) == .ask([.check(passcode: passcode, insteadOf: .biometric)]))
-    let yes = FlowEvent<OIDCCall>.told(.localAuth(.checked(.accepted)))
+    let yes = FlowEvent<OIDCCall>.answered(.localAuth(.checked(.accepted)))
     #expect(
       step.receive(yes, at: soon)
         == .authenticated(.init(method: .passcode, at: soon, insteadOf: .biometric)))

@@ -12,19 +12,19 @@ struct LocalAuthenticationTests {
     var driven = try DrivenAuthentication(orPasscode: true, checksFingers: true)
     driven.look()
     #expect(driven.asked == [.scanOfSavedFingers])
-    driven.hear(.scanned(.missed))
+    driven.answer(.scanned(.missed))
     #expect(driven.asked == [.scanOfSavedFingers])
-    driven.hear(.scanned(.timedOut))
+    driven.answer(.scanned(.timedOut))
     driven.say(.biometric)
     #expect(driven.asked == [.scanOfSavedFingers])
-    driven.hear(.scanned(.changed))
+    driven.answer(.scanned(.changed))
     #expect(driven.word == "DOMAIN_STATE_CHANGED")
   }
 
   @Test("a matching finger ends local/authenticate with the method and the time")
   func match() throws {
     var driven = try DrivenAuthentication(reason: "open the till")
-    #expect(driven.asked == [.standing])
+    #expect(driven.asked == [.availability])
     #expect(driven.flow.view.step.kind == .wait && driven.state == "looking")
 
     driven.look()
@@ -33,7 +33,7 @@ struct LocalAuthenticationTests {
       driven.step == .init(methods: [.biometric], reason: "open the till", scanning: true))
     #expect(driven.state == "scanning" && driven.problem == nil)
 
-    driven.hear(.scanned(.matched), at: now + .seconds(2))
+    driven.answer(.scanned(.matched), at: now + .seconds(2))
     #expect(
       driven.last
         == .finish(
@@ -45,7 +45,7 @@ struct LocalAuthenticationTests {
   @Test("local/authenticate by passcode never uses the fingerprint reader")
   func byPasscode() throws {
     var driven = try DrivenAuthentication(.passcode)
-    #expect(driven.asked == [.passcodeStanding])
+    #expect(driven.asked == [.passcodeAvailability])
     driven.look(.ready(hasChanged: true))
     #expect(driven.asked == [])
     #expect(
@@ -55,31 +55,31 @@ struct LocalAuthenticationTests {
     driven.say(.passcode(passcode))
     #expect(driven.asked == [.check(passcode: passcode)])
     #expect(driven.flow.view.step.kind == .wait && driven.state == "checking")
-    driven.hear(.checked(.accepted))
+    driven.answer(.checked(.accepted))
     #expect(driven.method == "passcode")
   }
 
   @Test("a hint from the reader is shown while the scan continues")
   func hints() throws {
     var driven = try DrivenAuthentication.scanning()
-    driven.hear(.hint("swipe again"))
+    driven.answer(.hint("swipe again"))
     #expect(driven.asked == [])
     #expect(driven.problem?.reason == "scan_again" && driven.problem?.message == "swipe again")
     #expect(driven.step?.scanning == true)
-    driven.hear(.scanned(.matched))
+    driven.answer(.scanned(.matched))
     #expect(driven.method == "biometric")
   }
 
   @Test("a wrong finger starts another scan and shows the remaining attempts")
   func misses() throws {
     var driven = try DrivenAuthentication.scanning()
-    driven.hear(.scanned(.missed))
+    driven.answer(.scanned(.missed))
     #expect(driven.asked == [.scan] && driven.step?.scanning == true)
     #expect(driven.problem?.reason == "not_recognised")
     #expect(driven.problem?.message == "the finger was not recognised; 2 attempts left")
-    driven.hear(.scanned(.missed))
+    driven.answer(.scanned(.missed))
     #expect(driven.problem?.message == "the finger was not recognised; 1 attempt left")
-    driven.hear(.scanned(.matched))
+    driven.answer(.scanned(.matched))
     #expect(driven.method == "biometric")
   }
 
@@ -87,26 +87,26 @@ struct LocalAuthenticationTests {
   func missesThenPasscode() throws {
     var driven = try DrivenAuthentication.scanning(orPasscode: true)
     #expect(driven.step?.methods == [.biometric, .passcode])
-    for _ in 1...3 { driven.hear(.scanned(.missed)) }
+    for _ in 1...3 { driven.answer(.scanned(.missed)) }
     #expect(driven.asked == [])
     #expect(
       driven.step == .init(methods: [.passcode], reason: "open the till", scanning: false))
     #expect(driven.problem?.provider?.code == "AUTH_FAILED")
     #expect(driven.say(.biometric) == .ignore)
     driven.say(.passcode(passcode))
-    driven.hear(.checked(.accepted))
+    driven.answer(.checked(.accepted))
     #expect(driven.method == "passcode")
   }
 
   @Test(
     "an unusable reader leads to the passcode at once if usePasscodeWhenFailed is set",
     arguments: [
-      (LocalAuthStanding.Biometric.noReader, "BIOMETRIC_NOT_SUPPORT_HARDWARE"),
+      (LocalAuthAvailability.Biometric.noReader, "BIOMETRIC_NOT_SUPPORT_HARDWARE"),
       (.notEnrolled, "BIOMETRIC_NOT_ENROLLED_DEVICE"),
       (.unavailable("no message bus"), "BIOMETRIC_NOT_AVILABLE"),
       (.lockedOut(until: soon), "BIOMETRIC_LOCK_OUT"),
     ])
-  func noFinger(biometric: LocalAuthStanding.Biometric, word: String) throws {
+  func noFinger(biometric: LocalAuthAvailability.Biometric, word: String) throws {
     var driven = try DrivenAuthentication(orPasscode: true)
     driven.look(biometric)
     #expect(driven.asked == [])
@@ -125,7 +125,7 @@ struct LocalAuthenticationTests {
     ])
   func brokenScan(outcome: ScanOutcome, word: String) throws {
     var driven = try DrivenAuthentication.scanning(orPasscode: true)
-    driven.hear(.scanned(outcome))
+    driven.answer(.scanned(outcome))
     #expect(driven.step?.methods == [.passcode] && driven.step?.scanning == false)
     #expect(driven.problem?.provider?.code == word)
   }
@@ -143,7 +143,7 @@ struct LocalAuthenticationTests {
   @Test("a scan that times out stops and can be started again")
   func timeOut() throws {
     var driven = try DrivenAuthentication.scanning(orPasscode: true)
-    driven.hear(.scanned(.timedOut))
+    driven.answer(.scanned(.timedOut))
     #expect(driven.asked == [])
     #expect(driven.step?.scanning == false)
     #expect(driven.step?.methods == [.biometric, .passcode])
@@ -159,8 +159,8 @@ struct LocalAuthenticationTests {
     driven.say(.fallback)
     #expect(driven.asked == [])
     #expect(driven.step?.methods == [.passcode] && driven.step?.scanning == false)
-    #expect(driven.hear(.scanned(.matched)) == .ignore)
-    #expect(driven.hear(.hint("again")) == .ignore)
+    #expect(driven.answer(.scanned(.matched)) == .ignore)
+    #expect(driven.answer(.hint("again")) == .ignore)
   }
 
   @Test("a passcode during a scan is accepted only if usePasscodeWhenFailed is set")
@@ -168,7 +168,7 @@ struct LocalAuthenticationTests {
     var driven = try DrivenAuthentication.scanning(orPasscode: true)
     driven.say(.passcode(passcode))
     #expect(driven.asked == [.check(passcode: passcode, insteadOf: .biometric)])
-    driven.hear(.checked(.wrong(attemptsLeft: 4)))
+    driven.answer(.checked(.wrong(attemptsLeft: 4)))
     #expect(driven.step?.methods == [.biometric, .passcode] && driven.step?.scanning == false)
 
     driven = try DrivenAuthentication.scanning()
@@ -178,7 +178,7 @@ struct LocalAuthenticationTests {
   @Test("a wrong passcode can be typed again, and the remaining attempts are shown")
   func wrongPasscode() throws {
     var driven = try DrivenAuthentication.checking()
-    driven.hear(.checked(.wrong(attemptsLeft: 3)))
+    driven.answer(.checked(.wrong(attemptsLeft: 3)))
     #expect(driven.state == "asking" && driven.asked == [])
     #expect(driven.problem?.reason == "wrong_passcode")
     #expect(driven.problem?.message == "the passcode is wrong; 3 attempts left")
@@ -189,7 +189,7 @@ struct LocalAuthenticationTests {
   @Test("a locked passcode is asked for again, and the rest of the lock is shown")
   func lockedPasscode() throws {
     var driven = try DrivenAuthentication.checking()
-    driven.hear(.checked(.lockedOut(until: soon)), at: now + .seconds(1))
+    driven.answer(.checked(.lockedOut(until: soon)), at: now + .seconds(1))
     #expect(driven.state == "asking")
     #expect(driven.problem?.reason == "passcode_locked")
     #expect(driven.problem?.retryAfterMs == 29_000)
@@ -204,7 +204,7 @@ struct LocalAuthenticationTests {
   @Test("a passcode that cannot be checked is asked for again, with the cause")
   func uncheckedPasscode() throws {
     var driven = try DrivenAuthentication.checking()
-    driven.hear(.checked(.unavailable("the disk is full")))
+    driven.answer(.checked(.unavailable("the disk is full")))
     #expect(driven.state == "asking" && driven.problem?.message == "the disk is full")
   }
 
@@ -239,7 +239,7 @@ struct LocalAuthenticationTests {
     var driven = try DrivenAuthentication(.init(localAuthType: .biometric, reason: "r"))
     driven.look(.ready(hasChanged: true))
     #expect(driven.step?.methods == [.biometric])
-    for _ in 1...3 { driven.hear(.scanned(.missed)) }
+    for _ in 1...3 { driven.answer(.scanned(.missed)) }
     #expect(driven.word == "AUTH_FAILED")
   }
 
@@ -259,19 +259,19 @@ struct LocalAuthRestartTests {
   func looking() throws {
     var driven = try DrivenAuthentication()
     try driven.restart()
-    #expect(driven.asked == [.standing] && driven.problem == nil)
+    #expect(driven.asked == [.availability] && driven.problem == nil)
   }
 
   @Test("a restart during a scan starts it again and keeps the count of wrong fingers")
   func scanning() throws {
     var driven = try DrivenAuthentication.scanning(orPasscode: true)
-    driven.hear(.scanned(.missed))
-    driven.hear(.scanned(.missed))
+    driven.answer(.scanned(.missed))
+    driven.answer(.scanned(.missed))
     try driven.restart()
-    #expect(driven.asked == [.standing] && driven.state == "looking")
+    #expect(driven.asked == [.availability] && driven.state == "looking")
     driven.look()
     #expect(driven.asked == [.scan] && driven.problem == .interrupted)
-    driven.hear(.scanned(.missed))
+    driven.answer(.scanned(.missed))
     #expect(driven.step?.methods == [.passcode], "the wrong fingers of before count")
   }
 
@@ -280,7 +280,7 @@ struct LocalAuthRestartTests {
     var driven = try DrivenAuthentication.scanning(orPasscode: true)
     driven.say(.passcode(passcode))
     try driven.restart()
-    #expect(driven.asked == [.standing])
+    #expect(driven.asked == [.availability])
     driven.look()
     #expect(driven.asked == [] && driven.problem == .interrupted)
     #expect(driven.step?.methods == [.biometric, .passcode] && driven.step?.scanning == false)
@@ -292,7 +292,7 @@ struct LocalAuthRestartTests {
     driven.say(.fallback)
     driven.say(.passcode(passcode))
     try driven.restart()
-    #expect(driven.asked == [.passcodeStanding])
+    #expect(driven.asked == [.passcodeAvailability])
     driven.look()
     #expect(driven.step?.methods == [.passcode] && driven.problem == .interrupted)
   }
@@ -307,13 +307,13 @@ struct LocalAuthRestartTests {
 
   @Test("a restart shows a passcode lock that remains, and no lock once it is over")
   func lockedWhileAsking() throws {
-    for (standing, reason) in [
-      (LocalAuthStanding.Passcode.lockedOut(until: soon), "passcode_locked"), (.ready, nil),
-    ] as [(LocalAuthStanding.Passcode, String?)] {
+    for (availability, reason) in [
+      (LocalAuthAvailability.Passcode.lockedOut(until: soon), "passcode_locked"), (.ready, nil),
+    ] as [(LocalAuthAvailability.Passcode, String?)] {
       var driven = try DrivenAuthentication.checking()
-      driven.hear(.checked(.lockedOut(until: soon)), at: now + .seconds(1))
+      driven.answer(.checked(.lockedOut(until: soon)), at: now + .seconds(1))
       try driven.restart()
-      driven.look(.noReader, standing)
+      driven.look(.noReader, availability)
       #expect(driven.state == "asking" && driven.problem?.reason == reason)
     }
   }

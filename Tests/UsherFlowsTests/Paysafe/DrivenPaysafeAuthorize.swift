@@ -59,7 +59,7 @@ struct DrivenPaysafeAuthorize: DrivenMachine {
   /// Drives the flow until the daemon redeems the code or hands it to the app.
   mutating func toExchange() {
     toBrowser()
-    receive(.redirected(RedirectAnswer(code: Secret("code-secret"))))
+    receive(.redirected(AuthorizationResponse(code: Secret("code-secret"))))
   }
 
   /// Stores and restores the flow, as a restarted daemon does.

@@ -96,7 +96,7 @@ struct OperationTests {
     "a Paysafe flow reports that an SMS may have been sent while the SMS request is in progress")
   func messageUnderWay() throws {
     var sca = try DrivenSCA(wanting: .sms)
-    #expect(sca.flow.isOutcomeUnknown && sca.flow.doubt == "an SMS may have been sent all the same")
+    #expect(sca.flow.isOutcomeUnknown && sca.flow.unknownOutcomeClause == "an SMS may have been sent all the same")
     sca.answer(WalletReplies.gone)
     #expect(sca.flow.isOutcomeUnknown)
     sca.receive(.woken)
@@ -112,11 +112,11 @@ struct OperationTests {
     #expect(!unsent.flow.isOutcomeUnknown)
     #expect(try !DrivenSCA(wanting: .pin).flow.isOutcomeUnknown)
     var payment = try DrivenOperation.payment()
-    #expect(payment.flow.doubt == "whether the operation was performed is not known")
+    #expect(payment.flow.unknownOutcomeClause == "whether the operation was performed is not known")
     payment.answer(SCADemandTests.byHeader)
     while payment.choice != nil { payment.submit(.choice("OTP.SMS")) }
     #expect(payment.flow.isOutcomeUnknown)
-    #expect(payment.flow.doubt == "an SMS may have been sent all the same")
+    #expect(payment.flow.unknownOutcomeClause == "an SMS may have been sent all the same")
   }
 
   @Test(
@@ -232,7 +232,7 @@ struct OperationTests {
   }
 
   @Test("a Paysafe operation ignores replies to other calls")
-  func strays() throws {
+  func unrelatedEvents() throws {
     var driven = try DrivenOperation.payment()
     let account = AccountID("acc_1")
     let other = WalletOperation(method: .post, path: "/wallets/w/payments", body: ["amount": "1"])

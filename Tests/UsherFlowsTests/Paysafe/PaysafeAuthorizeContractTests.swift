@@ -15,7 +15,7 @@ private let secrets = [
 ]
 
 /// Events that no state of the flow waits for.
-private let nobodys: [FlowEvent<PaysafeCall>] = [
+private let foreignEvents: [FlowEvent<PaysafeCall>] = [
   .called(.refresh(Secret("r"), brand: "acme"), .reply(Driven.tokenReply())),
   .called(
     .exchange(.init(brand: "acme", code: Secret("c"), verifier: Secret("v"), redirectURI: "")),
@@ -24,7 +24,7 @@ private let nobodys: [FlowEvent<PaysafeCall>] = [
   .discovered(.unreachable(message: "gone")), .idTokenVerified(.refused(message: "bad")),
 ]
 private let redirects: [FlowEvent<PaysafeCall>] = [
-  .redirected(RedirectAnswer(code: Secret("c"))), .input(.redirect(url: Secret("x"))),
+  .redirected(AuthorizationResponse(code: Secret("c"))), .input(.redirect(url: Secret("x"))),
 ]
 private let listeners: [FlowEvent<PaysafeCall>] = [
   .listening(redirectURI: "http://127.0.0.1:1/callback"), .listenFailed("taken"),
@@ -43,27 +43,27 @@ struct PaysafeAuthorizeContractTests {
   func daemon() throws {
     var flows: [DrivenFlow<PaysafeAuthorize>] = []
     var driven = try Driven(credential: "secret")
-    let early = nobodys + redirects + listeners + exchanges
-    flows.append(.init("configuring", driven.flow, strays: early + [.woken]))
+    let early = foreignEvents + redirects + listeners + exchanges
+    flows.append(.init("configuring", driven.flow, unrelatedEvents: early + [.woken]))
     let config = try #require(driven.calls.first)
     driven.receive(.called(config, .unreachable(message: "gone", sent: true)))
-    flows.append(.init("paused", driven.flow, strays: early))
+    flows.append(.init("paused", driven.flow, unrelatedEvents: early))
     driven.receive(.woken)
 
     driven.receive(.called(config, .reply(Driven.configReply())))
-    let late = nobodys + configTokens + exchanges + [.woken]
-    flows.append(.init("preparing", driven.flow, strays: late + redirects))
+    let late = foreignEvents + configTokens + exchanges + [.woken]
+    flows.append(.init("preparing", driven.flow, unrelatedEvents: late + redirects))
     driven.receive(.listening(redirectURI: Driven.redirectURI))
-    flows.append(.init("authorizing", driven.flow, strays: late + listeners))
+    flows.append(.init("authorizing", driven.flow, unrelatedEvents: late + listeners))
     driven.receive(.resumed)
-    flows.append(.init("restoring", driven.flow, strays: late))
+    flows.append(.init("restoring", driven.flow, unrelatedEvents: late))
 
-    driven.receive(.redirected(RedirectAnswer(code: Secret("code-secret"))))
-    let busy = nobodys + configTokens + exchanges + redirects + listeners
-    flows.append(.init("redeeming", driven.flow, strays: busy + [.woken]))
+    driven.receive(.redirected(AuthorizationResponse(code: Secret("code-secret"))))
+    let busy = foreignEvents + configTokens + exchanges + redirects + listeners
+    flows.append(.init("redeeming", driven.flow, unrelatedEvents: busy + [.woken]))
     let call = try #require(driven.calls.first)
     driven.receive(.called(call, .unreachable(message: "refused", sent: false)))
-    flows.append(.init("redeeming paused", driven.flow, strays: busy))
+    flows.append(.init("redeeming paused", driven.flow, unrelatedEvents: busy))
     driven.receive(.woken)
     driven.receive(.called(call, .reply(Driven.tokenReply())))
     #expect(driven.grant != nil)
@@ -74,20 +74,20 @@ struct PaysafeAuthorizeContractTests {
   @Test("every state of Paysafe authorize fulfils the contract if the app redeems the code")
   func app() throws {
     var flows: [DrivenFlow<PaysafeAuthorize>] = []
-    let late = nobodys + configTokens
+    let late = foreignEvents + configTokens
     var driven = try Driven(settings: { $0.exchange = .app })
     driven.toExchange()
-    flows.append(.init("handed over", driven.flow, strays: late + redirects + listeners))
+    flows.append(.init("handed over", driven.flow, unrelatedEvents: late + redirects + listeners))
     let verifier = try #require(driven.exchangeStep?.codeVerifier?.revealed())
     driven = try Driven {
       $0.redirectURI = "https://partner.example/cb"
       $0.state = WireSecret("caller-state-1")
       $0.codeChallenge = String(repeating: "A", count: 43)
     }
-    let strays = late + listeners + exchanges + [.woken]
-    flows.append(.init("authorizing elsewhere", driven.flow, strays: strays))
-    driven.receive(.redirected(RedirectAnswer(code: Secret("code-secret"))))
-    flows.append(.init("handed to the caller", driven.flow, strays: late + redirects + listeners))
+    let unrelatedEvents = late + listeners + exchanges + [.woken]
+    flows.append(.init("authorizing elsewhere", driven.flow, unrelatedEvents: unrelatedEvents))
+    driven.receive(.redirected(AuthorizationResponse(code: Secret("code-secret"))))
+    flows.append(.init("handed to the caller", driven.flow, unrelatedEvents: late + redirects + listeners))
 
     #expect(checkProviderContract(flows, secrets: secrets + [verifier], at: moment()) == [])
   }

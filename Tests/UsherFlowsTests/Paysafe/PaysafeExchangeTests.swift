@@ -184,7 +184,7 @@ struct PaysafeExchangeTests {
           for name in ["state", "code_challenge"] {
             #expect(seen.insert(driven.query[name] ?? "").inserted)
           }
-          driven.receive(.redirected(RedirectAnswer(code: Secret("code-secret"))))
+          driven.receive(.redirected(AuthorizationResponse(code: Secret("code-secret"))))
           #expect(driven.flow.view.problem == nil)
         }
         try answer(&driven, outcome)
@@ -199,7 +199,7 @@ struct PaysafeExchangeTests {
     let call = try #require(driven.calls.first)
     try answer(&driven, .unreachable(message: "reset", sent: true))
     driven.toBrowser()
-    driven.receive(.redirected(RedirectAnswer(code: Secret("code-2"))))
+    driven.receive(.redirected(AuthorizationResponse(code: Secret("code-2"))))
     #expect(driven.receive(.called(call, .reply(Driven.tokenReply()))) == .ignore)
     #expect(
       driven.receive(.called(call, .unreachable(message: "gone", sent: false))) == .ignore)
@@ -233,7 +233,7 @@ struct PaysafeExchangeTests {
   func nothingToRevoke() throws {
     let driven = try driven()
     let call = try #require(driven.calls.first)
-    #expect(driven.flow.abandoned == [])
-    #expect(PaysafeAuthorize.clearUp(call, .reply(Driven.tokenReply())) == [])
+    #expect(driven.flow.callsIfAbandoned == [])
+    #expect(PaysafeAuthorize.cleanUp(call, .reply(Driven.tokenReply())) == [])
   }
 }

@@ -35,7 +35,7 @@ struct PaysafeHandoverTests {
     var driven = try Driven(settings: { $0.exchange = .app })
     driven.toBrowser()
     let challenge = driven.query["code_challenge"]
-    driven.receive(.redirected(RedirectAnswer(code: Secret("code-secret"))))
+    driven.receive(.redirected(AuthorizationResponse(code: Secret("code-secret"))))
     #expect(driven.last == .proceed([.stopListening, .wake(after: .seconds(60))]))
     #expect(driven.flow.view.state == "exchanging")
     let step = try #require(driven.exchangeStep)

@@ -13,7 +13,7 @@ struct PaysafeReturnTests {
     var driven = try Driven()
     driven.toBrowser()
     let query = driven.query
-    driven.receive(.redirected(RedirectAnswer(code: Secret("code-secret"))))
+    driven.receive(.redirected(AuthorizationResponse(code: Secret("code-secret"))))
     let exchange = try #require(driven.exchange)
     #expect(driven.effects == [.stopListening, .call(.exchange(exchange))])
     #expect(exchange.brand == "acme")
@@ -32,7 +32,7 @@ struct PaysafeReturnTests {
       })
       driven.toExchange()
       let before = driven.flow
-      #expect(driven.receive(.redirected(RedirectAnswer(code: Secret("other")))) == .ignore)
+      #expect(driven.receive(.redirected(AuthorizationResponse(code: Secret("other")))) == .ignore)
       #expect(driven.flow == before)
     }
   }
@@ -104,7 +104,7 @@ struct PaysafeReturnTests {
     driven.toBrowser()
     driven.receive(
       .redirected(
-        RedirectAnswer(code: Secret("c"), error: code, errorDescription: "said so")))
+        AuthorizationResponse(code: Secret("c"), error: code, errorDescription: "said so")))
     #expect(driven.failure?.reason == reason)
     #expect(driven.failure?.retryable == retryable)
     #expect(driven.failure?.provider == word(code.isEmpty ? "unknown" : code, "said so"))
@@ -112,7 +112,7 @@ struct PaysafeReturnTests {
 
   @Test("a redirect with neither a code nor an error ends Paysafe authorize")
   func neither() throws {
-    for answer in [RedirectAnswer(), RedirectAnswer(code: Secret(""))] {
+    for answer in [AuthorizationResponse(), AuthorizationResponse(code: Secret(""))] {
       var driven = try Driven()
       driven.toBrowser()
       driven.receive(.redirected(answer))
@@ -154,7 +154,7 @@ struct PaysafeResumeTests {
     #expect(driven.flow.view == view)
     driven.receive(.listening(redirectURI: Driven.redirectURI))
     #expect(driven.flow.view == view)
-    driven.receive(.redirected(RedirectAnswer(code: Secret("code-secret"))))
+    driven.receive(.redirected(AuthorizationResponse(code: Secret("code-secret"))))
     #expect(driven.exchange != nil)
   }
 

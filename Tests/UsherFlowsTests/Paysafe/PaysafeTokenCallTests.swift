@@ -19,7 +19,7 @@ struct PaysafeTokenCallTests {
     }
     return try call.render(
       RenderContext(
-        provider: Provider(provider)!, credential: secret.map { Secret($0) }, moment: moment()))
+        provider: Provider(provider)!, credential: secret.map { Secret($0) }, transition: moment()))
   }
 
   private func header(_ name: String, _ request: HTTPRequest) -> [String] {
@@ -85,7 +85,7 @@ struct PaysafeTokenCallTests {
     let provider = try Driven.provider { $0.clientCredential = "wallet-secret" }
     for credential in [nil, Secret("")] {
       let context = RenderContext<PaysafeSettings>(
-        provider: Provider(provider)!, credential: credential, moment: moment())
+        provider: Provider(provider)!, credential: credential, transition: moment())
       #expect(throws: UsherError.self) { try exchange.render(context) }
     }
   }

@@ -256,7 +256,7 @@ struct SCAAttemptTests {
   }
 
   @Test("Paysafe sca ignores replies to other attempts and does not trust one about another event")
-  func strays() throws {
+  func unrelatedEvents() throws {
     var driven = try DrivenSCA.challenged()
     driven.enter()
     let other = PaysafeCall.Event(

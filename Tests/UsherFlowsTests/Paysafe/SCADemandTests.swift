@@ -27,7 +27,7 @@ struct SCADemandTests {
 
   private func demand(_ form: PaysafeCall.Approval.Form) throws -> SCADemand {
     let reply = form == .header ? Self.byHeader : reply(["scaDetails": Self.details])
-    guard case .demand(let demand)? = SCADemand.wanted(by: reply) else {
+    guard case .demand(let demand)? = SCADemand.find(in: reply) else {
       throw UnusableReply("no demand")
     }
     return demand
@@ -59,8 +59,8 @@ struct SCADemandTests {
       #"SCA, SCA auth-param1="B64""#,
     ])
   func headers(form: String) {
-    let reading = SCADemand.wanted(
-      by: Self.header(form.replacing("B64", with: Self.encoded())))
+    let reading = SCADemand.find(
+      in: Self.header(form.replacing("B64", with: Self.encoded())))
     guard case .demand(let demand)? = reading else {
       Issue.record("not read: \(form)")
       return
@@ -77,7 +77,7 @@ struct SCADemandTests {
     ])
   func unreadableHeaders(form: String) {
     let reply = Self.header(form.replacing("B64", with: Self.encoded()))
-    guard case .unreadable? = SCADemand.wanted(by: reply) else {
+    guard case .unreadable? = SCADemand.find(in: reply) else {
       Issue.record("not unreadable: \(form)")
       return
     }
@@ -100,7 +100,7 @@ struct SCADemandTests {
     for answer in [
       reply(["scaDetails": details]), Self.header("SCA auth-param1=\(Self.encoded(details))"),
     ] {
-      guard case .unreadable? = SCADemand.wanted(by: answer) else {
+      guard case .unreadable? = SCADemand.find(in: answer) else {
         Issue.record("not unreadable: \(name)")
         continue
       }
@@ -114,14 +114,14 @@ struct SCADemandTests {
       ["method": "otp"], ["method": "PIN", "target": " "], 7, ["channel": "SMS"],
       ["method": "OTP", "channel": "s"], ["method": "UNHEARD_OF"],
     ]
-    guard case .demand(let demand)? = SCADemand.wanted(by: reply(["scaDetails": details])) else {
+    guard case .demand(let demand)? = SCADemand.find(in: reply(["scaDetails": details])) else {
       Issue.record("not read")
       return
     }
     #expect(demand.available == [.init(.pin), .init(.init(method: "UNHEARD_OF"))])
     for none: JSONValue? in [nil, .null, []] {
       details["availableVerifications"] = none
-      guard case .demand(let demand)? = SCADemand.wanted(by: reply(["scaDetails": details]))
+      guard case .demand(let demand)? = SCADemand.find(in: reply(["scaDetails": details]))
       else {
         Issue.record("not read")
         continue
@@ -136,8 +136,8 @@ struct SCADemandTests {
     details["expirationTime"] = "soon"
     for status in [200, 201, 202, 400, 401, 403, 409] {
       guard
-        case .demand(let demand)? = SCADemand.wanted(
-          by: reply(["scaDetails": details], status: status))
+        case .demand(let demand)? = SCADemand.find(
+          in: reply(["scaDetails": details], status: status))
       else {
         Issue.record("not read at \(status)")
         continue
@@ -156,7 +156,7 @@ struct SCADemandTests {
       header(#"SCA auth-param1="e30=""#, status: 403), reply([:], status: 401),
     ])
   func nothing(reply: HTTPReply) {
-    #expect(SCADemand.wanted(by: reply) == nil)
+    #expect(SCADemand.find(in: reply) == nil)
   }
 
   @Test("only a 401 without a demand for SCA means that the access token is refused (trap 3)")

@@ -17,7 +17,7 @@ struct WalletCallTests {
       RenderContext(
         provider: try Provider(DrivenPaysafeAuthorize.provider(settings))!,
         credential: Secret("client"),
-        accessToken: token, moment: moment()))
+        accessToken: token, transition: moment()))
   }
 
   private func header(_ name: String, _ request: HTTPRequest) -> [String] {

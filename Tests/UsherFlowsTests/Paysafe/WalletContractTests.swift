@@ -10,7 +10,7 @@ private let secrets = ["123456", "pin-secret", "access-secret"]
 private let verified = CallOutcome.reply(WalletReplies.verdict("VERIFIED"))
 
 /// Events that no state of the flows waits for.
-private let nobodys: [FlowEvent<PaysafeCall>] = [
+private let foreignEvents: [FlowEvent<PaysafeCall>] = [
   .called(.configToken(brand: "acme"), verified),
   .called(
     .event(.init(account: AccountID("acc_1"), id: "evt-2", walletOperationID: "wop-1")),
@@ -18,7 +18,7 @@ private let nobodys: [FlowEvent<PaysafeCall>] = [
   .called(.challenge(WalletReplies.event, .init(method: "X"), .init()), verified),
   .called(.attempt(WalletReplies.event, .init(method: "X"), value: Secret("1")), verified),
   .input(.denied), .input(.biometric), .input(.form([:])), .input(.exchanged([:])),
-  .redirected(RedirectAnswer(code: Secret("c"))), .listening(redirectURI: "http://127.0.0.1:1/"),
+  .redirected(AuthorizationResponse(code: Secret("c"))), .listening(redirectURI: "http://127.0.0.1:1/"),
   .listenFailed("taken"), .discovered(.unreachable(message: "gone")),
   .idTokenVerified(.refused(message: "bad")),
 ]
@@ -50,8 +50,8 @@ struct WalletContractTests {
   @Test("every state of Paysafe sca fulfils the flow contract")
   func sca() throws {
     var flows: [DrivenFlow<PaysafeSCA>] = []
-    func note(_ name: String, _ driven: DrivenSCA, _ strays: [FlowEvent<PaysafeCall>]) {
-      flows.append(.init(name, driven.flow, strays: nobodys + strays))
+    func note(_ name: String, _ driven: DrivenSCA, _ unrelatedEvents: [FlowEvent<PaysafeCall>]) {
+      flows.append(.init(name, driven.flow, unrelatedEvents: foreignEvents + unrelatedEvents))
     }
     var driven = try DrivenSCA(wanting: nil)
     note("required", driven, inputs + challenges + attempts + [.woken])
@@ -95,8 +95,8 @@ struct WalletContractTests {
   @Test("every state of Paysafe operation fulfils the flow contract")
   func operation() throws {
     var flows: [DrivenFlow<PaysafeOperation>] = []
-    func note(_ name: String, _ driven: DrivenOperation, _ strays: [FlowEvent<PaysafeCall>]) {
-      flows.append(.init(name, driven.flow, strays: nobodys + strays))
+    func note(_ name: String, _ driven: DrivenOperation, _ unrelatedEvents: [FlowEvent<PaysafeCall>]) {
+      flows.append(.init(name, driven.flow, unrelatedEvents: foreignEvents + unrelatedEvents))
     }
     var driven = try DrivenOperation.payment()
     note("performing", driven, inputs + answers + [.woken])
@@ -124,7 +124,7 @@ struct WalletContractTests {
     let request = try call.render(
       RenderContext(
         provider: try Provider(DrivenPaysafeAuthorize.provider())!, credential: nil,
-        accessToken: Secret("access-secret"), moment: moment()))
+        accessToken: Secret("access-secret"), transition: moment()))
     var driven = try DrivenSCA.withPIN()
     driven.submit(.password(Secret("pin-secret")))
     let refusal = reply(

@@ -75,7 +75,7 @@ struct WalletFuzzTests {
       driven.clock = driven.clock + .seconds(Int(nonsense.json.dice.next() % 40))
       switch driven.receive(nonsense.event(driven.pending)) {
       case .finish: return step
-      case .fail(let failure, clearUp: _):
+      case .fail(let failure, cleanUp: _):
         #expect(!failure.title.isEmpty && !failure.message.isEmpty)
         return step
       case .refuse, .ignore: #expect(driven.flow == before)

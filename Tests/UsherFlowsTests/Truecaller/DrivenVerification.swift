@@ -53,7 +53,7 @@ struct DrivenVerification: AnsweredMachine {
   ) -> Answer<TruecallerCall> {
     var moment = UsherFlowsTests.moment(time)
     last = flow.receive(event, at: &moment)
-    if keeps, kept != nil { last = flow.receive(.told(.kept(AccountID("acc_1"))), at: &moment) }
+    if keeps, kept != nil { last = flow.receive(.answered(.stored(AccountID("acc_1"))), at: &moment) }
     return last
   }
 
@@ -125,6 +125,6 @@ struct DrivenVerification: AnsweredMachine {
   /// The account that the last answer asks the daemon to keep before the flow ends.
   var kept: AccountGrant? {
     guard case .proceed(let effects) = last else { return nil }
-    return effects.compactMap { if case .keep(let grant) = $0 { grant } else { nil } }.first
+    return effects.compactMap { if case .store(let grant) = $0 { grant } else { nil } }.first
   }
 }

@@ -27,7 +27,7 @@ struct KeptTokenTests {
     // The daemon may crash before it reports the kept account.
     try driven.restart()
     #expect(driven.kept == grant, comment)
-    driven.receive(.told(.kept(AccountID("acc_1"))))
+    driven.receive(.answered(.stored(AccountID("acc_1"))))
     #expect(driven.failure?.provider?.code == code, comment)
   }
 
@@ -83,7 +83,7 @@ struct KeptTokenTests {
     var driven = try standing(at: stage)
     for isPaused in [false, true] {
       if isPaused { driven.answered(.unreachable(message: "gone", sent: true)) }
-      let kept = try #require(driven.flow.keptWhenAbandoned)
+      let kept = try #require(driven.flow.grantIfAbandoned)
       let grant = try #require(kept.grant)
       #expect(grant.subject == "+919876543210")
       #expect(grant.tokens?.accessToken.unsealed() == otpToken)
@@ -92,20 +92,20 @@ struct KeptTokenTests {
     }
     driven.receive(.woken)
     driven.answered(["code": 8], status: 404)
-    #expect(driven.kept != nil && driven.flow.keptWhenAbandoned == nil)
+    #expect(driven.kept != nil && driven.flow.grantIfAbandoned == nil)
   }
 
   @Test("a verifyPhone that is abandoned before its token is validated keeps no account")
   func abandonedEarly() throws {
     for stage in [Phase.create, .verify, .validate] {
-      #expect(try standing(at: stage).flow.keptWhenAbandoned == nil)
+      #expect(try standing(at: stage).flow.grantIfAbandoned == nil)
     }
   }
 
   @Test("verifyPhone's outcome is unknown only during the request for an SMS")
   func dark() throws {
     var driven = try DrivenVerification()
-    #expect(driven.flow.isOutcomeUnknown && driven.flow.doubt.contains("an SMS may have been sent"))
+    #expect(driven.flow.isOutcomeUnknown && driven.flow.unknownOutcomeClause.contains("an SMS may have been sent"))
     driven.answered(.unreachable(message: "gone", sent: false))
     #expect(!driven.flow.isOutcomeUnknown)
     driven.receive(.woken)

@@ -28,7 +28,7 @@ struct PhoneNumberTests {
       String(repeating: " ", count: 60) + "9876543210",
     ])
   func impossible(text: String) {
-    #expect(throws: ImpossibleNumber.self) { try phone(text) }
+    #expect(throws: InvalidPhoneNumber.self) { try phone(text) }
   }
 
   @Test(
@@ -39,7 +39,7 @@ struct PhoneNumberTests {
     ])
   func countries(code: String, isOne: Bool) throws {
     guard isOne else {
-      #expect(throws: ImpossibleNumber.self) { try phone("9876543210", code) }
+      #expect(throws: InvalidPhoneNumber.self) { try phone("9876543210", code) }
       return
     }
     #expect(try phone("9876543210", code).country == "IN")
@@ -65,14 +65,14 @@ struct PhoneNumberTests {
       ("+442025550123", "US"), ("123", "DE"),
     ])
   func otherImpossible(text: String, country: String) {
-    #expect(throws: ImpossibleNumber.self) { try phone(text, country) }
+    #expect(throws: InvalidPhoneNumber.self) { try phone(text, country) }
   }
 
   @Test("the refusal of a phone number says why and does not repeat the number")
   func sentences() {
     let told = [("987654321", "IN"), ("98765432x1", "IN"), ("0987654321", "IN"), ("1", "ZZ")]
       .map { text, country in
-        do throws(ImpossibleNumber) {
+        do throws(InvalidPhoneNumber) {
           _ = try PhoneNumber(text, country: country)
           return ""
         } catch {
@@ -108,24 +108,24 @@ struct PhoneNumberTests {
       (.string("91919876543210"), nil, false), (.number(1e300), nil, false),
     ] as [(JSONValue, String?, Bool)])
   func meant(value: JSONValue, country: String?, isMeant: Bool) throws {
-    #expect(try phone().isMeant(by: value, country: country) == isMeant)
+    #expect(try phone().isMatch(for: value, country: country) == isMeant)
   }
 
   @Test("a phone number that loses its leading 0 as a JSON number still matches")
   func zero() throws {
     let number = try phone("0701234567", "CI")
-    #expect(number.isMeant(by: 701_234_567, country: "CI"))
-    #expect(number.isMeant(by: 2_250_701_234_567))
-    #expect(!number.isMeant(by: "701234567", country: "CI"))
-    #expect(try phone("7911123456", "UK").isMeant(by: 7_911_123_456, country: "GB"))
+    #expect(number.isMatch(for: 701_234_567, country: "CI"))
+    #expect(number.isMatch(for: 2_250_701_234_567))
+    #expect(!number.isMatch(for: "701234567", country: "CI"))
+    #expect(try phone("7911123456", "UK").isMatch(for: 7_911_123_456, country: "GB"))
   }
 
   @Test("each phone plan has a calling code of one to three digits and lengths within E.164")
   func plans() throws {
-    #expect(PhonePlan.countries.count == 246)
-    for country in PhonePlan.countries {
+    #expect(PhoneNumberingPlan.countries.count == 246)
+    for country in PhoneNumberingPlan.countries {
       #expect(country.utf8.count == 2 && country == country.uppercased(), "\(country)")
-      let plan = try #require(PhonePlan(country), "\(country)")
+      let plan = try #require(PhoneNumberingPlan(country), "\(country)")
       #expect((1...3).contains(plan.callingCode.count), "\(country)")
       #expect((6...15).contains(plan.callingCode.count + plan.lengths.upperBound), "\(country)")
       let rest = String(repeating: "2", count: plan.lengths.upperBound - 1)

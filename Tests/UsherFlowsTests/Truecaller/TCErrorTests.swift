@@ -33,7 +33,7 @@ struct TCErrorTests {
     switch error {
     case 1: return try begun { $0.appKey = WireSecret(Secret("other")) }
     case 2: return try begun { $0.appLink = "https://other.example.com" }
-    case 3: return VerifyPhone.word(for: .cancelled, provider: phones)
+    case 3: return VerifyPhone.providerErrorCode(for: .cancelled, provider: phones)
     case 9:
       var driven = try DrivenVerification()
       driven.answered(.unreachable(message: "gone", sent: false))

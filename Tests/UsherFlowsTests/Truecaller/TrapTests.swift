@@ -53,14 +53,14 @@ struct TruecallerTrapTests {
   func host(country: String, number: String, region: String) throws {
     let call = TruecallerCall.profile(try phone(number, country), accessToken: otpToken)
     let request = try call.render(
-      RenderContext(provider: Provider(truecaller())!, credential: appKey, moment: moment()))
+      RenderContext(provider: Provider(truecaller())!, credential: appKey, transition: moment()))
     #expect(request.url == "https://outline-\(region).truecaller.com/v1/profile")
   }
 
   @Test("trap 2: the list of European countries has 44 codes, each with phone numbers")
   func list() {
     let settings = Provider<TruecallerSettings>(truecaller())!.settings
-    let europe = PhonePlan.countries.filter {
+    let europe = PhoneNumberingPlan.countries.filter {
       settings.profileBase(of: $0) == settings.profileBaseURLEU
     }
     #expect(europe.count == 44)

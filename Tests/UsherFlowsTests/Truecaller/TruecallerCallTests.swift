@@ -11,7 +11,7 @@ struct TruecallerCallTests {
     _ change: (inout TruecallerSettings) -> Void = { _ in }
   ) throws -> HTTPRequest {
     try call.render(
-      RenderContext(provider: Provider(truecaller(change))!, credential: key, moment: moment()))
+      RenderContext(provider: Provider(truecaller(change))!, credential: key, transition: moment()))
   }
 
   private func headers(_ request: HTTPRequest) -> [String: String] {
@@ -194,9 +194,9 @@ struct TruecallerCallTests {
   func probe() throws {
     let probe = try #require(ProviderRegistry.probe(of: truecaller()))
     #expect(probe.call.name == "key")
-    #expect(probe.judge(.reply(reply([["keyType": "RSA", "key": "AA=="]]))).fine)
-    #expect(!probe.judge(.reply(reply([]))).fine)
-    #expect(!probe.judge(.unreachable(message: "gone", sent: false)).fine)
+    #expect(probe.evaluate(.reply(reply([["keyType": "RSA", "key": "AA=="]]))).fine)
+    #expect(!probe.evaluate(.reply(reply([]))).fine)
+    #expect(!probe.evaluate(.unreachable(message: "gone", sent: false)).fine)
   }
 
   @Test("an access token of Truecaller cannot be revoked")

@@ -12,7 +12,7 @@ private let secrets = [
 ]
 
 /// Returns events that no state handles.
-private func nobodys() throws -> [FlowEvent<TruecallerCall>] {
+private func foreignEvents() throws -> [FlowEvent<TruecallerCall>] {
   let other = try phone("9876543211")
   return [
     .called(.keys, .reply(reply([]))), .input(.denied), .input(.password(Secret("p"))),
@@ -22,7 +22,7 @@ private func nobodys() throws -> [FlowEvent<TruecallerCall>] {
     .called(.profile(other, accessToken: otpToken), .reply(reply([:]))),
     .called(.profile(try phone(), accessToken: Secret("other")), .reply(reply([:]))),
     .discovered(.unreachable(message: "gone")), .listening(redirectURI: "http://127.0.0.1:1/"),
-    .listenFailed("taken"), .redirected(RedirectAnswer(code: Secret("c"))),
+    .listenFailed("taken"), .redirected(AuthorizationResponse(code: Secret("c"))),
   ]
 }
 
@@ -30,7 +30,7 @@ private func nobodys() throws -> [FlowEvent<TruecallerCall>] {
 struct TruecallerContractTests {
   @Test("verifyPhone keeps the flow contract in every state")
   func everyState() throws {
-    let always = try nobodys()
+    let always = try foreignEvents()
     let inputs: [FlowEvent<TruecallerCall>] = [.input(.resend), DrivenVerification.code()]
     let verdicts: [FlowEvent<TruecallerCall>] = [.idTokenVerified(.genuine(payload: []))]
     let early = FlowEvent.called(
@@ -41,49 +41,49 @@ struct TruecallerContractTests {
     var flows: [DrivenFlow<VerifyPhone>] = []
 
     var driven = try DrivenVerification(provider: truecaller { $0.validation = .sdk28 })
-    flows.append(.init("creating", driven.flow, strays: busy + [.woken]))
+    flows.append(.init("creating", driven.flow, unrelatedEvents: busy + [.woken]))
     driven.answered(.unreachable(message: "gone", sent: false))
-    flows.append(.init("creation paused", driven.flow, strays: busy + [early]))
+    flows.append(.init("creation paused", driven.flow, unrelatedEvents: busy + [early]))
     driven.receive(.woken)
     driven.toCode()
     flows.append(
-      .init("otpInitiated", driven.flow, strays: always + verdicts + [early, .woken, .resumed]))
+      .init("otpInitiated", driven.flow, unrelatedEvents: always + verdicts + [early, .woken, .resumed]))
     driven.receive(DrivenVerification.code(first: "1"))
-    flows.append(.init("a bad name", driven.flow, strays: always + [early, .woken]))
+    flows.append(.init("a bad name", driven.flow, unrelatedEvents: always + [early, .woken]))
 
     driven.receive(code)
     let verify = try #require(driven.calls.first)
-    flows.append(.init("otpReceived", driven.flow, strays: busy + [early, .woken]))
+    flows.append(.init("otpReceived", driven.flow, unrelatedEvents: busy + [early, .woken]))
     driven.answered(.unreachable(message: "gone", sent: false))
     let late = FlowEvent.called(verify, .reply(reply(["accessToken": "otp-access-secret"])))
-    flows.append(.init("check paused", driven.flow, strays: busy + [early, late]))
+    flows.append(.init("check paused", driven.flow, unrelatedEvents: busy + [early, late]))
     driven.receive(.woken)
     driven.receive(late)
 
     for name in ["validating", "updating", "reading"] {
-      flows.append(.init(name, driven.flow, strays: busy + [early, late, .woken]))
+      flows.append(.init(name, driven.flow, unrelatedEvents: busy + [early, late, .woken]))
       let call = try #require(driven.calls.first)
       driven.answered(.unreachable(message: "gone", sent: true))
       let again = FlowEvent.called(call, .reply(reply([:])))
-      flows.append(.init("\(name) paused", driven.flow, strays: busy + [early, late, again]))
+      flows.append(.init("\(name) paused", driven.flow, unrelatedEvents: busy + [early, late, again]))
       driven.receive(.woken)
       if name != "reading" { driven.answered(["phoneNumber": 919_876_543_210]) }
     }
     let payload = Data(DrivenVerification.profile.encoded()).base64EncodedString()
     driven.answered(["payload": .string(payload), "signature": "AA=="])
-    flows.append(.init("checking", driven.flow, strays: always + inputs + [early, late, .woken]))
+    flows.append(.init("checking", driven.flow, unrelatedEvents: always + inputs + [early, late, .woken]))
     #expect(driven.state == "verificationComplete")
 
     var failing = try Phase.profile.driven()
     failing.keeps = false
     failing.answered(["code": 8], status: 404)
-    flows.append(.init("keeping", failing.flow, strays: busy + [early, .woken]))
+    flows.append(.init("keeping", failing.flow, unrelatedEvents: busy + [early, .woken]))
 
     var before = try DrivenVerification()
     before.answered(["accessToken": "otp-access-secret", "status": 1])
-    flows.append(.init("verifiedBefore", before.flow, strays: busy + [early, .woken]))
+    flows.append(.init("verifiedBefore", before.flow, unrelatedEvents: busy + [early, .woken]))
     let refused = try DrivenVerification("1")
-    flows.append(.init("refused", refused.flow, strays: busy + [early, .woken]))
+    flows.append(.init("refused", refused.flow, unrelatedEvents: busy + [early, .woken]))
 
     #expect(checkProviderContract(flows, secrets: secrets, at: moment()) == [])
   }

@@ -178,9 +178,9 @@ struct VerifyPhoneTests {
 
   @Test("a cancelled or expired verifyPhone has TCError 3")
   func words() {
-    #expect(VerifyPhone.word(for: .cancelled, provider: phones)?.code == "3")
-    #expect(VerifyPhone.word(for: .expired, provider: phones)?.code == "3")
-    #expect(VerifyPhone.word(for: .providerRejected, provider: phones) == nil)
+    #expect(VerifyPhone.providerErrorCode(for: .cancelled, provider: phones)?.code == "3")
+    #expect(VerifyPhone.providerErrorCode(for: .expired, provider: phones)?.code == "3")
+    #expect(VerifyPhone.providerErrorCode(for: .providerRejected, provider: phones) == nil)
   }
 
   @Test("another appKey or appLink than the configured one fails verifyPhone without a call")

@@ -15,14 +15,14 @@ struct BSAApp {
   static let email = "alice@example.com"
   static let phone = "+447700900123"
 
-  let workbench: Workbench
+  let context: BackendContext
   let bsa: BSABackend
   let clock: SandboxClock
 
   init() throws {
     clock = SandboxClock { start }
-    workbench = try Workbench.test(clock)
-    bsa = BSABackend(workbench)
+    context = try BackendContext.test(clock)
+    bsa = BSABackend(context)
   }
 
   /// Advances the sandbox's clock.
@@ -98,7 +98,7 @@ struct BSAApp {
 
   /// Returns the one-time code in the newest message to an address.
   func number(to address: String = email) async throws -> String {
-    let message = await workbench.outbox.messages(to: address, provider: "bsa").first
+    let message = await context.outbox.messages(to: address, provider: "bsa").first
     return try #require(message?.message.code)
   }
 }
@@ -139,21 +139,21 @@ extension BSAApp {
   ) async throws -> Answer {
     let token = if let token { token } else { try await disposeToken() }
     return try await wire(
-      .post, "/users", Self.person(userKey, token).overlaid(with: changes))
+      .post, "/users", Self.person(userKey, token).applying(overrides: changes))
   }
 
   /// Sends the re-registration of alice on another device.
   func changeDevice(
     _ userKey: String = "alice-key", token: String, _ changes: [String: JSON] = [:]
   ) async throws -> Answer {
-    var members = Self.person(userKey, token).overlaid(with: [
+    var members = Self.person(userKey, token).applying(overrides: [
       "userKey": .null, "email": .null, "phoneNum": .null, "agreeGccs": .null,
       "agreePerson": .null, "agreeDevice": .null, "deviceId": .string(Self.otherDevice),
     ])
     members["verifyType"] = "CMMDUP001"
     members["verifyData"] = .string(Self.email)
     return try await wire(
-      .put, "/users/\(userKey)/device", members.overlaid(with: changes))
+      .put, "/users/\(userKey)/device", members.applying(overrides: changes))
   }
 
   /// Registers alice and returns her TOTP secret.
@@ -178,7 +178,7 @@ extension BSAApp {
     let members: [String: JSON] = [
       "userKey": "alice-key", "deviceId": .string(Self.device), "authPlatform": "CMMAPF002",
     ]
-    return try await wire(.post, "/auth", members.overlaid(with: changes), key: key)
+    return try await wire(.post, "/auth", members.applying(overrides: changes), key: key)
   }
 
   func complete(
@@ -187,7 +187,7 @@ extension BSAApp {
     let members: [String: JSON] = [
       "deviceId": .string(Self.device), "isSecondaryCertification": .bool(localAuth),
     ]
-    return try await wire(.post, "/auth/complete", members.overlaid(with: changes))
+    return try await wire(.post, "/auth/complete", members.applying(overrides: changes))
   }
 
   func result(_ channel: String, key: String = acme) async throws -> Answer {
@@ -197,7 +197,7 @@ extension BSAApp {
 
   func cancel(_ changes: [String: JSON] = [:]) async throws -> Answer {
     try await wire(
-      .delete, "/auth", ["deviceId": .string(Self.device)].overlaid(with: changes))
+      .delete, "/auth", ["deviceId": .string(Self.device)].applying(overrides: changes))
   }
 
   /// Opens a sign-in and returns its channel key.

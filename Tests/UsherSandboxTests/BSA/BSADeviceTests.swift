@@ -12,7 +12,7 @@ struct BSADeviceTests {
       "userKey": "alice-key", "name": "Alice Adams", "verifyType": "CMMDUP002",
       "verifyData": .string(BSAApp.phone),
     ]
-    return try await app.wire(.post, "/users/send-otp", members.overlaid(with: changes))
+    return try await app.wire(.post, "/users/send-otp", members.applying(overrides: changes))
   }
 
   @Test("BSA send-otp sends a code if key, name and contact match, and returns the user's authType")
@@ -36,9 +36,9 @@ struct BSADeviceTests {
   func strangers(_ changes: [String: JSON]) async throws {
     let app = try BSAApp()
     try await app.registered()
-    await app.workbench.outbox.removeAll()
+    await app.context.outbox.removeAll()
     #expect(try await sendOTP(app, changes).rtCode == 2008)
-    #expect(await app.workbench.outbox.messages().isEmpty)
+    #expect(await app.context.outbox.messages().isEmpty)
     var own = changes
     let key = own.removeValue(forKey: "userKey")?.text ?? "alice-key"
     let contact = own["verifyData"]?.text ?? BSAApp.email

@@ -71,7 +71,7 @@ struct BSANumberTests {
     #expect(much.rtCode == 3006)
     #expect(much.json["rtMsg"] == "no more OTP numbers can be sent to this contact today")
     #expect(try await app.mail("bob@example.com").rtCode == 0)
-    #expect(await app.workbench.outbox.messages(to: BSAApp.email).count == 3)
+    #expect(await app.context.outbox.messages(to: BSAApp.email).count == 3)
     app.wait(86_400 - 89)
     #expect(try await app.mail().rtCode == 0)
   }

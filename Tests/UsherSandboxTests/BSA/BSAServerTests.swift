@@ -153,7 +153,7 @@ struct BSAServerTests {
     }
     var configuration = Sandbox.Configuration()
     configuration.issuerPath = "/bsa"
-    #expect(throws: Sandbox.Objection.self) { try Sandbox(configuration) }
+    #expect(throws: Sandbox.ConfigurationError.self) { try Sandbox(configuration) }
   }
 }
 

@@ -18,16 +18,16 @@ struct FreedomApp {
   static let openIDBasic =
     "Basic " + Data("acme:s3cret%3Afreedom%2Fclient%2B%3D".utf8).base64EncodedString()
 
-  let workbench: Workbench
+  let context: BackendContext
   let freedom: FreedomIDBackend
   let clock: SandboxClock
   let partner = PartnerEnd()
 
   init() throws {
     clock = SandboxClock { start }
-    workbench = try Workbench.test(clock)
+    context = try BackendContext.test(clock)
     let partner = partner
-    freedom = FreedomIDBackend(workbench) { url, headers, body in partner.take(url, headers, body) }
+    freedom = FreedomIDBackend(context) { url, headers, body in partner.take(url, headers, body) }
   }
 
   /// Advances the sandbox's clock.
@@ -94,7 +94,7 @@ struct FreedomApp {
 
   /// Returns the code in the newest message to an address.
   func code(to address: String = phone) async throws -> String {
-    let message = await workbench.outbox.messages(to: address, provider: "freedomid").first
+    let message = await context.outbox.messages(to: address, provider: "freedomid").first
     return try #require(message?.message.code)
   }
 }

@@ -96,7 +96,7 @@ struct FreedomLoginTests {
     let next = try await app.device(.post, "login/resend", body)
     let again = try await app.device(.post, "login/resend", body)
     #expect(next.json == again.json)
-    #expect(await app.workbench.outbox.messages(to: FreedomApp.phone).count == 2)
+    #expect(await app.context.outbox.messages(to: FreedomApp.phone).count == 2)
     #expect(try await app.verify(challenge, first).freedomCode == 100_203)
     let id = try #require(next.json["challenge_id"]?.text)
     #expect(try await app.verify(id, try await app.code()).status == 200)

@@ -15,7 +15,7 @@ struct FreedomProfileTests {
       "phone": "+447700900456", "grants": ["read.firstname", "read.patronymic"],
     ]
     return try await app.partner(
-      .post, "get-profile", .object(body.overlaid(with: change)),
+      .post, "get-profile", .object(body.applying(overrides: change)),
       authorization: "Bearer \(tokens.access)")
   }
 

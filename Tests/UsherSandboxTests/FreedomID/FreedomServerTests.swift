@@ -104,7 +104,7 @@ struct FreedomServerTests {
     }
     var configuration = Sandbox.Configuration()
     configuration.issuerPath = "/freedomid"
-    #expect(throws: Sandbox.Objection.self) { try Sandbox(configuration) }
+    #expect(throws: Sandbox.ConfigurationError.self) { try Sandbox(configuration) }
   }
 }
 

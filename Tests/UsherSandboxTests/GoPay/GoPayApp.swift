@@ -15,16 +15,16 @@ struct GoPayApp {
   static let session = "0f8fad5b-d9cb-469f-a165-70867728950e"
   static let phone = "+447700900123"
 
-  let workbench: Workbench
+  let context: BackendContext
   let gopay: GoPayBackend
   let clock: SandboxClock
   let partner = PartnerEnd()
 
   init() throws {
     clock = SandboxClock { start }
-    workbench = try Workbench.test(clock)
+    context = try BackendContext.test(clock)
     let partner = partner
-    gopay = GoPayBackend(workbench) { url, headers, body in partner.take(url, headers, body) }
+    gopay = GoPayBackend(context) { url, headers, body in partner.take(url, headers, body) }
   }
 
   /// Advances the sandbox's clock.
@@ -272,7 +272,7 @@ extension GoPayApp {
 
   /// Returns the code in the newest SMS.
   func otp(to phone: String = phone) async throws -> String {
-    let message = await workbench.outbox.messages(to: phone, provider: "gopay").first
+    let message = await context.outbox.messages(to: phone, provider: "gopay").first
     return try #require(message?.message.code)
   }
 

@@ -106,7 +106,7 @@ struct GoPayLoginTests {
     let app = try GoPayApp()
     let again = try await app.type(["phone": text], on: app.loginPage())
     #expect(again.status == 403)
-    #expect(await app.workbench.outbox.messages().isEmpty)
+    #expect(await app.context.outbox.messages().isEmpty)
   }
 
   @Test(
@@ -173,6 +173,6 @@ struct GoPayLoginTests {
     #expect(mixed.status == 400)
     app.wait(900)
     #expect(try await app.type(["phone": GoPayApp.phone], on: one).status == 400)
-    #expect(await app.workbench.outbox.messages().isEmpty)
+    #expect(await app.context.outbox.messages().isEmpty)
   }
 }

@@ -31,6 +31,6 @@ struct GoPayServerTests {
   func taken() {
     var configuration = Sandbox.Configuration()
     configuration.issuerPath = "/gopay"
-    #expect(throws: Sandbox.Objection.self) { try Sandbox(configuration) }
+    #expect(throws: Sandbox.ConfigurationError.self) { try Sandbox(configuration) }
   }
 }

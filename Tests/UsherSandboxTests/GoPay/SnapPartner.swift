@@ -109,5 +109,5 @@ struct SnapPartner {
 
 extension String {
   /// 32 random digits, new at each access.
-  static var externalID: String { TokenMint().digits(32) }
+  static var externalID: String { TokenGenerator().digits(32) }
 }

@@ -5,14 +5,14 @@ import Testing
 
 /// The Paysafe fake without HTTP: calls its endpoint handlers as the router does.
 struct Bank {
-  let workbench: Workbench
+  let context: BackendContext
   let paysafe: PaysafeBackend
   let clock: SandboxClock
 
   init() throws {
     clock = SandboxClock { start }
-    workbench = try Workbench.test(clock)
-    paysafe = PaysafeBackend(workbench)
+    context = try BackendContext.test(clock)
+    paysafe = PaysafeBackend(context)
   }
 
   /// Advances the sandbox's clock.
@@ -117,7 +117,7 @@ extension Bank {
   }
 
   func outbox(_ to: String) async throws -> [Message] {
-    await workbench.outbox.messages(to: to).map(\.message)
+    await context.outbox.messages(to: to).map(\.message)
   }
 }
 

@@ -172,10 +172,10 @@ struct PaysafeSignInTests {
 
   @Test("a correct PIN resets the count of Paysafe failures, and unlockAll ends a lock")
   func unlocked() throws {
-    var signIns = SignIns(mint: TokenMint())
+    var signIns = SignIns(tokenGenerator: TokenGenerator())
     func outcome(_ user: User?) -> SignIns.Failure? {
       do {
-        _ = try signIns.judge(user, username: "alice", lockSeconds: 60, now: start)
+        _ = try signIns.authenticate(user, username: "alice", lockSeconds: 60, now: start)
         return nil
       } catch {
         return error

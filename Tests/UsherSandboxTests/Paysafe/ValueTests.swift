@@ -102,7 +102,7 @@ struct PaysafeValueTests {
       call.headers["sca-authorization"] = header.map {
         Data($0.encoded()).base64EncodedString()
       }
-      return try ScaProof.take(from: call, body)
+      return try ScaProof.extract(from: call, body)
     }
     let inHeader = try take(["scaDetails": details], ["a": 1])
     #expect(inHeader.0?.form == .header)

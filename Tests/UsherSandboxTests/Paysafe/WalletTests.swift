@@ -122,7 +122,7 @@ struct PaysafeWalletTests {
     #expect(try await customer.pay("1000.01").refusal() == "LIMIT_EXCEEDED")
     #expect(try await customer.pay("1000.00").status == 201)
     #expect(try await customer.pay("0.01").refusal() == "INSUFFICIENT_FUNDS")
-    var wallets = Wallets(Users(), mint: TokenMint())
+    var wallets = Wallets(Users(), tokenGenerator: TokenGenerator())
     let user = Users.standard[0]
     _ = try wallets.perform(
       .setLimits(daily: Amount(cents: 100), single: nil), "wlt_alice", of: user,

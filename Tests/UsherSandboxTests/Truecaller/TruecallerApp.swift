@@ -12,14 +12,14 @@ struct TruecallerApp {
   static let installation = "0F8FAD5B-D9CB-469F-A165-70867728950E"
   static let otherInstallation = "7c9e6679-7425-40de-944b-e07fc1f90ae7"
 
-  let workbench: Workbench
+  let context: BackendContext
   let truecaller: TruecallerBackend
   let clock: SandboxClock
 
   init() throws {
     clock = SandboxClock { start }
-    workbench = try Workbench.test(clock)
-    truecaller = TruecallerBackend(workbench)
+    context = try BackendContext.test(clock)
+    truecaller = TruecallerBackend(context)
   }
 
   /// Advances the sandbox's clock.
@@ -112,7 +112,7 @@ extension TruecallerApp {
 
   /// Returns the code in the newest SMS.
   func code(to number: String = "+919876543210") async throws -> String {
-    let message = await workbench.outbox.messages(to: number, provider: "truecaller").first
+    let message = await context.outbox.messages(to: number, provider: "truecaller").first
     return try #require(message?.message.code)
   }
 

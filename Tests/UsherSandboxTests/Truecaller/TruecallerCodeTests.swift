@@ -41,7 +41,7 @@ struct TruecallerCodeTests {
     let capped = try await app.create()
     #expect([capped.status, capped.code] == [429, 4291])
     #expect(try await app.create("9876543211").status == 200)
-    #expect(await app.workbench.outbox.messages(to: "+919876543210").count == 2)
+    #expect(await app.context.outbox.messages(to: "+919876543210").count == 2)
     app.wait(400)
     #expect(try await app.create().status == 200)
     #expect(try await app.create().code == 4291)
@@ -89,7 +89,7 @@ struct TruecallerCodeTests {
       let answer = try await app.create("9876543210", country)
       #expect([answer.status, answer.code] == [400, 4002], "\(country)")
     }
-    #expect(await app.workbench.outbox.messages().isEmpty)
+    #expect(await app.context.outbox.messages().isEmpty)
   }
 
   @Test(

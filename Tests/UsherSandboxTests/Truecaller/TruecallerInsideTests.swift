@@ -85,10 +85,10 @@ struct TruecallerInsideTests {
     headers["clientid"] = "acme-oauth"
     for (method, path) in paths {
       let (row, call) = try app.call(method, path + token, headers: headers)
-      #expect(await traffic.carry(call, to: row).status == 200)
+      #expect(await traffic.handle(call, to: row).status == 200)
     }
     let (row, call) = try app.call(.get, "/truecaller/eu/v1/profile", headers: headers)
-    #expect(await traffic.carry(call, to: row).status == 401)
+    #expect(await traffic.handle(call, to: row).status == 401)
     let logged = await traffic.requests(endpoint: nil, grantType: nil)
     #expect(
       logged.map(\.path) == paths.map { $0.1 + "{accessToken}" } + ["/truecaller/eu/v1/profile"])
@@ -118,7 +118,7 @@ struct TruecallerInsideTests {
 
   @Test("the Truecaller fake remembers at most 100 numbers of one installation")
   func bounds() throws {
-    var ledger = TruecallerLedger(Users(), mint: TokenMint())
+    var ledger = TruecallerLedger(Users(), tokenGenerator: TokenGenerator())
     ledger.settings.installationDailyCap = 1000
     for number in 0..<150 {
       let national = "9000000\(100 + number)"

@@ -29,7 +29,7 @@ struct TruecallerRequestTests {
     let answer = try await app.send(.post, Self.createPath, .object(body))
     #expect([answer.status, answer.code] == [400, 4000])
     #expect(answer.json["message"]?.text?.contains(name) == true, "\(answer.json)")
-    #expect(await app.workbench.outbox.messages().isEmpty)
+    #expect(await app.context.outbox.messages().isEmpty)
   }
 
   @Test("a Truecaller code request with a deviceId that is not a UUID is refused")
@@ -40,7 +40,7 @@ struct TruecallerRequestTests {
     body["simSerial"] = ["machine"]
     let answer = try await app.send(.post, Self.createPath, .object(body))
     #expect([answer.status, answer.code] == [400, 4000])
-    #expect(await app.workbench.outbox.messages().isEmpty)
+    #expect(await app.context.outbox.messages().isEmpty)
   }
 
   @Test(

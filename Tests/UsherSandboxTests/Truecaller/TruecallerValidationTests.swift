@@ -85,8 +85,8 @@ struct TruecallerValidationTests {
   func otherNumbers() throws {
     for national in ["9876543210", "9876543219"] {
       let number = try TruecallerNumber(country: "IN", national: national)
-      #expect(number.somebodyElses.e164 != number.e164)
-      #expect(number.somebodyElses.e164.count == number.e164.count)
+      #expect(number.withOtherLastDigit.e164 != number.e164)
+      #expect(number.withOtherLastDigit.e164.count == number.e164.count)
     }
   }
 }

@@ -3,7 +3,7 @@
 /// <doc:BSA> lists paths, sign-ins, control calls and settings. The contract in the daemon's
 /// documentation specifies the protocol.
 package actor BSABackend: Backend {
-  let workbench: Workbench
+  let context: BackendContext
   var settings = BSABackendSettings()
   var contacts: BSAContacts
   var members = BSAMembers()
@@ -11,15 +11,15 @@ package actor BSABackend: Backend {
   var loginNumbers: BSALoginNumbers
   /// Attempts with TOTP numbers in the last 24 hours, by user key.
   var totpTries = DailyCounts()
-  var answers = BSAAnswers()
+  var answers = PrescribedResponses()
 
   static let path = "/bsa"
 
-  package init(_ workbench: Workbench) {
-    self.workbench = workbench
-    contacts = BSAContacts(mint: workbench.mint)
-    signIns = BSASignIns(mint: workbench.mint)
-    loginNumbers = BSALoginNumbers(mint: workbench.mint)
+  package init(_ context: BackendContext) {
+    self.context = context
+    contacts = BSAContacts(tokenGenerator: context.tokenGenerator)
+    signIns = BSASignIns(tokenGenerator: context.tokenGenerator)
+    loginNumbers = BSALoginNumbers(tokenGenerator: context.tokenGenerator)
   }
 
   package nonisolated var title: String { "BSA" }

@@ -47,8 +47,8 @@ extension BSABackend {
     _ name: String, _ call: EndpointCall, _ handle: nonisolated(nonsending) () async throws -> JSON?
   ) async -> Reply {
     let wanted = answers.next("bsa.\(name)")
-    let instead = wanted?.instead(settings)
-    if let instead, wanted?.processed == false { return instead.reply }
+    let replacement = wanted?.replacement(settings)
+    if let replacement, wanted?.processed == false { return replacement.reply }
     var envelope: BSAEnvelope
     do {
       envelope = BSAEnvelope(data: try await handle())
@@ -57,7 +57,7 @@ extension BSABackend {
     } catch {
       envelope = BSAEnvelope(.failed(error), settings)
     }
-    if let wanted { envelope = instead ?? wanted.bending(envelope) }
+    if let wanted { envelope = replacement ?? wanted.applying(to: envelope) }
     return envelope.reply
   }
 }

@@ -64,7 +64,7 @@ struct BSAParameters {
   }
 
   /// Returns a parameter that must be one of the given words.
-  func word(_ name: String, of words: [String]) throws(BSARefusal) -> String {
+  func choice(_ name: String, of words: [String]) throws(BSARefusal) -> String {
     let text = try required(name)
     guard words.contains(text) else {
       throw .parameter(name, "must be \(words.joined(separator: " or "))")
@@ -118,7 +118,7 @@ struct BSAParameters {
 
   /// Returns the kind for `CMMDUP001` or `CMMDUP002`.
   func kind(_ name: String) throws(BSARefusal) -> MemberContact.Kind {
-    let word = try word(name, of: MemberContact.Kind.allCases.map(\.rawValue))
+    let word = try choice(name, of: MemberContact.Kind.allCases.map(\.rawValue))
     guard let kind = MemberContact.Kind(rawValue: word) else { throw .parameter(name, "is unknown") }
     return kind
   }

@@ -25,7 +25,7 @@ struct BSABackendSettings: BackendSettings, Hashable {
   /// The allowed values of `timeoutCode`.
   static let timeoutCodes = [5000, 5001]
 
-  func objection(to changes: [String: JSON]) -> String? {
+  func validationError(for changes: [String: JSON]) -> String? {
     let spans = [
       otpSeconds, resendSeconds, disposeTokenSeconds, authSeconds, qrSeconds, loginNumberSeconds,
       tokenSeconds,

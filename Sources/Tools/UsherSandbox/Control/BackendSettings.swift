@@ -7,7 +7,7 @@ package protocol BackendSettings: Sendable, Codable {
   /// Returns why these settings are invalid, or nil if they are valid.
   ///
   /// - Parameter changes: The requested changes. Their top-level names have been checked to exist.
-  func objection(to changes: [String: JSON]) -> String?
+  func validationError(for changes: [String: JSON]) -> String?
 }
 
 extension BackendSettings {
@@ -32,8 +32,8 @@ extension BackendSettings {
     } catch {
       throw OAuthError("invalid_request", "a setting has the wrong type: \(error.settingPath)")
     }
-    if let objection = settings.objection(to: changes) {
-      throw OAuthError("invalid_request", objection)
+    if let validationError = settings.validationError(for: changes) {
+      throw OAuthError("invalid_request", validationError)
     }
     return settings
   }

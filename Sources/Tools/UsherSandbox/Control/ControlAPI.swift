@@ -24,11 +24,11 @@ package struct ControlAPI: Sendable {
   }
 
   private func listUsers(_ call: EndpointCall) async -> Reply {
-    await answering { .json(["users": try JSON(encoding: users.all)]) }
+    await respondingWithOAuthErrors { .json(["users": try JSON(encoding: users.all)]) }
   }
 
   private func listRequests(_ call: EndpointCall) async -> Reply {
-    await answering {
+    await respondingWithOAuthErrors {
       let query = try call.queryForm()
       let requests = await traffic.requests(
         endpoint: query["endpoint"], grantType: query["grantType"])
@@ -39,7 +39,7 @@ package struct ControlAPI: Sendable {
   }
 
   private func listFaults(_ call: EndpointCall) async -> Reply {
-    await answering {
+    await respondingWithOAuthErrors {
       let entries = try await traffic.rules().map { entry in
         guard case .object(var members) = try JSON(encoding: entry.rule) else {
           return JSON.null
@@ -52,7 +52,7 @@ package struct ControlAPI: Sendable {
   }
 
   private func addFault(_ call: EndpointCall) async -> Reply {
-    await answering {
+    await respondingWithOAuthErrors {
       let rule = try FaultRule(checking: call.body)
       guard rule.endpoint == "*" || endpointNames.contains(rule.endpoint) else {
         throw OAuthError(
@@ -95,7 +95,7 @@ extension FaultRule {
     guard let rule = try? json.decoded(as: FaultRule.self) else {
       throw OAuthError("invalid_request", "a member is missing or has the wrong type")
     }
-    if let objection = rule.fault.objection { throw OAuthError("invalid_request", objection) }
+    if let validationError = rule.fault.validationError { throw OAuthError("invalid_request", validationError) }
     guard rule.times ?? 1 > 0, rule.after ?? 0 >= 0 else {
       throw OAuthError("invalid_request", "times must be at least 1, and after at least 0")
     }

@@ -35,7 +35,7 @@ package struct Fault: Sendable, Hashable, Codable {
   package static let longestDelay = 600_000
 
   /// Why this fault is invalid, or nil if it is valid.
-  package var objection: String? {
+  package var validationError: String? {
     if let delayMs, !(0...Self.longestDelay).contains(delayMs) {
       "delayMs must be 0 to \(Self.longestDelay)"
     } else if let hugeBody, !(0...Self.largestBody).contains(hugeBody) {
@@ -116,7 +116,7 @@ package struct FaultTable: Sendable {
   }
 
   /// Returns the rule for a request. Counts the request in each matching rule up to that one.
-  package mutating func strike(_ endpoint: String, grantType: String?) -> Entry? {
+  package mutating func nextFault(_ endpoint: String, grantType: String?) -> Entry? {
     for index in entries.indices where entries[index].rule.fits(endpoint, grantType) {
       if let after = entries[index].rule.after, after > 0 {
         entries[index].rule.after = after - 1

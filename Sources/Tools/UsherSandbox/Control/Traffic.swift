@@ -1,17 +1,17 @@
 /// The response to a client, as the faults leave it.
 package enum Delivery: Sendable, Equatable {
-  case whole(Reply)
+  case complete(Reply)
   /// Announces the whole length, sends half of the body and closes the connection.
-  case half(Reply)
+  case truncated(Reply)
   /// A JSON body of this many bytes.
-  case huge(Int)
+  case padded(Int)
   /// A TCP reset.
   case reset
 
   package var status: Int? {
     switch self {
-    case .whole(let reply), .half(let reply): reply.status
-    case .huge: 200
+    case .complete(let reply), .truncated(let reply): reply.status
+    case .padded: 200
     case .reset: nil
     }
   }
@@ -32,11 +32,11 @@ package actor Traffic {
   /// Handles a request, or injects the fault that applies to it.
   ///
   /// The request's log entry is complete before the first byte of the response is sent.
-  package func carry(_ call: EndpointCall, to endpoint: Endpoint) async -> Delivery {
+  package func handle(_ call: EndpointCall, to endpoint: Endpoint) async -> Delivery {
     // A JSON body is not parsed as a form: a string in it, such as a password, could look like a
     // form field and be logged.
     let form = call.contentType == "application/json" ? nil : try? Form(parsing: call.body)
-    let fault = faults.strike(endpoint.name, grantType: form?["grant_type"])
+    let fault = faults.nextFault(endpoint.name, grantType: form?["grant_type"])
     var logged = call
     if endpoint.hidesPath { logged.path = endpoint.path }
     let number = log.begin(
@@ -46,7 +46,7 @@ package actor Traffic {
       let hold = fault.rule.fault.held == true ? hold(fault.id) : nil
       delivery = await fault.rule.fault.deliver(after: hold) { await endpoint.handle(call) }
     } else {
-      delivery = .whole(await endpoint.handle(call))
+      delivery = .complete(await endpoint.handle(call))
     }
     log.finish(number, status: delivery.status, error: delivery.error)
     return delivery
@@ -87,8 +87,8 @@ package actor Traffic {
 extension Delivery {
   package var error: String? {
     switch self {
-    case .whole(let reply), .half(let reply): reply.error
-    case .huge, .reset: nil
+    case .complete(let reply), .truncated(let reply): reply.error
+    case .padded, .reset: nil
     }
   }
 }
@@ -104,10 +104,10 @@ extension Fault {
     if processed == true {
       let reply = await handle()
       await pause(hold)
-      return spoiled(reply)
+      return applied(reply)
     }
     await pause(hold)
-    return needsReply ? spoiled(await handle()) : spoiled(Reply(status: 200))
+    return needsReply ? applied(await handle()) : applied(Reply(status: 200))
   }
 
   private var needsReply: Bool {
@@ -127,9 +127,9 @@ extension Fault {
     try? await Task.sleep(for: .milliseconds(delayMs))
   }
 
-  private func spoiled(_ reply: Reply) -> Delivery {
+  private func applied(_ reply: Reply) -> Delivery {
     if reset == true { return .reset }
-    if let hugeBody { return .huge(hugeBody) }
+    if let hugeBody { return .padded(hugeBody) }
     var reply = reply
     if brokenJSON == true {
       reply = Reply(
@@ -142,6 +142,6 @@ extension Fault {
     }
     if let contentType { reply.headers["Content-Type"] = contentType }
     reply.headers.merge(headers ?? [:]) { $1 }
-    return halfBody == true ? .half(reply) : .whole(reply)
+    return halfBody == true ? .truncated(reply) : .complete(reply)
   }
 }

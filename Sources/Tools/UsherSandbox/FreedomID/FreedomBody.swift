@@ -15,7 +15,7 @@ struct FreedomBody {
     rest = members
   }
 
-  mutating func complain(_ name: String, _ what: String) {
+  mutating func addError(_ name: String, _ what: String) {
     errors[name, default: []].append(what)
   }
 
@@ -23,7 +23,7 @@ struct FreedomBody {
   mutating func text(_ name: String, _ format: FreedomFormat) -> String? {
     guard let value = rest.removeValue(forKey: name) else { return nil }
     guard let text = value.text, format.fits(text) else {
-      complain(name, format.complaint)
+      addError(name, format.complaint)
       return nil
     }
     return text
@@ -32,7 +32,7 @@ struct FreedomBody {
   /// Reads a string; empty if it is missing or invalid, both of which are errors.
   mutating func required(_ name: String, _ format: FreedomFormat) -> String {
     guard rest[name] != nil else {
-      complain(name, "is missing")
+      addError(name, "is missing")
       return ""
     }
     return text(name, format) ?? ""
@@ -41,7 +41,7 @@ struct FreedomBody {
   /// Reads a non-empty list of known words, without duplicates.
   mutating func grants(knowing words: [String]) -> [String] {
     guard case .array(let values)? = rest.removeValue(forKey: "grants"), !values.isEmpty else {
-      complain("grants", "is not a non-empty array")
+      addError("grants", "is not a non-empty array")
       return []
     }
     var grants: [String] = []
@@ -49,7 +49,7 @@ struct FreedomBody {
       if let word = value.text, words.contains(word) {
         if !grants.contains(word) { grants.append(word) }
       } else {
-        complain("grants.\(index)", "is not known")
+        addError("grants.\(index)", "is not known")
       }
     }
     return grants
@@ -57,7 +57,7 @@ struct FreedomBody {
 
   /// Throws if a member was invalid or if there is a member that was not read.
   mutating func finish() throws(FreedomRefusal) {
-    for name in rest.keys { complain(name.printable, "is not a known member") }
+    for name in rest.keys { addError(name.printable, "is not a known member") }
     guard errors.isEmpty else { throw .invalid(errors) }
   }
 }
@@ -122,7 +122,7 @@ extension UInt8 {
   fileprivate var isDigit: Bool { (0x30...0x39).contains(self) }
 }
 
-extension TokenMint {
+extension TokenGenerator {
   /// Returns a random UUID (RFC 9562 §5.4) in lower case.
   func uuid() -> String { Self.uuid(secret(16), version: 4) }
 

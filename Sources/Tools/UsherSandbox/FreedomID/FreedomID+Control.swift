@@ -3,18 +3,18 @@ import FoundationEssentials
 /// Control calls that change state.
 extension FreedomIDBackend {
   func readSettings(_ call: EndpointCall) async -> Reply {
-    await answering { .json(try JSON(encoding: settings)) }
+    await respondingWithOAuthErrors { .json(try JSON(encoding: settings)) }
   }
 
   func changeSettings(_ call: EndpointCall) async -> Reply {
-    await answering {
+    await respondingWithOAuthErrors {
       settings = try settings.changed(by: try call.settingChanges())
       return .json(try JSON(encoding: settings))
     }
   }
 
   func resetSettings(_ call: EndpointCall) async -> Reply {
-    await answering {
+    await respondingWithOAuthErrors {
       settings = FreedomIDBackendSettings()
       return .json(try JSON(encoding: settings))
     }
@@ -22,7 +22,7 @@ extension FreedomIDBackend {
 
   /// Turns a person's second factor on or off.
   func changePerson(_ call: EndpointCall) async -> Reply {
-    await answering {
+    await respondingWithOAuthErrors {
       guard let person = ledger.person(named: call.parameters["username"] ?? "") else {
         throw OAuthError("not_found", "no account has this name", status: 404)
       }
@@ -38,16 +38,16 @@ extension FreedomIDBackend {
           "twoFactor", "needs a phone number or e-mail address, which this account lacks")
       }
       ledger.change(person.id) { $0.twoFactor = channel }
-      return .json(ledger.person(person.id)?.json(workbench.clock.now()) ?? .null)
+      return .json(ledger.person(person.id)?.json(context.clock.now()) ?? .null)
     }
   }
 
   /// Issues tokens of the partner API without a page.
   func issueToken(_ call: EndpointCall) async -> Reply {
-    await answering {
+    await respondingWithOAuthErrors {
       var body = try call.optionalObject()
       let person = try person(&body)
-      let words = body.take("grants")
+      let words = body.remove("grants")
       try body.finish()
       var grants = FreedomGrant.partnerWords
       if case .array(let values)? = words {
@@ -56,20 +56,20 @@ extension FreedomIDBackend {
         else { throw body.complaint("grants", "contains an unknown grant") }
       }
       let token = ledger.issue(
-        .partner(grants: grants), to: person.id, settings, now: workbench.clock.now())
+        .partner(grants: grants), to: person.id, settings, now: context.clock.now())
       return .json(.object(token.members), status: 201)
     }
   }
 
   func expireTokens(_ call: EndpointCall) async -> Reply {
-    await answering {
+    await respondingWithOAuthErrors {
       var body = try call.optionalObject()
       let kind = try body.text("kind") ?? "access"
       try body.finish()
       guard ["access", "all"].contains(kind) else {
         throw body.complaint("kind", "must be access or all")
       }
-      let now = workbench.clock.now()
+      let now = context.clock.now()
       ledger.tokens.updateAll {
         $0.accessExpires = now
         if kind == "all" { $0.refreshExpires = now }
@@ -90,7 +90,7 @@ extension FreedomIDBackend {
 
   /// Sets the state of a profile request, such as the person's decision.
   func settleRequest(_ call: EndpointCall) async -> Reply {
-    await answering {
+    await respondingWithOAuthErrors {
       var body = try call.optionalObject()
       let word = try body.requiredText("status")
       try body.finish()
@@ -101,7 +101,7 @@ extension FreedomIDBackend {
           "must be pending, accepted, completed, rejected, failed or not_found")
       }
       let id = call.id?.lowercased()
-      let now = workbench.clock.now()
+      let now = context.clock.now()
       guard
         let request = ledger.requests.listing.last(where: {
           $0.value.id.lowercased() == id && $0.expires > now
@@ -114,21 +114,21 @@ extension FreedomIDBackend {
 
   /// Logs a person out of the partner. Without `username` and `tokenId`, it is the first person.
   func logOut(_ call: EndpointCall) async -> Reply {
-    await answering {
+    await respondingWithOAuthErrors {
       var body = try call.optionalObject()
       let tokenID = try body.text("tokenId")
       let person = tokenID == nil ? try person(&body) : nil
       try body.finish()
-      var (ended, told) = await endPartnerTokens {
+      var (ended, reported) = await endPartnerTokens {
         $0.id == tokenID || $0.person == person?.id
       }
       // Reporting an unknown id too lets a test see how the partner handles it.
-      if let tokenID, ended.isEmpty, let revocation = await tell(of: tokenID) {
+      if let tokenID, ended.isEmpty, let revocation = await reportRevocation(of: tokenID) {
         ended = []
-        told = [revocation]
+        reported = [revocation]
       }
       return .json([
-        "ended": .array(ended.map { .string($0) }), "answers": .array(told.map(\.json)),
+        "ended": .array(ended.map { .string($0) }), "answers": .array(reported.map(\.json)),
       ])
     }
   }

@@ -3,12 +3,12 @@ import FoundationEssentials
 /// Lists for tests. They contain neither tokens nor the codes that log-ins send.
 extension FreedomIDBackend {
   func listPeople(_ call: EndpointCall) async -> Reply {
-    let now = workbench.clock.now()
+    let now = context.clock.now()
     return .json(["people": .array(ledger.people.map { $0.json(now) })])
   }
 
   /// Lists which accounts are tied to which devices.
-  func listTies(_ call: EndpointCall) async -> Reply {
+  func listDeviceBindings(_ call: EndpointCall) async -> Reply {
     let ties = ledger.tokens.values.compactMap { token -> JSON? in
       guard let device = token.device, !token.isEnded, let person = ledger.person(token.person)
       else { return nil }
@@ -33,7 +33,7 @@ extension FreedomIDBackend {
   }
 
   func listTokens(_ call: EndpointCall) async -> Reply {
-    let now = workbench.clock.now()
+    let now = context.clock.now()
     let tokens = ledger.tokens.values.map { token in
       JSON.object(
         token.listed(now).merging([
@@ -44,7 +44,7 @@ extension FreedomIDBackend {
   }
 
   func listRequests(_ call: EndpointCall) async -> Reply {
-    let now = workbench.clock.now()
+    let now = context.clock.now()
     let requests = ledger.requests.listing.filter { $0.expires > now }.map(\.value.json)
     return .json(["requests": .array(requests)])
   }

@@ -36,24 +36,24 @@ extension FreedomIDBackend {
   /// Ends tokens of the partner API and reports each to the partner if its address is known.
   func endPartnerTokens(
     where fits: (FreedomToken) -> Bool
-  ) async -> (ended: [String], told: [FreedomRevocation]) {
+  ) async -> (ended: [String], reported: [FreedomRevocation]) {
     let ended = ledger.tokens.values.filter { $0.grants != nil && !$0.isEnded && fits($0) }
       .map(\.id)
     for id in ended { ledger.end(id) }
-    var told: [FreedomRevocation] = []
+    var reported: [FreedomRevocation] = []
     for id in ended {
-      if let revocation = await tell(of: id) { told.append(revocation) }
+      if let revocation = await reportRevocation(of: id) { reported.append(revocation) }
     }
-    return (ended, told)
+    return (ended, reported)
   }
 
   /// Reports the end of a token to the partner; nil if the partner's address is not known.
-  func tell(of id: String) async -> FreedomRevocation? {
+  func reportRevocation(of id: String) async -> FreedomRevocation? {
     guard let url = CallbackURL(settings.revokeUri) else { return nil }
     let body: JSON = ["id": .string(id)]
     let answer = await callBack(url, [:], body.encoded())
     let revocation = FreedomRevocation(
-      time: workbench.clock.now(), tokenID: id, url: url.text, answer: answer)
+      time: context.clock.now(), tokenID: id, url: url.text, answer: answer)
     revocations.add(revocation)
     return revocation
   }

@@ -3,7 +3,7 @@
 /// <doc:FreedomID> lists paths, people, control calls and settings. The contract in the daemon's
 /// documentation specifies the protocols. `device-api.openapi.json` describes the device API.
 package actor FreedomIDBackend: Backend {
-  let workbench: Workbench
+  let context: BackendContext
   let callBack: CallBack
   var settings = FreedomIDBackendSettings()
   var ledger: FreedomLedger
@@ -15,16 +15,16 @@ package actor FreedomIDBackend: Backend {
   static let path = "/freedomid"
 
   /// - Parameter callBack: Reports to the partner that a person has logged out.
-  package init(_ workbench: Workbench) {
-    self.init(workbench, callBack: LoopbackCaller.post)
+  package init(_ context: BackendContext) {
+    self.init(context, callBack: LoopbackCaller.post)
   }
 
-  init(_ workbench: Workbench, callBack: @escaping CallBack) {
-    self.workbench = workbench
+  init(_ context: BackendContext, callBack: @escaping CallBack) {
+    self.context = context
     self.callBack = callBack
-    ledger = FreedomLedger(workbench.users, mint: workbench.mint)
-    logins = FreedomLogins(mint: workbench.mint)
-    visits = FreedomVisits(mint: workbench.mint)
+    ledger = FreedomLedger(context.users, tokenGenerator: context.tokenGenerator)
+    logins = FreedomLogins(tokenGenerator: context.tokenGenerator)
+    visits = FreedomVisits(tokenGenerator: context.tokenGenerator)
   }
 
   package nonisolated var title: String { "Freedom ID" }
@@ -40,8 +40,8 @@ package actor FreedomIDBackend: Backend {
       row("password", .post, "\(device)/login/password", password),
       row("twoFactor", .post, "\(device)/login/two-factor", verifyTwoFactor),
       row("resend", .post, "\(device)/login/resend", resend),
-      row("renew", .patch, "\(device)/token", renewTie),
-      row("untie", .delete, "\(device)/token", untie),
+      row("renew", .patch, "\(device)/token", renewBinding),
+      row("untie", .delete, "\(device)/token", unbindDevice),
       row("consent", .post, "\(device)/consent", consent),
       row("openapi", .get, "/openapi.json", openAPI),
     ]
@@ -88,7 +88,7 @@ package actor FreedomIDBackend: Backend {
       control("settings", .delete, resetSettings),
       control("people", .get, listPeople),
       control("people/{username}", .post, changePerson),
-      control("accounts", .get, listTies),
+      control("accounts", .get, listDeviceBindings),
       control("consents", .get, listConsents),
       control("tokens", .get, listTokens),
       control("tokens", .post, issueToken),

@@ -48,7 +48,7 @@ extension FreedomLedger {
   mutating func addLink(
     _ link: IssuedLink, _ settings: FreedomIDBackendSettings, now: Date
   ) -> (track: String, expires: Date) {
-    let track = mint.uuid()
+    let track = tokenGenerator.uuid()
     let expires = now.addingTimeInterval(Double(settings.linkSeconds))
     links.insert(link, for: track, until: expires, now: now)
     return (track, expires)
@@ -59,7 +59,7 @@ extension FreedomLedger {
     _ request: FreedomRequest, _ settings: FreedomIDBackendSettings, now: Date
   ) -> FreedomRequest {
     if let known = requests.value(request.key, now: now) { return known }
-    keep(request, settings, now)
+    store(request, settings, now)
     return request
   }
 
@@ -72,11 +72,11 @@ extension FreedomLedger {
     guard var request = requests.value(key, now: now) else { return nil }
     request.state = state
     request.settled = state == .pending ? nil : now
-    keep(request, settings, now)
+    store(request, settings, now)
     return request
   }
 
-  private mutating func keep(
+  private mutating func store(
     _ request: FreedomRequest, _ settings: FreedomIDBackendSettings, _ now: Date
   ) {
     let seconds =

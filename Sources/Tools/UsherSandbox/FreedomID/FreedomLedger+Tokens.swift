@@ -55,8 +55,8 @@ extension FreedomLedger {
     _ use: FreedomToken.Use, to person: String, _ settings: FreedomIDBackendSettings, now: Date
   ) -> FreedomToken {
     let token = FreedomToken(
-      id: mint.uuid(), person: person, use: use, issued: now,
-      access: mint.alphanumerics(Self.tokenLength), refresh: mint.alphanumerics(Self.tokenLength),
+      id: tokenGenerator.uuid(), person: person, use: use, issued: now,
+      access: tokenGenerator.alphanumerics(Self.tokenLength), refresh: tokenGenerator.alphanumerics(Self.tokenLength),
       accessExpires: now.addingTimeInterval(Double(settings.accessTokenSeconds)),
       refreshExpires: now.addingTimeInterval(Double(settings.refreshTokenSeconds)))
     tokens.insert(token, for: token.id, until: .distantFuture, now: now)
@@ -64,7 +64,7 @@ extension FreedomLedger {
   }
 
   /// Ties an account to a device; ends the tokens of an earlier tie.
-  mutating func tie(
+  mutating func bind(
     _ person: String, to device: String, _ settings: FreedomIDBackendSettings, now: Date
   ) -> FreedomToken {
     tokens.updateAll {
@@ -74,7 +74,7 @@ extension FreedomLedger {
   }
 
   /// Returns the people whose accounts are tied to a device, in the order in which they were tied.
-  func tied(to device: String) -> [FreedomIDUser] {
+  func people(boundTo device: String) -> [FreedomIDUser] {
     tokens.values.filter { $0.use == .device(device) && !$0.isEnded }
       .compactMap { person($0.person) }
   }
@@ -98,8 +98,8 @@ extension FreedomLedger {
       return issue(token.use, to: token.person, settings, now: now)
     }
     var renewed = token
-    renewed.access = mint.alphanumerics(Self.tokenLength)
-    renewed.refresh = mint.alphanumerics(Self.tokenLength)
+    renewed.access = tokenGenerator.alphanumerics(Self.tokenLength)
+    renewed.refresh = tokenGenerator.alphanumerics(Self.tokenLength)
     renewed.accessExpires = now.addingTimeInterval(Double(settings.accessTokenSeconds))
     renewed.refreshExpires = now.addingTimeInterval(Double(settings.refreshTokenSeconds))
     tokens.update(token.id) { $0 = renewed }
@@ -113,7 +113,7 @@ extension FreedomLedger {
   mutating func issueCode(
     _ use: FreedomToken.Use, to person: String, _ settings: FreedomIDBackendSettings, now: Date
   ) -> String {
-    let code = mint.alphanumerics(43)
+    let code = tokenGenerator.alphanumerics(43)
     codes.insert(
       FreedomCode(person: person, use: use), for: code,
       until: now.addingTimeInterval(Double(settings.codeSeconds)), now: now)

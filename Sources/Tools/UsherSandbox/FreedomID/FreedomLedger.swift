@@ -4,7 +4,7 @@ import FoundationEssentials
 ///
 /// It reads no clock: callers pass the time. Every table is bounded.
 struct FreedomLedger: Sendable {
-  let mint: TokenMint
+  let tokenGenerator: TokenGenerator
   var tokens = ExpiringTable<FreedomToken>()
   var codes = ExpiringTable<FreedomCode>()
   /// Links by their `track_id`.
@@ -16,17 +16,17 @@ struct FreedomLedger: Sendable {
   /// People who exist from the start.
   private var known: [FreedomIDUser]
   /// People whom the partner created, by id.
-  private var newcomers = ExpiringTable<FreedomIDUser>()
+  private var createdPeople = ExpiringTable<FreedomIDUser>()
 
-  init(_ users: Users, mint: TokenMint) {
-    self.mint = mint
-    known = FreedomIDUser.standing(users)
+  init(_ users: Users, tokenGenerator: TokenGenerator) {
+    self.tokenGenerator = tokenGenerator
+    known = FreedomIDUser.initialPeople(users)
   }
 }
 
 /// People with a Freedom ID.
 extension FreedomLedger {
-  var people: [FreedomIDUser] { known + newcomers.values }
+  var people: [FreedomIDUser] { known + createdPeople.values }
 
   func person(_ id: String) -> FreedomIDUser? { people.first { $0.id == id.lowercased() } }
 
@@ -40,21 +40,21 @@ extension FreedomLedger {
 
   mutating func add(_ profile: FreedomProfile, now: Date) -> FreedomIDUser {
     let person = FreedomIDUser(
-      profile.phone ?? "", password: nil, id: mint.uuid(), profile: profile)
-    newcomers.insert(person, for: person.id, until: .distantFuture, now: now)
+      profile.phone ?? "", password: nil, id: tokenGenerator.uuid(), profile: profile)
+    createdPeople.insert(person, for: person.id, until: .distantFuture, now: now)
     return person
   }
 
   /// Changes a person; does nothing if the id is unknown.
   mutating func change(_ id: String, _ change: (inout FreedomIDUser) -> Void) {
-    newcomers.update(id.lowercased(), change)
+    createdPeople.update(id.lowercased(), change)
     for index in known.indices where known[index].id == id.lowercased() { change(&known[index]) }
   }
 }
 
 extension FreedomIDUser {
   /// Returns the test users with Freedom profiles, and one person whom only Freedom knows.
-  static func standing(_ users: Users) -> [FreedomIDUser] {
+  static func initialPeople(_ users: Users) -> [FreedomIDUser] {
     let known = users.all.map { user in
       FreedomIDUser(user.username, password: user.password, profile: profile(of: user))
     }

@@ -30,7 +30,7 @@ struct FreedomIDUser: Sendable, Hashable {
     self.password = password
     self.id =
       id
-      ?? TokenMint.uuid(
+      ?? TokenGenerator.uuid(
         Array(SHA256.hash(data: Data("freedomid \(username)".utf8))), version: 8)
     self.profile = profile
     self.twoFactor = twoFactor

@@ -70,7 +70,7 @@ struct FreedomRefusal: Error, Hashable {
 }
 
 /// Converts a handler's error into a Freedom response.
-nonisolated(nonsending) func answeringFreedom(
+nonisolated(nonsending) func respondingWithFreedomErrors(
   inside200: Bool, _ handle: nonisolated(nonsending) () async throws -> Reply
 ) async -> Reply {
   do {

@@ -58,7 +58,7 @@ package struct FreedomIDBackendSettings: BackendSettings, Hashable {
   /// The allowed range for `otpDigits` and `attempts`.
   static let counts = 1...20
 
-  package func objection(to changes: [String: JSON]) -> String? {
+  package func validationError(for changes: [String: JSON]) -> String? {
     let spans = [
       accessTokenSeconds, refreshTokenSeconds, idTokenSeconds, linkSeconds, codeSeconds,
       otpSeconds, resendSeconds, lockSeconds, pendingSeconds, answeredSeconds,

@@ -2,25 +2,25 @@ import FoundationEssentials
 
 extension GoPayBackend {
   func readSettings(_ call: EndpointCall) async -> Reply {
-    await answering { .json(try JSON(encoding: settings)) }
+    await respondingWithOAuthErrors { .json(try JSON(encoding: settings)) }
   }
 
   func changeSettings(_ call: EndpointCall) async -> Reply {
-    await answering {
+    await respondingWithOAuthErrors {
       settings = try settings.changed(by: try call.settingChanges())
       return .json(try JSON(encoding: settings))
     }
   }
 
   func resetSettings(_ call: EndpointCall) async -> Reply {
-    await answering {
+    await respondingWithOAuthErrors {
       settings = GoPayBackendSettings()
       return .json(try JSON(encoding: settings))
     }
   }
 
   func readKey(_ call: EndpointCall) async -> Reply {
-    await answering {
+    await respondingWithOAuthErrors {
       let pair = try key.pair()
       return .json([
         "privateKey": .string(pair.privateKey), "publicKey": .string(pair.publicKey),
@@ -29,7 +29,7 @@ extension GoPayBackend {
   }
 
   func changeKey(_ call: EndpointCall) async -> Reply {
-    await answering {
+    await respondingWithOAuthErrors {
       var body = try ObjectReader(try? JSON(parsing: call.body))
       let pem = try body.requiredText("publicKey", limit: 8192)
       try body.finish()
@@ -54,30 +54,30 @@ extension GoPayBackend {
   }
 
   func listCodes(_ call: EndpointCall) async -> Reply {
-    let now = workbench.clock.now()
+    let now = context.clock.now()
     return .json(["codes": .array(ledger.codes.values.map { $0.json(now) })])
   }
 
   /// Issues an auth code without a log-in.
   func issueCode(_ call: EndpointCall) async -> Reply {
-    await answering {
+    await respondingWithOAuthErrors {
       var body = try call.optionalObject()
       let person = try person(&body)
       try body.finish()
       let code = ledger.issueCode(
-        person, .control, seconds: settings.authCodeSeconds, now: workbench.clock.now())
+        person, .control, seconds: settings.authCodeSeconds, now: context.clock.now())
       return .json(["authCode": .string(code)], status: 201)
     }
   }
 
   /// Redeems an auth code like a partner's backend, but without SNAP.
   func redeem(_ call: EndpointCall) async -> Reply {
-    await answering {
+    await respondingWithOAuthErrors {
       var body = try ObjectReader(try? JSON(parsing: call.body))
       let text = try body.requiredText("authCode")
       try body.finish()
-      let token = try redeemed(text, workbench.clock.now())
-      let code = ledger.codes.value(text, now: workbench.clock.now())
+      let token = try redeemed(text, context.clock.now())
+      let code = ledger.codes.value(text, now: context.clock.now())
       var members: [String: JSON] = ["token": .string(token)]
       members["username"] = code.map { .string($0.person.username) }
       members["phone"] = code.map { .string($0.person.phone) }
@@ -101,14 +101,14 @@ extension GoPayBackend {
   }
 
   func listTokens(_ call: EndpointCall) async -> Reply {
-    let now = workbench.clock.now()
+    let now = context.clock.now()
     let tokens = ledger.links.listing.map { $0.value.json(expires: $0.expires, now) }
     return .json(["tokens": .array(tokens)])
   }
 
   /// Issues a linking token without a log-in.
   func issueToken(_ call: EndpointCall) async -> Reply {
-    await answering {
+    await respondingWithOAuthErrors {
       var body = try call.optionalObject()
       let person = try person(&body)
       let term = try body.text("term") ?? "long"
@@ -120,7 +120,7 @@ extension GoPayBackend {
       }
       let token = ledger.link(
         person, term, settings, text: text, isWhitelisted: isWhitelisted,
-        now: workbench.clock.now())
+        now: context.clock.now())
       return .json(["token": .string(token)], status: 201)
     }
   }

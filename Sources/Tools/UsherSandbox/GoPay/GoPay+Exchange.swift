@@ -6,7 +6,7 @@ extension GoPayBackend {
   /// A repeated request with the same `requestId` gets the same response.
   func exchange(_ call: EndpointCall) async -> Reply {
     do {
-      return try exchanged(call, workbench.clock.now())
+      return try exchanged(call, context.clock.now())
     } catch {
       return .json(
         ["reason": .string(error.description)], status: error.status, error: error.error)
@@ -25,7 +25,7 @@ extension GoPayBackend {
     if let before = exchanges.value(request, now: now) { return .json(.object(before)) }
     let token = try redeemed(code, now)
     let members: [String: JSON] = ["userCorrelationId": .string(person), "token": .string(token)]
-    let answer = members.overlaid(with: settings.exchangeReply)
+    let answer = members.applying(overrides: settings.exchangeReply)
     exchanges.insert(answer, for: request, until: .distantFuture, now: now)
     return .json(.object(answer))
   }

@@ -4,7 +4,7 @@
 /// <doc:GoPay> lists paths, people, tokens, control calls and settings. The contract in the
 /// daemon's documentation specifies the protocol.
 package actor GoPayBackend: Backend {
-  let workbench: Workbench
+  let context: BackendContext
   let callBack: CallBack
   var settings = GoPayBackendSettings()
   var ledger: GoPayLedger
@@ -18,16 +18,16 @@ package actor GoPayBackend: Backend {
   static let path = "/gopay"
 
   /// - Parameter callBack: Sends a verdict to the partner.
-  package init(_ workbench: Workbench) {
-    self.init(workbench, callBack: LoopbackCaller.put)
+  package init(_ context: BackendContext) {
+    self.init(context, callBack: LoopbackCaller.put)
   }
 
-  init(_ workbench: Workbench, callBack: @escaping CallBack) {
-    self.workbench = workbench
+  init(_ context: BackendContext, callBack: @escaping CallBack) {
+    self.context = context
     self.callBack = callBack
-    ledger = GoPayLedger(workbench.users, mint: workbench.mint)
-    visits = GoPayVisits(mint: workbench.mint)
-    snap = SnapLedger(mint: workbench.mint)
+    ledger = GoPayLedger(context.users, tokenGenerator: context.tokenGenerator)
+    visits = GoPayVisits(tokenGenerator: context.tokenGenerator)
+    snap = SnapLedger(tokenGenerator: context.tokenGenerator)
   }
 
   package nonisolated var title: String { "GoPay" }

@@ -30,7 +30,7 @@ extension GoPayLedger {
   mutating func issueCode(
     _ person: GoPayPerson, _ source: AuthCode.Source, seconds: Int, now: Date
   ) -> String {
-    let code = mint.token("gac")
+    let code = tokenGenerator.token("gac")
     codes.insert(
       AuthCode(
         id: nextID("cod"), person: person, source: source, issued: now,

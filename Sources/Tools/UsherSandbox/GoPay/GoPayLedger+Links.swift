@@ -23,7 +23,7 @@ extension GoPayLedger {
 
   /// Adds the tokens that always exist, as <doc:GoPay> lists them: two for each person and further
   /// ones for the first person.
-  mutating func addStandingLinks() {
+  mutating func addFixedLinks() {
     for person in people {
       add("\(person.username)-short-term", person, .short)
       add("\(person.username)-long-term", person, .long)
@@ -52,7 +52,7 @@ extension GoPayLedger {
     _ person: GoPayPerson, _ term: Link.Term, _ settings: GoPayBackendSettings, text: String? = nil,
     isWhitelisted: Bool = true, now: Date
   ) -> String {
-    let token = text ?? mint.token("glt")
+    let token = text ?? tokenGenerator.token("glt")
     let end =
       term == .long
       ? Date.distantFuture : now.addingTimeInterval(Double(settings.shortTermSeconds))

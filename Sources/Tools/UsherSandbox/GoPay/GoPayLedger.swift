@@ -14,7 +14,7 @@ struct GoPayLedger: Sendable {
     case notWhitelisted
   }
 
-  let mint: TokenMint
+  let tokenGenerator: TokenGenerator
   var codes = ExpiringTable<AuthCode>()
   var links = ExpiringTable<Link>()
   var captureTokens = ExpiringTable<CaptureToken>()
@@ -22,18 +22,18 @@ struct GoPayLedger: Sendable {
   /// Ids of submissions by the path segment of their capture page.
   var pages = ExpiringTable<String>()
   /// People who signed up on the log-in page, by phone number.
-  private var newcomers = ExpiringTable<GoPayPerson>()
+  private var createdPeople = ExpiringTable<GoPayPerson>()
   private let known: [GoPayPerson]
   private var made = 0
 
-  init(_ users: Users, mint: TokenMint) {
-    self.mint = mint
+  init(_ users: Users, tokenGenerator: TokenGenerator) {
+    self.tokenGenerator = tokenGenerator
     known = users.all.compactMap { user in
       user.phone.map {
         GoPayPerson(username: user.username, phone: $0, name: user.name, pin: user.pin)
       }
     }
-    addStandingLinks()
+    addFixedLinks()
   }
 
   /// Returns a new id. Ids have increasing numbers, so that they show the order of creation.
@@ -56,7 +56,7 @@ struct GoPayPerson: Sendable, Hashable {
 
 /// People with an account.
 extension GoPayLedger {
-  var people: [GoPayPerson] { known + newcomers.values }
+  var people: [GoPayPerson] { known + createdPeople.values }
 
   func person(phone: String) -> GoPayPerson? { people.first { $0.phone == phone } }
 
@@ -64,7 +64,7 @@ extension GoPayLedger {
 
   mutating func signUp(phone: String, name: String, now: Date) -> GoPayPerson {
     let person = GoPayPerson(username: phone, phone: phone, name: name, pin: nil)
-    newcomers.insert(person, for: phone, until: .distantFuture, now: now)
+    createdPeople.insert(person, for: phone, until: .distantFuture, now: now)
     return person
   }
 }

@@ -55,7 +55,7 @@ package struct GoPayBackendSettings: BackendSettings, Hashable {
   /// The allowed range for the number of callbacks.
   static let times = 0...10
 
-  package func objection(to changes: [String: JSON]) -> String? {
+  package func validationError(for changes: [String: JSON]) -> String? {
     let lifetimes = [
       authCodeSeconds, otpSeconds, sessionSeconds, b2bSeconds, skewSeconds, shortTermSeconds,
       captureTokenSeconds, captureSeconds, verdictSeconds,

@@ -29,7 +29,7 @@ struct IdentityRefusal: Error, Hashable {
 }
 
 /// Converts a handler's error into a response of the identity and capture hosts.
-nonisolated(nonsending) func answeringIdentity(
+nonisolated(nonsending) func respondingWithIdentityErrors(
   _ handle: nonisolated(nonsending) () async throws -> Reply
 ) async -> Reply {
   do {
@@ -53,7 +53,7 @@ nonisolated(nonsending) func answeringIdentity(
 extension Reply {
   /// Returns a successful response of the identity and capture hosts.
   static func identity(_ data: [String: JSON], _ overrides: [String: JSON]) -> Reply {
-    .json(["success": true, "data": .object(data.overlaid(with: overrides))])
+    .json(["success": true, "data": .object(data.applying(overrides: overrides))])
   }
 }
 

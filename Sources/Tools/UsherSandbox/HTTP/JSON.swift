@@ -46,7 +46,7 @@ package enum JSON: Sendable, Hashable {
 
 extension [String: JSON] {
   /// Returns these members with overrides applied: a value replaces a member, `null` removes it.
-  package func overlaid(with overrides: [String: JSON]) -> [String: JSON] {
+  package func applying(overrides: [String: JSON]) -> [String: JSON] {
     overrides.reduce(into: self) { members, override in
       members[override.key] = override.value == .null ? nil : override.value
     }

@@ -15,11 +15,11 @@ struct ObjectReader {
   }
 
   /// Removes and returns a member; nil if it is missing.
-  mutating func take(_ name: String) -> JSON? { rest.removeValue(forKey: name) }
+  mutating func remove(_ name: String) -> JSON? { rest.removeValue(forKey: name) }
 
   /// Removes and returns a string of 1 to `limit` UTF-8 bytes; nil if the member is missing.
   mutating func text(_ name: String, limit: Int = 256) throws(OAuthError) -> String? {
-    guard let json = take(name) else { return nil }
+    guard let json = remove(name) else { return nil }
     guard let text = json.text, !text.isEmpty, text.utf8.count <= limit else {
       throw complaint(name, "is not a string of 1 to \(limit) characters")
     }
@@ -32,7 +32,7 @@ struct ObjectReader {
   }
 
   mutating func number(_ name: String, in range: ClosedRange<Int>) throws(OAuthError) -> Int? {
-    guard let json = take(name) else { return nil }
+    guard let json = remove(name) else { return nil }
     guard case .integer(let number) = json, range.contains(number) else {
       throw complaint(name, "is not a number from \(range.lowerBound) to \(range.upperBound)")
     }
@@ -40,13 +40,13 @@ struct ObjectReader {
   }
 
   mutating func flag(_ name: String) throws(OAuthError) -> Bool? {
-    guard let json = take(name) else { return nil }
+    guard let json = remove(name) else { return nil }
     guard case .bool(let flag) = json else { throw complaint(name, "is not true or false") }
     return flag
   }
 
   mutating func object(_ name: String) throws(OAuthError) -> ObjectReader? {
-    guard let json = take(name) else { return nil }
+    guard let json = remove(name) else { return nil }
     return try ObjectReader(json, at: place + name)
   }
 

@@ -22,7 +22,7 @@ extension TokenLedger {
   package mutating func issueCode(
     for authorization: TokenAuthorization, redirectURI: String, challenge: String, now: Date
   ) -> String {
-    let code = mint.token("ac")
+    let code = tokenGenerator.token("ac")
     codes.insert(
       Code(
         authorization: authorization, redirectURI: redirectURI, challenge: challenge,

@@ -15,7 +15,7 @@ extension TokenLedger {
   mutating func addRefreshToken(
     to grant: String, parent: String?, scope: [String]? = nil, now: Date
   ) -> String {
-    let token = mint.token("rt")
+    let token = tokenGenerator.token("rt")
     refreshTokens.insert(
       RefreshToken(grant: grant, parent: parent, scope: scope), for: token,
       until: now.addingTimeInterval(Double(terms.refreshTokenSeconds)), now: now)

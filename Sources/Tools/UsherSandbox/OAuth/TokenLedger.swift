@@ -65,15 +65,15 @@ package struct TokenLedger: Sendable {
   }
 
   package var terms: TokenTerms
-  let mint: TokenMint
+  let tokenGenerator: TokenGenerator
   var codes = ExpiringTable<Code>()
   var grants = ExpiringTable<Grant>()
   var accessTokens = ExpiringTable<AccessToken>()
   var refreshTokens = ExpiringTable<RefreshToken>()
 
-  package init(_ terms: TokenTerms, mint: TokenMint = TokenMint()) {
+  package init(_ terms: TokenTerms, tokenGenerator: TokenGenerator = TokenGenerator()) {
     self.terms = terms
-    self.mint = mint
+    self.tokenGenerator = tokenGenerator
   }
 
   /// Seconds for which a grant is remembered, longer than the lifetime of any token.
@@ -83,18 +83,18 @@ package struct TokenLedger: Sendable {
   mutating func open(
     _ authorization: TokenAuthorization, now: Date
   ) -> (grant: String, tokens: IssuedTokens) {
-    let grant = mint.token("gr")
+    let grant = tokenGenerator.token("gr")
     grants.insert(
       Grant(authorization: authorization), for: grant,
       until: now.addingTimeInterval(Self.grantSeconds), now: now)
     var tokens = accessTokens(for: grant, authorization, scope: authorization.scope, now: now)
-    if bringsRefreshToken(authorization) {
+    if includesRefreshToken(authorization) {
       tokens.refreshToken = addRefreshToken(to: grant, parent: nil, now: now)
     }
     return (grant, tokens)
   }
 
-  private func bringsRefreshToken(_ authorization: TokenAuthorization) -> Bool {
+  private func includesRefreshToken(_ authorization: TokenAuthorization) -> Bool {
     switch terms.refreshTokens {
     case .never: false
     case .always: true
@@ -106,7 +106,7 @@ package struct TokenLedger: Sendable {
   mutating func accessTokens(
     for grant: String, _ authorization: TokenAuthorization, scope: [String], now: Date
   ) -> IssuedTokens {
-    let token = mint.token("at")
+    let token = tokenGenerator.token("at")
     accessTokens.insert(
       AccessToken(grant: grant, scope: scope), for: token,
       until: now.addingTimeInterval(Double(terms.accessTokenSeconds)), now: now)

@@ -30,9 +30,9 @@ extension SigningKeys {
     let (keys, kid) = try await signer(algorithm)
     var header: [String: JSON] = ["typ": .string(settings.typ ?? "JWT")]
     header["kid"] = (settings.kid ?? kid).map { .string($0) }
-    header = header.overlaid(with: settings.header ?? [:])
+    header = header.applying(overrides: settings.header ?? [:])
     let token = try await keys.sign(
-      Claims(claims.overlaid(with: settings.claims ?? [:])),
+      Claims(claims.applying(overrides: settings.claims ?? [:])),
       header: JSON.object(header).decoded(as: JWTHeader.self))
     return settings.badSignature == true ? Self.damaged(token) : token
   }

@@ -27,7 +27,7 @@ extension Ledger {
 
   package mutating func startDevice(client: Client, scope: [String], now: Date) -> DeviceStart {
     let start = DeviceStart(
-      deviceCode: mint.token("dc"), userCode: mint.userCode(),
+      deviceCode: tokenGenerator.token("dc"), userCode: tokenGenerator.userCode(),
       expiresIn: settings.deviceCodeSeconds, interval: settings.deviceInterval)
     devices.insert(
       Device(

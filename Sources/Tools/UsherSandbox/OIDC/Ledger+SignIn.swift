@@ -48,8 +48,8 @@ extension Ledger {
   package mutating func begin(
     _ purpose: Transaction.Purpose, now: Date
   ) -> (id: String, csrf: String) {
-    let id = mint.token("tx")
-    let csrf = mint.token("cs")
+    let id = tokenGenerator.token("tx")
+    let csrf = tokenGenerator.token("cs")
     transactions.insert(
       Transaction(purpose: purpose, csrf: csrf), for: id,
       until: now.addingTimeInterval(Self.transactionSeconds), now: now)

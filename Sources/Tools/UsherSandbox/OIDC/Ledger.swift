@@ -6,12 +6,12 @@ package struct Ledger: Sendable {
     didSet { tokens.terms = settings.terms }
   }
   package var tokens: TokenLedger
-  let mint: TokenMint
+  let tokenGenerator: TokenGenerator
   var transactions = ExpiringTable<Transaction>()
   var devices = ExpiringTable<Device>()
 
-  package init(mint: TokenMint = TokenMint()) {
-    self.mint = mint
-    tokens = TokenLedger(OIDCBackendSettings().terms, mint: mint)
+  package init(tokenGenerator: TokenGenerator = TokenGenerator()) {
+    self.tokenGenerator = tokenGenerator
+    tokens = TokenLedger(OIDCBackendSettings().terms, tokenGenerator: tokenGenerator)
   }
 }

@@ -3,18 +3,18 @@
 ///
 /// By default it is as strict as the RFCs ask. Its settings make it misbehave.
 package actor OIDCBackend: Backend {
-  let workbench: Workbench
+  let context: BackendContext
   let clients: ClientRegistry
   nonisolated let path: String
   var ledger: Ledger
   var keys: SigningKeys
 
   /// - Parameter path: The issuer's path, like `/oidc`; may be empty.
-  package init(_ workbench: Workbench, clients: [Client] = Client.standard, path: String) throws {
-    self.workbench = workbench
+  package init(_ context: BackendContext, clients: [Client] = Client.standard, path: String) throws {
+    self.context = context
     self.clients = ClientRegistry(clients)
     self.path = path
-    ledger = Ledger(mint: workbench.mint)
+    ledger = Ledger(tokenGenerator: context.tokenGenerator)
     keys = SigningKeys()
   }
 
@@ -82,7 +82,7 @@ package actor OIDCBackend: Backend {
 }
 
 /// Converts a handler's error into an OAuth error response.
-nonisolated(nonsending) func answering(
+nonisolated(nonsending) func respondingWithOAuthErrors(
   _ handle: nonisolated(nonsending) () async throws -> Reply
 ) async -> Reply {
   do {

@@ -10,11 +10,11 @@ extension OIDCBackend {
       form = try call.method == .get ? call.queryForm() : call.postedForm()
       (client, redirectURI) = try clients.requester(form)
     } catch {
-      return workbench.pages.failure(error)
+      return context.pages.failure(error)
     }
     do {
       let request = try AuthorizationRequest(form, client: client, redirectURI: redirectURI)
-      let begun = ledger.begin(.authorization(request), now: workbench.clock.now())
+      let begun = ledger.begin(.authorization(request), now: context.clock.now())
       return loginPage(.authorization(request), begun.id, begun.csrf, username: request.loginHint)
     } catch {
       return authorizationResponse(
@@ -31,7 +31,7 @@ extension OIDCBackend {
     members["state"] = state.map { .string($0) }
     members["iss"] = .string(issuer)
     return .redirect(
-      to: redirectURI, adding: members.overlaid(with: settings.authorizeResponse),
+      to: redirectURI, adding: members.applying(overrides: settings.authorizeResponse),
       error: parameters["error"])
   }
 }

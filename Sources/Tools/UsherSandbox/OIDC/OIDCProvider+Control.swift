@@ -1,17 +1,17 @@
 extension OIDCBackend {
   func readSettings(_ call: EndpointCall) async -> Reply {
-    await answering { .json(try JSON(encoding: settings)) }
+    await respondingWithOAuthErrors { .json(try JSON(encoding: settings)) }
   }
 
   func changeSettings(_ call: EndpointCall) async -> Reply {
-    await answering {
+    await respondingWithOAuthErrors {
       apply(try settings.changed(by: try call.settingChanges()))
       return .json(try JSON(encoding: settings))
     }
   }
 
   func resetSettings(_ call: EndpointCall) async -> Reply {
-    await answering {
+    await respondingWithOAuthErrors {
       apply(OIDCBackendSettings())
       return .json(try JSON(encoding: settings))
     }
@@ -19,12 +19,12 @@ extension OIDCBackend {
 
   private func apply(_ settings: OIDCBackendSettings) {
     ledger.settings = settings
-    workbench.clock.offset = settings.clockOffsetSeconds
+    context.clock.offset = settings.clockOffsetSeconds
   }
 
   /// Rotates the keys. `{"removeOld": true}` removes the old keys from the key set.
   func rotateKeys(_ call: EndpointCall) async -> Reply {
-    await answering {
+    await respondingWithOAuthErrors {
       let body = call.body.isEmpty ? JSON.object([:]) : try? JSON(parsing: call.body)
       guard let body, case .object = body, case .bool(let removeOld) = body["removeOld"] ?? false
       else {

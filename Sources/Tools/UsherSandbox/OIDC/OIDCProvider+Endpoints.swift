@@ -1,11 +1,11 @@
 extension OIDCBackend {
   /// Handles the device authorization endpoint (RFC 8628 §3.1).
   func authorizeDevice(_ call: EndpointCall) async -> Reply {
-    await answering {
+    await respondingWithOAuthErrors {
       let form = try call.postedForm()
       let client = try clients.authenticate(call, form)
       let start = ledger.startDevice(
-        client: client, scope: try Scope.parse(form["scope"]), now: workbench.clock.now())
+        client: client, scope: try Scope.parse(form["scope"]), now: context.clock.now())
       let page = "\(issuer(call))/device"
       let members: [String: JSON] = [
         "device_code": .string(start.deviceCode),
@@ -15,7 +15,7 @@ extension OIDCBackend {
         "expires_in": .integer(start.expiresIn),
         "interval": .integer(start.interval),
       ]
-      return .json(.object(members.overlaid(with: settings.deviceReply)))
+      return .json(.object(members.applying(overrides: settings.deviceReply)))
     }
   }
 
@@ -24,14 +24,14 @@ extension OIDCBackend {
     guard let header = call.headers["authorization"], header.lowercased().hasPrefix("bearer ")
     else { return Self.challenge("", status: 401) }
     let token = header.dropFirst("bearer ".count).drop { $0 == " " }
-    guard let permission = ledger.tokens.permission(of: String(token), now: workbench.clock.now())
+    guard let permission = ledger.tokens.permission(of: String(token), now: context.clock.now())
     else {
       return Self.challenge("invalid_token", status: 401)
     }
     guard permission.scope.contains("openid") else {
       return Self.challenge("insufficient_scope", status: 403)
     }
-    return .json(.object(permission.personClaims().overlaid(with: settings.userinfo)))
+    return .json(.object(permission.personClaims().applying(overrides: settings.userinfo)))
   }
 
   /// Returns a bearer challenge; without an error code if the request had no token (RFC 6750 §3.1).
@@ -47,25 +47,25 @@ extension OIDCBackend {
 
   /// Revokes a token (RFC 7009). An unknown token also gives 200.
   func revoke(_ call: EndpointCall) async -> Reply {
-    await answering {
+    await respondingWithOAuthErrors {
       let form = try call.postedForm()
       let client = try clients.authenticate(call, form)
       try ledger.tokens.revoke(
-        try form.required("token"), client: client, now: workbench.clock.now())
+        try form.required("token"), client: client, now: context.clock.now())
       return Reply(status: 200, headers: ["Cache-Control": "no-store"])
     }
   }
 
   /// Introspects a token (RFC 7662). Only clients with a secret may do so.
   func introspect(_ call: EndpointCall) async -> Reply {
-    await answering {
+    await respondingWithOAuthErrors {
       let form = try call.postedForm()
       let client = try clients.authenticate(call, form)
       guard client.secret != nil else {
         throw OAuthError.client("a public client may not introspect")
       }
       let token = try form.required("token")
-      guard let known = ledger.tokens.introspection(of: token, now: workbench.clock.now()) else {
+      guard let known = ledger.tokens.introspection(of: token, now: context.clock.now()) else {
         return .json(["active": false])
       }
       return .json([

@@ -39,11 +39,11 @@ extension OIDCBackend {
       "request_parameter_supported": false,
       "request_uri_parameter_supported": false,
     ]
-    return .json(.object(document.overlaid(with: settings.discovery)))
+    return .json(.object(document.applying(overrides: settings.discovery)))
   }
 
   func jwks(_ call: EndpointCall) async -> Reply {
-    await answering { .json(try keys.keySet()) }
+    await respondingWithOAuthErrors { .json(try keys.keySet()) }
   }
 
   /// Returns the same key set at a path of the client's, as Truecaller does.

@@ -1,20 +1,20 @@
 extension OIDCBackend {
   /// Handles the sign-in form; leads to the consent page.
   func login(_ call: EndpointCall) async -> Reply {
-    let now = workbench.clock.now()
+    let now = context.clock.now()
     guard let form = try? call.postedForm(), let id = form["transaction"],
       let transaction = try? ledger.transaction(id, csrf: form["csrf"], now: now)
-    else { return workbench.pages.expired() }
+    else { return context.pages.expired() }
     if form["action"] == "cancel", case .authorization(let request) = transaction.purpose {
       ledger.end(id)
       return denied(request, call)
     }
-    let user = workbench.users.signingIn(form["username"], password: form["password"])
+    let user = context.users.signingIn(form["username"], password: form["password"])
     do {
       let signedIn = try ledger.signIn(id, user: user, userCode: form["user_code"], now: now)
       return consentPage(signedIn, id)
     } catch {
-      guard let problem = error.sentence else { return workbench.pages.expired() }
+      guard let problem = error.sentence else { return context.pages.expired() }
       return loginPage(
         transaction.purpose, id, transaction.csrf, username: form["username"],
         userCode: form["user_code"], problem: problem)
@@ -23,18 +23,18 @@ extension OIDCBackend {
 
   /// Handles the consent form; redirects to the client or, for a device, shows a final page.
   func consent(_ call: EndpointCall) async -> Reply {
-    let now = workbench.clock.now()
+    let now = context.clock.now()
     guard let form = try? call.postedForm(), let id = form["transaction"],
       let transaction = try? ledger.transaction(id, csrf: form["csrf"], now: now),
       case .consenting(let user, let authTime, let device) = transaction.stage,
       let decision = form["decision"], ["allow", "deny"].contains(decision)
-    else { return workbench.pages.expired() }
+    else { return context.pages.expired() }
     ledger.end(id)
     let allowed = decision == "allow"
     switch transaction.purpose {
     case .device:
       ledger.settleDevice(device ?? "", user: user, allowed: allowed, authTime: authTime)
-      return workbench.pages.message(
+      return context.pages.message(
         title: allowed ? "The device is signed in" : "You denied access",
         text: "You can close this window.", status: 200, error: allowed ? nil : "access_denied")
     case .authorization(let request):
@@ -53,7 +53,7 @@ extension OIDCBackend {
   /// Shows the page on which a user enters a device's code (RFC 8628 §3.3).
   func devicePage(_ call: EndpointCall) async -> Reply {
     let form = try? call.queryForm()
-    let begun = ledger.begin(.device, now: workbench.clock.now())
+    let begun = ledger.begin(.device, now: context.clock.now())
     return loginPage(.device, begun.id, begun.csrf, userCode: form?["user_code"])
   }
 
@@ -70,7 +70,7 @@ extension OIDCBackend {
     var values: [String: Any] = [
       "action": "\(path)/login", "transaction": id, "csrf": csrf, "username": username ?? "",
       "userCode": userCode ?? "",
-      "users": workbench.users.all.map { ["name": $0.username, "password": $0.password] },
+      "users": context.users.all.map { ["name": $0.username, "password": $0.password] },
     ]
     values["problem"] = problem.map { ["text": $0] }
     switch purpose {
@@ -81,14 +81,14 @@ extension OIDCBackend {
       values["client"] = "a device"
       values["device"] = true
     }
-    return workbench.pages.render("login", values, status: problem == nil ? 200 : 403)
+    return context.pages.render("login", values, status: problem == nil ? 200 : 403)
   }
 
   private func consentPage(_ transaction: Transaction, _ id: String) -> Reply {
     guard case .consenting(let user, _, let device) = transaction.stage,
       let (client, scope) = request(of: transaction, device)
-    else { return workbench.pages.expired() }
-    return workbench.pages.render(
+    else { return context.pages.expired() }
+    return context.pages.render(
       "consent",
       [
         "action": "\(path)/consent", "transaction": id, "csrf": transaction.csrf,
@@ -105,7 +105,7 @@ extension OIDCBackend {
       return (request.client.name, request.scope)
     case .device:
       guard let device,
-        let request = ledger.request(ofDevice: device, now: workbench.clock.now())
+        let request = ledger.request(ofDevice: device, now: context.clock.now())
       else { return nil }
       return (clients.named(request.clientID)?.name ?? request.clientID, request.scope)
     }

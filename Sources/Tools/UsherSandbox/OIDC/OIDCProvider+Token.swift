@@ -1,7 +1,7 @@
 extension OIDCBackend {
   /// Handles the token endpoint (RFC 6749 §3.2).
   func token(_ call: EndpointCall) async -> Reply {
-    await answering {
+    await respondingWithOAuthErrors {
       let form = try call.postedForm()
       let client = try clients.authenticate(call, form)
       guard let grantType = form["grant_type"] else {
@@ -13,12 +13,12 @@ extension OIDCBackend {
       case "refresh_token":
         let tokens = try ledger.tokens.refresh(
           try form.required("refresh_token"), client: client,
-          scope: try form["scope"].map(Scope.parse), now: workbench.clock.now())
+          scope: try form["scope"].map(Scope.parse), now: context.clock.now())
         return try await reply(
           tokens, call, answersRequest: false, withIDToken: settings.idTokenOnRefresh)
       case "urn:ietf:params:oauth:grant-type:device_code":
         let tokens = try ledger.pollDevice(
-          try form.required("device_code"), client: client, now: workbench.clock.now())
+          try form.required("device_code"), client: client, now: context.clock.now())
         return try await reply(tokens, call, answersRequest: false)
       default:
         throw OAuthError("unsupported_grant_type", "there is no such grant_type")
@@ -35,7 +35,7 @@ extension OIDCBackend {
     }
     return try ledger.tokens.redeemCode(
       code, client: client, redirectURI: redirectURI, verifier: verifier,
-      now: workbench.clock.now())
+      now: context.clock.now())
   }
 
   /// Returns the successful response (RFC 6749 §5.1), with the overrides from the settings.
@@ -53,10 +53,10 @@ extension OIDCBackend {
     if withIDToken, settings.idToken.omit != true, tokens.scope.contains("openid") {
       let claims = tokens.authorization.idTokenClaims(
         issuer: issuer(call), accessToken: tokens.accessToken, withNonce: answersRequest,
-        lifetime: settings.idTokenSeconds, now: workbench.clock.now())
+        lifetime: settings.idTokenSeconds, now: context.clock.now())
       members["id_token"] = .string(try await keys.idToken(claims, settings.idToken))
     }
-    var reply = Reply.json(.object(members.overlaid(with: settings.tokenReply)))
+    var reply = Reply.json(.object(members.applying(overrides: settings.tokenReply)))
     reply.headers["Pragma"] = "no-cache"
     return reply
   }

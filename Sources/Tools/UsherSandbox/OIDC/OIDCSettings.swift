@@ -36,7 +36,7 @@ package struct OIDCBackendSettings: BackendSettings, Hashable {
       bindsRefreshScope: bindRefreshScope)
   }
 
-  package func objection(to changes: [String: JSON]) -> String? {
+  package func validationError(for changes: [String: JSON]) -> String? {
     let spans = [
       accessTokenSeconds, refreshTokenSeconds, idTokenSeconds, codeSeconds, deviceCodeSeconds,
       deviceInterval,

@@ -12,13 +12,13 @@ package struct MailServer: Sendable, Hashable {
 
   /// - Parameter url: `smtp://127.0.0.1:2525`. The host may also be `[::1]` or `localhost`; any
   ///   other is refused, so that no test sends mail to a real person. Default port: 25.
-  package init(_ url: String, sender: String = Self.sender) throws(Sandbox.Objection) {
+  package init(_ url: String, sender: String = Self.sender) throws(Sandbox.ConfigurationError) {
     guard let (host, port) = Self.loopback(url) else {
-      throw Sandbox.Objection(
+      throw Sandbox.ConfigurationError(
         description: "the mail server must be a loopback address like smtp://127.0.0.1:2525")
     }
-    guard let sender = Letter.address(sender) else {
-      throw Sandbox.Objection(description: "the sender is not a valid e-mail address")
+    guard let sender = EmailMessage.address(sender) else {
+      throw Sandbox.ConfigurationError(description: "the sender is not a valid e-mail address")
     }
     self.host = host
     self.port = port
@@ -26,8 +26,8 @@ package struct MailServer: Sendable, Hashable {
   }
 
   /// Sends an e-mail with the program curl, without retries.
-  package func send(_ letter: Letter) async -> MailDelivery {
-    guard let recipient = Letter.address(letter.recipient) else {
+  package func send(_ email: EmailMessage) async -> MailDelivery {
+    guard let recipient = EmailMessage.address(email.recipient) else {
       return .failed("the recipient is not a valid e-mail address")
     }
     let outcome = await runProgram(
@@ -37,7 +37,7 @@ package struct MailServer: Sendable, Hashable {
         "\(limit / .seconds(1))",
         "--url", "smtp://\(host):\(port)", "--mail-from", sender, "--mail-rcpt", recipient,
         "--upload-file", "-",
-      ], input: letter.rendered, within: limit + .seconds(10))
+      ], input: email.rendered, within: limit + .seconds(10))
     switch outcome {
     case .ended(status: 0, _): return .sent
     case .ended(let status, let errors):

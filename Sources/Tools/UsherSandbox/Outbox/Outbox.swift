@@ -33,8 +33,8 @@ package actor Outbox {
   private func mail(by server: MailServer) async {
     while let entry = table.nextWaiting {
       let delivery = await server.send(
-        Letter(entry.message, from: server.sender, id: entry.id, at: entry.at))
-      table.note(delivery, of: entry.id)
+        EmailMessage(entry.message, from: server.sender, id: entry.id, at: entry.at))
+      table.update(delivery, of: entry.id)
     }
     mailing = nil
   }

@@ -1,11 +1,11 @@
 /// The outbox as a web page at `/outbox`, and as JSON for tests at `/_control/outbox`.
 struct OutboxPages: Sendable {
-  let workbench: Workbench
+  let context: BackendContext
 
   var page: Endpoint {
     Endpoint("outbox", .get, "/outbox") { _ in
-      let messages = await workbench.outbox.messages()
-      return workbench.pages.render(
+      let messages = await context.outbox.messages()
+      return context.pages.render(
         "outbox", ["messages": messages.prefix(Self.shown).map(Self.values)])
     }
   }
@@ -13,9 +13,9 @@ struct OutboxPages: Sendable {
   var controls: [Endpoint] {
     [
       Endpoint("outbox", .get, "/_control/outbox") { call in
-        await answering {
+        await respondingWithOAuthErrors {
           let query = try call.queryForm()
-          let messages = await workbench.outbox.messages(
+          let messages = await context.outbox.messages(
             to: query["to"], provider: query["provider"])
           return .json([
             "count": .integer(messages.count), "messages": try JSON(encoding: messages),
@@ -23,7 +23,7 @@ struct OutboxPages: Sendable {
         }
       },
       Endpoint("outbox", .delete, "/_control/outbox") { _ in
-        await workbench.outbox.removeAll()
+        await context.outbox.removeAll()
         return .json(["ok": true])
       },
     ]

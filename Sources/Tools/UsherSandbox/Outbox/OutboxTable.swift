@@ -36,7 +36,7 @@ package struct OutboxTable: Sendable {
   package var nextWaiting: Entry? { entries.first { $0.delivery == .waiting } }
 
   /// Records the state of a message's e-mail; does nothing if the message was dropped meanwhile.
-  package mutating func note(_ delivery: MailDelivery, of id: String) {
+  package mutating func update(_ delivery: MailDelivery, of id: String) {
     guard let index = entries.firstIndex(where: { $0.id == id }) else { return }
     entries[index].delivery = delivery
   }

@@ -1,17 +1,17 @@
 /// `GET /`: the backends, the test users, and how to point usherd at each backend.
 struct IndexPage: Sendable {
-  let workbench: Workbench
+  let context: BackendContext
   let backends: [any Backend]
   let controls: [Endpoint]
 
   var endpoint: Endpoint {
     Endpoint("index", .get, "/") { call in
-      workbench.pages.render(
+      context.pages.render(
         "index",
         [
           "base": call.base,
           "backends": backends.map { Self.values($0, call.base) },
-          "users": workbench.users.all.map {
+          "users": context.users.all.map {
             [
               "name": $0.username, "password": $0.password, "pin": $0.pin ?? "", "sub": $0.sub,
               "phone": $0.phone ?? "", "email": $0.email,

@@ -1,8 +1,8 @@
 extension PaysafeBackend {
   /// Shows the approval page to which a push notification or a redirect leads.
   func approvalPage(_ call: EndpointCall) async -> Reply {
-    guard let event = waitingEvent(call) else { return workbench.pages.expired() }
-    return workbench.pages.render(
+    guard let event = waitingEvent(call) else { return context.pages.expired() }
+    return context.pages.render(
       "approval",
       [
         "action": call.path, "user": event.user.name,
@@ -12,15 +12,15 @@ extension PaysafeBackend {
 
   /// Handles the decision. A redirect leads back to the client; a push ends on a final page.
   func approve(_ call: EndpointCall) async -> Reply {
-    let now = workbench.clock.now()
+    let now = context.clock.now()
     guard let form = try? call.postedForm(),
       let decision = form["decision"], ["approve", "deny"].contains(decision),
       let event = waitingEvent(call),
       let decided = events.decide(event.id, approve: decision == "approve", now: now)
-    else { return workbench.pages.expired() }
+    else { return context.pages.expired() }
     let approved = decision == "approve"
     guard let returnURL = decided.challenge.returnURL else {
-      return workbench.pages.message(
+      return context.pages.message(
         title: approved ? "Approved" : "Denied", text: "You can close this window.", status: 200)
     }
     let status: PaysafeBackendSettings.RedirectStatus =
@@ -31,7 +31,7 @@ extension PaysafeBackend {
 
   /// Returns the event whose open challenge is named in the path, if it is of the path's kind.
   private func waitingEvent(_ call: EndpointCall) -> ScaEvent? {
-    let now = workbench.clock.now()
+    let now = context.clock.now()
     let kind: SCAVerification.Kind =
       call.path.hasPrefix("\(Self.path)/push/") ? .push : .redirect
     guard let event = events.event(ofChallenge: call.parameters["challengeId"], now: now),

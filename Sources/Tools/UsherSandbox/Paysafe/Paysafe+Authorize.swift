@@ -12,13 +12,13 @@ extension PaysafeBackend {
       form = try call.queryForm()
       (client, redirectURI) = try clients.requester(form)
     } catch {
-      return workbench.pages.failure(error)
+      return context.pages.failure(error)
     }
     do {
       let request = try SignInRequest(
         form, client: client, brand: brand, redirectURI: redirectURI)
       try checkFingerprint(form["digital_fingerprint"], client, brand)
-      let begun = signIns.begin(request, now: workbench.clock.now())
+      let begun = signIns.begin(request, now: context.clock.now())
       return loginPage(request, begun.id, begun.csrf, username: request.loginHint)
     } catch {
       return authorizationResponse(
@@ -36,18 +36,18 @@ extension PaysafeBackend {
       }
       return
     }
-    guard configTokens.knows(fingerprint, client, brand, now: workbench.clock.now()) else {
+    guard configTokens.knows(fingerprint, client, brand, now: context.clock.now()) else {
       throw OAuthError("invalid_request", "digital_fingerprint was not issued with a config token")
     }
   }
 
   /// Handles the sign-in form with user name and PIN or password; redirects to the client.
   func login(_ call: EndpointCall) async -> Reply {
-    let now = workbench.clock.now()
+    let now = context.clock.now()
     guard let form = try? call.postedForm(), let id = form["transaction"],
       let visit = try? signIns.visit(id, csrf: form["csrf"], now: now),
       visit.request.brand.identity == call.parameters["brandIdentity"]
-    else { return workbench.pages.expired() }
+    else { return context.pages.expired() }
     let request = visit.request
     if form["action"] == "deny" {
       signIns.end(id)
@@ -57,7 +57,7 @@ extension PaysafeBackend {
     }
     do {
       let username = username(form["username"] ?? "")
-      let user = try signIns.judge(
+      let user = try signIns.authenticate(
         person(username, form, request.strategy), username: username,
         lockSeconds: settings.loginLockSeconds, now: now)
       signIns.end(id)
@@ -79,13 +79,13 @@ extension PaysafeBackend {
 
   /// Returns the user name for an e-mail address. Partners pass one as `login_hint`.
   private func username(_ typed: String) -> String {
-    workbench.users.all.first { $0.email == typed }?.username ?? typed
+    context.users.all.first { $0.email == typed }?.username ?? typed
   }
 
   private func person(_ username: String, _ form: Form, _ strategy: Brand.Strategy) -> User? {
     switch strategy {
-    case .pin: workbench.users.signingIn(username, pin: form["pin"])
-    case .password: workbench.users.signingIn(username, password: form["password"])
+    case .pin: context.users.signingIn(username, pin: form["pin"])
+    case .password: context.users.signingIn(username, password: form["password"])
     }
   }
 
@@ -96,7 +96,7 @@ extension PaysafeBackend {
     var members = parameters.mapValues { JSON.string($0) }
     members["state"] = state.map { .string($0) }
     return .redirect(
-      to: redirectURI, adding: members.overlaid(with: settings.authorizeResponse),
+      to: redirectURI, adding: members.applying(overrides: settings.authorizeResponse),
       error: parameters["error"])
   }
 
@@ -109,14 +109,14 @@ extension PaysafeBackend {
       "action": "\(Self.path)/auth/brands/\(request.brand.identity)/login", "transaction": id,
       "csrf": csrf, "username": username ?? "", "client": request.client.name,
       "brand": request.brand.name, "field": strategy.field, "label": strategy.label,
-      "users": workbench.users.all.compactMap { user in
+      "users": context.users.all.compactMap { user in
         strategy.proof(of: user).map { ["name": user.username, "proof": $0] }
       },
     ]
     values["problem"] = problem.map { ["text": $0] }
     values["reset"] = request.resetURL.map { ["url": $0] }
     values["locale"] = request.locale.map { ["name": $0] }
-    return workbench.pages.render("walletLogin", values, status: problem == nil ? 200 : 403)
+    return context.pages.render("walletLogin", values, status: problem == nil ? 200 : 403)
   }
 }
 

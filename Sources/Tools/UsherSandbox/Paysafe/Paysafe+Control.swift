@@ -2,18 +2,18 @@ import FoundationEssentials
 
 extension PaysafeBackend {
   func readSettings(_ call: EndpointCall) async -> Reply {
-    await answering { .json(try JSON(encoding: settings)) }
+    await respondingWithOAuthErrors { .json(try JSON(encoding: settings)) }
   }
 
   func changeSettings(_ call: EndpointCall) async -> Reply {
-    await answering {
+    await respondingWithOAuthErrors {
       apply(try settings.changed(by: try call.settingChanges()))
       return .json(try JSON(encoding: settings))
     }
   }
 
   func resetSettings(_ call: EndpointCall) async -> Reply {
-    await answering {
+    await respondingWithOAuthErrors {
       apply(PaysafeBackendSettings())
       return .json(try JSON(encoding: settings))
     }
@@ -25,9 +25,9 @@ extension PaysafeBackend {
   }
 
   func showAuthenticator(_ call: EndpointCall) async -> Reply {
-    await answering {
+    await respondingWithOAuthErrors {
       let user = try user(try call.queryForm()["username"])
-      let now = workbench.clock.now()
+      let now = context.clock.now()
       let authenticator = events.authenticator(of: user)
       return .json([
         "code": .string(authenticator.code(at: now)),
@@ -37,14 +37,14 @@ extension PaysafeBackend {
   }
 
   func listTokens(_ call: EndpointCall) async -> Reply {
-    let now = workbench.clock.now()
+    let now = context.clock.now()
     let listed = tokens.listing(now) + configTokens.listing(now)
     return .json(["tokens": .array(listed.map(\.json))])
   }
 
   /// Creates a grant without a sign-in and returns its tokens.
   func openGrant(_ call: EndpointCall) async -> Reply {
-    await answering {
+    await respondingWithOAuthErrors {
       var body = try ObjectReader(call.body.isEmpty ? [:] : try? JSON(parsing: call.body))
       let user = try user(try body.text("username") ?? "alice")
       let clientID = try body.text("clientID") ?? "acme-wallet"
@@ -56,7 +56,7 @@ extension PaysafeBackend {
       guard Brand.standard.contains(where: { $0.identity == brand }) else {
         throw body.complaint("brandIdentity", "is not a known brand")
       }
-      let now = workbench.clock.now()
+      let now = context.clock.now()
       let authorization = TokenAuthorization(
         clientID: clientID, user: user, scope: [Self.scope], nonce: nil, authTime: now,
         brand: brand)
@@ -85,7 +85,7 @@ extension PaysafeBackend {
 
   /// Returns the user of this name; throws a refusal that names the member `username`.
   func user(_ username: String?) throws(OAuthError) -> User {
-    guard let username, let user = workbench.users.named(username) else {
+    guard let username, let user = context.users.named(username) else {
       throw OAuthError("invalid_request", "username is not a known user")
     }
     return user

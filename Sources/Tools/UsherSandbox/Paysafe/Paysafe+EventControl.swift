@@ -2,21 +2,21 @@ import FoundationEssentials
 
 extension PaysafeBackend {
   func listEvents(_ call: EndpointCall) async -> Reply {
-    let now = workbench.clock.now()
+    let now = context.clock.now()
     return .json(["events": .array(events.all(now).map { shown($0, now) })])
   }
 
   func showEvent(_ call: EndpointCall) async -> Reply {
-    await answeringWallet {
-      let now = workbench.clock.now()
+    await respondingWithWalletErrors {
+      let now = context.clock.now()
       return .json(shown(try events.event(call.id, of: nil, now: now), now))
     }
   }
 
   /// Opens an event without an operation. Its approval permits no operation.
   func openEvent(_ call: EndpointCall) async -> Reply {
-    await answering {
-      let now = workbench.clock.now()
+    await respondingWithOAuthErrors {
+      let now = context.clock.now()
       var body = try ObjectReader(call.body.isEmpty ? [:] : try? JSON(parsing: call.body))
       let user = try user(try body.text("username") ?? "alice")
       let walletOperationID = try body.text("walletOperationId")
@@ -31,8 +31,8 @@ extension PaysafeBackend {
   }
 
   func changeEvent(_ call: EndpointCall) async -> Reply {
-    await answeringWallet {
-      let now = workbench.clock.now()
+    await respondingWithWalletErrors {
+      let now = context.clock.now()
       let event = try events.event(call.id, of: nil, now: now)
       var body = try ObjectReader(try? JSON(parsing: call.body))
       let counts = PaysafeBackendSettings.counts
@@ -59,8 +59,8 @@ extension PaysafeBackend {
 
   /// Decides a push or redirect challenge without its page.
   func decideEvent(_ call: EndpointCall) async -> Reply {
-    await answeringWallet {
-      let now = workbench.clock.now()
+    await respondingWithWalletErrors {
+      let now = context.clock.now()
       let event = try events.event(call.id, of: nil, now: now)
       var body = try ObjectReader(try? JSON(parsing: call.body))
       guard let approve = try body.flag("approve") else {
@@ -93,7 +93,7 @@ extension ObjectReader {
   fileprivate mutating func verifications(
     _ settings: PaysafeBackendSettings
   ) throws(OAuthError) -> [SCAVerification] {
-    guard let json = take("availableVerifications") else {
+    guard let json = remove("availableVerifications") else {
       return settings.availableVerifications.compactMap { SCAVerification($0) }
     }
     guard case .array(let names) = json else {

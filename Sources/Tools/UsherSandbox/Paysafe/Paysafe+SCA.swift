@@ -28,9 +28,9 @@ extension PaysafeBackend {
 
   /// Handles `POST /auth/sca/events/{eventId}/challenges`.
   func challenge(_ call: EndpointCall) async -> Reply {
-    await answeringWallet {
+    await respondingWithWalletErrors {
       let user = try await customer(call)
-      let now = workbench.clock.now()
+      let now = context.clock.now()
       let request = try ScaLedger.ChallengeRequest(call, allowed: settings.returnUrls)
       guard request.verification.kind != nil else {
         throw WalletRefusal(
@@ -38,7 +38,7 @@ extension PaysafeBackend {
       }
       let (event, challenge) = try events.challenge(
         call.parameters["eventId"], of: user, request, now: now)
-      let reply = tell(
+      let reply = report(
         event.json(of: challenge, action: whatToOpen(for: challenge, call), now: now), event,
         settings.challengeReply, status: 201)
       await send(challenge, of: event, language: request.language, call)
@@ -48,42 +48,42 @@ extension PaysafeBackend {
 
   /// Handles `POST /auth/sca/events/{eventId}/attempts`.
   func attempt(_ call: EndpointCall) async -> Reply {
-    await answeringWallet {
+    await respondingWithWalletErrors {
       let user = try await customer(call)
       let request = try ScaLedger.AttemptRequest(call)
       let (event, attempt) = try events.attempt(
-        call.parameters["eventId"], of: user, request, now: workbench.clock.now())
+        call.parameters["eventId"], of: user, request, now: context.clock.now())
       let members = event.json(
-        of: attempt, request.verification, id: workbench.mint.token("att"))
-      return tell(members, event, settings.attemptReply, status: settings.attemptStatus)
+        of: attempt, request.verification, id: context.tokenGenerator.token("att"))
+      return report(members, event, settings.attemptReply, status: settings.attemptStatus)
     }
   }
 
   /// Handles `GET /auth/sca/events/{eventId}`.
   func readEvent(_ call: EndpointCall) async -> Reply {
-    await answeringWallet {
+    await respondingWithWalletErrors {
       let user = try await customer(call)
-      let now = workbench.clock.now()
+      let now = context.clock.now()
       let event = try events.event(call.parameters["eventId"], of: user, now: now)
       if case .pending = event.state, event.expires <= now {
         throw WalletRefusal(410, "EVENT_EXPIRED", "the event has expired")
       }
       let action = event.openChallenge(at: now).flatMap { whatToOpen(for: $0, call) }
-      return tell(event.json(action: action, now: now), event, settings.eventReply)
+      return report(event.json(action: action, now: now), event, settings.eventReply)
     }
   }
 
   /// Returns a response about an event with its counters. Uses up `nextCounters`.
-  private func tell(
+  private func report(
     _ members: [String: JSON], _ event: ScaEvent, _ overrides: [String: JSON], status: Int = 200
   ) -> Reply {
     var members = members
     if !settings.omitCounters {
-      let told = settings.nextCounters.mapValues { JSON.integer($0) }
-      members.merge(event.countersJSON.merging(told) { $1 }) { $1 }
+      let nextCounters = settings.nextCounters.mapValues { JSON.integer($0) }
+      members.merge(event.countersJSON.merging(nextCounters) { $1 }) { $1 }
       settings.nextCounters = [:]
     }
-    return .json(.object(members.overlaid(with: overrides)), status: status)
+    return .json(.object(members.applying(overrides: overrides)), status: status)
   }
 
   private func whatToOpen(for challenge: ScaEvent.Challenge, _ call: EndpointCall) -> [String: JSON]? {
@@ -99,18 +99,18 @@ extension PaysafeBackend {
     let text = challenge.code.map { texts.code($0, for: summary) } ?? ""
     switch challenge.verification.kind {
     case .sms:
-      await workbench.outbox.post(
+      await context.outbox.post(
         Message(
           provider: "paysafe", channel: .sms, to: event.user.phone ?? "", text: text,
           code: challenge.code))
     case .email:
-      await workbench.outbox.post(
+      await context.outbox.post(
         Message(
           provider: "paysafe", channel: .email, to: event.user.email, subject: texts.subject,
           text: text, code: challenge.code))
     case .push:
       let page = "\(call.base)\(Self.path)/push/\(challenge.id)"
-      await workbench.outbox.post(
+      await context.outbox.post(
         Message(
           provider: "paysafe", channel: .push, to: event.user.username,
           text: texts.push(page, for: summary)))

@@ -4,14 +4,14 @@ import FoundationEssentials
 extension PaysafeBackend {
   /// Handles the token endpoint (RFC 6749 §3.2). Clients with a secret must use HTTP Basic.
   func token(_ call: EndpointCall) async -> Reply {
-    await answering {
+    await respondingWithOAuthErrors {
       let brand = try brand(call)
       let form = try call.postedForm()
       guard !form.has("client_secret") else {
         throw OAuthError.client("the client secret must be in the Authorization header")
       }
       let client = try clients.authenticate(call, form)
-      let now = workbench.clock.now()
+      let now = context.clock.now()
       switch try form.required("grant_type") {
       case "client_credentials":
         guard client.secret != nil else {
@@ -42,7 +42,7 @@ extension PaysafeBackend {
   private func configReply(_ client: Client, _ brand: Brand, _ call: EndpointCall) async throws -> Reply {
     let settings = settings
     let issued = configTokens.issue(
-      client, brand, seconds: settings.accessTokenSeconds, now: workbench.clock.now())
+      client, brand, seconds: settings.accessTokenSeconds, now: context.clock.now())
     var claims = claims(call, clientID: client.id, seconds: settings.accessTokenSeconds)
     claims["sub"] = .string(client.id)
     claims["jti"] = .string(issued.id)
@@ -52,7 +52,7 @@ extension PaysafeBackend {
       "scope": .string(Self.scope),
     ]
     if settings.digitalFingerprint { members["digital_fingerprint"] = .string(issued.fingerprint) }
-    return .json(.object(members.overlaid(with: settings.tokenReply)))
+    return .json(.object(members.applying(overrides: settings.tokenReply)))
   }
 
   /// Returns the response with a customer's tokens, with the overrides from the settings.
@@ -77,13 +77,13 @@ extension PaysafeBackend {
       claims.merge(["name": .string(user.name), "email": .string(user.email)]) { $1 }
       members["id_token"] = .string(try await signer.sign(claims, type: "JWT"))
     }
-    var reply = Reply.json(.object(members.overlaid(with: settings.tokenReply)))
+    var reply = Reply.json(.object(members.applying(overrides: settings.tokenReply)))
     reply.headers["Pragma"] = "no-cache"
     return reply
   }
 
   private func claims(_ call: EndpointCall, clientID: String, seconds: Int) -> [String: JSON] {
-    let now = Int(workbench.clock.now().timeIntervalSince1970)
+    let now = Int(context.clock.now().timeIntervalSince1970)
     return [
       "iss": .string(call.base + Self.path), "aud": .string(clientID), "iat": .integer(now),
       "exp": .integer(now + seconds),

@@ -4,9 +4,9 @@ extension PaysafeBackend {
   func operate(
     _ call: EndpointCall, _ read: @Sendable (EndpointCall, JSON?) throws(OAuthError) -> WalletRequest
   ) async -> Reply {
-    await answeringWallet {
+    await respondingWithWalletErrors {
       let user = try await customer(call)
-      let now = workbench.clock.now()
+      let now = context.clock.now()
       let walletID = call.parameters["walletId"] ?? ""
       let (proof, body) = try ScaProof.take(
         from: call, call.body.isEmpty ? nil : try call.postedJSON())
@@ -22,7 +22,7 @@ extension PaysafeBackend {
       let wallet = try wallets.perform(
         request, walletID, of: user, walletOperationID: proof?.walletOperationID, now: now)
       if !request.isReading {
-        wallets.note(operation, walletID, body: body, eventID: proof?.eventID, now: now)
+        wallets.record(operation, walletID, body: body, eventID: proof?.eventID, now: now)
       }
       return request.reply(wallet, walletID)
     }

@@ -4,7 +4,7 @@
 /// <doc:Paysafe> lists paths, form fields, control calls and settings. The contract in the daemon's
 /// documentation specifies the protocol.
 package actor PaysafeBackend: Backend {
-  let workbench: Workbench
+  let context: BackendContext
   let clients = ClientRegistry(Client.paysafe)
   let signer = TokenSigner()
   var settings = PaysafeBackendSettings()
@@ -17,13 +17,13 @@ package actor PaysafeBackend: Backend {
   static let path = "/paysafe"
   static let scope = "whitelabelWallet"
 
-  package init(_ workbench: Workbench) {
-    self.workbench = workbench
-    signIns = SignIns(mint: workbench.mint)
-    configTokens = ConfigTokens(mint: workbench.mint)
-    tokens = TokenLedger(PaysafeBackendSettings().terms, mint: workbench.mint)
-    events = ScaLedger(mint: workbench.mint)
-    wallets = Wallets(workbench.users, mint: workbench.mint)
+  package init(_ context: BackendContext) {
+    self.context = context
+    signIns = SignIns(tokenGenerator: context.tokenGenerator)
+    configTokens = ConfigTokens(tokenGenerator: context.tokenGenerator)
+    tokens = TokenLedger(PaysafeBackendSettings().terms, tokenGenerator: context.tokenGenerator)
+    events = ScaLedger(tokenGenerator: context.tokenGenerator)
+    wallets = Wallets(context.users, tokenGenerator: context.tokenGenerator)
   }
 
   package nonisolated var title: String { "Paysafe Embedded Wallets" }
@@ -139,7 +139,7 @@ extension PaysafeBackend {
     guard header.lowercased().hasPrefix("bearer "),
       let id = await signer.claims(of: String(header.dropFirst("bearer ".count)))?["jti"]?.text
     else { throw BearerRefusal.invalid }
-    let now = workbench.clock.now()
+    let now = context.clock.now()
     if configTokens.isLive(id, now: now) { throw BearerRefusal.notACustomers }
     guard let permission = tokens.permission(of: id, now: now) else {
       throw BearerRefusal.invalid

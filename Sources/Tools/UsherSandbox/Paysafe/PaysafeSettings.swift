@@ -66,7 +66,7 @@ package struct PaysafeBackendSettings: BackendSettings, Hashable {
       allowableAttempts: allowableAttempts)
   }
 
-  package func objection(to changes: [String: JSON]) -> String? {
+  package func validationError(for changes: [String: JSON]) -> String? {
     let spans = [
       accessTokenSeconds, refreshTokenSeconds, codeSeconds, loginLockSeconds, eventSeconds,
       challengeSeconds, coolDownSeconds,
@@ -88,13 +88,13 @@ package struct PaysafeBackendSettings: BackendSettings, Hashable {
     if let url = returnUrls.first(where: { ReturnURL($0) == nil }) {
       return "returnUrls must contain http and https URLs, not \(url.printable)"
     }
-    return statusObjection
+    return statusError
   }
 
   /// The allowed range of a counter.
   static let counts = 0...1000
 
-  private var statusObjection: String? {
+  private var statusError: String? {
     if !(0...1_000_000).contains(scaAmount) {
       "scaAmount must be 0 to 1000000"
     } else if !(200...299).contains(announceStatus)

@@ -48,7 +48,7 @@ enum BearerRefusal: Error, Equatable {
 }
 
 /// Converts an error of a wallet handler into a response of the wallet API.
-nonisolated(nonsending) func answeringWallet(
+nonisolated(nonsending) func respondingWithWalletErrors(
   _ handle: nonisolated(nonsending) () async throws -> Reply
 ) async -> Reply {
   do {

@@ -2,32 +2,32 @@ import FoundationEssentials
 
 extension TruecallerBackend {
   func readSettings(_ call: EndpointCall) async -> Reply {
-    await answering { .json(try JSON(encoding: settings)) }
+    await respondingWithOAuthErrors { .json(try JSON(encoding: settings)) }
   }
 
   func changeSettings(_ call: EndpointCall) async -> Reply {
-    await answering {
+    await respondingWithOAuthErrors {
       ledger.settings = try settings.changed(by: try call.settingChanges())
       return .json(try JSON(encoding: settings))
     }
   }
 
   func resetSettings(_ call: EndpointCall) async -> Reply {
-    await answering {
+    await respondingWithOAuthErrors {
       ledger.settings = TruecallerBackendSettings()
       return .json(try JSON(encoding: settings))
     }
   }
 
   func listVerifications(_ call: EndpointCall) async -> Reply {
-    let now = workbench.clock.now()
+    let now = context.clock.now()
     return .json([
       "verifications": .array(ledger.verifications.values.map { $0.json(settings, now) })
     ])
   }
 
   func listTokens(_ call: EndpointCall) async -> Reply {
-    let now = workbench.clock.now()
+    let now = context.clock.now()
     let tokens = ledger.grants.listing.map { entry in
       entry.value.json(issued: entry.issued, expires: entry.expires, now)
     }
@@ -52,7 +52,7 @@ extension TruecallerBackend {
   func listVerified(_ call: EndpointCall) async -> Reply { verified(status: 200) }
 
   func addVerified(_ call: EndpointCall) async -> Reply {
-    await answeringControl {
+    await respondingToControl {
       var body = try call.objectInBody()
       let number = try body.number()
       let deviceID = try body.text("deviceId")
@@ -60,7 +60,7 @@ extension TruecallerBackend {
         throw body.complaint("deviceId", "is not a UUID")
       }
       try body.finish()
-      ledger.remember(number, deviceID: deviceID, now: workbench.clock.now())
+      ledger.remember(number, deviceID: deviceID, now: context.clock.now())
       return verified(status: 201)
     }
   }
@@ -80,24 +80,24 @@ extension TruecallerBackend {
   }
 
   func readProfile(_ call: EndpointCall) async -> Reply {
-    await answeringControl {
+    await respondingToControl {
       let query = try call.queryForm()
       let number = try TruecallerNumber(
         country: query["countryCode"] ?? "", national: query["phoneNumber"] ?? "",
         countryMember: "countryCode")
-      return .json(.object(try profileMembers(of: number, workbench.clock.now())))
+      return .json(.object(try profileMembers(of: number, context.clock.now())))
     }
   }
 
   func changeProfile(_ call: EndpointCall) async -> Reply {
-    await answeringControl {
+    await respondingToControl {
       var body = try call.objectInBody()
       let number = try body.number()
-      guard case .object(let changes)? = body.take("profile") else {
+      guard case .object(let changes)? = body.remove("profile") else {
         throw body.complaint("profile", "is missing or not a JSON object")
       }
       try body.finish()
-      let now = workbench.clock.now()
+      let now = context.clock.now()
       let profile = try ledger.profile(of: number, now: now).changed(by: changes)
       ledger.set(profile, of: number, now: now)
       return .json(.object(try profileMembers(of: number, now)))
@@ -105,7 +105,7 @@ extension TruecallerBackend {
   }
 
   func sign(_ call: EndpointCall) async -> Reply {
-    await answering {
+    await respondingWithOAuthErrors {
       guard case .object(let payload)? = try? JSON(parsing: call.body) else {
         throw OAuthError("invalid_request", "the body is not a JSON object")
       }
@@ -114,17 +114,17 @@ extension TruecallerBackend {
   }
 
   func rotateKeys(_ call: EndpointCall) async -> Reply {
-    await answering {
+    await respondingWithOAuthErrors {
       .json(try changeProfileKey().list(otherFirst: settings.otherKeysFirst))
     }
   }
 }
 
-/// Like ``answering(_:)``, for control calls that name a phone number.
-nonisolated(nonsending) private func answeringControl(
+/// Like ``respondingWithOAuthErrors(_:)``, for control calls that name a phone number.
+nonisolated(nonsending) private func respondingToControl(
   _ handle: nonisolated(nonsending) () async throws -> Reply
 ) async -> Reply {
-  await answering {
+  await respondingWithOAuthErrors {
     do {
       return try await handle()
     } catch let refusal as TruecallerErrorReply {

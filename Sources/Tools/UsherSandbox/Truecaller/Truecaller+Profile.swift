@@ -3,8 +3,8 @@ import FoundationEssentials
 extension TruecallerBackend {
   /// Handles `POST /v1/profile`.
   func update(_ call: EndpointCall, at host: TruecallerNumber.Host) async -> Reply {
-    await answeringTruecaller {
-      let now = workbench.clock.now()
+    await respondingWithTruecallerErrors {
+      let now = context.clock.now()
       let number = try holder(call, at: host, now)
       let name = try TruecallerProfileName(call)
       guard !settings.refuseNames else { throw TruecallerErrorReply.name }
@@ -18,21 +18,21 @@ extension TruecallerBackend {
 
   /// Handles `GET /v1/profile`.
   func profile(_ call: EndpointCall, at host: TruecallerNumber.Host) async -> Reply {
-    await answeringTruecaller {
-      let now = workbench.clock.now()
+    await respondingWithTruecallerErrors {
+      let now = context.clock.now()
       let number = try holder(call, at: host, now)
       var members = try profileMembers(of: number, now)
       if settings.profileSignature != .absent {
-        let payload = members.overlaid(with: settings.signedMembers)
+        let payload = members.applying(overrides: settings.signedMembers)
         members.merge(try profileKey.signed(payload, settings.profileSignature)) { $1 }
       }
-      return .json(.object(members.overlaid(with: settings.profileReply)))
+      return .json(.object(members.applying(overrides: settings.profileReply)))
     }
   }
 
   /// Handles `GET /v1/key`.
   func keys(_ call: EndpointCall) async -> Reply {
-    await answeringTruecaller {
+    await respondingWithTruecallerErrors {
       .json(try profileKey.list(otherFirst: settings.otherKeysFirst))
     }
   }

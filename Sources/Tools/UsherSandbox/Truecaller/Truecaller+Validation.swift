@@ -12,21 +12,21 @@ extension TruecallerBackend {
   ///
   /// A wrong app and an invalid token both give status 404 with different codes in the body.
   func validate(_ call: EndpointCall, _ generation: Generation) async -> Reply {
-    await answeringTruecaller {
+    await respondingWithTruecallerErrors {
       guard generation.isPartner(call) else { throw TruecallerErrorReply.partner }
       let token = call.parameters["accessToken"] ?? ""
-      guard let number = ledger.holder(of: token, now: workbench.clock.now()) else {
+      guard let number = ledger.holder(of: token, now: context.clock.now()) else {
         throw TruecallerErrorReply.invalidToken
       }
-      let told = settings.validateOtherNumber ? number.somebodyElses : number
+      let reported = settings.validateOtherNumber ? number.withOtherLastDigit : number
       let members: [String: JSON] =
         generation == .legacy && !settings.legacyNumber
         ? [:]
         : [
-          "phoneNumber": told.json(settings.validateNumber),
+          "phoneNumber": reported.json(settings.validateNumber),
           "countryCode": .string(number.country),
         ]
-      return .json(.object(members.overlaid(with: settings.validateReply)))
+      return .json(.object(members.applying(overrides: settings.validateReply)))
     }
   }
 }

@@ -4,7 +4,7 @@
 /// <doc:Truecaller> lists paths, members, control calls and settings. The contract in the daemon's
 /// documentation specifies the protocol.
 package actor TruecallerBackend: Backend {
-  let workbench: Workbench
+  let context: BackendContext
   var ledger: TruecallerLedger
   private(set) var profileKey = ProfileKey(1)
 
@@ -14,9 +14,9 @@ package actor TruecallerBackend: Backend {
   static let appLink = "https://acme.example.com/truecaller"
   static let clientID = "acme-oauth"
 
-  package init(_ workbench: Workbench) {
-    self.workbench = workbench
-    ledger = TruecallerLedger(workbench.users, mint: workbench.mint)
+  package init(_ context: BackendContext) {
+    self.context = context
+    ledger = TruecallerLedger(context.users, tokenGenerator: context.tokenGenerator)
   }
 
   var settings: TruecallerBackendSettings { ledger.settings }

@@ -10,12 +10,12 @@ extension TruecallerLedger {
 
   /// The outcome of a verify request, with its optional members.
   enum Check: Equatable {
-    case right(accessToken: String, Carried)
-    case wrong(Carried)
+    case right(accessToken: String, RenewedToken)
+    case wrong(RenewedToken)
   }
 
   /// The `verificationToken` and `tokenTtl` of a verify response, which replace the created ones.
-  enum Carried: Equatable {
+  enum RenewedToken: Equatable {
     case nothing
     case null
     case token(String, seconds: Int)
@@ -28,7 +28,7 @@ extension TruecallerLedger {
   ///
   /// - Throws: Error 4001, 4002, 4291 or 4292.
   mutating func create(_ request: CreateRequest, now: Date) throws(TruecallerErrorReply) -> Creation {
-    note(request, now: now)
+    count(request, now: now)
     guard !settings.unservedCountries.contains(request.number.country) else { throw .unserved }
     guard !settings.uncallable.contains(request.number.e164) else { throw .uncallable }
     if isKnown(request, now: now) {
@@ -39,7 +39,7 @@ extension TruecallerLedger {
     countSMS(request, now: now)
     let verification = Verification(
       id: nextID("ver"), number: request.number, deviceID: request.deviceID,
-      code: mint.digits(settings.otpDigits), issued: now,
+      code: tokenGenerator.digits(settings.otpDigits), issued: now,
       expires: now.addingTimeInterval(Double(settings.tokenTtl)))
     return .sms(
       code: verification.code, verificationToken: add(verification, now: now),
@@ -55,13 +55,13 @@ extension TruecallerLedger {
       verification.number == request.number
     else { throw .verification }
     if let token = verification.accessToken, verification.code == request.code {
-      return .right(accessToken: token, carry(key, verification, now: now))
+      return .right(accessToken: token, renewToken(key, verification, now: now))
     }
     guard verification.wrongCodes < settings.wrongCodeCap else { throw .wrongCodeCap }
     guard verification.code == request.code else {
       verification.wrongCodes += 1
       verifications.update(key) { $0 = verification }
-      return .wrong(carry(key, verification, now: now))
+      return .wrong(renewToken(key, verification, now: now))
     }
     let token = grant(verification.number, verification.deviceID, verifiedBefore: false, now: now)
     verification.accessToken = token
@@ -69,10 +69,10 @@ extension TruecallerLedger {
     if settings.rememberVerified {
       remember(verification.number, deviceID: verification.deviceID, now: now)
     }
-    return .right(accessToken: token, carry(key, verification, now: now))
+    return .right(accessToken: token, renewToken(key, verification, now: now))
   }
 
-  private mutating func note(_ request: CreateRequest, now: Date) {
+  private mutating func count(_ request: CreateRequest, now: Date) {
     var installation = installations.value(request.deviceID, now: now) ?? Installation()
     installation.requests += 1
     if !installation.numbers.contains(request.number.e164) {
@@ -89,14 +89,14 @@ extension TruecallerLedger {
 
   /// Stores a verification and returns its verification token.
   private mutating func add(_ verification: Verification, now: Date) -> String {
-    let token = mint.token("tcv")
+    let token = tokenGenerator.token("tcv")
     verifications.insert(verification, for: token, until: verification.expires, now: now)
     return token
   }
 
-  private mutating func carry(
+  private mutating func renewToken(
     _ key: String, _ verification: Verification, now: Date
-  ) -> Carried {
+  ) -> RenewedToken {
     switch settings.verifyCarries {
     case .nothing: return .nothing
     case .null: return .null

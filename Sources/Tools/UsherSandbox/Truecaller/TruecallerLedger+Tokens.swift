@@ -4,7 +4,7 @@ extension TruecallerLedger {
   mutating func grant(
     _ number: TruecallerNumber, _ deviceID: String, verifiedBefore: Bool, now: Date
   ) -> String {
-    let token = mint.token("tca")
+    let token = tokenGenerator.token("tca")
     grants.insert(
       Grant(id: nextID("tok"), number: number, deviceID: deviceID, verifiedBefore: verifiedBefore),
       for: token, until: now.addingTimeInterval(Double(settings.accessTokenSeconds)), now: now)

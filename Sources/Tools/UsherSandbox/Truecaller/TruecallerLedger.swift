@@ -41,7 +41,7 @@ struct TruecallerLedger: Sendable {
   }
 
   var settings = TruecallerBackendSettings()
-  let mint: TokenMint
+  let tokenGenerator: TokenGenerator
   var verifications = ExpiringTable<Verification>()
   var grants = ExpiringTable<Grant>()
   var installations = ExpiringTable<Installation>()
@@ -52,9 +52,9 @@ struct TruecallerLedger: Sendable {
   private let users: Users
   private var made = 0
 
-  init(_ users: Users, mint: TokenMint) {
+  init(_ users: Users, tokenGenerator: TokenGenerator) {
     self.users = users
-    self.mint = mint
+    self.tokenGenerator = tokenGenerator
   }
 
   /// Returns a new id. Ids have increasing numbers, so that they show the order of creation.

@@ -57,7 +57,7 @@ struct TruecallerNumber: Sendable, Hashable {
   /// The number in E.164 format with its plus sign. `GB` and `UK` give the same result.
   var e164: String { "+\(callingCode)\(national)" }
 
-  var somebodyElses: TruecallerNumber { TruecallerNumber(self) }
+  var withOtherLastDigit: TruecallerNumber { TruecallerNumber(self) }
 
   func json(_ form: Form) -> JSON {
     let digits = callingCode + national

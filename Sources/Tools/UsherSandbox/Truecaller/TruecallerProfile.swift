@@ -41,7 +41,7 @@ struct TruecallerProfile: Sendable, Hashable, Codable {
       throw OAuthError("invalid_request", "profile.\(name.printable) cannot be set")
     }
     guard case .object(let members)? = try? JSON(encoding: self),
-      let changed = try? JSON.object(members.overlaid(with: changes))
+      let changed = try? JSON.object(members.applying(overrides: changes))
         .decoded(as: TruecallerProfile.self)
     else { throw OAuthError("invalid_request", "a member of profile has the wrong type") }
     return changed
@@ -59,8 +59,8 @@ struct TruecallerProfile: Sendable, Hashable, Codable {
         members[key.rawValue] = .null
       }
     }
-    let told = settings.profileOtherNumber ? number.somebodyElses : number
-    members["phoneNumber"] = told.json(settings.profileNumber)
+    let reported = settings.profileOtherNumber ? number.withOtherLastDigit : number
+    members["phoneNumber"] = reported.json(settings.profileNumber)
     members["countryCode"] = .string(number.country)
     members["requestTime"] = .number(now.timeIntervalSince1970)
     return members

@@ -40,7 +40,7 @@ struct TruecallerErrorReply: Error, Hashable {
 }
 
 /// Converts a handler's error into a response of the Truecaller fake.
-nonisolated(nonsending) func answeringTruecaller(
+nonisolated(nonsending) func respondingWithTruecallerErrors(
   _ handle: nonisolated(nonsending) () async throws -> Reply
 ) async -> Reply {
   do {

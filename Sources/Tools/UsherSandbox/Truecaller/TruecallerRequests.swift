@@ -62,10 +62,10 @@ struct TruecallerProfileName: Sendable, Hashable {
   /// - Throws: 4000 if a name is missing or not a string, 4221 if it violates the vendor's rules.
   init(_ call: EndpointCall) throws {
     var body = try call.postedObject()
-    guard let first = body.take("firstName")?.text else {
+    guard let first = body.remove("firstName")?.text else {
       throw body.complaint("firstName", "is missing or not a string")
     }
-    guard let last = body.take("lastName")?.text else {
+    guard let last = body.remove("lastName")?.text else {
       throw body.complaint("lastName", "is missing or not a string; it may be empty")
     }
     try body.finish()
@@ -122,6 +122,6 @@ extension ObjectReader {
   fileprivate mutating func expect(
     _ name: String, _ value: JSON, _ complaint: String
   ) throws(OAuthError) {
-    guard take(name) == value else { throw self.complaint(name, complaint) }
+    guard remove(name) == value else { throw self.complaint(name, complaint) }
   }
 }

@@ -55,7 +55,7 @@ package struct TruecallerBackendSettings: BackendSettings, Hashable {
   /// The allowed range of a limit.
   private static let counts = 0...1000
 
-  package func objection(to changes: [String: JSON]) -> String? {
+  package func validationError(for changes: [String: JSON]) -> String? {
     if ![tokenTtl, accessTokenSeconds].allSatisfy(Self.seconds.contains) {
       "seconds must be 0 to \(Self.seconds.upperBound)"
     } else if ![wrongCodeCap, numberDailyCap, installationDailyCap].allSatisfy(Self.counts.contains)

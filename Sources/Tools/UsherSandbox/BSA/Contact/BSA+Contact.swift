@@ -24,7 +24,7 @@ extension BSABackend {
     await envelope("mail", call) {
       let sent = try BSAParameters(call)
       let contact = try sent.contact(.email, "email")
-      _ = try sent.word("emailType", of: ["HTML"])
+      _ = try sent.choice("emailType", of: ["HTML"])
       try await send(to: contact)
       return nil
     }
@@ -49,13 +49,13 @@ extension BSABackend {
     let sent = try BSAParameters(call)
     let contact = try sent.contact(kind, name)
     let number = try sent.required("authNum")
-    let token = try contacts.verify(number, of: contact, settings, now: workbench.clock.now())
+    let token = try contacts.verify(number, of: contact, settings, now: context.clock.now())
     guard let token else { return ["result": false] }
     return ["result": true, "disposeToken": .string(token)]
   }
 
   func send(to contact: MemberContact) async throws(BSARefusal) {
-    let code = try contacts.number(for: contact, settings, now: workbench.clock.now())
-    await workbench.outbox.post(contact.message(code, settings))
+    let code = try contacts.number(for: contact, settings, now: context.clock.now())
+    await context.outbox.post(contact.message(code, settings))
   }
 }

@@ -26,13 +26,13 @@ struct BSAContacts: Sendable {
   /// Seconds for which expired entries are remembered.
   private static let memory = 3600.0
 
-  private let mint: TokenMint
+  private let tokenGenerator: TokenGenerator
   private var table = ExpiringTable<Number>()
   private var tokenTable = ExpiringTable<DisposeToken>()
   private var sent = DailyCounts()
 
-  init(mint: TokenMint) {
-    self.mint = mint
+  init(tokenGenerator: TokenGenerator) {
+    self.tokenGenerator = tokenGenerator
   }
 
   /// All numbers, oldest first.
@@ -55,7 +55,7 @@ struct BSAContacts: Sendable {
     guard sent.count(contact.key, now: now) < settings.otpPerDay else { throw .tooManyToday }
     sent.add(contact.key, now: now)
     let expires = now.addingTimeInterval(Double(settings.otpSeconds))
-    let code = mint.digits(settings.otpDigits)
+    let code = tokenGenerator.digits(settings.otpDigits)
     let wait = now.addingTimeInterval(Double(settings.resendSeconds))
     table.insert(
       Number(
@@ -82,7 +82,7 @@ struct BSAContacts: Sendable {
       return nil
     }
     table.update(contact.key) { $0.state = .used }
-    let token = mint.token("dsp")
+    let token = tokenGenerator.token("dsp")
     let expires = now.addingTimeInterval(Double(settings.disposeTokenSeconds))
     tokenTable.insert(
       DisposeToken(contact: contact, expires: expires), for: token,

@@ -3,18 +3,18 @@ import FoundationEssentials
 /// Control calls for settings, prescribed answers and expiry.
 extension BSABackend {
   func readSettings(_ call: EndpointCall) async -> Reply {
-    await answering { .json(try JSON(encoding: settings)) }
+    await respondingWithOAuthErrors { .json(try JSON(encoding: settings)) }
   }
 
   func changeSettings(_ call: EndpointCall) async -> Reply {
-    await answering {
+    await respondingWithOAuthErrors {
       settings = try settings.changed(by: try call.settingChanges())
       return .json(try JSON(encoding: settings))
     }
   }
 
   func resetSettings(_ call: EndpointCall) async -> Reply {
-    await answering {
+    await respondingWithOAuthErrors {
       settings = BSABackendSettings()
       return .json(try JSON(encoding: settings))
     }
@@ -23,15 +23,15 @@ extension BSABackend {
   func listAnswers(_ call: EndpointCall) async -> Reply { .json(answerList) }
 
   func addAnswer(_ call: EndpointCall) async -> Reply {
-    await answering {
+    await respondingWithOAuthErrors {
       var body = try ObjectReader(try? JSON(parsing: call.body))
       let endpoint = try body.requiredText("endpoint")
       let numbers = Int(Int32.min)...Int(Int32.max)
       let times = try body.number("times", in: 0...1_000_000) ?? 1
-      let answer = BSAAnswer(
+      let answer = PrescribedResponse(
         endpoint: endpoint, rtCode: try body.number("rtCode", in: numbers),
         rtMsg: try body.text("rtMsg", limit: 4096), text: try body.text("text", limit: 65_536),
-        status: try body.number("status", in: 200...599), data: body.take("data"),
+        status: try body.number("status", in: 200...599), data: body.remove("data"),
         processed: try body.flag("processed") ?? false, times: times == 0 ? nil : times)
       try body.finish()
       guard endpoint == "*" || wireNames.contains(endpoint) else {
@@ -41,7 +41,7 @@ extension BSABackend {
         throw OAuthError("invalid_request", "set rtCode, rtMsg, text, status or data")
       }
       guard answers.add(answer) else {
-        throw OAuthError("invalid_request", "the limit of \(BSAAnswers.limit) answers is reached")
+        throw OAuthError("invalid_request", "the limit of \(PrescribedResponses.limit) answers is reached")
       }
       return .json(answerList, status: 201)
     }
@@ -61,16 +61,16 @@ extension BSABackend {
   }
 
   func expire(_ call: EndpointCall) async -> Reply {
-    await answering {
+    await respondingWithOAuthErrors {
       var body = try call.optionalObject()
       let word = try body.text("what")
       try body.finish()
-      let kinds = word.map { Perishable(rawValue: $0).map { [$0] } ?? [] } ?? Perishable.allCases
+      let kinds = word.map { ExpirableKind(rawValue: $0).map { [$0] } ?? [] } ?? ExpirableKind.allCases
       guard !kinds.isEmpty else {
-        let words = Perishable.allCases.map(\.rawValue)
+        let words = ExpirableKind.allCases.map(\.rawValue)
         throw body.complaint("what", "must be one of \(words.joined(separator: ", ")), or absent")
       }
-      let now = workbench.clock.now()
+      let now = context.clock.now()
       for kind in kinds {
         switch kind {
         case .numbers: contacts.expireNumbers(now: now)
@@ -85,18 +85,18 @@ extension BSABackend {
   }
 
   func listNumbers(_ call: EndpointCall) async -> Reply {
-    let now = workbench.clock.now()
+    let now = context.clock.now()
     return .json(["numbers": .array(contacts.numbers.map { $0.json(now) })])
   }
 
   func listDisposeTokens(_ call: EndpointCall) async -> Reply {
-    let now = workbench.clock.now()
+    let now = context.clock.now()
     return .json(["disposeTokens": .array(contacts.disposeTokens.map { $0.json(now) })])
   }
 }
 
 /// The things that a control call can expire at once.
-private enum Perishable: String, CaseIterable {
+private enum ExpirableKind: String, CaseIterable {
   case numbers
   case disposeTokens
   case loginNumbers
@@ -104,7 +104,7 @@ private enum Perishable: String, CaseIterable {
   case tokens
 }
 
-extension BSAAnswer {
+extension PrescribedResponse {
   fileprivate var saysSomething: Bool {
     rtCode != nil || rtMsg != nil || text != nil || status != nil || data != nil
   }

@@ -3,16 +3,16 @@ import FoundationEssentials
 /// Control calls for registrations.
 extension BSABackend {
   func listRegistrations(_ call: EndpointCall) async -> Reply {
-    let now = workbench.clock.now()
+    let now = context.clock.now()
     return .json(["registrations": .array(members.all.map { $0.json(now) })])
   }
 
   /// Adds a registration without sign-up, for a test user or for any other person.
   func addRegistration(_ call: EndpointCall) async -> Reply {
-    await answering {
+    await respondingWithOAuthErrors {
       var body = try call.optionalObject()
       let userKey = try body.text("userKey", limit: 64) ?? freeUserKey
-      let user = workbench.users.named(userKey)
+      let user = context.users.named(userKey)
       let name = try body.text("name") ?? user?.name ?? userKey
       let address = userKey.replacing("@", with: ".")
       let email = try body.text("email") ?? user?.email ?? "\(address)@example.com"
@@ -21,7 +21,7 @@ extension BSABackend {
       let device =
         try body.text("deviceId").map(UUID.init)
         ?? UUID(
-          uuidString: workbench.mint.uuid())
+          uuidString: context.tokenGenerator.uuid())
       try body.finish()
       guard let email = MemberContact(.email, email) else {
         throw body.complaint("email", "is not a valid e-mail address")
@@ -31,23 +31,23 @@ extension BSABackend {
       }
       guard let type else { throw body.complaint("authType", "must be 0, 3 or 4") }
       guard let device else { throw body.complaint("deviceId", "is not a UUID") }
-      let now = workbench.clock.now()
+      let now = context.clock.now()
       do throws(BSARefusal) {
-        try members.mustBeFree(userKey, email, phone)
+        try members.checkUnique(userKey, email, phone)
       } catch {
         throw error.asConflict
       }
       let registration = MemberRegistration(
         userKey: userKey, name: name, email: email, phone: phone, registered: now, updated: now,
         device: MemberRegistration.Device(
-          id: device.uuidString.lowercased(), authType: type, secret: workbench.mint.secret(20)))
+          id: device.uuidString.lowercased(), authType: type, secret: context.tokenGenerator.secret(20)))
       members.add(registration)
       return .json(registration.json(now), status: 201)
     }
   }
 
   func changeRegistration(_ call: EndpointCall) async -> Reply {
-    await answering {
+    await respondingWithOAuthErrors {
       let userKey = call.parameters["userKey"] ?? ""
       var body = try call.optionalObject()
       let word = try body.requiredText("state")
@@ -58,12 +58,12 @@ extension BSABackend {
       }
       members.update(userKey) { $0.standing = standing }
       guard let registration = members[userKey] else { throw Self.nobody }
-      return .json(registration.json(workbench.clock.now()))
+      return .json(registration.json(context.clock.now()))
     }
   }
 
   func removeRegistration(_ call: EndpointCall) async -> Reply {
-    await answering {
+    await respondingWithOAuthErrors {
       guard members.remove(call.parameters["userKey"] ?? "") else { throw Self.nobody }
       return .json(["ok": true])
     }

@@ -3,17 +3,17 @@ import FoundationEssentials
 /// Control calls for sign-ins.
 extension BSABackend {
   func listSignIns(_ call: EndpointCall) async -> Reply {
-    let all = signIns.all(now: workbench.clock.now())
+    let all = signIns.all(now: context.clock.now())
     return .json(["signIns": .array(all.map(\.json))])
   }
 
   func showSignIn(_ call: EndpointCall) async -> Reply {
-    await answering { .json(try shown(call).json) }
+    await respondingWithOAuthErrors { .json(try shown(call).json) }
   }
 
   /// Begins a sign-in as a person would at the site.
   func beginSignIn(_ call: EndpointCall) async -> Reply {
-    await answering {
+    await respondingWithOAuthErrors {
       var body = try call.optionalObject()
       let word = try body.text("by") ?? "push"
       let userKey = try body.text("userKey") ?? members.all.first?.userKey
@@ -34,14 +34,14 @@ extension BSABackend {
 
   /// Cancels a sign-in, or times it out.
   func endSignIn(_ call: EndpointCall) async -> Reply {
-    await answering {
+    await respondingWithOAuthErrors {
       let signIn = try shown(call)
       var body = try call.optionalObject()
       let word = try body.requiredText("state")
       try body.finish()
-      guard let stage = [BSASignIn.Phase.cancelled, .timedOut].first(where: { $0.word == word })
+      guard let stage = [BSASignIn.Phase.cancelled, .timedOut].first(where: { $0.name == word })
       else { throw body.complaint("state", "must be cancelled or timedOut") }
-      guard signIns.end(signIn.id, as: stage, now: workbench.clock.now()) else {
+      guard signIns.end(signIn.id, as: stage, now: context.clock.now()) else {
         throw OAuthError("over", "the sign-in has already ended", status: 409)
       }
       return .json(try shown(call).json)
@@ -49,7 +49,7 @@ extension BSABackend {
   }
 
   private func shown(_ call: EndpointCall) throws(OAuthError) -> BSASignIn {
-    guard let signIn = signIns.signIn(call.id ?? "", now: workbench.clock.now()) else {
+    guard let signIn = signIns.signIn(call.id ?? "", now: context.clock.now()) else {
       throw OAuthError("not_found", "there is no such sign-in", status: 404)
     }
     return signIn
@@ -61,7 +61,7 @@ extension BSASignIn {
   fileprivate var json: JSON {
     var members: [String: JSON] = [
       "id": .string(id), "by": .string(way.rawValue), "client": .string(site.rawValue),
-      "state": .string(stage.word), "collected": false,
+      "state": .string(stage.name), "collected": false,
       "begunAt": .number(begun.timeIntervalSince1970),
       "expiresAt": .number(expires.timeIntervalSince1970),
     ]

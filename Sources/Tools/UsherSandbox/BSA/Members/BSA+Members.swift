@@ -15,9 +15,9 @@ extension BSABackend {
       let missing = ["agreeGccs", "agreePerson", "agreeDevice"].filter { !sent.isTrue($0) }
       guard missing.isEmpty else { throw BSARefusal.agreements(missing) }
       let device = try device(sent)
-      let now = workbench.clock.now()
+      let now = context.clock.now()
       try contacts.check(token, for: kind == .email ? email : phone, now: now)
-      try members.mustBeFree(userKey, email, phone)
+      try members.checkUnique(userKey, email, phone)
       contacts.use(token)
       members.add(
         MemberRegistration(
@@ -46,7 +46,7 @@ extension BSABackend {
       let kind = try sent.kind("otpType")
       try Self.checkDeviceTexts(sent)
       let device = try device(sent)
-      let now = workbench.clock.now()
+      let now = context.clock.now()
       guard kind == contact.kind else { throw BSARefusal.disposeToken }
       try contacts.check(token, for: contact, now: now)
       _ = try person(userKey, sent)
@@ -65,7 +65,7 @@ extension BSABackend {
       guard let person = members.on(device: try sent.deviceID()).last else {
         throw BSARefusal.notRegistered
       }
-      try person.mustBeActive()
+      try person.checkActive()
       return [
         "userKey": .string(person.userKey), "name": .string(person.name),
         "email": .string(person.email.text), "phoneNum": .string(person.phone.text),
@@ -84,13 +84,13 @@ extension BSABackend {
     guard let person = members[userKey], person.name == name,
       person.contact(contact.kind).isSame(as: contact)
     else { throw .notRegistered }
-    try person.mustBeActive()
+    try person.checkActive()
     return person
   }
 
   /// Checks that the required parameters about the device are present.
   private static func checkDeviceTexts(_ sent: BSAParameters) throws(BSARefusal) {
-    _ = try sent.word("os", of: ["CMMDOS001", "CMMDOS002"])
+    _ = try sent.choice("os", of: ["CMMDOS001", "CMMDOS002"])
     for name in [
       "authType", "deviceId", "appPackage", "osVersion", "appVersion", "deviceManufacturer",
       "deviceName",
@@ -105,7 +105,7 @@ extension BSABackend {
     return MemberRegistration.Device(
       id: try sent.deviceID(), authType: authType, name: try sent.required("deviceName"),
       appPackage: try sent.required("appPackage"), appVersion: try sent.required("appVersion"),
-      hasPushToken: try sent.text("token", limit: 4096) != nil, secret: workbench.mint.secret(20))
+      hasPushToken: try sent.text("token", limit: 4096) != nil, secret: context.tokenGenerator.secret(20))
   }
 }
 

@@ -60,7 +60,7 @@ struct MemberRegistration: Sendable, Hashable {
   }
 
   /// Throws 5006, 5007 or 5008 if the person may not sign in.
-  func mustBeActive() throws(BSARefusal) {
+  func checkActive() throws(BSARefusal) {
     if let refusal = standing.refusal { throw refusal }
   }
 }
@@ -82,7 +82,7 @@ struct BSAMembers: Sendable {
   func on(device: String) -> [MemberRegistration] { all.filter { $0.device.id == device } }
 
   /// Throws 2009 for a taken user key, 2019 for a taken contact, 2005 if the limit is reached.
-  func mustBeFree(
+  func checkUnique(
     _ userKey: String, _ email: MemberContact, _ phone: MemberContact
   ) throws(BSARefusal) {
     guard self[userKey] == nil else { throw .userKeyTaken }

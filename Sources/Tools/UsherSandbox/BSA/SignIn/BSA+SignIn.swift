@@ -8,8 +8,8 @@ extension BSABackend {
       let device = try sent.required("deviceId")
       let person = try self.person(try sent.userKey())
       guard person.device.id == device.lowercased() else { throw BSARefusal.deviceID }
-      try person.mustBeActive()
-      let now = workbench.clock.now()
+      try person.checkActive()
+      let now = context.clock.now()
       guard let signIn = signIns.waiting(for: person.userKey, now: now) else {
         return ["isExist": false]
       }
@@ -26,16 +26,16 @@ extension BSABackend {
     await envelope("auth", call) {
       let sent = try BSAParameters(call, for: BSAClient.allCases)
       let device = try sent.required("deviceId")
-      _ = try sent.word("authPlatform", of: ["CMMAPF001", "CMMAPF002"])
+      _ = try sent.choice("authPlatform", of: ["CMMAPF001", "CMMAPF002"])
       let person = try self.person(try sent.userKey())
       // The vendor's own app sends the user key as `deviceId`.
       guard person.device.id == device.lowercased() || person.userKey == device else {
         throw BSARefusal.deviceID
       }
-      try person.mustBeActive()
+      try person.checkActive()
       let channel = try signIns.open(
         person.userKey, on: person.device.id, for: sent.client, qrID: try sent.text("qrId"),
-        settings, now: workbench.clock.now())
+        settings, now: context.clock.now())
       return ["channelKey": .string(channel.key), "blockKey": .string(channel.blockKey)]
     }
   }
@@ -45,10 +45,10 @@ extension BSABackend {
       let sent = try BSAParameters(call)
       let device = try registeredDevice(sent)
       let localAuth = try sent.flag("isSecondaryCertification")
-      let now = workbench.clock.now()
+      let now = context.clock.now()
       let signIn = try signIns.opened(on: device, qrID: try sent.text("qrId"), now: now)
       let person = try self.person(signIn.userKey ?? "")
-      try person.mustBeActive()
+      try person.checkActive()
       guard localAuth || person.device.authType == .none || !signIn.stage.isLive else {
         throw BSARefusal.notApproved
       }
@@ -63,7 +63,7 @@ extension BSABackend {
       let device = try registeredDevice(sent)
       let token = try signIns.collect(
         try sent.required("channelKey"), on: device, for: sent.client, settings,
-        now: workbench.clock.now())
+        now: context.clock.now())
       return .string(token)
     }
   }
@@ -74,7 +74,7 @@ extension BSABackend {
       let device = try registeredDevice(sent)
       try signIns.cancel(
         on: device, members.on(device: device).map(\.userKey), qrID: try sent.text("qrId"),
-        settings, now: workbench.clock.now())
+        settings, now: context.clock.now())
       return nil
     }
   }
@@ -85,16 +85,16 @@ extension BSABackend {
       let device = try sent.required("deviceId")
       let person = try self.person(try sent.userKey())
       guard person.device.id == device.lowercased() else { throw BSARefusal.deviceID }
-      try person.mustBeActive()
+      try person.checkActive()
       return .string(
-        loginNumbers.generate(for: person.userKey, settings, now: workbench.clock.now()))
+        loginNumbers.generate(for: person.userKey, settings, now: context.clock.now()))
     }
   }
 
   func deleteNumber(_ call: EndpointCall) async -> Reply {
     await envelope("otp", call) {
       _ = try BSAParameters(call)
-      guard loginNumbers.remove(call.parameters["code"] ?? "", now: workbench.clock.now()) else {
+      guard loginNumbers.remove(call.parameters["code"] ?? "", now: context.clock.now()) else {
         throw BSARefusal.numberOver
       }
       return nil
@@ -105,10 +105,10 @@ extension BSABackend {
   func me(_ call: EndpointCall) async -> Reply {
     await envelope("me", call) {
       let token = call.headers["authorization"] ?? ""
-      guard let userKey = signIns.user(of: token, now: workbench.clock.now()),
+      guard let userKey = signIns.user(of: token, now: context.clock.now()),
         let person = members[userKey]
       else { throw BSARefusal.token }
-      try person.mustBeActive()
+      try person.checkActive()
       return [
         "userKey": .string(person.userKey), "name": .string(person.name),
         "authType": .integer(person.device.authType.rawValue),

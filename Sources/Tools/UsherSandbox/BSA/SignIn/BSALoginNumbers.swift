@@ -9,16 +9,16 @@ struct BSALoginNumbers: Sendable {
 
   static let digits = 6
 
-  private let mint: TokenMint
+  private let tokenGenerator: TokenGenerator
   private var table = ExpiringTable<Number>()
 
-  init(mint: TokenMint) {
-    self.mint = mint
+  init(tokenGenerator: TokenGenerator) {
+    self.tokenGenerator = tokenGenerator
   }
 
   /// Generates a number, which replaces the previous one.
   mutating func generate(for userKey: String, _ settings: BSABackendSettings, now: Date) -> String {
-    let code = mint.digits(Self.digits)
+    let code = tokenGenerator.digits(Self.digits)
     table.insert(
       Number(code: code, attemptsLeft: settings.attempts), for: userKey,
       until: now.addingTimeInterval(Double(settings.loginNumberSeconds)), now: now)
@@ -26,7 +26,7 @@ struct BSALoginNumbers: Sendable {
   }
 
   /// Uses up the number that was typed; throws 3006 if there is none, 3005 if it is wrong.
-  mutating func take(_ code: String, of userKey: String, now: Date) throws(BSARefusal) {
+  mutating func redeem(_ code: String, of userKey: String, now: Date) throws(BSARefusal) {
     guard let number = table.value(userKey, now: now) else { throw .numberOver }
     guard number.code == code else {
       table.update(userKey) { $0.attemptsLeft -= 1 }

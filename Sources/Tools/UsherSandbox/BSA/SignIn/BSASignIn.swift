@@ -29,7 +29,7 @@ struct BSASignIn: Sendable, Hashable {
 
     var isLive: Bool { self == .waiting || self == .underWay }
 
-    var word: String {
+    var name: String {
       switch self {
       case .waiting: "waiting"
       case .underWay: "underWay"

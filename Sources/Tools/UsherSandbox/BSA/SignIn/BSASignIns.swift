@@ -2,13 +2,13 @@ import FoundationEssentials
 
 /// The sign-ins in progress or ended recently, and their tokens, as one value.
 struct BSASignIns: Sendable {
-  private let mint: TokenMint
+  private let tokenGenerator: TokenGenerator
   private var table = ExpiringTable<BSASignIn>()
   /// User keys by token.
   private var tokens = ExpiringTable<String>()
 
-  init(mint: TokenMint) {
-    self.mint = mint
+  init(tokenGenerator: TokenGenerator) {
+    self.tokenGenerator = tokenGenerator
   }
 
   /// Returns all sign-ins that are still remembered, oldest first.
@@ -42,7 +42,7 @@ struct BSASignIns: Sendable {
     let isQR = way == .qr
     let seconds = Double(isQR ? settings.qrSeconds : settings.authSeconds)
     let signIn = BSASignIn(
-      id: mint.token("sgn"), way: way, site: site, qrID: isQR ? mint.token("qr") : nil,
+      id: tokenGenerator.token("sgn"), way: way, site: site, qrID: isQR ? tokenGenerator.token("qr") : nil,
       userKey: isQR ? nil : userKey, begun: now, expires: now.addingTimeInterval(seconds))
     table.insert(signIn, for: signIn.id, until: .distantFuture, now: now)
     return signIn
@@ -66,7 +66,7 @@ struct BSASignIns: Sendable {
     case .completed, .cancelled, .timedOut: throw signIn.over(settings)
     }
     let channel = BSASignIn.Channel(
-      key: mint.token("chn"), blockKey: mint.token("blk"), device: device)
+      key: tokenGenerator.token("chn"), blockKey: tokenGenerator.token("blk"), device: device)
     table.update(signIn.id) { signIn in
       signIn.userKey = userKey
       signIn.channel = channel
@@ -122,7 +122,7 @@ struct BSASignIns: Sendable {
     case .completed: return
     case .waiting, .cancelled, .timedOut: throw signIn.over(settings)
     }
-    let token = mint.token("bsa")
+    let token = tokenGenerator.token("bsa")
     tokens.insert(
       signIn.userKey ?? "", for: token,
       until: now.addingTimeInterval(Double(settings.tokenSeconds)), now: now)

@@ -4,7 +4,7 @@ import FoundationEssentials
 extension BSABackend {
   func sitePage(_ call: EndpointCall) async -> Reply {
     guard let query = try? call.queryForm(), let site = BSAClient(site: query["client"]) else {
-      return workbench.pages.expired()
+      return context.pages.expired()
     }
     return page(of: site)
   }
@@ -12,7 +12,7 @@ extension BSABackend {
   func beginAtSite(_ call: EndpointCall) async -> Reply {
     guard let form = try? call.postedForm(), let site = BSAClient(site: form["client"]),
       let way = form["action"].flatMap(BSASignIn.Way.init)
-    else { return workbench.pages.expired() }
+    else { return context.pages.expired() }
     do {
       let signIn = try begin(way, at: site, form["userKey"], number: form["number"])
       return .redirect(to: signIn.page)
@@ -28,17 +28,17 @@ extension BSABackend {
   func begin(
     _ way: BSASignIn.Way, at site: BSAClient, _ userKey: String?, number: String?
   ) throws(BSARefusal) -> BSASignIn {
-    let now = workbench.clock.now()
+    let now = context.clock.now()
     if way == .qr { return try signIns.begin(.qr, at: site, nil, settings, now: now) }
     guard let userKey else { throw .parameter("the user key", "is missing") }
     guard site == .acme else { throw .notLinked }
     let person = try person(userKey)
-    try person.mustBeActive()
+    try person.checkActive()
     // This check must precede that of the number, which uses it up.
     guard !signIns.isBusy(userKey, now: now) else { throw .inProgress }
     switch way {
     case .push, .qr: break
-    case .otp: try loginNumbers.take(try Self.typed(number), of: userKey, now: now)
+    case .otp: try loginNumbers.redeem(try Self.typed(number), of: userKey, now: now)
     case .totp: try takeTOTP(try Self.typed(number), of: person, now)
     }
     return try signIns.begin(way, at: site, userKey, settings, now: now)
@@ -67,20 +67,20 @@ extension BSABackend {
   }
 
   func signInPage(_ call: EndpointCall) async -> Reply {
-    guard let signIn = visited(call) else { return workbench.pages.expired() }
+    guard let signIn = visited(call) else { return context.pages.expired() }
     return page(of: signIn)
   }
 
   func leaveSite(_ call: EndpointCall) async -> Reply {
     guard let form = try? call.postedForm(), form["action"] == "cancel",
       let signIn = visited(call)
-    else { return workbench.pages.expired() }
-    _ = signIns.end(signIn.id, as: .cancelled, now: workbench.clock.now())
+    else { return context.pages.expired() }
+    _ = signIns.end(signIn.id, as: .cancelled, now: context.clock.now())
     return .redirect(to: signIn.page)
   }
 
   private func visited(_ call: EndpointCall) -> BSASignIn? {
-    signIns.signIn(call.parameters["signIn"] ?? "", now: workbench.clock.now())
+    signIns.signIn(call.parameters["signIn"] ?? "", now: context.clock.now())
   }
 
   private func page(
@@ -92,13 +92,13 @@ extension BSABackend {
       "people": members.all.map { ["userKey": $0.userKey, "name": $0.name] },
     ]
     values["problem"] = problem.map { ["text": "\($0.message) (\($0.rtCode))"] }
-    return workbench.pages.render("bsaSite", values, status: problem == nil ? 200 : 403)
+    return context.pages.render("bsaSite", values, status: problem == nil ? 200 : 403)
   }
 
   private func page(of signIn: BSASignIn) -> Reply {
     let stage = signIn.stage
     var values: [String: Any] = [
-      "site": signIn.site.name, "action": signIn.page, "state": stage.word,
+      "site": signIn.site.name, "action": signIn.page, "state": stage.name,
       "again": "\(Self.path)/site?client=\(signIn.site.rawValue)",
     ]
     if stage.isLive { values["live"] = [String: Any]() }
@@ -107,7 +107,7 @@ extension BSABackend {
       let userKey = signIn.userKey ?? ""
       values["person"] = ["name": members[userKey]?.name ?? "", "userKey": userKey]
     }
-    return workbench.pages.render("bsaSignIn", values)
+    return context.pages.render("bsaSignIn", values)
   }
 }
 

@@ -10,21 +10,21 @@ extension FreedomIDBackend {
   }
 
   func accounts(_ call: EndpointCall) async -> Reply {
-    await answeringFreedom(inside200: settings.errorsInside200) {
-      let accounts = ledger.tied(to: try device(call)).map { JSON.object($0.account) }
+    await respondingWithFreedomErrors(inside200: settings.errorsInside200) {
+      let accounts = ledger.people(boundTo: try device(call)).map { JSON.object($0.account) }
       let members: [String: JSON] = ["accounts": .array(accounts)]
-      return .json(.object(members.overlaid(with: settings.accountsReply)))
+      return .json(.object(members.applying(overrides: settings.accountsReply)))
     }
   }
 
   func beginOTP(_ call: EndpointCall) async -> Reply {
-    await answeringFreedom(inside200: settings.errorsInside200) {
+    await respondingWithFreedomErrors(inside200: settings.errorsInside200) {
       let device = try device(call)
       var body = try FreedomBody(call)
       let name = LoginIdentifier.phone(body.required("phone", .phone))
       try body.finish()
       let challenge = try logins.otp(
-        name, ledger.person(knownAs: name), at: device, settings, now: workbench.clock.now())
+        name, ledger.person(knownAs: name), at: device, settings, now: context.clock.now())
       return await answer(challenge)
     }
   }
@@ -34,39 +34,39 @@ extension FreedomIDBackend {
   func verifyTwoFactor(_ call: EndpointCall) async -> Reply { await verify(.twoFactor, call) }
 
   func password(_ call: EndpointCall) async -> Reply {
-    await answeringFreedom(inside200: settings.errorsInside200) {
+    await respondingWithFreedomErrors(inside200: settings.errorsInside200) {
       let device = try device(call)
       var body = try FreedomBody(call)
       let phone = body.text("phone", .phone)
       let email = body.text("email", .email)
       let password = body.required("password", .secret)
       if body.errors.isEmpty, (phone == nil) == (email == nil) {
-        body.complain("phone", "or email is required, but not both")
+        body.addError("phone", "or email is required, but not both")
       }
       try body.finish()
       let name =
         phone.map { LoginIdentifier.phone($0) } ?? .email((email ?? "").lowercased())
       let outcome = try logins.password(
         password, of: name, ledger.person(knownAs: name), at: device, settings,
-        now: workbench.clock.now())
+        now: context.clock.now())
       return await answer(outcome, device)
     }
   }
 
   func resend(_ call: EndpointCall) async -> Reply {
-    await answeringFreedom(inside200: settings.errorsInside200) {
+    await respondingWithFreedomErrors(inside200: settings.errorsInside200) {
       let device = try device(call)
       var body = try FreedomBody(call)
       let id = body.required("challenge_id", .uuid)
       try body.finish()
       let (challenge, isNew) = try logins.resend(
-        id, at: device, settings, now: workbench.clock.now())
+        id, at: device, settings, now: context.clock.now())
       return await answer(challenge, sending: isNew)
     }
   }
 
   private func verify(_ purpose: IssuedChallenge.Purpose, _ call: EndpointCall) async -> Reply {
-    await answeringFreedom(inside200: settings.errorsInside200) {
+    await respondingWithFreedomErrors(inside200: settings.errorsInside200) {
       let device = try device(call)
       var body = try FreedomBody(call)
       let id = body.required("challenge_id", .uuid)
@@ -74,7 +74,7 @@ extension FreedomIDBackend {
       try body.finish()
       let ledger = ledger
       let outcome = try logins.verify(
-        code, of: id, purpose, at: device, settings, now: workbench.clock.now()
+        code, of: id, purpose, at: device, settings, now: context.clock.now()
       ) { ledger.person($0) }
       return await answer(outcome, device)
     }
@@ -83,24 +83,24 @@ extension FreedomIDBackend {
   private func answer(_ outcome: FreedomLogins.Outcome, _ device: String) async -> Reply {
     switch outcome {
     case .loggedIn(let person):
-      let token = ledger.tie(person.id, to: device, settings, now: workbench.clock.now())
+      let token = ledger.bind(person.id, to: device, settings, now: context.clock.now())
       let members = token.members.merging(["account": .object(person.account)]) { $1 }
-      return .json(.object(members.overlaid(with: settings.loginReply)))
+      return .json(.object(members.applying(overrides: settings.loginReply)))
     case .twoFactor(let challenge):
       await send(challenge)
-      let members = challenge.members.overlaid(with: settings.challengeReply)
+      let members = challenge.members.applying(overrides: settings.challengeReply)
       return .json(["two_factor": .object(members)])
     }
   }
 
   private func answer(_ challenge: IssuedChallenge, sending: Bool = true) async -> Reply {
     if sending { await send(challenge) }
-    return .json(.object(challenge.members.overlaid(with: settings.challengeReply)))
+    return .json(.object(challenge.members.applying(overrides: settings.challengeReply)))
   }
 
   func send(_ challenge: IssuedChallenge) async {
     guard let message = challenge.message else { return }
-    await workbench.outbox.post(message)
+    await context.outbox.post(message)
   }
 
   /// Checks the API key and returns the id of the calling device.

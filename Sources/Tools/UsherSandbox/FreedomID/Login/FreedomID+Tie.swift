@@ -2,21 +2,21 @@ import FoundationEssentials
 
 /// The device API of the SDK: calls of a device to which an account is tied.
 extension FreedomIDBackend {
-  func renewTie(_ call: EndpointCall) async -> Reply {
-    await answeringFreedom(inside200: settings.errorsInside200) {
+  func renewBinding(_ call: EndpointCall) async -> Reply {
+    await respondingWithFreedomErrors(inside200: settings.errorsInside200) {
       let device = try device(call)
-      let now = workbench.clock.now()
+      let now = context.clock.now()
       guard let token = call.bearer.flatMap({ ledger.token(refresh: $0, now: now) }),
         token.device == device
       else { throw FreedomRefusal.token }
       let renewed = ledger.renew(token, settings, now: now)
-      return .json(.object(renewed.members.overlaid(with: settings.tokenReply)))
+      return .json(.object(renewed.members.applying(overrides: settings.tokenReply)))
     }
   }
 
   /// Ends a tie. An expired token is accepted too.
-  func untie(_ call: EndpointCall) async -> Reply {
-    await answeringFreedom(inside200: settings.errorsInside200) {
+  func unbindDevice(_ call: EndpointCall) async -> Reply {
+    await respondingWithFreedomErrors(inside200: settings.errorsInside200) {
       let device = try device(call)
       guard let bearer = call.bearer,
         let token = ledger.tokens.values.first(where: {
@@ -30,9 +30,9 @@ extension FreedomIDBackend {
 
   /// Records a consent. A repeated `request_id` gets the same response.
   func consent(_ call: EndpointCall) async -> Reply {
-    await answeringFreedom(inside200: settings.errorsInside200) {
+    await respondingWithFreedomErrors(inside200: settings.errorsInside200) {
       let device = try device(call)
-      let now = workbench.clock.now()
+      let now = context.clock.now()
       guard let token = call.bearer.flatMap({ ledger.token(access: $0, now: now) }),
         token.device == device, let person = ledger.person(token.person)
       else { throw FreedomRefusal.token }
@@ -42,7 +42,7 @@ extension FreedomIDBackend {
       let key = "\(person.id) \(id)"
       let before = ledger.consents.value(key, now: now)
       if let before, before.asked != grants {
-        body.complain("request_id", "was already used for other grants")
+        body.addError("request_id", "was already used for other grants")
       }
       try body.finish()
       guard !settings.closedAccounts.contains(person.username) else {
@@ -53,12 +53,12 @@ extension FreedomIDBackend {
           FreedomConsent(id: id, person: person.id, device: device, asked: grants, at: now),
           for: key, until: .distantFuture, now: now)
       }
-      return .json(.object(given(person, grants).overlaid(with: settings.consentReply)))
+      return .json(.object(consentResponse(person, grants).applying(overrides: settings.consentReply)))
     }
   }
 
   /// Returns the response to a consent, with the faults that the settings demand.
-  private func given(_ person: FreedomIDUser, _ grants: [String]) -> [String: JSON] {
+  private func consentResponse(_ person: FreedomIDUser, _ grants: [String]) -> [String: JSON] {
     var granted = grants
     if settings.grantsNeverAsked,
       let more = FreedomGrant.words.first(where: { !grants.contains($0) })

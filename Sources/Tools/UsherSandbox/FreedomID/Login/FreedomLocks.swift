@@ -29,7 +29,7 @@ struct FreedomLocks: Sendable {
     if entry.end != nil { entry = Entry() }
     entry.failures += 1
     guard entry.failures < settings.attempts else { throw lock(name, settings, now: now) }
-    keep(entry, name, until: now.addingTimeInterval(Self.memory), now)
+    store(entry, name, until: now.addingTimeInterval(Self.memory), now)
     return settings.attempts - entry.failures
   }
 
@@ -37,13 +37,13 @@ struct FreedomLocks: Sendable {
     _ name: LoginIdentifier, _ settings: FreedomIDBackendSettings, now: Date
   ) -> FreedomRefusal {
     let end = now.addingTimeInterval(Double(settings.lockSeconds))
-    keep(Entry(failures: settings.attempts, end: end), name, until: end, now)
+    store(Entry(failures: settings.attempts, end: end), name, until: end, now)
     return .locked(until: end, now: now)
   }
 
   mutating func forget(_ name: LoginIdentifier) { entries.remove(name.text) }
 
-  private mutating func keep(_ entry: Entry, _ name: LoginIdentifier, until end: Date, _ now: Date) {
+  private mutating func store(_ entry: Entry, _ name: LoginIdentifier, until end: Date, _ now: Date) {
     entries.remove(name.text)
     entries.insert(entry, for: name.text, until: end, now: now)
   }

@@ -14,12 +14,12 @@ struct FreedomLogins: Sendable {
   /// Seconds for which a challenge can be resent, even if its code has expired.
   private static let memory = 3600.0
 
-  private let mint: TokenMint
+  private let tokenGenerator: TokenGenerator
   private var challenges = ExpiringTable<IssuedChallenge>()
   private var locks = FreedomLocks()
 
-  init(mint: TokenMint) {
-    self.mint = mint
+  init(tokenGenerator: TokenGenerator) {
+    self.tokenGenerator = tokenGenerator
   }
 
   mutating func unlock() { locks = FreedomLocks() }
@@ -128,9 +128,9 @@ struct FreedomLogins: Sendable {
   ) -> IssuedChallenge {
     let expires = now.addingTimeInterval(Double(settings.otpSeconds))
     let challenge = IssuedChallenge(
-      id: mint.uuid(), purpose: purpose, name: name, person: person, place: place,
+      id: tokenGenerator.uuid(), purpose: purpose, name: name, person: person, place: place,
       channel: channel, target: target,
-      code: mint.digits(channel == .totp ? 6 : settings.otpDigits), expires: expires,
+      code: tokenGenerator.digits(channel == .totp ? 6 : settings.otpDigits), expires: expires,
       resendAt: now.addingTimeInterval(Double(settings.resendSeconds)), attemptsLeft: attempts)
     challenges.insert(
       challenge, for: challenge.id, until: max(expires, now.addingTimeInterval(Self.memory)),

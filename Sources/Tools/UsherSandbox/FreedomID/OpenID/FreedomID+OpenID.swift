@@ -20,11 +20,11 @@ extension FreedomIDBackend {
       "scopes_supported": ["openid", "profile", "email", "phone"],
       "token_endpoint_auth_methods_supported": ["client_secret_basic"],
     ]
-    return .json(.object(document.overlaid(with: settings.discovery)))
+    return .json(.object(document.applying(overrides: settings.discovery)))
   }
 
   func jwks(_ call: EndpointCall) async -> Reply {
-    await answering { .json(try keys.keySet()) }
+    await respondingWithOAuthErrors { .json(try keys.keySet()) }
   }
 
   /// Handles `GET /openid`, which the browser opens.
@@ -35,11 +35,11 @@ extension FreedomIDBackend {
       form = try call.queryForm()
       redirectURI = try FreedomOpenIDRequest.redirectURI(form, settings)
     } catch {
-      return workbench.pages.failure(error)
+      return context.pages.failure(error)
     }
     do {
       let request = try FreedomOpenIDRequest(form, redirectURI: redirectURI)
-      return page(of: visits.begin(.openID(request), now: workbench.clock.now()))
+      return page(of: visits.begin(.openID(request), now: context.clock.now()))
     } catch {
       var parameters: [String: JSON] = [
         "error": .string(error.error), "error_description": .string(error.description),
@@ -51,10 +51,10 @@ extension FreedomIDBackend {
 
   /// Handles the token endpoint with a JSON body and HTTP Basic. Errors are those of RFC 6749 §5.2.
   func openIDToken(_ call: EndpointCall) async -> Reply {
-    await answering {
+    await respondingWithOAuthErrors {
       _ = try FreedomPartner.clients.authenticate(call, Form())
       var body = try call.postedObject()
-      let now = workbench.clock.now()
+      let now = context.clock.now()
       switch try body.requiredText("grant_type") {
       case "authorization_code":
         let token = try redeem(&body, now)
@@ -105,12 +105,12 @@ extension FreedomIDBackend {
       members["id_token"] = .string(
         try await keys.idToken(claims, settings.idToken))
     }
-    return .json(.object(members.overlaid(with: settings.openIDReply)))
+    return .json(.object(members.applying(overrides: settings.openIDReply)))
   }
 
   /// Returns the claims about the user of an access token (OIDC Core §5.3).
   func userinfo(_ call: EndpointCall) async -> Reply {
-    let now = workbench.clock.now()
+    let now = context.clock.now()
     guard let token = call.bearer.flatMap({ ledger.token(access: $0, now: now) }),
       let authorization = authorization(of: token)
     else {
@@ -119,7 +119,7 @@ extension FreedomIDBackend {
       reply.headers["WWW-Authenticate"] = #"Bearer realm="usher-sandbox", error="invalid_token""#
       return reply
     }
-    return .json(.object(authorization.personClaims().overlaid(with: settings.userinfo)))
+    return .json(.object(authorization.personClaims().applying(overrides: settings.userinfo)))
   }
 
   /// Returns the authorization of an OpenID token; nil for other kinds of token.

@@ -3,35 +3,35 @@ import FoundationEssentials
 extension FreedomIDBackend {
   /// Handles `GET /login?track_id=…`, to which an authorization link leads.
   func loginPage(_ call: EndpointCall) async -> Reply {
-    let now = workbench.clock.now()
+    let now = context.clock.now()
     guard let track = (try? call.queryForm())?["track_id"],
       let link = ledger.links.value(track, now: now)
-    else { return workbench.pages.expired() }
+    else { return context.pages.expired() }
     return page(of: visits.begin(.link(link, track: track), now: now))
   }
 
   /// Handles `GET /me`.
   func ownPage(_ call: EndpointCall) async -> Reply {
-    page(of: visits.begin(.own, now: workbench.clock.now()))
+    page(of: visits.begin(.own, now: context.clock.now()))
   }
 
   /// Handles the form of a log-in page.
   func login(_ call: EndpointCall) async -> Reply {
-    let now = workbench.clock.now()
+    let now = context.clock.now()
     guard let form = try? call.postedForm(), let (id, visit) = visits.visit(form, now: now) else {
-      return workbench.pages.expired()
+      return context.pages.expired()
     }
     if form["action"] == "cancel" { return denied(visit, id) }
     do {
       switch visit.stage {
       case .signIn: return try await signIn(form, id, now)
-      case .code(let challenge): return try await take(form, challenge, id, now)
-      case .signedIn: return workbench.pages.expired()
+      case .code(let challenge): return try await handleCode(form, challenge, id, now)
+      case .signedIn: return context.pages.expired()
       }
     } catch let refusal as FreedomRefusal {
       return page(of: id, problem: refusal.sentence)
     } catch {
-      return workbench.pages.expired()
+      return context.pages.expired()
     }
   }
 
@@ -43,39 +43,39 @@ extension FreedomIDBackend {
     let person = ledger.person(knownAs: name)
     if form["password"] == nil, case .phone = name {
       let challenge = try logins.otp(name, person, at: id, settings, now: now)
-      return await ask(challenge, id)
+      return await askForCode(challenge, id)
     }
-    return await goOn(
+    return await showOutcome(
       try logins.password(
         form["password"] ?? "", of: name, person, at: id, settings, now: now), id, now)
   }
 
-  private func take(
+  private func handleCode(
     _ form: Form, _ challenge: IssuedChallenge, _ id: String, _ now: Date
   ) async throws -> Reply {
     if form["action"] == "resend" {
       let (next, isNew) = try logins.resend(challenge.id, at: id, settings, now: now)
-      return await ask(next, id, sending: isNew)
+      return await askForCode(next, id, sending: isNew)
     }
     let ledger = ledger
     let outcome = try logins.verify(
       form["code"] ?? "", of: challenge.id, challenge.purpose, at: id, settings, now: now
     ) { ledger.person($0) }
-    return await goOn(outcome, id, now)
+    return await showOutcome(outcome, id, now)
   }
 
-  private func goOn(
+  private func showOutcome(
     _ outcome: FreedomLogins.Outcome, _ id: String, _ now: Date
   ) async -> Reply {
     switch outcome {
-    case .twoFactor(let challenge): return await ask(challenge, id)
+    case .twoFactor(let challenge): return await askForCode(challenge, id)
     case .loggedIn(let person):
       visits.move(id, to: .signedIn(person.id, at: now))
       return page(of: id)
     }
   }
 
-  private func ask(
+  private func askForCode(
     _ challenge: IssuedChallenge, _ id: String, sending: Bool = true
   ) async -> Reply {
     visits.move(id, to: .code(challenge))
@@ -85,15 +85,15 @@ extension FreedomIDBackend {
 
   /// Handles the decision on consent; redirects to the partner.
   func decide(_ call: EndpointCall) async -> Reply {
-    let now = workbench.clock.now()
+    let now = context.clock.now()
     guard let form = try? call.postedForm(), let (id, visit) = visits.visit(form, now: now),
       case .signedIn(let person, let time) = visit.stage
-    else { return workbench.pages.expired() }
+    else { return context.pages.expired() }
     switch (form["decision"], visit.purpose) {
     case ("deny", _): return denied(visit, id)
     case ("allow", .link(let link, let track)):
       visits.end(id)
-      guard ledger.links.remove(track) != nil else { return workbench.pages.expired() }
+      guard ledger.links.remove(track) != nil else { return context.pages.expired() }
       let code = ledger.issueCode(
         .partner(grants: link.grants), to: person, settings, now: now)
       return back(to: link.redirectURI, [settings.codeParameter: .string(code)])
@@ -103,7 +103,7 @@ extension FreedomIDBackend {
         .openID(request, authTime: time), to: person, settings, now: now)
       return back(
         to: request.redirectURI, ["code": .string(code), "state": .string(request.state)])
-    case (_, .own), (_, .link), (_, .openID): return workbench.pages.expired()
+    case (_, .own), (_, .link), (_, .openID): return context.pages.expired()
     }
   }
 
@@ -118,14 +118,14 @@ extension FreedomIDBackend {
         to: request.redirectURI,
         ["error": "access_denied", "state": .string(request.state)], error: "access_denied")
     case .own:
-      return workbench.pages.message(
+      return context.pages.message(
         title: "You are not signed in", text: "You can close this window.", status: 200)
     }
   }
 
   /// Redirects to the partner, with the overrides from the settings.
   func back(to url: String, _ parameters: [String: JSON], error: String? = nil) -> Reply {
-    .redirect(to: url, adding: parameters.overlaid(with: settings.wayBack), error: error)
+    .redirect(to: url, adding: parameters.applying(overrides: settings.wayBack), error: error)
   }
 }
 

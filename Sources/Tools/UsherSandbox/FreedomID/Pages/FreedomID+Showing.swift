@@ -3,8 +3,8 @@ import FoundationEssentials
 extension FreedomIDBackend {
   /// Returns the page for a visit's stage.
   func page(of id: String, problem: String? = nil) -> Reply {
-    guard let visit = visits.visit(id, now: workbench.clock.now()) else {
-      return workbench.pages.expired()
+    guard let visit = visits.visit(id, now: context.clock.now()) else {
+      return context.pages.expired()
     }
     switch (visit.stage, visit.purpose) {
     case (.signIn, _), (.code, _): return loginPage(visit, id, problem)
@@ -30,13 +30,13 @@ extension FreedomIDBackend {
     } else {
       values["name"] = [String: Any]()
     }
-    return workbench.pages.render("freedomLogin", values, status: problem == nil ? 200 : 403)
+    return context.pages.render("freedomLogin", values, status: problem == nil ? 200 : 403)
   }
 
   private func consentPage(
     _ person: String, _ words: [String], _ visit: FreedomVisits.Visit, _ id: String
   ) -> Reply {
-    workbench.pages.render(
+    context.pages.render(
       "consent",
       [
         "action": "\(Self.path)/consent", "transaction": id, "csrf": visit.csrf,
@@ -48,8 +48,8 @@ extension FreedomIDBackend {
   private func ownPage(
     _ person: String, _ visit: FreedomVisits.Visit, _ id: String
   ) -> Reply {
-    let waiting = ledger.waiting(for: person, now: workbench.clock.now())
-    return workbench.pages.render(
+    let waiting = ledger.waiting(for: person, now: context.clock.now())
+    return context.pages.render(
       "freedomOwn",
       [
         "action": "\(Self.path)/me", "transaction": id, "csrf": visit.csrf,
@@ -60,14 +60,14 @@ extension FreedomIDBackend {
 
   /// Handles the own page's form: `accept` or `reject` with a request's key, or `logout`.
   func changeOwn(_ call: EndpointCall) async -> Reply {
-    let now = workbench.clock.now()
+    let now = context.clock.now()
     guard let form = try? call.postedForm(), let (id, visit) = visits.visit(form, now: now),
       case .own = visit.purpose, case .signedIn(let person, _) = visit.stage
-    else { return workbench.pages.expired() }
+    else { return context.pages.expired() }
     if form["action"] == "logout" {
       visits.end(id)
       _ = await endPartnerTokens { $0.person == person }
-      return workbench.pages.message(
+      return context.pages.message(
         title: "You are logged out", text: "You can close this window.", status: 200)
     }
     let decisions: [String: FreedomRequest.State] = ["accept": .completed, "reject": .rejected]

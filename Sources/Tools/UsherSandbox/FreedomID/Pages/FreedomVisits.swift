@@ -27,17 +27,17 @@ struct FreedomVisits: Sendable {
   /// Seconds after which a visit expires.
   private static let seconds = 900.0
 
-  private let mint: TokenMint
+  private let tokenGenerator: TokenGenerator
   private var visits = ExpiringTable<Visit>()
 
-  init(mint: TokenMint) {
-    self.mint = mint
+  init(tokenGenerator: TokenGenerator) {
+    self.tokenGenerator = tokenGenerator
   }
 
   mutating func begin(_ purpose: Purpose, now: Date) -> String {
-    let id = mint.token("tx")
+    let id = tokenGenerator.token("tx")
     visits.insert(
-      Visit(purpose: purpose, csrf: mint.token("cs")), for: id,
+      Visit(purpose: purpose, csrf: tokenGenerator.token("cs")), for: id,
       until: now.addingTimeInterval(Self.seconds), now: now)
     return id
   }

@@ -4,66 +4,66 @@ import FoundationEssentials
 extension FreedomIDBackend {
   /// Handles `POST /api/v1/oauth/authorize`: creates a link for the browser.
   func link(_ call: EndpointCall) async -> Reply {
-    await answeringFreedom(inside200: settings.errorsInside200) {
+    await respondingWithFreedomErrors(inside200: settings.errorsInside200) {
       try checkClient(call)
       var body = try FreedomBody(call)
       let redirectURI = body.required("redirect_uri", .link)
       let grants = body.grants(knowing: FreedomGrant.partnerWords)
       if !redirectURI.isEmpty, !FreedomPartner.allowsRedirect(to: redirectURI, settings) {
-        body.complain("redirect_uri", "is not registered")
+        body.addError("redirect_uri", "is not registered")
       }
       try body.finish()
       let (track, expires) = ledger.addLink(
         IssuedLink(redirectURI: redirectURI, grants: grants), settings,
-        now: workbench.clock.now())
+        now: context.clock.now())
       let link =
         "\(call.base)\(Self.path)/login?track_id=\(track)"
         + "&expire_at=\(Int(expires.timeIntervalSince1970))"
       let members: [String: JSON] = ["redirect_uri": .string(link)]
-      return .json(.object(members.overlaid(with: settings.linkReply)))
+      return .json(.object(members.applying(overrides: settings.linkReply)))
     }
   }
 
   /// Redeems a code, once, for tokens.
   func redeem(_ call: EndpointCall) async -> Reply {
-    await answeringFreedom(inside200: settings.errorsInside200) {
+    await respondingWithFreedomErrors(inside200: settings.errorsInside200) {
       try checkClient(call)
       var body = try FreedomBody(call)
       let code = body.required("authorization_code", .text)
       try body.finish()
-      let now = workbench.clock.now()
+      let now = context.clock.now()
       guard let known = ledger.codes.value(code, now: now), case .partner = known.use,
         ledger.spend(code, now: now) != nil
       else { throw FreedomRefusal.authorizationCode }
       let token = ledger.issue(known.use, to: known.person, settings, now: now)
-      return .json(.object(token.members.overlaid(with: settings.tokenReply)))
+      return .json(.object(token.members.applying(overrides: settings.tokenReply)))
     }
   }
 
   func refresh(_ call: EndpointCall) async -> Reply {
-    await answeringFreedom(inside200: settings.errorsInside200) {
-      let now = workbench.clock.now()
+    await respondingWithFreedomErrors(inside200: settings.errorsInside200) {
+      let now = context.clock.now()
       guard let token = call.bearer.flatMap({ ledger.token(refresh: $0, now: now) }),
         token.grants != nil
       else { throw FreedomRefusal.token }
       let renewed = ledger.renew(token, settings, now: now)
-      return .json(.object(renewed.members.overlaid(with: settings.tokenReply)))
+      return .json(.object(renewed.members.applying(overrides: settings.tokenReply)))
     }
   }
 
   /// Returns the profile of the token's person, as far as the grants permit.
   func user(_ call: EndpointCall) async -> Reply {
-    await answeringFreedom(inside200: settings.errorsInside200) {
+    await respondingWithFreedomErrors(inside200: settings.errorsInside200) {
       let (person, grants) = try bearer(call)
       var members = profile(person, grants)
-      members["id"] = .string(settings.otherAccount ? workbench.mint.uuid() : person.id)
-      return .json(.object(members.overlaid(with: settings.userReply)))
+      members["id"] = .string(settings.otherAccount ? context.tokenGenerator.uuid() : person.id)
+      return .json(.object(members.applying(overrides: settings.userReply)))
     }
   }
 
   /// Returns the person of a partner's access token, and its grants.
   func bearer(_ call: EndpointCall) throws(FreedomRefusal) -> (FreedomIDUser, [String]) {
-    let now = workbench.clock.now()
+    let now = context.clock.now()
     guard let token = call.bearer.flatMap({ ledger.token(access: $0, now: now) }),
       let grants = token.grants, let person = ledger.person(token.person)
     else { throw .token }

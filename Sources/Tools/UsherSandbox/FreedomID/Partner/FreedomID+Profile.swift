@@ -4,7 +4,7 @@ import FoundationEssentials
 extension FreedomIDBackend {
   /// Creates a profile request. If the `request_id` is known, returns the state of that request.
   func requestProfile(_ call: EndpointCall) async -> Reply {
-    await answeringFreedom(inside200: settings.errorsInside200) {
+    await respondingWithFreedomErrors(inside200: settings.errorsInside200) {
       let (owner, grants) = try bearer(call)
       guard grants.contains(FreedomGrant.readProfile) else { throw FreedomRefusal.mayNotGive }
       var body = try FreedomBody(call)
@@ -14,34 +14,34 @@ extension FreedomIDBackend {
       let phone = body.text("phone", .phone)
       let asked = body.grants(knowing: FreedomGrant.words)
       if body.errors.isEmpty, (freedomID == nil) == (phone == nil) {
-        body.complain("freedom_id", "or phone is required, but not both")
+        body.addError("freedom_id", "or phone is required, but not both")
       }
       try body.finish()
       let person =
         freedomID.flatMap { ledger.person($0) }
         ?? phone.flatMap { ledger.person(knownAs: .phone($0)) }
-      let now = workbench.clock.now()
+      let now = context.clock.now()
       let state = settings.profileAnswer.state(isKnown: person != nil)
       let request = ledger.add(
         FreedomRequest(
           id: id, owner: owner.id, asked: person?.id, grants: asked, created: now, state: state,
           settled: state == .pending ? nil : now),
         settings, now: now)
-      return .json(.object(answered(request).overlaid(with: settings.profileReply)))
+      return .json(.object(answered(request).applying(overrides: settings.profileReply)))
     }
   }
 
   /// Returns the state of a profile request. The request has a body, although it is a GET.
   func profileStatus(_ call: EndpointCall) async -> Reply {
-    await answeringFreedom(inside200: settings.errorsInside200) {
+    await respondingWithFreedomErrors(inside200: settings.errorsInside200) {
       let (owner, _) = try bearer(call)
       var body = try FreedomBody(call)
       let id = body.required("request_id", .uuid)
       try body.finish()
-      let now = workbench.clock.now()
+      let now = context.clock.now()
       let request = ledger.requests.value(FreedomRequest.key(owner.id, id), now: now)
       let members = status(id, request, now)
-      return .json(.object(members.overlaid(with: settings.statusReply)))
+      return .json(.object(members.applying(overrides: settings.statusReply)))
     }
   }
 
@@ -69,7 +69,7 @@ extension FreedomIDBackend {
         return members.merging(["status": "not_found"]) { $1 }
       }
       members["status"] = "completed"
-      members["freedom_id"] = .string(settings.otherAccount ? workbench.mint.uuid() : person.id)
+      members["freedom_id"] = .string(settings.otherAccount ? context.tokenGenerator.uuid() : person.id)
       members["profile"] = .object(profile(person, request.grants))
     // This response has no status for a rejection.
     case .rejected:

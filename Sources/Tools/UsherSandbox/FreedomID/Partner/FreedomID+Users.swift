@@ -3,7 +3,7 @@ import FoundationEssentials
 /// The partner API: creating and changing people.
 extension FreedomIDBackend {
   func createUser(_ call: EndpointCall) async -> Reply {
-    await answeringFreedom(inside200: settings.errorsInside200) {
+    await respondingWithFreedomErrors(inside200: settings.errorsInside200) {
       _ = try bearer(call)
       var body = try FreedomBody(call)
       let phone = body.required("phone", .phone)
@@ -13,24 +13,24 @@ extension FreedomIDBackend {
       var profile = FreedomProfile()
       change.apply(to: &profile)
       profile.phones = [phone]
-      let person = ledger.add(profile, now: workbench.clock.now())
+      let person = ledger.add(profile, now: context.clock.now())
       return changed(person.id)
     }
   }
 
   func updateUser(_ call: EndpointCall) async -> Reply {
-    await answeringFreedom(inside200: settings.errorsInside200) {
+    await respondingWithFreedomErrors(inside200: settings.errorsInside200) {
       _ = try bearer(call)
       var body = try FreedomBody(call)
       let id = body.required("freedom_id", .uuid).lowercased()
       let phone = body.text("phone", .phone)
       let change = body.profileChange()
-      if !id.isEmpty, ledger.person(id) == nil { body.complain("freedom_id", "is not known") }
+      if !id.isEmpty, ledger.person(id) == nil { body.addError("freedom_id", "is not known") }
       checkUnique(phone, change, id, &body)
       try body.finish()
       ledger.change(id) { person in
         change.apply(to: &person.profile)
-        if let phone { person.profile.phones.putFirst(phone) }
+        if let phone { person.profile.phones.setPrimary(phone) }
       }
       return changed(id)
     }
@@ -38,7 +38,7 @@ extension FreedomIDBackend {
 
   private func changed(_ id: String) -> Reply {
     let members: [String: JSON] = ["freedom_id": .string(id)]
-    return .json(.object(members.overlaid(with: settings.changeReply)))
+    return .json(.object(members.applying(overrides: settings.changeReply)))
   }
 
   /// Records an error if another person has the phone number or the e-mail address.
@@ -48,9 +48,9 @@ extension FreedomIDBackend {
     func isTaken(_ name: LoginIdentifier) -> Bool {
       ledger.person(knownAs: name).map { $0.id != id } ?? false
     }
-    if let phone, isTaken(.phone(phone)) { body.complain("phone", "is used by another account") }
+    if let phone, isTaken(.phone(phone)) { body.addError("phone", "is used by another account") }
     if let email = change.email, isTaken(.email(email.lowercased())) {
-      body.complain("email", "is used by another account")
+      body.addError("email", "is used by another account")
     }
   }
 }
@@ -67,7 +67,7 @@ struct FreedomProfileChange: Sendable, Hashable {
   fileprivate var nationality: String?
 
   func apply(to profile: inout FreedomProfile) {
-    if let email { profile.emails.putFirst(email) }
+    if let email { profile.emails.setPrimary(email) }
     profile.firstname = firstname ?? profile.firstname
     profile.lastname = lastname ?? profile.lastname
     profile.dateOfBirth = dateOfBirth ?? profile.dateOfBirth
@@ -90,7 +90,7 @@ extension FreedomBody {
 
 extension [String] {
   /// Replaces the first element, and removes other copies of the new one.
-  fileprivate mutating func putFirst(_ text: String) {
+  fileprivate mutating func setPrimary(_ text: String) {
     self = [text] + dropFirst().filter { $0 != text }
   }
 }

@@ -3,8 +3,8 @@ import FoundationEssentials
 extension GoPayBackend {
   /// Handles `GET /coe/v1/submissions/urls`.
   func capture(_ call: EndpointCall) async -> Reply {
-    await answeringIdentity {
-      let now = workbench.clock.now()
+    await respondingWithIdentityErrors {
+      let now = context.clock.now()
       let holder = try captureHolder(call, now)
       let request = try CaptureRequest(call)
       let opened = ledger.capture(request, holder, seconds: settings.captureSeconds, now: now)
@@ -19,8 +19,8 @@ extension GoPayBackend {
 
   /// Handles `GET /coe/v1/submissions/{submissionId}`.
   func submission(_ call: EndpointCall) async -> Reply {
-    await answeringIdentity {
-      let holder = try captureHolder(call, workbench.clock.now())
+    await respondingWithIdentityErrors {
+      let holder = try captureHolder(call, context.clock.now())
       _ = try call.captureSession()
       guard let submission = ledger.submission(call.parameters["submissionId"]),
         submission.person == holder.person
@@ -45,7 +45,7 @@ extension GoPayBackend {
 extension GoPayBackend {
   func capturePage(_ call: EndpointCall) async -> Reply {
     guard let submission = ledger.submission(ofPage: call.parameters["page"], now: now) else {
-      return workbench.pages.expired()
+      return context.pages.expired()
     }
     return page(of: submission, call)
   }
@@ -55,7 +55,7 @@ extension GoPayBackend {
     guard let form = try? call.postedForm(), let action = form["action"],
       let submission = ledger.submission(ofPage: call.parameters["page"], now: now),
       case .open(let hasCard) = submission.capture
-    else { return workbench.pages.expired() }
+    else { return context.pages.expired() }
     switch action {
     case "card":
       ledger.capture(submission.id) { $0 = .open(card: true) }
@@ -63,20 +63,20 @@ extension GoPayBackend {
       guard hasCard else {
         return page(of: submission, call, problem: "Photograph the card first.")
       }
-      handIn(submission.id)
+      submit(submission.id)
     case "submit":
-      handIn(submission.id)
+      submit(submission.id)
     default:
-      guard let error = CaptureError(rawValue: action) else { return workbench.pages.expired() }
+      guard let error = CaptureError(rawValue: action) else { return context.pages.expired() }
       ledger.capture(submission.id) { $0 = .failed(error) }
     }
-    guard let after = ledger.submission(submission.id) else { return workbench.pages.expired() }
+    guard let after = ledger.submission(submission.id) else { return context.pages.expired() }
     return page(of: after, call)
   }
 
   /// Marks a capture as submitted. If the settings have a verdict, it follows after
   /// `verdictSeconds` of real time.
-  func handIn(_ id: String) {
+  func submit(_ id: String) {
     ledger.capture(id) { $0 = .submitted(now) }
     guard settings.verdict != .none else { return }
     let seconds = settings.verdictSeconds
@@ -86,7 +86,7 @@ extension GoPayBackend {
     }
   }
 
-  private var now: Date { workbench.clock.now() }
+  private var now: Date { context.clock.now() }
 
   private func page(of submission: Submission, _ call: EndpointCall, problem: String? = nil) -> Reply {
     switch submission.capture {
@@ -98,10 +98,10 @@ extension GoPayBackend {
       ]
       values[hasCard ? "face" : "card"] = [String: Any]()
       values["problem"] = problem.map { ["text": $0] }
-      return workbench.pages.render("gopayCapture", values, status: problem == nil ? 200 : 403)
+      return context.pages.render("gopayCapture", values, status: problem == nil ? 200 : 403)
     case .failed, .submitted:
       guard let back = submission.request.returnURL else {
-        return workbench.pages.message(
+        return context.pages.message(
           title: submission.submitted == nil ? "Not submitted" : "Submitted",
           text: "You can close this window.", status: 200)
       }

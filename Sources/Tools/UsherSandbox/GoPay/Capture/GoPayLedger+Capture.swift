@@ -24,11 +24,11 @@ extension GoPayLedger {
   private func jwt(_ person: GoPayPerson, _ expires: Date) -> String {
     let header: JSON = ["alg": "HS256", "typ": "JWT"]
     let claims: JSON = [
-      "jti": .string(mint.token("cap")), "sub": .string(person.username),
+      "jti": .string(tokenGenerator.token("cap")), "sub": .string(person.username),
       "exp": .integer(Int(expires.timeIntervalSince1970)),
     ]
     let text = "\(Base64.url(header.encoded())).\(Base64.url(claims.encoded()))"
-    let key = SymmetricKey(data: mint.secret(32))
+    let key = SymmetricKey(data: tokenGenerator.secret(32))
     let code = HMAC<SHA256>.authenticationCode(for: Data(text.utf8), using: key)
     return "\(text).\(Base64.url(code))"
   }
@@ -50,14 +50,14 @@ extension GoPayLedger {
         $0.link = holder.link
       }
     } else {
-      id = mint.token("sub")
+      id = tokenGenerator.token("sub")
       submissions.insert(
         Submission(
           id: id, number: nextNumber(), person: holder.person, request: request, link: holder.link,
           created: now),
         for: id, until: .distantFuture, now: now)
     }
-    let page = mint.token("page")
+    let page = tokenGenerator.token("page")
     let expires = now.addingTimeInterval(Double(seconds))
     pages.insert(id, for: page, until: expires, now: now)
     return (id, page, expires)

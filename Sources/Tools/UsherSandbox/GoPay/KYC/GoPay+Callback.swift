@@ -45,7 +45,7 @@ extension GoPayBackend {
     guard let submission = ledger.submission(id), submission.moved == nil,
       let verdict = settings.ownVerdict
     else { return }
-    ledger.move(id, to: verdict, now: workbench.clock.now())
+    ledger.move(id, to: verdict, now: context.clock.now())
     _ = await push(id, PushRequest())
   }
 
@@ -60,14 +60,14 @@ extension GoPayBackend {
     headers["authorization"] =
       request.value
       ?? authorization(submission, request.authorization ?? settings.callbackAuthorization)
-    let now = workbench.clock.now()
+    let now = context.clock.now()
     let body = JSON.object(
-      submission.callback(settings, now: now).overlaid(with: settings.callbackBody)
-        .overlaid(with: request.body))
+      submission.callback(settings, now: now).applying(overrides: settings.callbackBody)
+        .applying(overrides: request.body))
     var answers: [CallbackAnswer] = []
     for _ in 0..<(request.times ?? settings.callbackTimes) {
       let answer = await callBack(url, headers, body.encoded())
-      pushes.add(submission, url, answer, at: workbench.clock.now())
+      pushes.add(submission, url, answer, at: context.clock.now())
       answers.append(answer)
     }
     return answers
@@ -81,7 +81,7 @@ extension GoPayBackend {
     case .credential: GoPayPartner.callbackCredential
     case .bearer: "Bearer \(submission.link)"
     case .otherPerson:
-      ledger.tokenOfAnother(than: submission.person, now: workbench.clock.now())
+      ledger.tokenOfAnother(than: submission.person, now: context.clock.now())
     case .wrong: String(submission.link.dropLast()) + (submission.link.last == "x" ? "y" : "x")
     case .absent: nil
     }

@@ -3,8 +3,8 @@ import FoundationEssentials
 extension GoPayBackend {
   /// Handles `POST /gopay-id/sdk/v1/auth-code`.
   func authCode(_ call: EndpointCall) async -> Reply {
-    await answeringIdentity {
-      let now = workbench.clock.now()
+    await respondingWithIdentityErrors {
+      let now = context.clock.now()
       let (person, _) = try holder(call, now)
       var body = try call.postedObject()
       try body.expectClient()
@@ -18,8 +18,8 @@ extension GoPayBackend {
 
   /// Handles `POST /gopay-id/sdk/v1/token`.
   func sessionToken(_ call: EndpointCall) async -> Reply {
-    await answeringIdentity {
-      let now = workbench.clock.now()
+    await respondingWithIdentityErrors {
+      let now = context.clock.now()
       try call.checkMerchant()
       try call.checkCorrelation()
       var body = try call.postedObject()
@@ -42,8 +42,8 @@ extension GoPayBackend {
 
   /// Handles `GET /forward/gopay-id/identity/v1/gopay-id/token`.
   func temporaryToken(_ call: EndpointCall) async -> Reply {
-    await answeringIdentity {
-      let now = workbench.clock.now()
+    await respondingWithIdentityErrors {
+      let now = context.clock.now()
       let (person, link) = try holder(call, now)
       let token = ledger.issueCaptureToken(
         person, link: link, seconds: settings.captureTokenSeconds, now: now)
@@ -53,8 +53,8 @@ extension GoPayBackend {
 
   /// Handles `GET /forward/gopay-id/kyc/inbound/v1/users/submissions/current`.
   func currentSubmission(_ call: EndpointCall) async -> Reply {
-    await answeringIdentity {
-      let now = workbench.clock.now()
+    await respondingWithIdentityErrors {
+      let now = context.clock.now()
       let (person, _) = try holder(call, now)
       guard let submission = ledger.lastSubmitted(by: person) else {
         throw IdentityRefusal.noSubmission

@@ -2,21 +2,21 @@ import FoundationEssentials
 
 extension GoPayBackend {
   func listSubmissions(_ call: EndpointCall) async -> Reply {
-    let now = workbench.clock.now()
+    let now = context.clock.now()
     return .json([
       "submissions": .array(ledger.submissions.values.map { $0.json(settings, now) })
     ])
   }
 
   func showSubmission(_ call: EndpointCall) async -> Reply {
-    await answering {
-      .json(try named(call).json(settings, workbench.clock.now()))
+    await respondingWithOAuthErrors {
+      .json(try named(call).json(settings, context.clock.now()))
     }
   }
 
   /// Sets the KYC state of a submission. A final state sends the callback.
   func moveSubmission(_ call: EndpointCall) async -> Reply {
-    await answering {
+    await respondingWithOAuthErrors {
       let submission = try named(call)
       var body = try ObjectReader(try? JSON(parsing: call.body))
       let kyc = try body.kyc()
@@ -25,7 +25,7 @@ extension GoPayBackend {
       guard submission.submitted != nil else {
         throw OAuthError("invalid_request", "the photographs have not been submitted", status: 409)
       }
-      ledger.move(submission.id, to: kyc, now: workbench.clock.now())
+      ledger.move(submission.id, to: kyc, now: context.clock.now())
       let answers = kyc.isFinal && pushes ? await push(submission.id, PushRequest()) : []
       return try shown(submission.id, answers)
     }
@@ -33,7 +33,7 @@ extension GoPayBackend {
 
   /// Ends the capture as the user would on its page.
   func endCapture(_ call: EndpointCall) async -> Reply {
-    await answering {
+    await respondingWithOAuthErrors {
       let submission = try named(call)
       var body = try call.optionalObject()
       let outcome = try body.text("outcome") ?? "SUBMITTED"
@@ -42,7 +42,7 @@ extension GoPayBackend {
         throw OAuthError("invalid_request", "the capture has ended", status: 409)
       }
       if outcome == "SUBMITTED" {
-        handIn(submission.id)
+        submit(submission.id)
       } else if let error = CaptureError(rawValue: outcome) {
         ledger.capture(submission.id) { $0 = .failed(error) }
       } else {
@@ -55,7 +55,7 @@ extension GoPayBackend {
 
   /// Sends another callback, which may be invalid.
   func pushSubmission(_ call: EndpointCall) async -> Reply {
-    await answering {
+    await respondingWithOAuthErrors {
       let submission = try named(call)
       var body = try call.optionalObject()
       let request = try body.push()
@@ -80,7 +80,7 @@ extension GoPayBackend {
 
   private func shown(_ id: String, _ answers: [CallbackAnswer]) throws(OAuthError) -> Reply {
     guard let submission = ledger.submission(id),
-      case .object(var members) = submission.json(settings, workbench.clock.now())
+      case .object(var members) = submission.json(settings, context.clock.now())
     else { throw OAuthError("not_found", "there is no such submission", status: 404) }
     members["answers"] = .array(answers.map { .object($0.members) })
     return .json(.object(members))
@@ -122,7 +122,7 @@ extension ObjectReader {
     }
     request.value = try text("value", limit: 8192)
     request.times = try number("times", in: GoPayBackendSettings.times)
-    if let json = take("body") {
+    if let json = remove("body") {
       guard case .object(let members) = json else {
         throw complaint("body", "is not a JSON object")
       }

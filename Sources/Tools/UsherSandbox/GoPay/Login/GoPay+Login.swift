@@ -11,12 +11,12 @@ extension GoPayBackend {
       form = try call.queryForm()
       redirectURL = try GoPayLoginRequest.redirectURL(form, settings)
     } catch {
-      return workbench.pages.failure(error)
+      return context.pages.failure(error)
     }
     do {
       let request = try GoPayLoginRequest(form, redirectURL: redirectURL)
       let id = visits.begin(
-        request, session: call.cookie(Self.cookie), now: workbench.clock.now())
+        request, session: call.cookie(Self.cookie), now: context.clock.now())
       return page(of: id)
     } catch {
       return back(
@@ -27,11 +27,11 @@ extension GoPayBackend {
 
   /// Handles the form of a log-in page; shows the next page or redirects to the app.
   func login(_ call: EndpointCall) async -> Reply {
-    let now = workbench.clock.now()
+    let now = context.clock.now()
     guard let form = try? call.postedForm(), let id = form["transaction"],
       let visit = visits.visit(id, now: now), visit.csrf == form["csrf"]
-    else { return workbench.pages.expired() }
-    let outcome = visits.take(form, of: id, otpSeconds: settings.otpSeconds, now: now) {
+    else { return context.pages.expired() }
+    let outcome = visits.handle(form, of: id, otpSeconds: settings.otpSeconds, now: now) {
       ledger.person(phone: $0)
     }
     switch outcome {
@@ -82,20 +82,20 @@ extension GoPayBackend {
     var parameters = parameters
     parameters["state"] = state.map { .string($0) }
     return .redirect(
-      to: url, adding: parameters.overlaid(with: settings.loginReply),
+      to: url, adding: parameters.applying(overrides: settings.loginReply),
       error: parameters["errorCode"]?.text)
   }
 
   private func send(_ code: String, to phone: String) async {
-    await workbench.outbox.post(
+    await context.outbox.post(
       Message(
         provider: "gopay", channel: .sms, to: phone,
         text: "\(code) is your GoPay code. Do not share it.", code: code))
   }
 
   private func page(of id: String, problem: String? = nil) -> Reply {
-    guard let visit = visits.visit(id, now: workbench.clock.now()) else {
-      return workbench.pages.expired()
+    guard let visit = visits.visit(id, now: context.clock.now()) else {
+      return context.pages.expired()
     }
     var values: [String: Any] = [
       "action": "\(Self.path)/snap/login", "transaction": id, "csrf": visit.csrf,
@@ -112,7 +112,7 @@ extension GoPayBackend {
     case .pin: values["pin"] = [String: Any]()
     case .name: values["name"] = [String: Any]()
     }
-    return workbench.pages.render("gopayLogin", values, status: problem == nil ? 200 : 403)
+    return context.pages.render("gopayLogin", values, status: problem == nil ? 200 : 403)
   }
 }
 

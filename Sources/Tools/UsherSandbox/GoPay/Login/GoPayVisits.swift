@@ -39,19 +39,19 @@ struct GoPayVisits: Sendable {
   /// The number of wrong codes and PINs that ends a visit.
   static let attempts = 5
 
-  private let mint: TokenMint
+  private let tokenGenerator: TokenGenerator
   private var visits = ExpiringTable<Visit>()
   private var sessions = ExpiringTable<GoPayPerson>()
 
-  init(mint: TokenMint) {
-    self.mint = mint
+  init(tokenGenerator: TokenGenerator) {
+    self.tokenGenerator = tokenGenerator
   }
 
   mutating func begin(_ request: GoPayLoginRequest, session: String?, now: Date) -> String {
-    let id = mint.token("tx")
+    let id = tokenGenerator.token("tx")
     let person = session.flatMap { sessions.value($0, now: now) }
     let visit = Visit(
-      request: request, csrf: mint.token("cs"), stage: person.map { .known($0) } ?? .phone)
+      request: request, csrf: tokenGenerator.token("cs"), stage: person.map { .known($0) } ?? .phone)
     visits.insert(visit, for: id, until: now.addingTimeInterval(Self.seconds), now: now)
     return id
   }
@@ -65,7 +65,7 @@ struct GoPayVisits: Sendable {
   ///
   /// - Returns: The value of the session cookie.
   mutating func remember(_ person: GoPayPerson, seconds: Int, now: Date) -> String {
-    let session = mint.token("gs")
+    let session = tokenGenerator.token("gs")
     sessions.insert(
       person, for: session, until: now.addingTimeInterval(Double(seconds)), now: now)
     return session
@@ -74,7 +74,7 @@ struct GoPayVisits: Sendable {
   /// Processes a form of this visit.
   ///
   /// - Parameter find: Returns the person with a phone number.
-  mutating func take(
+  mutating func handle(
     _ form: Form, of id: String, otpSeconds: Int, now: Date, find: (String) -> GoPayPerson?
   ) -> Outcome {
     guard let visit = visit(id, now: now) else { return .page(problem: nil) }
@@ -110,7 +110,7 @@ struct GoPayVisits: Sendable {
   private mutating func send(
     to phone: String, _ id: String, _ seconds: Int, _ now: Date
   ) -> Outcome {
-    let code = mint.digits(6)
+    let code = tokenGenerator.digits(6)
     let until = now.addingTimeInterval(Double(seconds))
     visits.update(id) { $0.stage = .otp(phone: phone, code: code, until: until) }
     return .send(code: code, phone: phone)

@@ -3,8 +3,8 @@ import FoundationEssentials
 extension GoPayBackend {
   /// Handles `POST /v1.0/access-token/b2b`.
   func b2b(_ call: EndpointCall) async -> Reply {
-    await answeringSnap(.b2b) {
-      let now = workbench.clock.now()
+    await respondingWithSnapErrors(.b2b) {
+      let now = context.clock.now()
       let client = try call.snapHeader("X-CLIENT-KEY", .b2b)
       let timestamp = try call.snapHeader("X-TIMESTAMP", .b2b)
       let signature = try call.snapHeader("X-SIGNATURE", .b2b)
@@ -26,14 +26,14 @@ extension GoPayBackend {
         "accessToken": .string(token), "tokenType": "Bearer",
         "expiresIn": .string(String(settings.b2bSeconds)),
       ])
-      return .json(.object(members.overlaid(with: settings.b2bReply)))
+      return .json(.object(members.applying(overrides: settings.b2bReply)))
     }
   }
 
   /// Handles `POST /v1.0/registration-account-binding`.
   func bind(_ call: EndpointCall) async -> Reply {
-    await answeringSnap(.binding) {
-      let now = workbench.clock.now()
+    await respondingWithSnapErrors(.binding) {
+      let now = context.clock.now()
       try authenticate(call, .binding, now)
       var body = try call.postedObject()
       try checkMerchant(try body.requiredText("merchantId"), .binding)
@@ -54,14 +54,14 @@ extension GoPayBackend {
         "referenceNo": .string(ledger.nextID("ref")),
         "accessTokenInfo": ["accessToken": .string(token)],
       ])
-      return .json(.object(members.overlaid(with: settings.bindingReply)))
+      return .json(.object(members.applying(overrides: settings.bindingReply)))
     }
   }
 
   /// Handles `POST /v1.0/registration-account-unbinding`.
   func unbind(_ call: EndpointCall) async -> Reply {
-    await answeringSnap(.unbinding) {
-      let now = workbench.clock.now()
+    await respondingWithSnapErrors(.unbinding) {
+      let now = context.clock.now()
       let customer = try call.snapHeader("Authorization-Customer", .unbinding)
       _ = try call.snapHeader("X-DEVICE-ID", .unbinding)
       try authenticate(call, .unbinding, now)
@@ -76,7 +76,7 @@ extension GoPayBackend {
         throw SnapService.unbinding.refusal(401, "02", "Invalid Customer Token")
       }
       let members = SnapService.unbinding.success()
-      return .json(.object(members.overlaid(with: settings.unbindingReply)))
+      return .json(.object(members.applying(overrides: settings.unbindingReply)))
     }
   }
 

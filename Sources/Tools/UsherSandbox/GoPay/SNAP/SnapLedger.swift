@@ -5,16 +5,16 @@ struct SnapLedger: Sendable {
   /// Seconds for which an `X-EXTERNAL-ID` is remembered.
   static let day = 86_400.0
 
-  private let mint: TokenMint
+  private let tokenGenerator: TokenGenerator
   private var tokens = ExpiringTable<Bool>()
   private var externalIDs = ExpiringTable<Bool>()
 
-  init(mint: TokenMint) {
-    self.mint = mint
+  init(tokenGenerator: TokenGenerator) {
+    self.tokenGenerator = tokenGenerator
   }
 
   mutating func issueToken(seconds: Int, now: Date) -> String {
-    let token = mint.token("b2b")
+    let token = tokenGenerator.token("b2b")
     tokens.insert(true, for: token, until: now.addingTimeInterval(Double(seconds)), now: now)
     return token
   }

@@ -39,7 +39,7 @@ struct SnapRefusal: Error, Hashable {
 }
 
 /// Converts a handler's error into a SNAP response.
-nonisolated(nonsending) func answeringSnap(
+nonisolated(nonsending) func respondingWithSnapErrors(
   _ service: SnapService, _ handle: nonisolated(nonsending) () async throws -> Reply
 ) async -> Reply {
   do {

@@ -22,15 +22,15 @@ struct ScaLedger: Sendable {
   /// Seconds for which an expired event is remembered, to report it as expired, not unknown.
   private static let memory = 86_400.0 * 30
 
-  private let mint: TokenMint
+  private let tokenGenerator: TokenGenerator
   private var events = ExpiringTable<ScaEvent>()
   private var authenticators: [String: TOTP] = [:]
   /// The time step of the last code accepted from each authenticator; no code is accepted twice
   /// (RFC 6238 §5.2).
   private var lastSteps: [String: Int] = [:]
 
-  init(mint: TokenMint) {
-    self.mint = mint
+  init(tokenGenerator: TokenGenerator) {
+    self.tokenGenerator = tokenGenerator
   }
 
   mutating func open(
@@ -38,7 +38,7 @@ struct ScaLedger: Sendable {
     available: [SCAVerification], terms: ScaEvent.Terms, now: Date
   ) -> ScaEvent {
     let event = ScaEvent(
-      id: mint.token("evt"), walletOperationID: walletOperationID ?? mint.token("wop"),
+      id: tokenGenerator.token("evt"), walletOperationID: walletOperationID ?? tokenGenerator.token("wop"),
       user: user, operation: operation, available: available, terms: terms, now: now)
     events.insert(
       event, for: event.id, until: event.expires.addingTimeInterval(Self.memory), now: now)
@@ -87,7 +87,7 @@ struct ScaLedger: Sendable {
     defer { events.update(event.id) { $0 = event } }
     let sendsCode = [.sms, .email].contains(request.verification.kind)
     let challenge = try event.send(
-      request.verification, id: mint.token("chl"), code: sendsCode ? mint.digits(6) : nil,
+      request.verification, id: tokenGenerator.token("chl"), code: sendsCode ? tokenGenerator.digits(6) : nil,
       returnURL: request.returnURL, now: now)
     return (event, challenge)
   }
@@ -142,7 +142,7 @@ struct ScaLedger: Sendable {
   /// Returns the customer's authenticator app; the first call sets it up.
   mutating func authenticator(of user: User) -> TOTP {
     if let known = authenticators[user.sub] { return known }
-    let authenticator = TOTP(secret: mint.secret(20))
+    let authenticator = TOTP(secret: tokenGenerator.secret(20))
     authenticators[user.sub] = authenticator
     return authenticator
   }

@@ -8,19 +8,19 @@ struct ConfigTokens: Sendable {
     let fingerprint: String
   }
 
-  private let mint: TokenMint
+  private let tokenGenerator: TokenGenerator
   /// Tokens by their id.
   private(set) var table = ExpiringTable<Token>()
 
-  init(mint: TokenMint) {
-    self.mint = mint
+  init(tokenGenerator: TokenGenerator) {
+    self.tokenGenerator = tokenGenerator
   }
 
   mutating func issue(
     _ client: Client, _ brand: Brand, seconds: Int, now: Date
   ) -> (id: String, fingerprint: String) {
-    let id = mint.token("ct")
-    let fingerprint = mint.token("df")
+    let id = tokenGenerator.token("ct")
+    let fingerprint = tokenGenerator.token("df")
     table.insert(
       Token(clientID: client.id, brand: brand.identity, fingerprint: fingerprint), for: id,
       until: now.addingTimeInterval(Double(seconds)), now: now)

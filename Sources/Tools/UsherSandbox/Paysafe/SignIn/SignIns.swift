@@ -22,18 +22,18 @@ struct SignIns: Sendable {
   /// Wrong proofs in a row after which a user name is locked.
   static let attempts = 5
 
-  private let mint: TokenMint
+  private let tokenGenerator: TokenGenerator
   private var visits = ExpiringTable<Visit>()
   /// Wrong proofs by the typed user name, so that unknown names are locked like known ones.
   private var failures = ExpiringTable<Int>()
 
-  init(mint: TokenMint) {
-    self.mint = mint
+  init(tokenGenerator: TokenGenerator) {
+    self.tokenGenerator = tokenGenerator
   }
 
   mutating func begin(_ request: SignInRequest, now: Date) -> (id: String, csrf: String) {
-    let id = mint.token("tx")
-    let csrf = mint.token("cs")
+    let id = tokenGenerator.token("tx")
+    let csrf = tokenGenerator.token("cs")
     visits.insert(
       Visit(request: request, csrf: csrf), for: id, until: now.addingTimeInterval(Self.seconds),
       now: now)
@@ -54,7 +54,7 @@ struct SignIns: Sendable {
   /// Returns the user and resets the count of wrong proofs, or counts a wrong proof and throws.
   ///
   /// - Parameter lockSeconds: Seconds after the last wrong proof at which the count expires.
-  mutating func judge(
+  mutating func authenticate(
     _ user: User?, username: String, lockSeconds: Int, now: Date
   ) throws(Failure) -> User {
     let count = failures.value(username, now: now) ?? 0

@@ -46,7 +46,7 @@ extension ScaProof {
   /// Returns the proof that a request carries, if any, and its body without the proof.
   ///
   /// Throws if both the header and the body have a proof, or if a proof is malformed.
-  static func take(from call: EndpointCall, _ body: JSON?) throws(OAuthError) -> (ScaProof?, JSON?) {
+  static func extract(from call: EndpointCall, _ body: JSON?) throws(OAuthError) -> (ScaProof?, JSON?) {
     var rest = body
     let inBody = body?["scaDetails"]
     if case .object(var members)? = body {
@@ -63,7 +63,7 @@ extension ScaProof {
       throw OAuthError("invalid_request", "SCA-Authorization is not JSON in Base64")
     }
     var members = try ObjectReader(json, at: "SCA-Authorization")
-    let details = members.take("scaDetails")
+    let details = members.remove("scaDetails")
     try members.finish()
     return (try ScaProof(details, .header), rest)
   }

@@ -86,7 +86,7 @@ extension WalletRequest {
 
 extension ObjectReader {
   fileprivate mutating func amount(_ name: String) throws(OAuthError) -> Amount? {
-    guard let json = take(name) else { return nil }
+    guard let json = remove(name) else { return nil }
     guard let amount = Amount(json) else {
       throw complaint(name, "is not an amount like \"120.00\"")
     }

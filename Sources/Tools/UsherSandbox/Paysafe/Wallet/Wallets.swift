@@ -32,14 +32,14 @@ struct Wallets: Sendable {
   /// The largest number of payees in a wallet, and of payments and changes that are remembered.
   static let limit = 1000
 
-  private let mint: TokenMint
+  private let tokenGenerator: TokenGenerator
   private var wallets: [String: Wallet]
   private(set) var performed: [Performed] = []
   private var count = 0
 
   /// Creates one wallet per user, with the id `wlt_` followed by the user name.
-  init(_ users: Users, mint: TokenMint) {
-    self.mint = mint
+  init(_ users: Users, tokenGenerator: TokenGenerator) {
+    self.tokenGenerator = tokenGenerator
     wallets = Dictionary(users.all.map { ("wlt_\($0.username)", Wallet(owner: $0)) }) { $1 }
   }
 
@@ -89,7 +89,7 @@ struct Wallets: Sendable {
       if wallet.payments.count == Self.limit { wallet.payments.removeFirst() }
       wallet.payments.append(
         Payment(
-          id: mint.token("pay"), order: order, walletOperationID: walletOperationID, time: now))
+          id: tokenGenerator.token("pay"), order: order, walletOperationID: walletOperationID, time: now))
     case .setPayee(let payee, let value): wallet.payees[payee] = value
     case .removePayee(let payee): wallet.payees[payee] = nil
     case .setLimits(let daily, let single):
@@ -101,7 +101,7 @@ struct Wallets: Sendable {
   }
 
   /// Records a change as the newest one.
-  mutating func note(
+  mutating func record(
     _ operation: WalletRequestOperation, _ walletID: String, body: JSON?, eventID: String?, now: Date
   ) {
     count += 1

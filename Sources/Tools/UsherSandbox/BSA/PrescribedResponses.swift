@@ -1,5 +1,5 @@
 /// A response that a test has prescribed for some requests. It replaces or changes the true one.
-struct BSAAnswer: Sendable, Hashable {
+struct PrescribedResponse: Sendable, Hashable {
   /// The name of an endpoint, or `*` for all.
   let endpoint: String
   /// The `rtCode` of an envelope that replaces the true response; nil to change the true one.
@@ -16,7 +16,7 @@ struct BSAAnswer: Sendable, Hashable {
   var times: Int?
 
   /// The response that replaces the true one; nil if this answer only changes the true one.
-  func instead(_ settings: BSABackendSettings) -> BSAEnvelope? {
+  func replacement(_ settings: BSABackendSettings) -> BSAEnvelope? {
     if let text { return BSAEnvelope(body: .text(text), status: status ?? 200) }
     guard let rtCode else { return nil }
     var members: [String: JSON] = ["rtCode": .integer(rtCode)]
@@ -27,23 +27,23 @@ struct BSAAnswer: Sendable, Hashable {
   }
 
   /// Returns the true response with the changes applied.
-  func bending(_ envelope: BSAEnvelope) -> BSAEnvelope {
+  func applying(to envelope: BSAEnvelope) -> BSAEnvelope {
     var envelope = envelope
     envelope.status = status ?? envelope.status
     guard case .members(var members) = envelope.body else { return envelope }
     if let rtMsg { members["rtMsg"] = .string(rtMsg) }
     if let data, members["rtCode"] == 0 {
-      members["data"] = Self.bent(members["data"], by: data)
+      members["data"] = Self.replaced(members["data"], by: data)
     }
     envelope.body = .members(members)
     return envelope
   }
 
-  private static func bent(_ data: JSON?, by other: JSON) -> JSON? {
+  private static func replaced(_ data: JSON?, by other: JSON) -> JSON? {
     switch (data, other) {
     case (_, .null): nil
     case (.object(let members)?, .object(let overrides)):
-      .object(members.overlaid(with: overrides))
+      .object(members.applying(overrides: overrides))
     case (_, _): other
     }
   }
@@ -62,14 +62,14 @@ struct BSAAnswer: Sendable, Hashable {
 }
 
 /// The active answers, oldest first. The oldest that matches applies, and no other.
-struct BSAAnswers: Sendable {
+struct PrescribedResponses: Sendable {
   /// The largest number of active answers.
   static let limit = 100
 
-  private(set) var all: [BSAAnswer] = []
+  private(set) var all: [PrescribedResponse] = []
 
   /// Adds an answer; returns false if there are too many.
-  mutating func add(_ answer: BSAAnswer) -> Bool {
+  mutating func add(_ answer: PrescribedResponse) -> Bool {
     guard all.count < Self.limit else { return false }
     all.append(answer)
     return true
@@ -78,7 +78,7 @@ struct BSAAnswers: Sendable {
   mutating func removeAll() { all.removeAll() }
 
   /// Returns the answer that applies to a request; nil if there is none.
-  mutating func next(_ endpoint: String) -> BSAAnswer? {
+  mutating func next(_ endpoint: String) -> PrescribedResponse? {
     guard let index = all.firstIndex(where: { ["*", endpoint].contains($0.endpoint) }) else {
       return nil
     }

@@ -1,5 +1,5 @@
 /// The format of a country's phone numbers.
-package struct PhonePlan: Equatable, Sendable {
+package struct PhoneNumberingPlan: Equatable, Sendable {
   /// The country calling code: one to three digits (ITU-T E.164 §6.2.1).
   package let callingCode: String
   /// The number of digits of a national (significant) number.
@@ -29,10 +29,10 @@ package struct PhonePlan: Equatable, Sendable {
     firstDigits = columns.count == 4 ? String(columns[3]) : "123456789"
   }
 
-  private static let all: [String: PhonePlan] = {
+  private static let all: [String: PhoneNumberingPlan] = {
     let entries = table.split(whereSeparator: { $0 == "\n" || $0 == "," })
       .map { $0.split(separator: " ") }
-      .compactMap { columns in PhonePlan(columns).map { (String(columns[0]), $0) } }
+      .compactMap { columns in PhoneNumberingPlan(columns).map { (String(columns[0]), $0) } }
     return Dictionary(entries) { first, _ in first }
   }()
 

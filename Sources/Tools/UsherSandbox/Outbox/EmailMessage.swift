@@ -1,7 +1,7 @@
 package import FoundationEssentials
 
 /// A message as an e-mail (RFC 5322) in plain text.
-package struct Letter: Sendable, Hashable {
+package struct EmailMessage: Sendable, Hashable {
   package var sender: String
   package var recipient: String
   package var subject: String

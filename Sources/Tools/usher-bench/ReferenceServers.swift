@@ -20,7 +20,7 @@ extension MeasuredServer {
 
   /// A loop in C whose calls and replies have the length of usherd's.
   static func echo(like usherd: MeasuredServer) throws -> MeasuredServer {
-    let program = try Yardstick(
+    let program = try ReferenceServer(
       try ChildProcess.own(), "echo.sock",
       { ["echo", "--socket", $0.socketPath, "--reply-bytes", "\(usherd.replyBytes)"] })
     return try MeasuredServer(
@@ -33,8 +33,8 @@ extension MeasuredServer {
   /// Redis with a value whose reply is as long as usherd's, under a key that a cache of tokens
   /// could use.
   static func redis(like usherd: MeasuredServer, key: String) throws -> MeasuredServer {
-    let path = try Yardstick.program("redis-server")
-    let program = try Yardstick(path, "redis.sock") { Yardstick.redis(in: $0.place, $0.socketPath) }
+    let path = try ReferenceServer.program("redis-server")
+    let program = try ReferenceServer(path, "redis.sock") { ReferenceServer.redis(in: $0.place, $0.socketPath) }
     // The reply consists of "$NNN\r\n", the value and "\r\n".
     let value = String(repeating: "v", count: max(1, usherd.replyBytes - 8))
     _ = try BlockingClient(program.socketPath).time(Self.command("SET", key, value))
@@ -52,9 +52,9 @@ extension MeasuredServer {
 
   /// ssh-agent, which lists its one Ed25519 identity (draft-ietf-sshm-ssh-agent, 3.5).
   static func sshAgent() throws -> MeasuredServer {
-    let path = try Yardstick.program("ssh-agent")
-    let (keygen, add) = (try Yardstick.program("ssh-keygen"), try Yardstick.program("ssh-add"))
-    let program = try Yardstick(path, "agent.sock") { ["-D", "-a", $0.socketPath] }
+    let path = try ReferenceServer.program("ssh-agent")
+    let (keygen, add) = (try ReferenceServer.program("ssh-keygen"), try ReferenceServer.program("ssh-add"))
+    let program = try ReferenceServer(path, "agent.sock") { ["-D", "-a", $0.socketPath] }
     let key = program.place.file("key")
     try ChildProcess.run(keygen, ["-q", "-t", "ed25519", "-N", "", "-C", "usher-bench", "-f", key])
     try ChildProcess.run(add, ["-q", key], environment: ["SSH_AUTH_SOCK": program.socketPath])
@@ -70,10 +70,10 @@ extension MeasuredServer {
   /// oidc-agent 4 with a cached access token, through its unencrypted protocol: one call per
   /// connection.
   static func oidcAgent(tokenBytes: Int) throws -> MeasuredServer {
-    let path = try Yardstick.program("oidc-agent")
-    let generator = try Yardstick.program("oidc-gen")
+    let path = try ReferenceServer.program("oidc-agent")
+    let generator = try ReferenceServer.program("oidc-gen")
     let provider = try SandboxProvider(tokenBytes: tokenBytes)
-    let program = try Yardstick(path, "agent.sock", home: true) {
+    let program = try ReferenceServer(path, "agent.sock", home: true) {
       ["--console", "--no-autoreauthenticate", "--socket-path", $0.socketPath]
     }
     try provider.answerRefreshes()
@@ -99,8 +99,8 @@ extension MeasuredServer {
 }
 
 /// A program that listens on a Unix socket in a directory of its own.
-final class Yardstick {
-  let place: Scratch
+final class ReferenceServer {
+  let place: ScratchDirectory
   let socketPath: String
   private var program: ChildProcess?
 
@@ -114,9 +114,9 @@ final class Yardstick {
   /// Starts the program and waits until it listens.
   init(
     _ path: String, _ socket: String, home: Bool = false,
-    _ arguments: (Yardstick) throws -> [String]
+    _ arguments: (ReferenceServer) throws -> [String]
   ) throws {
-    place = try Scratch()
+    place = try ScratchDirectory()
     socketPath = place.file(socket)
     if home { mkdir(place.file("config"), 0o700) }
     let program = try ChildProcess(
@@ -142,7 +142,7 @@ final class Yardstick {
   }
 
   /// The command line of a Redis that writes nothing to disk.
-  static func redis(in place: Scratch, _ socketPath: String) -> [String] {
+  static func redis(in place: ScratchDirectory, _ socketPath: String) -> [String] {
     [
       "--port", "0", "--unixsocket", socketPath, "--save", "", "--appendonly", "no",
       "--daemonize", "no", "--dir", place.path, "--loglevel", "warning", "--logfile", "/dev/null",

@@ -5,14 +5,14 @@ import UsherFlows
 
 /// A way to fail, and the seed's word for the failure.
 private struct Ending: Sendable, CustomTestStringConvertible {
-  let word: LocalAuthWord
+  let word: LocalAuthErrorCode
   let cause: String
   let drive: @Sendable () throws -> DrivenAuthentication
 
   var testDescription: String { "\(cause): \(word.rawValue)" }
 
   init(
-    _ word: LocalAuthWord, _ cause: String,
+    _ word: LocalAuthErrorCode, _ cause: String,
     _ drive: @escaping @Sendable () throws -> DrivenAuthentication
   ) {
     self.word = word
@@ -20,7 +20,7 @@ private struct Ending: Sendable, CustomTestStringConvertible {
     self.drive = drive
   }
 
-  init(_ word: LocalAuthWord, _ cause: String, looking biometric: LocalAuthStanding.Biometric) {
+  init(_ word: LocalAuthErrorCode, _ cause: String, looking biometric: LocalAuthAvailability.Biometric) {
     self.init(word, "\(cause), at once") {
       var driven = try DrivenAuthentication()
       driven.look(biometric)
@@ -28,10 +28,10 @@ private struct Ending: Sendable, CustomTestStringConvertible {
     }
   }
 
-  init(_ word: LocalAuthWord, _ cause: String, scanned outcome: ScanOutcome) {
+  init(_ word: LocalAuthErrorCode, _ cause: String, scanned outcome: ScanOutcome) {
     self.init(word, "\(cause), at the scan") {
       var driven = try DrivenAuthentication.scanning()
-      driven.hear(.scanned(outcome))
+      driven.answer(.scanned(outcome))
       return driven
     }
   }
@@ -58,7 +58,7 @@ private let endings: [Ending] = [
   },
   Ending(.authFailed, "three wrong fingers") {
     var driven = try DrivenAuthentication.scanning()
-    for _ in 1...3 { driven.hear(.scanned(.missed)) }
+    for _ in 1...3 { driven.answer(.scanned(.missed)) }
     return driven
   },
   Ending(.passcodeNotEnrolledDevice, "no passcode") {
@@ -74,7 +74,7 @@ private let endings: [Ending] = [
   Ending(.passcodeNotEnrolledDevice, "three wrong fingers, and no passcode to go on to") {
     var driven = try DrivenAuthentication(orPasscode: true)
     driven.look(.ready(hasChanged: false), .notEnrolled)
-    for _ in 1...3 { driven.hear(.scanned(.missed)) }
+    for _ in 1...3 { driven.answer(.scanned(.missed)) }
     return driven
   },
   Ending(.passcodeNotEnrolledDevice, "fallback, and no passcode to go on to") {
@@ -85,7 +85,7 @@ private let endings: [Ending] = [
   },
   Ending(.passcodeNotEnrolledDevice, "taken away while it was checked") {
     var driven = try DrivenAuthentication.checking()
-    driven.hear(.checked(.notEnrolled))
+    driven.answer(.checked(.notEnrolled))
     return driven
   },
   Ending(.userCancel, "cancel while scanning") {
@@ -130,27 +130,27 @@ struct LocalAuthWordTests {
 
   @Test("the tests have a cause for each word of a failed local authentication")
   func complete() {
-    #expect(Set(endings.map(\.word)) == Set(LocalAuthWord.allCases))
+    #expect(Set(endings.map(\.word)) == Set(LocalAuthErrorCode.allCases))
   }
 
   @Test("the nine words are written as in the seed, which misspells one of them")
   func spelling() {
     #expect(
-      LocalAuthWord.allCases.map(\.rawValue) == [
+      LocalAuthErrorCode.allCases.map(\.rawValue) == [
         "DOMAIN_STATE_CHANGED", "BIOMETRIC_NOT_AVILABLE", "BIOMETRIC_NOT_SUPPORT_HARDWARE",
         "BIOMETRIC_LOCK_OUT", "BIOMETRIC_NOT_ENROLLED_DEVICE", "PASSCODE_NOT_ENROLLED_DEVICE",
         "USER_CANCEL", "USER_FALLBACK", "AUTH_FAILED",
       ])
-    for word in LocalAuthWord.allCases { #expect(LocalAuthWord(written: word.rawValue) == word) }
-    #expect(LocalAuthWord(written: "BIOMETRIC_NOT_AVAILABLE") == .biometricNotAvailable)
-    #expect(LocalAuthWord(written: "biometric_not_available") == nil)
+    for word in LocalAuthErrorCode.allCases { #expect(LocalAuthErrorCode(written: word.rawValue) == word) }
+    #expect(LocalAuthErrorCode(written: "BIOMETRIC_NOT_AVAILABLE") == .biometricNotAvailable)
+    #expect(LocalAuthErrorCode(written: "biometric_not_available") == nil)
   }
 
   @Test("a cancelled local/authenticate has the word USER_CANCEL, an expired one has none")
   func givenUp() {
     let name = ProviderName("local")
-    #expect(LocalAuthenticate.word(for: .cancelled, provider: name)?.code == "USER_CANCEL")
-    #expect(LocalAuthenticate.word(for: .expired, provider: name) == nil)
+    #expect(LocalAuthenticate.providerErrorCode(for: .cancelled, provider: name)?.code == "USER_CANCEL")
+    #expect(LocalAuthenticate.providerErrorCode(for: .expired, provider: name) == nil)
   }
 
   @Test("the failure for a locked reader says how long the reader stays locked")

@@ -27,23 +27,23 @@ struct SCACounters: Codable, Sendable, Equatable {
   }
 
   /// Applies the counters of a reply. A counter that the reply omits keeps its value.
-  mutating func take(_ news: SCACounters) {
-    currentChallenges = news.currentChallenges ?? currentChallenges
-    allowableChallenges = news.allowableChallenges ?? allowableChallenges
-    currentAttempts = news.currentAttempts ?? currentAttempts
-    allowableAttempts = news.allowableAttempts ?? allowableAttempts
+  mutating func merge(_ newer: SCACounters) {
+    currentChallenges = newer.currentChallenges ?? currentChallenges
+    allowableChallenges = newer.allowableChallenges ?? allowableChallenges
+    currentAttempts = newer.currentAttempts ?? currentAttempts
+    allowableAttempts = newer.allowableAttempts ?? allowableAttempts
   }
 
   /// Applies the counters of a reply to an attempt. The attempt made the old count of attempts
   /// invalid, so it is known only if the reply reports it.
-  mutating func take(afterAttempt news: SCACounters) {
+  mutating func merge(afterAttempt newer: SCACounters) {
     currentAttempts = nil
-    take(news)
+    merge(newer)
   }
 }
 
 /// The content of a reply about a challenge.
-struct SCAChallengeNews: Sendable, Equatable {
+struct SCAChallengeDetails: Sendable, Equatable {
   /// The required action, or nil if the verification is absent or unknown.
   let form: SCAForm?
   let target: String?
@@ -68,14 +68,14 @@ struct SCAChallengeNews: Sendable, Equatable {
 }
 
 /// The status of an event.
-struct SCAStanding: Sendable, Equatable {
+struct SCAEventStatus: Sendable, Equatable {
   let status: Status
   let reason: String?
   /// The event's verifications. Empty means any agreed method.
   let offers: [SCADemand.Offer]
   let expiresAt: Timestamp?
   /// The open challenge.
-  let challenge: SCAChallengeNews?
+  let challenge: SCAChallengeDetails?
   let counters: SCACounters
 
   enum Status: String, Sendable {
@@ -98,7 +98,7 @@ struct SCAStanding: Sendable, Equatable {
     self.offers = offers
     reason = members.reason
     expiresAt = members["expirationTime"]?.timestamp
-    challenge = members["challenge"]?.objectValue.map { SCAChallengeNews($0) }
+    challenge = members["challenge"]?.objectValue.map { SCAChallengeDetails($0) }
     counters = SCACounters(members)
   }
 }

@@ -30,10 +30,10 @@ struct GPErrorTests {
     return rows
   }
 
-  @Test("a GPE code has its documented meaning and retryability", arguments: GPError.allCases)
-  func table(error: GPError) throws {
+  @Test("a GPE code has its documented meaning and retryability", arguments: GoPayErrorCode.allCases)
+  func table(error: GoPayErrorCode) throws {
     let rows = try rows()
-    #expect(rows.count == GPError.allCases.count)
+    #expect(rows.count == GoPayErrorCode.allCases.count)
     let row = try #require(rows[error.rawValue])
     #expect(error.title.lowercased() == row.meaning.lowercased())
     #expect(error.isRetryable == row.isRetryable)
@@ -51,15 +51,15 @@ struct GPErrorTests {
 struct GoPayRedirectTests {
   private let state = Secret("00112233445566778899aabbccddeeff")
 
-  private func read(_ query: String, state: Secret? = nil) -> RedirectReading {
-    RedirectReading(
+  private func read(_ query: String, state: Secret? = nil) -> RedirectParseResult {
+    RedirectParseResult(
       query: query + "&state=00112233445566778899aabbccddeeff", state: state ?? self.state,
       form: .gopay)
   }
 
   @Test("a GoPay redirect yields its auth code in both formats of the vendor")
   func code() {
-    let ours = RedirectReading.ours(RedirectAnswer(code: Secret("c/1")))
+    let ours = RedirectParseResult.accepted(AuthorizationResponse(code: Secret("c/1")))
     for query in [
       "authCode=c%2F1&success=true", "authCode=c%2F1&result=success",
       "authCode=c%2F1&result=success&success=true", "authCode=c%2F1",
@@ -77,24 +77,24 @@ struct GoPayRedirectTests {
       ("errorCode=E1&result=failure", "E1", nil), ("result=success&success=false", "failure", nil),
     ] as [(String, String, String?)])
   func error(query: String, error: String, description: String?) {
-    guard case .ours(let answer) = read(query) else { return #expect(Bool(false), "not ours") }
+    guard case .accepted(let answer) = read(query) else { return #expect(Bool(false), "not ours") }
     #expect(answer.error == error)
     #expect(answer.errorDescription == description)
   }
 
   @Test("a GoPay redirect ignores OAuth's parameter names, and an OAuth redirect GoPay's")
   func names() {
-    #expect(read("code=c&error=access_denied") == .ours(RedirectAnswer()))
-    let oauth = RedirectReading(
+    #expect(read("code=c&error=access_denied") == .accepted(AuthorizationResponse()))
+    let oauth = RedirectParseResult(
       query: "authCode=c&errorCode=e&state=s", state: Secret("s"), form: .oauth)
-    #expect(oauth == .ours(RedirectAnswer()))
+    #expect(oauth == .accepted(AuthorizationResponse()))
   }
 
   @Test("a GoPay redirect with another state, or with none, is not ours")
   func notOurs() {
-    #expect(read("authCode=c", state: Secret("00112233445566778899aabbccddeefe")) == .notOurs)
-    let none = RedirectReading(query: "authCode=c&success=true", state: state, form: .gopay)
-    #expect(none == .notOurs)
+    #expect(read("authCode=c", state: Secret("00112233445566778899aabbccddeefe")) == .unrelated)
+    let none = RedirectParseResult(query: "authCode=c&success=true", state: state, form: .gopay)
+    #expect(none == .unrelated)
   }
 
   @Test("a GoPay redirect with a repeated parameter is refused")
@@ -108,7 +108,7 @@ struct GoPayRedirectTests {
   func pasted() {
     let uri = "http://127.0.0.1:8767/callback"
     let url = Secret(uri + "?authCode=c&success=true&state=00112233445566778899aabbccddeeff")
-    let reading = RedirectReading(pasted: url, redirectURI: uri, state: state, form: .gopay)
-    #expect(reading == .ours(RedirectAnswer(code: Secret("c"))))
+    let reading = RedirectParseResult(pasted: url, redirectURI: uri, state: state, form: .gopay)
+    #expect(reading == .accepted(AuthorizationResponse(code: Secret("c"))))
   }
 }

@@ -5,9 +5,9 @@ import UsherCore
 ///
 /// Checks that no row is missing, that each row decrypts and contains the hash of the previous row,
 /// that the last row is the one in the head, and that there are no other rows.
-struct AuditWalk {
+struct AuditVerifier {
   /// The stored head, and the rows outside of the range in the head.
-  struct Surroundings {
+  struct StoredState {
     var head: AuditHead.Stored
     /// The numbers of the rows before the first one, in order.
     var earlier: [Int64]
@@ -26,62 +26,62 @@ struct AuditWalk {
   private var before: Data?
 
   /// - Parameter head: The head in the daemon's memory.
-  init(_ head: AuditHead, _ sealer: Sealer, _ surroundings: Surroundings) {
+  init(_ head: AuditHead, _ sealer: Sealer, _ storedState: StoredState) {
     self.head = head
     self.sealer = sealer
-    later = surroundings.later
+    later = storedState.later
     before = head.before
     rest = head.first <= head.last ? head.first...head.last : nil
     report = AuditReport(kept: rest, begunAt: head.begunAt)
     for one in head.breaks { report.findings.append(one.finding) }
-    note(surroundings.head)
-    note(surroundings.earlier, "older than the first row of the log")
+    addFinding(storedState.head)
+    addFinding(storedState.earlier, "older than the first row of the log")
     if rest == nil { end() }
   }
 
   /// Processes the next stored rows; an empty array means that there are no more.
-  mutating func take(_ rows: [StoredAuditRow]) {
-    for row in rows { take(row) }
-    if rows.isEmpty, let rest { note(gap: rest, ", and the end of the log is cut off") }
+  mutating func process(_ rows: [StoredAuditRow]) {
+    for row in rows { process(row) }
+    if rows.isEmpty, let rest { addFinding(gap: rest, ", and the end of the log is cut off") }
     if rows.isEmpty { rest = nil }
     if rest == nil { end() }
   }
 
-  private mutating func take(_ row: StoredAuditRow) {
+  private mutating func process(_ row: StoredAuditRow) {
     guard let next = rest?.lowerBound, next <= row.n else { return }
     if next < row.n {
-      note(gap: next...row.n - 1)
+      addFinding(gap: next...row.n - 1)
       before = nil
     }
     if row.opened(by: sealer) == nil {
-      note(row.n, "row \(row.n) was altered: it cannot be decrypted")
+      addFinding(row.n, "row \(row.n) was altered: it cannot be decrypted")
       before = nil
     } else {
       if let before, before != row.before {
-        note(row.n, "row \(row.n) does not follow the row before it")
+        addFinding(row.n, "row \(row.n) does not follow the row before it")
       }
       before = row.hash
     }
     rest = row.n < head.last ? row.n + 1...head.last : nil
     if rest == nil, let before, before != head.hash {
-      note(row.n, "row \(row.n) is not the last row that was written")
+      addFinding(row.n, "row \(row.n) is not the last row that was written")
     }
   }
 
-  private mutating func end() { note(later, "beyond the last row that was written") }
+  private mutating func end() { addFinding(later, "beyond the last row that was written") }
 
-  private mutating func note(_ stored: AuditHead.Stored) {
+  private mutating func addFinding(_ stored: AuditHead.Stored) {
     switch stored {
-    case .missing: note(nil, "the log's end record is missing")
-    case .unreadable: note(nil, "the log's end record was altered: it cannot be decrypted")
+    case .missing: addFinding(nil, "the log's end record is missing")
+    case .unreadable: addFinding(nil, "the log's end record was altered: it cannot be decrypted")
     case .head(head): break
-    case .head: note(nil, "the log's end record is not the last one that was written")
+    case .head: addFinding(nil, "the log's end record is not the last one that was written")
     }
   }
 
-  private mutating func note(gap rows: ClosedRange<Int64>, _ more: String = "") {
+  private mutating func addFinding(gap rows: ClosedRange<Int64>, _ more: String = "") {
     let isOne = rows.count == 1
-    note(
+    addFinding(
       rows.lowerBound,
       isOne
         ? "row \(rows.lowerBound) is missing\(more)"
@@ -89,22 +89,22 @@ struct AuditWalk {
   }
 
   /// Adds one finding for each run of consecutive rows.
-  private mutating func note(_ numbers: [Int64], _ what: String) {
+  private mutating func addFinding(_ numbers: [Int64], _ what: String) {
     var rest = numbers[...]
     while let first = rest.first {
       // The numbers are distinct, but not trusted: a difference may overflow, so it wraps around.
       let run = rest.enumerated().prefix { $0.element &- first == Int64($0.offset) }.count
       let last = rest[rest.startIndex + run - 1]
       rest = rest.dropFirst(run)
-      note(
+      addFinding(
         first, run == 1 ? "row \(first) is \(what)" : "rows \(first) to \(last) are \(what)")
     }
   }
 
-  private mutating func note(_ n: Int64?, _ message: String) {
+  private mutating func addFinding(_ n: Int64?, _ message: String) {
     switch report.findings.count {
-    case ..<AuditReport.mostFindings: report.findings.append(AuditFinding(n, message))
-    case AuditReport.mostFindings:
+    case ..<AuditReport.maxFindings: report.findings.append(AuditFinding(n, message))
+    case AuditReport.maxFindings:
       report.findings.append(AuditFinding(n, "there are more findings, which are not listed"))
     default: break
     }

@@ -3,7 +3,7 @@ package import UsherCore
 
 /// The nine error codes with which the SDK reports a failed local authentication (seed,
 /// `startSimpleAuth`).
-package enum LocalAuthWord: String, Codable, Sendable, CaseIterable {
+package enum LocalAuthErrorCode: String, Codable, Sendable, CaseIterable {
   case domainStateChanged = "DOMAIN_STATE_CHANGED"
   /// The seed spells it this way.
   case biometricNotAvailable = "BIOMETRIC_NOT_AVILABLE"
@@ -22,12 +22,12 @@ package enum LocalAuthWord: String, Codable, Sendable, CaseIterable {
   }
 
   /// The code as an error of the daemon's own provider `local`.
-  package var providerWord: ProviderErrorCode {
+  package var providerErrorCode: ProviderErrorCode {
     ProviderErrorCode(name: ProviderName(ProviderConfig.reservedName), code: rawValue)
   }
 }
 
-extension LocalAuthWord {
+extension LocalAuthErrorCode {
   var title: String {
     switch self {
     case .domainStateChanged: "Fingers changed"

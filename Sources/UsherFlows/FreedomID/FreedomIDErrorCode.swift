@@ -4,7 +4,7 @@ import UsherCore
 /// The SDK's error codes: 13 results, two of which have 6 and 5 variants (seed, tables 2 to 4). The
 /// page FreedomID of the documentation gives the cause of each, and the reason why some cannot
 /// occur.
-package enum FreedomIDWord: String, CaseIterable, Sendable {
+package enum FreedomIDErrorCode: String, CaseIterable, Sendable {
   case parsingError
   case incorrectApiKey
   case componentValidationError
@@ -30,7 +30,7 @@ package enum FreedomIDWord: String, CaseIterable, Sendable {
   case unknownNetworkError = "networkError.unknownError"
 
   /// - Parameter refusal: The server's own refusal.
-  func word(_ provider: ProviderName, _ refusal: FreedomIDRefusal? = nil) -> ProviderErrorCode {
+  func providerErrorCode(_ provider: ProviderName, _ refusal: FreedomIDRefusal? = nil) -> ProviderErrorCode {
     ProviderErrorCode(
       name: provider, code: rawValue, error: refusal?.code, message: refusal?.message)
   }
@@ -42,10 +42,10 @@ extension Failure {
   static func emptyGrants(_ provider: ProviderName) -> Failure {
     Failure(
       reason: .invalidRequest, title: "No grants", message: "grants must name at least one",
-      retryable: false, provider: FreedomIDWord.dataGrantsCanNotBeEmpty.word(provider))
+      retryable: false, provider: FreedomIDErrorCode.dataGrantsCanNotBeEmpty.providerErrorCode(provider))
   }
 
-  static func flawed(_ flaw: GrantFlaw, _ provider: ProviderName) -> Failure {
+  static func flawed(_ flaw: GrantError, _ provider: ProviderName) -> Failure {
     switch flaw {
     case .none: .emptyGrants(provider)
     case .unknown(let text): .invalid("grant \"\(text)\" does not exist", provider)
@@ -56,14 +56,14 @@ extension Failure {
   static func invalid(_ message: String, _ provider: ProviderName) -> Failure {
     Failure(
       reason: .invalidRequest, title: "Not a valid request", message: message, retryable: false,
-      provider: FreedomIDWord.componentValidationError.word(provider))
+      provider: FreedomIDErrorCode.componentValidationError.providerErrorCode(provider))
   }
 
   static func otherAPIKey(_ provider: ProviderName) -> Failure {
     Failure(
       reason: .invalidRequest, title: "Wrong API key",
       message: "the apiKey is not the one configured for this provider", retryable: false,
-      provider: FreedomIDWord.incorrectApiKey.word(provider))
+      provider: FreedomIDErrorCode.incorrectApiKey.providerErrorCode(provider))
   }
 
   static func denied(
@@ -71,7 +71,7 @@ extension Failure {
   ) -> Failure {
     Failure(
       reason: .denied, title: "Permissions denied", message: refusal?.message ?? message,
-      retryable: true, provider: FreedomIDWord.accessDenied.word(provider, refusal))
+      retryable: true, provider: FreedomIDErrorCode.accessDenied.providerErrorCode(provider, refusal))
   }
 
   /// A reply that contradicts the request.
@@ -80,38 +80,38 @@ extension Failure {
   }
 
   static func unusable(
-    _ message: String, _ word: FreedomIDWord, _ provider: ProviderName
+    _ message: String, _ errorCode: FreedomIDErrorCode, _ provider: ProviderName
   ) -> Failure {
     Failure(
       reason: .providerProtocolError, title: "Unusable answer of the provider", message: message,
-      retryable: false, provider: word.word(provider))
+      retryable: false, provider: errorCode.providerErrorCode(provider))
   }
 
   /// The retries are exhausted.
   static func unreachable(_ fault: FreedomReplyError, _ provider: ProviderName) -> Failure {
-    .unreachable(fault.message, fault.word.word(provider, fault.refusal))
+    .unreachable(fault.message, fault.errorCode.providerErrorCode(provider, fault.refusal))
   }
 
   /// A definite refusal without a special meaning for the call.
   ///
   /// - Parameter word: The SDK's error code for this call; nil for the general one of the refusal.
   static func refused(
-    _ refusal: FreedomIDRefusal, as word: FreedomIDWord? = nil, _ provider: ProviderName
+    _ refusal: FreedomIDRefusal, as errorCode: FreedomIDErrorCode? = nil, _ provider: ProviderName
   ) -> Failure {
-    let word = word ?? refusal.word
-    return switch word {
+    let errorCode = errorCode ?? refusal.errorCode
+    return switch errorCode {
     case .accessDenied: .denied(refusal.sentence, provider, refusal)
     default:
       Failure(
         reason: refusal.isLocked ? .attemptsExhausted : .providerRejected,
         title: refusal.isLocked ? "Locked" : "Refused by the provider", message: refusal.sentence,
-        retryable: refusal.isLocked, provider: word.word(provider, refusal))
+        retryable: refusal.isLocked, provider: errorCode.providerErrorCode(provider, refusal))
     }
   }
 
   static func otherPerson(_ provider: ProviderName) -> Failure {
     var failure = Failure.otherPerson
-    failure.provider = FreedomIDWord.authError.word(provider)
+    failure.provider = FreedomIDErrorCode.authError.providerErrorCode(provider)
     return failure
   }
 }
@@ -120,7 +120,7 @@ extension Problem {
   /// The call is retried automatically, or when the user repeats the step.
   static func unreachable(_ fault: FreedomReplyError, _ provider: ProviderName) -> Problem {
     var problem = Problem.unreachable(fault.message)
-    problem.provider = fault.word.word(provider, fault.refusal)
+    problem.provider = fault.errorCode.providerErrorCode(provider, fault.refusal)
     return problem
   }
 }

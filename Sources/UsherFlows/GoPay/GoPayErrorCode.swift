@@ -2,7 +2,7 @@ import UsherAPI
 import UsherCore
 
 /// The SDK's error numbers (contract §3.3; the table Ends of the page GoPay of the documentation).
-enum GPError: Int, CaseIterable {
+enum GoPayErrorCode: Int, CaseIterable {
   case configuration = 2201
   case unauthorized = 2202
   case connection = 2203
@@ -67,9 +67,9 @@ enum GPError: Int, CaseIterable {
   }
 
   /// Creates the error for the code of a failed capture.
-  init(capture word: String?) {
+  init(capture errorCode: String?) {
     self =
-      switch word {
+      switch errorCode {
       case "CAMERA": .camera
       case "PERMISSION": .permission
       case "NETWORK": .connection
@@ -87,7 +87,7 @@ enum GPError: Int, CaseIterable {
   /// - Parameters:
   ///   - code: The server's code, cleaned.
   ///   - message: The server's sentence, cleaned.
-  func word(
+  func providerErrorCode(
     _ provider: ProviderName, code: String? = nil, message: String? = nil
   ) -> ProviderErrorCode {
     ProviderErrorCode(
@@ -102,12 +102,12 @@ extension Failure {
   ///   - message: A sentence for users, without secrets.
   ///   - word: The server's error; nil if it sent none.
   static func gopay(
-    _ error: GPError, _ message: String, _ provider: ProviderName, word: ProviderErrorCode? = nil,
+    _ error: GoPayErrorCode, _ message: String, _ provider: ProviderName, errorCode: ProviderErrorCode? = nil,
     reason: Failure.Reason? = nil
   ) -> Failure {
     Failure(
       reason: reason ?? error.reason, title: error.title, message: message,
-      retryable: error.isRetryable, provider: word ?? error.word(provider))
+      retryable: error.isRetryable, provider: errorCode ?? error.providerErrorCode(provider))
   }
 
   /// A required parameter is missing, or cannot be sent in a header.
@@ -122,7 +122,7 @@ extension Failure {
     let said = ProviderText.clean(reason)
     return gopay(
       .exchangeFailed, said.isEmpty ? "the exchange of the credential failed" : said, provider,
-      word: GPError.exchangeFailed.word(provider, message: said.isEmpty ? nil : said))
+      errorCode: GoPayErrorCode.exchangeFailed.providerErrorCode(provider, message: said.isEmpty ? nil : said))
   }
 
   static func exchangeTimedOut(_ provider: ProviderName) -> Failure {
@@ -139,13 +139,13 @@ extension Failure {
   /// The log-in returned no code.
   ///
   /// - Parameter answer: The redirect; its texts are cleaned already.
-  static func logIn(_ answer: RedirectAnswer, _ provider: ProviderName) -> Failure {
-    let error: GPError =
+  static func logIn(_ answer: AuthorizationResponse, _ provider: ProviderName) -> Failure {
+    let error: GoPayErrorCode =
       ["abort", "access_denied"].contains(answer.error) ? .cancelled : .unknown
-    let word = error.word(provider, code: answer.error, message: answer.errorDescription)
+    let errorCode = error.providerErrorCode(provider, code: answer.error, message: answer.errorDescription)
     let otherwise =
       error == .cancelled ? "the log-in was cancelled" : "the log-in returned no code"
-    return gopay(error, answer.errorDescription ?? otherwise, provider, word: word)
+    return gopay(error, answer.errorDescription ?? otherwise, provider, errorCode: errorCode)
   }
 
   /// A reply that cannot be read or must not be used.
@@ -158,22 +158,22 @@ extension Failure {
 
 extension GoPayRefusal {
   func failure(_ provider: ProviderName) -> Failure {
-    .gopay(error, sentence, provider, word: word(provider))
+    .gopay(error, sentence, provider, errorCode: providerErrorCode(provider))
   }
 
-  func word(_ provider: ProviderName) -> ProviderErrorCode {
-    error.word(provider, code: code, message: message)
+  func providerErrorCode(_ provider: ProviderName) -> ProviderErrorCode {
+    error.providerErrorCode(provider, code: code, message: message)
   }
 }
 
 extension GoPayReplyError {
   /// Returns the failure of a flow whose retries are exhausted.
   func failure(_ provider: ProviderName) -> Failure {
-    .gopay(error, message, provider, word: word(provider), reason: .providerUnreachable)
+    .gopay(error, message, provider, errorCode: providerErrorCode(provider), reason: .providerUnreachable)
   }
 
-  func word(_ provider: ProviderName) -> ProviderErrorCode {
-    error.word(provider, code: refusal?.code, message: refusal?.message)
+  func providerErrorCode(_ provider: ProviderName) -> ProviderErrorCode {
+    error.providerErrorCode(provider, code: refusal?.code, message: refusal?.message)
   }
 }
 
@@ -182,7 +182,7 @@ extension GoPayReplyError {
 extension Problem {
   static func unreachable(_ fault: GoPayReplyError, _ provider: ProviderName) -> Problem {
     var problem = Problem.unreachable(fault.message)
-    problem.provider = fault.word(provider)
+    problem.provider = fault.providerErrorCode(provider)
     return problem
   }
 
@@ -190,7 +190,7 @@ extension Problem {
   static func codeMayBeSpent(_ refusal: GoPayRefusal, _ provider: ProviderName) -> Problem {
     var problem = Problem.unreachable(
       "the answer of the exchange was lost: another auth code is needed")
-    problem.provider = refusal.word(provider)
+    problem.provider = refusal.providerErrorCode(provider)
     return problem
   }
 }

@@ -3,7 +3,7 @@ import UsherConfig
 import UsherCore
 
 /// The validated parameters of a verification.
-struct IdentityOrder: Codable, Sendable, Equatable {
+struct IdentityRequest: Codable, Sendable, Equatable {
   /// The request id; empty if the caller gave none, which is a flaw.
   let requestID: String
   /// The id that links the user to GoPay; empty if the caller gave none, which is a flaw.
@@ -21,25 +21,25 @@ struct IdentityOrder: Codable, Sendable, Equatable {
 
   /// - Throws: `invalidParams` with the invalid parameter. An error that the SDK would report is a
   ///   ``flaw(_:)`` instead.
-  init(_ params: VerifyIdentity.Params, _ origin: FlowContext<GoPaySettings>) throws(UsherError) {
+  init(_ params: VerifyIdentity.Params, _ context: FlowContext<GoPaySettings>) throws(UsherError) {
     if params.featureId != nil {
       throw ParamsValidation.wrong("featureId", "is reserved and must not be set")
     }
-    requestID = origin.statedRequestID ?? ""
+    requestID = context.statedRequestID ?? ""
     correlationID = params.userCorrelationId ?? ""
     receiver = params.credentialReceiver
     redirectURI = try Self.address(params.redirectURI, "redirectURI")
     returnURL = try Self.address(params.returnUrl, "returnUrl")
-    locale = params.locale ?? origin.provider.settings.locale
-    installation = origin.installationID
-    endsAt = origin.endsAt
-    if let account = origin.account, Secret(account.subject) != Secret(correlationID),
+    locale = params.locale ?? context.provider.settings.locale
+    installation = context.installationID
+    endsAt = context.endsAt
+    if let account = context.account, Secret(account.subject) != Secret(correlationID),
       !correlationID.allSatisfy(\.isWhitespace)
     {
       throw ParamsValidation.wrong("account", "has another userCorrelationId")
     }
     link =
-      params.token.map { .token(Sealed($0.secret)) } ?? origin.account.map { .account($0.id) }
+      params.token.map { .token(Sealed($0.secret)) } ?? context.account.map { .account($0.id) }
   }
 
   private static func address(_ text: String?, _ name: String) throws(UsherError) -> String? {
@@ -67,11 +67,11 @@ struct IdentityOrder: Codable, Sendable, Equatable {
 }
 
 // The SDK reports these errors as a failed flow.
-extension IdentityOrder {
-  func flaw(_ origin: FlowContext<GoPaySettings>) -> Failure? {
-    let provider = origin.provider.name
+extension IdentityRequest {
+  func flaw(_ context: FlowContext<GoPaySettings>) -> Failure? {
+    let provider = context.provider.name
     if let field = missing { return .missing(field: field, provider) }
-    return credentialFlaw(origin).map { .gopay(.configuration, $0, provider) }
+    return credentialFlaw(context).map { .gopay(.configuration, $0, provider) }
   }
 
   private var missing: String? {
@@ -80,7 +80,7 @@ extension IdentityOrder {
     switch link {
     case .token(let token):
       let text = token.unsealed().revealed()
-      return text.isHeader(upTo: GoPayData.longestToken) ? nil : "token"
+      return text.isHeader(upTo: GoPayData.maxTokenBytes) ? nil : "token"
     case .account: return nil
     case nil: return receiver == .none ? "token" : nil
     }
@@ -88,21 +88,21 @@ extension IdentityOrder {
 
   /// Returns why the credentials do not allow an exchange; such a flow fails before the user does
   /// anything.
-  private func credentialFlaw(_ origin: FlowContext<GoPaySettings>) -> String? {
+  private func credentialFlaw(_ context: FlowContext<GoPaySettings>) -> String? {
     guard receiver == .exchange else { return nil }
-    let (settings, name) = (origin.provider.settings, origin.provider.name)
+    let (settings, name) = (context.provider.settings, context.provider.name)
     switch settings.exchange {
     case .app: return nil
     case .backend:
-      return settings.exchangeCredential.flatMap { origin.credential.flaw(in: $0, of: name) }
+      return settings.exchangeCredential.flatMap { context.credential.flaw(in: $0, of: name) }
     case .snap:
       let key = settings.privateKeyCredential.flatMap {
-        origin.credential.flaw(in: $0, of: name) { key in
+        context.credential.flaw(in: $0, of: name) { key in
           (try? SNAPPrivateKey(key)) == nil ? UnusableKey.sentence : nil
         }
       }
       let secret = settings.clientSecretCredential.flatMap {
-        origin.credential.flaw(in: $0, of: name)
+        context.credential.flaw(in: $0, of: name)
       }
       return key ?? secret
     }

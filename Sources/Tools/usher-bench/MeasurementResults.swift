@@ -2,7 +2,7 @@ import Glibc
 import JSONRPC
 
 /// The results of a measurement: printed at once, and written as JSON if a file is given.
-struct Findings {
+struct MeasurementResults {
   private let command: String
   private let report: ReportFile?
   private var results: [JSONValue] = []
@@ -11,7 +11,7 @@ struct Findings {
   /// - Parameter file: The file that ``write()`` replaces; nil if no file is written.
   /// - Throws: `BenchError` if the file cannot be written.
   init(_ command: String, to file: String?) throws {
-    tellOfDebugBuild()
+    warnAboutDebugBuild()
     self.command = command
     report = try file.map { try ReportFile($0) }
   }

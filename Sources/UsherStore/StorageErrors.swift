@@ -2,14 +2,14 @@ import GRDB
 import UsherCore
 
 /// An error of SQLite, for the journal. It contains neither SQL nor values.
-package struct SQLiteFault: Error, Equatable {
+package struct SQLiteError: Error, Equatable {
   /// SQLite's extended result code.
   package let code: Int32
   package let message: String?
 }
 
 /// A system call that failed.
-package struct SystemFault: Error, Equatable {
+package struct SystemCallError: Error, Equatable {
   package let call: String
   package let errno: Int32
 }
@@ -21,7 +21,7 @@ extension UsherError {
     guard let error = error as? DatabaseError else {
       return UsherError(.internalError, "the store failed", cause: error)
     }
-    let fault = SQLiteFault(code: error.extendedResultCode.rawValue, message: error.message)
+    let fault = SQLiteError(code: error.extendedResultCode.rawValue, message: error.message)
     switch error.extendedResultCode {
     case .SQLITE_CONSTRAINT_FOREIGNKEY:
       return UsherError(
