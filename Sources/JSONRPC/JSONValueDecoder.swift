@@ -89,7 +89,8 @@ private struct Place: SingleValueDecodingContainer {
     case is Bool.Type: return try require(Bool.self, value.boolValue)
     case is Double.Type: return try require(Double.self, value.numberValue)
     case is Float.Type: return try require(Float.self, value.numberValue.map { Float($0) })
-    case let integer as any (FixedWidthInteger & Decodable).Type: return try require(integer: integer)
+    case let integer as any (FixedWidthInteger & Decodable).Type:
+      return try require(integer: integer)
     case is [JSONValue].Type: return value.arrayValue
     case is [String: JSONValue].Type: return value.objectValue
     default: return nil

@@ -57,9 +57,12 @@ struct MemberNames {
     _ name: Text, in bytes: UnsafeRawBufferPointer
   ) -> Bool {
     if nameSet == nil,
-      count < Self.escapedNamesLimit || count < Self.shortNamesLimit && name.count <= Self.shortLimit
+      count < Self.escapedNamesLimit
+        || count < Self.shortNamesLimit && name.count <= Self.shortLimit
     {
-      for index in 0..<count where inlineNames[index].isSame(unescaped: name, in: bytes) { return false }
+      for index in 0..<count where inlineNames[index].isSame(unescaped: name, in: bytes) {
+        return false
+      }
       inlineNames[count] = name
       isEscaped = isEscaped || name.isEscaped
       return true

@@ -130,7 +130,8 @@ extension UsherClient {
     }
     let limit = deadline ?? Self.defaultDeadline + params.wait
     let policy = RetryPolicy(
-      isSafe: Methods.traits(of: method).repetition.allows(params), retriesAfterLoss: retriesAfterLoss,
+      isSafe: Methods.traits(of: method).repetition.allows(params),
+      retriesAfterLoss: retriesAfterLoss,
       patience: patience)
     return try await retry(policy, within: limit) { left in
       try await self.attempt(method, bytes, left)

@@ -25,7 +25,8 @@ package struct CommandEnvironment: Sendable {
     terminal: any Terminal, browser: any Browser, programs: any Programs, clock: any Clock,
     sleep: @escaping @Sendable (Duration) async throws -> Void,
     variables: [String: String], userID: UInt32, configFolder: String = "/etc/usherd",
-    names: PrincipalResolver = .machine, tools: (any Tools)? = nil, directories: SystemDirectories? = nil,
+    names: PrincipalResolver = .machine, tools: (any Tools)? = nil,
+    directories: SystemDirectories? = nil,
     output: Int32 = 1
   ) {
     self.terminal = terminal

@@ -24,7 +24,8 @@ package struct OperationPattern: CodedAsText, Hashable, Sendable {
       path.consists(upTo: 1024, of: { $0.isVisible && !$0.isOne(of: "?#\\") }),
       path.split(separator: "/").allSatisfy({ $0 != "." && $0 != ".." })
     else {
-      throw SettingError("must be a path from its first slash, without \".\", \"..\", \"//\" and query")
+      throw SettingError(
+        "must be a path from its first slash, without \".\", \"..\", \"//\" and query")
     }
     method = String(parts[0])
   }

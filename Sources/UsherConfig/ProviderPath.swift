@@ -9,7 +9,9 @@ package struct ProviderPath: CodedAsText, Hashable, Sendable {
     let isPath = text.hasPrefix("/") && !text.hasPrefix("//")
     let url = isPath ? "https://example.com" + text : text
     let plain = url.filter { $0 != "{" && $0 != "}" }
-    guard try !ProviderURL(setting: plain).hasQuery else { throw SettingError("must have no query") }
+    guard try !ProviderURL(setting: plain).hasQuery else {
+      throw SettingError("must have no query")
+    }
     // A value for a placeholder may come from a caller, so no placeholder may be in the host.
     let path = try URLParts(plain).path
     guard url.hasPrefix(plain.dropLast(path.count)) else {

@@ -238,7 +238,8 @@ struct MethodTable: Sendable {
     enterUndecided(type, .method) { method, call throws(UsherError) in
       var method = method
       let authorized = try services.authorise(&method, .method, call.caller)
-      return try authorized.perform { () throws(UsherError) in try handler(method, call.connection) }
+      return try authorized.perform { () throws(UsherError) in try handler(method, call.connection)
+      }
     }
   }
 

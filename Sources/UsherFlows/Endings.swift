@@ -14,7 +14,8 @@ extension Failure {
   package static func rejected(_ errorCode: ProviderErrorCode) -> Failure {
     Failure(
       reason: .providerRejected, title: "Refused by the provider",
-      message: errorCode.sentence("the provider answers \(errorCode.code)"), retryable: false, provider: errorCode)
+      message: errorCode.sentence("the provider answers \(errorCode.code)"), retryable: false,
+      provider: errorCode)
   }
 
   /// - Parameter message: A sentence for people: lower case, no period, no secret.
@@ -32,7 +33,9 @@ extension Failure {
       retryable: true, provider: errorCode)
   }
 
-  package static func unreachable(_ message: String, _ errorCode: ProviderErrorCode? = nil) -> Failure {
+  package static func unreachable(_ message: String, _ errorCode: ProviderErrorCode? = nil)
+    -> Failure
+  {
     Failure(
       reason: .providerUnreachable, title: "Provider unreachable", message: message,
       retryable: true, provider: errorCode)

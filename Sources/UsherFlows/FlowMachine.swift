@@ -96,7 +96,8 @@ package protocol FlowMachine: Codable, Sendable, Equatable {
   /// Returns the SDK's error code for a flow that ended without an error from the provider:
   /// cancelled, expired, `.providerRejected` if a credential is not set, or `.denied` if an account
   /// or consent was removed meanwhile.
-  static func providerErrorCode(for ending: Failure.Reason, provider: ProviderName) -> ProviderErrorCode?
+  static func providerErrorCode(for ending: Failure.Reason, provider: ProviderName)
+    -> ProviderErrorCode?
 }
 
 extension FlowMachine {

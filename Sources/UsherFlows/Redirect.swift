@@ -121,7 +121,8 @@ extension RedirectParseResult {
       self = .refused("the answer has a parameter twice")
       return
     }
-    self = .accepted(AuthorizationResponse(Dictionary(uniqueKeysWithValues: fields.map { ($0, $1) }), form))
+    self = .accepted(
+      AuthorizationResponse(Dictionary(uniqueKeysWithValues: fields.map { ($0, $1) }), form))
   }
 
   /// Reads the complete URL of the redirect, as a user pastes it.

@@ -86,7 +86,8 @@ struct StoreFile {
   func checkVersion(_ version: Int) throws(UsherError) {
     guard version <= StoreSchema.version else {
       throw refusal(
-        "was written by a newer usherd: its schema is \(version), this one knows \(StoreSchema.version)")
+        "was written by a newer usherd: its schema is \(version), this one knows \(StoreSchema.version)"
+      )
     }
     guard version > 0 else { throw refusal("is damaged: it has no schema") }
   }

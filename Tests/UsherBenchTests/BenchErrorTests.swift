@@ -60,7 +60,9 @@ struct BenchErrorTests {
 
   @Test("a program that is not installed is named in the error")
   func notInstalled() {
-    let failure = #expect(throws: NotInstalled.self) { try ReferenceServer.program("no-such-program") }
+    let failure = #expect(throws: NotInstalled.self) {
+      try ReferenceServer.program("no-such-program")
+    }
     #expect(failure?.description.hasPrefix("no-such-program is not installed") == true)
   }
 
@@ -115,7 +117,8 @@ struct BenchErrorTests {
       MeasurementResults.line("start", [1, 3, 2.5], "ms", goal: .atMost(2))
         == "      2.5 ms  start (goal ≤ 2.0, MISSED) [1.0 3.0 2.5]")
     #expect(
-      MeasurementResults.line("start", [2], "ms", goal: .atMost(2)) == "      2.0 ms  start (goal ≤ 2.0)")
+      MeasurementResults.line("start", [2], "ms", goal: .atMost(2))
+        == "      2.0 ms  start (goal ≤ 2.0)")
     #expect(
       MeasurementResults.line("more", [2, 9, 3, 4, 5, 6], "×", goal: .atLeast(6))
         == "      5.0 ×  more (goal ≥ 6.0, MISSED) [2.0 to 9.0]")

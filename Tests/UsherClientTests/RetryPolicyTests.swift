@@ -2,9 +2,9 @@ import Testing
 import UsherClient
 import UsherCore
 
+@testable import struct UsherClient.CallNotSent
 @testable import struct UsherClient.RetryPauses
 @testable import struct UsherClient.RetryPolicy
-@testable import struct UsherClient.CallNotSent
 
 @Suite("Repetition of failed calls")
 struct RetryPolicyTests {

@@ -198,7 +198,8 @@ final class FakeMachine: Tools {
       let environment = CommandEnvironment(
         terminal: terminal, browser: terminal, programs: NoPrograms(), clock: time,
         sleep: { _ in }, variables: environment ?? ["USHER_ADMIN_SOCKET": daemon.path],
-        userID: user, configFolder: self.folder + "/none", tools: self, directories: self.directories,
+        userID: user, configFolder: self.folder + "/none", tools: self,
+        directories: self.directories,
         output: output)
       let status = await Usherctl.run(arguments, in: environment)
       #expect(script.left == [])

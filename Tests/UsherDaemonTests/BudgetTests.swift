@@ -54,7 +54,8 @@ struct RateLimiterTests {
   func uneven() {
     for perMinute in [7, 11, 13, 59] {
       let budget = RateLimiter()
-      let taken = (0..<100).count { _ in budget.acquire(.anna, at: start, perMinute: perMinute) == nil
+      let taken = (0..<100).count { _ in
+        budget.acquire(.anna, at: start, perMinute: perMinute) == nil
       }
       #expect(taken == perMinute)
     }

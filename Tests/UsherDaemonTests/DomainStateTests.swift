@@ -92,7 +92,8 @@ struct DomainStateTests {
     harness.reader.fail(.unavailable("gone"))
     try await harness.reader.answer(.success(.match))
     try await reached("the end") { session.standing.isFinished }
-    #expect(session.flow.failure?.provider?.code == LocalAuthErrorCode.biometricNotAvailable.rawValue)
+    #expect(
+      session.flow.failure?.provider?.code == LocalAuthErrorCode.biometricNotAvailable.rawValue)
   }
 
   @Test("a fingerprint lockout does not hide DOMAIN_STATE_CHANGED")

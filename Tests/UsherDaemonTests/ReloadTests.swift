@@ -231,7 +231,8 @@ struct ReloadTests {
     _ = try await reload(lockController)
     let health = try lockController.services().health
     for provider in try lockController.services().providers.all {
-      health.record(.unreachable(message: "gone", sent: false), of: provider, at: harness.clock.now())
+      health.record(
+        .unreachable(message: "gone", sent: false), of: provider, at: harness.clock.now())
     }
     _ = try await reload(lockController)
     #expect(health.health(of: other) == .failing && health.health(of: .work) == .failing)

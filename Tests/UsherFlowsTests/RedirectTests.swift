@@ -26,7 +26,8 @@ struct RedirectTests {
   func error() {
     let reading = read("error=access_denied&error_description=no%1B%5B0m&state=s%2B1%2F2")
     #expect(
-      reading == .accepted(AuthorizationResponse(error: "access_denied", errorDescription: "no[0m")))
+      reading == .accepted(AuthorizationResponse(error: "access_denied", errorDescription: "no[0m"))
+    )
   }
 
   @Test(
@@ -123,7 +124,8 @@ struct PathRedirectTests {
     }
     #expect(read("error_code=100102") == .accepted(AuthorizationResponse(error: "100102")))
     #expect(
-      read("error_code=1%1B2&code=c") == .accepted(AuthorizationResponse(code: Secret("c"), error: "12")))
+      read("error_code=1%1B2&code=c")
+        == .accepted(AuthorizationResponse(code: Secret("c"), error: "12")))
     #expect(read("") == .accepted(AuthorizationResponse()))
   }
 

@@ -15,7 +15,8 @@ struct FreedomIDAuthorizeTests {
     let daemon = FreedomIDDaemon(
       .accountCheck, .methods,
       inputs: [
-        .advances([.phone]), .advances([.code()]), .advances([.code("twoFactor")]), .advances([.home]),
+        .advances([.phone]), .advances([.code()]), .advances([.code("twoFactor")]),
+        .advances([.home]),
       ] + homeToProfile)
     let profile = try await daemon.authorize(viewer).get()
     #expect(profile.firstname == "Aigerim" && profile.phone == "+77011234567")
@@ -64,7 +65,8 @@ struct FreedomIDAuthorizeTests {
     let daemon = FreedomIDDaemon(
       .home,
       inputs: [
-        .advances([.permissions]), .advances([.home.with(problem: "denied")]), .advances([.permissions]),
+        .advances([.permissions]), .advances([.home.with(problem: "denied")]),
+        .advances([.permissions]),
         .advances([.failed("denied", "accessDenied")]),
       ])
     let viewer = FreedomIDViewer { screen in

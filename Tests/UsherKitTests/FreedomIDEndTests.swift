@@ -209,7 +209,8 @@ struct FreedomIDClearTests {
 
   @Test("Freedom ID clear ends an authorization that is just starting with userCanceled")
   func beginning() async throws {
-    let daemon = FreedomIDDaemon(starts: [.advancesAndRepliesLater([.authorized])], cleared: [Self.reply])
+    let daemon = FreedomIDDaemon(
+      starts: [.advancesAndRepliesLater([.authorized])], cleared: [Self.reply])
     let viewer = FreedomIDViewer.idle()
     try await daemon.run { path in
       let sdk = freedomID(path)

@@ -85,7 +85,8 @@ extension GoPayVerificationTests {
 
   @Test("a GoPay flow that succeeds without a submission ends with GPE-2205")
   func noSubmission() async throws {
-    let empty = GoPayFlowSnapshot(state: "submitted", status: "succeeded", step: "null", result: "{}")
+    let empty = GoPayFlowSnapshot(
+      state: "submitted", status: "succeeded", step: "null", result: "{}")
     #expect(try await verify(GoPayDaemon(empty)).code == "GPE-2205")
   }
 

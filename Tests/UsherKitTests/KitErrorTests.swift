@@ -69,9 +69,11 @@ struct KitErrorTests {
       if case .dataError = $1 { true } else { false }
     }
     #expect(dataErrors.map(\.0) == [.attemptsExhausted])
-    let provider = ProviderErrorCode(name: ProviderName("p"), code: "dataError", message: "too many")
+    let provider = ProviderErrorCode(
+      name: ProviderName("p"), code: "dataError", message: "too many")
     for kind in KitError.Kind.allCases {
-      guard case .dataError(let detail) = WalletError(KitError(kind, "why", provider: provider)) else {
+      guard case .dataError(let detail) = WalletError(KitError(kind, "why", provider: provider))
+      else {
         Issue.record("\(kind)")
         return
       }

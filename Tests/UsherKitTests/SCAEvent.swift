@@ -15,7 +15,9 @@ enum SCAEvent {
     Challenge(walletOperationID: "w", verification: verification)
   }
 
-  static func attempt(_ verification: IdentityVerification = sms, _ value: String = "123456") -> Attempt {
+  static func attempt(_ verification: IdentityVerification = sms, _ value: String = "123456")
+    -> Attempt
+  {
     Attempt(walletOperationID: "w", verification: verification, value: value)
   }
 }

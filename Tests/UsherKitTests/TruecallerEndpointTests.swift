@@ -93,7 +93,9 @@ struct TruecallerEndpointTests {
         .advances([.otpReceived, .verificationComplete, .succeeded("verificationComplete")])
       ])
     try await daemon.run { path in
-      let programs = [recorder.sdk(path, provider: "phones"), recorder.sdk(path, provider: "phones")]
+      let programs = [
+        recorder.sdk(path, provider: "phones"), recorder.sdk(path, provider: "phones"),
+      ]
       var told = programs[0].verification(forPhone: "9876543210", countryCode: "IN")
         .makeAsyncIterator()
       #expect(await told.next() == .state(.otpInitiated))

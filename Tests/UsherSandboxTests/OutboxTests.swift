@@ -127,7 +127,9 @@ struct MailTests {
     ])
   func refused(_ url: String) {
     #expect(throws: Sandbox.ConfigurationError.self) { try MailServer(url) }
-    #expect(throws: Sandbox.ConfigurationError.self) { try MailServer("smtp://127.0.0.1", sender: "x") }
+    #expect(throws: Sandbox.ConfigurationError.self) {
+      try MailServer("smtp://127.0.0.1", sender: "x")
+    }
   }
 
   @Test("an e-mail that cannot be delivered is recorded in the outbox with the reason")

@@ -50,14 +50,16 @@ extension TokenLedger {
       now: start.addingTimeInterval(seconds))
   }
 
-  mutating func refresh(_ token: String?, scope: [String]? = nil) throws(OAuthError) -> IssuedTokens {
+  mutating func refresh(_ token: String?, scope: [String]? = nil) throws(OAuthError) -> IssuedTokens
+  {
     try refresh(token ?? "", client: publicClient, scope: scope, now: start)
   }
 }
 
 extension BackendContext {
   static func test(_ clock: SandboxClock = SandboxClock { start }) throws -> BackendContext {
-    BackendContext(users: Users(), clock: clock, tokenGenerator: TokenGenerator(), pages: try Pages())
+    BackendContext(
+      users: Users(), clock: clock, tokenGenerator: TokenGenerator(), pages: try Pages())
   }
 }
 

@@ -32,7 +32,8 @@ struct StoreCopyTests {
     #expect(status.st_mode & 0o7777 == 0o600 && status.st_nlink == 1)
     #expect(Int64(status.st_size) == size && size > 4096)
     for (name, value) in [
-      ("application_id", "\(StoreSchema.applicationID)"), ("user_version", "\(StoreSchema.version)"),
+      ("application_id", "\(StoreSchema.applicationID)"),
+      ("user_version", "\(StoreSchema.version)"),
       ("integrity_check", "ok"), ("foreign_key_check", nil),
     ] {
       #expect(try pragma(name, of: path) == value)

@@ -38,7 +38,8 @@ final class StoreFixture: Sendable {
     try Store.open(
       path: path, masterKey: masterKey,
       recoveryKey: { () throws(UsherError) in recoveryKey }, acceptsChanges: acceptsChanges,
-      keyStorage: { PlainKey(bytes: Array($0)) }, clock: FixedClock(time: now), entropy: SystemEntropy())
+      keyStorage: { PlainKey(bytes: Array($0)) }, clock: FixedClock(time: now),
+      entropy: SystemEntropy())
   }
 
   /// Creates a store with the changes and closes it.

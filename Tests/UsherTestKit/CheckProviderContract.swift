@@ -137,7 +137,8 @@ private struct ContractCheck<Machine: FlowMachine> {
   private var anything: [String] {
     let events: [FlowEvent<Machine.Call>] = [
       .input(.redirect(url: Secret(""))), .input(.redirect(url: Secret("http://[::1"))),
-      .browser(.redirected(AuthorizationResponse())), .browser(.redirected(AuthorizationResponse(error: ""))),
+      .browser(.redirected(AuthorizationResponse())),
+      .browser(.redirected(AuthorizationResponse(error: ""))),
       .browser(.listening(redirectURI: "")), .browser(.listenFailed("")),
       .provider(.discovered(.unreachable(message: "gone"))),
       .provider(.discovered(.unusable(message: "bad"))),

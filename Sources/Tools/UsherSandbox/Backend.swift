@@ -39,7 +39,8 @@ package struct BackendContext: Sendable {
   package let outbox: Outbox
 
   package init(
-    users: Users, clock: SandboxClock, tokenGenerator: TokenGenerator, pages: Pages, mailServer: MailServer? = nil
+    users: Users, clock: SandboxClock, tokenGenerator: TokenGenerator, pages: Pages,
+    mailServer: MailServer? = nil
   ) {
     self.users = users
     self.clock = clock

@@ -70,7 +70,8 @@ package struct Sandbox: Sendable {
     port = configuration.port
     clock = SandboxClock(base: configuration.now)
     let context = BackendContext(
-      users: Users(configuration.population.users), clock: clock, tokenGenerator: configuration.tokenGenerator,
+      users: Users(configuration.population.users), clock: clock,
+      tokenGenerator: configuration.tokenGenerator,
       pages: try Pages.parsed.get(), mailServer: configuration.mailServer)
     router = SandboxRouter(context, try Self.backends(context, configuration))
   }

@@ -98,7 +98,10 @@ struct Fairness: ParsableCommand {
   private func measure(_ participant: Participant) throws -> [Timings] {
     let child = try ChildProcess(
       try ChildProcess.own(),
-      ["caller", "--socket", participant.socket, "--user", "\(participant.user)", "--calls", "\(calls)"])
+      [
+        "caller", "--socket", participant.socket, "--user", "\(participant.user)", "--calls",
+        "\(calls)",
+      ])
     return try CallerCommand.read(child.allOutput(), calls: calls)
   }
 

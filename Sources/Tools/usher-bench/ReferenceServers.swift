@@ -34,7 +34,9 @@ extension MeasuredServer {
   /// could use.
   static func redis(like usherd: MeasuredServer, key: String) throws -> MeasuredServer {
     let path = try ReferenceServer.program("redis-server")
-    let program = try ReferenceServer(path, "redis.sock") { ReferenceServer.redis(in: $0.place, $0.socketPath) }
+    let program = try ReferenceServer(path, "redis.sock") {
+      ReferenceServer.redis(in: $0.place, $0.socketPath)
+    }
     // The reply consists of "$NNN\r\n", the value and "\r\n".
     let value = String(repeating: "v", count: max(1, usherd.replyBytes - 8))
     _ = try BlockingClient(program.socketPath).time(Self.command("SET", key, value))
@@ -53,7 +55,9 @@ extension MeasuredServer {
   /// ssh-agent, which lists its one Ed25519 identity (draft-ietf-sshm-ssh-agent, 3.5).
   static func sshAgent() throws -> MeasuredServer {
     let path = try ReferenceServer.program("ssh-agent")
-    let (keygen, add) = (try ReferenceServer.program("ssh-keygen"), try ReferenceServer.program("ssh-add"))
+    let (keygen, add) = (
+      try ReferenceServer.program("ssh-keygen"), try ReferenceServer.program("ssh-add")
+    )
     let program = try ReferenceServer(path, "agent.sock") { ["-D", "-a", $0.socketPath] }
     let key = program.place.file("key")
     try ChildProcess.run(keygen, ["-q", "-t", "ed25519", "-N", "", "-C", "usher-bench", "-f", key])

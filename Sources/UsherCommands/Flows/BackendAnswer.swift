@@ -13,7 +13,8 @@ extension FlowInput {
     }
     if let failure = members["failure"] {
       guard members.count == 1, let reason = failure["reason"]?.stringValue else {
-        throw InvalidBackendAnswer("its failure has no reason, or it has other members besides failure")
+        throw InvalidBackendAnswer(
+          "its failure has no reason, or it has other members besides failure")
       }
       self = .exchangeFailed(reason: reason)
       return

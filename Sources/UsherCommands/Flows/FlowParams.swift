@@ -126,7 +126,9 @@ extension JSONValue {
       if let other {
         throw CommandFailure("\(form.option) and \(other) both set \(form.param)", status: 64)
       }
-      guard objectValue != nil else { throw CommandFailure("--params is not a JSON object", status: 64) }
+      guard objectValue != nil else {
+        throw CommandFailure("--params is not a JSON object", status: 64)
+      }
       params[form.param] = form.value
     }
     return params

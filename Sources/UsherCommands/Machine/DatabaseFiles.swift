@@ -52,13 +52,16 @@ struct DatabaseFiles {
       throw CommandFailure("\(backup) is the database itself")
     }
     try Self.check(source, status)
-    let sourceLog = try Durable.openFile(backup + "-wal").flatMap { $0.status.st_size > 0 ? $0 : nil }
+    let sourceLog = try Durable.openFile(backup + "-wal").flatMap {
+      $0.status.st_size > 0 ? $0 : nil
+    }
     do {
       discardCopy()
       if let sourceLog { try copy(sourceLog.file, sourceLog.status, to: draftLog) }
       try copy(source, status, to: draft)
       let logNow = try Durable.status(backup + "-wal")
-      guard try source.isUnchanged(since: status), try sourceLog.map({ try $0.file.isUnchanged(since: $0.status) }) ?? true,
+      guard try source.isUnchanged(since: status),
+        try sourceLog.map({ try $0.file.isUnchanged(since: $0.status) }) ?? true,
         sourceLog != nil || logNow?.st_size ?? 0 == 0
       else { throw CommandFailure("\(backup) changed while it was read") }
     } catch {

@@ -17,7 +17,9 @@ enum Durable {
   static func status(_ path: String) throws -> stat? {
     var status = stat()
     if lstat(path, &status) == 0 { return status }
-    guard errno == ENOENT || errno == ENOTDIR else { throw systemFailure("\(path) cannot be inspected") }
+    guard errno == ENOENT || errno == ENOTDIR else {
+      throw systemFailure("\(path) cannot be inspected")
+    }
     return nil
   }
 
@@ -38,8 +40,12 @@ enum Durable {
     }
     let file = OpenFile(path: path, descriptor: descriptor)
     var status = stat()
-    guard fstat(descriptor, &status) == 0 else { throw systemFailure("\(path) cannot be inspected") }
-    guard status.st_mode & S_IFMT == S_IFREG else { throw CommandFailure("\(path) is not a regular file") }
+    guard fstat(descriptor, &status) == 0 else {
+      throw systemFailure("\(path) cannot be inspected")
+    }
+    guard status.st_mode & S_IFMT == S_IFREG else {
+      throw CommandFailure("\(path) is not a regular file")
+    }
     return (file, status)
   }
 
@@ -88,13 +94,17 @@ enum Durable {
 
   /// Renames a file; returns when the new name is on disk.
   static func rename(_ old: String, _ new: String) throws {
-    guard Glibc.rename(old, new) == 0 else { throw systemFailure("\(old) cannot be renamed to \(new)") }
+    guard Glibc.rename(old, new) == 0 else {
+      throw systemFailure("\(old) cannot be renamed to \(new)")
+    }
     try syncDirectory(of: new)
   }
 
   /// Gives a file a second name, which must not exist; returns when the new name is on disk.
   static func link(_ old: String, _ new: String) throws {
-    guard Glibc.link(old, new) == 0 else { throw systemFailure("\(old) cannot be linked to \(new)") }
+    guard Glibc.link(old, new) == 0 else {
+      throw systemFailure("\(old) cannot be linked to \(new)")
+    }
     try syncDirectory(of: new)
   }
 
@@ -119,7 +129,9 @@ enum Durable {
     let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard descriptor >= 0 else { throw systemFailure("\(directory) cannot be opened") }
     defer { close(descriptor) }
-    guard fsync(descriptor) == 0 else { throw systemFailure("\(directory) cannot be synced to disk") }
+    guard fsync(descriptor) == 0 else {
+      throw systemFailure("\(directory) cannot be synced to disk")
+    }
   }
 
   /// Returns a failure that ends with the error text of the last system call.
@@ -193,13 +205,17 @@ final class OpenFile {
   /// Whether the file still has the size and modification time of `before`.
   func isUnchanged(since before: stat) throws -> Bool {
     var now = stat()
-    guard fstat(descriptor, &now) == 0 else { throw Durable.systemFailure("\(path) cannot be inspected") }
+    guard fstat(descriptor, &now) == 0 else {
+      throw Durable.systemFailure("\(path) cannot be inspected")
+    }
     return now.st_size == before.st_size && now.st_mtim.tv_sec == before.st_mtim.tv_sec
       && now.st_mtim.tv_nsec == before.st_mtim.tv_nsec
   }
 
   func sync() throws {
-    guard fsync(descriptor) == 0 else { throw Durable.systemFailure("\(path) cannot be synced to disk") }
+    guard fsync(descriptor) == 0 else {
+      throw Durable.systemFailure("\(path) cannot be synced to disk")
+    }
   }
 }
 

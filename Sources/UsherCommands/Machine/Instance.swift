@@ -26,7 +26,8 @@ enum Instance: Equatable {
   /// - Throws: `ConfigError` with every problem of the system daemon's configuration.
   func database(_ environment: CommandEnvironment) throws -> String {
     let state = state(environment)
-    let config = try self == .system ? ConfigFileArguments.parse([]).load(in: environment).config : Config()
+    let config =
+      try self == .system ? ConfigFileArguments.parse([]).load(in: environment).config : Config()
     switch config.store.url {
     case .sqlite(let path): return path.hasPrefix("/") ? path : "\(state)/\(path)"
     }

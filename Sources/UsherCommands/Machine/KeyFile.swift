@@ -19,7 +19,8 @@ struct KeyFile {
     }
     let bytes = try file.read(atMost: MasterKeyBytes.length + 1)
     guard bytes.count == MasterKeyBytes.length, let key = MasterKeyBytes(bytes) else {
-      throw CommandFailure("\(path) has \(bytes.count) bytes; it must have \(MasterKeyBytes.length)")
+      throw CommandFailure(
+        "\(path) has \(bytes.count) bytes; it must have \(MasterKeyBytes.length)")
     }
     return key
   }

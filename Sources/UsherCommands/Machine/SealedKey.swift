@@ -37,8 +37,12 @@ struct SealedKey {
   /// - Throws: ``CommandFailure``; then no credential was installed.
   func seal(_ key: MasterKeyBytes) async throws {
     let ending = try await creds("encrypt", "-", "-", input: key.hexadecimal)
-    guard ending.status == 0 else { throw CommandFailure("systemd-creds cannot seal: \(ending.errorSummary)") }
-    for line in ending.errors.split(separator: "\n") { console.printMessage("systemd-creds: \(line)") }
+    guard ending.status == 0 else {
+      throw CommandFailure("systemd-creds cannot seal: \(ending.errorSummary)")
+    }
+    for line in ending.errors.split(separator: "\n") {
+      console.printMessage("systemd-creds: \(line)")
+    }
     try Durable.makeDirectory(environment.directories.sealed)
     let draft = Durable.draft(of: path)
     do {
@@ -48,7 +52,8 @@ struct SealedKey {
       switch try await opened(draft) {
       case .opens(key): break
       case .opens, .absent: throw CommandFailure("the sealed key opens as another key")
-      case .closed(let reason): throw CommandFailure("the sealed key cannot be opened again: \(reason)")
+      case .closed(let reason):
+        throw CommandFailure("the sealed key cannot be opened again: \(reason)")
       }
       // An existing credential must not be replaced: it may be the only key to a database.
       try Durable.link(draft, path)

@@ -37,7 +37,9 @@ final class StateLock {
     }
     let file = OpenFile(path: directory, descriptor: descriptor)
     guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
-      guard errno == EWOULDBLOCK else { throw Durable.systemFailure("\(directory) cannot be locked") }
+      guard errno == EWOULDBLOCK else {
+        throw Durable.systemFailure("\(directory) cannot be locked")
+      }
       throw CommandFailure(
         "another usherctl setup, restore or recover is running on \(directory)",
         status: CommandFailure.Status.tryAgain)

@@ -134,8 +134,7 @@ extension Duration {
     return minutes > 0 ? Self.text(minutes, "min", seconds % 60, "s") : "\(seconds) s"
   }
 
-  private static func text(_ more: Int64, _ unit: String, _ less: Int64, _ part: String) -> String
-  {
+  private static func text(_ more: Int64, _ unit: String, _ less: Int64, _ part: String) -> String {
     less == 0 ? "\(more) \(unit)" : "\(more) \(unit) \(less) \(part)"
   }
 }

@@ -74,7 +74,9 @@ package final class StandardTerminal: Terminal {
       while !isCancelled() {
         if let line = input.takeLine() { return line }
         if input.hasEnded { return input.takeRest() }
-        guard input.bytes.count < Self.lineLimit else { throw CommandFailure("the line is too long") }
+        guard input.bytes.count < Self.lineLimit else {
+          throw CommandFailure("the line is too long")
+        }
         input.readMore(within: Self.pollInterval)
       }
       if isInteractive && Self.isInForeground { input.discard() }

@@ -69,7 +69,9 @@ private struct Target {
   func commit() throws {
     try draft.sync()
     if isReplaced { return try Durable.rename(draft.path, path) }
-    guard link(draft.path, path) == 0 else { throw Durable.systemFailure("\(path) cannot be created") }
+    guard link(draft.path, path) == 0 else {
+      throw Durable.systemFailure("\(path) cannot be created")
+    }
     try Durable.remove(draft.path)
   }
 
@@ -85,8 +87,10 @@ private struct DaemonsCopy {
   ///   read nor removed.
   init(_ reply: SystemBackup.Reply) throws {
     let path = reply.path
-    guard let (file, status) = try Durable.openFile(path), let slash = path.lastIndex(of: "/") else {
-      throw CommandFailure("the daemon's copy \(path) does not exist", status: CommandFailure.Status.tryAgain)
+    guard let (file, status) = try Durable.openFile(path), let slash = path.lastIndex(of: "/")
+    else {
+      throw CommandFailure(
+        "the daemon's copy \(path) does not exist", status: CommandFailure.Status.tryAgain)
     }
     let owner = try Durable.owner(of: String(path[..<slash]))
     guard path[slash...].contains(".backup-"), status.st_uid == owner.user, status.st_nlink == 1,
@@ -98,7 +102,9 @@ private struct DaemonsCopy {
   }
 
   func fetch(to target: OpenFile) throws {
-    guard try file.copy(to: target) == size else { throw CommandFailure("\(file.path) is truncated") }
+    guard try file.copy(to: target) == size else {
+      throw CommandFailure("\(file.path) is truncated")
+    }
   }
 
   func remove() { unlink(file.path) }

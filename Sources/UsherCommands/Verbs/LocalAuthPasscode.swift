@@ -32,6 +32,8 @@ struct LocalAuthPasscodeVerb: Verb {
     }
     let method = LocalAuthSetPasscode(
       old: old.map { WireSecret($0) }, new: WireSecret(new), uid: uid)
-    try await context.show(method, on: client) { _ in context.console.printMessage("the passcode is set") }
+    try await context.show(method, on: client) { _ in
+      context.console.printMessage("the passcode is set")
+    }
   }
 }

@@ -60,7 +60,9 @@ struct RestoreVerb: Verb {
     }
     if let aside { context.console.printMessage("the previous database is \(aside)") }
     context.console.printMessage("the backup is restored")
-    if instance == .system, key != nil { try await MasterKeyMigration(context: context).removeFile() }
+    if instance == .system, key != nil {
+      try await MasterKeyMigration(context: context).removeFile()
+    }
   }
 
   private func putBack(
@@ -77,7 +79,8 @@ struct RestoreVerb: Verb {
     } catch {
       throw CommandFailure(
         "the backup cannot be opened, and the database cannot be put back",
-        hints: (CommandFailure(error)?.lines ?? []) + (aside.map { ["the database is in \($0)"] } ?? []))
+        hints: (CommandFailure(error)?.lines ?? [])
+          + (aside.map { ["the database is in \($0)"] } ?? []))
     }
     guard var failure = CommandFailure(error), !(error is CancellationError) else { throw error }
     failure.lines.append(

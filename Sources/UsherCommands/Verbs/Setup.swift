@@ -33,7 +33,8 @@ struct SetupVerb: Verb {
       return try await finish(status, at: context)
     }
     let migration = MasterKeyMigration(context: context)
-    let isNew = try await migration.seal(.refuse, database: try instance.database(context.environment))
+    let isNew = try await migration.seal(
+      .refuse, database: try instance.database(context.environment))
     let status = try await migration.activate(isNew: isNew)
     if !isNew { context.console.printMessage("the master key is sealed already") }
     try await finish(status, at: context) { try await migration.removeFile() }

@@ -28,7 +28,8 @@ struct StatusVerb: Verb {
       let lock = try? StateLock(of: .system, in: context.environment)
     else { return }
     lock.release()
-    context.console.printMessage("the recovery key is still in \(path); to remove it, run: usherctl setup")
+    context.console.printMessage(
+      "the recovery key is still in \(path); to remove it, run: usherctl setup")
   }
 
   /// Adds why the daemon does not run, if it is the system's daemon and root asks.

@@ -84,7 +84,8 @@ struct LocalDisk: Disk {
   func openStore(_ opening: StoreAccess) throws(UsherError) -> Store {
     try Store.open(
       path: opening.path, masterKey: opening.masterKey, recoveryKey: opening.recoveryKey,
-      acceptsChanges: opening.acceptsChanges, keyStorage: LockedBytes.keyStorage, clock: opening.clock,
+      acceptsChanges: opening.acceptsChanges, keyStorage: LockedBytes.keyStorage,
+      clock: opening.clock,
       entropy: opening.entropy, executor: opening.executor)
   }
 }

@@ -88,7 +88,9 @@ struct CallbackService: Sendable {
     _ callback: ProviderCallback, to record: AccountRecord, _ provider: ProviderConfig
   ) async throws(UsherError) -> CallbackVerdict {
     let followUp = ProviderRegistry.followUp(of: provider, attributes: record.details.attributes)
-    guard let verdict = followUp?.validate(callback, token: record.mainToken) else { return .noMatch }
+    guard let verdict = followUp?.validate(callback, token: record.mainToken) else {
+      return .noMatch
+    }
     if verdict == .match {
       let now = dependencies.clock.now()
       try await watch.applyChanges(about: record.id) { $0.changes(from: callback, at: now) }

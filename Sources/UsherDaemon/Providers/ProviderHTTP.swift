@@ -83,7 +83,8 @@ final class ProviderHTTP: ProviderObserver {
       }
       outcome = await attempt(try render(call, asker, accessToken, clientToken), provider)
       if !outcome.concernsOneAccount(call) {
-        health.record(outcome, of: provider, by: call.endpoint, at: dependencies.clock.monotonicNow())
+        health.record(
+          outcome, of: provider, by: call.endpoint, at: dependencies.clock.monotonicNow())
       }
     } catch {
       // Nothing was sent, so this says nothing about the provider's health.

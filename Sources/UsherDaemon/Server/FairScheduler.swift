@@ -279,7 +279,9 @@ extension FairScheduler {
   /// Returns the next step: of the users whose share has room, the turn goes to the one that has
   /// waited longest.
   mutating func next(at now: NIODeadline) -> Step {
-    let first = waiting.min { (users[$0]?.withinShareAt ?? now) < (users[$1]?.withinShareAt ?? now) }
+    let first = waiting.min {
+      (users[$0]?.withinShareAt ?? now) < (users[$1]?.withinShareAt ?? now)
+    }
     guard let uid = first, var user = users[uid] else { return .nothing }
     guard user.withinShareAt <= now else { return .wait(until: user.withinShareAt) }
     let place = user.line.removeFirst()
@@ -314,7 +316,9 @@ extension FairScheduler {
   /// Charges a user for a connect, whether accepted or refused.
   ///
   /// - Returns: Whether the user is throttled now.
-  mutating func chargeConnectAttempt(_ cost: TimeAmount, _ party: Party, at now: NIODeadline) -> Bool {
+  mutating func chargeConnectAttempt(_ cost: TimeAmount, _ party: Party, at now: NIODeadline)
+    -> Bool
+  {
     guard case .user(let uid) = party, var user = users[uid] else { return false }
     // This connect waited while the previous one was handled, so they are concurrent. A client that
     // connects, calls and closes in a loop delays others by one such connect only.
@@ -338,7 +342,8 @@ extension FairScheduler {
     // Time that was unused long ago is not credited; a throttled user gets no credit at all.
     let saved = user.isThrottled(now) ? cost : terms.credit * 100 / terms.percent
     let end = now + max(price, terms.longestWait)
-    user.withinShareAt = max(user.withinShareAt, min(max(user.withinShareAt, now - saved) + price, end))
+    user.withinShareAt = max(
+      user.withinShareAt, min(max(user.withinShareAt, now - saved) + price, end))
     if othersCall, user.withinShareAt > now, user.contendedUntil > now {
       // Also for as long as the user is in debt.
       user.throttledUntil = max(now + terms.memory, user.withinShareAt)

@@ -83,7 +83,8 @@ struct TokenSource: Sendable {
           message: "tokens of this provider are not renewed"))
     }
     let outcome = await http.send(call, for: provider)
-    health.record(outcome, ofRefresh: record.id, of: provider, at: dependencies.clock.monotonicNow())
+    health.record(
+      outcome, ofRefresh: record.id, of: provider, at: dependencies.clock.monotonicNow())
     let refreshed = read(outcome, dialect, record, scope)
     if case .failed(let error) = refreshed, case .reply(let reply) = outcome,
       error.reason == .providerProtocolError, let rotated = reply.salvagedRefreshToken,

@@ -12,7 +12,9 @@ extension BSAAuthenticate {
     return .proceed([.ask(.presence(of: order.account.id))])
   }
 
-  mutating func checking(_ event: FlowEvent<BSACall>, _ session: BSASignInSession) -> Answer<BSACall> {
+  mutating func checking(_ event: FlowEvent<BSACall>, _ session: BSASignInSession) -> Answer<
+    BSACall
+  > {
     switch event {
     case .daemon(.answered(.presence(true))): return start(session, Attempt())
     case .daemon(.answered(.presence(false))):
@@ -70,7 +72,8 @@ extension BSAAuthenticate {
   }
 
   mutating func completing(
-    _ event: FlowEvent<BSACall>, _ session: BSASignInSession, _ channel: Sealed<Secret>, _ attempt: Attempt
+    _ event: FlowEvent<BSACall>, _ session: BSASignInSession, _ channel: Sealed<Secret>,
+    _ attempt: Attempt
   ) -> Answer<BSACall> {
     switch event {
     case .provider(.called(completeCall(session), let outcome)) where !attempt.isPaused:
@@ -105,7 +108,8 @@ extension BSAAuthenticate {
   }
 
   mutating func fetching(
-    _ event: FlowEvent<BSACall>, _ session: BSASignInSession, _ channel: Sealed<Secret>, _ attempt: Attempt
+    _ event: FlowEvent<BSACall>, _ session: BSASignInSession, _ channel: Sealed<Secret>,
+    _ attempt: Attempt
   ) -> Answer<BSACall> {
     switch event {
     case .provider(.called(resultCall(session, channel), let outcome)) where !attempt.isPaused:
@@ -147,7 +151,8 @@ extension BSAAuthenticate {
       self.state = state(attempt)
       problem = .unreachable(fault.message)
       return .proceed([.wake(after: RetryBackoff.pause(pause, asked: fault.retryAfter))])
-    case .unreadable(let message): return .fail(.protocolError(message), cleanUp: [.cancel(session)])
+    case .unreadable(let message):
+      return .fail(.protocolError(message), cleanUp: [.cancel(session)])
     }
   }
 

@@ -27,7 +27,8 @@ extension BSAAuthenticate {
     switch event {
     case .provider(.called(numberCall, let outcome)) where !retrying.isPaused && order.way == .otp:
       return generated(BSAReply(outcome), retrying, now)
-    case .daemon(.answered(.oneTimeCode(let answer))) where !retrying.isPaused && order.way == .totp:
+    case .daemon(.answered(.oneTimeCode(let answer)))
+    where !retrying.isPaused && order.way == .totp:
       return generated(answer, retrying, now)
     case .woken where retrying.isPaused, .daemon(.resumed): return generate(retrying)
     case .input, .browser, .provider, .daemon, .woken:

@@ -138,7 +138,8 @@ package struct BSAAuthenticate: FlowMachine {
   private mutating func set(out qrID: String?, at now: Timestamp) -> Answer<BSACall> {
     switch order.way {
     case .push: poll(nil)
-    case .qr: qrID.map { prove(BSASignInSession(device: order.device, qrID: $0), at: now) } ?? .proceed([])
+    case .qr:
+      qrID.map { prove(BSASignInSession(device: order.device, qrID: $0), at: now) } ?? .proceed([])
     case .otp, .totp: prove(BSASignInSession(device: order.device), at: now)
     }
   }
@@ -183,7 +184,8 @@ package struct BSAAuthenticate: FlowMachine {
     switch state {
     case .refused(let failure): return event == .daemon(.resumed) ? .fail(failure) : .ignore
     case .scan: return scan(event, now)
-    case .proving(let session, let authentication): return proving(event, session, authentication, now)
+    case .proving(let session, let authentication):
+      return proving(event, session, authentication, now)
     case .generating(let retrying): return generating(event, retrying, now)
     case .pending(let shown, let poll): return pending(event, shown, poll, now)
     case .checking(let session): return checking(event, session)
@@ -199,7 +201,8 @@ package struct BSAAuthenticate: FlowMachine {
     switch state {
     case .refused, .scan, .generating, .pending(nil, _): []
     // Nothing to cancel unless a site waits for this sign-in.
-    case .proving(let session, _), .checking(let session): session.site == nil ? [] : [.cancel(session)]
+    case .proving(let session, _), .checking(let session):
+      session.site == nil ? [] : [.cancel(session)]
     // The user may have typed the number already, which opens a sign-in at the provider.
     case .pending(let shown?, _):
       (order.way == .otp ? [.dropNumber(shown.number.unsealed())] : [])
@@ -287,7 +290,9 @@ extension BSAAuthenticate {
   ) -> Answer<BSACall> {
     problem = nil
     let age = Duration.seconds(provider.settings.localAuthSeconds)
-    if session.site == nil, let proof, proof.isFresh(for: age, at: now) { return continueSignIn(session) }
+    if session.site == nil, let proof, proof.isFresh(for: age, at: now) {
+      return continueSignIn(session)
+    }
     let place = session.site == nil ? "to" : "to \(site ?? Self.namelessSite) by"
     guard let type = order.authType.localAuthType else { return continueSignIn(session) }
     var authentication = LocalAuthentication(

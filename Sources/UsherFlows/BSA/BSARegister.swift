@@ -127,7 +127,9 @@ package struct BSARegister: FlowMachine {
   }
 
   package var isOutcomeUnknown: Bool { registration?.isOutcomeUnknown ?? false }
-  package var unknownOutcomeClause: String { registration?.unknownOutcomeClause ?? .operationUnknown }
+  package var unknownOutcomeClause: String {
+    registration?.unknownOutcomeClause ?? .operationUnknown
+  }
 }
 
 extension FlowContext<BSASettings> {

@@ -129,7 +129,9 @@ extension BSARegistration {
     case .proceed(let effects):
       // Fail before the user types a number in vain.
       if takesRegisteredType, verification.isAsking {
-        guard let type = verification.registered else { return fail(.missingMember("data.authType")) }
+        guard let type = verification.registered else {
+          return fail(.missingMember("data.authType"))
+        }
         enrolment.authType = type
         guard type != .none || provider.settings.allowNoLocalAuth else {
           return fail(.noLocalAuth(provider.name))
@@ -181,7 +183,8 @@ extension BSARegistration {
       guard proof.serves(.biometric), case .proceed(let effects) = answer else { return answer }
       // The seed: each later sign-in compares with the fingers that the sign-up saves.
       return .proceed([.ask(.localAuth(.saveFingers))] + effects)
-    case .failed(let errorCode, let message): return fail(.notIdentified(errorCode, message, provider.name))
+    case .failed(let errorCode, let message):
+      return fail(.notIdentified(errorCode, message, provider.name))
     case .refuse(let field, let message): return .refuse(field: field, message: message)
     case .ignore: return .ignore
     }

@@ -29,7 +29,8 @@ package enum BSAReply: Sendable, Equatable {
     } else if reply.status >= 500 || reply.status == 429 || reply.status == 408 {
       self = .failed(
         BSAReplyError(
-          message: "the provider answers HTTP \(reply.status)", mayHaveTakenEffect: reply.status != 429,
+          message: "the provider answers HTTP \(reply.status)",
+          mayHaveTakenEffect: reply.status != 429,
           retryAfter: reply.retryAfter))
     } else {
       self = .unreadable("the provider's answer (HTTP \(reply.status)) has no rtCode")

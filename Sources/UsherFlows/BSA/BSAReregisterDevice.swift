@@ -105,5 +105,7 @@ package struct BSAReregisterDevice: FlowMachine {
   }
 
   package var isOutcomeUnknown: Bool { registration?.isOutcomeUnknown ?? false }
-  package var unknownOutcomeClause: String { registration?.unknownOutcomeClause ?? .operationUnknown }
+  package var unknownOutcomeClause: String {
+    registration?.unknownOutcomeClause ?? .operationUnknown
+  }
 }

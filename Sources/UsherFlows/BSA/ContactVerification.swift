@@ -109,7 +109,8 @@ struct ContactVerification: Codable, Sendable, Equatable {
     switch stage {
     case .sending(let sending): handleSending(event, sending, provider, now)
     case .otpSent(let challenge): handleOTPSent(event, challenge, provider, now)
-    case .verifying(let challenge, let check): handleVerifying(event, challenge, check, provider, now)
+    case .verifying(let challenge, let check):
+      handleVerifying(event, challenge, check, provider, now)
     case .done: .ignore
     }
   }
@@ -319,7 +320,9 @@ extension ContactVerification {
     }
   }
 
-  private mutating func countWrongGuess(_ challenge: Challenge, _ provider: ProviderName) -> Progress {
+  private mutating func countWrongGuess(_ challenge: Challenge, _ provider: ProviderName)
+    -> Progress
+  {
     guesses += 1
     guard guesses < Self.maxGuesses else {
       return fail(

@@ -43,7 +43,8 @@ package struct FreedomCreateUser: FlowMachine {
   }
 
   package static func begin(
-    _ params: Params, _ context: FlowContext<FreedomIDSettings>, at transition: inout TransitionContext
+    _ params: Params, _ context: FlowContext<FreedomIDSettings>,
+    at transition: inout TransitionContext
   ) throws(UsherError) -> (FreedomCreateUser, Answer<FreedomPartnerCall>) {
     let provider = context.provider.name
     guard let account = context.account?.id else {

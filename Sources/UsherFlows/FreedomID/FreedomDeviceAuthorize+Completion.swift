@@ -71,7 +71,8 @@ extension FreedomDeviceAuthorize {
       state = .completing(completion)
       problem = .unreachable(fault, provider.name)
       return .proceed([.wake(after: RetryBackoff.pause(pause, asked: fault.retryAfter))])
-    case .unreadable(let errorCode, let message): return .fail(.unusable(message, errorCode, provider.name))
+    case .unreadable(let errorCode, let message):
+      return .fail(.unusable(message, errorCode, provider.name))
     }
   }
 
@@ -82,7 +83,8 @@ extension FreedomDeviceAuthorize {
   ) -> Answer<FreedomDeviceCall> {
     guard !hasSignedInAgain else {
       var failure = Failure.rejected("the provider accepts no token of this log-in")
-      failure.provider = FreedomIDErrorCode.autheticationError.providerErrorCode(provider.name, refusal)
+      failure.provider = FreedomIDErrorCode.autheticationError.providerErrorCode(
+        provider.name, refusal)
       return .fail(failure)
     }
     hasSignedInAgain = true

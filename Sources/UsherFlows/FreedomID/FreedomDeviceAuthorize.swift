@@ -74,7 +74,8 @@ package struct FreedomDeviceAuthorize: FlowMachine {
   }
 
   package static func begin(
-    _ params: Params, _ context: FlowContext<FreedomIDSettings>, at transition: inout TransitionContext
+    _ params: Params, _ context: FlowContext<FreedomIDSettings>,
+    at transition: inout TransitionContext
   ) throws(UsherError) -> (FreedomDeviceAuthorize, Answer<FreedomDeviceCall>) {
     func order(_ grants: [DataGrant]) -> Request {
       Request(
@@ -205,7 +206,8 @@ extension FreedomDeviceAuthorize {
       state = .checking(retrying)
       problem = .unreachable(fault, provider.name)
       return .proceed([.wake(after: RetryBackoff.pause(pause, asked: fault.retryAfter))])
-    case .unreadable(let errorCode, let message): return .fail(.unusable(message, errorCode, provider.name))
+    case .unreadable(let errorCode, let message):
+      return .fail(.unusable(message, errorCode, provider.name))
     case .noToken(let message): return .fail(.unusable(message, .authError, provider.name))
     }
   }

@@ -30,7 +30,9 @@ package enum FreedomIDErrorCode: String, CaseIterable, Sendable {
   case unknownNetworkError = "networkError.unknownError"
 
   /// - Parameter refusal: The server's own refusal.
-  func providerErrorCode(_ provider: ProviderName, _ refusal: FreedomIDRefusal? = nil) -> ProviderErrorCode {
+  func providerErrorCode(_ provider: ProviderName, _ refusal: FreedomIDRefusal? = nil)
+    -> ProviderErrorCode
+  {
     ProviderErrorCode(
       name: provider, code: rawValue, error: refusal?.code, message: refusal?.message)
   }
@@ -42,7 +44,8 @@ extension Failure {
   static func emptyGrants(_ provider: ProviderName) -> Failure {
     Failure(
       reason: .invalidRequest, title: "No grants", message: "grants must name at least one",
-      retryable: false, provider: FreedomIDErrorCode.dataGrantsCanNotBeEmpty.providerErrorCode(provider))
+      retryable: false,
+      provider: FreedomIDErrorCode.dataGrantsCanNotBeEmpty.providerErrorCode(provider))
   }
 
   static func flawed(_ flaw: GrantError, _ provider: ProviderName) -> Failure {
@@ -71,7 +74,8 @@ extension Failure {
   ) -> Failure {
     Failure(
       reason: .denied, title: "Permissions denied", message: refusal?.message ?? message,
-      retryable: true, provider: FreedomIDErrorCode.accessDenied.providerErrorCode(provider, refusal))
+      retryable: true,
+      provider: FreedomIDErrorCode.accessDenied.providerErrorCode(provider, refusal))
   }
 
   /// A reply that contradicts the request.

@@ -190,7 +190,8 @@ extension FreedomLogin {
     }
   }
 
-  private mutating func call(_ pending: PendingTask, _ typed: Secret?, _ device: String) -> Progress {
+  private mutating func call(_ pending: PendingTask, _ typed: Secret?, _ device: String) -> Progress
+  {
     var pending = pending
     pending.typed = Transient(nil)
     pending.retrying.endPause()
@@ -309,7 +310,8 @@ extension FreedomLogin {
   /// Handles a failed call. It is repeated only if the provider has certainly not received it;
   /// otherwise the user repeats the input, because the provider may have counted the attempt.
   private mutating func retryLater(
-    _ failure: FreedomReplyError, _ typed: Secret?, _ pending: PendingTask, _ provider: ProviderName,
+    _ failure: FreedomReplyError, _ typed: Secret?, _ pending: PendingTask,
+    _ provider: ProviderName,
     _ now: Timestamp
   ) -> Progress {
     if case .server(let refusal) = failure, refusal.status == 429 {
@@ -317,7 +319,8 @@ extension FreedomLogin {
     }
     guard !failure.mayHaveTakenEffect else {
       return pending.task.sends
-        ? perhapsSent(pending.task, failure.errorCode.providerErrorCode(provider, failure.refusal), now)
+        ? perhapsSent(
+          pending.task, failure.errorCode.providerErrorCode(provider, failure.refusal), now)
         : show(pending.task.origin, .unreachable(failure, provider))
     }
     var pending = pending

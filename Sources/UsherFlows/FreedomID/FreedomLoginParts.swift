@@ -11,7 +11,8 @@ struct FreedomName: Codable, Sendable, Equatable {
   init(_ method: FreedomLogin.Method, _ fields: [String: Secret]) throws(InvalidLoginForm) {
     let field = Self.field(of: method)
     if let stray = fields.keys.filter({ $0 != field.name }).min() {
-      throw InvalidLoginForm(field: "input.fields.\(stray)", message: "this is not a field of the step")
+      throw InvalidLoginForm(
+        field: "input.fields.\(stray)", message: "this is not a field of the step")
     }
     let place = "input.fields.\(field.name)"
     guard let typed = fields[field.name]?.revealed() else {

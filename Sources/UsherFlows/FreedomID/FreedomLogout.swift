@@ -80,7 +80,8 @@ struct FreedomLogout: AccountFollowUp {
   var callKey: String { id.revealed() }
 
   func validate(_ callback: ProviderCallback, token: Secret?) -> CallbackVerdict {
-    Secret(FreedomTokenID.hash(of: callback.authorization.revealed())) == id ? .match : .unauthorized
+    Secret(FreedomTokenID.hash(of: callback.authorization.revealed())) == id
+      ? .match : .unauthorized
   }
 
   func changes(from callback: ProviderCallback, at now: Timestamp) -> FollowUpOutcome {

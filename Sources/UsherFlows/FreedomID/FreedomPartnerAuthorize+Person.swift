@@ -27,7 +27,9 @@ extension FreedomPartnerAuthorize {
     return complete(tokens, RetryBackoff())
   }
 
-  package var consumedHandoffSecret: String? { usesKeptTokens == true ? handoffSecret?.handle : nil }
+  package var consumedHandoffSecret: String? {
+    usesKeptTokens == true ? handoffSecret?.handle : nil
+  }
 
   package var grantIfAbandoned: AbandonedGrant? {
     guard case .completing = state, let handoffSecret else { return nil }
@@ -79,7 +81,8 @@ extension FreedomPartnerAuthorize {
         let person = try FreedomPerson(members, asked: grants.compactMap(\.data))
         return handlePerson(person, tokens, transition.now)
       } catch {
-        return handleMissingProfile(.unusable(error.message, .parsingError, provider.name), &transition)
+        return handleMissingProfile(
+          .unusable(error.message, .parsingError, provider.name), &transition)
       }
     case .refused(let refusal):
       let failure = Failure.refused(refusal, as: refusal.tokenErrorCode, provider.name)
@@ -95,7 +98,8 @@ extension FreedomPartnerAuthorize {
     case .unreadable(let errorCode, let message):
       return handleMissingProfile(.unusable(message, errorCode, provider.name), &transition)
     case .noToken(let message):
-      return handleMissingProfile(.noToken(message, provider.name), tokensAreGood: false, &transition)
+      return handleMissingProfile(
+        .noToken(message, provider.name), tokensAreGood: false, &transition)
     }
   }
 

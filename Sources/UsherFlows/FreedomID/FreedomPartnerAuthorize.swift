@@ -54,7 +54,8 @@ package struct FreedomPartnerAuthorize: FlowMachine {
   package static let maxLostRounds = 3
 
   package static func begin(
-    _ params: Params, _ context: FlowContext<FreedomIDSettings>, at transition: inout TransitionContext
+    _ params: Params, _ context: FlowContext<FreedomIDSettings>,
+    at transition: inout TransitionContext
   ) throws(UsherError) -> (FreedomPartnerAuthorize, Answer<FreedomPartnerCall>) {
     let provider = context.provider
     do throws(GrantError) {
@@ -154,7 +155,8 @@ extension FreedomPartnerAuthorize {
   }
 
   private mutating func visiting(
-    _ event: FlowEvent<FreedomPartnerCall>, _ visit: FreedomVisit, _ transition: inout TransitionContext
+    _ event: FlowEvent<FreedomPartnerCall>, _ visit: FreedomVisit,
+    _ transition: inout TransitionContext
   ) -> Answer<FreedomPartnerCall> {
     switch event {
     case .provider(.called(visit.call(grants), let outcome)) where visit.isAwaitingLink:
@@ -172,7 +174,9 @@ extension FreedomPartnerAuthorize {
   private mutating func requestLinkIfDue(
     _ visit: FreedomVisit, _ now: Timestamp
   ) -> Answer<FreedomPartnerCall> {
-    guard visit.asking == nil, let link = visit.link, link.endsAt > now else { return requestLink(visit) }
+    guard visit.asking == nil, let link = visit.link, link.endsAt > now else {
+      return requestLink(visit)
+    }
     return .proceed([.wake(after: link.endsAt - now)])
   }
 
@@ -200,7 +204,8 @@ extension FreedomPartnerAuthorize {
       state = .visiting(visit)
       problem = .unreachable(fault, provider.name)
       return .proceed([.wake(after: RetryBackoff.pause(pause, asked: fault.retryAfter))])
-    case .unreadable(let errorCode, let message): return .fail(.unusable(message, errorCode, provider.name))
+    case .unreadable(let errorCode, let message):
+      return .fail(.unusable(message, errorCode, provider.name))
     case .noToken(let message): return .fail(.noToken(message, provider.name))
     }
   }
@@ -246,7 +251,9 @@ extension FreedomPartnerAuthorize {
     }
   }
 
-  private mutating func handleRedirect(_ answer: AuthorizationResponse) -> Answer<FreedomPartnerCall> {
+  private mutating func handleRedirect(_ answer: AuthorizationResponse) -> Answer<
+    FreedomPartnerCall
+  > {
     if let error = answer.error { return .fail(.redirected(error, provider.name)) }
     guard let code = answer.code, !code.isEmpty else {
       return .fail(
@@ -302,7 +309,8 @@ extension FreedomPartnerAuthorize {
     case .failed(let fault) where fault.mayHaveTakenEffect && fault.refusal?.isPostponed != true:
       return lost(fault, &transition)
     case .failed(let fault): return redeemLater(code, fault, retrying)
-    case .unreadable(let errorCode, let message): return .fail(.unusable(message, errorCode, provider.name))
+    case .unreadable(let errorCode, let message):
+      return .fail(.unusable(message, errorCode, provider.name))
     case .noToken(let message): return .fail(.noToken(message, provider.name))
     }
   }

@@ -42,7 +42,9 @@ protocol FreedomUserParams {
 extension PartnerUser {
   init(_ params: some FreedomUserParams) throws(InvalidUserParameter) {
     self.init()
-    phone = try Self.read(params.phone) { text throws(InvalidUserParameter) in try InvalidUserParameter.phone(text) }
+    phone = try Self.read(params.phone) { text throws(InvalidUserParameter) in
+      try InvalidUserParameter.phone(text)
+    }
     email = try Self.read(params.email) { text throws(InvalidUserParameter) in
       guard let email = FreedomEmail.read(text) else {
         throw InvalidUserParameter("email must be an address with one @ and at most 254 bytes")
@@ -77,7 +79,8 @@ extension PartnerUser {
     return text
   }
 
-  private static func text(_ text: String?, _ name: String) throws(InvalidUserParameter) -> String? {
+  private static func text(_ text: String?, _ name: String) throws(InvalidUserParameter) -> String?
+  {
     try fit(text, "\(name) must be text of at most 256 bytes without control characters") { text in
       let isPlain = text.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
       return isPlain && text.utf8.count <= 256 && !text.allSatisfy(\.isWhitespace)
@@ -127,7 +130,8 @@ struct FreedomUserRequest: Codable, Sendable, Equatable {
       retrying.endPause()
       return .proceed([.call(call)])
     case .daemon(.resumed):
-      return .fail(.outcomeUnknown("the daemon was restarted while the call was under way", provider))
+      return .fail(
+        .outcomeUnknown("the daemon was restarted while the call was under way", provider))
     case .input, .browser, .provider, .daemon, .woken:
       return .ignore
     }
@@ -136,7 +140,8 @@ struct FreedomUserRequest: Codable, Sendable, Equatable {
   private mutating func answered(_ outcome: CallOutcome) -> Answer<FreedomPartnerCall> {
     switch FreedomIDReply(outcome, hiding: call.personalData) {
     case .success(let members): return done(members)
-    case .refused(let refusal): return .fail(.refused(refusal, as: refusal.tokenErrorCode, provider))
+    case .refused(let refusal):
+      return .fail(.refused(refusal, as: refusal.tokenErrorCode, provider))
     case .failed(let fault) where fault.mayHaveTakenEffect:
       return .fail(.outcomeUnknown(fault.message, provider, fault))
     case .failed(let fault):
@@ -173,7 +178,8 @@ extension Failure {
     _ message: String, _ provider: ProviderName, _ fault: FreedomReplyError? = nil
   ) -> Failure {
     let errorCode = fault?.errorCode ?? .streamError
-    var failure = Failure.unreachable(outcomeUnknown(message), errorCode.providerErrorCode(provider, fault?.refusal))
+    var failure = Failure.unreachable(
+      outcomeUnknown(message), errorCode.providerErrorCode(provider, fault?.refusal))
     failure.retryable = false
     return failure
   }

@@ -53,7 +53,8 @@ package struct FreedomRequestProfile: FlowMachine {
   }
 
   package static func begin(
-    _ params: Params, _ context: FlowContext<FreedomIDSettings>, at transition: inout TransitionContext
+    _ params: Params, _ context: FlowContext<FreedomIDSettings>,
+    at transition: inout TransitionContext
   ) throws(UsherError) -> (FreedomRequestProfile, Answer<FreedomPartnerCall>) {
     guard let account = context.account?.id else {
       throw ParamsValidation.wrong("account", "is missing")
@@ -71,7 +72,8 @@ package struct FreedomRequestProfile: FlowMachine {
       let inquiry = Inquiry(
         account: account,
         request: ProfileRequest(
-          id: transition.uuid(), createdAt: transition.now, person: try person(params), grants: grants))
+          id: transition.uuid(), createdAt: transition.now, person: try person(params),
+          grants: grants))
       var flow = FreedomRequestProfile(
         provider: context.provider, state: .requested(inquiry, RetryBackoff()))
       let answer = flow.request(inquiry, RetryBackoff())
@@ -81,7 +83,8 @@ package struct FreedomRequestProfile: FlowMachine {
     }
   }
 
-  private static func person(_ params: Params) throws(InvalidUserParameter) -> ProfileRequest.Person {
+  private static func person(_ params: Params) throws(InvalidUserParameter) -> ProfileRequest.Person
+  {
     switch (params.freedomId, params.phone) {
     case (let id?, nil): .freedomID(try InvalidUserParameter.uuid(id, "freedomId"))
     case (nil, let phone?): .phone(try InvalidUserParameter.phone(phone))
@@ -119,7 +122,9 @@ package struct FreedomRequestProfile: FlowMachine {
     if case .requested(_, let retrying) = state { !retrying.isPaused } else { false }
   }
 
-  package var unknownOutcomeClause: String { "the person may be asked for the profile all the same" }
+  package var unknownOutcomeClause: String {
+    "the person may be asked for the profile all the same"
+  }
 }
 
 // MARK: - The request
@@ -172,7 +177,8 @@ extension FreedomRequestProfile {
       state = .requested(inquiry, retrying)
       problem = .unreachable(fault, provider.name)
       return .proceed([.wake(after: RetryBackoff.pause(pause, asked: fault.retryAfter))])
-    case .unreadable(let errorCode, let message): return .fail(.unusable(message, errorCode, provider.name))
+    case .unreadable(let errorCode, let message):
+      return .fail(.unusable(message, errorCode, provider.name))
     case .noToken(let message): return .fail(.noToken(message, provider.name))
     }
   }
@@ -231,7 +237,8 @@ extension FreedomRequestProfile {
     case .failed(let fault):
       problem = .unreachable(fault, provider.name)
       return wait(inquiry, fault.retryAfter)
-    case .unreadable(let errorCode, let message): return .fail(.unusable(message, errorCode, provider.name))
+    case .unreadable(let errorCode, let message):
+      return .fail(.unusable(message, errorCode, provider.name))
     case .noToken(let message): return .fail(.noToken(message, provider.name))
     }
   }

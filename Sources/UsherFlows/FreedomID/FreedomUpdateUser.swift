@@ -45,7 +45,8 @@ package struct FreedomUpdateUser: FlowMachine {
   }
 
   package static func begin(
-    _ params: Params, _ context: FlowContext<FreedomIDSettings>, at transition: inout TransitionContext
+    _ params: Params, _ context: FlowContext<FreedomIDSettings>,
+    at transition: inout TransitionContext
   ) throws(UsherError) -> (FreedomUpdateUser, Answer<FreedomPartnerCall>) {
     let provider = context.provider.name
     guard let account = context.account?.id else {
@@ -54,7 +55,8 @@ package struct FreedomUpdateUser: FlowMachine {
     do throws(InvalidUserParameter) {
       guard let id = params.freedomId else { throw InvalidUserParameter("freedomId is missing") }
       let request = FreedomUserRequest(
-        provider, account, try PartnerUser(params), id: try InvalidUserParameter.uuid(id, "freedomId"))
+        provider, account, try PartnerUser(params),
+        id: try InvalidUserParameter.uuid(id, "freedomId"))
       let flow = FreedomUpdateUser(provider: context.provider, state: .sending(request))
       return (flow, .proceed([.call(request.call)]))
     } catch {

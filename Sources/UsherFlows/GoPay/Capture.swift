@@ -32,7 +32,9 @@ struct Capture: Codable, Sendable, Equatable {
     let url: String
   }
 
-  init(_ source: Source, isBound: Bool, _ order: IdentityRequest, _ transition: inout TransitionContext) {
+  init(
+    _ source: Source, isBound: Bool, _ order: IdentityRequest, _ transition: inout TransitionContext
+  ) {
     session = CaptureSession(
       id: transition.uuid(), requestID: order.requestID, returnURL: order.returnURL,
       locale: order.locale)

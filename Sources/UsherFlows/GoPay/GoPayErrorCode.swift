@@ -102,7 +102,8 @@ extension Failure {
   ///   - message: A sentence for users, without secrets.
   ///   - word: The server's error; nil if it sent none.
   static func gopay(
-    _ error: GoPayErrorCode, _ message: String, _ provider: ProviderName, errorCode: ProviderErrorCode? = nil,
+    _ error: GoPayErrorCode, _ message: String, _ provider: ProviderName,
+    errorCode: ProviderErrorCode? = nil,
     reason: Failure.Reason? = nil
   ) -> Failure {
     Failure(
@@ -122,7 +123,8 @@ extension Failure {
     let said = ProviderText.clean(reason)
     return gopay(
       .exchangeFailed, said.isEmpty ? "the exchange of the credential failed" : said, provider,
-      errorCode: GoPayErrorCode.exchangeFailed.providerErrorCode(provider, message: said.isEmpty ? nil : said))
+      errorCode: GoPayErrorCode.exchangeFailed.providerErrorCode(
+        provider, message: said.isEmpty ? nil : said))
   }
 
   static func exchangeTimedOut(_ provider: ProviderName) -> Failure {
@@ -142,7 +144,8 @@ extension Failure {
   static func logIn(_ answer: AuthorizationResponse, _ provider: ProviderName) -> Failure {
     let error: GoPayErrorCode =
       ["abort", "access_denied"].contains(answer.error) ? .cancelled : .unknown
-    let errorCode = error.providerErrorCode(provider, code: answer.error, message: answer.errorDescription)
+    let errorCode = error.providerErrorCode(
+      provider, code: answer.error, message: answer.errorDescription)
     let otherwise =
       error == .cancelled ? "the log-in was cancelled" : "the log-in returned no code"
     return gopay(error, answer.errorDescription ?? otherwise, provider, errorCode: errorCode)
@@ -169,7 +172,9 @@ extension GoPayRefusal {
 extension GoPayReplyError {
   /// Returns the failure of a flow whose retries are exhausted.
   func failure(_ provider: ProviderName) -> Failure {
-    .gopay(error, message, provider, errorCode: providerErrorCode(provider), reason: .providerUnreachable)
+    .gopay(
+      error, message, provider, errorCode: providerErrorCode(provider), reason: .providerUnreachable
+    )
   }
 
   func providerErrorCode(_ provider: ProviderName) -> ProviderErrorCode {

@@ -113,7 +113,9 @@ extension ProviderCallback {
   ///
   /// - Parameter token: The user's linking token, if it is known.
   func verdict(requestID: String, submissionID: String, token: Secret?) -> CallbackVerdict {
-    guard let expected = self.requestID, Secret(expected) == Secret(requestID) else { return .noMatch }
+    guard let expected = self.requestID, Secret(expected) == Secret(requestID) else {
+      return .noMatch
+    }
     let isTheirs = token.map { !$0.isEmpty && $0 == authorization } ?? false
     guard isVouchedFor || isTheirs else { return .unauthorized }
     guard let id = members["submissionId"]?.stringValue, Secret(id) == Secret(submissionID) else {

@@ -5,7 +5,8 @@ import UsherCore
 
 // Asks for an existing verdict first, as partners do.
 extension VerifyIdentity {
-  mutating func requestSubmission(of link: KnownLink, _ retrying: RetryBackoff) -> Answer<GoPayCall> {
+  mutating func requestSubmission(of link: KnownLink, _ retrying: RetryBackoff) -> Answer<GoPayCall>
+  {
     state = .current(link, retrying)
     return .proceed([.call(.currentSubmission(link.token, requestID: order.requestID))])
   }

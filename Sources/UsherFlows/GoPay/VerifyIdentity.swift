@@ -83,8 +83,9 @@ package struct VerifyIdentity: FlowMachine {
     return (flow, answer)
   }
 
-  private mutating func start(isKnown: Bool, _ transition: inout TransitionContext) -> Answer<GoPayCall>
-  {
+  private mutating func start(isKnown: Bool, _ transition: inout TransitionContext) -> Answer<
+    GoPayCall
+  > {
     switch (order.receiver, order.link) {
     case (.exchange, _): requestAuthCode(&transition)
     case (.none, let link?) where isKnown: requestSubmission(of: link, RetryBackoff())

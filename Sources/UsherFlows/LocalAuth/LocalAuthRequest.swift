@@ -52,5 +52,7 @@ package struct LocalAuthProof: Codable, Sendable, Equatable {
   package func serves(_ wanted: LocalAuthType) -> Bool { method == wanted || insteadOf == wanted }
 
   /// Returns whether the proof is at most `age` old. A time in the future does not count.
-  package func isFresh(for age: Duration, at now: Timestamp) -> Bool { at <= now && now <= at + age }
+  package func isFresh(for age: Duration, at now: Timestamp) -> Bool {
+    at <= now && now <= at + age
+  }
 }

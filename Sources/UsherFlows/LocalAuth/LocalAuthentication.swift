@@ -123,7 +123,10 @@ package struct LocalAuthentication: Codable, Sendable, Equatable {
 
   private mutating func queryMethods(_ plan: Plan) -> [LocalAuthQuestion] {
     stage = .looking(plan)
-    return [request.localAuthType == .biometric && plan.wantsFinger ? .availability : .passcodeAvailability]
+    return [
+      request.localAuthType == .biometric && plan.wantsFinger
+        ? .availability : .passcodeAvailability
+    ]
   }
 
   private mutating func fail(_ errorCode: LocalAuthErrorCode, _ message: String) -> Progress {
@@ -189,7 +192,8 @@ extension LocalAuthentication {
   }
 
   /// - Parameter problem: The reason; nil if the user requested it.
-  private mutating func leaveFinger(_ available: AvailableMethods, _ problem: Problem?) -> Progress {
+  private mutating func leaveFinger(_ available: AvailableMethods, _ problem: Problem?) -> Progress
+  {
     guard available.passcode else { return fail(.passcodeNotEnrolledDevice, Self.noPasscode) }
     stage = .asking(AvailableMethods(finger: false, passcode: true))
     self.problem = problem
@@ -206,7 +210,8 @@ extension LocalAuthentication {
 extension LocalAuthentication {
   private mutating func handleAnswer(_ answer: LocalAuthAnswer, at now: Timestamp) -> Progress {
     switch (answer, stage) {
-    case (.availability(let availability), .looking(let plan)): return handleAvailability(availability, plan, now)
+    case (.availability(let availability), .looking(let plan)):
+      return handleAvailability(availability, plan, now)
     case (.hint(let sentence), .scanning):
       problem = .scanAgain(sentence)
       return .ask([])
@@ -219,7 +224,8 @@ extension LocalAuthentication {
   private mutating func handleAvailability(
     _ availability: LocalAuthAvailability, _ plan: Plan, _ now: Timestamp
   ) -> Progress {
-    if request.localAuthType == .biometric, request.checkDomainStateChanged, availability.hasChanged {
+    if request.localAuthType == .biometric, request.checkDomainStateChanged, availability.hasChanged
+    {
       return fail(.domainStateChanged, Self.otherFingers)
     }
     if let proof = earlierProof(availability, now) {
@@ -253,7 +259,8 @@ extension LocalAuthentication {
   }
 
   private mutating func askForPasscode(
-    _ isThere: Bool, _ availability: LocalAuthAvailability.Passcode, _ problem: Problem?, _ now: Timestamp
+    _ isThere: Bool, _ availability: LocalAuthAvailability.Passcode, _ problem: Problem?,
+    _ now: Timestamp
   ) -> Progress {
     guard isThere else { return fail(.passcodeNotEnrolledDevice, Self.noPasscode) }
     stage = .asking(AvailableMethods(finger: false, passcode: true))
@@ -286,7 +293,9 @@ extension LocalAuthentication {
     }
   }
 
-  private mutating func continueWithoutFinger(_ error: BiometricError, _ available: AvailableMethods) -> Progress {
+  private mutating func continueWithoutFinger(
+    _ error: BiometricError, _ available: AvailableMethods
+  ) -> Progress {
     guard request.usePasscodeWhenFailed else { return fail(error.errorCode, error.message) }
     return leaveFinger(available, Problem(error))
   }

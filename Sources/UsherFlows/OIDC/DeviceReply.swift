@@ -75,7 +75,8 @@ package enum DevicePoll: Sendable, Equatable {
   package init(_ reply: TokenReply) {
     switch reply {
     case .granted(let tokens): self = .granted(tokens)
-    case .dead(let errorCode), .misconfigured(let errorCode), .rejected(let errorCode): self.init(errorCode)
+    case .dead(let errorCode), .misconfigured(let errorCode), .rejected(let errorCode):
+      self.init(errorCode)
     case .retry(let message, _): self = .retry(message: message)
     case .unreadable(let message): self = .unreadable(message: message)
     }

@@ -13,7 +13,9 @@ struct OIDCAttempt: Codable, Sendable, Equatable {
   let nonce: Sealed<Secret>
   let verifier: Sealed<Secret>
 
-  init(_ metadata: OIDCMetadata, authorizationEndpoint: String, _ transition: inout TransitionContext) {
+  init(
+    _ metadata: OIDCMetadata, authorizationEndpoint: String, _ transition: inout TransitionContext
+  ) {
     self.metadata = metadata
     self.authorizationEndpoint = authorizationEndpoint
     state = Sealed(Secret(Base64URL.encode(transition.random(24))))

@@ -73,7 +73,8 @@ package struct PaysafeAuthorize: FlowMachine {
   package static let maxLostRounds = 3
 
   package static func begin(
-    _ params: Params, _ context: FlowContext<PaysafeSettings>, at transition: inout TransitionContext
+    _ params: Params, _ context: FlowContext<PaysafeSettings>,
+    at transition: inout TransitionContext
   ) throws(UsherError) -> (PaysafeAuthorize, Answer<PaysafeCall>) {
     let settings = context.provider.settings
     var flow = PaysafeAuthorize(
@@ -211,7 +212,8 @@ extension PaysafeAuthorize {
       redirectURI: redirectURI, listener: listener, state: attempt.state.unsealed(),
       redirect: login.redirectURI == nil ? provider.settings.redirect : nil, hasPKCE: true)
     switch browserReturn.outcome(of: event) {
-    case .redirected(let answer): return handleRedirect(answer, attempt, redirectURI, transition.now)
+    case .redirected(let answer):
+      return handleRedirect(answer, attempt, redirectURI, transition.now)
     case .listenAgain(let expectation):
       state = .authorizing(attempt, redirectURI: redirectURI, .restoring)
       return .proceed([.listen(expectation)])
@@ -227,7 +229,8 @@ extension PaysafeAuthorize {
   }
 
   private mutating func handleRedirect(
-    _ answer: AuthorizationResponse, _ attempt: PaysafeAttempt, _ redirectURI: String, _ now: Timestamp
+    _ answer: AuthorizationResponse, _ attempt: PaysafeAttempt, _ redirectURI: String,
+    _ now: Timestamp
   ) -> Answer<PaysafeCall> {
     if let failure = answer.failure(provider.name) { return .fail(failure) }
     guard let code = answer.code, !code.isEmpty else { return .fail(.neitherCodeNorError) }

@@ -85,7 +85,9 @@ private struct ExchangedTokens {
     return value
   }
 
-  private static func seconds(_ value: Secret?, _ name: String) throws(InvalidTokenField) -> Duration? {
+  private static func seconds(_ value: Secret?, _ name: String) throws(InvalidTokenField)
+    -> Duration?
+  {
     guard let text = value?.revealed() else { return nil }
     guard text.utf8.allSatisfy(\.isDigit), let seconds = Int(text), seconds <= 315_360_000 else {
       throw InvalidTokenField(name, "must be seconds in decimal digits, at most ten years of them")

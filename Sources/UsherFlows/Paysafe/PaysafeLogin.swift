@@ -24,7 +24,8 @@ struct PaysafeLogin: Codable, Sendable, Equatable {
   /// Checks the parameters.
   ///
   /// - Throws: `invalidParams` that names the wrong parameter.
-  init(_ params: PaysafeAuthorize.Params, _ context: FlowContext<PaysafeSettings>) throws(UsherError)
+  init(_ params: PaysafeAuthorize.Params, _ context: FlowContext<PaysafeSettings>)
+    throws(UsherError)
   {
     brand = try Self.brand(params.brandIdentity, context.provider.settings)
     redirectURI = try Self.address(params.redirectURI, "redirectURI")
@@ -45,7 +46,8 @@ struct PaysafeLogin: Codable, Sendable, Equatable {
     _ asked: String?, _ settings: PaysafeSettings
   ) throws(UsherError) -> String {
     guard let brand = asked ?? settings.brandIdentity else {
-      throw ParamsValidation.wrong("brandIdentity", "is missing, and the provider has no brand_identity")
+      throw ParamsValidation.wrong(
+        "brandIdentity", "is missing, and the provider has no brand_identity")
     }
     guard brand.isBrandIdentity else {
       throw ParamsValidation.wrong("brandIdentity", "must be up to 128 of A-Z a-z 0-9 . _ -")
@@ -69,7 +71,8 @@ struct PaysafeLogin: Codable, Sendable, Equatable {
     guard let text else { return nil }
     _ = try address(String(text.prefix { $0 != "#" }), name)
     guard text.utf8.count <= 2048, text.utf8.allSatisfy(\.isVisible) else {
-      throw ParamsValidation.wrong(name, "is not a URL: too long or with characters a URL cannot have")
+      throw ParamsValidation.wrong(
+        name, "is not a URL: too long or with characters a URL cannot have")
     }
     return text
   }
@@ -98,7 +101,8 @@ struct PaysafeLogin: Codable, Sendable, Equatable {
     }
     let text = state.revealed().utf8
     guard (8...512).contains(text.count), text.allSatisfy(\.isVisible) else {
-      throw ParamsValidation.wrong("state", "must be 8 to 512 printable ASCII characters without spaces")
+      throw ParamsValidation.wrong(
+        "state", "must be 8 to 512 printable ASCII characters without spaces")
     }
     guard challenge.utf8.count == 43, challenge.utf8.allSatisfy(\.isBase64URL) else {
       throw ParamsValidation.wrong("codeChallenge", "must be the 43 base64url characters of S256")

@@ -71,14 +71,16 @@ package struct PaysafeOperation: FlowMachine {
   package static let maxRounds = 3
 
   package static func begin(
-    _ params: Params, _ context: FlowContext<PaysafeSettings>, at transition: inout TransitionContext
+    _ params: Params, _ context: FlowContext<PaysafeSettings>,
+    at transition: inout TransitionContext
   ) throws(UsherError) -> (PaysafeOperation, Answer<PaysafeCall>) {
     let operation = try WalletOperation(
       method: params.method, path: params.path, body: params.body)
     let request = try SCARequest(
       context, verification: params.verification, returnURL: params.returnUrl,
       language: params.language, operation: params.operation)
-    guard context.provider.settings.operations.contains(where: { $0.matches(operation.name) }) else {
+    guard context.provider.settings.operations.contains(where: { $0.matches(operation.name) })
+    else {
       throw UsherError(
         .permissionDenied,
         "the operations of provider \(context.provider.name) do not include \(operation.name)")

@@ -51,7 +51,8 @@ package struct PaysafeSCA: FlowMachine {
   private var process: SCAProcess
 
   package static func begin(
-    _ params: Params, _ context: FlowContext<PaysafeSettings>, at transition: inout TransitionContext
+    _ params: Params, _ context: FlowContext<PaysafeSettings>,
+    at transition: inout TransitionContext
   ) throws(UsherError) -> (PaysafeSCA, Answer<PaysafeCall>) {
     let id = try SCARequest.identifier(params.eventId, "eventId")
     let operationID = try SCARequest.identifier(params.walletOperationId, "walletOperationId")

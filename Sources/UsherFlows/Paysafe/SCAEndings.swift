@@ -27,7 +27,8 @@ extension Failure {
   static func eventExpired(_ errorCode: ProviderErrorCode?) -> Failure {
     Failure(
       reason: .expired, title: "Too late",
-      message: errorCode?.message ?? "the time to approve the operation has expired", retryable: false,
+      message: errorCode?.message ?? "the time to approve the operation has expired",
+      retryable: false,
       provider: errorCode)
   }
 
@@ -64,7 +65,8 @@ extension SCARefusal {
   var failure: Failure {
     switch kind {
     case .expired: .eventExpired(errorCode)
-    case .exhausted: .attemptsExhausted(errorCode.name, error: errorCode.code, reason: errorCode.message)
+    case .exhausted:
+      .attemptsExhausted(errorCode.name, error: errorCode.code, reason: errorCode.message)
     case .unavailable, .noChallenge, .completed, .tooMany, .other: .rejected(errorCode)
     }
   }
@@ -105,7 +107,8 @@ extension Problem {
   static func verificationUnavailable(_ errorCode: ProviderErrorCode?) -> Problem {
     Problem(
       reason: "verification_unavailable", title: "Not possible this way",
-      message: errorCode?.message ?? "the operation cannot be approved this way; choose another method",
+      message: errorCode?.message
+        ?? "the operation cannot be approved this way; choose another method",
       provider: errorCode)
   }
 

@@ -99,11 +99,13 @@ extension SCAProcess {
     switch refusal.kind {
     case .unavailable:
       unavailable.append(sending.option.id)
-      return returnToPrevious(from: sending, .verificationUnavailable(refusal.errorCode), refusal.failure, now)
+      return returnToPrevious(
+        from: sending, .verificationUnavailable(refusal.errorCode), refusal.failure, now)
     case .tooMany(let after):
       let pause = after ?? Self.defaultCoolDown
       coolDown = CoolDown(until: now + pause, word: refusal.errorCode)
-      return returnToPrevious(from: sending, .rateLimited(refusal.errorCode, for: pause), refusal.failure, now)
+      return returnToPrevious(
+        from: sending, .rateLimited(refusal.errorCode, for: pause), refusal.failure, now)
     case .completed: return inquire(.completion)
     case .noChallenge, .other: return keepPrevious(of: sending, refusal.failure, now)
     case .expired, .exhausted: return .fail(refusal.failure)

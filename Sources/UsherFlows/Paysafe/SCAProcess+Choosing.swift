@@ -21,7 +21,8 @@ extension SCAProcess {
       case .refused(let refusal):
         guard case .tooMany(let after) = refusal.kind else { return .fail(refusal.failure) }
         return requestStatusLater(refusal.failure.message, after, retrying, notice)
-      case .lost(let message, let after): return requestStatusLater(message, after, retrying, notice)
+      case .lost(let message, let after):
+        return requestStatusLater(message, after, retrying, notice)
       case .unsent(let message): return requestStatusLater(message, nil, retrying, notice)
       case .unreadable(let message): return .fail(.protocolError(message))
       case .noToken(let message): return .fail(.loginRequired(message))

@@ -16,7 +16,8 @@ extension SCAProcess {
   }
 
   mutating func inquiring(
-    _ event: FlowEvent<PaysafeCall>, _ unknown: UnknownOutcome, _ retrying: RetryBackoff, _ now: Timestamp
+    _ event: FlowEvent<PaysafeCall>, _ unknown: UnknownOutcome, _ retrying: RetryBackoff,
+    _ now: Timestamp
   ) -> Answer {
     switch event {
     case .provider(.called(.event(terms.event), let outcome)) where !retrying.isPaused:
@@ -91,12 +92,15 @@ extension SCAProcess {
 
   /// Decides how to continue if the event is still open.
   private mutating func resolved(
-    _ unknown: UnknownOutcome, _ eventStatus: SCAEventStatus, _ before: SCACounters, _ retrying: RetryBackoff,
+    _ unknown: UnknownOutcome, _ eventStatus: SCAEventStatus, _ before: SCACounters,
+    _ retrying: RetryBackoff,
     _ now: Timestamp
   ) -> Answer {
     switch unknown {
     case .challenge(let sending):
-      if let details = eventStatus.challenge, sending.wasSent(as: details, eventStatus.counters, before) {
+      if let details = eventStatus.challenge,
+        sending.wasSent(as: details, eventStatus.counters, before)
+      {
         return open(sending.option, details, problem: .answerLost, now)
       }
       // The end of a cool-down resets the counter (contract §2.5).
@@ -123,7 +127,8 @@ extension SCAProcess.Sending {
   fileprivate func wasSent(
     as details: SCAChallengeDetails, _ counters: SCACounters, _ before: SCACounters
   ) -> Bool {
-    guard details.form == nil || details.form == option.form, details.page != nil || option.form != .redirect
+    guard details.form == nil || details.form == option.form,
+      details.page != nil || option.form != .redirect
     else { return false }
     guard let previous, previous.option.form == option.form else { return true }
     if let count = counters.currentChallenges, let earlier = before.currentChallenges,

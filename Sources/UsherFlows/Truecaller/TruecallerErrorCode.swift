@@ -20,7 +20,9 @@ enum TruecallerErrorCode: Int {
   /// Returns the error code for a failure or problem.
   ///
   /// - Parameter refusal: The server's own refusal, if there is one.
-  func providerErrorCode(_ provider: ProviderName, _ refusal: TruecallerRefusal? = nil) -> ProviderErrorCode {
+  func providerErrorCode(_ provider: ProviderName, _ refusal: TruecallerRefusal? = nil)
+    -> ProviderErrorCode
+  {
     ProviderErrorCode(
       name: provider, code: String(rawValue), error: refusal?.code, message: refusal?.message)
   }
@@ -30,7 +32,9 @@ enum TruecallerErrorCode: Int {
 
 extension Failure {
   /// The app's credentials differ from those that are configured here.
-  static func otherApp(_ error: TruecallerErrorCode, _ what: String, _ provider: ProviderName) -> Failure {
+  static func otherApp(_ error: TruecallerErrorCode, _ what: String, _ provider: ProviderName)
+    -> Failure
+  {
     Failure(
       reason: .invalidRequest, title: "Another app",
       message: "\(what) is missing or is not the one configured", retryable: false,
@@ -79,7 +83,8 @@ extension Failure {
     Failure(
       reason: .providerRejected, title: "Another phone number",
       message: "the provider's answer is about another phone number than the verified one",
-      retryable: false, provider: TruecallerErrorCode.verificationFailed.providerErrorCode(provider))
+      retryable: false, provider: TruecallerErrorCode.verificationFailed.providerErrorCode(provider)
+    )
   }
 
   /// The profile's signature is invalid or malformed.
@@ -88,7 +93,8 @@ extension Failure {
   static func badSignature(_ message: String, _ provider: ProviderName) -> Failure {
     Failure(
       reason: .providerRejected, title: "Not the provider's profile", message: message,
-      retryable: false, provider: TruecallerErrorCode.verificationFailed.providerErrorCode(provider))
+      retryable: false, provider: TruecallerErrorCode.verificationFailed.providerErrorCode(provider)
+    )
   }
 
   /// The provider's reply cannot be used.
@@ -128,7 +134,8 @@ extension Problem {
   static func tooEarly(_ wait: Duration?, _ message: String, _ provider: ProviderName) -> Problem {
     Problem(
       reason: "rate_limited", title: "Too early", message: message,
-      retryAfterMs: wait.map { Int($0.milliseconds) }, provider: TruecallerErrorCode.internal.providerErrorCode(provider))
+      retryAfterMs: wait.map { Int($0.milliseconds) },
+      provider: TruecallerErrorCode.internal.providerErrorCode(provider))
   }
 
   static func invalidName(_ message: String, _ provider: ProviderName) -> Problem {
@@ -148,7 +155,8 @@ extension TruecallerReplyError {
   func providerErrorCode(_ provider: ProviderName) -> ProviderErrorCode {
     switch self {
     case .network: TruecallerErrorCode.network.providerErrorCode(provider)
-    case .server(let refusal, after: _): TruecallerErrorCode.internal.providerErrorCode(provider, refusal)
+    case .server(let refusal, after: _):
+      TruecallerErrorCode.internal.providerErrorCode(provider, refusal)
     }
   }
 }

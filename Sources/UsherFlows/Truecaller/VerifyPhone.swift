@@ -58,7 +58,8 @@ package struct VerifyPhone: FlowMachine {
   }
 
   package static func begin(
-    _ params: Params, _ context: FlowContext<TruecallerSettings>, at transition: inout TransitionContext
+    _ params: Params, _ context: FlowContext<TruecallerSettings>,
+    at transition: inout TransitionContext
   ) throws(UsherError) -> (VerifyPhone, Answer<TruecallerCall>) {
     let provider = context.provider
     if let key = params.appKey, !context.credential.accepts(key.secret) {
@@ -202,7 +203,8 @@ extension VerifyPhone {
     case .woken where !request.retrying.isPaused: return .ignore
     case .daemon(.resumed) where !request.retrying.isPaused:
       let message = "the daemon was restarted before the provider answered"
-      return .fail(.unknownSending(message, TruecallerErrorCode.network.providerErrorCode(provider.name)))
+      return .fail(
+        .unknownSending(message, TruecallerErrorCode.network.providerErrorCode(provider.name)))
     case .woken, .daemon(.resumed): return create(claim, request)
     case .input, .browser, .provider, .daemon:
       return .ignore

@@ -104,7 +104,9 @@ extension BSAError: SDKError {
 }
 
 /// Runs a closure that calls the daemon, and converts its errors.
-func translatingToBSAError<Value: Sendable>(_ body: () async throws -> Value) async throws(BSAError) -> Value {
+func translatingToBSAError<Value: Sendable>(_ body: () async throws -> Value) async throws(BSAError)
+  -> Value
+{
   do {
     return try await body()
   } catch {

@@ -73,7 +73,9 @@ extension BSAService {
   func signUp(_ data: BSA.SignUpData.UserData, _ log: BSALog) async throws(BSAError) {
     try await translatingToBSAError {
       let type = try await contacts.verifiedType(data)
-      log("signs up with \(ContactTarget.masked(data.email)), \(ContactTarget.masked(data.phoneNumber))")
+      log(
+        "signs up with \(ContactTarget.masked(data.email)), \(ContactTarget.masked(data.phoneNumber))"
+      )
       let session = try await client.beginFlow(
         provider, "register", params: data.params(verifiedBy: type))
       let flow = try await session.cancelOnTaskCancellation {

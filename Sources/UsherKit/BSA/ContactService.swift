@@ -61,7 +61,9 @@ extension ContactService {
         "clientKey": .string(app.clientKey.revealed()),
         "bundleIdentifier": .string(app.bundleIdentifier),
       ])
-    let flow = try await session.cancelOnTaskCancellation { try await session.waitUntil(\.isSettled) }
+    let flow = try await session.cancelOnTaskCancellation {
+      try await session.waitUntil(\.isSettled)
+    }
     if !flow.status.isFinished { cache.withLock { $0.apps[contact.key] = app } }
     return flow
   }

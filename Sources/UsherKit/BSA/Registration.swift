@@ -40,7 +40,9 @@ extension BSA {
   public static func loadUserKey() -> String? { service.lastRegistration?.userKey }
 
   /// Returns the method of local authentication of the registration; see ``loadDeviceID()``.
-  public static func loadLocalAuthType() -> Enums.LocalAuthType? { service.lastRegistration?.localAuthType }
+  public static func loadLocalAuthType() -> Enums.LocalAuthType? {
+    service.lastRegistration?.localAuthType
+  }
 
   /// Unavailable: the secret never leaves the daemon, which computes the codes.
   @available(*, unavailable, message: "the secret stays in usherd: call totpCode() for codes")

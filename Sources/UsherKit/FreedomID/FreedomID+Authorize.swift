@@ -84,7 +84,8 @@ extension FreedomID {
         _ = try? await session.cancel()
         throw KitError(.cancelled, "the SDK was cleared in the meantime")
       }
-      let authorization = FreedomAuthorization(session: session, presenter: presenter, retryTiming: retryTiming)
+      let authorization = FreedomAuthorization(
+        session: session, presenter: presenter, retryTiming: retryTiming)
       return try await authorization.outcome()
     } catch {
       throw FreedomIDError(error)

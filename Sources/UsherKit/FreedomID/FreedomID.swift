@@ -52,7 +52,9 @@ public final class FreedomID: Sendable {
     return sdk
   }
 
-  init(apiKey: String, provider: String, socketPath: String?, retryTiming: RetryTiming = RetryTiming()) {
+  init(
+    apiKey: String, provider: String, socketPath: String?, retryTiming: RetryTiming = RetryTiming()
+  ) {
     self.apiKey = Secret(apiKey)
     self.provider = ProviderName(provider)
     client = UsherClient(socketPath: socketPath, name: "UsherKit")

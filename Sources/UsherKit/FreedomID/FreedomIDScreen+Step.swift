@@ -80,7 +80,8 @@ extension FreedomIDScreen.Permissions {
     var permissions: [FreedomIDScreen.Permission] = []
     for grant in step.grants {
       guard let dataGrant = DataGrants(rawValue: grant.id) else { return nil }
-      permissions.append(.init(grant: dataGrant, label: grant.label, isRemembered: grant.remembered))
+      permissions.append(
+        .init(grant: dataGrant, label: grant.label, isRemembered: grant.remembered))
     }
     self.permissions = permissions
   }

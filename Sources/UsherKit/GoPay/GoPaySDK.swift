@@ -50,7 +50,8 @@ public final class GoPaySDK: Sendable {
   }
 
   init(
-    provider: String, socketPath: String?, language: Language?, retryTiming: RetryTiming, clock: any Clock
+    provider: String, socketPath: String?, language: Language?, retryTiming: RetryTiming,
+    clock: any Clock
   ) {
     self.provider = ProviderName(provider)
     client = UsherClient(socketPath: socketPath, name: "UsherKit")
@@ -72,7 +73,9 @@ extension GoPaySDK {
   ///   daemon would refuse the second start, but the flow that it names could be taken for the
   ///   second verification's own.
   func reserve(_ requestID: String) throws {
-    guard reservedRequestIDs.withLock({ $0.insert(requestID).inserted }) else { throw KitError.requestIDUsed }
+    guard reservedRequestIDs.withLock({ $0.insert(requestID).inserted }) else {
+      throw KitError.requestIDUsed
+    }
   }
 
   func release(_ requestID: String) { reservedRequestIDs.withLock { _ = $0.remove(requestID) } }

@@ -97,7 +97,9 @@ extension Wallet.AuthenticationService {
   /// If the flow cannot do that, or its challenge uses another verification, the flow is cancelled.
   ///
   /// - Returns: The flow after that; nil if a new flow must be begun.
-  private func resendChallenge(_ eventID: String, _ request: SCAChallengeRequest) async throws -> Flow? {
+  private func resendChallenge(_ eventID: String, _ request: SCAChallengeRequest) async throws
+    -> Flow?
+  {
     guard let session = try await wallet.newestFlow(.sca, key: eventID) else { return nil }
     let seen = try await session.waitUntil(\.isChallenged)
     if seen.status == .succeeded { return seen }

@@ -49,7 +49,8 @@ public final class TCTrueSDK: Sendable {
 
   deinit { service.close() }
 
-  private static func endpoint(_ provider: String, _ socketPath: String?) -> VerificationService.Endpoint
+  private static func endpoint(_ provider: String, _ socketPath: String?)
+    -> VerificationService.Endpoint
   {
     .init(
       provider: ProviderName(provider),
@@ -156,7 +157,8 @@ extension TCTrueSDK {
   func request(_ phone: String, _ countryCode: String, _ listener: VerificationService.Listener?) {
     let setup = setup.withLock { $0 }
     let request = PhoneRequest(phone: phone, countryCode: countryCode, app: setup.app)
-    service.enqueue(.init(operation: .request(request), endpoint: setup.endpoint, listener: listener))
+    service.enqueue(
+      .init(operation: .request(request), endpoint: setup.endpoint, listener: listener))
   }
 
   func enter(

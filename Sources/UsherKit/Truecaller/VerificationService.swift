@@ -197,7 +197,8 @@ extension KitError {
 
 extension VerificationService {
   private func startFollowing(
-    _ session: FlowSession, _ phone: PhoneRequest?, _ mapper: VerificationEventMapper, _ client: UsherClient
+    _ session: FlowSession, _ phone: PhoneRequest?, _ mapper: VerificationEventMapper,
+    _ client: UsherClient
   ) {
     state.withLock { state in
       guard !state.isClosed else { return }

@@ -33,7 +33,8 @@ struct AuthenticateBeginTests {
       let failure = try #require(driven.failure)
       #expect(driven.end == End(.invalidRequest, "2002"))
       #expect(failure.message == "qrId must be 1 to 4096 of printable ASCII without spaces")
-      #expect(driven.isWaiting && driven.flow.callsIfAbandoned.isEmpty && !driven.flow.isOutcomeUnknown)
+      #expect(
+        driven.isWaiting && driven.flow.callsIfAbandoned.isEmpty && !driven.flow.isOutcomeUnknown)
       #expect(driven.receive(.woken) == .ignore)
       try driven.restart()
       #expect(driven.failure == failure)

@@ -257,7 +257,8 @@ struct BSACallTests {
   @Test("the client key is escaped in a query")
   func escaping() throws {
     let context = RenderContext<BSASettings>(
-      provider: Provider(BSAParts.provider())!, credential: Secret("a+b/c=&d e"), transition: moment())
+      provider: Provider(BSAParts.provider())!, credential: Secret("a+b/c=&d e"),
+      transition: moment())
     let url = try BSACall.idCheck(userKey: "ada1").render(context).url
     #expect(url.contains("clientKey=a%2Bb%2Fc%3D%26d+e&userKey=ada1"))
   }

@@ -88,7 +88,8 @@ private struct Nonsense {
     case 4, 5: return .input(.code(BSAParts.number, fields: [:]))
     case 6: return .input(.resend)
     case 7: return .input(.form(["qrId": Secret(dice.any(of: Self.texts))]))
-    case 8: return .answered(.localAuth(.availability(.init(biometric: .noReader, passcode: .ready))))
+    case 8:
+      return .answered(.localAuth(.availability(.init(biometric: .noReader, passcode: .ready))))
     case 9: return .input(.passcode(Secret("1234-passcode")))
     case 10, 11: return .answered(.localAuth(.checked(.accepted)))
     case 12:

@@ -43,11 +43,15 @@ struct BSAReplyTests {
 
   @Test("HTTP 408, 429 or 5xx without an rtCode is a failed call", arguments: noEnvelopes)
   func problem(text: String) {
-    for (status, mayHaveTakenEffect) in [(408, true), (429, false), (500, true), (503, true), (599, true)] {
+    for (status, mayHaveTakenEffect) in [
+      (408, true), (429, false), (500, true), (503, true), (599, true),
+    ] {
       #expect(
         BSAReply(.reply(reply(text: text, status: status)))
           == .failed(
-            BSAReplyError(message: "the provider answers HTTP \(status)", mayHaveTakenEffect: mayHaveTakenEffect)))
+            BSAReplyError(
+              message: "the provider answers HTTP \(status)", mayHaveTakenEffect: mayHaveTakenEffect
+            )))
     }
   }
 
@@ -67,7 +71,8 @@ struct BSAReplyTests {
   func unreachable() {
     #expect(
       BSAReply(BSAParts.gone) == .failed(BSAReplyError(message: "gone", mayHaveTakenEffect: false)))
-    #expect(BSAReply(BSAParts.lost) == .failed(BSAReplyError(message: "lost", mayHaveTakenEffect: true)))
+    #expect(
+      BSAReply(BSAParts.lost) == .failed(BSAReplyError(message: "lost", mayHaveTakenEffect: true)))
     #expect(BSAReply(.unreadable(message: "a redirect")) == .unreadable("a redirect"))
     #expect(BSAReply(.noToken(message: "no token")) == .unreadable("no token"))
   }

@@ -84,34 +84,35 @@ struct RegisterProofTests {
 
   /// The ways to fail: the SDK's word, its rtCode, the state of the machine and the events after
   /// it.
-  private static let ends: [(LocalAuthErrorCode, String?, LocalAuthAvailability, [FlowEvent<BSACall>])] = [
-    (
-      .biometricNotSupportHardware, "9003", .init(biometric: .noReader, passcode: .ready), []
-    ),
-    (
-      .biometricNotAvailable, "9001",
-      .init(biometric: .unavailable("it is in use"), passcode: .ready), []
-    ),
-    (
-      .biometricLockOut, "9002",
-      .init(biometric: .lockedOut(until: soon), passcode: .ready), []
-    ),
-    (
-      .biometricNotEnrolledDevice, "9004", .init(biometric: .notEnrolled, passcode: .ready), []
-    ),
-    (
-      .authFailed, "9009", .init(biometric: .ready(hasChanged: false), passcode: .ready),
-      Array(repeating: .answered(.localAuth(.scanned(.missed))), count: 3)
-    ),
-    (
-      .userFallback, nil, .init(biometric: .ready(hasChanged: false), passcode: .ready),
-      [.input(.fallback)]
-    ),
-    (
-      .userCancel, nil, .init(biometric: .ready(hasChanged: false), passcode: .ready),
-      [.input(.cancelLocalAuth)]
-    ),
-  ]
+  private static let ends:
+    [(LocalAuthErrorCode, String?, LocalAuthAvailability, [FlowEvent<BSACall>])] = [
+      (
+        .biometricNotSupportHardware, "9003", .init(biometric: .noReader, passcode: .ready), []
+      ),
+      (
+        .biometricNotAvailable, "9001",
+        .init(biometric: .unavailable("it is in use"), passcode: .ready), []
+      ),
+      (
+        .biometricLockOut, "9002",
+        .init(biometric: .lockedOut(until: soon), passcode: .ready), []
+      ),
+      (
+        .biometricNotEnrolledDevice, "9004", .init(biometric: .notEnrolled, passcode: .ready), []
+      ),
+      (
+        .authFailed, "9009", .init(biometric: .ready(hasChanged: false), passcode: .ready),
+        Array(repeating: .answered(.localAuth(.scanned(.missed))), count: 3)
+      ),
+      (
+        .userFallback, nil, .init(biometric: .ready(hasChanged: false), passcode: .ready),
+        [.input(.fallback)]
+      ),
+      (
+        .userCancel, nil, .init(biometric: .ready(hasChanged: false), passcode: .ready),
+        [.input(.cancelLocalAuth)]
+      ),
+    ]
 
   @Test("a failed local authentication ends register with the SDK's word and its rtCode")
   func failed() throws {
@@ -130,7 +131,8 @@ struct RegisterProofTests {
       #expect(driven.failure == end)
     }
     var driven = try begun(.passcode)
-    driven.answer(.availability(.init(biometric: .ready(hasChanged: false), passcode: .notEnrolled)))
+    driven.answer(
+      .availability(.init(biometric: .ready(hasChanged: false), passcode: .notEnrolled)))
     #expect(driven.end == End(.localAuthFailed, "PASSCODE_NOT_ENROLLED_DEVICE"))
     #expect(driven.failure?.provider?.error == nil)
   }

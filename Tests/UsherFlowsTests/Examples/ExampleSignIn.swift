@@ -2,6 +2,7 @@ import JSONRPC
 package import UsherAPI
 package import UsherConfig
 package import UsherCore
+
 @testable package import UsherFlows
 
 /// Sign-in with a badge: one call, whose reply has the user and an access token.
@@ -31,7 +32,9 @@ package struct ExampleSignIn: FlowMachine {
   package static func begin(
     _ params: Params, _ origin: FlowContext<ExampleSettings>, at moment: inout TransitionContext
   ) throws(UsherError) -> (ExampleSignIn, Answer<ExampleCall>) {
-    guard !params.badge.secret.isEmpty else { throw ParamsValidation.wrong("badge", "must not be empty") }
+    guard !params.badge.secret.isEmpty else {
+      throw ParamsValidation.wrong("badge", "must not be empty")
+    }
     var flow = ExampleSignIn(
       provider: origin.provider, badge: Sealed(params.badge.secret), state: .calling(.init()))
     let answer = flow.call(RetryBackoff())

@@ -171,7 +171,8 @@ struct DeviceWordTests {
     let section = try #require(page.split(separator: "## The words\n").last)
     let rows = section.split(separator: "\n## ")[0].matches(
       of: /\| `([A-Za-z.]+)` \| ([a-z_`, ]*)\| ([^|]+) \|/)
-    #expect(rows.map { String($0.1) }.sorted() == FreedomIDErrorCode.allCases.map(\.rawValue).sorted())
+    #expect(
+      rows.map { String($0.1) }.sorted() == FreedomIDErrorCode.allCases.map(\.rawValue).sorted())
     // The HTTP client follows no redirect: the daemon reports requestReceivingError in that case.
     let scenarios = try scenarios().filter {
       $0.word != .codeError || $0.reason != .providerProtocolError

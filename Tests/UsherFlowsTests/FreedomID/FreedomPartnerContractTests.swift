@@ -41,7 +41,8 @@ struct FreedomPartnerContractTests {
     flows.append(.init("linking paused", driven.flow, unrelatedEvents: early + listeners))
     driven.receive(.woken)
     driven.answerLink()
-    flows.append(.init("browser", driven.flow, unrelatedEvents: foreignEvents + listeners + exchange))
+    flows.append(
+      .init("browser", driven.flow, unrelatedEvents: foreignEvents + listeners + exchange))
     driven.receive(.resumed)
     flows.append(.init("restoring", driven.flow, unrelatedEvents: foreignEvents + exchange))
     driven.receive(.redirected(AuthorizationResponse(code: Secret("code-secret"))))
@@ -84,7 +85,8 @@ struct FreedomPartnerContractTests {
     let update = try UpdateFlow()
     #expect(
       checkProviderContract(
-        [.init("sending", update.flow, unrelatedEvents: unrelatedEvents + [.woken])], secrets: secrets, at: moment())
+        [.init("sending", update.flow, unrelatedEvents: unrelatedEvents + [.woken])],
+        secrets: secrets, at: moment())
         == [])
   }
 

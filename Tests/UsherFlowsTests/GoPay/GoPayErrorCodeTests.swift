@@ -30,7 +30,8 @@ struct GPErrorTests {
     return rows
   }
 
-  @Test("a GPE code has its documented meaning and retryability", arguments: GoPayErrorCode.allCases)
+  @Test(
+    "a GPE code has its documented meaning and retryability", arguments: GoPayErrorCode.allCases)
   func table(error: GoPayErrorCode) throws {
     let rows = try rows()
     #expect(rows.count == GoPayErrorCode.allCases.count)

@@ -86,7 +86,9 @@ struct SNAPReplyTests {
       let problem = try #require(replyError(snap(code, status)))
       #expect(problem.error == .api)
       #expect(problem.sent)
-      #expect(problem.providerErrorCode(gopayName) == GoPayErrorCode.api.providerErrorCode(gopayName, code: code, message: "No"))
+      #expect(
+        problem.providerErrorCode(gopayName)
+          == GoPayErrorCode.api.providerErrorCode(gopayName, code: code, message: "No"))
       #expect(problem.failure(gopayName).reason == .providerUnreachable)
     }
   }

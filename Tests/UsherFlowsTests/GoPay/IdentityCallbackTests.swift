@@ -114,7 +114,8 @@ struct IdentityCallbackTests {
     #expect(driven.flow.validate(callback(shows: "linking-secret")) == .unauthorized)
     for token in ["", "other-secret"] {
       #expect(
-        driven.flow.validate(callback(shows: "linking-secret")) { _ in Secret(token) } == .unauthorized
+        driven.flow.validate(callback(shows: "linking-secret")) { _ in Secret(token) }
+          == .unauthorized
       )
     }
     #expect(

@@ -321,8 +321,11 @@ struct IdentityCaptureTests {
   @Test("a cancelled or expired verify has GPE-2207")
   func givenUp() {
     for reason in [Failure.Reason.cancelled, .expired] {
-      #expect(VerifyIdentity.providerErrorCode(for: reason, provider: gopayName)?.code == "GPE-2207")
-      #expect(VerifyIdentity.providerErrorCode(for: reason, provider: gopayName)?.title == "User cancelled")
+      #expect(
+        VerifyIdentity.providerErrorCode(for: reason, provider: gopayName)?.code == "GPE-2207")
+      #expect(
+        VerifyIdentity.providerErrorCode(for: reason, provider: gopayName)?.title
+          == "User cancelled")
     }
     for reason in Failure.Reason.allCases where ![.cancelled, .expired].contains(reason) {
       #expect(VerifyIdentity.providerErrorCode(for: reason, provider: gopayName) == nil)

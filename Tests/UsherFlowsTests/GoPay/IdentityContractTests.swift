@@ -132,7 +132,9 @@ struct IdentityContractTests {
     driven.pending.map { .called($0, Driven.gone) } ?? .discovered(.unreachable(message: ""))
   }
 
-  private mutating func add(_ name: String, _ driven: Driven, _ unrelatedEvents: [FlowEvent<GoPayCall>]) {
+  private mutating func add(
+    _ name: String, _ driven: Driven, _ unrelatedEvents: [FlowEvent<GoPayCall>]
+  ) {
     flows.append(.init(name, driven.flow, unrelatedEvents: unrelatedEvents))
   }
 

@@ -91,11 +91,14 @@ struct IdentityLogInTests {
       (AuthorizationResponse(error: "abort"), "GPE-2207", .denied, true),
       (AuthorizationResponse(error: "access_denied"), "GPE-2207", .denied, true),
       (
-        AuthorizationResponse(code: Secret("c"), error: "failure", errorDescription: "Sorry"), "GPE-2205",
+        AuthorizationResponse(code: Secret("c"), error: "failure", errorDescription: "Sorry"),
+        "GPE-2205",
         .providerRejected, false
       ), (AuthorizationResponse(error: ""), "GPE-2205", .providerRejected, false),
     ] as [(AuthorizationResponse, String, Failure.Reason, Bool)])
-  func refused(answer: AuthorizationResponse, code: String, reason: Failure.Reason, again: Bool) throws {
+  func refused(answer: AuthorizationResponse, code: String, reason: Failure.Reason, again: Bool)
+    throws
+  {
     var driven = try driven()
     driven.receive(.redirected(answer))
     #expect(driven.code == code && driven.failure?.reason == reason)

@@ -169,7 +169,8 @@ struct IdentityVerdictTests {
     let verdict = try #require(
       ProviderRegistry.followUp(of: try gopay(), attributes: attributes))
     guard
-      case .attributes(let last) = verdict.changes(from: Self.callback("COMPLETED", "INVALID"), at: later)
+      case .attributes(let last) = verdict.changes(
+        from: Self.callback("COMPLETED", "INVALID"), at: later)
     else {
       Issue.record("nothing was learnt")
       return
@@ -181,7 +182,8 @@ struct IdentityVerdictTests {
   @Test("a reply or a callback about another submission is ignored")
   func otherSubmission() throws {
     for id in ["sub-2", "", nil, 1] as [JSONValue] {
-      #expect(try verdict().changes(from: Self.said("COMPLETED", "VALID", of: id), at: later) == .nothing)
+      #expect(
+        try verdict().changes(from: Self.said("COMPLETED", "VALID", of: id), at: later) == .nothing)
     }
     let stray = Self.callback("COMPLETED", "VALID", of: "sub-2")
     #expect(try verdict().changes(from: stray, at: later) == .nothing)
@@ -190,8 +192,9 @@ struct IdentityVerdictTests {
   @Test("a refused or missing linking token stops the inquiries, and no other failure does")
   func stopPolling() throws {
     func lesson(_ status: Int, _ code: Int64) throws -> FollowUpOutcome {
-      try verdict().changes(from: 
-        .reply(reply(DrivenIdentity.refusal(code), status: status)), at: later)
+      try verdict().changes(
+        from:
+          .reply(reply(DrivenIdentity.refusal(code), status: status)), at: later)
     }
     #expect(try lesson(401, 1401) == .stopPolling)
     #expect(try lesson(401, 1) == .stopPolling)

@@ -23,7 +23,8 @@ private let scans: [FlowEvent<NoCall>] = [
   .answered(.localAuth(.hint("again"))),
 ]
 private let checks: [FlowEvent<NoCall>] = [
-  .answered(.localAuth(.checked(.accepted))), .answered(.localAuth(.checked(.wrong(attemptsLeft: 1)))),
+  .answered(.localAuth(.checked(.accepted))),
+  .answered(.localAuth(.checked(.wrong(attemptsLeft: 1)))),
 ]
 
 @Suite("The contract of local/authenticate")
@@ -32,24 +33,33 @@ struct LocalAuthContractTests {
   func everyState() throws {
     var flows: [DrivenFlow<LocalAuthenticate>] = []
     let looking = try DrivenAuthentication()
-    flows.append(.init("looking", looking.flow, unrelatedEvents: foreignEvents + inputs + scans + checks))
+    flows.append(
+      .init("looking", looking.flow, unrelatedEvents: foreignEvents + inputs + scans + checks))
     let scanning = try DrivenAuthentication.scanning()
     flows.append(
       .init(
         "scanning", scanning.flow,
-        unrelatedEvents: foreignEvents + checks + [availability, .input(.biometric), .input(.passcode(passcode))]))
+        unrelatedEvents: foreignEvents + checks + [
+          availability, .input(.biometric), .input(.passcode(passcode)),
+        ]))
     var both = try DrivenAuthentication.scanning(orPasscode: true)
     both.answer(.scanned(.timedOut))
     flows.append(
-      .init("asking for either", both.flow, unrelatedEvents: foreignEvents + scans + checks + [availability]))
+      .init(
+        "asking for either", both.flow,
+        unrelatedEvents: foreignEvents + scans + checks + [availability]))
     let asking = try DrivenAuthentication.asking()
     flows.append(
       .init(
         "asking", asking.flow,
-        unrelatedEvents: foreignEvents + scans + checks + [availability, .input(.biometric), .resumed]))
+        unrelatedEvents: foreignEvents + scans + checks + [
+          availability, .input(.biometric), .resumed,
+        ]))
     let checking = try DrivenAuthentication.checking()
     flows.append(
-      .init("checking", checking.flow, unrelatedEvents: foreignEvents + inputs + scans + [availability]))
+      .init(
+        "checking", checking.flow, unrelatedEvents: foreignEvents + inputs + scans + [availability])
+    )
     #expect(
       checkProviderContract(flows, secrets: [passcode.revealed()], at: moment()) == [])
   }

@@ -20,7 +20,9 @@ private struct Ending: Sendable, CustomTestStringConvertible {
     self.drive = drive
   }
 
-  init(_ word: LocalAuthErrorCode, _ cause: String, looking biometric: LocalAuthAvailability.Biometric) {
+  init(
+    _ word: LocalAuthErrorCode, _ cause: String, looking biometric: LocalAuthAvailability.Biometric
+  ) {
     self.init(word, "\(cause), at once") {
       var driven = try DrivenAuthentication()
       driven.look(biometric)
@@ -141,7 +143,9 @@ struct LocalAuthWordTests {
         "BIOMETRIC_LOCK_OUT", "BIOMETRIC_NOT_ENROLLED_DEVICE", "PASSCODE_NOT_ENROLLED_DEVICE",
         "USER_CANCEL", "USER_FALLBACK", "AUTH_FAILED",
       ])
-    for word in LocalAuthErrorCode.allCases { #expect(LocalAuthErrorCode(written: word.rawValue) == word) }
+    for word in LocalAuthErrorCode.allCases {
+      #expect(LocalAuthErrorCode(written: word.rawValue) == word)
+    }
     #expect(LocalAuthErrorCode(written: "BIOMETRIC_NOT_AVAILABLE") == .biometricNotAvailable)
     #expect(LocalAuthErrorCode(written: "biometric_not_available") == nil)
   }
@@ -149,7 +153,8 @@ struct LocalAuthWordTests {
   @Test("a cancelled local/authenticate has the word USER_CANCEL, an expired one has none")
   func givenUp() {
     let name = ProviderName("local")
-    #expect(LocalAuthenticate.providerErrorCode(for: .cancelled, provider: name)?.code == "USER_CANCEL")
+    #expect(
+      LocalAuthenticate.providerErrorCode(for: .cancelled, provider: name)?.code == "USER_CANCEL")
     #expect(LocalAuthenticate.providerErrorCode(for: .expired, provider: name) == nil)
   }
 

@@ -96,7 +96,9 @@ struct OperationTests {
     "a Paysafe flow reports that an SMS may have been sent while the SMS request is in progress")
   func messageUnderWay() throws {
     var sca = try DrivenSCA(wanting: .sms)
-    #expect(sca.flow.isOutcomeUnknown && sca.flow.unknownOutcomeClause == "an SMS may have been sent all the same")
+    #expect(
+      sca.flow.isOutcomeUnknown
+        && sca.flow.unknownOutcomeClause == "an SMS may have been sent all the same")
     sca.answer(WalletReplies.gone)
     #expect(sca.flow.isOutcomeUnknown)
     sca.receive(.woken)

@@ -87,7 +87,8 @@ struct PaysafeAuthorizeContractTests {
     let unrelatedEvents = late + listeners + exchanges + [.woken]
     flows.append(.init("authorizing elsewhere", driven.flow, unrelatedEvents: unrelatedEvents))
     driven.receive(.redirected(AuthorizationResponse(code: Secret("code-secret"))))
-    flows.append(.init("handed to the caller", driven.flow, unrelatedEvents: late + redirects + listeners))
+    flows.append(
+      .init("handed to the caller", driven.flow, unrelatedEvents: late + redirects + listeners))
 
     #expect(checkProviderContract(flows, secrets: secrets + [verifier], at: moment()) == [])
   }

@@ -18,7 +18,8 @@ private let foreignEvents: [FlowEvent<PaysafeCall>] = [
   .called(.challenge(WalletReplies.event, .init(method: "X"), .init()), verified),
   .called(.attempt(WalletReplies.event, .init(method: "X"), value: Secret("1")), verified),
   .input(.denied), .input(.biometric), .input(.form([:])), .input(.exchanged([:])),
-  .redirected(AuthorizationResponse(code: Secret("c"))), .listening(redirectURI: "http://127.0.0.1:1/"),
+  .redirected(AuthorizationResponse(code: Secret("c"))),
+  .listening(redirectURI: "http://127.0.0.1:1/"),
   .listenFailed("taken"), .discovered(.unreachable(message: "gone")),
   .idTokenVerified(.refused(message: "bad")),
 ]
@@ -95,7 +96,9 @@ struct WalletContractTests {
   @Test("every state of Paysafe operation fulfils the flow contract")
   func operation() throws {
     var flows: [DrivenFlow<PaysafeOperation>] = []
-    func note(_ name: String, _ driven: DrivenOperation, _ unrelatedEvents: [FlowEvent<PaysafeCall>]) {
+    func note(
+      _ name: String, _ driven: DrivenOperation, _ unrelatedEvents: [FlowEvent<PaysafeCall>]
+    ) {
       flows.append(.init(name, driven.flow, unrelatedEvents: foreignEvents + unrelatedEvents))
     }
     var driven = try DrivenOperation.payment()

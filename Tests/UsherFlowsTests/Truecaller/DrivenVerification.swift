@@ -53,7 +53,9 @@ struct DrivenVerification: AnsweredMachine {
   ) -> Answer<TruecallerCall> {
     var moment = UsherFlowsTests.moment(time)
     last = flow.receive(event, at: &moment)
-    if keeps, kept != nil { last = flow.receive(.answered(.stored(AccountID("acc_1"))), at: &moment) }
+    if keeps, kept != nil {
+      last = flow.receive(.answered(.stored(AccountID("acc_1"))), at: &moment)
+    }
     return last
   }
 

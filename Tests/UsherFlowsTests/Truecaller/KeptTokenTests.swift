@@ -105,7 +105,9 @@ struct KeptTokenTests {
   @Test("verifyPhone's outcome is unknown only during the request for an SMS")
   func dark() throws {
     var driven = try DrivenVerification()
-    #expect(driven.flow.isOutcomeUnknown && driven.flow.unknownOutcomeClause.contains("an SMS may have been sent"))
+    #expect(
+      driven.flow.isOutcomeUnknown
+        && driven.flow.unknownOutcomeClause.contains("an SMS may have been sent"))
     driven.answered(.unreachable(message: "gone", sent: false))
     #expect(!driven.flow.isOutcomeUnknown)
     driven.receive(.woken)

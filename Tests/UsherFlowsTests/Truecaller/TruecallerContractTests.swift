@@ -47,7 +47,9 @@ struct TruecallerContractTests {
     driven.receive(.woken)
     driven.toCode()
     flows.append(
-      .init("otpInitiated", driven.flow, unrelatedEvents: always + verdicts + [early, .woken, .resumed]))
+      .init(
+        "otpInitiated", driven.flow, unrelatedEvents: always + verdicts + [early, .woken, .resumed])
+    )
     driven.receive(DrivenVerification.code(first: "1"))
     flows.append(.init("a bad name", driven.flow, unrelatedEvents: always + [early, .woken]))
 
@@ -65,13 +67,15 @@ struct TruecallerContractTests {
       let call = try #require(driven.calls.first)
       driven.answered(.unreachable(message: "gone", sent: true))
       let again = FlowEvent.called(call, .reply(reply([:])))
-      flows.append(.init("\(name) paused", driven.flow, unrelatedEvents: busy + [early, late, again]))
+      flows.append(
+        .init("\(name) paused", driven.flow, unrelatedEvents: busy + [early, late, again]))
       driven.receive(.woken)
       if name != "reading" { driven.answered(["phoneNumber": 919_876_543_210]) }
     }
     let payload = Data(DrivenVerification.profile.encoded()).base64EncodedString()
     driven.answered(["payload": .string(payload), "signature": "AA=="])
-    flows.append(.init("checking", driven.flow, unrelatedEvents: always + inputs + [early, late, .woken]))
+    flows.append(
+      .init("checking", driven.flow, unrelatedEvents: always + inputs + [early, late, .woken]))
     #expect(driven.state == "verificationComplete")
 
     var failing = try Phase.profile.driven()

@@ -40,7 +40,9 @@ extension BSAKitTests {
     func whileBeginning() async throws {
       let daemon = BSADaemon(starts: [.advancesAndRepliesLater([.otpSent])])
       let then = { @Sendable in try await daemon.sendDelayedReplies() }
-      let events = try await recordedEvents(daemon, at: "flow.start", then: then) { $0.requestNumber() }
+      let events = try await recordedEvents(daemon, at: "flow.start", then: then) {
+        $0.requestNumber()
+      }
       #expect(events == [])
       #expect(daemon.status() == "cancelled")
     }
@@ -49,7 +51,9 @@ extension BSAKitTests {
     func whileVerifying() async throws {
       let daemon = BSADaemon(.otpSent, inputs: [.advances([.verifying])])
       let before = { @Sendable in _ = await UsherKitTests.recordedEvents { $0.requestNumber() } }
-      check(try await recordedEvents(daemon, at: "flow.submit", before: before) { $0.verifyNumber() }, is: [])
+      check(
+        try await recordedEvents(daemon, at: "flow.submit", before: before) { $0.verifyNumber() },
+        is: [])
       #expect(daemon.status() == "cancelled")
     }
 
@@ -112,7 +116,8 @@ extension BSAKitTests {
         let calls = bag.map { bag in
           BSA.APICaller.requestSendOTPNumber(
             sendType: .SMS, sendTarget: "+821012345678", clientKey: "k", bundleIdentifier: "b",
-            onSuccess: recorder.answer("onSuccess"), onFailed: recorder.failed, onError: recorder.error,
+            onSuccess: recorder.answer("onSuccess"), onFailed: recorder.failed,
+            onError: recorder.error,
             onCompleted: recorder.completed, disposeBag: bag)
           return bag.calls
         }

@@ -18,23 +18,24 @@ extension BSAKitTests {
 
     @Test("each answer to a BSA check calls its callback and then onCompleted")
     func answered() async throws {
-      let calls: [(String, String, JSONValue, [String], @Sendable (BSACallbackRecorder) -> Void)] = [
-        (
-          Self.duplicate, "duplicate",
-          ["provider": "bsa", "verifyType": "email", "verifyData": "user@email.com"],
-          ["onDulplicateUser", "onNotDulplicateUser"], { $0.checkDuplicate("user@email.com") }
-        ),
-        (
-          Self.duplicate, "duplicate",
-          ["provider": "bsa", "verifyType": "phoneNumber", "verifyData": "+821012345678"],
-          ["onDulplicateUser", "onNotDulplicateUser"],
-          { $0.checkDuplicate("+821012345678", .PhoneNumber) }
-        ),
-        (
-          Self.userKey, "available", ["provider": "bsa", "userKey": "user1"],
-          ["onUserKeyAvailable", "onUserKeyNotAvailable"], { $0.checkUserKey("user1") }
-        ),
-      ]
+      let calls: [(String, String, JSONValue, [String], @Sendable (BSACallbackRecorder) -> Void)] =
+        [
+          (
+            Self.duplicate, "duplicate",
+            ["provider": "bsa", "verifyType": "email", "verifyData": "user@email.com"],
+            ["onDulplicateUser", "onNotDulplicateUser"], { $0.checkDuplicate("user@email.com") }
+          ),
+          (
+            Self.duplicate, "duplicate",
+            ["provider": "bsa", "verifyType": "phoneNumber", "verifyData": "+821012345678"],
+            ["onDulplicateUser", "onNotDulplicateUser"],
+            { $0.checkDuplicate("+821012345678", .PhoneNumber) }
+          ),
+          (
+            Self.userKey, "available", ["provider": "bsa", "userKey": "user1"],
+            ["onUserKeyAvailable", "onUserKeyNotAvailable"], { $0.checkUserKey("user1") }
+          ),
+        ]
       for (method, member, params, callbacks, call) in calls {
         for (callback, answer) in zip(callbacks, ["true", "false"]) {
           let daemon = BSADaemon(replies: [method: [.reply(#"{"\#(member)":\#(answer)}"#)]])
@@ -115,7 +116,9 @@ extension BSAKitTests {
 
     @Test("a BSA check calls onError for a reply without its member")
     func unreadable() async throws {
-      let events = try await recordedEvents(Self.duplicate, .reply("{}")) { $0.checkDuplicate("x@y") }
+      let events = try await recordedEvents(Self.duplicate, .reply("{}")) {
+        $0.checkDuplicate("x@y")
+      }
       guard case .error(.notUnderstood)? = events.first, events.count == 2 else {
         Issue.record("\(events)")
         return

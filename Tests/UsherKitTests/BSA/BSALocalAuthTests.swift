@@ -118,7 +118,8 @@ extension BSAKitTests {
     @Test(
       "BSA local authentication calls onError without a code for a failure unknown to the SDK",
       arguments: [
-        BSAFlowSnapshot.failed("expired", nil, status: "expired"), .failed("local_auth_failed", "X"),
+        BSAFlowSnapshot.failed("expired", nil, status: "expired"),
+        .failed("local_auth_failed", "X"),
         .failed("invalid_request", nil), .otpSent,
       ])
     func noWord(snapshot: BSAFlowSnapshot) async throws {

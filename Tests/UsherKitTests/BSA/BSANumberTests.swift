@@ -35,7 +35,9 @@ extension BSAKitTests {
         (.failed("expired", nil), 3006), (.failed("denied", nil), 9009),
       ])
     func notSent(end: BSAFlowSnapshot, rtCode: Int) async throws {
-      let events = try await BSADaemon(.sending, end).run { _ in await recordedEvents { $0.requestNumber() } }
+      let events = try await BSADaemon(.sending, end).run { _ in
+        await recordedEvents { $0.requestNumber() }
+      }
       #expect(events == [.failed(rtCode, "why it failed"), .completed])
     }
 
@@ -63,7 +65,9 @@ extension BSAKitTests {
         ),
       ])
     func noAnswer(end: BSAFlowSnapshot, error: BSAError) async throws {
-      let events = try await BSADaemon(.sending, end).run { _ in await recordedEvents { $0.requestNumber() } }
+      let events = try await BSADaemon(.sending, end).run { _ in
+        await recordedEvents { $0.requestNumber() }
+      }
       #expect(events == [.error(error), .completed])
     }
 
@@ -80,7 +84,8 @@ extension BSAKitTests {
       let daemon = BSADaemon(.otpSent, inputs: [.advances([.sending, .otpSent])])
       try await daemon.run { _ in
         for _ in 0..<2 {
-          check(await recordedEvents { $0.requestNumber() }, is: [.answer("onSuccess"), .completed])
+          check(
+            await recordedEvents { $0.requestNumber() }, is: [.answer("onSuccess"), .completed])
         }
       }
       #expect(daemon.methods == ["flow.list", "flow.start", "flow.list", "flow.submit"])
@@ -97,7 +102,8 @@ extension BSAKitTests {
       try await daemon.run { _ in
         _ = await recordedEvents { $0.requestNumber() }
         check(
-          await recordedEvents { $0.requestNumber() }, is: [.failed(rtCode, "what went wrong"), .completed])
+          await recordedEvents { $0.requestNumber() },
+          is: [.failed(rtCode, "what went wrong"), .completed])
         await #expect(
           throws: BSAError.failed(
             rtCode: rtCode, message: "what went wrong", retryAfter: .seconds(12))
@@ -115,7 +121,9 @@ extension BSAKitTests {
       try await daemon.run { _ in
         let recorders = [BSACallbackRecorder(), BSACallbackRecorder()]
         for recorder in recorders { recorder.requestNumber() }
-        for recorder in recorders { check(await recorder.all(), is: [.answer("onSuccess"), .completed]) }
+        for recorder in recorders {
+          check(await recorder.all(), is: [.answer("onSuccess"), .completed])
+        }
       }
       #expect(daemon.methods == ["flow.list", "flow.start", "flow.list", "flow.submit"])
     }
@@ -133,7 +141,9 @@ extension BSAKitTests {
         var looks = daemon.getsHeard.makeAsyncIterator()
         _ = await looks.next()
         try await daemon.happens(.otpSent)
-        for recorder in recorders { check(await recorder.all(), is: [.answer("onSuccess"), .completed]) }
+        for recorder in recorders {
+          check(await recorder.all(), is: [.answer("onSuccess"), .completed])
+        }
       }
       #expect(daemon.methods == ["flow.list", "flow.start", "flow.list"])
     }
@@ -163,8 +173,10 @@ extension BSAKitTests {
       try await daemon.run { _ in
         _ = await recordedEvents { $0.requestNumber() }
         for call in [
-          { @Sendable (recorder: BSACallbackRecorder) in recorder.requestNumber(clientKey: "other") },
-          { @Sendable (recorder: BSACallbackRecorder) in recorder.verifyNumber(clientKey: "other") },
+          { @Sendable (recorder: BSACallbackRecorder) in recorder.requestNumber(clientKey: "other")
+          },
+          { @Sendable (recorder: BSACallbackRecorder) in recorder.verifyNumber(clientKey: "other")
+          },
         ] {
           let events = await recordedEvents(call)
           guard case .failed(2000, _)? = events.first, events.last == .completed else {

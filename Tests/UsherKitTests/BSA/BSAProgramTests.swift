@@ -95,7 +95,8 @@ struct BSAErrorTests {
 
   @Test("BSA's own code and message take precedence, except if BSA was unavailable")
   func ownCode() {
-    let provider = ProviderErrorCode(name: ProviderName("bsa"), code: "5006", message: "its own words")
+    let provider = ProviderErrorCode(
+      name: ProviderName("bsa"), code: "5006", message: "its own words")
     let failed = BSAError(
       KitError(.rejected, "why", retryAfter: .seconds(3), provider: provider))
     #expect(

@@ -77,7 +77,8 @@ extension BSAKitTests {
       ])
     func failed(end: BSAFlowSnapshot, rtCode: Int) async throws {
       try await BSADaemon(.signingUp, end).run { _ in
-        check(await recordedEvents { $0.signUp() }, is: [.failed(rtCode, "why it failed"), .completed])
+        check(
+          await recordedEvents { $0.signUp() }, is: [.failed(rtCode, "why it failed"), .completed])
         #expect(BSA.loadUserKey() == nil)
       }
     }

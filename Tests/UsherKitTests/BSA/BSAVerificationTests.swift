@@ -50,7 +50,8 @@ extension BSAKitTests {
           is: [.failed(3006, "what went wrong"), .completed])
       }
       #expect(
-        try await recordedEvents(.advances([.verifying, .failed("expired", nil, status: "expired")]))
+        try await recordedEvents(
+          .advances([.verifying, .failed("expired", nil, status: "expired")]))
           == [.failed(3006, "why it failed"), .completed])
     }
 
@@ -74,8 +75,12 @@ extension BSAKitTests {
       try await BSADaemon(.otpSent).run { _ in
         _ = await UsherKitTests.recordedEvents { $0.requestNumber() }
         for call in [
-          { @Sendable (recorder: BSACallbackRecorder) in recorder.verifyNumber("1", "other@email.com") },
-          { @Sendable (recorder: BSACallbackRecorder) in recorder.verifyNumber("1", "user@email.com", .SMS) },
+          { @Sendable (recorder: BSACallbackRecorder) in
+            recorder.verifyNumber("1", "other@email.com")
+          },
+          { @Sendable (recorder: BSACallbackRecorder) in
+            recorder.verifyNumber("1", "user@email.com", .SMS)
+          },
         ] {
           check(
             await UsherKitTests.recordedEvents(call),
@@ -144,7 +149,9 @@ extension BSAKitTests {
         _ = await UsherKitTests.recordedEvents { $0.requestNumber("+821012345678", .SMS) }
         BSA.configure(socketPath: path)
         check(
-          await UsherKitTests.recordedEvents { $0.verifyNumber("298336", "+82 10-1234-5678", .SMS) },
+          await UsherKitTests.recordedEvents {
+            $0.verifyNumber("298336", "+82 10-1234-5678", .SMS)
+          },
           is: [.answer("onValidOTPNumber dsp_1"), .completed])
       }
       #expect(daemon.methods == ["flow.list", "flow.start", "flow.list", "flow.submit"])

@@ -40,7 +40,8 @@ struct LocalAuthStateMachineTests {
     var machine = LocalAuthStateMachine()
     _ = try machine.flowChanged(flow(1, step))
     let problem = Problem(reason: "scan_again", title: "t", message: "once more")
-    guard case .ask(let anew, ticket: 2) = try machine.flowChanged(flow(2, step, problem: problem)) else {
+    guard case .ask(let anew, ticket: 2) = try machine.flowChanged(flow(2, step, problem: problem))
+    else {
       Issue.record("nothing was asked")
       return
     }

@@ -79,7 +79,8 @@ struct BSAControlTests {
     #expect(try await app.list("answers").isEmpty)
     #expect(try await app.list("registrations").isEmpty)
     #expect(try await app.list("signIns").isEmpty)
-    #expect(try await app.control(.get, "settings").json == (try JSON(encoding: BSABackendSettings())))
+    #expect(
+      try await app.control(.get, "settings").json == (try JSON(encoding: BSABackendSettings())))
   }
 
   @Test("the BSA control API registers users without a sign-up, with default, known or given data")

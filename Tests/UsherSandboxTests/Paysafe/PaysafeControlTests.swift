@@ -30,7 +30,8 @@ struct PaysafeControlTests {
     let clock = SandboxClock { start }
     let zoe = User(username: "zoe", password: "p")
     let paysafe = PaysafeBackend(
-      BackendContext(users: Users([zoe]), clock: clock, tokenGenerator: TokenGenerator(), pages: try Pages()))
+      BackendContext(
+        users: Users([zoe]), clock: clock, tokenGenerator: TokenGenerator(), pages: try Pages()))
     let event = await paysafe.openEvent(for: zoe, nil, PaysafeBackendSettings(), start)
     #expect(
       event.available.map(\.name) == [

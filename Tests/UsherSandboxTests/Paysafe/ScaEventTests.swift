@@ -50,7 +50,9 @@ private struct Watched {
     }
   }
 
-  mutating func redeem(_ operation: WalletRequestOperation, _ form: WalletRequestOperation.Form) -> String? {
+  mutating func redeem(_ operation: WalletRequestOperation, _ form: WalletRequestOperation.Form)
+    -> String?
+  {
     do throws(WalletRefusal) {
       let proof = ScaProof(eventID: "evt_1", walletOperationID: "wop_1", form: form)
       try event.redeem(for: operation, proof, now: now)
@@ -164,7 +166,8 @@ struct ScaEventTests {
   func redeeming() {
     let body: JSON = ["amount": "150.00"]
     func operation(_ body: JSON?, _ method: Endpoint.Method = .post) -> WalletRequestOperation {
-      WalletRequestOperation(EndpointCall(method, "/p", base: ""), body: body, summary: "s", announced: .body)
+      WalletRequestOperation(
+        EndpointCall(method, "/p", base: ""), body: body, summary: "s", announced: .body)
     }
     let approved = operation(body)
     var watched = Watched(operation: approved)

@@ -119,7 +119,9 @@ struct BSAParameters {
   /// Returns the kind for `CMMDUP001` or `CMMDUP002`.
   func kind(_ name: String) throws(BSARefusal) -> MemberContact.Kind {
     let word = try choice(name, of: MemberContact.Kind.allCases.map(\.rawValue))
-    guard let kind = MemberContact.Kind(rawValue: word) else { throw .parameter(name, "is unknown") }
+    guard let kind = MemberContact.Kind(rawValue: word) else {
+      throw .parameter(name, "is unknown")
+    }
     return kind
   }
 }

@@ -85,7 +85,9 @@ extension FaultRule {
   init(checking body: [UInt8]) throws(OAuthError) {
     guard let json = try? JSON(parsing: body), case .object(let members) = json,
       case .object(let fault)? = members["fault"]
-    else { throw OAuthError("invalid_request", "the body must be JSON like {endpoint, fault: {…}}") }
+    else {
+      throw OAuthError("invalid_request", "the body must be JSON like {endpoint, fault: {…}}")
+    }
     let unknown =
       Set(members.keys).subtracting(Self.members)
       .union(Set(fault.keys).subtracting(Self.faultMembers))
@@ -95,7 +97,9 @@ extension FaultRule {
     guard let rule = try? json.decoded(as: FaultRule.self) else {
       throw OAuthError("invalid_request", "a member is missing or has the wrong type")
     }
-    if let validationError = rule.fault.validationError { throw OAuthError("invalid_request", validationError) }
+    if let validationError = rule.fault.validationError {
+      throw OAuthError("invalid_request", validationError)
+    }
     guard rule.times ?? 1 > 0, rule.after ?? 0 >= 0 else {
       throw OAuthError("invalid_request", "times must be at least 1, and after at least 0")
     }

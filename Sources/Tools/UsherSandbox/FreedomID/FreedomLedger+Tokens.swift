@@ -56,7 +56,8 @@ extension FreedomLedger {
   ) -> FreedomToken {
     let token = FreedomToken(
       id: tokenGenerator.uuid(), person: person, use: use, issued: now,
-      access: tokenGenerator.alphanumerics(Self.tokenLength), refresh: tokenGenerator.alphanumerics(Self.tokenLength),
+      access: tokenGenerator.alphanumerics(Self.tokenLength),
+      refresh: tokenGenerator.alphanumerics(Self.tokenLength),
       accessExpires: now.addingTimeInterval(Double(settings.accessTokenSeconds)),
       refreshExpires: now.addingTimeInterval(Double(settings.refreshTokenSeconds)))
     tokens.insert(token, for: token.id, until: .distantFuture, now: now)

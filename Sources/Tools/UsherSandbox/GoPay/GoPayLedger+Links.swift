@@ -78,7 +78,8 @@ extension GoPayLedger {
   /// Unbinds a linking token.
   ///
   /// - Throws: `unknown`; `closed` if the token was already unbound or the account is closed.
-  mutating func unbind(_ token: String, _ settings: GoPayBackendSettings, now: Date) throws(Failure) {
+  mutating func unbind(_ token: String, _ settings: GoPayBackendSettings, now: Date) throws(Failure)
+  {
     guard let link = links.value(token, now: now), link.state != .revoked else { throw .unknown }
     guard link.state == .live, !settings.isClosed(link.person) else { throw .closed }
     links.update(token) { $0.state = .unbound }

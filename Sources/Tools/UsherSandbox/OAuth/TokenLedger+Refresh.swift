@@ -41,7 +41,8 @@ extension TokenLedger {
     guard !grant.revoked else { throw OAuthError("invalid_grant", "the grant is revoked") }
     guard !known.superseded else {
       revokeGrant(known.grant)
-      throw OAuthError("invalid_grant", "a superseded refresh token was reused; the grant is revoked")
+      throw OAuthError(
+        "invalid_grant", "a superseded refresh token was reused; the grant is revoked")
     }
     let granted = known.scope ?? grant.authorization.scope
     let asked = scope ?? granted

@@ -57,7 +57,8 @@ extension Ledger {
     }
     try pace(code, device, now)
     switch device.state {
-    case .waiting: throw OAuthError("authorization_pending", "the user code has not been entered yet")
+    case .waiting:
+      throw OAuthError("authorization_pending", "the user code has not been entered yet")
     case .denied: throw OAuthError("access_denied", "the person denied the request")
     case .spent: throw OAuthError("invalid_grant", "the device code was used before")
     case .allowed(let user, let time):

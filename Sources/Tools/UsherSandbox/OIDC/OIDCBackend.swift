@@ -10,7 +10,8 @@ package actor OIDCBackend: Backend {
   var keys: SigningKeys
 
   /// - Parameter path: The issuer's path, like `/oidc`; may be empty.
-  package init(_ context: BackendContext, clients: [Client] = Client.standard, path: String) throws {
+  package init(_ context: BackendContext, clients: [Client] = Client.standard, path: String) throws
+  {
     self.context = context
     self.clients = ClientRegistry(clients)
     self.path = path

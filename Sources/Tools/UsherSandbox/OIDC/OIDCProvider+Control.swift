@@ -28,7 +28,8 @@ extension OIDCBackend {
       let body = call.body.isEmpty ? JSON.object([:]) : try? JSON(parsing: call.body)
       guard let body, case .object = body, case .bool(let removeOld) = body["removeOld"] ?? false
       else {
-        throw OAuthError("invalid_request", "the body must be empty or have removeOld: true or false")
+        throw OAuthError(
+          "invalid_request", "the body must be empty or have removeOld: true or false")
       }
       keys.rotate(removingOld: removeOld)
       return .json(try keys.keySet())

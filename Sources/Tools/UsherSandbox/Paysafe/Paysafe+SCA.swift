@@ -3,7 +3,8 @@ import FoundationEssentials
 extension PaysafeBackend {
   /// Opens an event that waits for the customer to approve an operation.
   func openEvent(
-    for user: User, _ operation: WalletRequestOperation?, _ settings: PaysafeBackendSettings, _ now: Date
+    for user: User, _ operation: WalletRequestOperation?, _ settings: PaysafeBackendSettings,
+    _ now: Date
   ) -> ScaEvent {
     let available = settings.availableVerifications.compactMap { SCAVerification($0) }
     return events.open(
@@ -86,7 +87,9 @@ extension PaysafeBackend {
     return .json(.object(members.applying(overrides: overrides)), status: status)
   }
 
-  private func whatToOpen(for challenge: ScaEvent.Challenge, _ call: EndpointCall) -> [String: JSON]? {
+  private func whatToOpen(for challenge: ScaEvent.Challenge, _ call: EndpointCall) -> [String:
+    JSON]?
+  {
     guard challenge.verification.kind == .redirect else { return nil }
     return ["redirectUrl": .string("\(call.base)\(Self.path)/redirect/\(challenge.id)")]
   }

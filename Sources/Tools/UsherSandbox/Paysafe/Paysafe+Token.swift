@@ -39,7 +39,9 @@ extension PaysafeBackend {
     }
   }
 
-  private func configReply(_ client: Client, _ brand: Brand, _ call: EndpointCall) async throws -> Reply {
+  private func configReply(_ client: Client, _ brand: Brand, _ call: EndpointCall) async throws
+    -> Reply
+  {
     let settings = settings
     let issued = configTokens.issue(
       client, brand, seconds: settings.accessTokenSeconds, now: context.clock.now())

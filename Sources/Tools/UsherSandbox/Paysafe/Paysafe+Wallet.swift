@@ -2,7 +2,8 @@ extension PaysafeBackend {
   /// Handles a wallet request. Performs it if it needs no approval or carries a proof of approval;
   /// otherwise opens an event and announces it.
   func operate(
-    _ call: EndpointCall, _ read: @Sendable (EndpointCall, JSON?) throws(OAuthError) -> WalletRequest
+    _ call: EndpointCall,
+    _ read: @Sendable (EndpointCall, JSON?) throws(OAuthError) -> WalletRequest
   ) async -> Reply {
     await respondingWithWalletErrors {
       let user = try await customer(call)

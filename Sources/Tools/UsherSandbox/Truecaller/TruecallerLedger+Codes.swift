@@ -27,7 +27,8 @@ extension TruecallerLedger {
   /// Starts a verification. Only requests that send an SMS count towards a daily limit.
   ///
   /// - Throws: Error 4001, 4002, 4291 or 4292.
-  mutating func create(_ request: CreateRequest, now: Date) throws(TruecallerErrorReply) -> Creation {
+  mutating func create(_ request: CreateRequest, now: Date) throws(TruecallerErrorReply) -> Creation
+  {
     count(request, now: now)
     guard !settings.unservedCountries.contains(request.number.country) else { throw .unserved }
     guard !settings.uncallable.contains(request.number.e164) else { throw .uncallable }

@@ -45,7 +45,9 @@ extension BSABackend {
     await envelope("smsVerify", call) { try verify(.phone, "phoneNum", call) }
   }
 
-  private func verify(_ kind: MemberContact.Kind, _ name: String, _ call: EndpointCall) throws -> JSON {
+  private func verify(_ kind: MemberContact.Kind, _ name: String, _ call: EndpointCall) throws
+    -> JSON
+  {
     let sent = try BSAParameters(call)
     let contact = try sent.contact(kind, name)
     let number = try sent.required("authNum")

@@ -41,7 +41,8 @@ extension BSABackend {
         throw OAuthError("invalid_request", "set rtCode, rtMsg, text, status or data")
       }
       guard answers.add(answer) else {
-        throw OAuthError("invalid_request", "the limit of \(PrescribedResponses.limit) answers is reached")
+        throw OAuthError(
+          "invalid_request", "the limit of \(PrescribedResponses.limit) answers is reached")
       }
       return .json(answerList, status: 201)
     }
@@ -65,7 +66,8 @@ extension BSABackend {
       var body = try call.optionalObject()
       let word = try body.text("what")
       try body.finish()
-      let kinds = word.map { ExpirableKind(rawValue: $0).map { [$0] } ?? [] } ?? ExpirableKind.allCases
+      let kinds =
+        word.map { ExpirableKind(rawValue: $0).map { [$0] } ?? [] } ?? ExpirableKind.allCases
       guard !kinds.isEmpty else {
         let words = ExpirableKind.allCases.map(\.rawValue)
         throw body.complaint("what", "must be one of \(words.joined(separator: ", ")), or absent")

@@ -17,7 +17,8 @@ extension BSABackend {
       let address = userKey.replacing("@", with: ".")
       let email = try body.text("email") ?? user?.email ?? "\(address)@example.com"
       let phone = try body.text("phoneNum") ?? user?.phone ?? freePhone
-      let type = try body.number("authType", in: 0...4).map(MemberAuthType.init) ?? MemberAuthType.none
+      let type =
+        try body.number("authType", in: 0...4).map(MemberAuthType.init) ?? MemberAuthType.none
       let device =
         try body.text("deviceId").map(UUID.init)
         ?? UUID(
@@ -40,7 +41,8 @@ extension BSABackend {
       let registration = MemberRegistration(
         userKey: userKey, name: name, email: email, phone: phone, registered: now, updated: now,
         device: MemberRegistration.Device(
-          id: device.uuidString.lowercased(), authType: type, secret: context.tokenGenerator.secret(20)))
+          id: device.uuidString.lowercased(), authType: type,
+          secret: context.tokenGenerator.secret(20)))
       members.add(registration)
       return .json(registration.json(now), status: 201)
     }

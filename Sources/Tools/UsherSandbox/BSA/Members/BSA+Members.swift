@@ -105,7 +105,8 @@ extension BSABackend {
     return MemberRegistration.Device(
       id: try sent.deviceID(), authType: authType, name: try sent.required("deviceName"),
       appPackage: try sent.required("appPackage"), appVersion: try sent.required("appVersion"),
-      hasPushToken: try sent.text("token", limit: 4096) != nil, secret: context.tokenGenerator.secret(20))
+      hasPushToken: try sent.text("token", limit: 4096) != nil,
+      secret: context.tokenGenerator.secret(20))
   }
 }
 

@@ -42,7 +42,8 @@ struct BSASignIns: Sendable {
     let isQR = way == .qr
     let seconds = Double(isQR ? settings.qrSeconds : settings.authSeconds)
     let signIn = BSASignIn(
-      id: tokenGenerator.token("sgn"), way: way, site: site, qrID: isQR ? tokenGenerator.token("qr") : nil,
+      id: tokenGenerator.token("sgn"), way: way, site: site,
+      qrID: isQR ? tokenGenerator.token("qr") : nil,
       userKey: isQR ? nil : userKey, begun: now, expires: now.addingTimeInterval(seconds))
     table.insert(signIn, for: signIn.id, until: .distantFuture, now: now)
     return signIn

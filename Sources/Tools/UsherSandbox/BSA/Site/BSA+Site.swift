@@ -119,7 +119,8 @@ extension BSAClient {
   }
 
   func page(_ base: String) -> String {
-    self == .acme ? "\(base)\(BSABackend.path)/site" : "\(base)\(BSABackend.path)/site?client=\(rawValue)"
+    self == .acme
+      ? "\(base)\(BSABackend.path)/site" : "\(base)\(BSABackend.path)/site?client=\(rawValue)"
   }
 }
 

@@ -53,7 +53,8 @@ extension FreedomIDBackend {
           FreedomConsent(id: id, person: person.id, device: device, asked: grants, at: now),
           for: key, until: .distantFuture, now: now)
       }
-      return .json(.object(consentResponse(person, grants).applying(overrides: settings.consentReply)))
+      return .json(
+        .object(consentResponse(person, grants).applying(overrides: settings.consentReply)))
     }
   }
 

@@ -43,7 +43,8 @@ struct FreedomLocks: Sendable {
 
   mutating func forget(_ name: LoginIdentifier) { entries.remove(name.text) }
 
-  private mutating func store(_ entry: Entry, _ name: LoginIdentifier, until end: Date, _ now: Date) {
+  private mutating func store(_ entry: Entry, _ name: LoginIdentifier, until end: Date, _ now: Date)
+  {
     entries.remove(name.text)
     entries.insert(entry, for: name.text, until: end, now: now)
   }

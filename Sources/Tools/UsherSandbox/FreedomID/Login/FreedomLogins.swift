@@ -42,7 +42,8 @@ struct FreedomLogins: Sendable {
 
   /// Begins a log-in with an SMS code.
   mutating func otp(
-    _ name: LoginIdentifier, _ person: FreedomIDUser?, at place: String, _ settings: FreedomIDBackendSettings,
+    _ name: LoginIdentifier, _ person: FreedomIDUser?, at place: String,
+    _ settings: FreedomIDBackendSettings,
     now: Date
   ) throws(FreedomRefusal) -> IssuedChallenge {
     try locks.check(name, now: now)
@@ -108,7 +109,8 @@ struct FreedomLogins: Sendable {
 
   /// Continues after the first factor.
   private mutating func proven(
-    _ person: FreedomIDUser, _ name: LoginIdentifier, at place: String, _ settings: FreedomIDBackendSettings,
+    _ person: FreedomIDUser, _ name: LoginIdentifier, at place: String,
+    _ settings: FreedomIDBackendSettings,
     _ now: Date
   ) -> Outcome {
     guard let channel = person.twoFactor else {

@@ -8,7 +8,9 @@ struct FreedomOpenIDRequest: Sendable, Hashable {
   let challenge: String?
 
   /// Checks the client and the redirect URI. Its refusals must not be sent by redirect.
-  static func redirectURI(_ form: Form, _ settings: FreedomIDBackendSettings) throws(OAuthError) -> String {
+  static func redirectURI(_ form: Form, _ settings: FreedomIDBackendSettings) throws(OAuthError)
+    -> String
+  {
     guard try form.required("client_id") == FreedomPartner.client.id else {
       throw OAuthError("invalid_client", "client_id is not known")
     }

@@ -69,7 +69,8 @@ extension FreedomIDBackend {
         return members.merging(["status": "not_found"]) { $1 }
       }
       members["status"] = "completed"
-      members["freedom_id"] = .string(settings.otherAccount ? context.tokenGenerator.uuid() : person.id)
+      members["freedom_id"] = .string(
+        settings.otherAccount ? context.tokenGenerator.uuid() : person.id)
       members["profile"] = .object(profile(person, request.grants))
     // This response has no status for a rejection.
     case .rejected:

@@ -88,7 +88,9 @@ extension GoPayBackend {
 
   private var now: Date { context.clock.now() }
 
-  private func page(of submission: Submission, _ call: EndpointCall, problem: String? = nil) -> Reply {
+  private func page(of submission: Submission, _ call: EndpointCall, problem: String? = nil)
+    -> Reply
+  {
     switch submission.capture {
     case .open(let hasCard):
       var values: [String: Any] = [

@@ -8,7 +8,9 @@ struct GoPayLoginRequest: Sendable, Hashable {
   static let stateLimit = 32
 
   /// Checks the partner and the redirect address. Its refusals must not be sent by redirect.
-  static func redirectURL(_ form: Form, _ settings: GoPayBackendSettings) throws(OAuthError) -> String {
+  static func redirectURL(_ form: Form, _ settings: GoPayBackendSettings) throws(OAuthError)
+    -> String
+  {
     guard try form.required("merchantId") == GoPayPartner.merchantID else {
       throw OAuthError("invalid_request", "merchantId is not known")
     }

@@ -51,7 +51,8 @@ struct GoPayVisits: Sendable {
     let id = tokenGenerator.token("tx")
     let person = session.flatMap { sessions.value($0, now: now) }
     let visit = Visit(
-      request: request, csrf: tokenGenerator.token("cs"), stage: person.map { .known($0) } ?? .phone)
+      request: request, csrf: tokenGenerator.token("cs"), stage: person.map { .known($0) } ?? .phone
+    )
     visits.insert(visit, for: id, until: now.addingTimeInterval(Self.seconds), now: now)
     return id
   }

@@ -81,7 +81,9 @@ extension GoPayBackend {
   }
 
   /// Checks the token, partner, channel, time, signature and `X-EXTERNAL-ID` of a request.
-  private func authenticate(_ call: EndpointCall, _ service: SnapService, _ now: Date) throws(SnapRefusal) {
+  private func authenticate(_ call: EndpointCall, _ service: SnapService, _ now: Date)
+    throws(SnapRefusal)
+  {
     let authorization = try call.snapHeader("Authorization", service)
     let timestamp = try call.snapHeader("X-TIMESTAMP", service)
     let signature = try call.snapHeader("X-SIGNATURE", service)

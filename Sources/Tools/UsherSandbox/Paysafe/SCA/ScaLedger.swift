@@ -38,7 +38,8 @@ struct ScaLedger: Sendable {
     available: [SCAVerification], terms: ScaEvent.Terms, now: Date
   ) -> ScaEvent {
     let event = ScaEvent(
-      id: tokenGenerator.token("evt"), walletOperationID: walletOperationID ?? tokenGenerator.token("wop"),
+      id: tokenGenerator.token("evt"),
+      walletOperationID: walletOperationID ?? tokenGenerator.token("wop"),
       user: user, operation: operation, available: available, terms: terms, now: now)
     events.insert(
       event, for: event.id, until: event.expires.addingTimeInterval(Self.memory), now: now)
@@ -87,7 +88,8 @@ struct ScaLedger: Sendable {
     defer { events.update(event.id) { $0 = event } }
     let sendsCode = [.sms, .email].contains(request.verification.kind)
     let challenge = try event.send(
-      request.verification, id: tokenGenerator.token("chl"), code: sendsCode ? tokenGenerator.digits(6) : nil,
+      request.verification, id: tokenGenerator.token("chl"),
+      code: sendsCode ? tokenGenerator.digits(6) : nil,
       returnURL: request.returnURL, now: now)
     return (event, challenge)
   }

@@ -46,7 +46,9 @@ extension ScaProof {
   /// Returns the proof that a request carries, if any, and its body without the proof.
   ///
   /// Throws if both the header and the body have a proof, or if a proof is malformed.
-  static func extract(from call: EndpointCall, _ body: JSON?) throws(OAuthError) -> (ScaProof?, JSON?) {
+  static func extract(from call: EndpointCall, _ body: JSON?) throws(OAuthError) -> (
+    ScaProof?, JSON?
+  ) {
     var rest = body
     let inBody = body?["scaDetails"]
     if case .object(var members)? = body {

@@ -89,7 +89,8 @@ struct Wallets: Sendable {
       if wallet.payments.count == Self.limit { wallet.payments.removeFirst() }
       wallet.payments.append(
         Payment(
-          id: tokenGenerator.token("pay"), order: order, walletOperationID: walletOperationID, time: now))
+          id: tokenGenerator.token("pay"), order: order, walletOperationID: walletOperationID,
+          time: now))
     case .setPayee(let payee, let value): wallet.payees[payee] = value
     case .removePayee(let payee): wallet.payees[payee] = nil
     case .setLimits(let daily, let single):
@@ -102,7 +103,8 @@ struct Wallets: Sendable {
 
   /// Records a change as the newest one.
   mutating func record(
-    _ operation: WalletRequestOperation, _ walletID: String, body: JSON?, eventID: String?, now: Date
+    _ operation: WalletRequestOperation, _ walletID: String, body: JSON?, eventID: String?,
+    now: Date
   ) {
     count += 1
     if performed.count == Self.limit { performed.removeFirst() }
