@@ -27,7 +27,7 @@ final class OpenConnections: Sendable {
   }
 
   /// Calls `word` for each open connection, on the connection's loop.
-  func forEach(_ word: @escaping @Sendable (ConnectionHandler) -> Void) {
+  func notifyEach(_ word: @escaping @Sendable (ConnectionHandler) -> Void) {
     for handler in all { handler.loop.execute { word(handler.value) } }
   }
 

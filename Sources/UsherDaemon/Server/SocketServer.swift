@@ -113,10 +113,10 @@ final class ConnectionAcceptor: Sendable {
   /// - Parameter limits: Calls that are unanswered after `drain_seconds` get `shutting_down`.
   ///   Replies that are unread after another `unread_reply_seconds` are lost.
   func drain(within limits: Limits, _ scheduler: any Scheduler) async {
-    open.forEach { $0.drain(unreadReplySeconds: limits.unreadReplySeconds) }
+    open.notifyEach { $0.drain(unreadReplySeconds: limits.unreadReplySeconds) }
     let timer = scheduler.after(.seconds(limits.drainSeconds)) { [service, open] in
       service.drain()
-      open.forEach { $0.end() }
+      open.notifyEach { $0.end() }
     }
     await open.allClosed()
     timer.cancel()
