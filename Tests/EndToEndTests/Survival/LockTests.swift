@@ -95,15 +95,17 @@ struct LockTests {
     #expect(
       try app.call("system.status")["locked"] == true,
       "the lock does not close a connection that reads its replies")
-    var (granted, isClosed) = (0, false)
+    var (granted, isRefused, isClosed) = (0, false, false)
     for _ in 0..<count where !isClosed {
       // Because of unread calls the kernel may report a reset instead of the end; both return nil.
-      if let reply = try greedy.receive() {
-        try #require(reply["result"]?["accessToken"] != nil, "\(reply.text)")
-        granted += 1
-      } else {
+      guard let reply = try greedy.receive() else {
         isClosed = true
+        break
       }
+      // A busy daemon may not have read all calls before the lock: it refuses the rest.
+      isRefused = isRefused || reply["error"]?["data"]?["reason"] == "locked"
+      if !isRefused { granted += 1 }
+      #expect((reply["result"]?["accessToken"] == nil) == isRefused, "\(reply.text)")
     }
     #expect(isClosed && granted < asked, "\(granted) of \(asked) calls were answered")
     #expect(try admin.call("system.status")["locked"] == true)
