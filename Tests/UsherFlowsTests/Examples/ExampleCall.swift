@@ -1,5 +1,5 @@
 import JSONRPC
-package import UsherConfig
+import UsherConfig
 package import UsherCore
 @testable package import UsherFlows
 
