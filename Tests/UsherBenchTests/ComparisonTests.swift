@@ -60,8 +60,8 @@ struct ComparisonTests {
     "JSON that is not a comparison is refused with the reason",
     arguments: [
       (#""rounds""#, #""round""#, "this is not what `usher-bench compare --json` writes"),
-      (#""version" : 1"#, #""version" : 2"#, "version 2 of a comparison is not known here"),
-      (#""rounds" : 3"#, #""rounds" : 4"#, "this comparison has not the numbers of all its rounds"),
+      (#""version" : 1"#, #""version" : 2"#, "version 2 of a comparison is not supported"),
+      (#""rounds" : 3"#, #""rounds" : 4"#, "this comparison lacks results of some rounds"),
     ])
   func refused(_ mark: String, _ other: String, _ sentence: String) throws {
     let text = String(decoding: try Example.comparison.json(), as: UTF8.self)
@@ -79,7 +79,7 @@ struct ComparisonTests {
     let later = #expect(throws: BenchError.self) {
       try Comparison(json: Array(#"{"version": 7, "all": "else"}"#.utf8))
     }
-    #expect(later?.description == "version 7 of a comparison is not known here")
+    #expect(later?.description == "version 7 of a comparison is not supported")
   }
 
   @Test("the table starts with the goals and marks those that are missed")

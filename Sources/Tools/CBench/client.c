@@ -127,7 +127,7 @@ static int open_idle(bench_client *client) {
         (!is_half && wait_for_reply(server->framing, descriptor, client->buffer) < 0)) {
       const int reason = errno;
       client->idle_count++;
-      return fail(client, "an idle connection has no answer: %s", strerror(reason));
+      return fail(client, "an idle connection got no reply: %s", strerror(reason));
     }
   }
   return 0;
@@ -164,7 +164,7 @@ static int take(bench_client *client, connection *one, size_t count, uint64_t no
   while (place < count) {
     const size_t size =
         bench_reply_size(client->server->framing, client->buffer + place, count - place);
-    if (size == BENCH_BAD_REPLY) return fail(client, "what came is no reply");
+    if (size == BENCH_BAD_REPLY) return fail(client, "a reply is malformed");
     if (size == 0) break;
     has_reply(client, one, size, now);
     place += size;
@@ -173,7 +173,7 @@ static int take(bench_client *client, connection *one, size_t count, uint64_t no
   one->rest_bytes = count - place;
   if (one->rest_bytes > 0) {
     if (one->rest == NULL) one->rest = malloc(BUFFER_BYTES);
-    if (one->rest == NULL) return fail(client, "no memory");
+    if (one->rest == NULL) return fail(client, "out of memory");
     memcpy(one->rest, client->buffer + place, one->rest_bytes);
   }
   if (replies == 0) return 0;
@@ -292,7 +292,7 @@ static int prepare_and_run(bench_client *client) {
   const bench_load *load = client->load;
   if (load->depth == 0 || load->depth > MOST_DEPTH || client->server->requests == 0 ||
       (client->server->framing == BENCH_CLOSE && (load->depth != 1 || load->idle != 0))) {
-    return fail(client, "no such load");
+    return fail(client, "unsupported load");
   }
   client->loop = epoll_create1(EPOLL_CLOEXEC);
   client->calling = calloc(load->connections, sizeof *client->calling);
@@ -302,7 +302,7 @@ static int prepare_and_run(bench_client *client) {
   client->times = bench_histogram_new();
   if (client->loop < 0 || client->calling == NULL || client->idle == NULL ||
       client->requests == NULL || client->buffer == NULL || client->times == NULL) {
-    return fail(client, "no memory, or no descriptor");
+    return fail(client, "out of memory or descriptors");
   }
   for (unsigned place = 0; place < load->connections; place++) {
     client->calling[place].descriptor = -1;

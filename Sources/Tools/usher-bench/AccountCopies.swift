@@ -94,7 +94,7 @@ struct AccountCopies {
     defer { close(descriptor) }
     var bytes = [UInt8](repeating: 0, count: 33)
     guard descriptor >= 0, read(descriptor, &bytes, bytes.count) == 32 else {
-      throw BenchError("\(path) is no key")
+      throw BenchError("\(path) is not a master key")
     }
     return Array(bytes.prefix(32))
   }

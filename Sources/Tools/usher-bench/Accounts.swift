@@ -4,29 +4,30 @@ import Glibc
 /// Measures a start with many stored accounts, and the first token of an account.
 struct Accounts: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "A start with very many stored accounts, and the first tokens of some of them.",
+    abstract: "Measure a start with many stored accounts, and the first tokens of some of them.",
     discussion: """
-      One person is signed in at a usher-sandbox; that account is stored again and again under \
-      other names. Those that are asked for are this user's; the others belong to others, ten to \
-      a user. Beside the calls stands reading a row by its key, by the C library of SQLite alone.
+      One user signs in at usher-sandbox, and copies of the account are stored under other ids. \
+      The accounts that are called are this user's; the rest are other users', ten for each. The \
+      yardstick for the calls is to read a row by its key with SQLite's C library.
       """)
 
   @OptionGroup var program: MeasuredProgram
 
-  @Option(help: "How many are stored.")
+  @Option(help: "Number of stored accounts.")
   var stored = 1_000_000
 
-  @Option(help: "Of how many a token is asked for.")
+  @Option(help: "Number of accounts to get a token of.")
   var calls = 2000
 
-  @Option(help: "How often it is started with them.")
+  @Option(help: "Number of starts with these accounts.")
   var rounds = 3
 
   @OptionGroup var outcome: Outcome
 
   func validate() throws {
     guard rounds > 0, calls > 0, stored - 2 >= calls else {
-      throw ValidationError("rounds and calls are more than 0, and more are stored than are called")
+      throw ValidationError(
+        "--rounds and --calls must be more than 0, and --stored at least 2 more than --calls")
     }
   }
 
@@ -45,21 +46,22 @@ struct Accounts: AsyncParsableCommand {
     let warm = try times(accounts, signedIn)
     let cost = try ProcessCost(of: daemon.pid)
     let read = try readByKey(daemon)
-    print("\(stored) accounts, stored within \(copied.short) s; \(calls) of them asked for")
+    print("\(stored) accounts, stored in \(copied.short) s; token.get for \(calls) of them")
     results.add("first token.get of an account, p99", cold.p99, "µs", goal: .atMost(2000))
     results.add("first token.get of an account, p50", cold.p50, "µs")
-    results.add("the second, p50", warm.p50, "µs")
-    results.add("the second, p99", warm.p99, "µs")
-    results.add("SQLite's read by key, p50", read.p50, "µs")
-    results.add("SQLite's read by key, p99", read.p99, "µs")
-    results.add("first token.get / SQLite's read by key, p50", cold.p50 / read.p50, "×")
+    results.add("second token.get of an account, p50", warm.p50, "µs")
+    results.add("second token.get of an account, p99", warm.p99, "µs")
+    results.add("SQLite read by key, p50", read.p50, "µs")
+    results.add("SQLite read by key, p99", read.p99, "µs")
+    results.add("first token.get / SQLite read by key, p50", cold.p50 / read.p50, "×")
     results.add("exec to READY=1 with one account", one.times, "ms")
-    results.add("exec to READY=1 with all", many.times, "ms")
-    results.add("with all / with one", many.times.median / one.times.median, "×")
+    results.add("exec to READY=1 with all accounts", many.times, "ms")
+    results.add(
+      "exec to READY=1 with all accounts / with one", many.times.median / one.times.median, "×")
     results.add("VmRSS with one account", one.cost.resident / 1024, "MB")
-    results.add("VmRSS with all", many.cost.resident / 1024, "MB")
+    results.add("VmRSS with all accounts", many.cost.resident / 1024, "MB")
     results.add("RssAnon with one account", one.cost.anonymous / 1024, "MB")
-    results.add("RssAnon with all", many.cost.anonymous / 1024, "MB")
+    results.add("RssAnon with all accounts", many.cost.anonymous / 1024, "MB")
     results.add("RssAnon after the calls", cost.anonymous / 1024, "MB")
     try results.write()
     if outcome.judges, results.isMissed { throw ExitCode(1) }

@@ -36,7 +36,7 @@ struct CallerCommand: ParsableCommand {
       var rest = bytes[...]
       while !rest.isEmpty {
         let count = write(1, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
-        guard count > 0 else { throw BenchError("nobody reads the times") }
+        guard count > 0 else { throw BenchError("cannot write the times: the reader is gone") }
         rest = rest.dropFirst(count)
       }
     }
@@ -52,7 +52,7 @@ struct CallerCommand: ParsableCommand {
       (0..<whole.count / 8).map { whole.loadUnaligned(fromByteOffset: $0 * 8, as: UInt64.self) }
     }
     guard times.count == calls * kinds.count + newcomers(calls) else {
-      throw BenchError("a caller has not had all its replies")
+      throw BenchError("a caller did not get all its replies")
     }
     let byKind = kinds.indices.map { kind in
       Timings((0..<calls).map { times[$0 * kinds.count + kind] })

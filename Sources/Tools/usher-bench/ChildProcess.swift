@@ -22,7 +22,7 @@ final class ChildProcess {
   ) throws {
     let group = try ProcessReaper.ofThisProgram().group
     var ends: [CInt] = [-1, -1]
-    guard pipe(&ends) == 0 else { throw BenchError("no pipe") }
+    guard pipe(&ends) == 0 else { throw BenchError("cannot create a pipe") }
     for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
     var actions = posix_spawn_file_actions_t()
     posix_spawn_file_actions_init(&actions)
@@ -83,7 +83,7 @@ final class ChildProcess {
     var status: CInt = 0
     waitpid(child.pid, &status, 0)
     child.hasEnded = true
-    guard status == 0 else { throw BenchError("\(path) fails: \(output)") }
+    guard status == 0 else { throw BenchError("\(path) failed: \(output)") }
   }
 
   deinit {
@@ -112,7 +112,7 @@ final class ChildProcess {
     while true {
       let count = read(output, &byte, 1)
       if count < 0, errno == EINTR { continue }
-      guard count == 1 else { throw BenchError("a helper ended before it began") }
+      guard count == 1 else { throw BenchError("a helper process ended before it was ready") }
       return
     }
   }

@@ -4,26 +4,27 @@ import Glibc
 /// Checks that closed connections leave no memory and no descriptors in use.
 struct Churn: ParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Connections that come, call and go: memory and descriptors before and after.",
+    abstract: "Measure memory and descriptors before and after many short connections.",
     discussion: """
-      Of four, one calls once, one calls twice, one sends half a line, and one goes before it \
-      reads its reply; \(overlap) are open at a time. Ends with 1 where the daemon has more \
-      descriptors afterwards, or over 1 MB more of its own than after the first tenth.
+      Of four connections, one makes one call, one makes two, one sends half a line, and one \
+      closes before it reads its reply; \(overlap) are open at a time. The exit status is 1 if the \
+      daemon has more descriptors at the end than before, or uses over 1 MB more memory of its own \
+      than after the first tenth.
       """)
 
   @OptionGroup var program: MeasuredProgram
 
-  @Option(help: "How many come and go.")
+  @Option(help: "Number of connections.")
   var connections = 10_000
 
-  @Option(help: "Writes the numbers as JSON to this file.")
+  @Option(help: "File to write the numbers to, as JSON.")
   var json: String?
 
   /// The number of connections that are open at a time.
   private static let overlap = 64
 
   func validate() throws {
-    guard connections > 0 else { throw ValidationError("connections are more than 0") }
+    guard connections > 0 else { throw ValidationError("--connections must be more than 0") }
   }
 
   func run() throws {
@@ -39,10 +40,10 @@ struct Churn: ParsableCommand {
     let late = try openAndClose(connections / 10..<connections, daemon)
     print("\(connections) connections")
     results.add(
-      "RssAnon more since the first tenth", late.anonymous - early.anonymous, "KiB",
+      "RssAnon increase since the first tenth", late.anonymous - early.anonymous, "KiB",
       goal: .atMost(1024))
     results.add(
-      "descriptors more than before", Double(late.descriptors - before.descriptors), "",
+      "descriptor increase since before", Double(late.descriptors - before.descriptors), "",
       goal: .atMost(0))
     results.add(
       "RssAnon after all / after the first tenth", late.anonymous / early.anonymous, "×")

@@ -4,40 +4,40 @@ import Glibc
 /// Compares a cached token with the look-up of other servers over a Unix socket.
 struct Compare: ParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Cached token.get against a C echo, Redis, ssh-agent and oidc-agent.",
+    abstract: "Compare cached token.get with a C echo, Redis, ssh-agent and oidc-agent.",
     discussion: """
-      All are started here and called by the same C loop, in rounds one after the other, the \
-      client on one processor and the server on another one; a single connection on the same. \
-      Programs that are not installed are left out, which is said, unless --server names them: \
-      `Packaging/install-dependencies bench` installs them. Ratios are those of the rounds, so \
-      that what else the machine does falls on both sides.
+      Starts all servers and calls them with the same C loop, one server after another in each \
+      round. Client and server run on different processors; a single connection runs on one. \
+      Servers that are not installed are reported and skipped, unless --server names them; \
+      `Packaging/install-dependencies bench` installs them. Ratios are computed within a round, so \
+      that other load on the machine affects both sides.
       """)
 
   @OptionGroup var program: MeasuredProgram
 
-  @Option(help: "How often all is measured.")
+  @Option(help: "Number of rounds.")
   var rounds = 3
 
-  @Option(help: "How long each is measured.")
+  @Option(help: "Seconds for each measurement.")
   var seconds = 2.0
 
-  @Option(help: "Seconds of the same load before that.")
+  @Option(help: "Seconds of warm-up before each measurement.")
   var warm = 0.3
 
   @Option(
     parsing: .upToNextOption,
-    help: "Of \(LoadShape.allCases.map(\.rawValue).joined(separator: ", ")); without it, all.")
+    help: "Loads: \(LoadShape.allCases.map(\.rawValue).joined(separator: ", ")). Default: all.")
   var load: [LoadShape] = []
 
   @Option(
     parsing: .upToNextOption,
-    help: "Beside usherd, of \(Self.others.map(\.rawValue).joined(separator: ", ")); or all.")
+    help: "Besides usherd: \(Self.others.map(\.rawValue).joined(separator: ", ")). Default: all.")
   var server: [ServerName] = []
 
-  @Option(help: "How many bytes the access token has.")
+  @Option(help: "Size of the access token in bytes.")
   var tokenBytes = 800
 
-  @Flag(help: "Nobody is kept on a processor.")
+  @Flag(help: "Do not pin client and servers to processors.")
   var unpinned = false
 
   @OptionGroup var outcome: Outcome
@@ -46,9 +46,12 @@ struct Compare: ParsableCommand {
 
   func validate() throws {
     guard rounds > 0, seconds.isLength, warm == 0 || warm.isLength else {
-      throw ValidationError("rounds and seconds are more than 0, and seconds at most a day's")
+      throw ValidationError(
+        "--rounds and --seconds must be more than 0; --seconds and --warm at most 86400")
     }
-    guard 1...65_536 ~= tokenBytes else { throw ValidationError("a token has 1 to 65536 bytes") }
+    guard 1...65_536 ~= tokenBytes else {
+      throw ValidationError("--token-bytes must be 1 to 65536")
+    }
   }
 
   func run() throws {

@@ -82,7 +82,7 @@ struct Comparison: Codable, Equatable {
     let decoder = JSONDecoder()
     guard let head = try? decoder.decode(Head.self, from: Data(json)) else { throw other }
     guard head.version == Self.version else {
-      throw BenchError("version \(head.version) of a comparison is not known here")
+      throw BenchError("version \(head.version) of a comparison is not supported")
     }
     guard let comparison = try? decoder.decode(Comparison.self, from: Data(json)) else {
       throw other
@@ -92,7 +92,7 @@ struct Comparison: Codable, Equatable {
       Measure.allCases.allSatisfy { result[$0].count == comparison.rounds }
     }
     guard comparison.rounds > 0, isWhole else {
-      throw BenchError("this comparison has not the numbers of all its rounds")
+      throw BenchError("this comparison lacks results of some rounds")
     }
     self = comparison
   }

@@ -4,8 +4,8 @@ struct ComparisonTable {
 
   var lines: [String] {
     let rounds = comparison.rounds
-    return ["usherd against the others: median of \(rounds) rounds (least to most)"]
-      + judged + ["", "usherd / other, all of them"] + ratios + ["", "medians"] + results
+    return ["usherd compared with the others: median of \(rounds) rounds (minimum to maximum)"]
+      + judged + ["", "all ratios, usherd / other"] + ratios + ["", "medians"] + results
       + ["", machine]
   }
 
@@ -84,7 +84,7 @@ extension Comparison.Measure {
   var words: String {
     switch self {
     case .requestsPerSecond: "requests/s"
-    case .cpuMicroseconds: "CPU a call"
+    case .cpuMicroseconds: "CPU per call"
     case .p50Microseconds: "p50"
     case .p99Microseconds: "p99"
     }

@@ -5,22 +5,22 @@ import JSONRPC
 /// Counts the instructions that the daemon executes for a call, with valgrind.
 struct Count: ParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "The instructions of one call, which repeat where times do not.",
+    abstract: "Count the instructions of one call. Unlike times, the counts are repeatable.",
     discussion: """
-      Runs the daemon under callgrind, and has it count while calls of one kind are made on one \
-      connection. With --against the numbers must be those of the file, within its \
-      tolerance; where there are fewer, the file is to be brought up to date with --write.
+      Runs the daemon under callgrind and counts while one connection makes calls of one kind. \
+      With --against, the exit status is 1 if a count differs from that in the file by more than \
+      the file's tolerance. If a count is lower, update the file with --write.
       """)
 
   @OptionGroup var program: MeasuredProgram
 
-  @Option(help: "Calls of each kind, so many times 16.")
+  @Option(help: "Number of calls of each kind, a multiple of 64.")
   var calls = 4096
 
-  @Option(help: "A file with what each kind may cost.")
+  @Option(help: "File with the expected instructions of each kind.")
   var against: String?
 
-  @Option(help: "Writes what each kind costs to this file.")
+  @Option(help: "File to write the counted instructions of each kind to.")
   var write: String?
 
   /// A kind of call, and how many of them are sent before the first reply is read.
@@ -46,7 +46,7 @@ struct Count: ParsableCommand {
 
   func validate() throws {
     guard calls > 0, Self.kinds.allSatisfy({ calls % ($0.depth * Self.windows) == 0 }) else {
-      throw ValidationError("calls are more than 0, and so many times 64")
+      throw ValidationError("--calls must be more than 0 and a multiple of 64")
     }
   }
 
@@ -56,12 +56,12 @@ struct Count: ParsableCommand {
     // A file that is about to be replaced sets no limits.
     let limits = try against.flatMap { $0 == write ? nil : try Limits(in: $0) }
     guard access(Self.valgrind, X_OK) == 0 else {
-      throw BenchError("there is no \(Self.valgrind)")
+      throw BenchError("\(Self.valgrind) is not installed (package valgrind)")
     }
     // Otherwise hashing, and with it the count, differs from process to process.
     setenv("SWIFT_DETERMINISTIC_HASHING", "1", 1)
     let counted = try instructions(try SignedInDaemon(program), program)
-    print("instructions of a call, of \(calls) each")
+    print("instructions per call, from \(calls) calls of each kind")
     for kind in Self.kinds { print("\(Double(counted[kind.name] ?? 0).short)  \(kind.name)") }
     try report?.write(Self.json(counted))
     if let limits, try limits.isWrong(counted) { throw ExitCode(1) }
@@ -118,7 +118,7 @@ extension Count {
   private static func total(of dump: String) throws -> Int {
     let lines = try wholeFile(dump).split(separator: "\n")
     let total = lines.first { $0.hasPrefix("summary:") }?.split(separator: " ").last
-    guard let count = total.flatMap({ Int($0) }) else { throw BenchError("nothing was counted") }
+    guard let count = total.flatMap({ Int($0) }) else { throw BenchError("callgrind has no count") }
     return count
   }
 
@@ -135,7 +135,7 @@ extension Count {
     let lines = (0..<kind.depth).flatMap { _ in line }
     for _ in 0..<count / kind.depth { _ = try client.time(lines, replies: kind.depth) }
     guard client.reply.contains(#""result""#) else {
-      throw BenchError("the daemon refuses: \(client.reply)")
+      throw BenchError("the daemon refused the call: \(client.reply)")
     }
   }
 }
@@ -163,7 +163,7 @@ extension Count {
       let json = try? JSONValue(parsing: Array(text.utf8))
       guard let instructions = json?["instructions"]?.objectValue,
         let percent = json?["tolerancePercent"]?.integerValue
-      else { throw BenchError("\(file) does not say what calls may cost") }
+      else { throw BenchError("\(file) has no expected instructions") }
       self.file = file
       self.percent = Double(percent)
       self.instructions = instructions
@@ -176,13 +176,13 @@ extension Count {
       var isWrong = false
       for (name, count) in counted.sorted(by: { $0.key < $1.key }) {
         guard let limit = instructions[name]?.integerValue, limit > 0 else {
-          throw BenchError("\(file) does not say what \(name) may cost")
+          throw BenchError("\(file) has no expected instructions for \(name)")
         }
         let change = (Double(count) / Double(limit) - 1) * 100
         let verdict =
           change > percent
-          ? "too many" : change < -percent ? "fewer: write the number down" : "as before"
-        print("\(change.short) %  \(name): \(verdict), it was \(limit)")
+          ? "too many" : change < -percent ? "fewer: update the file" : "within the tolerance"
+        print("\(change.short) %  \(name): \(verdict), expected \(limit)")
         if change.magnitude > percent { isWrong = true }
       }
       return isWrong

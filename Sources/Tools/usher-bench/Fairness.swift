@@ -4,25 +4,27 @@ import Glibc
 /// Checks that one user's flood of calls does not slow another user's calls.
 struct Fairness: ParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "One user's calls while another one floods the daemon, against the same alone.",
+    abstract: "Measure one user's calls alone and while another user floods the daemon.",
     discussion: """
-      Round by round, alone and then under each flood: the 50th and 99th of 100 calls, and the \
-      slowest, in microseconds; then the ratios of the medians over the rounds. As root the two \
-      are users of their own; else the flood is this user's, and the calls are the admin socket's.
+      Each round measures the calls alone and then under each flood: the 50th and 99th percentile \
+      and the maximum, in microseconds. At the end, the command prints the ratios of the 99th \
+      percentiles, as medians over the rounds. As root, the two are different users; otherwise \
+      this user floods the daemon, and the measured calls use the admin socket.
       """)
 
   @OptionGroup var program: MeasuredProgram
 
-  @Option(help: "How often all is measured.")
+  @Option(help: "Number of rounds.")
   var rounds = 5
 
-  @Option(help: "Calls of each kind that are measured at a time.")
+  @Option(help: "Number of calls of each kind in a measurement.")
   var calls = 3000
 
-  @Option(help: "Connections of the flood; over connections_per_user they come again and again.")
+  @Option(help: "Connections of the flood; those over connections_per_user reconnect repeatedly.")
   var connections = 300
 
-  @Option(help: "The highest ratio of the 99th of 100 calls under flood to that alone; over it: 1.")
+  @Option(
+    help: "Highest ratio of the 99th percentile under flood to that alone; above it, exit with 1.")
   var limit = 3.0
 
   private struct Flood {
@@ -31,7 +33,7 @@ struct Fairness: ParsableCommand {
   }
 
   private static let floods = [
-    Flood(name: "as many calls as fit", depth: 0), Flood(name: "a call at a time", depth: 1),
+    Flood(name: "pipelined calls", depth: 0), Flood(name: "one call at a time", depth: 1),
   ]
   /// The kinds of calls; the last one is a new connection with one call.
   private static let rows = CallerCommand.kinds.map(\.0) + ["connect"]
@@ -39,7 +41,7 @@ struct Fairness: ParsableCommand {
 
   func validate() throws {
     guard rounds > 0, calls > 0, connections > 0 else {
-      throw ValidationError("rounds, calls and connections are more than 0")
+      throw ValidationError("--rounds, --calls and --connections must be more than 0")
     }
   }
 
@@ -52,7 +54,7 @@ struct Fairness: ParsableCommand {
       socket: isRoot ? daemon.socketPath : daemon.adminSocketPath,
       user: isRoot ? Self.working : getuid())
     let flooder = Participant(socket: daemon.socketPath, user: isRoot ? Self.flooding : getuid())
-    print("calls alone and under a flood of \(connections) connections; microseconds")
+    print("calls alone and under a flood of \(connections) connections, in microseconds")
     var ratios: [String: [Double]] = [:]
     var slowestAdmin: UInt64 = 0
     for round in 1...rounds {
@@ -71,7 +73,7 @@ struct Fairness: ParsableCommand {
         }
       }
     }
-    print("the admin socket's slowest of \(rounds * Self.floods.count * 200) answers under flood:")
+    print("slowest of \(rounds * Self.floods.count * 200) replies on the admin socket under flood:")
     print("  \(slowestAdmin.microseconds)")
     try checkRatios(ratios)
   }

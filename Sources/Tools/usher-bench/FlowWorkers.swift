@@ -114,7 +114,7 @@ final class FlowWorkers {
     guard reply.text(after: #""error":"#, upTo: 1) == nil else {
       let isTooEarly = reply.text(after: "flow_starts_per_minute", upTo: 1) != nil
       guard isTooEarly, case .starts = task else {
-        throw BenchError("the daemon refuses: \(String(decoding: reply, as: UTF8.self))")
+        throw BenchError("the daemon refused the call: \(String(decoding: reply, as: UTF8.self))")
       }
       workers[place].stage = .idle
       return false
@@ -128,7 +128,7 @@ final class FlowWorkers {
     case (.starting, .rounds):
       guard let id = reply.text(after: "flw_", upTo: 26),
         let state = reply.text(after: "state=", upTo: 32)
-      else { throw BenchError("no flow: \(String(decoding: reply, as: UTF8.self))") }
+      else { throw BenchError("the reply has no flow: \(String(decoding: reply, as: UTF8.self))") }
       workers[place].flow = "flw_\(id)"
       let answer =
         #"{"type":"openURL","redirectURL":"\#(Self.redirect)?code=abc&state=\#(state)"}"#

@@ -4,35 +4,35 @@ import Glibc
 /// Measures flows: transitions, which are on disk before they are answered, and idle flows.
 struct Flows: ParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Transitions of flows against single commits; or many live flows, and a restart.",
+    abstract: "Compare flow transitions with single commits, or measure many live flows.",
     discussion: """
-      Workers begin a flow, move it on and cancel it, each on a connection of its own; every \
-      transition is on disk before it is answered. In turn with them one program commits rows of \
-      the same size one after the other to a database of its own on the same file system.
+      Each worker starts, advances and cancels flows on its own connection; every transition is on \
+      disk before its reply. In turn with the workers, one program commits rows of the same size, \
+      one at a time, to its own database on the same file system.
 
-      With --live so many flows are begun and left alone instead: what memory each takes, and how \
-      long a start with all of them takes.
+      With --live, the command instead starts that many flows and leaves them alone. It measures \
+      the memory of each flow and the duration of a restart with all of them.
       """)
 
   @OptionGroup var program: MeasuredProgram
 
-  @Option(help: "How often both are measured, in turn.")
+  @Option(help: "Number of rounds; each measures both in turn.")
   var rounds = 3
 
-  @Option(help: "Seconds of each measure.")
+  @Option(help: "Seconds for each measurement.")
   var seconds = 3.0
 
-  @Option(help: "Workers, each with one flow at a time.")
+  @Option(help: "Number of workers, each with one flow at a time.")
   var workers = 50
 
-  @Option(help: "Flows that are begun and left alone.")
+  @Option(help: "Number of flows to start and leave alone.")
   var live: Int?
 
   @OptionGroup var outcome: Outcome
 
   func validate() throws {
     guard rounds > 0, workers > 0, live ?? 1 > 0, seconds.isLength else {
-      throw ValidationError("all numbers are more than 0, and seconds at most a day's")
+      throw ValidationError("all numbers must be more than 0, and --seconds at most 86400")
     }
   }
 
@@ -84,13 +84,13 @@ extension Flows {
       let used = try ProcessCost(of: daemon.pid).seconds - spent
       cost.append(used * 1_000_000 / Double(run.transitions))
     }
-    print("durable transitions under \(self.workers) flows; \(sealedBytes) bytes sealed in a row")
+    print("durable transitions of \(self.workers) flows; \(sealedBytes) sealed bytes in a row")
     results.add(
       "flow transitions / single SQLite commits", zip(ours, theirs).map { $0 / $1 }, "×",
       goal: .atLeast(4))
-    results.add("flow transitions a second", ours, "/s")
-    results.add("single SQLite commits a second", theirs, "/s")
-    results.add("of the daemon's processor time for each transition", cost, "µs")
+    results.add("flow transitions per second", ours, "/s")
+    results.add("single SQLite commits per second", theirs, "/s")
+    results.add("daemon processor time per transition", cost, "µs")
   }
 
   private static func written(_ store: StoreReader) throws -> Int64 {
@@ -129,25 +129,27 @@ extension Flows {
     let after = try ProcessCost(of: daemon.pid)
     print("\(begun.transitions) live flows")
     results.add(
-      "RssAnon more with them", (with.anonymous - before.anonymous) / 1024, "MB",
+      "RssAnon increase with the flows", (with.anonymous - before.anonymous) / 1024, "MB",
       goal: .atMost(100 * Double(live) / 100_000))
     results.add(
-      "RssAnon more after a start with them", (after.anonymous - before.anonymous) / 1024, "MB",
+      "RssAnon increase after a restart with the flows",
+      (after.anonymous - before.anonymous) / 1024, "MB",
       goal: .atMost(100 * Double(live) / 100_000))
     results.add(
-      "RssAnon of each, after its start",
+      "RssAnon per flow, after its start",
       (with.anonymous - before.anonymous) * 1024 / Double(live), "bytes")
     results.add(
-      "RssAnon of each, after a restart",
+      "RssAnon per flow, after a restart",
       (after.anonymous - before.anonymous) * 1024 / Double(live), "bytes")
-    results.add("VmRSS before them", before.resident / 1024, "MB")
-    results.add("VmRSS with them", with.resident / 1024, "MB")
-    results.add("VmRSS when it is ready again", ready.resident / 1024, "MB")
-    results.add("VmRSS five seconds later", after.resident / 1024, "MB")
+    results.add("VmRSS before the flows", before.resident / 1024, "MB")
+    results.add("VmRSS with the flows", with.resident / 1024, "MB")
+    results.add("VmRSS at READY=1 after the restart", ready.resident / 1024, "MB")
+    results.add("VmRSS five seconds after READY=1", after.resident / 1024, "MB")
     results.add("exec to READY=1 without flows", empty.milliseconds, "ms")
-    results.add("exec to READY=1 with them", full.milliseconds, "ms")
-    results.add("times it asked for more time meanwhile", Double(full.extensions), "")
+    results.add("exec to READY=1 with the flows", full.milliseconds, "ms")
     results.add(
-      "flows begun a second", Double(begun.transitions) / begun.seconds, "/s")
+      "EXTEND_TIMEOUT_USEC messages of the start with the flows", Double(full.extensions), "")
+    results.add(
+      "flows started per second", Double(begun.transitions) / begun.seconds, "/s")
   }
 }

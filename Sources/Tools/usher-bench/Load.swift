@@ -6,28 +6,28 @@ import UsherClient
 /// Runs clients of the client library that ask for tokens without a pause.
 struct Load: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Clients that ask a running usherd for a token without pause, and count failures.",
+    abstract: "Get tokens from a running usherd without pause, and count failures.",
     discussion: """
-      Each is a UsherClient with a connection of its own. Says "calling" when each has a first \
-      token; at the end, by time or SIGTERM, how many calls were made and how many failed. The \
-      status is 1 where one failed.
+      Each client is a UsherClient with its own connection. The command prints "calling" when \
+      every client has its first token. At the end, after --seconds or on SIGTERM, it prints how \
+      many calls it made and how many failed. The exit status is 1 if a call failed.
       """)
 
-  @ArgumentParser.Option(help: "The daemon's socket.")
+  @ArgumentParser.Option(help: "Path of the daemon's socket.")
   var socket = "/run/usherd/usherd.sock"
 
-  @ArgumentParser.Option(help: "Whose tokens are asked for; the caller has an account there.")
+  @ArgumentParser.Option(help: "Provider of the tokens; the caller must have an account there.")
   var provider: String
 
-  @ArgumentParser.Option(help: "How many clients.")
+  @ArgumentParser.Option(help: "Number of clients.")
   var clients = 50
 
-  @ArgumentParser.Option(help: "Seconds until the end, if SIGTERM does not come before.")
+  @ArgumentParser.Option(help: "Seconds to run; SIGTERM ends it earlier.")
   var seconds = 60
 
   func validate() throws {
     guard clients > 0, seconds > 0 else {
-      throw ValidationError("clients and seconds are more than 0")
+      throw ValidationError("--clients and --seconds must be more than 0")
     }
   }
 

@@ -49,7 +49,7 @@ enum LoopbackWeb {
     let result = withUnsafePointer(to: &address) {
       $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(descriptor, $0, size) }
     }
-    guard result == 0 else { throw BenchError("nobody listens at 127.0.0.1:\(port)") }
+    guard result == 0 else { throw BenchError("no server listens at 127.0.0.1:\(port)") }
     guard Glibc.send(descriptor, request, request.count, CInt(MSG_NOSIGNAL)) == request.count
     else { throw BenchError("127.0.0.1:\(port) closed the connection") }
     var bytes: [UInt8] = []
@@ -65,11 +65,11 @@ enum LoopbackWeb {
   static func reply(in bytes: [UInt8]) throws -> Reply {
     let mark = Array("\r\n\r\n".utf8)
     guard let end = bytes.indices.first(where: { bytes[$0...].starts(with: mark) }) else {
-      throw BenchError("no HTTP answer")
+      throw BenchError("the response is not HTTP")
     }
     let lines = String(decoding: bytes[..<end], as: UTF8.self).split(separator: "\r\n")
     let status = lines.first?.split(separator: " ").dropFirst().first.flatMap { Int($0) }
-    guard let status else { throw BenchError("no HTTP answer") }
+    guard let status else { throw BenchError("the response is not HTTP") }
     var headers: [String: String] = [:]
     for line in lines.dropFirst() {
       guard let colon = line.firstIndex(of: ":") else { continue }

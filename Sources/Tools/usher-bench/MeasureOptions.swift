@@ -2,7 +2,7 @@ import ArgumentParser
 
 /// The option that selects the usherd to measure, for example that of another build or a package.
 struct MeasuredProgram: ParsableArguments {
-  @Option(help: "The usherd to measure; without it, the one beside this program.")
+  @Option(help: "Path of the usherd to measure. Default: the one next to this program.")
   var usherd: String?
 
   var path: String {
@@ -12,10 +12,10 @@ struct MeasuredProgram: ParsableArguments {
 
 /// The options for the results of a measurement that has goals.
 struct Outcome: ParsableArguments {
-  @Option(help: "Writes the numbers as JSON to this file.")
+  @Option(help: "File to write the numbers to, as JSON.")
   var json: String?
 
-  @Flag(help: "Ends with 1 where a goal is not reached: a release build's.")
+  @Flag(help: "Exit with status 1 if a goal is missed. The goals are for release builds.")
   var judges = false
 }
 

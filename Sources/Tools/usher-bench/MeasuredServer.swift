@@ -36,7 +36,7 @@ struct MeasuredServer {
     let answer = try Self.answer(socketPath, framing, calls[0])
     guard isRight(answer) else {
       let text = String(decoding: answer.prefix(300), as: UTF8.self)
-      throw BenchError("\(name.rawValue) answers something else: \(text)")
+      throw BenchError("\(name.rawValue) sent an unexpected reply: \(text)")
     }
     replyBytes = answer.count
   }
@@ -56,7 +56,7 @@ struct MeasuredServer {
       }
     }
     guard count > 0, count <= bytes.count else {
-      throw BenchError("no answer at \(path): \(String(cString: strerror(errno)))")
+      throw BenchError("no reply at \(path): \(String(cString: strerror(errno)))")
     }
     return Array(bytes.prefix(count))
   }
@@ -89,7 +89,7 @@ struct LoadMeasure {
         let reason = bench_pin(pid, CInt(place.server))
         guard reason == 0 else {
           let words = String(cString: strerror(reason))
-          throw BenchError("\(server.name.rawValue) cannot be kept on a processor: \(words)")
+          throw BenchError("\(server.name.rawValue) cannot be pinned to a processor: \(words)")
         }
       }
     }

@@ -4,9 +4,9 @@ import Glibc
 /// Draws the results of a comparison.
 struct Plot: ParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Draws what `usher-bench compare --json` wrote, as SVG on standard output.")
+    abstract: "Draw the results of `usher-bench compare --json` as SVG on standard output.")
 
-  @Argument(help: "The file.", completion: .file(extensions: ["json"]))
+  @Argument(help: "The JSON file.", completion: .file(extensions: ["json"]))
   var file: String
 
   func run() throws {
@@ -53,8 +53,8 @@ struct ComparisonPicture {
     var drawing = Drawing()
     drawing.text("Cached token.get over a Unix socket", Self.margin, 34, "h")
     drawing.text(
-      "Calls a second: the bar is the median of \(comparison.rounds) rounds, the line on it"
-        + " reaches from the least to the most.", Self.margin, 56, "m")
+      "Calls per second: the bar is the median of \(comparison.rounds) rounds, the line shows"
+        + " the range from minimum to maximum.", Self.margin, 56, "m")
     var top = Self.head
     for group in groups {
       draw(group, top, &drawing)

@@ -16,7 +16,7 @@ struct ProcessCost {
       let line = text.split(separator: "\n").first { $0.hasPrefix("\(name):") }
       guard let word = line?.split(whereSeparator: \.isWhitespace).dropFirst().first,
         let kib = Double(word)
-      else { throw BenchError("no \(name) of process \(pid)") }
+      else { throw BenchError("cannot read \(name) of process \(pid)") }
       return kib
     }
     resident = try number("VmRSS")
@@ -31,7 +31,7 @@ struct ProcessCost {
     var clock = clockid_t()
     var time = timespec()
     guard clock_getcpuclockid(pid, &clock) == 0, clock_gettime(clock, &time) == 0 else {
-      throw BenchError("no processor time of process \(pid)")
+      throw BenchError("cannot read the processor time of process \(pid)")
     }
     return Double(time.tv_sec) + Double(time.tv_nsec) / 1_000_000_000
   }

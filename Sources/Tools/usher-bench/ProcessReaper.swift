@@ -25,7 +25,7 @@ struct ProcessReaper {
     guard group > 0 else {
       let reason = String(cString: strerror(errno))
       rmdir(directory)
-      throw BenchError("nobody sees to the end of what is started: \(reason)")
+      throw BenchError("cannot start the clean-up process: \(reason)")
     }
   }
 }
@@ -49,7 +49,7 @@ final class ScratchDirectory {
   fileprivate static func freshDirectory(_ start: String) throws -> String {
     var template = Array("\(start)XXXXXX".utf8CString)
     guard mkdtemp(&template) != nil else {
-      throw BenchError("no place for \(start)…: \(String(cString: strerror(errno)))")
+      throw BenchError("cannot create a directory \(start)…: \(String(cString: strerror(errno)))")
     }
     return String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
   }

@@ -48,7 +48,7 @@ final class ReadyListener {
       let milliseconds = Double(BlockingClient.now() - begun) / 1_000_000
       return Ready(program: child, milliseconds: milliseconds, extensions: extensions)
     }
-    throw BenchError("\(program) said nothing for \(patience) s and is not ready")
+    throw BenchError("\(program) sent no notification for \(patience) s and is not ready")
   }
 
   /// Discards messages that have not been read.

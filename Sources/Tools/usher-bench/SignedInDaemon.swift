@@ -47,7 +47,7 @@ final class SignedInDaemon {
         """)
     account = try Self.signIn("alice", daemon, provider)
     guard try token()["accessToken"]?.stringValue == accessToken else {
-      throw BenchError("the daemon has another token than the provider gave")
+      throw BenchError("the daemon returned another token than the provider issued")
     }
   }
 
@@ -77,7 +77,7 @@ final class SignedInDaemon {
     let start = #"{"provider":"\#(providerName)","kind":"authorize","params":{},"waitMs":15000}"#
     var flow = try result(of: Calls.line("flow.start", start), client)["flow"]
     guard let page = flow?["step"]?["url"]?.stringValue, let id = flow?["id"]?.stringValue else {
-      throw BenchError("the flow shows no page: \(client.reply)")
+      throw BenchError("the flow has no page to open: \(client.reply)")
     }
     try provider.signIn(user, at: page)
     for _ in 0..<10 where flow?["status"]?.stringValue == "active" {
@@ -86,7 +86,7 @@ final class SignedInDaemon {
       flow = try result(of: Calls.line("flow.wait", wait), client)["flow"]
     }
     guard let account = flow?["result"]?["account"]?.stringValue else {
-      throw BenchError("nobody was signed in: \(client.reply)")
+      throw BenchError("the sign-in failed: \(client.reply)")
     }
     return account
   }
@@ -94,7 +94,7 @@ final class SignedInDaemon {
   private static func result(of call: [UInt8], _ client: BlockingClient) throws -> JSONValue {
     _ = try client.time(call)
     guard let result = try? JSONValue(parsing: Array(client.reply.utf8))["result"] else {
-      throw BenchError("the daemon refuses: \(client.reply)")
+      throw BenchError("the daemon refused the call: \(client.reply)")
     }
     return result
   }
@@ -133,7 +133,7 @@ final class SandboxProvider {
 
   private func control(_ what: String, _ json: String) throws {
     let reply = try LoopbackWeb.post("\(base)/_control/\(what)", json: json)
-    guard reply.status < 300 else { throw BenchError("the sandbox refuses: \(reply.body)") }
+    guard reply.status < 300 else { throw BenchError("the sandbox refused this: \(reply.body)") }
   }
 
   /// Makes the sandbox return the access token for any refresh token.
@@ -158,7 +158,7 @@ final class SandboxProvider {
     form["decision"] = "allow"
     let answer = try LoopbackWeb.post("\(issuer)/consent", form: form)
     guard let back = answer.headers["location"] else {
-      throw BenchError("the provider does not send the browser back: \(answer.status)")
+      throw BenchError("the provider did not redirect the browser: status \(answer.status)")
     }
     _ = try LoopbackWeb.get(back)
   }
@@ -169,7 +169,7 @@ final class SandboxProvider {
     for match in page.matches(of: #/name="(transaction|csrf)" value="([^"]*)"/#) {
       fields[String(match.1)] = String(match.2)
     }
-    guard fields.count == 2 else { throw BenchError("not a form of the sandbox: \(page)") }
+    guard fields.count == 2 else { throw BenchError("not a page of the sandbox: \(page)") }
     return fields
   }
 
@@ -178,7 +178,7 @@ final class SandboxProvider {
       if let text = try? wholeFile(file), let port = UInt16(text.prefix { $0.isNumber }) {
         return port
       }
-      guard program.isRunning else { throw BenchError("usher-sandbox ended at once") }
+      guard program.isRunning else { throw BenchError("usher-sandbox ended before it listened") }
       usleep(10_000)
     }
     throw BenchError("usher-sandbox does not listen")

@@ -18,7 +18,7 @@ final class SingleCommits {
     place = try ScratchDirectory()
     sealed = (0..<max(1, sealedBytes)).map { _ in UInt8.random(in: .min ... .max) }
     guard sqlite3_open(place.file("yardstick.db"), &database) == SQLITE_OK else {
-      throw BenchError("no database in \(place.path)")
+      throw BenchError("cannot open a database in \(place.path)")
     }
     try run(
       """

@@ -4,39 +4,40 @@ import Glibc
 /// Checks that one caller's slow lines do not stop another caller's calls.
 struct Stall: ParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "One user's calls while another one sends the slowest lines it can find.",
+    abstract: "Measure one user's calls while another user sends lines that are slow to read.",
     discussion: """
-      The attacker has no rights. It tries lines of all shapes and sizes, and more like those that \
-      were slow. Printed are the 50th and 99th of 100 calls of the other user, alone and under \
-      attack, in microseconds, and their ratio. As root the two are users of their own; else the \
-      attacker is this user, and the calls are the admin socket's.
+      The attacker has no rights. It tries lines of all shapes and sizes, and then more of the \
+      slow ones. The command prints the 50th and 99th percentile of the other user's calls, alone \
+      and under attack, in microseconds, and their ratio. As root, the two are different users; \
+      otherwise the attacker is this user, and the measured calls use the admin socket.
       """)
 
   @OptionGroup var program: MeasuredProgram
 
-  @Option(help: "Seconds of the attack.")
+  @Option(help: "Duration of the attack in seconds.")
   var seconds = 30.0
 
-  @Option(help: "Calls of each kind that are measured at a time.")
+  @Option(help: "Number of calls of each kind in a measurement.")
   var calls = 1000
 
-  @Option(help: "Connections of the attacker; each sends one line after the other.")
+  @Option(help: "Connections of the attacker; each sends one line after another.")
   var connections = 8
 
-  @Option(help: "Of the attacker's chance; the same seed tries the same lines first.")
+  @Option(help: "Random seed of the attacker; the same seed tries the same lines first.")
   var seed: UInt64 = 1
 
   @Option(
     help: ArgumentHelp(
-      "Lines to send in place of such that are made by chance, as fuzz.py of Tests/Attacks keeps.",
+      "File with lines to send instead of random ones, as fuzz.py of Tests/Attacks writes.",
       valueName: "file"))
   var lines: String?
 
   @Option(
-    help: "The highest ratio of the 99th of 100 calls under attack to that alone; over it: 1.")
+    help: "Highest ratio of the 99th percentile under attack to that alone; above it, exit with 1.")
   var limit = 3.0
 
-  @Option(help: "The most milliseconds of the 99th of 100 calls under attack; over it: 1.")
+  @Option(
+    help: "Highest 99th percentile under attack in milliseconds; above it, exit with 1.")
   var milliseconds = 5.0
 
   /// The number of measurements without the attack.
@@ -45,7 +46,7 @@ struct Stall: ParsableCommand {
 
   func validate() throws {
     guard calls > 0, connections > 0, seconds.isLength else {
-      throw ValidationError("seconds, calls and connections are more than 0")
+      throw ValidationError("--seconds, --calls and --connections must be more than 0")
     }
   }
 
@@ -96,7 +97,7 @@ struct Stall: ParsableCommand {
   }
 
   private func checkTimes(_ alone: [[UInt64]], _ under: [[UInt64]]) throws {
-    print("another user's calls, alone and under attack; microseconds:")
+    print("another user's calls, alone and under attack, in microseconds:")
     var isMissed = false
     for (place, kind) in (CallerCommand.kinds.map(\.0) + ["connect"]).enumerated() {
       let (alone, under) = (Timings(alone[place]), Timings(under[place]))

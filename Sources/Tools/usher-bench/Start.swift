@@ -4,27 +4,27 @@ import Glibc
 /// Measures a start, and the memory of an idle daemon.
 struct Start: ParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "From exec to READY=1, and the memory of a daemon that waits for calls.",
+    abstract: "Measure the time from exec to READY=1, and the memory of an idle daemon.",
     discussion: """
-      Times are medians over the rounds, beside those of Redis, where it is installed, from exec \
-      to READY=1, and of /bin/true from exec to its end, measured in turn with it. Memory is the \
-      kernel's account of it (/proc/PID/status): VmRSS counts pages of programs and libraries \
-      that others share, RssAnon is the daemon's own.
+      Times are medians over the rounds. In turn with usherd, the command measures Redis from exec \
+      to READY=1, if it is installed, and /bin/true from exec to exit. Memory is read from \
+      /proc/PID/status: VmRSS includes pages of programs and libraries that other processes share, \
+      RssAnon is the daemon's own memory.
       """)
 
   @OptionGroup var program: MeasuredProgram
 
-  @Option(help: "How often it is started.")
+  @Option(help: "Number of starts.")
   var rounds = 30
 
-  @Option(help: "Connections that are opened and left alone.")
+  @Option(help: "Number of idle connections.")
   var connections = 1000
 
   @OptionGroup var outcome: Outcome
 
   func validate() throws {
     guard rounds > 0, connections > 0 else {
-      throw ValidationError("rounds and connections are more than 0")
+      throw ValidationError("--rounds and --connections must be more than 0")
     }
   }
 
@@ -52,14 +52,14 @@ extension Start {
       smallest.append(try Self.wholeRun("/bin/true"))
     }
     results.add("usherd, exec to READY=1", own, "ms", goal: .atMost(25))
-    results.add("usherd, its first start: it makes its key and its database", first, "ms")
+    results.add("usherd, first start, which creates the key and the database", first, "ms")
     if redis == nil {
       print("redis: not measured: \(NotInstalled(program: "redis-server"))")
     } else {
       results.add("Redis, exec to READY=1", theirs, "ms")
       results.add("usherd / Redis", zip(own, theirs).map { $0 / $1 }, "×")
     }
-    results.add("/bin/true, exec to its end", smallest, "ms")
+    results.add("/bin/true, exec to exit", smallest, "ms")
     results.add("usherd / /bin/true", zip(own, smallest).map { $0 / $1 }, "×")
   }
 
@@ -128,10 +128,10 @@ extension Start {
     withExtendedLifetime(clients) {}
     let each = (after.anonymous - before.anonymous) / Double(connections)
     results.add(
-      "VmRSS, waiting for calls", before.resident, "KiB", goal: .atMost(45 * 1024))
+      "VmRSS, idle", before.resident, "KiB", goal: .atMost(45 * 1024))
     results.add(
-      "RssAnon, waiting for calls", before.anonymous, "KiB", goal: .atMost(6 * 1024))
+      "RssAnon, idle", before.anonymous, "KiB", goal: .atMost(6 * 1024))
     results.add(
-      "RssAnon for each of \(connections) connections that wait", each, "KiB", goal: .atMost(8))
+      "RssAnon for each of \(connections) idle connections", each, "KiB", goal: .atMost(8))
   }
 }

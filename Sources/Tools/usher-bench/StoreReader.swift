@@ -47,7 +47,7 @@ final class StoreReader {
           && sqlite3_step(statement) == SQLITE_ROW && sqlite3_column_bytes(statement, 0) > 0
       }
       sqlite3_reset(statement)
-      guard isThere else { throw BenchError("no row of \(key)") }
+      guard isThere else { throw BenchError("no row has the key \(key)") }
       return BlockingClient.now() - start
     }
   }

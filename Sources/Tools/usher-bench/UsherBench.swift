@@ -5,10 +5,10 @@ import ArgumentParser
 struct UsherBench: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "usher-bench",
-    abstract: "Measures usherd: mostly one of its own, compared within one run.",
+    abstract: "Measure usherd and compare it with other programs in the same run.",
     discussion: """
-      Measure a release build on a machine that does nothing else. Every number is of this machine \
-      and this run: only the ratios mean something elsewhere.
+      Measure a release build on an otherwise idle machine. Absolute numbers hold only for this \
+      machine and this run; use the ratios to compare machines.
       """,
     subcommands: [
       Compare.self, Flows.self, Accounts.self, Churn.self, Count.self, Fairness.self, Start.self,
