@@ -71,7 +71,7 @@ struct Subscription {
 
   /// Returns the next notification to send; `isLast` tells whether it ends the subscription.
   mutating func next(_ name: String) -> (line: [UInt8], isLast: Bool)? {
-    guard let message = take() else { return nil }
+    guard let message = nextMessage() else { return nil }
     if case .lost = message { return (message.line(of: name), true) }
     return (message.line(of: name), false)
   }
