@@ -9,7 +9,7 @@ extension PaysafeBackend {
       let user = try await customer(call)
       let now = context.clock.now()
       let walletID = call.parameters["walletId"] ?? ""
-      let (proof, body) = try ScaProof.take(
+      let (proof, body) = try ScaProof.extract(
         from: call, call.body.isEmpty ? nil : try call.postedJSON())
       let request = try read(call, body)
       try wallets.check(request, walletID, of: user, now: now)
