@@ -67,7 +67,7 @@ struct RecoveryTests {
     try await database.write { [key] db in
       let opened = try #require(
         try KeySlot.master.open(with: SymmetricKey(data: StoreFixture.masterKey), in: db))
-      try KeySlot.recovery.put(
+      try KeySlot.recovery.store(
         opened.dataKey, under: SymmetricKey(data: key.bytes), at: Timestamp(milliseconds: 0),
         entropy: SystemEntropy(), form: KeySlot.firstForm, into: db)
       try db.execute(
