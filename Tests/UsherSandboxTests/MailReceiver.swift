@@ -54,7 +54,7 @@ final class MailReceiver {
   }
 
   /// Returns the next e-mail, and waits up to one minute for it.
-  func letter() throws -> JSON { try JSON(parsing: Array(line().utf8)) }
+  func email() throws -> JSON { try JSON(parsing: Array(line().utf8)) }
 
   private func line() throws -> String {
     while true {

@@ -86,7 +86,7 @@ struct OutboxTests {
 struct MailTests {
   @Test(
     "an e-mail is rendered as pure ASCII, and its content cannot inject headers or SMTP commands")
-  func email() {
+  func rendering() {
     let message = Message(
       provider: "one", channel: .email, to: "a@b.example", subject: "Grüße\r\nBcc: x@y.example",
       text: "Ihr Code: 123456 ☃\r\n.\r\nQUIT")

@@ -180,7 +180,7 @@ struct BSARealMailTests {
       #expect(try JSON(parsing: verified.httpBody.utf8)["data"]?["result"] == true)
       return String(code)
     }
-    let letter = try receiver.letter()
+    let letter = try receiver.email()
     #expect(letter["to"] == ["alice@example.com"])
     #expect(letter["subject"] == "Your BSA number")
     #expect(letter["text"]?.text?.contains("Your BSA number is \(code).") == true)
