@@ -115,10 +115,10 @@ struct AuditAggregatorTests {
   @Test("denied calls, failed calls, token.revoke and flow.start are a row each time")
   mutating func singles() {
     for _ in 0..<2 {
-      note(.token(failure: .interactionRequired))
-      note(.denied("flow.list"))
-      note(.token(method: "token.revoke"))
-      note(.token(method: "flow.start"))
+      record(.token(failure: .interactionRequired))
+      record(.denied("flow.list"))
+      record(.token(method: "token.revoke"))
+      record(.token(method: "flow.start"))
     }
     #expect(aggregator.waiting.count == 8)
     #expect(!aggregator.isCounting)
@@ -126,24 +126,24 @@ struct AuditAggregatorTests {
 
   @Test("beyond 60 denials of one user in a minute, one row per method gives the count of the rest")
   mutating func flood() {
-    for _ in 0..<60 { note(.denied("flow.list")) }
-    for second in 0..<5 { note(.denied("flow.list"), after: second) }
-    note(.denied("token.get"), after: 9)
-    note(.denied("flow.list"), by: .bert)
+    for _ in 0..<60 { record(.denied("flow.list")) }
+    for second in 0..<5 { record(.denied("flow.list"), after: second) }
+    record(.denied("token.get"), after: 9)
+    record(.denied("flow.list"), by: .bert)
     #expect(aggregator.waiting.count == 61)
     aggregator.turn(at: start + .seconds(60))
     #expect(aggregator.waiting.count == 63)
     #expect(rows.suffix(2) == ["flow.list permission_denied ×5", "token.get permission_denied ×1"])
     #expect(aggregator.waiting[61].at == start + .seconds(4))
-    note(.denied("flow.list"), after: 61)
+    record(.denied("flow.list"), after: 61)
     #expect(rows.last == "flow.list permission_denied ×1")
     #expect(aggregator.waiting.count == 64)
   }
 
   @Test("failures share the limit of 60 denials a minute, and successes have a limit of 600")
   mutating func failures() {
-    for _ in 0..<100 { note(.token(method: "flow.start", failure: .invalidParams)) }
-    for _ in 0..<601 { note(.token(method: "flow.start")) }
+    for _ in 0..<100 { record(.token(method: "flow.start", failure: .invalidParams)) }
+    for _ in 0..<601 { record(.token(method: "flow.start")) }
     #expect(aggregator.waiting.count == 660)
     #expect(aggregator.unwritten == 662)
     aggregator.close()
@@ -153,8 +153,8 @@ struct AuditAggregatorTests {
 
   @Test("a flood of denials does not suppress the row of the same user's token.get")
   mutating func floodAndReading() {
-    for _ in 0..<700 { note(.denied("flow.list")) }
-    note(.token())
+    for _ in 0..<700 { record(.denied("flow.list")) }
+    record(.token())
     #expect(rows.last == "token.get ok ×1")
   }
 
@@ -162,7 +162,7 @@ struct AuditAggregatorTests {
   mutating func full() throws {
     for user in 0..<70 {
       let caller = AuditedCaller(client: "(user)", uid: UInt32(user), gid: 0, pid: 1)
-      for _ in 0..<60 { note(.denied("flow.list"), by: caller) }
+      for _ in 0..<60 { record(.denied("flow.list"), by: caller) }
     }
     #expect(aggregator.isFull)
     #expect(aggregator.waiting.count == AuditAggregator.mostWaiting)
@@ -182,7 +182,7 @@ struct AuditAggregatorTests {
     var recorded = 0
     for pid in 0..<5000 {
       let caller = AuditedCaller(client: "(user)", uid: 5, gid: 5, pid: Int32(pid))
-      for _ in 0..<2 { note(.token(), by: caller) }
+      for _ in 0..<2 { record(.token(), by: caller) }
       if aggregator.isFull { recorded += drop() }
     }
     #expect(recorded > 5000)
