@@ -1,10 +1,11 @@
+import JSONRPC
 public import UsherAPI
 
 /// Returns the name of the host that the daemon runs on.
 public struct SystemHostName: Method, Equatable {
   public static let name = "system.hostName"
   public static let traits = MethodTraits(access: .app, repetition: .always)
-  public static let summary = "The name of the host that the daemon runs on."
+  public static let summary = "Returns the name of the host that the daemon runs on."
 
   public init() {}
 
@@ -15,5 +16,15 @@ public struct SystemHostName: Method, Equatable {
     public init(hostName: String) {
       self.hostName = hostName
     }
+  }
+}
+
+extension SystemHostName {
+  public static var examples: [MethodExample] { [.init([:], returns: ["hostName": "till-7"])] }
+}
+
+extension SystemHostName.Reply: SchemaDocumented {
+  public static var memberDescriptions: [String: String] {
+    ["hostName": "The name as the kernel reports it, such as `till-7`."]
   }
 }

@@ -60,8 +60,10 @@ struct SystemHostNameTests {
       page: "AddingAMethod", examples: "Tests/UsherDaemonTests/Examples")
     #expect(page.texts("swift").count >= 4 && page.texts("diff").count >= 3)
     #expect(page.mismatches() == [])
+    let schema = StrictDecoding.documentedSchema(of: SystemHostName.Reply.self)
+    #expect(schema.undescribed("system.hostName →") == [])
     let shown = try page.texts("json").map { try JSONValue(parsing: $0) }
-    let document = OpenRPC.document(version: "0", methods: [SystemHostName.self])
+    let document = OpenRPC.document(version: "0", methods: [SystemHostName.self], flows: [])
     try #require(shown.count == 2)
     #expect(shown[0] == document["methods"]?[0])
     let reply = try await table().respond(to: "system.hostName", [:], as: .program()).reply()

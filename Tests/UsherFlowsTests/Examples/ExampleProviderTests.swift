@@ -121,6 +121,15 @@ struct ExampleProviderTests {
     #expect(dialect.revocation(badge, .accessToken, bearer: nil) == nil)
   }
 
+  @Test("the params and the result of signIn are described, and its example fits them")
+  func described() throws {
+    let params = StrictDecoding.documentedSchema(of: ExampleSignIn.Params.self)
+    #expect(params.undescribed("params") == [])
+    #expect(params.complaints(about: ExampleSignIn.example.params, at: "params") == [])
+    let result = Schema.object(ExampleSignIn.resultMembers)
+    #expect(result.complaints(about: ExampleSignIn.example.result, at: "result") == [])
+  }
+
   @Test("the code on the page AddingAProvider equals the examples, and its keys are the settings'")
   func documented() throws {
     let page = try DocumentedCode(
