@@ -23,7 +23,7 @@ struct AuditAggregatorTests {
 
   @Test("the first call of a minute is a row at once, and its repeats are one row after the minute")
   mutating func repeats() {
-    for second in [1, 2, 30, 59] { note(.token(), after: second) }
+    for second in [1, 2, 30, 59] { record(.token(), after: second) }
     #expect(rows == ["token.get ok ×1"])
     #expect(aggregator.isCounting)
     aggregator.turn(at: start + .seconds(59))
@@ -32,7 +32,7 @@ struct AuditAggregatorTests {
     #expect(rows == ["token.get ok ×1", "token.get ok ×3"])
     #expect(aggregator.waiting.map(\.at) == [start + .seconds(1), start + .seconds(59)])
     #expect(!aggregator.isCounting)
-    note(.token(), after: 61)
+    record(.token(), after: 61)
     #expect(rows.count == 3)
     aggregator.turn(at: start + .seconds(200))
     #expect(rows.count == 3)
@@ -40,32 +40,32 @@ struct AuditAggregatorTests {
 
   @Test("a call in the next minute ends the running count, and so does a clock that was set back")
   mutating func turning() {
-    note(.token())
-    note(.token(), after: 1)
-    note(.token(), after: 61)
+    record(.token())
+    record(.token(), after: 1)
+    record(.token(), after: 61)
     #expect(rows == ["token.get ok ×1", "token.get ok ×1", "token.get ok ×1"])
-    note(.token(), after: 62)
-    note(.token(), after: -600)
+    record(.token(), after: 62)
+    record(.token(), after: -600)
     #expect(rows.count == 5)
   }
 
   @Test("calls that differ in any audited member other than flow and correlation are counted apart")
   mutating func apart() {
     var other = AuditedCaller.till
-    note(.token())
-    note(.token(account: "acc_2"))
-    note(.token(scope: "email"))
-    note(.token(rule: "kiosk"))
-    note(.token(method: "totp.code"))
-    note(.token(fields: ["phone"]))
-    note(.token(conditions: .localAuth))
+    record(.token())
+    record(.token(account: "acc_2"))
+    record(.token(scope: "email"))
+    record(.token(rule: "kiosk"))
+    record(.token(method: "totp.code"))
+    record(.token(fields: ["phone"]))
+    record(.token(conditions: .localAuth))
     other = AuditedCaller(client: "till", uid: 1000, gid: 1000, pid: 8, unit: "till.service")
-    note(.token(), by: other)
+    record(.token(), by: other)
     other = AuditedCaller(client: "till", uid: 1000, gid: 1000, pid: 7)
-    note(.token(), by: other)
+    record(.token(), by: other)
     #expect(aggregator.waiting.count == 9)
-    note(.token())
-    note(.token(), by: other)
+    record(.token())
+    record(.token(), by: other)
     #expect(aggregator.waiting.count == 9)
     aggregator.close()
     #expect(aggregator.waiting.count == 11)
@@ -73,11 +73,11 @@ struct AuditAggregatorTests {
 
   @Test("calls that differ only in flow and correlation id are counted together")
   mutating func alike() {
-    note(.token())
+    record(.token())
     var second = AuditEvent.token()
     second.correlationID = "cor_2"
     second.flow = FlowID("flw_2")
-    note(second, by: AuditedCaller.till)
+    record(second, by: AuditedCaller.till)
     aggregator.close()
     #expect(rows == ["token.get ok ×1", "token.get ok ×1"])
     #expect(aggregator.waiting.last?.note == second)
@@ -87,11 +87,11 @@ struct AuditAggregatorTests {
   mutating func again() throws {
     var call = try #require(AuditRepeat(.token(), by: .till))
     var other = try #require(AuditRepeat(.token(account: "acc_2"), by: .till))
-    note(.token())
+    record(.token())
     #expect(aggregator.again(&call, at: start + .seconds(1)) == .counted)
     #expect(aggregator.again(&other, at: start + .seconds(2)) == .written)
     #expect(aggregator.again(&call, at: start + .seconds(3)) == .counted)
-    note(.token(), after: 4)
+    record(.token(), after: 4)
     #expect(aggregator.again(&other, at: start + .seconds(5)) == .counted)
     #expect(aggregator.again(&call, at: start + .seconds(60)) == .written)
     #expect(

@@ -107,7 +107,7 @@ private final class AnsweringTransport: ProviderTransport {
     return .reply(HTTPReply(status: 200, body: metadata.encoded()))
   }
 
-  func keep(_ settings: [HTTPSettings]) {}
+  func retain(_ settings: [HTTPSettings]) {}
   var isIdle: Bool { true }
   func shutdown() async { isShutDown.withLock { $0 = true } }
 }

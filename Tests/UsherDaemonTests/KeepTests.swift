@@ -32,7 +32,7 @@ struct KeepTests {
   @Test("a flow may keep an account with its first answer")
   func atOnce() async throws {
     let session = try await harness.open(
-      [.keep(.consented(["firstname": "Ada"]))], client: "till")
+      [.store(.consented(["firstname": "Ada"]))], client: "till")
     let record = try #require(try harness.repository.accounts(of: .anna).first)
     try await reached("it is told") { session.flow.state == "kept \(record.id)" }
     #expect(try harness.store.loadConsents().count == 1)

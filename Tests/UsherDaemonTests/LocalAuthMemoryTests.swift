@@ -179,8 +179,8 @@ struct ToldLocalAuthTests {
   private func latest(
     _ question: LocalAuthQuestion, _ session: LiveFlow
   ) async -> [LocalAuthProof] {
-    guard case .standing(let standing) = await harness.ask(question, session) else { return [] }
-    return standing.latest
+    guard case .availability(let availability) = await harness.ask(question, session) else { return [] }
+    return availability.latest
   }
 
   @Test("a proof from one flow of a client is visible to the client's other flows only")
@@ -190,7 +190,7 @@ struct ToldLocalAuthTests {
     let second = try await harness.open(id: "flw_2", client: "till")
     let other = try await harness.open(id: "flw_3", client: "desk")
     let ancient = try await harness.open(id: "flw_4")
-    #expect(await latest(.standing, second).isEmpty)
+    #expect(await latest(.availability, second).isEmpty)
     #expect(await harness.ask(.check(passcode: right), first) == .checked(.accepted))
     #expect(await harness.ask(.check(passcode: right), ancient) == .checked(.accepted))
     let proof = LocalAuthProof(method: .passcode, at: harness.clock.now())

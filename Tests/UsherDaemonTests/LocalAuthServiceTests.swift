@@ -232,7 +232,7 @@ struct FingerServiceTests {
     try another.restore()
     #expect(await another.scan(.anna) { _ in } == .lockedOut(until: until))
     harness.reader.enrol("left-thumb")
-    #expect(await another.standing(of: .anna).0.biometric == .lockedOut(until: until))
+    #expect(await another.availability(of: .anna).0.biometric == .lockedOut(until: until))
     #expect(harness.reader.users.count == 10, "a locked reader is not asked")
   }
 
@@ -254,7 +254,7 @@ struct FingerServiceTests {
     #expect(await biometric() == .ready(hasChanged: true))
     let another = LocalAuthService.fake(harness.dependencies, harness.store, harness.reader)
     try another.restore()
-    #expect(await another.standing(of: .anna).0.biometric == .ready(hasChanged: true))
+    #expect(await another.availability(of: .anna).0.biometric == .ready(hasChanged: true))
     #expect(try await scan(.success(.noMatch)) == .missed)
     #expect(await biometric() == .ready(hasChanged: true), "no success")
     #expect(try await scan(.success(.match)) == .matched)

@@ -39,7 +39,7 @@ struct SocketLoopTests {
         continuation.resume()
       }
     }
-    let entries = try await noted()
+    let entries = try await recorded()
     #expect(entries.count == 16_000)
     for thread in 0..<8 {
       let own = entries.filter { $0.hasPrefix("\(thread) ") }
@@ -65,8 +65,8 @@ struct SocketLoopTests {
       }
       loop.execute { [held = OnLoop(log, loop)] in held.value.entries.append("job") }
     }
-    try await until("timers") { try await noted().contains("next timer") }
-    let entries = try await noted()
+    try await until("timers") { try await recorded().contains("next timer") }
+    let entries = try await recorded()
     let order = ["end", "timer", "ready", "job", "end", "next timer"]
     #expect(entries.starts(with: order), "\(entries)")
     await loop.stop()
@@ -97,7 +97,7 @@ struct SocketLoopTests {
     }
     #expect(try #require(first) - begun >= .microseconds(1500))
     #expect(second - begun >= .milliseconds(30))
-    #expect(try await noted() == ["second"])
+    #expect(try await recorded() == ["second"])
     await loop.stop()
   }
 
@@ -106,15 +106,15 @@ struct SocketLoopTests {
     let task = loop.scheduleRepeatedTask(every: .milliseconds(1)) { [log] in
       log.value.entries.append("ping")
     }
-    try await until("five pings") { try await noted().count >= 5 }
+    try await until("five pings") { try await recorded().count >= 5 }
     task.cancel()
-    let count = try await noted().count
+    let count = try await recorded().count
     await withCheckedContinuation { continuation in
       loop.execute { [loop] in
         _ = loop.scheduleTask(in: .milliseconds(20)) { continuation.resume() }
       }
     }
-    #expect(try await noted().count == count)
+    #expect(try await recorded().count == count)
     await loop.stop()
   }
 

@@ -77,7 +77,7 @@ struct StubMachine: FlowMachine {
       return .finish(Completion(grant: grant, result: ["profile": ["firstname": "Ada"]]))
     }
     switch word {
-    case "keep": return move(to: "keeping", [.keep(.consented(["firstname": "Ada"]))])
+    case "keep": return move(to: "keeping", [.store(.consented(["firstname": "Ada"]))])
     case "chain": return move(to: "calling", [.call(call("link"))])
     case "call": return move(to: "calling", [.call(call("effect"))])
     case "nap": return move(to: "napping", [.wake(after: .seconds(5))])

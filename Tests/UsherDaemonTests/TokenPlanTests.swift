@@ -34,10 +34,10 @@ struct TokenPlanTests {
   /// Returns the next action and its time, in seconds after the tokens were issued.
   private func next(
     _ record: AccountRecord, _ progress: TokenPlan.Progress = .init(), age: Int = 0
-  ) -> (TokenPlan.TransitionKey, Int)? {
+  ) -> (TokenPlan.Action, Int)? {
     let plan = TokenPlan.next(
       for: record, warning: Self.warning, after: progress, at: Self.issued + .seconds(age))
-    return plan.map { ($0.deed, Int(($0.at - Self.issued).milliseconds / 1000)) }
+    return plan.map { ($0.action, Int(($0.at - Self.issued).milliseconds / 1000)) }
   }
 
   @Test(

@@ -2,14 +2,14 @@ import UsherCore
 
 /// The next background task for an account's tokens, and its time.
 struct TokenPlan: Sendable, Equatable {
-  enum TransitionKey: Sendable, Equatable {
+  enum Action: Sendable, Equatable {
     /// Refresh the access token, and with it the grant.
     case renew
     /// Notify the owner that the grant is about to expire.
     case warn
   }
 
-  let deed: TransitionKey
+  let action: Action
   let at: Timestamp
 
   /// Returns how long before its expiry a token is refreshed: a tenth of its lifetime, from one
@@ -31,16 +31,16 @@ struct TokenPlan: Sendable, Equatable {
     let end = grant.refreshExpiresAt
     var plans: [TokenPlan] = []
     if let end, progress.warnedOf != end {
-      plans.append(TokenPlan(deed: .warn, at: end - warning))
+      plans.append(TokenPlan(action: .warn, at: end - warning))
     }
     if record.details.keepAlive, grant.narrowedTo == nil,
       var due = renewal(of: record, end)
     {
       // The token was issued while the clock was ahead: its remaining lifetime is unknown.
       if record.tokens[record.mainKey].map({ $0.issuedAt > now }) == true { due = now }
-      plans.append(TokenPlan(deed: .renew, at: max(due, progress.retryAt ?? due)))
+      plans.append(TokenPlan(action: .renew, at: max(due, progress.retryAt ?? due)))
     }
-    return plans.min { ($0.at, $0.deed.order) < ($1.at, $1.deed.order) }
+    return plans.min { ($0.at, $0.action.order) < ($1.at, $1.action.order) }
   }
 
   /// Returns when the main token is to be refreshed; nil if it never expires.
@@ -83,7 +83,7 @@ struct TokenPlan: Sendable, Equatable {
   }
 }
 
-extension TokenPlan.TransitionKey {
+extension TokenPlan.Action {
   /// At the same time, refresh first: it makes the warning unnecessary.
   fileprivate var order: Int {
     switch self {

@@ -117,7 +117,7 @@ final class TokenWatch: ProviderObserver {
   private func look(at account: AccountID) {
     while let plan = next(account) {
       guard plan.at <= dependencies.clock.now() else { return setTimer(account, plan.at) }
-      switch plan.deed {
+      switch plan.action {
       case .renew: return renew(account)
       case .warn: tell("expiring", account) { $0.warnedOf = $1 }
       }

@@ -43,7 +43,7 @@ struct ExampleMethodTable: Sendable {
       run: { method, call throws(UsherError) in
         var method = method
         let authorized = try services.authorise(&method, subject, call.caller)
-        return try authorized.follow { () throws(UsherError) in try handler(method, authorized) }
+        return try authorized.perform { () throws(UsherError) in try handler(method, authorized) }
       })
   }
 }

@@ -150,7 +150,7 @@ struct DrivenBSA<Machine: FlowMachine> where Machine.Call == BSACall {
   /// Reports that this machine has a passcode and no fingerprint reader.
   mutating func look(_ latest: [LocalAuthProof] = [], at time: Timestamp = now) {
     answer(
-      .status(.init(biometric: .noReader, passcode: .ready, latest: latest)), at: time)
+      .availability(.init(biometric: .noReader, passcode: .ready, latest: latest)), at: time)
   }
 
   /// Completes local authentication with the passcode.

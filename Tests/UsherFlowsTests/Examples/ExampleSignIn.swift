@@ -10,12 +10,8 @@ package struct ExampleSignIn: FlowMachine {
   package static let kind = "signIn"
   package static let summary = "Sign a person in with a badge."
 
-  package static let resultMembers: [Schema.Member] = [.account]
-  package static let example = FlowExample(["badge": "4711"], result: ["account": "acc_1"])
-
-  package struct Params: Codable, Sendable, Equatable, SchemaDocumented {
-    package static let memberDescriptions = ["badge": "The number of the badge."]
-
+  package struct Params: Codable, Sendable, Equatable {
+    /// The number of the badge.
     package var badge: WireSecret
 
     package init(badge: WireSecret) { self.badge = badge }

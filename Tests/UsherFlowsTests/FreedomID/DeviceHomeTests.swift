@@ -200,7 +200,7 @@ struct DeviceHomeTests {
     for isScanning in [true, false] {
       var driven = try Driven.proving()
       driven.answer(
-        .standing(
+        .availability(
           .init(
             biometric: isScanning ? .ready(hasChanged: false) : .noReader, passcode: .ready)))
       driven.say(.cancelLocalAuth)
