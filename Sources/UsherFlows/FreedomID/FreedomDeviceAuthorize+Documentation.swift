@@ -6,7 +6,7 @@ package import UsherAPI
 extension FreedomDeviceAuthorize.Params: SchemaDocumented {
   package static var memberDescriptions: [String: String] {
     [
-      "grants": "The requested fields: `read.firstname`, ….",
+      "grants": "The requested fields: `read.gender`, ….",
       "apiKey": "The API key that an app's SDK was configured with; must equal the configured one.",
       "account": "An account of this provider; it replaces the user's choice.",
     ]

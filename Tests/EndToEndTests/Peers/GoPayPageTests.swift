@@ -98,7 +98,7 @@ struct GoPayPageTests {
       "credentialReceiver": "none", "token": "alice-long-term",
     ])
     let shown = try Browser.visit(capture, .capture, .deny)
-    #expect(shown.title.contains("Not handed in"), "\(shown.title)")
+    #expect(shown.title.contains("Not submitted"), "\(shown.title)")
     let end = try daemon.client().finished(flow)
     #expect(end["failure"]?["provider"]?["code"] == "GPE-2207")
     #expect(end["failure"]?["provider"]?["error"] == "USER_CANCELLED")

@@ -64,7 +64,7 @@ struct PaysafeScaTests {
       let message = try #require(try await bank.outbox("alice").first)
       #expect(message.channel == .push)
       let page = try #require(message.text.firstMatch(of: /http:\/\/127.0.0.1:1(\S+)/)?.1)
-      #expect(try await bank.send(.get, String(page)).text.contains("confirm that it is you"))
+      #expect(try await bank.send(.get, String(page)).text.contains("confirm your identity"))
       let wrong = try await bank.send(.post, String(page), form: ["decision": "perhaps"])
       #expect(wrong.status == 400)
       let done = try await bank.send(.post, String(page), form: ["decision": decision])
