@@ -185,7 +185,8 @@ let package = Package(
     tests("UsherConfigTests", ["UsherConfig", "UsherAPI", "UsherCore", "JSONRPC"]),
     tests(
       "UsherFlowsTests",
-      ["UsherFlows", "UsherAPI", "UsherConfig", "UsherCore", "JSONRPC", "UsherTestKit", crypto]),
+      ["UsherFlows", "UsherAPI", "UsherConfig", "UsherCore", "JSONRPC", "UsherTestKit", crypto],
+      exclude: ["Fixtures"]),
     tests(
       "UsherStoreTests",
       [

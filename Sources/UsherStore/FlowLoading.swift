@@ -46,7 +46,7 @@ extension Store {
 
   /// Passes the transitions of all flows to `body`, in the order in which they were appended.
   ///
-  /// - Parameter take: Must not call the store.
+  /// - Parameter body: Must not call the store.
   package func readJournal(_ body: (JournalRow) -> Void) throws(UsherError) {
     _ = try load(
       "SELECT flow, revision, state, status, step_type, at FROM journal ORDER BY sequence", [],

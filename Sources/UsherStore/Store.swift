@@ -48,7 +48,7 @@ package final class Store: Sendable {
   ///     changes.
   ///   - acceptsChanges: Whether to accept tables that something other than usherd changed. The
   ///     daemon then starts locked.
-  ///   - keep: Stores the data key, and the key that is derived from it, in memory.
+  ///   - keyStorage: Stores the data key, and the key that is derived from it, in memory.
   ///   - executor: Runs the tasks that write; nil: Swift's global executor.
   /// - Throws: `storage_unavailable` with a sentence that names the file if it is damaged, is
   ///   another program's, has a newer schema, was changed by something other than usherd, is

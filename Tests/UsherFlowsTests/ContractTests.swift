@@ -82,6 +82,7 @@ struct ContractTests {
     #expect(driven.flow.view.state == "userinfo")
 
     #expect(checkProviderContract(flows, secrets: secrets, at: moment()) == [])
+    try checkStoredForms(flows)
   }
 
   @Test("every state of the OIDC device flow fulfils the flow contract")
@@ -106,6 +107,7 @@ struct ContractTests {
     #expect(driven.flow.view.state == "userinfo")
 
     #expect(checkProviderContract(flows, secrets: secrets, at: moment()) == [])
+    try checkStoredForms(flows)
   }
 
   @Test("a plain JSON coder can neither encode nor decode a flow state that contains secrets")
@@ -200,6 +202,7 @@ private struct LeakyFlow: FlowMachine {
 
 func stored(_ flow: some FlowMachine) throws -> String {
   let encoder = JSONEncoder()
+  encoder.outputFormatting = .sortedKeys
   encoder.userInfo[.sealedStorage] = true
   return String(decoding: try encoder.encode(flow), as: UTF8.self)
 }

@@ -98,7 +98,7 @@ extension Failure {
 
   /// A definite refusal without a special meaning for the call.
   ///
-  /// - Parameter word: The SDK's error code for this call; nil for the general one of the refusal.
+  /// - Parameter errorCode: The SDK's error code for this call; nil for the general one of the refusal.
   static func refused(
     _ refusal: FreedomIDRefusal, as errorCode: FreedomIDErrorCode? = nil, _ provider: ProviderName
   ) -> Failure {

@@ -100,7 +100,7 @@ enum GoPayErrorCode: Int, CaseIterable {
 extension Failure {
   /// - Parameters:
   ///   - message: A sentence for users, without secrets.
-  ///   - word: The server's error; nil if it sent none.
+  ///   - errorCode: The server's error; nil if it sent none.
   static func gopay(
     _ error: GoPayErrorCode, _ message: String, _ provider: ProviderName,
     errorCode: ProviderErrorCode? = nil,

@@ -208,6 +208,7 @@ struct BSAContractTests {
     // The step contains the one-time code that the user is to type.
     let secrets = BSAParts.secrets.filter { $0 != "482613" }
     #expect(checkProviderContract(flows, secrets: secrets, at: moment()) == [])
+    try checkStoredForms(flows)
     for standing in standings {
       let flow = standing.driven.flow
       var dumped = "\(flow) \(String(reflecting: flow))"

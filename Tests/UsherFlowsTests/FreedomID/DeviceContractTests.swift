@@ -162,6 +162,7 @@ struct DeviceContractTests {
         unrelatedEvents: everything.filter { !standing.meant.contains($0.0) }.map(\.1))
     }
     #expect(checkProviderContract(flows, secrets: Self.secrets, at: moment()) == [])
+    try checkStoredForms(flows)
   }
 
   @Test("no state of the Freedom ID device flow ignores an event that has a meaning in it")

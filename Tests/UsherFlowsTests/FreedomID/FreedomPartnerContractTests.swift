@@ -56,6 +56,7 @@ struct FreedomPartnerContractTests {
     driven.answered(Freedom.lost)
     flows.append(.init("completion paused", driven.flow, unrelatedEvents: busy + exchange))
     #expect(checkProviderContract(flows, secrets: secrets, at: moment()) == [])
+    try checkStoredForms(flows)
   }
 
   @Test("every state of requestProfile fulfils the flow contract")
@@ -72,6 +73,7 @@ struct FreedomPartnerContractTests {
     driven.receive(.woken)
     flows.append(.init("asking", driven.flow, unrelatedEvents: unrelatedEvents + [.woken]))
     #expect(checkProviderContract(flows, secrets: secrets, at: moment()) == [])
+    try checkStoredForms(flows)
   }
 
   @Test("every state of createUser and updateUser fulfils the flow contract")
@@ -82,12 +84,14 @@ struct FreedomPartnerContractTests {
     create.answered(Freedom.gone)
     flows.append(.init("paused", create.flow, unrelatedEvents: unrelatedEvents))
     #expect(checkProviderContract(flows, secrets: secrets, at: moment()) == [])
+    try checkStoredForms(flows)
     let update = try UpdateFlow()
     #expect(
       checkProviderContract(
         [.init("sending", update.flow, unrelatedEvents: unrelatedEvents + [.woken])],
         secrets: secrets, at: moment())
         == [])
+    try checkStoredForms([.init("sending", update.flow, unrelatedEvents: [])])
   }
 
   @Test("a plain JSON encoder refuses a Freedom ID oauth2 flow state that contains secrets")

@@ -61,7 +61,7 @@ struct IdentityContractTests {
     try capture(driven)
     let elsewhere = try Driven { $0.redirectURI = "https://partner.example/cb" }
     add("login elsewhere", elsewhere, foreignEvents + listeners + answers + callbacks + [.woken])
-    check()
+    try check("-loginPage")
   }
 
   @Test("verify keeps the flow contract in every state with a token, the backend and SNAP")
@@ -86,7 +86,7 @@ struct IdentityContractTests {
       "responseCode": "2000700", "accessTokenInfo": ["accessToken": "bound-secret"],
     ])
     try capture(driven)
-    check()
+    try check("-token")
   }
 
   @Test("verify keeps the flow contract with an account, and after an early failure")
@@ -99,7 +99,7 @@ struct IdentityContractTests {
     driven.refused(404, 1519)
     try capture(driven)
     add("refused", try Driven(requestID: nil), busy + answers + [.woken])
-    check()
+    try check("-refused")
   }
 
   /// Adds the states of the capture: the token, the page and the polling of the page.
@@ -138,8 +138,10 @@ struct IdentityContractTests {
     flows.append(.init(name, driven.flow, unrelatedEvents: unrelatedEvents))
   }
 
-  private func check() {
+  /// - Parameter variant: Tells the files of stored forms apart.
+  private func check(_ variant: String) throws {
     #expect(checkProviderContract(flows, secrets: secrets, at: moment()) == [])
+    try checkStoredForms(flows, variant: variant)
   }
 
   @Test("a verify flow that holds secrets cannot be encoded by a plain coder")

@@ -62,6 +62,7 @@ struct LocalAuthContractTests {
     )
     #expect(
       checkProviderContract(flows, secrets: [passcode.revealed()], at: moment()) == [])
+    try checkStoredForms(flows)
   }
 
   @Test("another provider's flow can contain a local authentication as a step")

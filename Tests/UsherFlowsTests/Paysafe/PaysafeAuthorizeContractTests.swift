@@ -69,6 +69,7 @@ struct PaysafeAuthorizeContractTests {
     #expect(driven.grant != nil)
 
     #expect(checkProviderContract(flows, secrets: secrets, at: moment()) == [])
+    try checkStoredForms(flows)
   }
 
   @Test("every state of Paysafe authorize fulfils the contract if the app redeems the code")
@@ -91,6 +92,7 @@ struct PaysafeAuthorizeContractTests {
       .init("handed to the caller", driven.flow, unrelatedEvents: late + redirects + listeners))
 
     #expect(checkProviderContract(flows, secrets: secrets + [verifier], at: moment()) == [])
+    try checkStoredForms(flows, variant: "-app")
   }
 
   @Test("a plain JSON encoder refuses a Paysafe authorize state that contains secrets")

@@ -91,6 +91,7 @@ struct WalletContractTests {
     limited.answer(WalletReplies.refusal(429, "CHALLENGE_LIMIT", retryAfter: "60"))
     note("cooling down", limited, passwords + choices + pages + answers)
     #expect(checkProviderContract(flows, secrets: secrets, at: moment()) == [])
+    try checkStoredForms(flows)
   }
 
   @Test("every state of Paysafe operation fulfils the flow contract")
@@ -119,6 +120,7 @@ struct WalletContractTests {
     let read = try DrivenOperation.get()
     note("reading", read, inputs + answers + [.woken])
     #expect(checkProviderContract(flows, secrets: secrets, at: moment()) == [])
+    try checkStoredForms(flows)
   }
 
   @Test("an echoed PIN and an echoed access token are removed from the failure of Paysafe sca")

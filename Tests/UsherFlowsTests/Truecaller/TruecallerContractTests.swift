@@ -90,6 +90,7 @@ struct TruecallerContractTests {
     flows.append(.init("refused", refused.flow, unrelatedEvents: busy + [early, .woken]))
 
     #expect(checkProviderContract(flows, secrets: secrets, at: moment()) == [])
+    try checkStoredForms(flows)
   }
 
   @Test("verifyPhone refuses missing, mistyped and unknown parameters")

@@ -1,0 +1,44 @@
+import Foundation
+import Testing
+import UsherCore
+import UsherFlows
+import UsherTestKit
+
+/// Checks that each flow reads back the form in which an earlier version stored it.
+///
+/// `Fixtures/StoredFlows` has one file per machine type, with the stored form of each state by name.
+/// A flow that is in progress during an upgrade is in one of these forms, so a form that was
+/// released is never rewritten: `USHER_UPDATE_GOLDEN=1` adds the states that a file does not have.
+///
+/// - Parameter variant: Tells apart files of one machine type, for example by the provider's mode.
+func checkStoredForms<Machine: FlowMachine>(
+  _ flows: [DrivenFlow<Machine>], variant: String = "",
+  at location: SourceLocation = #_sourceLocation
+) throws {
+  let folder = URL(filePath: #filePath).deletingLastPathComponent()
+    .appending(path: "Fixtures/StoredFlows")
+  let file = folder.appending(path: "\(Machine.self)\(variant).json")
+  var forms: [String: String] = [:]
+  if let content = try? Data(contentsOf: file) {
+    forms = try JSONDecoder().decode([String: String].self, from: content)
+  }
+  if ProcessInfo.processInfo.environment["USHER_UPDATE_GOLDEN"] == "1" {
+    for flow in flows where forms[flow.name] == nil { forms[flow.name] = try stored(flow.machine) }
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    try (encoder.encode(forms) + Data("\n".utf8)).write(to: file)
+  }
+  let decoder = JSONDecoder()
+  decoder.userInfo[.sealedStorage] = true
+  for flow in flows {
+    let form = try #require(
+      forms[flow.name], "\(file.lastPathComponent) has no state \"\(flow.name)\"",
+      sourceLocation: location)
+    let read = try decoder.decode(Machine.self, from: Data(form.utf8))
+    // The stored forms are compared, since a transient value is part of a flow in memory only.
+    #expect(
+      try stored(read) == stored(flow.machine),
+      "state \"\(flow.name)\" of \(file.lastPathComponent)", sourceLocation: location)
+  }
+}
