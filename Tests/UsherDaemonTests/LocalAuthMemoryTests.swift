@@ -179,7 +179,9 @@ struct ToldLocalAuthTests {
   private func latest(
     _ question: LocalAuthQuestion, _ session: LiveFlow
   ) async -> [LocalAuthProof] {
-    guard case .availability(let availability) = await harness.ask(question, session) else { return [] }
+    guard case .availability(let availability) = await harness.ask(question, session) else {
+      return []
+    }
     return availability.latest
   }
 
