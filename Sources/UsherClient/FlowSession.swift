@@ -35,7 +35,9 @@ public final class FlowSession: Sendable {
   /// The answer is sent once. It is sent again only if it is certain that the daemon did not get
   /// it.
   ///
-  /// - Parameter seen: The flow whose step is answered; nil means ``flow``.
+  /// - Parameters:
+  ///   - input: The input for the step, of the step's type.
+  ///   - seen: The flow whose step is answered; nil means ``flow``.
   /// - Throws: `UsherError` with reason `conflict` if the flow has changed meanwhile, or
   ///   `invalidInput` with `detail.field`; neither changes the flow. After `ConnectionError` of
   ///   kind `lost`, and after `shuttingDown`, it is unknown whether the answer arrived: ``steps``
@@ -62,7 +64,9 @@ public final class FlowSession: Sendable {
   ///
   /// The flow survives restarts of the daemon, and this waits across any number of them.
   ///
-  /// - Parameter patience: The total pause between attempts while the daemon is away.
+  /// - Parameters:
+  ///   - revision: The revision that the caller has seen.
+  ///   - patience: The total pause between attempts while the daemon is away.
   /// - Returns: The flow as it is now, which may be more than one revision later.
   /// - Throws: `ConnectionError` if the daemon is away longer than that; `UsherError`;
   ///   `CancellationError`.

@@ -188,9 +188,13 @@ extension UsherClient {
 
   /// Begins a flow (`flow.start`).
   ///
-  /// - Parameter requestId: An id that makes the start idempotent: only the first start with an id
-  ///   begins a flow, later ones throw `UsherError` with reason `requestIDReused`. Nil uses a
-  ///   random id, so that the start can be sent again after a lost connection.
+  /// - Parameters:
+  ///   - provider: The name of a configured provider.
+  ///   - kind: The flow's kind, such as `authorize`.
+  ///   - params: The parameters of the flow's kind.
+  ///   - requestId: An id that makes the start idempotent: only the first start with an id begins
+  ///     a flow, later ones throw `UsherError` with reason `requestIDReused`. Nil uses a random
+  ///     id, so that the start can be sent again after a lost connection.
   public func flow(
     provider: String, kind: String, params: JSONValue = [:], requestId: String? = nil
   ) async throws -> FlowSession {
