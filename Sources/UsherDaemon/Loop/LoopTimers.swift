@@ -4,6 +4,8 @@ import NIOCore
 /// Timers of a loop, by deadline and then in the order of their creation. On the loop only.
 final class LoopTimers {
   private var heap = Heap<LoopTimer>()
+  /// The first element of the heap. Every iteration of the loop looks at it.
+  private var first: LoopTimer?
   private var cancelled = 0
   private var added: UInt64 = 0
 
@@ -11,28 +13,36 @@ final class LoopTimers {
     added += 1
     let timer = LoopTimer(deadline, added, of: self, body)
     heap.insert(timer)
+    if first.map({ timer < $0 }) ?? true { first = timer }
     return timer
   }
 
   /// The earliest deadline; nil if there is none.
   var next: NIODeadline? {
-    while let first = heap.min {
+    while let first {
       if !first.isCancelled { return first.deadline }
-      heap.removeMin()
+      removeFirst()
       cancelled -= 1
     }
     return nil
   }
 
+  @discardableResult
+  private func removeFirst() -> LoopTimer {
+    defer { first = heap.min }
+    return heap.removeMin()
+  }
+
   /// Removes and returns the body of the next timer that is due at `now`; nil if none is.
   func pop(at now: NIODeadline) -> (() -> Void)? {
     guard let next, next <= now else { return nil }
-    return heap.removeMin().takeBody()
+    return removeFirst().takeBody()
   }
 
   func removeAll() {
     for timer in heap.unordered { timer.cancel() }
     heap = Heap()
+    first = nil
     cancelled = 0
   }
 
@@ -41,6 +51,7 @@ final class LoopTimers {
     cancelled += 1
     guard cancelled > 64, cancelled > heap.count / 2 else { return }
     heap = Heap(heap.unordered.filter { !$0.isCancelled })
+    first = heap.min
     cancelled = 0
   }
 }
