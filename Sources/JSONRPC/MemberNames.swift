@@ -27,9 +27,9 @@ struct Text: Sendable, Hashable {
 /// object costs more. More names go into the set, which unescapes each name once.
 struct MemberNames {
   private static let inlineLimit = 16
-  /// The number of names, of any length, that are compared one by one although one has an escape.
+  /// The number of names up to which an object with an escaped name is compared name by name.
   private static let escapedNamesLimit = 4
-  /// The number of short names that are compared one by one although one has an escape.
+  /// The same limit for an object with short names only.
   private static let shortNamesLimit = 8
   /// The maximum number of bytes of a short name, before unescaping.
   private static let shortLimit = 8

@@ -72,7 +72,10 @@ extension PolicyCheck {
       executable: match.executable)
   }
 
-  /// Returns the conditions of the rule that ``client`` names, overridden by those in the request.
+  /// Returns the conditions to evaluate: those of the rule that ``client`` names, if it names one,
+  /// with the conditions of the request in place of the rule's.
+  ///
+  /// - Throws: `invalidParams` if there is no such rule, or a condition is malformed.
   private func match(in config: Config) throws(UsherError) -> ClientMatch {
     var match = ClientMatch.blank
     if let client {

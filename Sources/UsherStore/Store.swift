@@ -74,7 +74,8 @@ package final class Store: Sendable {
     do {
       sealer = try Sealer(dataKey: opened.keys.dataKey, keyStorage: keyStorage, entropy: entropy)
     } catch {
-      throw UsherError(.storageUnavailable, "no memory for the data key", cause: error)
+      throw UsherError(
+        .storageUnavailable, "cannot allocate locked memory for the data key", cause: error)
     }
     return try Store(
       file: file, lock: lock, opened, writer: ChangeWriter(sealer: sealer, clock: clock),

@@ -42,7 +42,8 @@ package enum ActivatedSockets {
           "systemd passed a socket named \(shown); FileDescriptorName= must be one of \(names)")
       }
       guard sockets[name] == nil else {
-        throw refusal("systemd passed two sockets named \(shown); each must have one ListenStream=")
+        throw refusal(
+          "systemd passed two sockets named \(shown); a socket unit must have one ListenStream=")
       }
       guard usher_is_unix_listener(descriptor) > 0 else {
         throw refusal("the socket named \(shown) is not a listening unix stream socket")

@@ -168,7 +168,7 @@ package final class Poller: Sendable {
       try Self.check(
         usher_epoll_add(epoll.raw, ringing.raw, Self.bell, Readiness.readable.rawValue))
     } catch {
-      throw error.explained("descriptors cannot be watched")
+      throw error.explained("cannot watch descriptors for events")
     }
   }
 
@@ -210,7 +210,7 @@ package final class Poller: Sendable {
     _ socket: DirectSocket, key: UInt64, _ interest: Readiness
   ) throws(UsherError) {
     let result = usher_epoll_add(epoll.raw, socket.raw, key, interest.rawValue)
-    guard result == 0 else { throw Errno(-result).explained("a socket cannot be watched") }
+    guard result == 0 else { throw Errno(-result).explained("cannot watch a socket for events") }
   }
 
   /// Changes the events that a watched socket is watched for.

@@ -159,7 +159,7 @@ struct FollowUpWatchTests {
     #expect(harness.harness.scheduler.pending == [.seconds(5)])
   }
 
-  @Test("a second submission of the same person is announced and polled from the start")
+  @Test("a second submission of a user is published and polled from the first interval on")
   func again() async throws {
     harness.watch.start()
     try await harness.submit()

@@ -111,7 +111,7 @@ struct SignatureVerifierTests {
     #expect(await verifier.verify(try signed(Vector.signature), provider: provider) == genuine)
   }
 
-  @Test("an invalid or 1024-bit profile key is refused, and a list without a key is keyless")
+  @Test("an invalid or 1024-bit profile key is refused, an empty list of keys is keyless")
   func keys() async throws {
     for (key, signature) in [("AA==", Vector.signature), (Vector.shortKey, Vector.shortSignature)] {
       let verdict = await verifier(KeyServer(key))

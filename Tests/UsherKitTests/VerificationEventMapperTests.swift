@@ -108,7 +108,7 @@ struct VerificationEventMapperTests {
     #expect(TCVerificationState(flowState: "creating") == nil)
   }
 
-  @Test("a Truecaller profile reads every member, and all of them can be absent")
+  @Test("every member of a Truecaller profile is read, and none is required")
   func profile() {
     let texts = [
       "firstName", "lastName", "phoneNumber", "countryCode", "street", "city", "zipcode",

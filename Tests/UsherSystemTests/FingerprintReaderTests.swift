@@ -13,7 +13,9 @@ struct FingerprintReaderTests {
     #expect(try await alice.verdict(Alice.known) == .match)
     #expect(try await alice.verdict(Alice.unknown) == .noMatch)
     // A reader error is not a verdict.
-    await #expect(throws: FingerprintError.unavailable("the reader failed: verify-unknown-error")) {
+    await #expect(
+      throws: FingerprintError.unavailable("the fingerprint reader failed: verify-unknown-error")
+    ) {
       try await alice.verdict("ERROR 0")
     }
     // A user without prints has no fingers, cannot be verified, and does not keep the reader.

@@ -91,8 +91,8 @@ public struct AuditList: Method, Equatable {
     public var flow: FlowID?
     /// The uid that an operator passed to `owner.accept` or `owner.forget`.
     public var owner: UInt32?
-    /// The correlation id, the same as in the error's data and the journal; for several calls, that
-    /// of the last one.
+    /// The correlation id of the call, which the `data` of its error and the journal have, too. If
+    /// the row stands for several calls, the id of the last call.
     public var correlationId: CorrelationID?
     /// The number of calls that the row represents.
     public var count: Int

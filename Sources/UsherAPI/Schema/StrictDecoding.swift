@@ -23,7 +23,7 @@ public enum StrictDecoding {
     } catch let error as DecodingError {
       throw mistake(error, prefix)
     } catch {
-      throw UsherError(.invalidParams, "params cannot be read", cause: error)
+      throw UsherError(.invalidParams, "params cannot be decoded", cause: error)
     }
   }
 
@@ -46,7 +46,7 @@ public enum StrictDecoding {
       wrong(prefix, names(context.codingPath), "must be \(word(for: type))")
     case .dataCorrupted(let context):
       wrong(prefix, names(context.codingPath), "has a value that is not allowed")
-    @unknown default: UsherError(.invalidParams, "params cannot be read", cause: error)
+    @unknown default: UsherError(.invalidParams, "params cannot be decoded", cause: error)
     }
   }
 

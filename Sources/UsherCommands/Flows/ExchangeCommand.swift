@@ -11,8 +11,8 @@ final class ExchangeCommand: Sendable {
   private let command: String
   private let console: Console
   private let environment: CommandEnvironment
-  /// The last step and its answer. A credential can be redeemed only once, so the same step gets
-  /// the same answer again.
+  /// The last exchange step and the answer to it. If the daemon shows the step again, it gets the
+  /// same answer, because a credential can be redeemed only once.
   private let last = Mutex<(step: Step.ExchangeCredential, answer: FlowInput)?>(nil)
 
   init(_ command: String, _ context: CommandContext) {

@@ -41,7 +41,7 @@ final class DrainingScheduler: Scheduler {
     return ScheduledTimer { [self] in take(number)?.timer?.cancel() }
   }
 
-  /// Fires all pending timers now, and every later timer at once.
+  /// Fires all pending timers now. A timer that is set after this call fires immediately.
   func end() {
     let all = state.withLock { state in
       state.isOver = true

@@ -95,7 +95,8 @@ extension ProviderService {
     }
   }
 
-  /// Returns for each configured credential whether it is set and usable.
+  /// Returns one finding for each credential that the configuration names: whether it is set and
+  /// usable.
   private func credentials(_ provider: ProviderConfig) -> [ProviderCheck.Finding] {
     guard provider.credentialName == nil, !provider.credentialNames.isEmpty else {
       return [credential(provider)]

@@ -194,8 +194,8 @@ final class RPCService: Sendable {
 }
 
 extension UsherError.Reason {
-  /// The log level of an error: a fault or failure of the daemon is logged, a caller's mistake is
-  /// not.
+  /// The level at which an error is logged. A fault of the daemon or of a provider is visible by
+  /// default, a mistake of the caller is not.
   fileprivate var level: Logger.Level {
     switch self {
     case .internalError: .error

@@ -29,7 +29,7 @@ package enum GoPayCall: ProviderCall {
   case temporaryToken(LinkingToken, requestID: String)
   /// Requests the address of the capture page.
   case capture(CaptureSession, token: Secret)
-  /// Requests the status of a capture.
+  /// Requests the status of the submission with this id, which the user made on the capture page.
   case submission(id: String, CaptureSession, token: Secret)
   /// Requests the status of the user's submission, before or after a flow.
   case currentSubmission(LinkingToken, requestID: String)

@@ -155,7 +155,7 @@ struct LocalAuthStateMachine: Sendable, Equatable {
     /// Ask a question in place of the present one. Its answer carries the ticket.
     case ask(BSA.LocalAuth.Question, ticket: Int)
     case submit(FlowInput, answering: Flow)
-    /// Withdraw the question.
+    /// The present question is over and must be withdrawn from the screen.
     case over
     case end(Flow)
     case nothing

@@ -51,7 +51,7 @@ extension FreedomIDScreen.Home {
     FreedomIDAnswer(.choice(account.id))
   }
 
-  /// Goes to the log-in screens.
+  /// The answer that chooses to sign in with another account; the log-in screens follow.
   public func signInWithAnother() -> FreedomIDAnswer { FreedomIDAnswer(.choice(Self.another)) }
 }
 

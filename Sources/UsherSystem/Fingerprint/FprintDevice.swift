@@ -63,7 +63,7 @@ struct FprintDevice {
       // A reader that was disconnected reports an ordinary failure, but it cannot be released
       // either.
       if case .refused = disobedience { throw .unplugged }
-      throw .unavailable("the reader failed: \(word)")
+      throw .unavailable("the fingerprint reader failed: \(word)")
     case .failure(.late) where ContinuousClock.now >= deadline: throw .timedOut
     case .failure(let problem): throw FingerprintError(problem)
     }

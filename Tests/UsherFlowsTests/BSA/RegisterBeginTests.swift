@@ -88,7 +88,7 @@ struct RegisterBeginTests {
     #expect(driven.failure == failure)
   }
 
-  @Test("register accepts the configured app and verifies the e-mail address unless by sms")
+  @Test("register first sends a code, by e-mail or by the channel that verifyBy names")
   func begins() throws {
     let driven = try DrivenRegister {
       $0.clientKey = WireSecret("client-key-secret")

@@ -100,7 +100,7 @@ struct SignInCompletionTests {
     }
   }
 
-  @Test("a reply without a usable token fails authenticate")
+  @Test("a reply without a usable token makes authenticate fail")
   func noToken() throws {
     let long = JSONValue.string(String(repeating: "t", count: 8193))
     for data: JSONValue? in [nil, "", "a b", "tökén", 7, ["token": "t"], ["t"], true, long] {

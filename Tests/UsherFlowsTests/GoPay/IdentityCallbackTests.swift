@@ -126,7 +126,7 @@ struct IdentityCallbackTests {
     #expect(driven.completion != nil && driven.grant?.tokens == nil)
   }
 
-  @Test("a callback that ends verify keeps the binding of the account")
+  @Test("a callback that completes verify stores the account's linking token")
   func bound() throws {
     var driven = try Driven(provider: gopay(.snap))
     driven.toExchange()

@@ -168,7 +168,7 @@ struct SCAChoosingTests {
   }
 
   @Test(
-    "a refused event request ends Paysafe sca with the server's error code",
+    "if Paysafe refuses to return the event, sca fails with the server's code",
     arguments: [
       (404, "SCA_EVENT_NOT_FOUND", .providerRejected), (410, "EVENT_EXPIRED", .expired),
       (403, "", .providerRejected), (401, "", .providerRejected), (400, "X", .providerRejected),
@@ -240,7 +240,7 @@ struct SCAChoosingTests {
     #expect(driven.failure?.reason == .expired)
   }
 
-  @Test("an event expiry that is already past when it arrives does not end Paysafe sca")
+  @Test("Paysafe sca goes on if the event's expiry is past by this machine's clock")
   func otherClock() throws {
     var driven = try DrivenSCA(wanting: nil)
     driven.answer(WalletReplies.standing("PENDING", ["expirationTime": "2001-01-01T00:00:00Z"]))

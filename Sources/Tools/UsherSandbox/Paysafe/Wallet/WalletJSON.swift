@@ -6,9 +6,11 @@ extension Date {
 }
 
 extension WalletRequest {
-  /// Returns the response to the request.
+  /// Returns the response to this wallet request.
   ///
-  /// - Parameter wallet: The wallet after the request was performed.
+  /// - Parameters:
+  ///   - wallet: The wallet after the request was performed.
+  ///   - id: The id of the wallet.
   func reply(_ wallet: Wallets.Wallet, _ id: String) -> Reply {
     switch self {
     case .readBalance:
