@@ -233,7 +233,7 @@ struct TransportTests {
     await loop.stop()
   }
 
-  /// Of two connections, the first to receive closes the other and replaces it by a third.
+  /// Two connections. The first one to receive closes the other one and replaces it by a third.
   private final class Newcomers {
     private let loop: SocketLoop
     private var pair: [Hearer] = []

@@ -65,8 +65,8 @@ typedef struct {
   uint64_t closed;   // connections that the server closed, idle ones included
   double seconds;
   double client_cpu_seconds;
-  // Of all threads of all the server's processes: like utime and stime in /proc/PID/stat, but not
-  // rounded.
+  // The processor time of all threads of all processes of the server: utime and stime of
+  // /proc/PID/stat, without their rounding.
   double server_cpu_seconds;
   uint64_t p50, p99, p999, longest;
 } bench_result;
