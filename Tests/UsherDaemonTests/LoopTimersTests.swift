@@ -53,6 +53,16 @@ struct LoopTimersTests {
     #expect(self.timers.next == .uptimeNanoseconds(400), "what has gone off is not there")
   }
 
+  @Test("cancelling most loop timers, the first one included, loses none of the others")
+  func cancelledFirst() {
+    let timers = (0..<200).map { add($0, at: 100 + $0) }
+    // The last of these cancellations removes all cancelled timers from the heap.
+    for timer in timers.prefix(101) { timer.cancel() }
+    #expect(self.timers.next == timers[101].deadline)
+    runDueTimers(at: 300)
+    #expect(log.entries == Array(101..<200))
+  }
+
   @Test("cancelling a loop timer releases its closure at once")
   func letGo() {
     var held: Log? = Log()
