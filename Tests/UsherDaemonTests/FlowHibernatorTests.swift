@@ -111,6 +111,7 @@ struct ResumedFlowTests {
     #expect(session.flow.state == "resumed" && session.flow.revision == 2)
     await harness.runner.resumeOnce(session)
     #expect(await harness.type("on", session) == nil)
+    try await reached("it asks again") { !harness.probe.seen.isEmpty }
     #expect(harness.probe.seen.map(\.call) == ["again"])
   }
 
