@@ -63,7 +63,8 @@ extension Dependencies {
   ) -> Dependencies {
     Dependencies(
       configStore: .fake(config), clock: clock, entropy: FixedEntropy(),
-      scheduler: scheduler ?? FakeScheduler(clock), executor: executor, users: users,
+      scheduler: scheduler ?? FakeScheduler(clock), executor: executor ?? TaskDelays.executor,
+      users: users,
       descriptors: descriptors)
   }
 }

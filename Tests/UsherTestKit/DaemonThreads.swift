@@ -1,3 +1,5 @@
+import Dispatch
+import Foundation
 import NIOPosix
 
 /// The threads for the tasks of daemons in this process.
@@ -13,6 +15,33 @@ final class DaemonThreads: TaskExecutor {
 
   func enqueue(_ job: consuming ExecutorJob) {
     let job = UnownedJob(job)
-    threads.submit { _ in job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+    TaskDelays.delay { [self] in
+      threads.submit { _ in job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+    }
+  }
+}
+
+/// Delays half of the jobs of the daemon's tasks, each by a random time, so that a test which
+/// expects the result of a task without waiting for it fails on an idle machine too.
+///
+/// Only if `USHER_TEST_DELAYS` is set. It has the longest delay in milliseconds.
+package final class TaskDelays: TaskExecutor {
+  /// Nil if jobs are not to be delayed.
+  package static let executor = longest > 0 ? TaskDelays() : nil
+
+  private static let longest =
+    ProcessInfo.processInfo.environment["USHER_TEST_DELAYS"].flatMap { Int($0) } ?? 0
+
+  package func enqueue(_ job: consuming ExecutorJob) {
+    let job = UnownedJob(job)
+    let run = { @Sendable in job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+    Self.delay { DispatchQueue.global().async(execute: run) }
+  }
+
+  /// Runs `body` now or later.
+  static func delay(_ body: @escaping @Sendable () -> Void) {
+    guard longest > 0, Bool.random() else { return body() }
+    DispatchQueue.global().asyncAfter(
+      deadline: .now() + .milliseconds(.random(in: 1...longest)), execute: body)
   }
 }
