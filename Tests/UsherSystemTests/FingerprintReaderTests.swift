@@ -94,6 +94,16 @@ struct FingerprintReaderTests {
     #expect(try await alice.fprintd.holder(user: "bob").isRunning)
   }
 
+  @Test("a scan that begins before a cancelled one has released the reader waits for the release")
+  func afterCancelledScan() async throws {
+    let alice = try await Alice()
+    for _ in 1...3 {
+      let scan = try await alice.scan()
+      scan.task.cancel()
+      #expect(try await alice.verdict(Alice.known) == .match)
+    }
+  }
+
   @Test("a scan ends at its time limit and releases the reader")
   func limit() async throws {
     let alice = try await Alice()
