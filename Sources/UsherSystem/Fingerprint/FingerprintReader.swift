@@ -1,5 +1,6 @@
 import Glibc
 import Synchronization
+import UsherCore
 
 /// The machine's fingerprint reader, accessed through fprintd: net.reactivated.Fprint on the system
 /// bus.
@@ -15,8 +16,16 @@ import Synchronization
 package final class FingerprintReader: Sendable {
   private struct State {
     var isClosed = false
-    var isScanning = false
+    var scan: RunningScan?
     var running: [ObjectIdentifier: Interruption] = [:]
+  }
+
+  private final class RunningScan: Sendable {
+    let interruption: Interruption
+    /// Opened when the reader is released.
+    let end = AsyncLatch()
+
+    init(_ interruption: Interruption) { self.interruption = interruption }
   }
 
   private let address: String?
@@ -51,7 +60,7 @@ package final class FingerprintReader: Sendable {
   package func enrolledFingers(
     of user: String
   ) async throws(FingerprintError) -> [String] {
-    try await converse(about: user) { device throws(FingerprintError) in
+    try await converse(about: user, Self.interruption()) { device throws(FingerprintError) in
       try device.enrolledFingers(of: user)
     }
   }
@@ -69,20 +78,33 @@ package final class FingerprintReader: Sendable {
   ///   - user: A user name as in ``enrolledFingers(of:)``.
   ///   - limit: The time limit from now. After it the call throws ``FingerprintError/timedOut``.
   ///   - onHint: Called on another thread during the scan. It must not block.
-  /// - Throws: ``FingerprintError/inUse`` at once if this object is already scanning.
+  /// - Throws: ``FingerprintError/inUse`` at once if this object is already scanning. If that scan
+  ///   was cancelled, this one begins when it has released the reader.
   package func verify(
     user: String, within limit: Duration,
     onHint: @escaping @Sendable (FingerprintHint) -> Void
   ) async throws(FingerprintError) -> FingerprintVerdict {
     let deadline = ContinuousClock.now + limit
-    let isFree = state.withLock { state in
-      defer { state.isScanning = true }
-      return !state.isScanning
+    let scan = RunningScan(try Self.interruption())
+    try await begin(scan)
+    defer {
+      state.withLock { $0.scan = nil }
+      scan.end.open()
     }
-    guard isFree else { throw .inUse }
-    defer { state.withLock { $0.isScanning = false } }
-    return try await converse(about: user) { device throws(FingerprintError) in
+    return try await converse(about: user, scan.interruption) { device throws(FingerprintError) in
       try device.verify(user: user, until: deadline, onHint: onHint)
+    }
+  }
+
+  /// Makes the scan the running one, after a cancelled one has released the reader.
+  private func begin(_ scan: RunningScan) async throws(FingerprintError) {
+    while let running = state.withLock({ state in
+      defer { state.scan = state.scan ?? scan }
+      return state.scan
+    }) {
+      guard running.interruption.hasHappened else { throw .inUse }
+      await running.end.wait()
+      if Task.isCancelled { throw .cancelled }
     }
   }
 
@@ -95,17 +117,19 @@ package final class FingerprintReader: Sendable {
     for interruption in running { interruption.interrupt() }
   }
 
-  private func converse<Value: Sendable>(
-    about user: String,
-    _ body: @escaping @Sendable (FprintDevice) throws(FingerprintError) -> Value
-  ) async throws(FingerprintError) -> Value {
-    guard Self.isUserName(user) else { throw .notPermitted("that is not a valid user name") }
-    let interruption: Interruption
+  private static func interruption() throws(FingerprintError) -> Interruption {
     do {
-      interruption = try Interruption()
+      return try Interruption()
     } catch {
       throw .unavailable("no descriptor: \(error.words)")
     }
+  }
+
+  private func converse<Value: Sendable>(
+    about user: String, _ interruption: Interruption,
+    _ body: @escaping @Sendable (FprintDevice) throws(FingerprintError) -> Value
+  ) async throws(FingerprintError) -> Value {
+    guard Self.isUserName(user) else { throw .notPermitted("that is not a valid user name") }
     try begin(interruption)
     defer { end(interruption) }
     let result = await withTaskCancellationHandler {
