@@ -68,12 +68,18 @@ extension RawClient {
   /// Starts a flow that stays at the browser step.
   func startSilentFlow() throws -> JSONValue { try startFlow("silent") }
 
-  /// Sends a `flow.wait` that stays in flight until its time-out, `rpc.cancel` or the end of the
-  /// flow.
+  /// Sends a `flow.wait` that stays in flight until its time-out or `rpc.cancel`.
   func beginWaiting(_ id: JSONValue, for flow: JSONValue, milliseconds: Int64 = 60_000) throws {
     try begin(
       id, "flow.wait",
       ["flow": flow["id"] ?? .null, "revision": 1_000_000, "timeoutMs": .integer(milliseconds)])
+  }
+
+  /// Sends a `flow.wait` that stays in flight until the flow changes.
+  func beginWaitingForChange(_ id: JSONValue, of flow: JSONValue) throws {
+    try begin(
+      id, "flow.wait",
+      ["flow": flow["id"] ?? .null, "revision": flow["revision"] ?? .null, "timeoutMs": 60_000])
   }
 
   /// Whether the connection ends before another line arrives.

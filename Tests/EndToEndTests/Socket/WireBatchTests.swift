@@ -37,7 +37,9 @@ struct WireBatchTests {
     let flow = try client.startSilentFlow()
     let wait: JSONValue = [
       "jsonrpc": "2.0", "id": "slow", "method": "flow.wait",
-      "params": ["flow": flow["id"] ?? .null, "revision": 1_000_000, "timeoutMs": 60_000],
+      "params": [
+        "flow": flow["id"] ?? .null, "revision": flow["revision"] ?? .null, "timeoutMs": 60_000,
+      ],
     ]
     try client.send("[\(wait.text),\(Self.call(1))]")
     try client.begin("single", "system.status")

@@ -27,7 +27,7 @@ struct WireEventTests {
   func cancel() throws {
     let flow = try client.startSilentFlow()
     for (id, spelling): (JSONValue, JSONValue) in [(7, 7.0), ("a\"b", "a\"b"), (-1, -1)] {
-      try client.beginWaiting(id, for: flow)
+      try client.beginWaitingForChange(id, of: flow)
       try client.tell("rpc.cancel", ["id": spelling])
       let reply = try client.next()
       #expect(reply["id"] == id)
@@ -46,13 +46,13 @@ struct WireEventTests {
   func cancelNothing() throws {
     for id: JSONValue in [99, "none", .null, 1.5] { try client.tell("rpc.cancel", ["id": id]) }
     let flow = try client.startSilentFlow()
-    try client.beginWaiting("1", for: flow)
+    try client.beginWaitingForChange("1", of: flow)
     // The number 1 is not the string "1".
     try client.tell("rpc.cancel", ["id": 1])
     try client.begin("call", "rpc.cancel", ["id": 99])
     #expect(try client.next() == ["jsonrpc": "2.0", "id": "call", "result": [:]])
     // A connection cannot cancel a call of another connection.
-    try other.beginWaiting("theirs", for: flow)
+    try other.beginWaitingForChange("theirs", of: flow)
     try other.begin("heard", "system.status")
     #expect(try other.next()["id"] == "heard")
     try client.tell("rpc.cancel", ["id": "theirs"])
