@@ -38,9 +38,6 @@ package struct Usherctl {
   }
 }
 
-/// ArgumentParser's property wrapper. `UsherAPI` also has a type with this name.
-typealias Option = ArgumentParser.Option
-
 /// The root command with all subcommands.
 struct Root: AsyncParsableCommand {
   static let configuration = CommandConfiguration(

@@ -9,8 +9,8 @@ import UsherCore
 @Suite("Freedom ID screens of UsherKit")
 struct FreedomIDScreenTests {
   private static let options = [
-    UsherAPI.Option(id: "acc_1", label: "+7 ••• 67"),
-    UsherAPI.Option(id: "other", label: "another"),
+    StepOption(id: "acc_1", label: "+7 ••• 67"),
+    StepOption(id: "other", label: "another"),
   ]
 
   private static func code(_ purpose: Step.EnterCode.Purpose) -> Step {

@@ -13,16 +13,16 @@ struct Load: AsyncParsableCommand {
       many calls it made and how many failed. The exit status is 1 if a call failed.
       """)
 
-  @ArgumentParser.Option(help: "Path of the daemon's socket.")
+  @Option(help: "Path of the daemon's socket.")
   var socket = "/run/usherd/usherd.sock"
 
-  @ArgumentParser.Option(help: "Provider of the tokens; the caller must have an account there.")
+  @Option(help: "Provider of the tokens; the caller must have an account there.")
   var provider: String
 
-  @ArgumentParser.Option(help: "Number of clients.")
+  @Option(help: "Number of clients.")
   var clients = 50
 
-  @ArgumentParser.Option(help: "Seconds to run; SIGTERM ends it earlier.")
+  @Option(help: "Seconds to run; SIGTERM ends it earlier.")
   var seconds = 60
 
   func validate() throws {

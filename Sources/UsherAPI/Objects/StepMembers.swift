@@ -90,10 +90,10 @@ extension Step {
   public struct EnterPassword: Codable, Sendable, Equatable {
     public var purpose: String
     /// The methods that can be chosen instead of the password.
-    public var alternatives: [Option]?
+    public var alternatives: [StepOption]?
     public var operation: Operation?
 
-    public init(purpose: String, alternatives: [Option]? = nil, operation: Operation? = nil) {
+    public init(purpose: String, alternatives: [StepOption]? = nil, operation: Operation? = nil) {
       self.purpose = purpose
       self.alternatives = alternatives
       self.operation = operation
@@ -103,14 +103,14 @@ extension Step {
   /// Asks the user to choose one of several options.
   public struct Choose: Codable, Sendable, Equatable {
     public var what: Subject
-    public var options: [Option]
+    public var options: [StepOption]
     public var operation: Operation?
 
     public enum Subject: String, Codable, Sendable, CaseIterable {
       case account, verification, loginMethod
     }
 
-    public init(what: Subject, options: [Option], operation: Operation? = nil) {
+    public init(what: Subject, options: [StepOption], operation: Operation? = nil) {
       self.what = what
       self.options = options
       self.operation = operation

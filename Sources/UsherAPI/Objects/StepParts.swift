@@ -20,7 +20,7 @@ public struct Field: Codable, Sendable, Equatable {
 }
 
 /// An option that can be chosen.
-public struct Option: Codable, Sendable, Equatable {
+public struct StepOption: Codable, Sendable, Equatable {
   public var id: String
   public var label: String
 
@@ -61,7 +61,7 @@ extension Field: SchemaDocumented {
   }
 }
 
-extension Option: SchemaDocumented {
+extension StepOption: SchemaDocumented {
   public static var component: SchemaComponent? {
     .init("Option", "An option that can be chosen.")
   }

@@ -112,7 +112,7 @@ extension StepPrompts {
     }
   }
 
-  private func choose(_ options: [UsherAPI.Option]) async throws -> String {
+  private func choose(_ options: [StepOption]) async throws -> String {
     guard !options.isEmpty else {
       throw CommandFailure("the provider offers nothing to choose from")
     }

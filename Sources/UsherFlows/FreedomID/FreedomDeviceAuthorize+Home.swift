@@ -7,14 +7,14 @@ import UsherCore
 
 extension FreedomDeviceAuthorize {
   /// The option for an account that is not listed.
-  private static let other = Option(id: "other", label: "Another account")
+  private static let other = StepOption(id: "other", label: "Another account")
 
   /// The choice of accounts. A flow with a named account offers no other.
   var choice: Step.Choose {
     let others = order.account == nil ? [Self.other] : []
     return Step.Choose(
       what: .account,
-      options: tied.map { Option(id: $0.id.rawValue, label: $0.label) } + others)
+      options: tied.map { StepOption(id: $0.id.rawValue, label: $0.label) } + others)
   }
 
   mutating func home(

@@ -68,7 +68,7 @@ struct FreedomLogin: Codable, Sendable, Equatable {
       .choose(
         .init(
           what: .loginMethod,
-          options: Method.allCases.map { Option(id: $0.rawValue, label: $0.label) }))
+          options: Method.allCases.map { StepOption(id: $0.rawValue, label: $0.label) }))
     case .form(let method): .fillForm(.init(fields: [FreedomName.field(of: method)]))
     case .password: .enterPassword(.init(purpose: "login"))
     case .code(let challenge): .enterCode(challenge.step)

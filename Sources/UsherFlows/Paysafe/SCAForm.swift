@@ -84,7 +84,7 @@ struct SCAOption: Codable, Sendable, Equatable {
   }
 
   /// The option for display.
-  var shown: Option { Option(id: id, label: label) }
+  var shown: StepOption { StepOption(id: id, label: label) }
 
   private var label: String {
     switch form {

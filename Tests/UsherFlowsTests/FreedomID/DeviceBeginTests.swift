@@ -129,8 +129,9 @@ struct DeviceAccountCheckTests {
           .init(
             what: .account,
             options: [
-              Option(id: "acc_1", label: "+7 ••• 67"), Option(id: "acc_2", label: "+7 ••• 99"),
-              Option(id: "other", label: "Another account"),
+              StepOption(id: "acc_1", label: "+7 ••• 67"),
+              StepOption(id: "acc_2", label: "+7 ••• 99"),
+              StepOption(id: "other", label: "Another account"),
             ])))
     var one = try Driven(accounts: [Driven.aigerim, Driven.bolat])
     one.answered(Driven.list([Driven.bolat]))

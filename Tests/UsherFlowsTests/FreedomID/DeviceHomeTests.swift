@@ -74,7 +74,8 @@ struct DeviceKeptTests {
     #expect(choice.what == .account)
     #expect(
       choice.options == [
-        Option(id: "acc_9", label: "+7 ••• 67"), Option(id: "other", label: "Another account"),
+        StepOption(id: "acc_9", label: "+7 ••• 67"),
+        StepOption(id: "other", label: "Another account"),
       ])
   }
 

@@ -23,9 +23,9 @@ struct DeviceLogInTests {
           .init(
             what: .loginMethod,
             options: [
-              Option(id: "phoneOTP", label: "Phone number and a code by SMS"),
-              Option(id: "emailPassword", label: "E-mail address and password"),
-              Option(id: "phonePassword", label: "Phone number and password"),
+              StepOption(id: "phoneOTP", label: "Phone number and a code by SMS"),
+              StepOption(id: "emailPassword", label: "E-mail address and password"),
+              StepOption(id: "phonePassword", label: "Phone number and password"),
             ])))
     let phone = Field(name: "phone", type: .phone, required: true, maxLength: 32)
     let email = Field(name: "email", type: .email, required: true, maxLength: 254)

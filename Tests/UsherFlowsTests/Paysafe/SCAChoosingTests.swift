@@ -18,7 +18,8 @@ struct SCAChoosingTests {
     #expect(driven.choice?.what == .verification)
     #expect(
       driven.choice?.options == [
-        Option(id: "OTP.SMS", label: "Code by SMS to +44 ••• 123"), Option(id: "PIN", label: "PIN"),
+        StepOption(id: "OTP.SMS", label: "Code by SMS to +44 ••• 123"),
+        StepOption(id: "PIN", label: "PIN"),
       ])
     #expect(driven.wake == .seconds(900))
   }
