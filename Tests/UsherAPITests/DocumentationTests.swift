@@ -7,7 +7,7 @@ import UsherTestKit
 
 @Suite("The descriptions of the contract")
 struct DocumentationTests {
-  @Test("each parameter and each member of a reply has a description", arguments: allMethods)
+  @Test("each parameter and each member of a reply has a description", arguments: Methods.all)
   func members(method: any Method.Type) { check(method) }
 
   private func check<M: Method>(_ method: M.Type) {
@@ -43,7 +43,7 @@ struct DocumentationTests {
         == ["Silent.told", "Silent.told.other", "Silent.untold"])
   }
 
-  @Test("a documented schema refuses the same members as a plain one", arguments: allMethods)
+  @Test("a documented schema refuses the same members as a plain one", arguments: Methods.all)
   func sameMisfits(method: any Method.Type) {
     let plain = StrictDecoding.schema(of: method)
     let documented = StrictDecoding.documentedSchema(of: method)
@@ -55,7 +55,7 @@ struct DocumentationTests {
   }
 
   @Test(
-    "the calls of the examples are accepted, and their results are replies", arguments: allMethods)
+    "the calls of the examples are accepted, and their results are replies", arguments: Methods.all)
   func examples(method: any Method.Type) throws { try checkExamples(method) }
 
   private func checkExamples<M: Method>(_ method: M.Type) throws {

@@ -8,7 +8,7 @@ import UsherFlows
 @Suite("OpenRPC document")
 struct OpenRPCTests {
   private let document = OpenRPC.document(
-    version: "0.0.0", methods: allMethods, flows: ProviderRegistry.descriptions)
+    version: "0.0.0", methods: Methods.all, flows: ProviderRegistry.descriptions)
 
   private static var folder: String {
     let parts = #filePath.split(separator: "/", omittingEmptySubsequences: false)
@@ -42,7 +42,7 @@ struct OpenRPCTests {
   func order() {
     #expect(names(document) == names(document).sorted())
     let reversed = OpenRPC.document(
-      version: "0.0.0", methods: allMethods.reversed(),
+      version: "0.0.0", methods: Methods.all.reversed(),
       flows: ProviderRegistry.descriptions.reversed())
     #expect(reversed == document)
   }
@@ -61,7 +61,7 @@ struct OpenRPCTests {
     }
   }
 
-  @Test("each method has a complete entry in the OpenRPC document", arguments: allMethods)
+  @Test("each method has a complete entry in the OpenRPC document", arguments: Methods.all)
   func entry(type: any Method.Type) throws {
     let entry = try #require(method(type.name, in: document))
     #expect(entry["summary"] == .string(type.summary))
@@ -168,11 +168,11 @@ struct OpenRPCTests {
 
 @Suite("Source files of the methods")
 struct SourceTests {
-  @Test("every source file of a method is in the list of methods that the tests use")
+  @Test("every source file of a method is in Methods.all")
   func listed() throws {
     let tests = #filePath.split(separator: "/", omittingEmptySubsequences: false)
     let folder = tests.dropLast(3).joined(separator: "/") + "/Sources/UsherAPI/Methods"
     let files = try FileManager.default.contentsOfDirectory(atPath: folder)
-    #expect(files.sorted() == allMethods.map { "\($0).swift" }.sorted())
+    #expect(files.sorted() == Methods.all.map { "\($0).swift" }.sorted())
   }
 }

@@ -3,25 +3,6 @@ import Testing
 import UsherAPI
 import UsherCore
 
-/// Every method of the API.
-let allMethods: [any Method.Type] = [
-  AccountForget.self, AccountGet.self, AccountList.self, AuditList.self, AuditVerify.self,
-  ClientClear.self,
-  ConfirmAnswer.self, ConfirmForget.self, ConfirmList.self, ConsentList.self, ConsentRevoke.self,
-  CredentialDelete.self, CredentialList.self, CredentialSet.self,
-  EventsSubscribe.self, EventsUnsubscribe.self,
-  FlowCancel.self, FlowGet.self, FlowList.self, FlowStart.self, FlowSubmit.self, FlowWait.self,
-  KeyCreateRecovery.self, LocalAuthSetPasscode.self, LocalAuthStatus.self,
-  OwnerAccept.self, OwnerForget.self, OwnerList.self,
-  PolicyCheck.self, PolicyList.self,
-  ProviderCheck.self, ProviderGet.self, ProviderList.self,
-  RegistrationCheckDuplicate.self, RegistrationCheckUserKey.self, RPCCancel.self, RPCDiscover.self,
-  RPCHello.self, SystemBackup.self, SystemLock.self, SystemReload.self,
-  SystemStatus.self, SystemUnlock.self,
-  TokenGet.self, TokenList.self, TokenRevoke.self,
-  TOTPCode.self, TOTPList.self,
-]
-
 let started = Timestamp(milliseconds: 1_800_000_000_000)
 let startedJSON = "2027-01-15T08:00:00Z"
 let later = Timestamp(milliseconds: 1_800_000_060_500)

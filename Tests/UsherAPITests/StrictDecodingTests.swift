@@ -113,7 +113,7 @@ struct StrictDecodingTests {
     #expect(try decode(#"{"name":"a","count":2e3}"#) == Params(name: "a", count: 2000))
   }
 
-  @Test("absent parameters are refused only if one is required", arguments: allMethods)
+  @Test("absent parameters are refused only if one is required", arguments: Methods.all)
   func absent(method: any Method.Type) throws {
     let required = method.members.filter(\.isRequired).map(\.name)
     if let error = strictly(method, nil) {
@@ -126,7 +126,7 @@ struct StrictDecodingTests {
 
   @Test(
     "an unknown parameter of any method is refused by its name",
-    arguments: allMethods)
+    arguments: Methods.all)
   func stray(method: any Method.Type) {
     let error = strictly(method, ["nonsense": 1])
     #expect(error?.reason == .invalidParams)

@@ -8,7 +8,7 @@ import Testing
 /// golden file of the OpenRPC document. Types with custom coding have further tests.
 @Suite("Wire forms of all types")
 struct WireFormTests {
-  @Test("parameters and reply of each method are encoded as decoded", arguments: allMethods)
+  @Test("parameters and reply of each method are encoded as decoded", arguments: Methods.all)
   func methods(method: any Method.Type) throws { try check(method) }
 
   @Test("events and error data are encoded as decoded")
