@@ -121,6 +121,31 @@ struct SealingTests {
     #expect(throws: UsherError.self) { try fixture.open().check() }
   }
 
+  @Test(
+    "a check of the store names a damaged row that a start does not read",
+    arguments: [
+      ("UPDATE owners SET sealed = zeroblob(64)", "owners/host/1000"),
+      ("UPDATE owners SET is_withheld = 1", "owners/host/1000"),
+      ("UPDATE notes SET sealed = zeroblob(64) WHERE name = 'other'", "notes/other"),
+    ])
+  func checked(_ sql: String, _ row: String) async throws {
+    try await fixture.create([.putOwner(.sample()), .putNote(.sample("other"))])
+    let sound = try fixture.open()
+    try sound.check()
+    try sound.close()
+    try fixture.tamper(sql)
+    let store = try fixture.open(acceptsChanges: true)
+    let error = #expect(throws: UsherError.self) { try store.check() }
+    #expect(error?.message.contains(row) == true)
+  }
+
+  @Test("a check of the store leaves a damaged end of the audit log to the log")
+  func checkedHead() async throws {
+    try await fixture.create()
+    try fixture.tamper("UPDATE notes SET sealed = zeroblob(64) WHERE name = 'audit.head'")
+    try fixture.open().check()
+  }
+
   @Test("sealing the same row twice gives different bytes")
   func salted() throws {
     let store = try fixture.open()
