@@ -1,8 +1,9 @@
+import GRDB
 package import UsherCore
 
 extension Store {
-  /// Decrypts the rows of flows, credentials, local authentication, confirmations and accounts. A
-  /// start of the daemon decrypts only few of them, and the audit log has its own check. Blocks.
+  /// Decrypts the rows of all tables. A start of the daemon decrypts only few of them. The audit log
+  /// and the note of its end are left out, because the log has its own check. Blocks.
   ///
   /// - Throws: `storage_unavailable` with the name of the first row that does not decrypt.
   package func check() throws(UsherError) {
@@ -10,6 +11,8 @@ extension Store {
     _ = try loadCredentials()
     _ = try loadLocalAuth()
     _ = try loadConfirmations()
+    _ = try loadOwners()
+    _ = try loadNotes(where: "name <> ?", [AuditHead.name])
     var last: SealedAccount?
     repeat {
       let page = try accounts(.all, after: last, atMost: 256)

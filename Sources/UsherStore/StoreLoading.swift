@@ -104,18 +104,18 @@ extension Store {
 
   /// Returns the note with a name, if there is one.
   package func loadNote(_ name: String) throws(UsherError) -> NoteRow? {
-    try load("SELECT name, sealed FROM notes WHERE name = ?", [name]) { columns in
-      let row = NoteRow(name: try columns.next(), payload: SealedPayload([]))
-      return try self.sealer.open(columns.next(), into: row)
-    }.first
+    try loadNotes(where: "name = ?", [name]).first
   }
 
   /// Returns the notes whose names begin with an ASCII prefix, in the order of their names.
   package func loadNotes(named prefix: String) throws(UsherError) -> [NoteRow] {
-    try load(
-      "SELECT name, sealed FROM notes WHERE substr(name, 1, ?) = ? ORDER BY name",
-      [prefix.utf8.count, prefix]
-    ) { columns in
+    try loadNotes(where: "substr(name, 1, ?) = ? ORDER BY name", [prefix.utf8.count, prefix])
+  }
+
+  func loadNotes(
+    where condition: String, _ arguments: StatementArguments
+  ) throws(UsherError) -> [NoteRow] {
+    try load("SELECT name, sealed FROM notes WHERE \(condition)", arguments) { columns in
       let row = NoteRow(name: try columns.next(), payload: SealedPayload([]))
       return try self.sealer.open(columns.next(), into: row)
     }
