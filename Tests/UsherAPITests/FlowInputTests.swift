@@ -88,7 +88,8 @@ struct FlowInputTests {
       (#"{"type":"consent","denied":true,"granted":[]}"#, "input.granted"),
       (#"{"type":"exchangeCredential"}"#, "input.success"),
       (#"{"type":"exchangeCredential","success":7}"#, "input.success"),
-      (#"{"type":"exchangeCredential","success":{"n":7}}"#, "input.success.n"),
+      (#"{"type":"exchangeCredential","success":{"n":true}}"#, "input.success.n"),
+      (#"{"type":"exchangeCredential","success":{"n":{}}}"#, "input.success.n"),
       (#"{"type":"exchangeCredential","failure":{}}"#, "input.failure.reason"),
       (#"{"type":"exchangeCredential","failure":"x"}"#, "input.failure"),
       (#"{"type":"exchangeCredential","failure":{"reason":7}}"#, "input.failure.reason"),
@@ -106,6 +107,18 @@ struct FlowInputTests {
     #expect(error?.reason == .invalidInput)
     #expect(error?.detail.field == field)
     #expect(error?.message.hasPrefix(field) == true)
+  }
+
+  @Test("a number in the backend's reply is accepted and means the same as its text")
+  func numbers() throws {
+    let reply = #"{"expiresIn":900,"left":900.0,"share":0.5,"below":-1}"#
+    let input = try FlowInput(json(#"{"type":"exchangeCredential","success":\#(reply)}"#))
+    #expect(
+      input
+        == .exchanged([
+          "expiresIn": Secret("900"), "left": Secret("900"), "share": Secret("0.5"),
+          "below": Secret("-1"),
+        ]))
   }
 
   @Test("flow input does not print what the person typed")
