@@ -81,7 +81,7 @@ extension FlowInput {
     if reader.has("failure") {
       self = .exchangeFailed(reason: try reader.onlyText("reason", of: "failure"))
     } else {
-      self = .exchanged(try reader.secrets("success", or: nil))
+      self = .exchanged(try reader.secrets("success", or: nil, acceptsNumbers: true))
     }
   }
 

@@ -1,4 +1,4 @@
-import JSONRPC
+package import JSONRPC
 import UsherCore
 
 /// Reads the members of an input one by one. ``finish()`` then refuses the members that were not
@@ -61,8 +61,13 @@ struct InputReader {
     return texts
   }
 
+  /// Returns the texts of an object's members.
+  ///
+  /// - Parameters:
+  ///   - absent: The value of a missing object; nil if it must be present.
+  ///   - acceptsNumbers: Whether a member may also be a number, which then becomes its text.
   mutating func secrets(
-    _ name: String, or absent: [String: Secret]?
+    _ name: String, or absent: [String: Secret]?, acceptsNumbers: Bool = false
   ) throws(UsherError) -> [String: Secret] {
     taken.insert(name)
     guard let value = members[name] else {
@@ -72,7 +77,10 @@ struct InputReader {
     guard case .object(let members) = value else { throw wrong(name, "is not an object") }
     var secrets: [String: Secret] = [:]
     for (key, value) in members.sorted(by: { $0.key < $1.key }) {
-      guard case .string(let text) = value else { throw wrong("\(name).\(key)", "is not a string") }
+      guard let text = acceptsNumbers ? value.textOrNumber : value.stringValue else {
+        let forms = acceptsNumbers ? "neither a string nor a number" : "not a string"
+        throw wrong("\(name).\(key)", "is \(forms)")
+      }
       secrets[key] = Secret(text)
     }
     return secrets
@@ -96,5 +104,17 @@ struct InputReader {
 
   func wrong(_ field: String, _ what: String) -> UsherError {
     UsherError(.invalidInput, "input.\(field) \(what)", detail: .init(field: "input.\(field)"))
+  }
+}
+
+extension JSONValue {
+  /// The text of a string or number. A whole number has no fraction: 900 also for 900.0.
+  package var textOrNumber: String? {
+    switch self {
+    case .string(let text): text
+    case .integer(let number): "\(number)"
+    case .number(let number): Int64(exactly: number).map { "\($0)" } ?? "\(number)"
+    case .null, .bool, .array, .object: nil
+    }
   }
 }

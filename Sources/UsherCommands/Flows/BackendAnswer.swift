@@ -36,15 +36,3 @@ struct InvalidBackendAnswer: Error, Equatable {
 
   init(_ reason: String) { self.reason = reason }
 }
-
-extension JSONValue {
-  /// The text of a string or number. A whole number has no fraction: 900 also for 900.0.
-  fileprivate var textOrNumber: String? {
-    switch self {
-    case .string(let text): text
-    case .integer(let number): "\(number)"
-    case .number(let number): Int64(exactly: number).map { "\($0)" } ?? "\(number)"
-    case .null, .bool, .array, .object: nil
-    }
-  }
-}
