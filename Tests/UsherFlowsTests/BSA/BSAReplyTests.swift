@@ -8,7 +8,7 @@ import UsherCore
 
 @Suite("Replies of BSA")
 struct BSAReplyTests {
-  private static let statuses = [200, 201, 204, 302, 400, 401, 403, 404, 408, 429, 500, 503]
+  private static let statuses = [200, 201, 204, 302, 400, 401, 403, 404, 408, 425, 429, 500, 503]
 
   @Test("a reply with rtCode 0 is a success, whatever its HTTP status", arguments: statuses)
   func said(status: Int) {
@@ -41,10 +41,10 @@ struct BSAReplyTests {
     }
   }
 
-  @Test("HTTP 408, 429 or 5xx without an rtCode is a failed call", arguments: noEnvelopes)
+  @Test("HTTP 408, 425, 429 or 5xx without an rtCode is a failed call", arguments: noEnvelopes)
   func problem(text: String) {
     for (status, mayHaveTakenEffect) in [
-      (408, true), (429, false), (500, true), (503, true), (599, true),
+      (408, true), (425, false), (429, false), (500, true), (503, true), (599, true),
     ] {
       #expect(
         BSAReply(.reply(reply(text: text, status: status)))
@@ -60,7 +60,7 @@ struct BSAReplyTests {
     for status in [429, 503] {
       let answer = BSAReply(BSAParts.failing(status, after: 7))
       guard case .failed(let problem) = answer else {
-        Issue.record("no trouble: \(answer)")
+        Issue.record("the call has not failed: \(answer)")
         return
       }
       #expect(problem.retryAfter == .seconds(7))

@@ -94,7 +94,7 @@ struct SignUpTests {
 
   @Test("a sign-up that BSA did not process is retried up to five times")
   func unsent() throws {
-    for outcome in [BSAParts.gone, BSAParts.failing(429)] {
+    for outcome in [BSAParts.gone, BSAParts.failing(425), BSAParts.failing(429)] {
       var driven = try DrivenRegister.signingUp()
       let call = try #require(driven.calls.first)
       for pause in [1, 2, 4, 8, 16] {
