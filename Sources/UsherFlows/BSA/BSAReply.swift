@@ -26,11 +26,12 @@ package enum BSAReply: Sendable, Equatable {
     if let members = reply.jsonObject, let code = members["rtCode"]?.integerValue {
       // The rtCode decides, whatever the HTTP status (contract §10, trap 12).
       self = code == 0 ? .success(members["data"] ?? .null) : .refused(RTCode(code))
-    } else if reply.status >= 500 || reply.status == 429 || reply.status == 408 {
+    } else if reply.status >= 500 || [408, 425, 429].contains(reply.status) {
       self = .failed(
         BSAReplyError(
           message: "the provider answers HTTP \(reply.status)",
-          mayHaveTakenEffect: reply.status != 429,
+          // RFC 8470, section 5.2: a request that is answered with 425 was not processed.
+          mayHaveTakenEffect: ![425, 429].contains(reply.status),
           retryAfter: reply.retryAfter))
     } else {
       self = .unreadable("the provider's answer (HTTP \(reply.status)) has no rtCode")
