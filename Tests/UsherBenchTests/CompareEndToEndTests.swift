@@ -65,17 +65,49 @@ struct CompareEndToEndTests {
     }
   }
 
+  @Test("a connection that closes with some of its replies missing is counted once")
+  func closing() throws {
+    // The client sends the fifth call when it has the first reply, and ends its measurement then.
+    let script = """
+      import socket, sys, threading
+      listener = socket.socket(socket.AF_UNIX)
+      listener.bind(sys.argv[1])
+      listener.listen(64)
+      def serve(c):
+          left = 0
+          for calls in (4, 1):
+              left += calls * 50
+              while left > 0:
+                  part = c.recv(left)
+                  if not part: return
+                  left -= len(part)
+              c.sendall(b"r\\n")
+          c.close()
+      while True:
+          threading.Thread(target=serve, args=(listener.accept()[0],), daemon=True).start()
+      """
+    let server = try ReferenceServer("/usr/bin/python3", "closing.sock") {
+      ["-c", script, $0.socketPath]
+    }
+    let result = try Self.load(
+      server, connections: 1, depth: 4, idle: 0, replyBytes: 2, seconds: 0)
+    #expect(result.replies == 1)
+    #expect(result.odd == 0)
+    #expect(result.closed == 1)
+  }
+
   private static func load(
-    _ echo: ReferenceServer, depth: Int, idle: Int, replyBytes: Int
+    _ echo: ReferenceServer, connections: Int = 5, depth: Int, idle: Int, replyBytes: Int,
+    seconds: Double = 0.05
   ) throws -> bench_result {
     let call = [UInt8](repeating: UInt8(ascii: "a"), count: 49) + [UInt8(ascii: "\n")]
     var load = bench_load()
-    load.connections = 5
+    load.connections = CUnsignedInt(connections)
     load.depth = CUnsignedInt(depth)
     load.idle = CUnsignedInt(idle)
     load.half_line = 1
     load.cpu = -1
-    load.seconds = 0.05
+    load.seconds = seconds
     var result = bench_result()
     var failure = [CChar](repeating: 0, count: Int(BENCH_TROUBLE))
     let status = echo.socketPath.withCString { path in
