@@ -24,6 +24,7 @@ typedef struct {
   // The unanswered requests are in a ring of `depth` slots. `oldest` is the slot of the oldest one;
   // the others follow it.
   unsigned oldest;
+  unsigned unanswered;
   // The start of an incomplete reply.
   size_t rest_bytes;
   uint8_t *rest;
@@ -70,6 +71,7 @@ static int send_some(bench_client *client, connection *one, unsigned count, uint
   if (client->is_ending) return 0;
   const size_t size = client->server->request_bytes;
   client->unanswered += count;
+  one->unanswered += count;
   for (unsigned place = 0; place < count; place++) {
     one->sent[(one->oldest + place) % client->load->depth] = now;
   }
@@ -85,6 +87,7 @@ static int start(bench_client *client, connection *one) {
   one->descriptor = open_one(client);
   if (one->descriptor < 0) return -1;
   one->oldest = 0;
+  one->unanswered = 0;
   one->rest_bytes = 0;
   fcntl(one->descriptor, F_SETFL, O_NONBLOCK);
   struct epoll_event event = {.events = EPOLLIN, .data.ptr = one};
@@ -153,6 +156,7 @@ static void has_reply(bench_client *client, connection *one, size_t size, uint64
     bench_histogram_record(client->times, now - one->sent[one->oldest]);
   }
   one->oldest = (one->oldest + 1) % client->load->depth;
+  one->unanswered--;
   client->unanswered--;
 }
 
@@ -166,9 +170,10 @@ static int take(bench_client *client, connection *one, size_t count, uint64_t no
         bench_reply_size(client->server->framing, client->buffer + place, count - place);
     if (size == BENCH_BAD_REPLY) return fail(client, "a reply is malformed");
     if (size == 0) break;
+    if (one->unanswered == 0) return fail(client, "more replies than requests");
     has_reply(client, one, size, now);
     place += size;
-    if (++replies > client->load->depth) return fail(client, "more replies than requests");
+    replies++;
   }
   one->rest_bytes = count - place;
   if (one->rest_bytes > 0) {
@@ -197,7 +202,7 @@ static int read_from(bench_client *client, connection *one) {
     has_reply(client, one, one->rest_bytes, now);
   } else {
     client->result->closed++;
-    client->unanswered -= client->load->depth;
+    client->unanswered -= one->unanswered;
   }
   close(one->descriptor);
   one->descriptor = -1;
