@@ -45,12 +45,17 @@ struct Staller: ParsableCommand {
     }
   }
 
-  private struct Connection {
+  struct Connection {
     var descriptor: CInt
     var shape: StallLines.Shape?
     var line: [UInt8]
     var sent = 0
     var begun = BlockingClient.now()
+
+    /// Returns whether the line is answered, now that these bytes have arrived.
+    mutating func isAnswered(by bytes: ArraySlice<UInt8>) -> Bool {
+      bytes.contains(UInt8(ascii: "\n"))
+    }
   }
 
   func run() throws {
@@ -76,7 +81,7 @@ struct Staller: ParsableCommand {
       poll(&states, nfds_t(states.count), 100)
       for (place, state) in states.enumerated() where state.revents != 0 {
         send(&connections[place])
-        switch receive(connections[place].descriptor, &buffer) {
+        switch receive(&connections[place], &buffer) {
         case .nothing: break
         case .reply:
           answered += 1
@@ -118,13 +123,13 @@ struct Staller: ParsableCommand {
     case closed
   }
 
-  private func receive(_ descriptor: CInt, _ buffer: inout [UInt8]) -> Received {
+  private func receive(_ connection: inout Connection, _ buffer: inout [UInt8]) -> Received {
     var hasReply = false
     while true {
-      let count = recv(descriptor, &buffer, buffer.count, CInt(MSG_DONTWAIT))
+      let count = recv(connection.descriptor, &buffer, buffer.count, CInt(MSG_DONTWAIT))
       if count < 0, errno == EAGAIN { return hasReply ? .reply : .nothing }
       guard count > 0 else { return .closed }
-      if buffer[..<count].contains(UInt8(ascii: "\n")) { hasReply = true }
+      if connection.isAnswered(by: buffer[..<count]) { hasReply = true }
     }
   }
 
