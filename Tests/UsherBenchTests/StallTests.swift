@@ -75,6 +75,22 @@ struct StallTests {
     #expect(!output.contains("bytes of "))
   }
 
+  @Test("a line of a file is answered once, by the reply to the call that follows it")
+  func answered() {
+    let other = #"{"jsonrpc":"2.0","id":1,"result":{}}"# + "\n"
+    let last = #"{"jsonrpc":"2.0","id":"end","result":{}}"# + "\n"
+    let bytes = Array((other + last).utf8)
+    for cut in 0..<bytes.count {
+      var connection = Staller.Connection(descriptor: -1, shape: nil, line: [])
+      #expect(!connection.isAnswered(by: bytes[..<cut]), "the first \(cut) bytes")
+      #expect(connection.isAnswered(by: bytes[cut...]), "the bytes from \(cut)")
+    }
+    var random = StallLines(seed: 1)
+    var connection = Staller.Connection(descriptor: -1, shape: random.next(), line: [])
+    #expect(!connection.isAnswered(by: bytes[..<5]))
+    #expect(connection.isAnswered(by: bytes[5..<other.utf8.count]))
+  }
+
   @Test("stall exits with 1 if a limit is exceeded")
   func missed() throws {
     let end = try run(
