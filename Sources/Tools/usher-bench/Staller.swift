@@ -51,10 +51,29 @@ struct Staller: ParsableCommand {
     var line: [UInt8]
     var sent = 0
     var begun = BlockingClient.now()
+    /// The start of the reply that has not arrived completely.
+    private var head: [UInt8] = []
+    /// The start of the reply to the call after a line of a file.
+    private static let lastReply = Array(#"{"jsonrpc":"2.0","id":"end","#.utf8)
 
-    /// Returns whether the line is answered, now that these bytes have arrived.
+    init(descriptor: CInt, shape: StallLines.Shape?, line: [UInt8]) {
+      self.descriptor = descriptor
+      self.shape = shape
+      self.line = line
+    }
+
+    /// Returns whether the line is answered, now that these bytes have arrived: a random line by any
+    /// reply, and a line of a file by the reply to the call after it.
     mutating func isAnswered(by bytes: ArraySlice<UInt8>) -> Bool {
-      bytes.contains(UInt8(ascii: "\n"))
+      var (rest, isAnswered) = (bytes, false)
+      while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
+        head += rest[..<end].prefix(Self.lastReply.count)
+        if shape != nil || head.starts(with: Self.lastReply) { isAnswered = true }
+        head = []
+        rest = rest[(end + 1)...]
+      }
+      head += rest.prefix(Self.lastReply.count)
+      return isAnswered
     }
   }
 
