@@ -87,7 +87,7 @@ struct Flooder: ParsableCommand {
       if sent < 0 { return errno == EAGAIN }
       connection.offset = (start + sent) % Calls.flood.count
       connection.sentBytes += sent
-      connection.unanswered += 1
+      if start + sent == end { connection.unanswered += 1 }
     }
     return true
   }
