@@ -120,6 +120,9 @@ extension Flows {
     sleep(1)
     let begun = try FlowWorkers(daemon.socketPath, count: workers)
       .run(.starts(live), for: 600)
+    guard begun.transitions == live else {
+      throw BenchError("only \(begun.transitions) of \(live) flows were started in time")
+    }
     sleep(2)
     let with = try ProcessCost(of: daemon.pid)
     let full = try daemon.restart(program, patience: 120)
@@ -127,7 +130,7 @@ extension Flows {
     // Work that the daemon does after its start is finished by then.
     sleep(5)
     let after = try ProcessCost(of: daemon.pid)
-    print("\(begun.transitions) live flows")
+    print("\(live) live flows")
     results.add(
       "RssAnon increase with the flows", (with.anonymous - before.anonymous) / 1024, "MB",
       goal: .atMost(100 * Double(live) / 100_000))
