@@ -101,6 +101,29 @@ struct FreedomProfileTests {
     #expect(try await ask(app, tokens, ["request_id": "1"]).freedomErrors?["request_id"] != nil)
   }
 
+  @Test("Freedom ID accepts the scheme of an access token in any case (RFC 7235, section 2.1)")
+  func scheme() async throws {
+    let app = try FreedomApp()
+    let access = try await app.partnerTokens().access
+    for scheme in ["Bearer", "bearer", "BEARER"] {
+      let answer = try await app.partner(.get, "user", authorization: "\(scheme) \(access)")
+      #expect(answer.status == 200, "\(scheme)")
+    }
+    let joined = try await app.partner(.get, "user", authorization: "Bearer\(access)")
+    #expect(joined.freedomCode == 100_004)
+  }
+
+  @Test("Freedom ID refuses a name of more than 256 bytes, even if it is one character")
+  func long() async throws {
+    let app = try FreedomApp()
+    let bob = JSON.string(try await app.id("bob"))
+    let accents = String(repeating: "\u{301}", count: 127)
+    let longest: JSON = ["freedom_id": bob, "firstname": .string("aa" + accents)]
+    #expect(try await change(app, .put, longest).status == 200)
+    let tooLong: JSON = ["freedom_id": bob, "firstname": .string("aaa" + accents)]
+    #expect(try await change(app, .put, tooLong).freedomErrors?["firstname"] != nil)
+  }
+
   private func change(
     _ app: FreedomApp, _ method: Endpoint.Method, _ body: JSON
   ) async throws -> FreedomApp.Answer {

@@ -135,6 +135,16 @@ struct SnapTests {
     #expect(unbound.responseCode == "4010900")
   }
 
+  @Test("SNAP accepts the scheme of both tokens in any case (RFC 7235, section 2.1)")
+  func scheme() async throws {
+    let app = try GoPayApp()
+    let partner = try await SnapPartner(app)
+    let code = try await partner.code()
+    let bound = try await partner.bind(code) { $0["authorization"] = "bearer \(partner.token)" }
+    #expect(bound.responseCode == "2000700")
+    #expect(try await partner.unbind("bearer long-term-token").responseCode == "2000900")
+  }
+
   @Test("the SNAP signature covers the minified body, the access token and the timestamp")
   func covered() async throws {
     let app = try GoPayApp()

@@ -43,6 +43,17 @@ struct TruecallerProfileTests {
     #expect(changed["email"] == "alice@example.com")
   }
 
+  @Test("Truecaller accepts the scheme of an access token in any case (RFC 7235, section 2.1)")
+  func scheme() async throws {
+    let app = try TruecallerApp()
+    let token = try await app.accessToken()
+    for scheme in ["bearer", "BEARER"] {
+      let headers = TruecallerApp.headers.merging(["authorization": "\(scheme) \(token)"]) { $1 }
+      let answer = try await app.send(.get, "/truecaller/noneu/v1/profile", headers: headers)
+      #expect(answer.status == 200, "\(scheme)")
+    }
+  }
+
   @Test("a Truecaller profile call with a missing, unknown, expired or revoked token is refused")
   func tokens() async throws {
     let app = try TruecallerApp()
