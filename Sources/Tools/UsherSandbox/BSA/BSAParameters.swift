@@ -53,7 +53,7 @@ struct BSAParameters {
   func text(_ name: String, limit: Int = 256) throws(BSARefusal) -> String? {
     guard let value = value(name) else { return nil }
     guard let text = value.text, text.utf8.count <= limit else {
-      throw .parameter(name, "is not a string of at most \(limit) characters")
+      throw .parameter(name, "is not a string of at most \(limit) bytes")
     }
     return text.isEmpty ? nil : text
   }

@@ -76,7 +76,7 @@ enum FreedomFormat {
     case .country: "is not three capital letters"
     case .gender: "is not M or F"
     case .link: "is not a URL"
-    case .text, .secret: "is not a string of 1 to 256 characters"
+    case .text, .secret: "is not a string of 1 to 256 bytes"
     }
   }
 
@@ -92,7 +92,7 @@ enum FreedomFormat {
     case .country: text.utf8.count == 3 && text.utf8.allSatisfy { (0x41...0x5A).contains($0) }
     case .gender: ["M", "F"].contains(text)
     case .link: ReturnURL(text) != nil
-    case .text, .secret: (1...256).contains(text.count)
+    case .text, .secret: (1...256).contains(text.utf8.count)
     }
   }
 

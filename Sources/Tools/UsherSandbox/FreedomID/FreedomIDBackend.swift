@@ -125,11 +125,3 @@ package actor FreedomIDBackend: Backend {
     Endpoint("freedomid.\(path)", method, "/_control\(Self.path)/\(path)", handle: handle)
   }
 }
-
-extension EndpointCall {
-  /// The text after `Bearer` in the `TokenAuthorization` header; nil if there is none.
-  var bearer: String? {
-    guard let header = headers["authorization"], header.hasPrefix("Bearer ") else { return nil }
-    return String(header.dropFirst("Bearer ".count))
-  }
-}

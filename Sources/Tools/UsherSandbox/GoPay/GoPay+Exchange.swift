@@ -14,7 +14,7 @@ extension GoPayBackend {
   }
 
   private func exchanged(_ call: EndpointCall, _ now: Date) throws(OAuthError) -> Reply {
-    guard call.headers["authorization"] == "Bearer \(GoPayPartner.exchangeCredential)" else {
+    guard call.bearer == GoPayPartner.exchangeCredential else {
       throw .client("the credential for the partner's backend is missing or wrong")
     }
     var body = try call.postedObject()

@@ -27,6 +27,19 @@ package struct EndpointCall: Sendable {
       $0.lowercased().filter { $0 != " " }
     }
   }
+
+  /// The token in the `Authorization` header, if its scheme is `Bearer`.
+  var bearer: String? { headers["authorization"]?.afterBearer }
+}
+
+extension String {
+  /// The text after the scheme `Bearer`, whose case does not matter (RFC 7235 §2.1); nil if the text
+  /// does not begin with it.
+  var afterBearer: String? {
+    let scheme = "bearer "
+    guard prefix(scheme.count).lowercased() == scheme else { return nil }
+    return String(dropFirst(scheme.count).drop { $0 == " " })
+  }
 }
 
 /// The response of a handler.

@@ -21,7 +21,7 @@ struct ObjectReader {
   mutating func text(_ name: String, limit: Int = 256) throws(OAuthError) -> String? {
     guard let json = remove(name) else { return nil }
     guard let text = json.text, !text.isEmpty, text.utf8.count <= limit else {
-      throw complaint(name, "is not a string of 1 to \(limit) characters")
+      throw complaint(name, "is not a string of 1 to \(limit) bytes")
     }
     return text
   }

@@ -21,11 +21,8 @@ extension OIDCBackend {
 
   /// Returns the claims about the user of an access token (OIDC Core §5.3, RFC 6750 §2.1).
   func userinfo(_ call: EndpointCall) async -> Reply {
-    guard let header = call.headers["authorization"], header.lowercased().hasPrefix("bearer ")
-    else { return Self.challenge("", status: 401) }
-    let token = header.dropFirst("bearer ".count).drop { $0 == " " }
-    guard let permission = ledger.tokens.permission(of: String(token), now: context.clock.now())
-    else {
+    guard let token = call.bearer else { return Self.challenge("", status: 401) }
+    guard let permission = ledger.tokens.permission(of: token, now: context.clock.now()) else {
       return Self.challenge("invalid_token", status: 401)
     }
     guard permission.scope.contains("openid") else {

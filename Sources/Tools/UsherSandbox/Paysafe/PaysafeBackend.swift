@@ -135,9 +135,8 @@ package actor PaysafeBackend: Backend {
 extension PaysafeBackend {
   /// Returns the user of the request's access token; throws a ``BearerRefusal``.
   func customer(_ call: EndpointCall) async throws -> User {
-    guard let header = call.headers["authorization"] else { throw BearerRefusal.missing }
-    guard header.lowercased().hasPrefix("bearer "),
-      let id = await signer.claims(of: String(header.dropFirst("bearer ".count)))?["jti"]?.text
+    guard call.headers["authorization"] != nil else { throw BearerRefusal.missing }
+    guard let token = call.bearer, let id = await signer.claims(of: token)?["jti"]?.text
     else { throw BearerRefusal.invalid }
     let now = context.clock.now()
     if configTokens.isLive(id, now: now) { throw BearerRefusal.notACustomers }

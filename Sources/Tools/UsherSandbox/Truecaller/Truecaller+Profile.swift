@@ -47,6 +47,6 @@ extension TruecallerBackend {
     _ call: EndpointCall, at host: TruecallerNumber.Host, _ now: Date
   ) throws(TruecallerErrorReply) -> TruecallerNumber {
     try call.checkApp()
-    return try ledger.holder(of: call.bearerToken, at: host, now: now)
+    return try ledger.holder(of: call.bearer ?? "", at: host, now: now)
   }
 }

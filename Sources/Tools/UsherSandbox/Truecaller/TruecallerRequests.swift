@@ -103,12 +103,6 @@ extension EndpointCall {
       throw .invalid("the header sdkVariant is not native")
     }
   }
-
-  /// The token in the `TokenAuthorization` header; empty if there is none.
-  var bearerToken: String {
-    guard let header = headers["authorization"], header.hasPrefix("Bearer ") else { return "" }
-    return String(header.dropFirst("Bearer ".count))
-  }
 }
 
 extension ObjectReader {

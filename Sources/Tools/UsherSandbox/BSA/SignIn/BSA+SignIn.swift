@@ -101,7 +101,7 @@ extension BSABackend {
     }
   }
 
-  /// Returns the person of a sign-in's token. The `TokenAuthorization` header is the token alone.
+  /// Returns the person of a sign-in's token. The `Authorization` header is the token alone.
   func me(_ call: EndpointCall) async -> Reply {
     await envelope("me", call) {
       let token = call.headers["authorization"] ?? ""

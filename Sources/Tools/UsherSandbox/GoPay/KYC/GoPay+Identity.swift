@@ -63,7 +63,7 @@ extension GoPayBackend {
     }
   }
 
-  /// Returns the linking token, which is the whole `TokenAuthorization` header, and its person.
+  /// Returns the linking token, which is the whole `Authorization` header, and its person.
   private func holder(_ call: EndpointCall, _ now: Date) throws -> (GoPayPerson, token: String) {
     try call.checkMerchant()
     try call.checkCorrelation()

@@ -28,7 +28,7 @@ struct GoPayLoginRequest: Sendable, Hashable {
     }
     state = try form.required("state")
     guard state.utf8.count <= Self.stateLimit else {
-      throw OAuthError("invalid_request", "state is longer than \(Self.stateLimit) characters")
+      throw OAuthError("invalid_request", "state is longer than \(Self.stateLimit) bytes")
     }
     guard let language = CaptureRequest.Language(rawValue: form["lang"] ?? "id") else {
       throw OAuthError("invalid_request", "lang is not id or en")

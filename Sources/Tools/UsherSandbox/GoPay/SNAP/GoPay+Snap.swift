@@ -142,11 +142,3 @@ extension EndpointCall {
     return value
   }
 }
-
-extension String {
-  /// The text after the scheme `Bearer`; nil if the text does not begin with it.
-  var afterBearer: String? {
-    guard hasPrefix("Bearer ") else { return nil }
-    return String(dropFirst("Bearer ".count))
-  }
-}

@@ -31,7 +31,7 @@ struct SignInRequest: Sendable, Hashable {
     self.state = state
     self.challenge = challenge
     strategy = try Self.strategy(form) ?? brand.strategy
-    loginHint = try form.checked("login_hint", "at most 256 characters") { $0.utf8.count <= 256 }
+    loginHint = try form.checked("login_hint", "at most 256 bytes") { $0.utf8.count <= 256 }
     locale = try form.checked("locale", "a language tag like en-GB") { $0.isLanguageTag }
     resetURL = try form.checked("reset_credentials_url", "an http or https URL") {
       ReturnURL($0) != nil
