@@ -11,6 +11,9 @@ import UsherSandbox
 /// It runs in this process, unless the test has the trait ``OwnProcess`` or the daemon has an
 /// environment or a launcher.
 package final class DaemonUnderTest: @unchecked Sendable {
+  /// The cost of hashing a passcode, which is too high for tests in a debug build otherwise.
+  static let passcodeRounds = 1024
+
   private enum Host { case thisProcess, ownProcess }
 
   private enum Running {
@@ -90,7 +93,6 @@ package final class DaemonUnderTest: @unchecked Sendable {
       throw TestError(
         "environment variables need a daemon in a process of its own: see .ownProcess")
     }
-    setenv("USHER_PASSCODE_ROUNDS", "1024", 1)
     running = .inProcess(
       try InProcessDaemon(
         config: place.file("usherd.toml"), state: statePath, socket: socketPath,
@@ -100,7 +102,7 @@ package final class DaemonUnderTest: @unchecked Sendable {
 
   private func startProgram() throws {
     let command = launcher + commandLine
-    var environment = ["USHER_PASSCODE_ROUNDS": "1024"]
+    var environment = ["USHER_PASSCODE_ROUNDS": "\(Self.passcodeRounds)"]
     environment["DBUS_SYSTEM_BUS_ADDRESS"] = messageBus
     environment.merge(try clock?.environment ?? [:]) { $1 }
     environment.merge(self.environment) { $1 }

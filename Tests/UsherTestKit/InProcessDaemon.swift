@@ -36,6 +36,7 @@ final class InProcessDaemon: Sendable {
     }
     setting.fingerprints = { FingerprintReader(address: messageBus) }
     setting.executor = DaemonThreads.shared
+    setting.passcodeRounds = DaemonUnderTest.passcodeRounds
     if let clock {
       setting.clock = clock
       setting.scheduler = { clock.scheduler(on: $0) }
