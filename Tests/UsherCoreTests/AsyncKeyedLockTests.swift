@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Keyed asynchronous lock")
 struct AsyncKeyedLockTests {
-  /// Counts the tasks inside the lock.
+  /// Counts the tasks that are at one place.
   private final class Crowd: Sendable {
     private let count = Mutex(0)
 
@@ -22,18 +22,24 @@ struct AsyncKeyedLockTests {
   @Test("a keyed lock admits one task at a time for the same key")
   func oneKey() async throws {
     let turns = AsyncKeyedLock<String>()
-    let crowd = Crowd()
-    await withTaskGroup(of: Void.self) { group in
+    let (crowd, arrived, allArrived) = (Crowd(), Crowd(), AsyncLatch())
+    let entered = await withTaskGroup(of: Int.self) { group in
       for _ in 0..<50 {
         group.addTask {
-          try? await turns.withLock("a") { () throws(UsherError) in
+          if arrived.enter() == 50 { allArrived.open() }
+          return await turns.withLock("a") {
             #expect(crowd.enter() == 1)
+            // The first task keeps the lock until the others have asked for it.
+            await allArrived.wait()
             await Task.yield()
             crowd.leave()
+            return 1
           }
         }
       }
+      return await group.reduce(0, +)
     }
+    #expect(entered == 50)
   }
 
   @Test("the keys of a keyed lock do not block each other, and an error releases the key")

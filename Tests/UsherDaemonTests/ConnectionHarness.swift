@@ -198,14 +198,6 @@ final class HarnessConnection: Sendable {
     try await handler.loop.submit { [handler] in handler.value.transport.close() }
   }
 
-  /// Sends one piece and goes away, before anything else happens on the event loop.
-  func sendAndClose(_ bytes: [UInt8]) async throws {
-    try await handler.loop.submit { [handler] in
-      bytes.withUnsafeBytes { handler.value.received($0) }
-      handler.value.transport.close()
-    }
-  }
-
   private static let lastID = #""id":"the last of them""#
   private static let last = #"{"jsonrpc":"2.0","# + lastID + #","method":"rpc.hello"}"#
 }

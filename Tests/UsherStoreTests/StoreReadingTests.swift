@@ -179,9 +179,8 @@ struct StoreReadingTests {
     try fixture.tamper("UPDATE tokens SET sealed = zeroblob(64)")
     let store = try fixture.open()
     let rows = try store.accounts(.owner(.anna, at: work), atMost: 9)
-    for row in rows where row.id == AccountID("acc_1") {
-      #expect(try store.open(row).account.subject == "of acc_1")
-    }
+    let sound = try #require(rows.first { $0.id == AccountID("acc_1") })
+    #expect(try store.open(sound).account.subject == "of acc_1")
     let row = try #require(rows.first { $0.id == AccountID("acc_2") })
     let error = #expect(throws: UsherError.self) { try store.open(row) }
     #expect(error?.reason == .storageUnavailable)
