@@ -131,11 +131,13 @@ struct ContractTests {
       [DrivenFlow("leaky", flow, unrelatedEvents: [.woken])], secrets: ["canary"], at: moment())
     #expect(
       complaints == [
-        "kind is no word", "leaky: a secret is in a debug description",
+        "the kind is not a word in lower case", "leaky: a secret is in a debug description",
         "leaky: a secret is in a description", "leaky: a secret is in a dump",
-        "leaky: a secret is in plain storage", "leaky: a secret is in its view",
-        "leaky: it does not ignore woken", "leaky: a restart leaves it waiting",
-        "leaky: it fails without a word", "leaky: it changes by what it refuses: woken",
+        "leaky: a secret is in plain storage", "leaky: a secret is in the view",
+        "leaky: an unrelated event is not ignored: woken",
+        "leaky: the flow waits forever after a restart",
+        "leaky: a failure has no title or no message",
+        "leaky: an ignored or refused event changes the state: woken",
       ])
   }
 

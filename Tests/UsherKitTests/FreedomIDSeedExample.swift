@@ -35,11 +35,11 @@ final class FreedomIDSeedExample: Sendable {
       case .success(let profile):
         show("\(profile.firstname ?? "no first name"), \(profile.phone ?? "no phone")")
       case .failure(.userCanceled), .failure(.accessDenied):
-        show("nothing was granted")
+        show("no data was granted")
       case .failure(.networkError(let error)):
         show("try again later: \(error)")
       case .failure(let error):
-        show("it cannot be done: \(error)")
+        show("the sign-in failed: \(error)")
       }
     }
   }
@@ -48,7 +48,7 @@ final class FreedomIDSeedExample: Sendable {
     FreedomID.clear { [show] result in
       switch result {
       case .success: show("cleared")
-      case .failure(let error): show("not cleared: \(error)")
+      case .failure(let error): show("clearing failed: \(error)")
       }
     }
   }

@@ -45,7 +45,7 @@ struct FreedomIDSeedTests {
       example.clear()
       #expect(await lines.next() == "cleared")
       example.clear()
-      #expect(await lines.next() == "not cleared: networkError.connectionError")
+      #expect(await lines.next() == "clearing failed: networkError.connectionError")
     }
     #expect(
       daemon.params(of: "flow.start").first?["params"] == [
@@ -56,12 +56,12 @@ struct FreedomIDSeedTests {
   @Test(
     "the Freedom ID example shows a line for each kind of failure",
     arguments: [
-      ("userCanceled", "nothing was granted"), ("accessDenied", "nothing was granted"),
+      ("userCanceled", "no data was granted"), ("accessDenied", "no data was granted"),
       ("networkError.bodyError", "try again later: bodyError"),
-      ("incorrectApiKey", "it cannot be done: incorrectApiKey"),
+      ("incorrectApiKey", "the sign-in failed: incorrectApiKey"),
       (
         "transmissionError.autheticationError",
-        "it cannot be done: transmissionError.autheticationError"
+        "the sign-in failed: transmissionError.autheticationError"
       ),
     ])
   func failures(word: String, line: String) async throws {

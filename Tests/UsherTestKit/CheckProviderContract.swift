@@ -34,19 +34,21 @@ package struct DrivenFlow<Machine: FlowMachine> {
 ///     `ProviderType` does not list need one, because their settings cannot be decoded without it.
 /// - Returns: A sentence for each broken guarantee.
 package func checkProviderContract<Machine: FlowMachine>(
-  _ flows: [DrivenFlow<Machine>], secrets: [String], at moment: TransitionContext,
+  _ flows: [DrivenFlow<Machine>], secrets: [String], at context: TransitionContext,
   known: KnownProviders? = nil
 ) -> [String] {
   var broken: [String] = []
   let isWord = Machine.kind.first?.isLowercase ?? false
-  if !isWord || !Machine.kind.allSatisfy({ $0.isLetter }) { broken.append("kind is no word") }
-  if Machine.summary.isEmpty { broken.append("there is no summary") }
+  if !isWord || !Machine.kind.allSatisfy({ $0.isLetter }) {
+    broken.append("the kind is not a word in lower case")
+  }
+  if Machine.summary.isEmpty { broken.append("the summary is empty") }
   if case .object = StrictDecoding.schema(of: Machine.Params.self) {
   } else {
-    broken.append("the form of its parameters cannot be read")
+    broken.append("the schema of the parameters is not an object")
   }
   for flow in flows {
-    let check = ContractCheck(flow: flow, secrets: secrets, moment: moment, known: known)
+    let check = ContractCheck(flow: flow, secrets: secrets, context: context, known: known)
     broken += check.all.map { "\(flow.name): \($0)" }
   }
   return broken
@@ -55,10 +57,10 @@ package func checkProviderContract<Machine: FlowMachine>(
 private struct ContractCheck<Machine: FlowMachine> {
   let flow: DrivenFlow<Machine>
   let secrets: [String]
-  let moment: TransitionContext
+  let context: TransitionContext
   let known: KnownProviders?
 
-  var all: [String] { coding + secrecy + viewing + unrelatedEvents + resuming + anything }
+  var all: [String] { coding + secrecy + viewing + unrelatedEvents + resuming + anyEvent }
 
   private var coding: [String] {
     do {
@@ -67,9 +69,9 @@ private struct ContractCheck<Machine: FlowMachine> {
       decoder.userInfo[.sealedStorage] = true
       decoder.userInfo[.knownProviders] = known
       let again = try coder(sealed: true).encode(decoder.decode(Machine.self, from: once))
-      return once == again ? [] : ["it encodes differently after it was read"]
+      return once == again ? [] : ["the state encodes to other bytes after decoding"]
     } catch {
-      return ["it cannot be stored: \(error)"]
+      return ["the state cannot be encoded and decoded: \(error)"]
     }
   }
 
@@ -88,38 +90,39 @@ private struct ContractCheck<Machine: FlowMachine> {
   private var viewing: [String] {
     var view = flow.machine.view
     var broken: [String] = []
-    if view.state.isEmpty { broken.append("its view has no state") }
+    if view.state.isEmpty { broken.append("the view has no state") }
     switch view.step {
     case .openURL(let step):
       if !step.url.hasPrefix("https://"), !step.url.hasPrefix("http://") {
-        broken.append("it sends the browser to something not http")
+        broken.append("the URL for the browser is not http or https")
       }
       view.step = .wait(.init(for: ""))
     case .exchangeCredential: view.step = .wait(.init(for: ""))
     case .displayCode, .enterCode, .enterPassword, .choose, .fillForm, .consent, .localAuth, .wait:
       break
     }
-    return broken + leaks(written(view), in: "its view")
+    return broken + leaks(written(view), in: "the view")
   }
 
   private var unrelatedEvents: [String] {
     flow.unrelatedEvents.compactMap { event in
       var machine = flow.machine
-      var moment = moment
-      let answer = machine.receive(event, at: &moment)
-      return answer == .ignore && machine == flow.machine ? nil : "it does not ignore \(event)"
+      var context = context
+      let answer = machine.receive(event, at: &context)
+      return answer == .ignore && machine == flow.machine
+        ? nil : "an unrelated event is not ignored: \(event)"
     }
   }
 
   private var resuming: [String] {
     var machine = flow.machine
-    var moment = moment
-    switch machine.receive(.daemon(.resumed), at: &moment) {
+    var context = context
+    switch machine.receive(.daemon(.resumed), at: &context) {
     case .proceed(let effects):
-      return effects.isEmpty && isWaiting(machine) ? ["a restart leaves it waiting"] : []
+      return effects.isEmpty && isWaiting(machine) ? ["the flow waits forever after a restart"] : []
     case .ignore:
-      return isWaiting(machine) ? ["a restart leaves it waiting"] : []
-    case .refuse: return ["it refuses a restart"]
+      return isWaiting(machine) ? ["the flow waits forever after a restart"] : []
+    case .refuse: return ["the event of a restart is refused"]
     case .finish, .fail: return []
     }
   }
@@ -133,8 +136,8 @@ private struct ContractCheck<Machine: FlowMachine> {
     }
   }
 
-  /// Whatever event arrives, the state stays consistent.
-  private var anything: [String] {
+  /// Checks events that can arrive at any time.
+  private var anyEvent: [String] {
     let events: [FlowEvent<Machine.Call>] = [
       .input(.redirect(url: Secret(""))), .input(.redirect(url: Secret("http://[::1"))),
       .browser(.redirected(AuthorizationResponse())),
@@ -149,13 +152,14 @@ private struct ContractCheck<Machine: FlowMachine> {
     ]
     return events.flatMap { event -> [String] in
       var machine = flow.machine
-      var moment = moment
-      switch machine.receive(event, at: &moment) {
+      var context = context
+      switch machine.receive(event, at: &context) {
       case .ignore, .refuse:
-        return machine == flow.machine ? [] : ["it changes by what it refuses: \(event)"]
+        return machine == flow.machine
+          ? [] : ["an ignored or refused event changes the state: \(event)"]
       case .fail(let failure, cleanUp: _):
-        let isSaid = !failure.title.isEmpty && !failure.message.isEmpty
-        return (isSaid ? [] : ["it fails without a word"])
+        let isComplete = !failure.title.isEmpty && !failure.message.isEmpty
+        return (isComplete ? [] : ["a failure has no title or no message"])
           + leaks(written(failure), in: "a failure")
       case .proceed, .finish: return []
       }
