@@ -76,8 +76,8 @@ struct BenchErrorTests {
       ("break", "echo under 1x1: ", " connections closed"),
       (#"c.sendall(b"rr\n")"#, "echo under 1x1: ", ", 0 connections closed"),
     ])
-  func server(_ deed: String, _ start: String, _ end: String) throws {
-    let program = try FaultyServer.program(after: 5, deed)
+  func server(_ fault: String, _ start: String, _ end: String) throws {
+    let program = try FaultyServer.program(after: 5, fault)
     let server = try FaultyServer.server(program, reply: "r\n")
     let failure = #expect(throws: BenchError.self) {
       // On a busy machine, the server may not be asked often enough in a short time.
@@ -136,8 +136,8 @@ struct BenchErrorTests {
 
 /// A server that replies correctly to a number of lines, and then misbehaves.
 private enum FaultyServer {
-  /// - Parameter deed: The misbehaviour, in Python.
-  static func program(after replies: Int, _ deed: String) throws -> ReferenceServer {
+  /// - Parameter fault: The misbehaviour, in Python.
+  static func program(after replies: Int, _ fault: String) throws -> ReferenceServer {
     let script = """
       import os, socket, sys, threading
       listener = socket.socket(socket.AF_UNIX)
@@ -149,14 +149,14 @@ private enum FaultyServer {
           while c.recv(4096):
               left -= 1
               if left < 0:
-                  \(deed)
+                  \(fault)
               else:
                   c.sendall(b"r\\n")
           c.close()
       while True:
           threading.Thread(target=serve, args=(listener.accept()[0],), daemon=True).start()
       """
-    return try ReferenceServer("/usr/bin/python3", "fickle.sock") { ["-c", script, $0.socketPath] }
+    return try ReferenceServer("/usr/bin/python3", "faulty.sock") { ["-c", script, $0.socketPath] }
   }
 
   static func server(_ program: ReferenceServer, reply: String) throws -> MeasuredServer {

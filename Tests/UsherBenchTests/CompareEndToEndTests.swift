@@ -109,7 +109,7 @@ struct CompareEndToEndTests {
     load.cpu = -1
     load.seconds = seconds
     var result = bench_result()
-    var failure = [CChar](repeating: 0, count: Int(BENCH_TROUBLE))
+    var failure = [CChar](repeating: 0, count: Int(BENCH_ERROR))
     let status = echo.socketPath.withCString { path in
       call.withUnsafeBufferPointer { call in
         var pid = echo.pid

@@ -35,7 +35,7 @@ typedef struct {
   const bench_server *server;
   const bench_load *load;
   bench_result *result;
-  char *trouble;
+  char *error;
   int loop;
   connection *calling;
   int *idle;
@@ -52,7 +52,7 @@ typedef struct {
 static int fail(bench_client *client, const char *format, ...) {
   va_list words;
   va_start(words, format);
-  vsnprintf(client->trouble, BENCH_TROUBLE, format, words);
+  vsnprintf(client->error, BENCH_ERROR, format, words);
   va_end(words);
   return -1;
 }
@@ -161,7 +161,7 @@ static void has_reply(bench_client *client, connection *one, size_t size, uint64
 }
 
 // Handles the complete replies in the buffer, sends a new request for each, and keeps the rest.
-static int take(bench_client *client, connection *one, size_t count, uint64_t now) {
+static int handle_replies(bench_client *client, connection *one, size_t count, uint64_t now) {
   const unsigned first = one->oldest;
   unsigned replies = 0;
   size_t place = 0;
@@ -185,9 +185,9 @@ static int take(bench_client *client, connection *one, size_t count, uint64_t no
   // The free slots are those that held the oldest requests.
   const unsigned next = one->oldest;
   one->oldest = first;
-  const int trouble = send_some(client, one, replies, now);
+  const int error = send_some(client, one, replies, now);
   one->oldest = next;
-  return trouble;
+  return error;
 }
 
 static int read_from(bench_client *client, connection *one) {
@@ -196,7 +196,7 @@ static int read_from(bench_client *client, connection *one) {
   if (space == 0) return fail(client, "a reply is too long");
   const ssize_t count = recv(one->descriptor, client->buffer + one->rest_bytes, space, 0);
   const uint64_t now = bench_now();
-  if (count > 0) return take(client, one, one->rest_bytes + (size_t)count, now);
+  if (count > 0) return handle_replies(client, one, one->rest_bytes + (size_t)count, now);
   if (count < 0 && (errno == EAGAIN || errno == EINTR)) return 0;
   if (count == 0 && client->server->framing == BENCH_CLOSE) {
     has_reply(client, one, one->rest_bytes, now);
@@ -312,17 +312,17 @@ static int prepare_and_run(bench_client *client) {
   for (unsigned place = 0; place < load->connections; place++) {
     client->calling[place].descriptor = -1;
   }
-  const int trouble = run(client);
+  const int error = run(client);
   for (unsigned place = 0; place < load->connections; place++) {
     if (client->calling[place].descriptor >= 0) close(client->calling[place].descriptor);
     free(client->calling[place].rest);
   }
   for (unsigned place = 0; place < client->idle_count; place++) close(client->idle[place]);
-  return trouble;
+  return error;
 }
 
 int bench_run(const bench_server *server, const bench_load *load, bench_result *result,
-              char trouble[BENCH_TROUBLE]) {
+              char error[BENCH_ERROR]) {
   memset(result, 0, sizeof *result);
   cpu_set_t before, wanted;
   const int is_moved = load->cpu >= 0 && sched_getaffinity(0, sizeof before, &before) == 0;
@@ -331,7 +331,7 @@ int bench_run(const bench_server *server, const bench_load *load, bench_result *
     CPU_SET(load->cpu, &wanted);
     sched_setaffinity(0, sizeof wanted, &wanted);
   }
-  bench_client client = {.server = server, .load = load, .result = result, .trouble = trouble,
+  bench_client client = {.server = server, .load = load, .result = result, .error = error,
                          .loop = -1};
   const int status = prepare_and_run(&client);
   if (client.loop >= 0) close(client.loop);

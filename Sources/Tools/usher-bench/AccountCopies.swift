@@ -89,7 +89,7 @@ struct AccountCopies {
   }
 
   private static func masterKey(_ daemon: MeasuredDaemon) throws -> [UInt8] {
-    let path = daemon.place.file("state/master.key")
+    let path = daemon.directory.file("state/master.key")
     let descriptor = open(path, O_RDONLY | O_CLOEXEC)
     defer { close(descriptor) }
     var bytes = [UInt8](repeating: 0, count: 33)

@@ -8,7 +8,7 @@ struct Accounts: AsyncParsableCommand {
     discussion: """
       One user signs in at usher-sandbox, and copies of the account are stored under other ids. \
       The accounts that are called are this user's; the rest are other users', ten for each. The \
-      yardstick for the calls is to read a row by its key with SQLite's C library.
+      calls are compared with reading a row by its key with SQLite's C library.
       """)
 
   @OptionGroup var program: MeasuredProgram
@@ -73,7 +73,7 @@ struct Accounts: AsyncParsableCommand {
     _ daemon: MeasuredDaemon, _ program: String
   ) throws -> (times: [Double], cost: ProcessCost) {
     let times = try (0..<rounds).map { _ in
-      try daemon.restart(program, patience: 300).milliseconds
+      try daemon.restart(program, timeout: 300).milliseconds
     }
     sleep(1)
     return (times, try ProcessCost(of: daemon.pid))

@@ -63,11 +63,11 @@ final class ChildProcess {
   /// This program's variables, with `others` added or in their place.
   private static func variables(under others: [String: String]) -> [String] {
     var variables = others.map { "\($0)=\($1)" }
-    var place: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?> = environ
-    while let variable = place.pointee {
+    var entry: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?> = environ
+    while let variable = entry.pointee {
       let text = String(cString: variable)
       if others[String(text.prefix { $0 != "=" })] == nil { variables.append(text) }
-      place += 1
+      entry += 1
     }
     return variables
   }

@@ -74,12 +74,12 @@ struct Churn: ParsableCommand {
 /// One connection that is opened, sends something and is closed.
 private final class ShortConnection {
   private let descriptor: CInt
-  private let manner: Int
+  private let kind: Int
 
   init(_ number: Int, _ socket: String) throws {
     descriptor = try BlockingClient.connected(socket)
-    manner = number % 4
-    try sendLine(manner == 2 ? Array(Calls.accounts.dropLast(20)) : Calls.accounts)
+    kind = number % 4
+    try sendLine(kind == 2 ? Array(Calls.accounts.dropLast(20)) : Calls.accounts)
   }
 
   deinit { close(descriptor) }
@@ -92,7 +92,7 @@ private final class ShortConnection {
 
   /// Reads the replies that this kind of connection waits for.
   func finish() throws {
-    switch manner {
+    switch kind {
     case 0: try receiveReply()
     case 1:
       try receiveReply()

@@ -89,7 +89,7 @@ struct Compare: ParsableCommand {
   }
 
   private func measure(_ servers: [MeasuredServer]) throws -> [Comparison.Result] {
-    let place = unpinned ? nil : LoadMeasure.Place.ofThisMachine()
+    let processors = unpinned ? nil : LoadMeasure.Processors.ofThisMachine()
     var results: [Comparison.Result] = []
     for load in LoadShape.allCases where self.load.isEmpty || self.load.contains(load) {
       let measured = servers.filter { $0.name.takes(load) }
@@ -97,7 +97,7 @@ struct Compare: ParsableCommand {
       var busy = measured.map { _ in [Double]() }
       for _ in 0..<rounds {
         for (row, server) in measured.enumerated() {
-          let measure = try LoadMeasure(server, load, warm: warm, seconds: seconds, at: place)
+          let measure = try LoadMeasure(server, load, warm: warm, seconds: seconds, at: processors)
           rows[row].requestsPerSecond.append(measure.requestsPerSecond)
           rows[row].cpuMicroseconds.append(measure.cpuMicroseconds)
           rows[row].p50Microseconds.append(measure.p50Microseconds)

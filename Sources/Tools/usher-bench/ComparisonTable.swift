@@ -14,7 +14,7 @@ struct ComparisonTable {
       guard let goal = ratio.goal else { return nil }
       let other = ratio.toLoad.map { "itself under \($0.rawValue)" } ?? ratio.to.rawValue
       return [
-        ratio.load.rawValue, "\(ratio.measure.words) / \(other)", ratio.median.fixed(2),
+        ratio.load.rawValue, "\(ratio.measure.label) / \(other)", ratio.median.fixed(2),
         "(\(ratio.least.fixed(2)) to \(ratio.most.fixed(2)))",
         "\(ratio.measure.moreIsBetter ? "at least" : "at most") \(goal.fixed(2))",
         ratio.isReached ? "reached" : "MISSED",
@@ -24,7 +24,7 @@ struct ComparisonTable {
   }
 
   private var ratios: [String] {
-    var rows = [["load", "other"] + Comparison.Measure.allCases.map(\.words)]
+    var rows = [["load", "other"] + Comparison.Measure.allCases.map(\.label)]
     for load in LoadShape.allCases {
       for server in ServerName.allCases {
         let numbers = Comparison.Measure.allCases.map { measure in
@@ -81,7 +81,7 @@ struct ComparisonTable {
 }
 
 extension Comparison.Measure {
-  var words: String {
+  var label: String {
     switch self {
     case .requestsPerSecond: "requests/s"
     case .cpuMicroseconds: "CPU per call"

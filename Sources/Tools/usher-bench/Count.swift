@@ -78,15 +78,15 @@ extension Count {
     _ signedIn: SignedInDaemon, _ program: String
   ) throws -> [String: Int] {
     let daemon = signedIn.daemon
-    let file = daemon.place.file("callgrind")
+    let file = daemon.directory.file("callgrind")
     try daemon.restart(
       Self.valgrind,
       [
         "--tool=callgrind", "--callgrind-out-file=\(file)", "--quiet",
         // Takes valgrind's messages about system calls that it does not know.
-        "--log-file=\(daemon.place.file("valgrind"))", program,
+        "--log-file=\(daemon.directory.file("valgrind"))", program,
       ],
-      patience: 300)
+      timeout: 300)
     let client = try BlockingClient(daemon.socketPath)
     var counted: [String: Int] = [:]
     var dumps = 0

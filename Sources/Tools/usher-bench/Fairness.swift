@@ -66,9 +66,9 @@ struct Fairness: ParsableCommand {
         let under = try measure(caller)
         report("round \(round), \(flood.name)", under)
         slowestAdmin = max(slowestAdmin, try admin(daemon))
-        for (place, kind) in Self.rows.enumerated() {
+        for (index, kind) in Self.rows.enumerated() {
           let ratio =
-            Double(under[place].percentile(0.99)) / Double(max(alone[place].percentile(0.99), 1))
+            Double(under[index].percentile(0.99)) / Double(max(alone[index].percentile(0.99), 1))
           ratios["\(kind), \(flood.name)", default: []].append(ratio)
         }
       }

@@ -42,13 +42,13 @@ struct Flooder: ParsableCommand {
     while true {
       var states = connections.map { pollfd(fd: $0.descriptor, events: interest, revents: 0) }
       poll(&states, nfds_t(states.count), -1)
-      for (place, state) in states.enumerated() where state.revents != 0 {
-        let replies = drain(&connections[place], &buffer)
+      for (index, state) in states.enumerated() where state.revents != 0 {
+        let replies = drain(&connections[index], &buffer)
         answered += replies ?? 0
-        if replies == nil || !fill(&connections[place]) {
-          sentBefore += connections[place].sent
-          close(connections[place].descriptor)
-          connections[place] = try open()
+        if replies == nil || !fill(&connections[index]) {
+          sentBefore += connections[index].sent
+          close(connections[index].descriptor)
+          connections[index] = try open()
         }
       }
       if !hasReported, answered >= 100, ContinuousClock.now - begin > .seconds(2),

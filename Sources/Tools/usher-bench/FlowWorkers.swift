@@ -35,7 +35,7 @@ final class FlowWorkers {
 
   private struct Worker {
     let descriptor: CInt
-    var stage = Phase.idle
+    var phase = Phase.idle
     var reply: [UInt8] = []
     var flow = ""
   }
@@ -67,24 +67,24 @@ final class FlowWorkers {
     let begun = BlockingClient.now()
     let end = begun + UInt64(seconds * 1_000_000_000)
     var transitions = 0
-    for place in workers.indices where starts > 0 {
+    for index in workers.indices where starts > 0 {
       starts -= 1
-      try send(Self.start, place, as: .starting)
+      try send(Self.start, index, as: .starting)
     }
-    var busy = workers.count { $0.stage != .idle }
+    var busy = workers.count { $0.phase != .idle }
     while busy > 0 {
       var states = workers.map { pollfd(fd: $0.descriptor, events: Int16(POLLIN), revents: 0) }
       guard poll(&states, nfds_t(states.count), 30_000) > 0 else {
         throw BenchError("no reply within 30 s")
       }
-      for (place, state) in states.enumerated() where state.revents != 0 {
-        guard let isTaken = try receive(place, task) else { continue }
-        if isTaken { transitions += 1 } else { starts += 1 }
-        guard workers[place].stage == .idle else { continue }
+      for (index, state) in states.enumerated() where state.revents != 0 {
+        guard let isAccepted = try receive(index, task) else { continue }
+        if isAccepted { transitions += 1 } else { starts += 1 }
+        guard workers[index].phase == .idle else { continue }
         if starts > 0, BlockingClient.now() < end {
           starts -= 1
-          if !isTaken { usleep(20_000) }
-          try send(Self.start, place, as: .starting)
+          if !isAccepted { usleep(20_000) }
+          try send(Self.start, index, as: .starting)
         } else {
           busy -= 1
         }
@@ -93,11 +93,11 @@ final class FlowWorkers {
     return (transitions, Double(BlockingClient.now() - begun) / 1_000_000_000)
   }
 
-  private func send(_ line: [UInt8], _ place: Int, as stage: Phase) throws {
-    workers[place].stage = stage
-    workers[place].reply.removeAll(keepingCapacity: true)
+  private func send(_ line: [UInt8], _ index: Int, as phase: Phase) throws {
+    workers[index].phase = phase
+    workers[index].reply.removeAll(keepingCapacity: true)
     let count = Glibc.send(
-      workers[place].descriptor, line, line.count, CInt(MSG_NOSIGNAL))
+      workers[index].descriptor, line, line.count, CInt(MSG_NOSIGNAL))
     guard count == line.count else { throw BenchError("the daemon closed the connection") }
   }
 
@@ -105,39 +105,39 @@ final class FlowWorkers {
   ///
   /// - Returns: True if the call advanced a flow, false if it must be repeated later; nil if the
   ///   reply is not complete.
-  private func receive(_ place: Int, _ task: Task) throws -> Bool? {
-    let count = recv(workers[place].descriptor, &chunk, chunk.count, 0)
+  private func receive(_ index: Int, _ task: Task) throws -> Bool? {
+    let count = recv(workers[index].descriptor, &chunk, chunk.count, 0)
     guard count > 0 else { throw BenchError("the daemon closed the connection") }
-    workers[place].reply += chunk.prefix(count)
-    let reply = workers[place].reply
+    workers[index].reply += chunk.prefix(count)
+    let reply = workers[index].reply
     guard reply.last == UInt8(ascii: "\n") else { return nil }
     guard reply.text(after: #""error":"#, upTo: 1) == nil else {
       let isTooEarly = reply.text(after: "flow_starts_per_minute", upTo: 1) != nil
       guard isTooEarly, case .starts = task else {
         throw BenchError("the daemon refused the call: \(String(decoding: reply, as: UTF8.self))")
       }
-      workers[place].stage = .idle
+      workers[index].phase = .idle
       return false
     }
-    try advance(place, reply, task)
+    try advance(index, reply, task)
     return true
   }
 
-  private func advance(_ place: Int, _ reply: [UInt8], _ task: Task) throws {
-    switch (workers[place].stage, task) {
+  private func advance(_ index: Int, _ reply: [UInt8], _ task: Task) throws {
+    switch (workers[index].phase, task) {
     case (.starting, .rounds):
       guard let id = reply.text(after: "flw_", upTo: 26),
         let state = reply.text(after: "state=", upTo: 32)
       else { throw BenchError("the reply has no flow: \(String(decoding: reply, as: UTF8.self))") }
-      workers[place].flow = "flw_\(id)"
+      workers[index].flow = "flw_\(id)"
       let answer =
         #"{"type":"openURL","redirectURL":"\#(Self.redirect)?code=abc&state=\#(state)"}"#
       let params = #"{"flow":"flw_\#(id)","revision":1,"input":\#(answer)}"#
-      try send(Calls.line("flow.submit", params), place, as: .submitting)
+      try send(Calls.line("flow.submit", params), index, as: .submitting)
     case (.submitting, _):
-      let params = #"{"flow":"\#(workers[place].flow)"}"#
-      try send(Calls.line("flow.cancel", params), place, as: .cancelling)
-    case (.starting, .starts), (.cancelling, _), (.idle, _): workers[place].stage = .idle
+      let params = #"{"flow":"\#(workers[index].flow)"}"#
+      try send(Calls.line("flow.cancel", params), index, as: .cancelling)
+    case (.starting, .starts), (.cancelling, _), (.idle, _): workers[index].phase = .idle
     }
   }
 }
@@ -148,8 +148,8 @@ extension [UInt8] {
     let mark = UnsafeBufferPointer(start: mark.utf8Start, count: mark.utf8CodeUnitCount)
     let start = withUnsafeBufferPointer { bytes -> Int? in
       guard bytes.count >= mark.count else { return nil }
-      return (0...bytes.count - mark.count).first { place in
-        bytes[place] == mark[0] && bytes[place..<place + mark.count].elementsEqual(mark)
+      return (0...bytes.count - mark.count).first { offset in
+        bytes[offset] == mark[0] && bytes[offset..<offset + mark.count].elementsEqual(mark)
       }
     }
     return start.map { String(decoding: self[($0 + mark.count)...].prefix(most), as: UTF8.self) }

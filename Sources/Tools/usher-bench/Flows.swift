@@ -71,26 +71,29 @@ extension Flows {
     let sealedBytes = try Self.sealedBytes(in: store, daemon)
     let commits = try SingleCommits(sealedBytes: sealedBytes)
     _ = try commits.perSecond(for: 0.5)
-    var (theirs, ours, cost): ([Double], [Double], [Double]) = ([], [], [])
+    var (commitRates, transitionRates, processorTimes): ([Double], [Double], [Double]) = (
+      [], [], []
+    )
     for _ in 0..<rounds {
-      theirs.append(try commits.perSecond(for: seconds))
+      commitRates.append(try commits.perSecond(for: seconds))
       let (before, spent) = (try Self.written(store), try ProcessCost(of: daemon.pid).seconds)
       let run = try workers.run(.rounds, for: seconds)
       let written = try Self.written(store) - before
       guard Int(written) == run.transitions else {
         throw BenchError("\(run.transitions) transitions were answered, \(written) written")
       }
-      ours.append(Double(run.transitions) / run.seconds)
+      transitionRates.append(Double(run.transitions) / run.seconds)
       let used = try ProcessCost(of: daemon.pid).seconds - spent
-      cost.append(used * 1_000_000 / Double(run.transitions))
+      processorTimes.append(used * 1_000_000 / Double(run.transitions))
     }
     print("durable transitions of \(self.workers) flows; \(sealedBytes) sealed bytes in a row")
     results.add(
-      "flow transitions / single SQLite commits", zip(ours, theirs).map { $0 / $1 }, "×",
+      "flow transitions / single SQLite commits", zip(transitionRates, commitRates).map { $0 / $1 },
+      "×",
       goal: .atLeast(4))
-    results.add("flow transitions per second", ours, "/s")
-    results.add("single SQLite commits per second", theirs, "/s")
-    results.add("daemon processor time per transition", cost, "µs")
+    results.add("flow transitions per second", transitionRates, "/s")
+    results.add("single SQLite commits per second", commitRates, "/s")
+    results.add("daemon processor time per transition", processorTimes, "µs")
   }
 
   private static func written(_ store: StoreReader) throws -> Int64 {
@@ -125,7 +128,7 @@ extension Flows {
     }
     sleep(2)
     let with = try ProcessCost(of: daemon.pid)
-    let full = try daemon.restart(program, patience: 120)
+    let full = try daemon.restart(program, timeout: 120)
     let ready = try ProcessCost(of: daemon.pid)
     // Work that the daemon does after its start is finished by then.
     sleep(5)

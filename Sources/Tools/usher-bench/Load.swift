@@ -32,17 +32,17 @@ struct Load: AsyncParsableCommand {
   }
 
   func run() async throws {
-    _ = isToEnd.load(ordering: .relaxed)
-    signal(SIGTERM) { _ in isToEnd.store(true, ordering: .relaxed) }
+    _ = isStopRequested.load(ordering: .relaxed)
+    signal(SIGTERM) { _ in isStopRequested.store(true, ordering: .relaxed) }
     let end = ContinuousClock.now + .seconds(seconds)
-    let (first, had) = AsyncStream.makeStream(of: Void.self)
+    let (firstTokens, feed) = AsyncStream.makeStream(of: Void.self)
     let total = await withTaskGroup(of: Tally.self) { group in
       for _ in 0..<clients {
-        group.addTask { await Self.requestTokens(socket, provider, until: end) { had.yield() } }
+        group.addTask { await Self.requestTokens(socket, provider, until: end) { feed.yield() } }
       }
       group.addTask {
         var waiting = clients
-        for await _ in first where waiting > 0 {
+        for await _ in firstTokens where waiting > 0 {
           waiting -= 1
           if waiting == 0 { report("calling") }
         }
@@ -52,7 +52,7 @@ struct Load: AsyncParsableCommand {
       for _ in 0..<clients {
         if let tally = await group.next() { total.add(tally) }
       }
-      had.finish()
+      feed.finish()
       return total
     }
     report("calls \(total.calls)")
@@ -65,15 +65,15 @@ struct Load: AsyncParsableCommand {
   /// Makes one client's calls. Stops after a hundred failures in a row.
   private static func requestTokens(
     _ socket: String, _ provider: String, until end: ContinuousClock.Instant,
-    whenFirst: () -> Void
+    onFirstToken: () -> Void
   ) async -> Tally {
     let client = UsherClient(socketPath: socket, name: "usher-bench")
     var (tally, failedInRow) = (Tally(), 0)
-    while ContinuousClock.now < end, failedInRow < 100, !isToEnd.load(ordering: .relaxed) {
+    while ContinuousClock.now < end, failedInRow < 100, !isStopRequested.load(ordering: .relaxed) {
       let start = ContinuousClock.now
       do {
         _ = try await client.token(provider: provider)
-        if tally.calls == tally.failed { whenFirst() }
+        if tally.calls == tally.failed { onFirstToken() }
         failedInRow = 0
       } catch {
         failedInRow += 1
@@ -88,7 +88,7 @@ struct Load: AsyncParsableCommand {
 }
 
 /// Whether SIGTERM has been received.
-private let isToEnd = Atomic(false)
+private let isStopRequested = Atomic(false)
 
 /// The outcome of a number of calls.
 private struct Tally {

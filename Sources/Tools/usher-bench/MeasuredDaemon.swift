@@ -2,12 +2,12 @@ import Glibc
 
 /// A usherd with a directory of its own, which is removed on deinitialization.
 final class MeasuredDaemon {
-  let place: ScratchDirectory
+  let directory: ScratchDirectory
   private var program: ChildProcess
 
-  var socketPath: String { place.file("u.sock") }
-  var adminSocketPath: String { place.file("a.sock") }
-  var databasePath: String { place.file("state/usherd.db") }
+  var socketPath: String { directory.file("u.sock") }
+  var adminSocketPath: String { directory.file("a.sock") }
+  var databasePath: String { directory.file("state/usherd.db") }
 
   /// The configuration of a provider for flows that never reach a server.
   static let silentProvider = """
@@ -33,20 +33,20 @@ final class MeasuredDaemon {
   }
 
   /// The command line of a daemon that has all its files in one directory.
-  static func arguments(in place: ScratchDirectory) -> [String] {
+  static func arguments(in directory: ScratchDirectory) -> [String] {
     [
-      "--config", place.file("usherd.toml"), "--state", place.file("state"),
-      "--socket", place.file("u.sock"), "--admin-socket", place.file("a.sock"),
+      "--config", directory.file("usherd.toml"), "--state", directory.file("state"),
+      "--socket", directory.file("u.sock"), "--admin-socket", directory.file("a.sock"),
       "--log-level", "warning",
     ]
   }
 
   /// Starts the daemon and waits until it replies.
   init(_ path: String, config: String) throws {
-    place = try ScratchDirectory()
-    chmod(place.path, 0o755)
-    try place.write(config, to: "usherd.toml")
-    program = try ChildProcess(path, Self.arguments(in: place))
+    directory = try ScratchDirectory()
+    chmod(directory.path, 0o755)
+    try directory.write(config, to: "usherd.toml")
+    program = try ChildProcess(path, Self.arguments(in: directory))
     for _ in 0..<1000 {
       // The daemon opens the admin socket after the other one.
       if let client = try? BlockingClient(adminSocketPath) {
@@ -68,15 +68,15 @@ final class MeasuredDaemon {
   ///
   /// - Parameters:
   ///   - path: The program to start; with `arguments`, a program that runs the daemon.
-  ///   - patience: The seconds without a message after which the start fails.
+  ///   - timeout: The seconds without a message after which the start fails.
   @discardableResult
   func restart(
-    _ path: String, _ arguments: [String] = [], patience: Int = 10
+    _ path: String, _ arguments: [String] = [], timeout: Int = 10
   ) throws -> ReadyListener.Ready {
     program.stop()
-    let listener = try ReadyListener(in: place)
+    let listener = try ReadyListener(in: directory)
     let ready = try listener.start(
-      path, arguments + Self.arguments(in: place), patience: patience)
+      path, arguments + Self.arguments(in: directory), timeout: timeout)
     program = ready.program
     return ready
   }

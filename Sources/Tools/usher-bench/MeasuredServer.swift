@@ -79,17 +79,18 @@ struct LoadMeasure {
 
   /// Applies the load and measures it.
   ///
-  /// - Parameter place: The processors of client and server; nil means any.
+  /// - Parameter processors: The processors of client and server; nil means any.
   /// - Throws: `BenchError` if a reply has another size than the first, or a connection was closed.
   init(
-    _ server: MeasuredServer, _ load: LoadShape, warm: Double, seconds: Double, at place: Place?
+    _ server: MeasuredServer, _ load: LoadShape, warm: Double, seconds: Double,
+    at processors: Processors?
   ) throws {
-    if let place {
+    if let processors {
       for pid in server.pids {
-        let reason = bench_pin(pid, CInt(place.server))
+        let reason = bench_pin(pid, CInt(processors.server))
         guard reason == 0 else {
-          let words = String(cString: strerror(reason))
-          throw BenchError("\(server.name.rawValue) cannot be pinned to a processor: \(words)")
+          let message = String(cString: strerror(reason))
+          throw BenchError("\(server.name.rawValue) cannot be pinned to a processor: \(message)")
         }
       }
     }
@@ -98,7 +99,7 @@ struct LoadMeasure {
     shape.depth = CUnsignedInt(load.depth)
     shape.idle = CUnsignedInt(load.idle)
     shape.half_line = load.hasHalfLine ? 1 : 0
-    shape.cpu = CInt(place.map { load.sharesProcessor ? $0.server : $0.client } ?? -1)
+    shape.cpu = CInt(processors.map { load.sharesProcessor ? $0.server : $0.client } ?? -1)
     shape.warm_seconds = warm
     shape.seconds = seconds
     let result = try Self.run(server, shape)
@@ -116,7 +117,7 @@ struct LoadMeasure {
 
   private static func run(_ server: MeasuredServer, _ load: bench_load) throws -> bench_result {
     var (load, result) = (load, bench_result())
-    var failure = [CChar](repeating: 0, count: Int(BENCH_TROUBLE))
+    var failure = [CChar](repeating: 0, count: Int(BENCH_ERROR))
     let status = server.socketPath.withCString { path in
       server.calls.withUnsafeBufferPointer { calls in
         server.pids.withUnsafeBufferPointer { pids in
@@ -134,23 +135,23 @@ struct LoadMeasure {
       }
     }
     guard status == 0 else {
-      let words = failure.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
-      throw BenchError("\(server.name.rawValue): \(String(decoding: words, as: UTF8.self))")
+      let message = failure.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
+      throw BenchError("\(server.name.rawValue): \(String(decoding: message, as: UTF8.self))")
     }
     return result
   }
 
   /// The processors of client and server.
-  struct Place {
+  struct Processors {
     let client: Int
     let server: Int
 
     /// The first two processors that this process may use; the same for both if there is only one.
-    static func ofThisMachine() -> Place? {
+    static func ofThisMachine() -> Processors? {
       var cpus = [CInt](repeating: 0, count: 2)
       let count = bench_cpus(&cpus, CInt(cpus.count))
       guard count > 0 else { return nil }
-      return Place(client: Int(cpus[0]), server: Int(cpus[count > 1 ? 1 : 0]))
+      return Processors(client: Int(cpus[0]), server: Int(cpus[count > 1 ? 1 : 0]))
     }
   }
 }

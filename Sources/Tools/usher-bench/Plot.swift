@@ -70,12 +70,12 @@ struct ComparisonPicture {
 
   private func draw(_ group: Group, _ top: Double, _ drawing: inout Drawing) {
     drawing.line(Self.margin, top, Self.width - Self.margin, top, "r")
-    drawing.text(group.load.words, Self.margin, top + 22, "t")
+    drawing.text(group.load.label, Self.margin, top + 22, "t")
     for (edge, words) in Self.columns { drawing.text(words, edge, top + 22, "m e") }
     let most = group.results.flatMap(\.requestsPerSecond).max() ?? 1
     let scale = (Self.bars.right - Self.bars.left) / max(most, 1)
-    for (place, result) in group.results.enumerated() {
-      let y = top + Self.title + Double(place) * Self.row
+    for (index, result) in group.results.enumerated() {
+      let y = top + Self.title + Double(index) * Self.row
       draw(result, y, scale, &drawing)
     }
   }
@@ -86,7 +86,7 @@ struct ComparisonPicture {
     let isOwn = result.server == .usherd
     let (base, middle) = (y + 17, y + 12)
     let rates = result.requestsPerSecond
-    drawing.text(result.server.words, Self.margin, base, isOwn ? "b" : "n")
+    drawing.text(result.server.label, Self.margin, base, isOwn ? "b" : "n")
     drawing.bar(
       Self.bars.left, y + 4, rates.median * scale, 16, isOwn ? "own" : "other")
     if let least = rates.min(), let most = rates.max(), most > least {
@@ -159,7 +159,7 @@ private struct Drawing {
 }
 
 extension LoadShape {
-  fileprivate var words: String {
+  fileprivate var label: String {
     switch self {
     case .one: "One connection"
     case .many: "50 connections"
@@ -170,7 +170,7 @@ extension LoadShape {
 }
 
 extension ServerName {
-  fileprivate var words: String {
+  fileprivate var label: String {
     switch self {
     case .usherd: "usherd"
     case .echo: "C echo"
@@ -200,9 +200,9 @@ extension Double {
   /// The number rounded to an integer, with a comma before each group of three digits.
   fileprivate var grouped: String {
     let digits = Array(fixed(0))
-    return digits.enumerated().map { place, digit in
-      let left = digits.count - place
-      return (place > 0 && left % 3 == 0 ? "," : "") + String(digit)
+    return digits.enumerated().map { index, digit in
+      let left = digits.count - index
+      return (index > 0 && left % 3 == 0 ? "," : "") + String(digit)
     }.joined()
   }
 }

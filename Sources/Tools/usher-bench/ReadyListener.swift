@@ -5,9 +5,9 @@ final class ReadyListener {
   private let path: String
   private let descriptor: CInt
 
-  /// - Parameter place: The directory of its socket, `notify`.
-  init(in place: ScratchDirectory) throws {
-    path = place.file("notify")
+  /// - Parameter directory: The directory of its socket, `notify`.
+  init(in directory: ScratchDirectory) throws {
+    path = directory.file("notify")
     descriptor = socket(AF_UNIX, CInt(SOCK_DGRAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
     guard withSocketAddress(path, { bind(descriptor, $0, $1) }) == 0 else {
       throw BenchError("cannot bind \(path): \(String(cString: strerror(errno)))")
@@ -30,12 +30,12 @@ final class ReadyListener {
 
   /// Starts a program and waits until it is ready.
   ///
-  /// - Parameter patience: The seconds without a message after which the start fails.
-  func start(_ program: String, _ arguments: [String], patience: Int = 10) throws -> Ready {
+  /// - Parameter timeout: The seconds without a message after which the start fails.
+  func start(_ program: String, _ arguments: [String], timeout: Int = 10) throws -> Ready {
     let begun = BlockingClient.now()
     let child = try ChildProcess(program, arguments, environment: ["NOTIFY_SOCKET": path])
     var (extensions, silent) = (0, 0)
-    while silent < patience * 10 {
+    while silent < timeout * 10 {
       guard let message = nextMessage(100) else {
         guard child.isRunning else { throw BenchError("\(program) ended before it was ready") }
         silent += 1
@@ -48,7 +48,7 @@ final class ReadyListener {
       let milliseconds = Double(BlockingClient.now() - begun) / 1_000_000
       return Ready(program: child, milliseconds: milliseconds, extensions: extensions)
     }
-    throw BenchError("\(program) sent no notification for \(patience) s and is not ready")
+    throw BenchError("\(program) sent no notification for \(timeout) s and is not ready")
   }
 
   /// Discards messages that have not been read.

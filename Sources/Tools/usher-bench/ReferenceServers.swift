@@ -35,7 +35,7 @@ extension MeasuredServer {
   static func redis(like usherd: MeasuredServer, key: String) throws -> MeasuredServer {
     let path = try ReferenceServer.program("redis-server")
     let program = try ReferenceServer(path, "redis.sock") {
-      ReferenceServer.redis(in: $0.place, $0.socketPath)
+      ReferenceServer.redis(in: $0.directory, $0.socketPath)
     }
     // The reply consists of "$NNN\r\n", the value and "\r\n".
     let value = String(repeating: "v", count: max(1, usherd.replyBytes - 8))
@@ -59,7 +59,7 @@ extension MeasuredServer {
       try ReferenceServer.program("ssh-keygen"), try ReferenceServer.program("ssh-add")
     )
     let program = try ReferenceServer(path, "agent.sock") { ["-D", "-a", $0.socketPath] }
-    let key = program.place.file("key")
+    let key = program.directory.file("key")
     try ChildProcess.run(keygen, ["-q", "-t", "ed25519", "-N", "", "-C", "usher-bench", "-f", key])
     try ChildProcess.run(add, ["-q", key], environment: ["SSH_AUTH_SOCK": program.socketPath])
     return try MeasuredServer(
@@ -104,7 +104,7 @@ extension MeasuredServer {
 
 /// A program that listens on a Unix socket in a directory of its own.
 final class ReferenceServer {
-  let place: ScratchDirectory
+  let directory: ScratchDirectory
   let socketPath: String
   private var program: ChildProcess?
 
@@ -112,7 +112,7 @@ final class ReferenceServer {
 
   /// Environment variables with a home directory of its own for a program that stores files there.
   var homeVariables: [String: String] {
-    ["HOME": place.path, "TMPDIR": place.path, "OIDC_CONFIG_DIR": place.file("config")]
+    ["HOME": directory.path, "TMPDIR": directory.path, "OIDC_CONFIG_DIR": directory.file("config")]
   }
 
   /// Starts the program and waits until it listens.
@@ -120,9 +120,9 @@ final class ReferenceServer {
     _ path: String, _ socket: String, home: Bool = false,
     _ arguments: (ReferenceServer) throws -> [String]
   ) throws {
-    place = try ScratchDirectory()
-    socketPath = place.file(socket)
-    if home { mkdir(place.file("config"), 0o700) }
+    directory = try ScratchDirectory()
+    socketPath = directory.file(socket)
+    if home { mkdir(directory.file("config"), 0o700) }
     let program = try ChildProcess(
       path, try arguments(self), environment: home ? homeVariables : [:], errors: .hidden)
     self.program = program
@@ -146,10 +146,11 @@ final class ReferenceServer {
   }
 
   /// The command line of a Redis that writes nothing to disk.
-  static func redis(in place: ScratchDirectory, _ socketPath: String) -> [String] {
+  static func redis(in directory: ScratchDirectory, _ socketPath: String) -> [String] {
     [
       "--port", "0", "--unixsocket", socketPath, "--save", "", "--appendonly", "no",
-      "--daemonize", "no", "--dir", place.path, "--loglevel", "warning", "--logfile", "/dev/null",
+      "--daemonize", "no", "--dir", directory.path, "--loglevel", "warning", "--logfile",
+      "/dev/null",
     ]
   }
 
@@ -158,11 +159,11 @@ final class ReferenceServer {
   /// - Throws: `NotInstalled`.
   static func program(_ name: String) throws -> String {
     let path = getenv("PATH").map { String(cString: $0) } ?? ""
-    let places = path.split(separator: ":").map(String.init) + ["/usr/bin", "/usr/sbin"]
-    guard let place = places.first(where: { access("\($0)/\(name)", X_OK) == 0 }) else {
+    let directories = path.split(separator: ":").map(String.init) + ["/usr/bin", "/usr/sbin"]
+    guard let directory = directories.first(where: { access("\($0)/\(name)", X_OK) == 0 }) else {
       throw NotInstalled(program: name)
     }
-    return "\(place)/\(name)"
+    return "\(directory)/\(name)"
   }
 }
 

@@ -106,20 +106,20 @@ final class SandboxProvider {
   let base: String
   let accessToken: String
   private let program: ChildProcess
-  private let place: ScratchDirectory
+  private let directory: ScratchDirectory
 
   var issuer: String { "\(base)/oidc" }
 
   init(tokenBytes: Int) throws {
-    place = try ScratchDirectory()
+    directory = try ScratchDirectory()
     // The characters of a JSON Web Token.
     accessToken = String(
       decoding: "eyJhbGciOiJFUzI1NiJ9.".utf8
         + (0..<max(0, tokenBytes - 21)).map { Array("bench-Token_0123456789".utf8)[$0 % 22] },
       as: UTF8.self)
     let own = try MeasuredDaemon.builtProgram("usher-sandbox")
-    program = try ChildProcess(own, ["--port-file", place.file("port")])
-    let port = try Self.port(of: program, in: place.file("port"))
+    program = try ChildProcess(own, ["--port-file", directory.file("port")])
+    let port = try Self.port(of: program, in: directory.file("port"))
     base = "http://127.0.0.1:\(port)"
     // The sandbox does not know this access token, so it must neither put its hash into the ID
     // token nor offer a userinfo endpoint.

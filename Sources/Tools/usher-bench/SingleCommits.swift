@@ -5,7 +5,7 @@ import Glibc
 /// database, through the C library alone. The database has the same settings as the daemon's.
 final class SingleCommits {
   private var database: OpaquePointer?
-  private let place: ScratchDirectory
+  private let directory: ScratchDirectory
   private let sealed: [UInt8]
   private var begin, put, append, commit: OpaquePointer?
   private var count: Int64 = 0
@@ -15,10 +15,10 @@ final class SingleCommits {
 
   /// - Parameter sealedBytes: The length of the sealed part of a flow's row.
   init(sealedBytes: Int) throws {
-    place = try ScratchDirectory()
+    directory = try ScratchDirectory()
     sealed = (0..<max(1, sealedBytes)).map { _ in UInt8.random(in: .min ... .max) }
-    guard sqlite3_open(place.file("yardstick.db"), &database) == SQLITE_OK else {
-      throw BenchError("cannot open a database in \(place.path)")
+    guard sqlite3_open(directory.file("reference.db"), &database) == SQLITE_OK else {
+      throw BenchError("cannot open a database in \(directory.path)")
     }
     try run(
       """
@@ -122,6 +122,6 @@ final class SingleCommits {
   }
 
   private var failure: BenchError {
-    BenchError("the yardstick's database: \(String(cString: sqlite3_errmsg(database)))")
+    BenchError("the reference database: \(String(cString: sqlite3_errmsg(database)))")
   }
 }

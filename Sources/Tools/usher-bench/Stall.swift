@@ -99,8 +99,8 @@ struct Stall: ParsableCommand {
   private func checkTimes(_ alone: [[UInt64]], _ under: [[UInt64]]) throws {
     print("another user's calls, alone and under attack, in microseconds:")
     var isMissed = false
-    for (place, kind) in (CallerCommand.kinds.map(\.0) + ["connect"]).enumerated() {
-      let (alone, under) = (Timings(alone[place]), Timings(under[place]))
+    for (index, kind) in (CallerCommand.kinds.map(\.0) + ["connect"]).enumerated() {
+      let (alone, under) = (Timings(alone[index]), Timings(under[index]))
       let ratio =
         Double(under.percentile(0.99)) / Double(max(alone.percentile(0.99), 1))
       let isOver = ratio > limit || Double(under.percentile(0.99)) > milliseconds * 1e6

@@ -18,30 +18,32 @@ struct Staller: ParsableCommand {
 
   /// The lines to send: random lines, or those of a file over and over.
   private struct Source {
-    var chance: StallLines
-    let given: [[UInt8]]
-    private var turn = 0
+    var generator: StallLines
+    let fileLines: [[UInt8]]
+    private var position = 0
 
     init(seed: UInt64, file: String?) throws {
-      chance = StallLines(seed: seed)
+      generator = StallLines(seed: seed)
       // A line of the file may get no reply, so each is followed by a call that does.
       let answered = Array("\n\(#"{"jsonrpc":"2.0","id":"end","method":"system.status"}"#)\n".utf8)
-      given =
+      fileLines =
         try file.map { path in
           try Data(contentsOf: URL(filePath: path)).split(separator: UInt8(ascii: "\n"))
             .map { [UInt8]($0) + answered }
         } ?? []
-      guard file == nil || !given.isEmpty else { throw BenchError("\(file ?? "") has no lines") }
+      guard file == nil || !fileLines.isEmpty else {
+        throw BenchError("\(file ?? "") has no lines")
+      }
     }
 
     /// - Returns: A line, with its shape if it is a random one.
     mutating func next() -> (shape: StallLines.Shape?, line: [UInt8]) {
-      guard !given.isEmpty else {
-        let shape = chance.next()
+      guard !fileLines.isEmpty else {
+        let shape = generator.next()
         return (shape, StallLines.line(shape))
       }
-      defer { turn += 1 }
-      return (nil, given[turn % given.count])
+      defer { position += 1 }
+      return (nil, fileLines[position % fileLines.count])
     }
   }
 
@@ -98,23 +100,23 @@ struct Staller: ParsableCommand {
           revents: 0)
       }
       poll(&states, nfds_t(states.count), 100)
-      for (place, state) in states.enumerated() where state.revents != 0 {
-        send(&connections[place])
-        switch receive(&connections[place], &buffer) {
+      for (index, state) in states.enumerated() where state.revents != 0 {
+        send(&connections[index])
+        switch receive(&connections[index], &buffer) {
         case .nothing: break
         case .reply:
           answered += 1
-          if let shape = connections[place].shape {
-            source.chance.record(shape, BlockingClient.now() - connections[place].begun)
+          if let shape = connections[index].shape {
+            source.generator.record(shape, BlockingClient.now() - connections[index].begun)
           }
-          connections[place] = connection(to: connections[place].descriptor, &source)
+          connections[index] = connection(to: connections[index].descriptor, &source)
         case .closed:
-          close(connections[place].descriptor)
-          connections[place] = connection(to: try BlockingClient.connected(socket), &source)
+          close(connections[index].descriptor)
+          connections[index] = connection(to: try BlockingClient.connected(socket), &source)
         }
       }
     }
-    report(source.chance, answered)
+    report(source.generator, answered)
   }
 
   private func connection(to descriptor: CInt, _ source: inout Source) -> Connection {

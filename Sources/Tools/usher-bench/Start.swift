@@ -42,25 +42,25 @@ struct Start: ParsableCommand {
 
 extension Start {
   private func measureTime(_ program: String, _ results: inout MeasurementResults) throws {
-    let place = try StartPlace()
+    let starter = try Starter()
     let redis = try? ReferenceServer.program("redis-server")
-    let first = try place.start(program)
-    var (own, theirs, smallest): ([Double], [Double], [Double]) = ([], [], [])
+    let first = try starter.start(program)
+    var (usherdTimes, redisTimes, trueTimes): ([Double], [Double], [Double]) = ([], [], [])
     for _ in 0..<rounds {
-      own.append(try place.start(program))
-      if let redis { theirs.append(try place.startRedis(redis)) }
-      smallest.append(try Self.wholeRun("/bin/true"))
+      usherdTimes.append(try starter.start(program))
+      if let redis { redisTimes.append(try starter.startRedis(redis)) }
+      trueTimes.append(try Self.wholeRun("/bin/true"))
     }
-    results.add("usherd, exec to READY=1", own, "ms", goal: .atMost(25))
+    results.add("usherd, exec to READY=1", usherdTimes, "ms", goal: .atMost(25))
     results.add("usherd, first start, which creates the key and the database", first, "ms")
     if redis == nil {
       print("redis: not measured: \(NotInstalled(program: "redis-server"))")
     } else {
-      results.add("Redis, exec to READY=1", theirs, "ms")
-      results.add("usherd / Redis", zip(own, theirs).map { $0 / $1 }, "×")
+      results.add("Redis, exec to READY=1", redisTimes, "ms")
+      results.add("usherd / Redis", zip(usherdTimes, redisTimes).map { $0 / $1 }, "×")
     }
-    results.add("/bin/true, exec to exit", smallest, "ms")
-    results.add("usherd / /bin/true", zip(own, smallest).map { $0 / $1 }, "×")
+    results.add("/bin/true, exec to exit", trueTimes, "ms")
+    results.add("usherd / /bin/true", zip(usherdTimes, trueTimes).map { $0 / $1 }, "×")
   }
 
   private static func wholeRun(_ path: String) throws -> Double {
@@ -71,24 +71,24 @@ extension Start {
 }
 
 /// Starts daemons again and again on the same state.
-private final class StartPlace {
-  private let place: ScratchDirectory
+private final class Starter {
+  private let directory: ScratchDirectory
   private let listener: ReadyListener
 
   init() throws {
-    place = try ScratchDirectory()
-    try place.write(MeasuredDaemon.silentProvider, to: "usherd.toml")
-    listener = try ReadyListener(in: place)
+    directory = try ScratchDirectory()
+    try directory.write(MeasuredDaemon.silentProvider, to: "usherd.toml")
+    listener = try ReadyListener(in: directory)
   }
 
   /// - Returns: The milliseconds from exec to READY=1.
   func start(_ usherd: String) throws -> Double {
-    try start(usherd, MeasuredDaemon.arguments(in: place))
+    try start(usherd, MeasuredDaemon.arguments(in: directory))
   }
 
   /// Starts an empty Redis, and returns the same time for it.
   func startRedis(_ redis: String) throws -> Double {
-    let arguments = ReferenceServer.redis(in: place, place.file("redis.sock"))
+    let arguments = ReferenceServer.redis(in: directory, directory.file("redis.sock"))
     return try start(redis, ["--supervised", "systemd"] + arguments)
   }
 

@@ -71,11 +71,11 @@ typedef struct {
   uint64_t p50, p99, p999, longest;
 } bench_result;
 
-#define BENCH_TROUBLE 200
+#define BENCH_ERROR 200
 
-// Applies the load and measures it. Returns 0, or -1 with the cause in `trouble`.
+// Applies the load and measures it. Returns 0, or -1 with the cause in `error`.
 int bench_run(const bench_server *server, const bench_load *load, bench_result *result,
-              char trouble[BENCH_TROUBLE]);
+              char error[BENCH_ERROR]);
 
 // Sends the first request once, on a connection of its own, and waits for at most ten seconds.
 // Returns the size of the reply, of which at most `capacity` bytes are written, or -1 with errno.
