@@ -60,6 +60,12 @@ public final class FlowSession: Sendable {
     store(try await client.call(FlowGet(flow: id)).flow)
   }
 
+  /// Asks the daemon for the current state of the flow, across any number of its restarts.
+  @discardableResult
+  func refresh(patience: Duration) async throws -> Flow {
+    store(try await client.call(FlowGet(flow: id), patience: patience).flow)
+  }
+
   /// Waits without a time limit until the flow is newer than a revision or has ended.
   ///
   /// The flow survives restarts of the daemon, and this waits across any number of them.

@@ -105,12 +105,12 @@ extension UsherClient {
     return (try decoded(json), json)
   }
 
-  /// Waits for a change of a flow, across any number of restarts of the daemon.
-  func call(_ wait: FlowWait, patience: Duration) async throws -> FlowWait.Reply {
-    let params = try ReplyCoding.encode(wait)
+  /// Makes a call that is safe to repeat, across any number of restarts of the daemon.
+  func call<M: Method>(_ method: M, patience: Duration) async throws -> M.Reply {
+    let params = try ReplyCoding.encode(method)
     return try decoded(
       try await callWithRetries(
-        FlowWait.name, try JSONValue(parsing: params), params, nil, retriesAfterLoss: .max,
+        M.name, try JSONValue(parsing: params), params, nil, retriesAfterLoss: .max,
         patience: patience))
   }
 

@@ -77,6 +77,17 @@ struct FreedomIDAuthorizeTests {
     #expect(viewer.ends == [.failed(message: "why it failed")])
   }
 
+  @Test("a Freedom ID flow without a step shows the waiting screen")
+  func noStep() async throws {
+    let viewer = FreedomIDViewer.willing()
+    let daemon = FreedomIDDaemon(.asking("completion", "null"))
+    _ = try await daemon.authorize(viewer) {
+      var screens = viewer.screens.makeAsyncIterator()
+      #expect(await screens.next()?.screen == .waiting(.init(reason: "usherd")))
+      try await daemon.happens(.authorized)
+    }
+  }
+
   @Test("authorize without Freedom ID grants throws dataGrantsCanNotBeEmpty and shows no screen")
   func noGrants() async throws {
     let viewer = FreedomIDViewer.willing()
@@ -112,7 +123,7 @@ struct FreedomIDAuthorizeTests {
 extension FreedomIDAuthorizeTests {
   @Test(
     "a Freedom ID screen is shown again with the reason if the daemon refuses its answer",
-    arguments: ["invalid_input", "unexpected_input", "rate_limited", "shutting_down", "overloaded"])
+    arguments: ["invalid_input", "unexpected_input", "rate_limited", "overloaded"])
   func notTaken(reason: String) async throws {
     let daemon = FreedomIDDaemon(
       .phone, inputs: [.refused(FreedomIDDaemon.error(reason)), .advances([.authorized])])
@@ -138,9 +149,14 @@ extension FreedomIDAuthorizeTests {
     #expect(viewer.shown.map(\.screen.caseName) == ["home", "permissions"])
   }
 
-  @Test("a lost Freedom ID answer is asked for again and never resubmitted automatically")
-  func lostAnswer() async throws {
-    let daemon = FreedomIDDaemon(.password, inputs: [.lost, .advances([.authorized])])
+  @Test(
+    "a lost Freedom ID answer is asked for again and never resubmitted automatically",
+    arguments: [
+      FreedomIDDaemon.Answer.lost, .refused(FreedomIDDaemon.error("shutting_down")),
+      .refused(FreedomIDDaemon.error("deadline_exceeded")),
+    ])
+  func lostAnswer(loss: FreedomIDDaemon.Answer) async throws {
+    let daemon = FreedomIDDaemon(.password, inputs: [loss, .advances([.authorized])])
     let viewer = FreedomIDViewer.willing()
     #expect(try await daemon.authorize(viewer, patience: .seconds(5)).firstname == "Aigerim")
     #expect(viewer.shown.map(\.problem) == [nil, "interrupted"])

@@ -91,8 +91,7 @@ extension FreedomIDScreen {
 /// Returns an SDK that waits at most `patience` for an absent daemon.
 func freedomID(_ path: String, patience: Duration = .zero) -> FreedomID {
   FreedomID(
-    apiKey: "key-1", provider: "freedom", socketPath: path,
-    retryTiming: .init(patience: patience, pause: .milliseconds(1)))
+    apiKey: "key-1", provider: "freedom", socketPath: path, patience: patience)
 }
 
 extension FreedomID {

@@ -50,6 +50,21 @@ extension GoPayVerificationTests {
     #expect(screen.shown == ["https://snap.example/1", "https://snap.example/2"])
   }
 
+  @Test("a GoPay page that comes again is presented once")
+  func samePage() async throws {
+    let page = "https://snap.example/1"
+    let daemon = GoPayDaemon(.page(page), .preparing, .page(page))
+    let outcome = try await verify(daemon) {
+      var pages = screen.pages.makeAsyncIterator()
+      #expect(await pages.next() == page)
+      try await daemon.happens(.page(page, problem: "interrupted"))
+      try await daemon.happens(.page("https://snap.example/2"))
+      #expect(await pages.next() == "https://snap.example/2")
+      try await daemon.happens(.submitted)
+    }
+    #expect(outcome.id == "sub-1")
+  }
+
   @Test("an invalid GoPay page address ends with GPE-2205 and cancels the flow")
   func badPage() async throws {
     let daemon = GoPayDaemon(.page("https://[/"))
@@ -147,11 +162,35 @@ extension GoPayVerificationTests {
     #expect(exchange.credentials == [.authCode(code: "code-1")])
   }
 
+  @Test("another GoPay code is exchanged, and a late answer for the previous code has no effect")
+  func anotherCode() async throws {
+    let daemon = GoPayDaemon(.asking(), inputs: [captured])
+    let outcome = try await verify(daemon) {
+      let first = try await nextCall()
+      try await daemon.happens(.asking("code-2"))
+      let second = try await nextCall()
+      first.completion(.success(userCorrelationId: "corr-of-code-1"))
+      second.completion(success)
+    }
+    #expect(outcome.id == "sub-1")
+    #expect(exchange.credentials == ["code-1", "code-2"].map { .authCode(code: $0) })
+    let inputs = daemon.params(of: "flow.submit").map { $0["input"]?["success"] }
+    #expect(inputs == [["userCorrelationId": "corr-5678"]])
+  }
+
+  @Test("a GoPay exchange answer that is refused ten times ends with GPE-2206")
+  func refusedForever() async throws {
+    let refusal = GoPayDaemon.Answer.refused(GoPayDaemon.error("invalid_input"))
+    let daemon = GoPayDaemon(.asking(), inputs: Array(repeating: refusal, count: 10))
+    let outcome = try await verify(daemon) { try await nextCall().completion(success) }
+    #expect(outcome.code == "GPE-2206")
+    #expect(daemon.params(of: "flow.submit").count == 10)
+  }
+
   @Test(
     "a lost GoPay exchange answer is submitted again without another call of the handler",
     arguments: [
       GoPayDaemon.Answer.lost, .refused(GoPayDaemon.error("shutting_down")),
-      .refused(GoPayDaemon.error("conflict")),
     ])
   func lostAnswer(loss: GoPayDaemon.Answer) async throws {
     let daemon = GoPayDaemon(.asking(), inputs: [loss, loss, captured])
@@ -185,7 +224,8 @@ extension GoPayVerificationTests {
       try await nextCall().completion(success)
       var methods = daemon.methodsHeard.makeAsyncIterator()
       while await methods.next() != "flow.submit" {}
-      if reason != "conflict" { try await daemon.happens(.failed("exchange_timed_out", 2209)) }
+      try await daemon.happens(
+        reason == "conflict" ? .asking() : .failed("exchange_timed_out", 2209))
     }
     #expect(reason == "conflict" ? outcome.id == "sub-1" : outcome.code == "GPE-2209")
   }

@@ -77,7 +77,7 @@ extension BSAService {
         "signs up with \(ContactTarget.masked(data.email)), \(ContactTarget.masked(data.phoneNumber))"
       )
       let session = try await client.beginFlow(
-        provider, "register", params: data.params(verifiedBy: type))
+        provider: provider.rawValue, kind: "register", params: data.params(verifiedBy: type))
       let flow = try await session.cancelOnTaskCancellation {
         let flow = try await session.waitUntil(\.isSettled)
         if !flow.status.isFinished { await session.cancelIgnoringErrors() }

@@ -55,7 +55,7 @@ extension ContactService {
   private func begin(_ contact: ContactTarget, _ app: App, _ log: BSALog) async throws -> Flow {
     log("a number is requested for \(contact.masked)")
     let session = try await client.beginFlow(
-      provider, Self.kind,
+      provider: provider.rawValue, kind: Self.kind,
       params: [
         "sendType": .string(contact.type.rawValue), "sendTarget": .string(contact.target),
         "clientKey": .string(app.clientKey.revealed()),

@@ -28,10 +28,6 @@ extension Flow {
 }
 
 extension FlowSession {
-  /// The pauses between the attempts to ask a daemon that is away whether an answer arrived.
-  private static let pauses: [Duration] =
-    [100, 200, 400, 800, 1600, 2000, 2000, 2000].map { .milliseconds($0) }
-
   /// Waits without a time limit until the flow satisfies a condition or has ended.
   func waitUntil(_ isReached: (Flow) -> Bool) async throws -> Flow {
     var flow = flow
@@ -51,22 +47,23 @@ extension FlowSession {
   func answer(
     _ input: FlowInput, to seen: Flow, until isReached: (Flow) -> Bool = \.isSettled
   ) async throws -> Flow {
-    do {
-      try await submit(input, answering: seen)
-    } catch let fault as ConnectionError where fault.mayPass {
-      guard try await refreshWithRetries(after: fault).revision > seen.revision else { throw fault }
-    }
+    try await submitOnce(input, answering: seen)
     return try await waitUntil(isReached)
   }
 
-  private func refreshWithRetries(after fault: ConnectionError) async throws -> Flow {
-    for pause in Self.pauses {
-      do {
-        return try await refresh()
-      } catch let fault as ConnectionError where fault.mayPass {
-        try await Task.sleep(for: pause)
+  /// Runs a closure on the flow, and cancels the flow if the task is cancelled.
+  func cancelOnTaskCancellation<Value>(_ body: () async throws -> Value) async throws -> Value {
+    do {
+      try Task.checkCancellation()
+      let value = try await body()
+      try Task.checkCancellation()
+      return value
+    } catch {
+      if Task.isCancelled {
+        await cancelIgnoringErrors()
+        throw CancellationError()
       }
+      throw error
     }
-    throw fault
   }
 }

@@ -75,17 +75,14 @@ extension FreedomID {
     _ grants: [DataGrants], _ presenter: @escaping @Sendable () -> (any FreedomIDPresenter)?
   ) async throws(FreedomIDError) -> GrantedProfile {
     do {
-      try Task.checkCancellation()
       let clears = clearCount
-      // An unstructured task, so that cancellation does not interrupt the start: it would be
-      // unknown whether a flow was begun.
-      let session = try await Task { try await begin(grants) }.value
+      let session = try await begin(grants)
       if clearCount != clears {
-        _ = try? await session.cancel()
+        await session.cancelIgnoringErrors()
         throw KitError(.cancelled, "the SDK was cleared in the meantime")
       }
       let authorization = FreedomAuthorization(
-        session: session, presenter: presenter, retryTiming: retryTiming)
+        session: session, presenter: presenter, patience: patience)
       return try await authorization.outcome()
     } catch {
       throw FreedomIDError(error)

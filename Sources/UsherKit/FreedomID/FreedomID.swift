@@ -15,14 +15,6 @@ import UsherCore
 /// Source: seed, "iOS SDK" of Freedom ID. The daemon's page Freedom ID describes the flow
 /// `authorize` of a provider in mode `device`.
 public final class FreedomID: Sendable {
-  /// The times for which an authorization waits for a daemon that is away.
-  struct RetryTiming: Sendable {
-    /// The total pause between attempts to read the flow, after which the authorization fails.
-    var patience = Duration.seconds(10)
-    /// The pause between two attempts to find out whether an answer arrived.
-    var pause = Duration.milliseconds(500)
-  }
-
   /// The SDK that the static calls use.
   static let created = Mutex<FreedomID?>(nil)
   static let kind = "authorize"
@@ -30,7 +22,8 @@ public final class FreedomID: Sendable {
   private let apiKey: Secret
   let provider: ProviderName
   let client: UsherClient
-  let retryTiming: RetryTiming
+  /// The total pause between attempts to read a flow, after which its authorization fails.
+  let patience: Duration
   private let clears = Mutex(0)
 
   /// Creates the SDK without calling the daemon. If the daemon is down or the key is wrong, the
@@ -53,12 +46,13 @@ public final class FreedomID: Sendable {
   }
 
   init(
-    apiKey: String, provider: String, socketPath: String?, retryTiming: RetryTiming = RetryTiming()
+    apiKey: String, provider: String, socketPath: String?,
+    patience: Duration = UsherClient.patience
   ) {
     self.apiKey = Secret(apiKey)
     self.provider = ProviderName(provider)
     client = UsherClient(socketPath: socketPath, name: "UsherKit")
-    self.retryTiming = retryTiming
+    self.patience = patience
   }
 
   /// Returns the SDK that the static calls use.
@@ -77,7 +71,7 @@ extension FreedomID {
   var clearCount: Int { clears.withLock { $0 } }
 
   func begin(_ grants: [DataGrants]) async throws -> FlowSession {
-    try await client.flow(
+    try await client.beginFlow(
       provider: provider.rawValue, kind: Self.kind,
       params: [
         "apiKey": .string(apiKey.revealed()),

@@ -66,9 +66,8 @@ public struct FeatureManager: Sendable {
       // unknown whether a flow was begun.
       let beginning = Task { try await begin(request, credentialReceiver) }
       let verification = IdentityVerification(
-        session: try await beginning.value, presenter: presenter, receiver: credentialReceiver,
-        retryTiming: sdk.retryTiming)
-      return try await verification.outcome()
+        presenter: presenter, receiver: credentialReceiver, retryTiming: sdk.retryTiming)
+      return try await verification.outcome(try await beginning.value)
     }
   }
 

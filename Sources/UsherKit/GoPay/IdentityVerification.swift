@@ -1,142 +1,116 @@
 import FoundationEssentials
+import Synchronization
 import UsherAPI
 import UsherClient
 import UsherCore
 
 /// Runs a verification that has begun: shows its pages, has its credential exchanged, and returns
 /// its outcome.
-struct IdentityVerification: Sendable {
-  /// The maximum number of times that an answer is sent.
-  private static let attempts = 10
+final class IdentityVerification: Sendable {
+  /// The maximum number of times that an answer is sent again.
+  private static let retries = 9
 
-  private enum Event: Sendable {
-    case flowChanged(Flow)
-    case exchanged(code: Secret, ExchangeResult)
-    case lost(any Error)
+  private struct State {
+    /// The page that was presented last.
+    var page: String?
+    var exchange: (code: Secret, result: Task<ExchangeResult?, Never>)?
+    var retries = 0
   }
 
-  let session: FlowSession
-  let presenter: any Presenter
-  let receiver: CredentialReceiver
-  let retryTiming: GoPaySDK.RetryTiming
+  private let presenter: any Presenter
+  private let receiver: CredentialReceiver
+  private let retryTiming: GoPaySDK.RetryTiming
+  private let state = Mutex(State())
+
+  init(
+    presenter: any Presenter, receiver: CredentialReceiver, retryTiming: GoPaySDK.RetryTiming
+  ) {
+    self.presenter = presenter
+    self.receiver = receiver
+    self.retryTiming = retryTiming
+  }
 
   /// Runs the verification to its end.
-  ///
-  /// Cancelling the task cancels the flow, and the flow's final state decides the outcome. A flow
-  /// that cannot be followed any more is cancelled too, if possible, because a verification that is
-  /// reported as failed must not continue.
-  func outcome() async throws -> VerifyResult {
-    let flow: Flow
-    do {
-      flow = try await runToEnd()
-    } catch {
-      flow = try await last(after: error)
-    }
-    return try VerifyResult(flow)
+  func outcome(_ session: FlowSession) async throws -> VerifyResult {
+    defer { state.withLock { $0.exchange?.result.cancel() } }
+    let driver = FlowDriver(session, patience: retryTiming.patience, respond: answer)
+    return try VerifyResult(try await driver.runOrCancel())
   }
 
-  private func last(after error: any Error) async throws -> Flow {
-    // This task may be cancelled and its calls would throw at once, so another task makes this
-    // call.
-    let last = await Task { [session] in try? await session.cancel() }.value
-    guard let last, last.status == .succeeded || error is CancellationError else { throw error }
-    return last
-  }
-
-  private func runToEnd() async throws -> Flow {
-    let (events, feed) = AsyncStream.makeStream(of: Event.self)
-    let watcher = Task { await watchFlow(feed) }
-    defer { watcher.cancel() }
-    var machine = VerifyStateMachine()
-    for await event in events {
-      switch event {
-      case .flowChanged(let flow):
-        switch machine.flowChanged(flow) {
-        case .present(let page): try present(page)
-        case .exchange(let code, let requestID): exchange(code, requestID, feed)
-        case .wait: continue
-        case .end: return flow
-        }
-      case .exchanged(let code, let result):
-        if machine.acceptAnswer(for: code) { try await answer(code, result) }
-      case .lost(let error): throw error
-      }
-    }
-    throw CancellationError()
-  }
-
-  private func watchFlow(_ feed: AsyncStream<Event>.Continuation) async {
-    do {
-      var flow = session.flow
-      feed.yield(.flowChanged(flow))
-      while !flow.status.isFinished {
-        flow = try await session.change(after: flow.revision, patience: retryTiming.patience)
-        feed.yield(.flowChanged(flow))
-      }
-    } catch {
-      feed.yield(.lost(error))
+  private func answer(_ flow: Flow, _ fault: AnswerFault?) async throws -> FlowInput? {
+    switch flow.step {
+    case .openURL(let step):
+      try present(step.url)
+      return nil
+    case .exchangeCredential(let step):
+      guard let result = await exchangeResult(of: step).value else { return nil }
+      return try await input(result, fault)
+    case .displayCode, .enterCode, .enterPassword, .choose, .fillForm, .consent, .localAuth, .wait,
+      nil:
+      return nil
     }
   }
-}
 
-// MARK: - The steps
-
-extension IdentityVerification {
+  /// Presents a page, unless it is the one that was presented last.
   private func present(_ page: String) throws {
+    guard state.withLock({ $0.page }) != page else { return }
     guard let url = URL(string: page) else {
       throw KitError(.unexpected, "the page to open has no valid address")
     }
+    state.withLock { $0.page = page }
     presenter.present(url)
   }
 
-  /// Calls the handler in a task of its own, so that a slow handler does not delay the flow's end.
-  private func exchange(
-    _ code: Secret, _ requestID: String, _ feed: AsyncStream<Event>.Continuation
-  ) {
-    let answer = { @Sendable (result: ExchangeResult) in
-      _ = feed.yield(.exchanged(code: code, result))
-    }
-    switch receiver {
-    case .exchange(let handler):
-      Task { handler.handle(.authCode(code: code.revealed()), requestID, answer) }
-    case .none: answer(.failure(reason: "this app exchanges no credentials"))
-    }
-  }
-
-  /// Submits the result of the exchange, and repeats that while the flow waits for it.
-  ///
-  /// An accepted answer raises the flow's revision, so it is never accepted twice.
-  private func answer(_ code: Secret, _ result: ExchangeResult) async throws {
-    var result = result
-    var problem: (any Error)?
-    for _ in 0..<Self.attempts {
-      do {
-        if problem != nil { try await session.refresh() }
-        let seen = session.flow
-        guard seen.asks(about: code) else { return }
-        try await session.submit(result.input, answering: seen)
-        return
-      } catch let error as UsherError {
-        problem = error
-        switch error.reason {
-        case .invalidInput: result = result.refused(error.message)
-        case .conflict: break
-        case .unexpectedInput, .flowFinished: return
-        case .shuttingDown: try await Task.sleep(for: retryTiming.pause)
-        default: throw error
-        }
-      } catch let error as ConnectionError where error.mayPass {
-        problem = error
-        try await Task.sleep(for: retryTiming.pause)
+  /// Returns the result of the exchange of a step's code. Each code is exchanged once, although the
+  /// same step may come several times.
+  private func exchangeResult(
+    of step: Step.ExchangeCredential
+  ) -> Task<ExchangeResult?, Never> {
+    let code = step.credential.code.secret
+    return state.withLock { state in
+      if let exchange = state.exchange {
+        guard exchange.code != code else { return exchange.result }
+        exchange.result.cancel()
       }
+      let result = Task { await exchange(code, step.requestId) }
+      state.exchange = (code, result)
+      return result
     }
-    if let problem { throw problem }
   }
-}
 
-extension Flow {
-  fileprivate func asks(about code: Secret) -> Bool {
-    guard case .exchangeCredential(let step)? = step else { return false }
-    return step.credential.code.secret == code
+  /// Calls the handler, and returns the first result that it reports.
+  private func exchange(_ code: Secret, _ requestID: String) async -> ExchangeResult? {
+    guard case .exchange(let handler) = receiver else {
+      return .failure(reason: "this app exchanges no credentials")
+    }
+    let (results, feed) = AsyncStream.makeStream(of: ExchangeResult.self)
+    handler.handle(.authCode(code: code.revealed()), requestID) { feed.yield($0) }
+    var iterator = results.makeAsyncIterator()
+    return await iterator.next()
+  }
+
+  /// Returns the input for a result, also after an earlier answer had no effect: the handler is not
+  /// asked again.
+  private func input(_ result: ExchangeResult, _ fault: AnswerFault?) async throws -> FlowInput? {
+    let error: any Error
+    var result = result
+    switch fault {
+    case .tooLate, nil: return result.input
+    case .withoutEffect: return nil
+    case .refused(let refusal):
+      if refusal.reason == .unexpectedInput { return nil }
+      guard refusal.reason == .invalidInput else { throw refusal }
+      error = refusal
+      result = result.refused(refusal.message)
+    case .lost(let loss):
+      error = loss
+      try await Task.sleep(for: retryTiming.pause)
+    }
+    let retries = state.withLock { state in
+      state.retries += 1
+      return state.retries
+    }
+    guard retries <= Self.retries else { throw error }
+    return result.input
   }
 }

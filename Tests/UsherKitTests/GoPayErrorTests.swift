@@ -1,47 +1,8 @@
-import FoundationEssentials
 import Testing
 import UsherAPI
 import UsherCore
 
 @testable import UsherKit
-
-@Suite("State machine of a GoPay verification")
-struct GoPayStateMachineTests {
-  private func flow(_ snapshot: GoPayFlowSnapshot, _ revision: Int = 1) throws -> Flow {
-    try JSONDecoder().decode(Flow.self, from: Data(snapshot.flow("flw_1", revision).utf8))
-  }
-
-  @Test("a GoPay verification presents each page once")
-  func pages() throws {
-    var machine = VerifyStateMachine()
-    #expect(machine.flowChanged(try flow(.preparing)) == .wait)
-    let login = try flow(.logIn)
-    #expect(machine.flowChanged(login) == .present("https://snap.example/get-auth-code?state=1"))
-    #expect(machine.flowChanged(login) == .wait)
-    #expect(machine.flowChanged(try flow(.asking())) != .wait)
-    #expect(machine.flowChanged(login) == .wait)
-    #expect(machine.flowChanged(try flow(.capture)) == .present("https://capture.example/1"))
-    #expect(machine.flowChanged(try flow(.submitted)) == .end)
-  }
-
-  @Test("a GoPay verification exchanges each code once and takes only its first answer")
-  func codes() throws {
-    var machine = VerifyStateMachine()
-    let first = Secret("code-1")
-    let early = machine.acceptAnswer(for: first)
-    #expect(!early)
-    let asking = try flow(.asking())
-    #expect(machine.flowChanged(asking) == .exchange(code: first, requestID: "req-1"))
-    #expect(machine.flowChanged(asking) == .wait)
-    let taken = ["code-2", "code-1", "code-1"].map { machine.acceptAnswer(for: Secret($0)) }
-    #expect(taken == [false, true, false])
-    #expect(machine.flowChanged(asking) == .wait)
-    let other = try flow(.asking("code-2"))
-    #expect(machine.flowChanged(other) == .exchange(code: Secret("code-2"), requestID: "req-1"))
-    let takenThen = ["code-1", "code-2"].map { machine.acceptAnswer(for: Secret($0)) }
-    #expect(takenThen == [false, true])
-  }
-}
 
 @Suite("GoPay errors of UsherKit")
 struct GoPayErrorTests {

@@ -1,0 +1,193 @@
+package import JSONRPC
+package import UsherAPI
+package import UsherCore
+
+/// The reason why an answer left a flow at the revision that was answered.
+package enum AnswerFault: Sendable {
+  case refused(UsherError)
+  /// The daemon accepted the answer, and the flow still has this problem.
+  case withoutEffect(Problem?)
+  /// It is unknown whether the answer arrived. The flow shows that it had no effect.
+  case lost(any Error)
+  /// The flow changed before the answer arrived. The present step is another one.
+  case tooLate
+}
+
+/// Runs a flow to its end: has each step shown, submits the answers, and follows the changes.
+///
+/// No answer is submitted twice. A flow that does not change is not asked about twice.
+package struct FlowDriver: Sendable {
+  /// Shows the step of a flow and returns the answer; nil if the flow changes without an answer.
+  ///
+  /// It is called for each new step or problem, and after an answer without effect. Its task is
+  /// cancelled when the step or the problem changes; the answer is then ignored. An error ends the
+  /// run.
+  package typealias Respond = @Sendable (Flow, AnswerFault?) async throws -> FlowInput?
+
+  private enum Event: Sendable {
+    case answered(FlowInput)
+    case changed(Flow)
+  }
+
+  private let session: FlowSession
+  private let patience: Duration
+  private let awaitsResponder: Bool
+  private let respond: Respond
+
+  /// - Parameters:
+  ///   - patience: The total pause between attempts while the daemon is away.
+  ///   - awaitsResponder: Whether a cancelled call of `respond` has to return before the next one
+  ///     begins and before the run ends.
+  package init(
+    _ session: FlowSession, patience: Duration = UsherClient.patience,
+    awaitsResponder: Bool = false, respond: @escaping Respond
+  ) {
+    self.session = session
+    self.patience = patience
+    self.awaitsResponder = awaitsResponder
+    self.respond = respond
+  }
+
+  /// Runs the flow to its end, and cancels it after an error.
+  ///
+  /// After a cancellation the final state of the flow decides, because the flow may have ended by
+  /// then. Any other error is thrown unless the flow has succeeded: an outcome that is reported as
+  /// a failure must not continue.
+  package func runOrCancel() async throws -> Flow {
+    do {
+      return try await run()
+    } catch {
+      let last = await session.cancelIgnoringErrors()
+      guard let last, last.status == .succeeded || error is CancellationError else { throw error }
+      return last
+    }
+  }
+
+  /// Runs the flow to its end, with or without success. After an error the flow stays active.
+  package func run() async throws -> Flow {
+    var (flow, fault) = (session.flow, AnswerFault?.none)
+    while !flow.status.isFinished {
+      try Task.checkCancellation()
+      switch try await nextEvent(flow, fault) {
+      case .answered(let input): (flow, fault) = try await submit(input, answering: flow)
+      case .changed(let changed): (flow, fault) = (changed, nil)
+      }
+    }
+    return flow
+  }
+
+  /// Waits for an answer or for another step or problem, whichever comes first.
+  ///
+  /// The answer comes from a task of its own, so that a slow person does not delay the flow's end.
+  private func nextEvent(_ flow: Flow, _ fault: AnswerFault?) async throws -> Event {
+    let (events, feed) = AsyncStream.makeStream(of: Result<Event, any Error>.self)
+    let responding = Task {
+      do {
+        guard let input = try await respond(flow, fault) else { return }
+        feed.yield(.success(.answered(input)))
+      } catch {
+        feed.yield(.failure(error))
+      }
+    }
+    let watching = Task {
+      do {
+        feed.yield(.success(.changed(try await nextStep(after: flow))))
+      } catch {
+        feed.yield(.failure(error))
+      }
+    }
+    var iterator = events.makeAsyncIterator()
+    let event = await iterator.next()
+    responding.cancel()
+    watching.cancel()
+    if awaitsResponder { await responding.value }
+    guard let event else { throw CancellationError() }
+    return try event.get()
+  }
+
+  /// Waits until the flow has another step or problem, or has ended.
+  private func nextStep(after flow: Flow) async throws -> Flow {
+    var latest = flow
+    repeat {
+      latest = try await session.change(after: latest.revision, patience: patience)
+    } while !latest.status.isFinished && latest.asksSame(as: flow)
+    return latest
+  }
+
+  /// Submits an answer to the flow's step at its latest revision.
+  private func submit(
+    _ input: FlowInput, answering flow: Flow
+  ) async throws -> (Flow, AnswerFault?) {
+    let seen = session.flow
+    guard seen.asksSame(as: flow) else { return (seen, .tooLate) }
+    do {
+      let new = try await session.submitOnce(input, answering: seen, patience: patience)
+      return (new, new.revision > seen.revision ? nil : .withoutEffect(new.problem))
+    } catch let error as UsherError where [.conflict, .flowFinished].contains(error.reason) {
+      try await session.refresh(patience: patience)
+      return (try await session.change(after: seen.revision, patience: patience), .tooLate)
+    } catch let error where error.leavesEffectUnknown {
+      return (seen, .lost(error))
+    } catch let error as UsherError {
+      return (seen, .refused(error))
+    }
+  }
+}
+
+extension Flow {
+  fileprivate func asksSame(as other: Flow) -> Bool {
+    step == other.step && problem == other.problem
+  }
+}
+
+// MARK: - Calls of which the effect is certain
+
+extension UsherClient {
+  /// Begins a flow. Cancelling the task does not interrupt this, because it would then be unknown
+  /// whether a flow was begun.
+  package func beginFlow(
+    provider: String, kind: String, params: JSONValue, requestId: String? = nil
+  ) async throws -> FlowSession {
+    try Task.checkCancellation()
+    return try await Task {
+      try await flow(provider: provider, kind: kind, params: params, requestId: requestId)
+    }.value
+  }
+}
+
+extension FlowSession {
+  /// Submits an answer, and asks the daemon whether it arrived if the reply is lost.
+  ///
+  /// - Throws: The error of the submission if the answer had no effect.
+  @discardableResult
+  package func submitOnce(
+    _ input: FlowInput, answering seen: Flow, patience: Duration = UsherClient.patience
+  ) async throws -> Flow {
+    do {
+      return try await submit(input, answering: seen)
+    } catch let error where error.leavesEffectUnknown {
+      let flow = try await refresh(patience: patience)
+      guard flow.revision > seen.revision else { throw error }
+      return flow
+    }
+  }
+
+  /// Cancels the flow, even from a cancelled task, whose own calls throw at once.
+  ///
+  /// - Returns: The flow after that; nil if it is unknown. A flow that is not cancelled expires.
+  @discardableResult
+  package func cancelIgnoringErrors() async -> Flow? {
+    await Task { try? await cancel() }.value
+  }
+}
+
+extension Error {
+  /// Whether it is unknown if the call that threw this error had an effect.
+  fileprivate var leavesEffectUnknown: Bool {
+    switch self {
+    case let error as UsherError: [.shuttingDown, .deadlineExceeded].contains(error.reason)
+    case let fault as ConnectionError: fault.mayPass
+    default: false
+    }
+  }
+}

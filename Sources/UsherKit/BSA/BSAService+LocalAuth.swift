@@ -1,0 +1,97 @@
+import JSONRPC
+import Synchronization
+import UsherAPI
+import UsherClient
+import UsherCore
+
+/// The parameters of `startSimpleAuth` (the daemon's page LocalAuth).
+struct LocalAuthOptions: Sendable, Equatable {
+  var type: BSA.Enums.LocalAuthType
+  var reason: String
+  var checkDomainStateChanged: Bool
+  var usePasscodeWhenFailed: Bool
+
+  var params: JSONValue {
+    [
+      "localAuthType": .string(type.apiValue), "reason": .string(reason),
+      "checkDomainStateChanged": .bool(checkDomainStateChanged),
+      "usePasscodeWhenFailed": .bool(usePasscodeWhenFailed),
+    ]
+  }
+}
+
+extension BSAService {
+  /// Authenticates the person at this machine. If the flow cannot be followed any more or the task
+  /// is cancelled, the flow is cancelled, if possible.
+  func authenticate(_ request: LocalAuthOptions) async throws(BSA.LocalAuthHelper.Failure) {
+    let isAsked = Atomic(false)
+    let failure: BSA.LocalAuthHelper.Failure?
+    do {
+      let session = try await client.beginFlow(
+        provider: "local", kind: "authenticate", params: request.params)
+      let driver = FlowDriver(session) { [prompt] flow, fault in
+        guard let question = try BSA.LocalAuth.Question(flow, fault) else { return nil }
+        guard let prompt else {
+          if question.isScanning { return nil }
+          throw KitError(.notConfigured, "no prompt is configured: call configure(prompt:)")
+        }
+        isAsked.store(true, ordering: .relaxed)
+        guard case .submit(let input) = await prompt.answer(question).act else { return nil }
+        return input
+      }
+      failure = try await driver.runOrCancel().failure.map { failure in
+        Task.isCancelled ? .init(CancellationError()) : .init(failure)
+      }
+    } catch {
+      failure = .init(error)
+    }
+    if isAsked.load(ordering: .relaxed) { await prompt?.finished() }
+    if let failure { throw failure }
+  }
+}
+
+// MARK: - Conversions from the daemon's types
+
+extension BSA.LocalAuth.Question {
+  /// Creates the question for the step of a flow; nil if the step asks for nothing.
+  ///
+  /// - Throws: ``KitError`` if the step is not one of a local authentication.
+  init?(_ flow: Flow, _ fault: AnswerFault?) throws {
+    switch flow.step {
+    case .localAuth(let step):
+      reason = step.reason
+      isScanning = step.scanning
+      takesFinger = step.methods.contains(.biometric)
+      takesPasscode = step.methods.contains(.passcode)
+      problem =
+        switch fault {
+        case .refused(let error): error.message
+        case .lost: "the connection to usherd was lost, and with it the answer"
+        case .withoutEffect(let problem): problem?.message ?? "the answer had no effect"
+        case .tooLate, nil: flow.problem?.message
+        }
+    case .wait, nil: return nil
+    case .openURL, .displayCode, .enterCode, .enterPassword, .choose, .fillForm, .consent,
+      .exchangeCredential:
+      throw KitError(.unexpected, "usherd asks for a step other than local authentication")
+    }
+  }
+}
+
+extension BSA.LocalAuthHelper.Failure {
+  init(_ failure: UsherAPI.Failure) {
+    let code = failure.provider?.code
+    let sdkCode = code == "BIOMETRIC_NOT_AVAILABLE" ? "BIOMETRIC_NOT_AVILABLE" : code
+    errorCode = sdkCode.flatMap { BSA.LocalAuthHelper.ErrorCode(rawValue: $0) }
+    message = failure.message
+  }
+
+  init(_ error: any Error) {
+    if let failure = error as? BSA.LocalAuthHelper.Failure {
+      self = failure
+    } else {
+      errorCode = error is CancellationError ? .USER_CANCEL : nil
+      message = KitError(error).message
+    }
+  }
+}

@@ -1,0 +1,112 @@
+import JSONRPC
+import Synchronization
+import Testing
+import UsherAPI
+import UsherClient
+
+@testable import UsherKit
+
+@Suite("Driver of a flow", .timeLimit(.minutes(1)))
+struct FlowDriverTests {
+  private struct Failed: Error {}
+
+  /// Runs `body` with the session of a new flow.
+  private func withSession<Value: Sendable>(
+    _ daemon: FreedomIDDaemon, _ body: @Sendable (FlowSession) async throws -> Value
+  ) async throws -> Value {
+    try await daemon.run { path in
+      let client = UsherClient(socketPath: path)
+      return try await body(
+        try await client.beginFlow(provider: "freedom", kind: "authorize", params: [:]))
+    }
+  }
+
+  @Test("a step that comes again is asked once, and its answer is submitted at the last revision")
+  func sameStep() async throws {
+    let daemon = FreedomIDDaemon(.home, inputs: [.advances([.authorized])])
+    let questions = Mutex(0)
+    let (answers, feed) = AsyncStream.makeStream(of: FlowInput.self)
+    let end = try await withSession(daemon) { session in
+      let driver = FlowDriver(session) { _, _ in
+        questions.withLock { $0 += 1 }
+        for await answer in answers { return answer }
+        return nil
+      }
+      async let end = driver.run()
+      try await daemon.happens(.home)
+      _ = try await session.change(after: 1)
+      feed.yield(.choice("acc_1"))
+      return try await end
+    }
+    #expect(end.status == .succeeded)
+    #expect(daemon.params(of: "flow.submit").map { $0["revision"] } == [2])
+    #expect(questions.withLock { $0 } == 1)
+  }
+
+  @Test("an answer that leaves the flow as it was is asked for again with the flow's problem")
+  func withoutEffect() async throws {
+    let daemon = FreedomIDDaemon(
+      .home.with(problem: "denied"), inputs: [.advances([]), .advances([.authorized])])
+    let faults = Mutex<[String?]>([])
+    let end = try await withSession(daemon) { session in
+      try await FlowDriver(session) { _, fault in
+        let reason: String? =
+          if case .withoutEffect(let problem) = fault { problem?.reason } else { nil }
+        faults.withLock { $0.append(reason) }
+        return .choice("acc_1")
+      }.run()
+    }
+    #expect(end.status == .succeeded)
+    #expect(faults.withLock { $0 } == [nil, "denied"])
+  }
+
+  @Test("an error of the responder ends the run, and the flow is cancelled only if asked for")
+  func failure() async throws {
+    let daemon = FreedomIDDaemon(.home)
+    try await withSession(daemon) { session in
+      let driver = FlowDriver(session) { _, _ in throw Failed() }
+      await #expect(throws: Failed.self) { try await driver.run() }
+      #expect(daemon.methods == ["flow.start"])
+      await #expect(throws: Failed.self) { try await driver.runOrCancel() }
+    }
+    #expect(daemon.methods == ["flow.start", "flow.cancel"])
+  }
+
+  @Test("a driver that awaits its responder asks no question before the last one has ended")
+  func serial() async throws {
+    let daemon = FreedomIDDaemon(.home, inputs: [.advances([.authorized])])
+    let (asked, feed) = AsyncStream.makeStream(of: Void.self)
+    let log = Mutex<[String]>([])
+    try await withSession(daemon) { session in
+      let driver = FlowDriver(session, awaitsResponder: true) { flow, _ in
+        log.withLock { $0.append(flow.state) }
+        guard flow.state == "home" else { return .granted([]) }
+        feed.yield()
+        await untilCancelled()
+        log.withLock { $0.append("withdrawn") }
+        return .choice("acc_1")
+      }
+      async let end = driver.run()
+      for await _ in asked { break }
+      try await daemon.happens(.permissions)
+      #expect(try await end.status == .succeeded)
+    }
+    #expect(log.withLock { $0 } == ["home", "withdrawn", "permissions"])
+    #expect(daemon.inputs.map { $0["type"] } == ["consent"])
+  }
+
+  @Test("a flow is not begun by a cancelled task")
+  func cancelledBefore() async throws {
+    let daemon = FreedomIDDaemon(starts: [])
+    try await daemon.run { path in
+      let call = Task {
+        await untilCancelled()
+        return try await UsherClient(socketPath: path).beginFlow(
+          provider: "freedom", kind: "authorize", params: [:])
+      }
+      call.cancel()
+      await #expect(throws: CancellationError.self) { try await call.value }
+    }
+    #expect(daemon.methods.isEmpty)
+  }
+}
