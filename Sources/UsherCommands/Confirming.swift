@@ -75,9 +75,9 @@ extension CommandContext {
     } catch let error as UsherError {
       guard error.reason == .interactionRequired, let next = error.detail.next else { throw error }
       console.printMessage(error.message)
-      let runner = try await TerminalFlowRunner.begin(
+      let flow = try await TerminalFlowRunner.run(
         next.provider.rawValue, next.kind, next.params, at: self, try FlowOptions.parse([]))
-      try await runner.run().checkSuccess()
+      try flow.checkSuccess()
       return try await client.callWithJSON(method)
     }
   }

@@ -178,6 +178,7 @@ struct FlowTests {
           let call = try await peer.next()
           switch (call.method, peer.index) {
           case ("flow.start", _): try await peer.reply(call, Reply.flow(1, step: Steps.code))
+          case ("flow.get", _): try await peer.reply(call, Reply.flow(1, step: Steps.code))
           case ("flow.submit", 1):
             if stopping {
               try await peer.fail(call, Reply.error(-32005, "shutting_down", "usherd is stopping"))

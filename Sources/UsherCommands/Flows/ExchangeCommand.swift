@@ -33,6 +33,19 @@ final class ExchangeCommand: Sendable {
     return answer
   }
 
+  /// Returns the answer after the daemon has refused the last one: a failed exchange, because the
+  /// command is not run again.
+  ///
+  /// - Throws: The refusal if the last answer was a failed exchange.
+  func answer(afterRefusal refusal: UsherError) throws -> FlowInput {
+    try last.withLock { last in
+      guard case .exchanged? = last?.answer else { throw refusal }
+      let answer = failed("gave an invalid answer: \(refusal.message)")
+      last?.answer = answer
+      return answer
+    }
+  }
+
   private func answer(for ending: CommandEnding) -> FlowInput? {
     switch ending {
     case .done(let output):

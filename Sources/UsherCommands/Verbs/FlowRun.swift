@@ -40,9 +40,8 @@ struct FlowRunVerb: Verb {
     let reader = FlowParams(context: context, provider: provider, kind: kind)
     let params = try await reader.json(
       try await reader.whole(params), shortForms, flowOptions.params)
-    let runner = try await TerminalFlowRunner.begin(
+    let flow = try await TerminalFlowRunner.run(
       provider, kind, params, requestId: requestId, at: context, flowOptions)
-    let flow = try await runner.run()
     if context.printsJSON {
       let (reply, json) = try await context.app.callWithJSON(FlowGet(flow: flow.id))
       context.show(reply.flow, json)

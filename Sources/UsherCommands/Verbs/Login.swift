@@ -46,9 +46,8 @@ struct LoginVerb: Verb {
   func run(at context: CommandContext) async throws {
     let params = try await FlowParams(context: context, provider: provider, kind: kind)
       .json([:], shortForms, flowOptions.params)
-    let runner = try await TerminalFlowRunner.begin(
+    let flow = try await TerminalFlowRunner.run(
       provider, kind, params, at: context, flowOptions)
-    let flow = try await runner.run()
     try flow.checkSuccess()
     guard let account = flow.result?["account"]?.stringValue else {
       throw CommandFailure("the flow \(flow.id) succeeded without an account")
