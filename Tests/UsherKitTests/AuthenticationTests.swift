@@ -2,6 +2,7 @@ import FoundationEssentials
 import JSONRPC
 import Testing
 import UsherKit
+import UsherTestKit
 
 @Suite("Paysafe wallet sign-in with UsherKit", .timeLimit(.minutes(1)))
 struct AuthenticationTests {
@@ -187,6 +188,30 @@ struct AccessTokenTests {
       _ = try await wallet.authenticationService.sendSCAChallenge(
         eventID: "e", request: .init(walletOperationID: "w", verification: .init(method: .pin)))
     }
+  }
+
+  @Test("an account of a sign-in is not kept if the wallet was configured for another provider")
+  func configuredMeanwhile() async throws {
+    let path = FakeDaemon.freshPath()
+    let wallet = Wallet(socketPath: path)
+    let account = try await FakeDaemon.run(at: path) { peer in
+      while true {
+        let call = try await peer.next()
+        switch call.method {
+        case "flow.list":
+          try await peer.reply(call, PaysafeFlow.list("authorize", "flw_1"))
+        case "flow.get": try await peer.reply(call, exchanging)
+        default:
+          wallet.configure(provider: "other", socketPath: path)
+          try await peer.reply(
+            call, PaysafeFlow.succeeded("authorize", 4, result: #"{"account":"acc_7"}"#))
+        }
+      }
+    } _: { _ in
+      try await wallet.authenticate(accessToken: "at")
+    }
+    #expect(account.id == "acc_7")
+    #expect(wallet.account == nil)
   }
 
   @Test("authenticate with a requestID considers only the sign-in with that id")

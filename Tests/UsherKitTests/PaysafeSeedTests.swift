@@ -58,7 +58,41 @@ struct PaysafeSeedTests {
     #expect(screen.pages.withLock { $0 } == [])
   }
 
-  @Test("Wallet.configure with a config token checks that the provider is configured")
+  @Test("the sign-in of the documentation gives the access token to the sign-in of the redirect")
+  func olderSignIn() async throws {
+    let redirect = "https://partner.example/wallet/callback?code=1"
+    let other = PaysafeFlow.snapshot(
+      "authorize", 3, "exchanging", id: "flw_2", step: PaysafeFlow.exchange("req-flw_2"))
+    let exchanging = PaysafeFlow.snapshot(
+      "authorize", 3, "exchanging", step: PaysafeFlow.exchange())
+    let list = Turn.ask(
+      "flow.list", PaysafeFlow.authorizeFlows, PaysafeFlow.list("authorize", "flw_2", "flw_1"))
+    let tokens: JSONValue = [
+      "type": "exchangeCredential", "success": ["accessToken": "token of code-1"],
+    ]
+    try await playing([
+      list, .ask("flow.get", PaysafeFlow.flow("flw_2"), other),
+      .ask(
+        "flow.get", PaysafeFlow.flow(),
+        PaysafeFlow.snapshot("authorize", 2, "authorizing", step: PaysafeFlow.page)),
+      .ask(
+        "flow.submit",
+        PaysafeFlow.answer(["type": "openURL", "redirectURL": .string(redirect)], at: 2),
+        exchanging),
+      list, .ask("flow.get", PaysafeFlow.flow("flw_2"), other),
+      .ask("flow.get", PaysafeFlow.flow(), exchanging),
+      .ask(
+        "flow.submit", PaysafeFlow.answer(tokens, at: 3),
+        PaysafeFlow.succeeded("authorize", 4, result: #"{"account":"acc_1"}"#)),
+    ]) { path in
+      Wallet.configure(socketPath: path)
+      try await WalletSignIn(presenter: screen).comeBack(try #require(URL(string: redirect))) {
+        "token of \($0)"
+      }
+    }
+  }
+
+  @Test("Wallet.configure with a config token checks that the provider is a wallet")
   func configureWithToken() async throws {
     let known = #"{"name":"paysafe","type":"paysafe","flows":[]}"#
     let look: JSONValue = ["provider": "paysafe"]
@@ -67,6 +101,7 @@ struct PaysafeSeedTests {
       .ask("provider.get", look, known),
       .refuse("provider.get", look, PaysafeFlow.error("permission_denied")),
       .refuse("provider.get", look, PaysafeFlow.error("not_found", field: "provider")),
+      .ask("provider.get", look, #"{"name":"paysafe","type":"oidc","flows":[]}"#),
     ]) { path in
       Wallet.configure(socketPath: path)
       let told: Result<Void, WalletError> = await withCheckedContinuation { continuation in
@@ -75,10 +110,12 @@ struct PaysafeSeedTests {
       try told.get()
       try await Wallet.configure(configToken: "config-token")
       try await Wallet.configure(configToken: "config-token")
-      let error = await #expect(throws: WalletError.self) {
-        try await Wallet.configure(configToken: "config-token")
+      for _ in ["no such provider", "a provider of another type"] {
+        let error = await #expect(throws: WalletError.self) {
+          try await Wallet.configure(configToken: "config-token")
+        }
+        #expect(error?.caseName == "notConfigured")
       }
-      #expect(error?.caseName == "notConfigured")
     }
   }
 }
