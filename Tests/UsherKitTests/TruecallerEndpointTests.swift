@@ -1,5 +1,6 @@
 import JSONRPC
 import Testing
+import UsherTestKit
 
 @testable import UsherKit
 
@@ -184,6 +185,53 @@ struct TruecallerEndpointTests {
       #expect(error?.getErrorCode() == .userCancelled)
       #expect(await events.next() == .state(.otpInitiated))
     }
+  }
+
+  @Test("a request without a viewDelegate does not end a pending Truecaller verify")
+  func noViewDelegate() async throws {
+    let daemon = PhoneDaemon(
+      begins: [[.creating, .otpInitiated]], answers: [.advances([.otpReceived])])
+    try await daemon.run { path in
+      let sdk = recorder.sdk(path)
+      var events = recorder.events.makeAsyncIterator()
+      request(sdk)
+      #expect(await events.next() == .state(.otpInitiated))
+      let profile = Task {
+        try await sdk.verify(code: "123456", firstName: "Asha", lastName: "")
+      }
+      #expect(await events.next() == .state(.otpReceived))
+      sdk.viewDelegate = nil
+      request(sdk)
+      #expect(await events.next()?.code == 17)
+      try await daemon.happens(.succeeded("verificationComplete"))
+      #expect(try await profile.value.firstName == "Asha")
+    }
+  }
+
+  @Test("a Truecaller request that waits when its SDK is released is not made, and its stream ends")
+  func letGoWhileWaiting() async throws {
+    let (started, start) = AsyncStream.makeStream(of: Void.self)
+    let (released, release) = AsyncStream.makeStream(of: Void.self)
+    try await FakeDaemon.run { peer in
+      while true {
+        let call = try await peer.next()
+        guard call.method == "flow.start" else { continue }
+        start.yield()
+        for await _ in released { break }
+        try await peer.reply(call, #"{"flow":\#(PhoneFlowSnapshot.creating.flow("flw_1", 1))}"#)
+      }
+    } _: { daemon in
+      let told = await {
+        let sdk = recorder.sdk(daemon.path)
+        request(sdk)
+        for await _ in started { break }
+        return sdk.verification(forPhone: "9876543211", countryCode: "IN")
+      }()
+      release.yield()
+      for await event in told { Issue.record("\(event)") }
+    }
+    start.finish()
+    for await _ in started { Issue.record("another flow was started") }
   }
 
   @Test("a released Truecaller SDK stops following its flow, even during the start")
