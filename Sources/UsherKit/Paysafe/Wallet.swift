@@ -78,7 +78,8 @@ extension Wallet {
     instance.configure(provider: provider, socketPath: socketPath, account: account)
   }
 
-  /// Checks that the daemon can be reached and has the configured provider. This is the SDK's call.
+  /// Checks that the daemon can be reached, and that the configured provider is a wallet. This is
+  /// the SDK's call.
   ///
   /// `configToken` is ignored: the daemon itself gets config tokens with their digital fingerprint.
   /// The check of the provider is skipped if a rule of the daemon does not let the program read
@@ -114,8 +115,11 @@ extension Wallet {
   private func checkProvider() async throws(WalletError) {
     let setup = setup.withLock { $0 }
     do {
-      _ = try await translating(to: WalletError.self) {
-        try await setup.client.call(ProviderGet(provider: setup.provider))
+      try await translating(to: WalletError.self) {
+        let provider = try await setup.client.call(ProviderGet(provider: setup.provider))
+        guard provider.type == "paysafe" else {
+          throw KitError(.notConfigured, "the provider \(provider.name) is not a Paysafe wallet")
+        }
       }
     } catch .notPermitted {
       // A rule may allow a program to run flows, but not to read providers.
