@@ -134,8 +134,7 @@ extension Wallet {
     tokens["refreshToken"] = refreshToken.map { Secret($0) }
     let exchanged = FlowInput.exchanged(tokens)
     return try await translating(to: WalletError.self) {
-      let account = try await finish(with: exchanged, requestID)
-      remember(account)
+      let account = try await keepAccount { try await finish(with: exchanged, requestID) }
       return Account(id: account.rawValue)
     }
   }

@@ -31,6 +31,10 @@ public final class Wallet: Sendable {
       client = UsherClient(socketPath: socketPath, name: "UsherKit")
       self.account = account.map { AccountID($0) }
     }
+
+    func isSameProvider(as other: Setup) -> Bool {
+      provider == other.provider && client.socketPath == other.client.socketPath
+    }
   }
 
   private let setup: Mutex<Setup>
@@ -104,7 +108,7 @@ extension Wallet {
   ) {
     let new = Setup(provider, socketPath, account)
     setup.withLock { old in
-      guard new.provider == old.provider, new.client.socketPath == old.client.socketPath else {
+      guard new.isSameProvider(as: old) else {
         old = new
         return
       }
@@ -157,5 +161,14 @@ extension Wallet {
       of: setup.provider, kind: kind.rawValue, key: key, status: status, where: fits)
   }
 
-  func remember(_ account: AccountID) { setup.withLock { $0.account = account } }
+  /// Keeps the account of a sign-in, unless the wallet was configured for another provider in the
+  /// meantime.
+  func keepAccount(of signIn: () async throws -> AccountID) async throws -> AccountID {
+    let before = setup.withLock { $0 }
+    let account = try await signIn()
+    setup.withLock { setup in
+      if setup.isSameProvider(as: before) { setup.account = account }
+    }
+    return account
+  }
 }
