@@ -21,7 +21,8 @@ struct WalletSignIn {
   ///   verifier, and returns the access token.
   func comeBack(_ url: URL, redeem: (String) async throws -> String) async throws {
     let code = try await service.handleRedirect(url: url)
-    let account = try await Wallet.authenticate(accessToken: try await redeem(code.code))
+    let account = try await Wallet.authenticate(
+      accessToken: try await redeem(code.code), requestID: code.requestID)
     print("signed in:", account.id)
   }
 }
