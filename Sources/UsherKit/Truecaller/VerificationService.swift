@@ -54,7 +54,7 @@ final class VerificationService: Sendable {
   private let commands: AsyncStream<Command>.Continuation
   private let delegateFeed: Listener
 
-  /// - Parameter news: The stream that gets all events, for the delegate.
+  /// - Parameter delegateFeed: The stream that gets all events, for the delegate.
   init(delegateFeed: Listener) {
     self.delegateFeed = delegateFeed
     let (commands, feed) = AsyncStream.makeStream(of: Command.self)
@@ -64,7 +64,8 @@ final class VerificationService: Sendable {
 
   func enqueue(_ command: Command) { commands.yield(command) }
 
-  /// Ends all tasks. The verification at the daemon is not cancelled.
+  /// Ends all tasks. The verification at the daemon is not cancelled, and requests that wait are
+  /// not made.
   func close() {
     commands.finish()
     state.withLock { $0.isClosed = true }
@@ -80,10 +81,8 @@ final class VerificationService: Sendable {
 // MARK: - Publishing events
 
 extension VerificationService {
-  /// Publishes an event of the active verification, or of none.
-  func publish(_ event: TCVerificationEvent) {
-    state.withLock { publish(event, in: &$0) }
-  }
+  /// Passes an event of no verification to the delegate only.
+  func notifyDelegate(_ event: TCVerificationEvent) { delegateFeed.yield(event) }
 
   private func publish(_ event: TCVerificationEvent, in state: inout State) {
     delegateFeed.yield(event)
@@ -92,21 +91,28 @@ extension VerificationService {
     }
   }
 
-  private func stopFollowing() {
-    let follower = state.withLock { state in
+  /// - Returns: The verification that was active.
+  @discardableResult
+  private func stopFollowing() -> Current? {
+    let current = state.withLock { state in
       defer { state.forget() }
-      return state.current?.follower
+      return state.current
     }
-    follower?.cancel()
+    current?.follower?.cancel()
+    return current
   }
 
   private func addListener(_ listener: Listener?) {
-    guard let listener else { return }
-    state.withLock { $0.listeners.append(listener) }
+    state.withLock { $0.add(listener) }
   }
 }
 
 extension VerificationService.State {
+  fileprivate mutating func add(_ listener: VerificationService.Listener?) {
+    guard let listener else { return }
+    if isClosed { listener.finish() } else { listeners.append(listener) }
+  }
+
   /// Stops the reports about the verification. The access token stays.
   fileprivate mutating func forget() {
     current = nil
@@ -120,6 +126,10 @@ extension VerificationService.State {
 
 extension VerificationService {
   private func carryOut(_ command: Command) async {
+    guard state.withLock({ !$0.isClosed }) else {
+      command.listener?.finish()
+      return
+    }
     do {
       switch command.operation {
       case .request(let phone): try await request(phone, command)
@@ -129,22 +139,26 @@ extension VerificationService {
         state.withLock { $0.accessToken = nil }
       }
     } catch {
-      publish(.failed(TCError(KitError(error))))
-      state.withLock { if $0.current == nil { $0.forget() } }
+      state.withLock { state in
+        publish(.failed(TCError(KitError(error))), in: &state)
+        if state.current == nil { state.forget() }
+      }
     }
   }
 
   private func request(_ phone: PhoneRequest, _ command: Command) async throws {
-    let current = state.withLock { $0.current }
-    if let current, current.phone?.isSameNumber(as: phone) == true {
-      addListener(command.listener)
-      try await answer(.resend, current.session)
-      return
+    // One lock: a verification that ends in between would not finish the listener.
+    let same = state.withLock { state -> Current? in
+      guard let current = state.current, current.phone?.isSameNumber(as: phone) == true
+      else { return nil }
+      state.add(command.listener)
+      return current
     }
-    stopFollowing()
+    if let same { return try await answer(.resend, same.session) }
+    let previous = stopFollowing()
     addListener(command.listener)
     // The result does not matter: if the flow cannot be cancelled, it expires.
-    _ = try? await current?.session.cancel()
+    _ = try? await previous?.session.cancel()
     state.withLock { $0.accessToken = nil }
     let session = try await command.endpoint.client.flow(
       provider: command.endpoint.provider.rawValue, kind: Self.kind, params: phone.params)
@@ -154,8 +168,7 @@ extension VerificationService {
   private func enter(_ input: FlowInput, _ command: Command) async throws {
     addListener(command.listener)
     if let current = state.withLock({ $0.current }) {
-      try await answer(input, current.session)
-      return
+      return try await answer(input, current.session)
     }
     let endpoint = command.endpoint
     let found = try await endpoint.client.newestFlow(of: endpoint.provider, kind: Self.kind) {
