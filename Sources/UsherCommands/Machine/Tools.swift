@@ -10,8 +10,8 @@ package protocol Tools: Sendable {
   /// - Parameters:
   ///   - program: Its absolute path.
   ///   - input: All of its standard input.
-  ///   - limit: The time after which the program is killed.
-  /// - Throws: `CancellationError` when the task is cancelled; the program is then killed.
+  ///   - limit: The time after which the program and its process group are ended.
+  /// - Throws: `CancellationError` when the task is cancelled; the program is then ended.
   ///   ``CommandFailure`` if the program cannot be started or exceeds the limit.
   func run(
     _ program: String, _ arguments: [String], input: Secret, within limit: Duration

@@ -13,12 +13,11 @@ struct ProgramLaunch {
 
   /// The program, which is looked up in `PATH`, and its arguments.
   var arguments: [String]
-  /// The program's standard input, output and error.
+  /// The program's standard input, output and error. A file that is left out is usherctl's own.
   var files: [File]
 
   enum File {
     case null
-    case shared
     case descriptor(CInt)
   }
 
@@ -46,7 +45,6 @@ struct ProgramLaunch {
     for (number, file) in zip(CInt(0)..., files) {
       switch file {
       case .null: posix_spawn_file_actions_addopen(&actions, number, "/dev/null", O_RDWR, 0)
-      case .shared: break
       case .descriptor(let descriptor):
         posix_spawn_file_actions_adddup2(&actions, descriptor, number)
       }

@@ -1,0 +1,187 @@
+import Dispatch
+import Glibc
+import UsherCore
+
+/// A run of a program, with limits for its time and its output. Its methods block the calling
+/// thread.
+final class ProgramRun {
+  /// Upper bound for each output of a program, in bytes.
+  static let outputLimit = 65_536
+  /// Poll interval for cancellation, the time limit and the program's end, in milliseconds.
+  private static let pollInterval: CInt = 20
+  /// The number of polls before a program that ignores SIGTERM is killed.
+  private static let terminationPolls = 50
+
+  /// How the run ended, with the standard output and, if it is read, the standard error.
+  enum Ending {
+    case exited(status: CInt, [[UInt8]])
+    case killed(signal: CInt, [[UInt8]])
+    case outOfTime
+    case outputTooLong
+  }
+
+  private let process: pid_t
+  private let outputs: [Output]
+
+  /// Runs a program to its end. Processes that it leaves in the background are not waited for.
+  ///
+  /// - Parameters:
+  ///   - arguments: The program, which is looked up in `PATH`, and its arguments.
+  ///   - input: All of its standard input.
+  ///   - readsErrors: Whether its standard error is read; otherwise that is usherctl's.
+  ///   - limit: The time after which the program and its process group are ended.
+  /// - Throws: `CancellationError` when the task is cancelled; the program is then ended, too.
+  ///   ``CommandFailure`` if the program cannot be started.
+  static func run(
+    _ arguments: [String], input: Secret, readsErrors: Bool = false, within limit: Duration
+  ) async throws -> Ending {
+    let isCancelled = CancelFlag()
+    return try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { continuation in
+        DispatchQueue.global().async {
+          continuation.resume(
+            with: Result {
+              let run = try ProgramRun(arguments, input, readsErrors)
+              return try run.end(by: ContinuousClock.now + limit, isCancelled)
+            })
+        }
+      }
+    } onCancel: {
+      isCancelled.raise()
+    }
+  }
+
+  private init(_ arguments: [String], _ input: Secret, _ readsErrors: Bool) throws {
+    let standardInput = try Pipe()
+    defer { standardInput.close() }
+    let outputs = try (0..<(readsErrors ? 2 : 1)).map { _ in try Output() }
+    self.outputs = outputs
+    defer { for output in outputs { output.closeWriter() } }
+    // Written before the program starts, so the write neither blocks nor fails because nothing
+    // reads it.
+    guard standardInput.fill(input) else {
+      throw CommandFailure("the input of \(arguments[0]) is too long")
+    }
+    let files = [standardInput.reader] + outputs.map(\.pipe.writer)
+    let launch = ProgramLaunch(arguments: arguments, files: files.map { .descriptor($0) })
+    guard let process = launch.start() else {
+      throw CommandFailure("\(arguments[0]) cannot be started")
+    }
+    self.process = process
+  }
+
+  private func end(
+    by deadline: ContinuousClock.Instant, _ isCancelled: CancelFlag
+  ) throws -> Ending {
+    while true {
+      if isCancelled.isRaised {
+        kill()
+        throw CancellationError()
+      }
+      if ContinuousClock.now >= deadline {
+        kill()
+        return .outOfTime
+      }
+      waitForOutput()
+      let status = waitStatus()
+      for output in outputs { output.read() }
+      if outputs.contains(where: \.isTooLong) {
+        if status == nil { kill() }
+        return .outputTooLong
+      }
+      guard let status else { continue }
+      // Swift does not import the macros that decode the status.
+      let (signal, bytes) = (status & 0x7F, outputs.map(\.bytes))
+      return signal == 0
+        ? .exited(status: (status >> 8) & 0xFF, bytes) : .killed(signal: signal, bytes)
+    }
+  }
+
+  /// Waits for output, or for one poll interval.
+  private func waitForOutput() {
+    var files = outputs.map { output in
+      pollfd(
+        fd: output.hasEnded ? -1 : output.pipe.reader, events: Int16(POLLIN), revents: 0)
+    }
+    poll(&files, nfds_t(files.count), Self.pollInterval)
+  }
+
+  /// Returns the status that `waitpid` gives; nil while the program is running.
+  private func waitStatus() -> CInt? {
+    var status: CInt = 0
+    return waitpid(process, &status, WNOHANG) == process ? status : nil
+  }
+
+  /// Ends the program and all that it has started: SIGTERM, then SIGKILL.
+  private func kill() {
+    Glibc.kill(-process, SIGTERM)
+    var polls = 0
+    while waitStatus() == nil && polls < Self.terminationPolls {
+      poll(nil, 0, Self.pollInterval)
+      polls += 1
+    }
+    Glibc.kill(-process, SIGKILL)
+    if polls == Self.terminationPolls { waitpid(process, nil, 0) }
+  }
+}
+
+/// An output of a program, read from a pipe.
+private final class Output {
+  let pipe: Pipe
+  private(set) var bytes: [UInt8] = []
+  private(set) var hasEnded = false
+
+  init() throws {
+    pipe = try Pipe()
+    _ = fcntl(pipe.reader, F_SETFL, O_NONBLOCK)
+  }
+
+  deinit { close(pipe.reader) }
+
+  var isTooLong: Bool { bytes.count > ProgramRun.outputLimit }
+
+  func closeWriter() { close(pipe.writer) }
+
+  /// Reads the output that is available.
+  func read() {
+    while !hasEnded && !isTooLong {
+      var count = 0
+      let chunk = [UInt8](unsafeUninitializedCapacity: 4096) { buffer, filled in
+        count = Glibc.read(pipe.reader, buffer.baseAddress, buffer.count)
+        filled = max(0, count)
+      }
+      if count == 0 { hasEnded = true }
+      guard count > 0 else { return }
+      bytes += chunk
+    }
+  }
+}
+
+/// A pipe that other programs do not inherit.
+private struct Pipe {
+  let reader: CInt
+  let writer: CInt
+
+  init() throws {
+    var ends: [CInt] = [-1, -1]
+    guard pipe(&ends) == 0 else { throw CommandFailure("no pipe can be created for a program") }
+    (reader, writer) = (ends[0], ends[1])
+    for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+  }
+
+  /// Writes a text without blocking.
+  ///
+  /// - Returns: False if the text does not fit into the pipe.
+  func fill(_ text: Secret) -> Bool {
+    _ = fcntl(writer, F_SETFL, O_NONBLOCK)
+    var text = text.revealed()
+    return text.withUTF8 { bytes in
+      Glibc.write(writer, bytes.baseAddress, bytes.count) == bytes.count
+    }
+  }
+
+  func close() {
+    Glibc.close(reader)
+    Glibc.close(writer)
+  }
+}
