@@ -1,0 +1,65 @@
+import JSONRPC
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+
+// The methods that the process answers without its services.
+extension ProcessContext {
+  func hello(
+    _ call: RPCHello, on connection: any ConnectionLink
+  ) throws(UsherError) -> RPCHello.Reply {
+    if let versions = call.protocol, !versions.contains(1) {
+      throw UsherError(
+        .invalidParams, "this usherd supports protocol 1 only", detail: .init(field: "protocol"))
+    }
+    return .init(
+      protocol: 1, server: .init(version: Version.current),
+      limits: try dependencies.config.limits.on(connection).byName(), instanceId: instanceID)
+  }
+
+  /// Returns the status of a locked daemon, in which the state of store and providers is unknown.
+  func lockedStatus(_ caller: Caller) -> SystemStatus.Reply {
+    let seen = dependencies.config.providers.filter {
+      caller.may(ProviderGet.name, provider: $0.name)
+    }
+    return .init(
+      version: Version.current, uptimeSeconds: uptimeSeconds, ready: false, locked: true,
+      providers: seen.map { .init(name: $0.name, type: $0.type, health: .unknown) }, flows: 0,
+      connections: count.count(of: caller.isAdmin ? nil : caller.uid),
+      peerIdentity: caller.isAdmin ? peerIdentity : nil)
+  }
+
+  /// The uptime; never negative, even if the clock is not monotonic and is set back.
+  var uptimeSeconds: Int {
+    max(0, Int((dependencies.clock.monotonicNow() - started).components.seconds))
+  }
+
+  /// The means by which the processes of connections are identified.
+  var peerIdentity: String { dependencies.sockets.tellsPeerByDescriptor ? "pidfd" : "pid" }
+}
+
+extension Limits {
+  /// Returns these limits, with those that are fixed for the life of a connection replaced by its
+  /// own.
+  fileprivate func on(_ connection: any ConnectionLink) -> Limits {
+    let own = connection.limits
+    var limits = self
+    limits.maxLineBytes = own.maxLineBytes
+    limits.nesting = own.nesting
+    limits.lineSeconds = own.lineSeconds
+    limits.batch = own.batch
+    limits.callsInFlight = own.callsInFlight
+    limits.unreadReplyBytes = own.unreadReplyBytes
+    limits.unreadReplySeconds = own.unreadReplySeconds
+    limits.eventQueue = own.eventQueue
+    return limits
+  }
+
+  /// Returns every limit by its key in the configuration.
+  fileprivate func byName() throws(UsherError) -> [String: Int] {
+    let encoded = try ReplyEncoder.encode(self)
+    let members = try? JSONValue(parsing: encoded).objectValue
+    return (members ?? [:]).compactMapValues { $0.integerValue.map(Int.init) }
+  }
+}
