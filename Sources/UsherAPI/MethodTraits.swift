@@ -104,15 +104,6 @@ public enum Methods {
 
   private static let byName = Dictionary(uniqueKeysWithValues: all.map { ($0.name, $0.traits) })
 
-  /// Returns whether a socket offers a method.
-  ///
-  /// Names are compared byte by byte, because `String` considers U+212A (KELVIN SIGN) equal to K.
-  public static func has(_ name: String, isAdmin: Bool) -> Bool {
-    all.contains { method in
-      method.name.utf8.elementsEqual(name.utf8) && (method.access == .app || isAdmin)
-    }
-  }
-
   /// Returns the traits of the method with a name, or ``MethodTraits/unknown`` if there is none.
   public static func traits(of name: String) -> MethodTraits {
     byName[name] ?? .unknown

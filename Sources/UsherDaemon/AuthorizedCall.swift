@@ -2,29 +2,16 @@ import UsherAPI
 import UsherConfig
 import UsherCore
 
-/// Recorder of audit events; in the daemon, the ``AuditRecorder``.
-protocol Auditing: Sendable {
-  /// - Throws: `storageUnavailable` while calls cannot be recorded.
-  func admit() throws(UsherError)
-  func record(_ note: AuditEvent, by caller: AuditedCaller)
-  /// Records a call that equals one recorded before.
-  ///
-  /// - Returns: False while calls cannot be recorded; then this call is not recorded.
-  func again(_ call: inout AuditRepeat, at now: Timestamp) -> Bool
-}
-
 /// Call that the policy allows; it records the outcome in the audit log.
 struct AuthorizedCall: Sendable {
   let request: PolicyRequest
   let caller: Caller
   let permit: Permit
+  let audit: AuditRecorder
   /// The data that the call hands out, and of which account; read when the call has succeeded.
-  let given: Given?
+  var given: Given?
   /// The generation of the accounts from before the decision.
-  let accounts: Int
-  /// The audit log; nil if only denials of the method are recorded.
-  let audit: (any Auditing)?
-  let correlation: @Sendable () -> CorrelationID
+  var accounts = 0
 
   /// Data that a call hands out.
   enum Given: Sendable {
@@ -47,47 +34,65 @@ struct AuthorizedCall: Sendable {
 
   /// Runs the call to its end and records the outcome in the audit log.
   func perform(_ body: () throws(UsherError) -> Response) throws(UsherError) -> Response {
-    let response: Response
-    do throws(UsherError) {
-      response = try body()
-    } catch {
-      throw failed(error)
-    }
+    let response = try recordingFailure(body)
     switch response {
     // The call has not been decided yet.
-    case .cold, .resumed: break
-    case .now: succeeded()
+    case .cold, .resumed: return response
+    case .now:
+      succeeded()
+      return response
     case .standing(var standing):
       succeeded()
       standing.decision = decision
       return .standing(standing)
     case .later(let body):
-      guard audit != nil else { break }
-      return .later { () async throws(UsherError) -> [UInt8] in
-        do throws(UsherError) {
-          let reply = try await body()
-          ended()
-          return reply
-        } catch {
-          throw failed(error)
-        }
+      return .later { () async throws(UsherError) in
+        try await run { () async throws(UsherError) in (try await body(), nil) }
       }
     }
-    return response
+  }
+
+  /// Responds from a task of its own, and records the outcome in the audit log.
+  func later<Reply: Encodable & Sendable>(
+    _ body: @escaping @Sendable () async throws(UsherError) -> Reply
+  ) -> Response {
+    .later { () async throws(UsherError) in
+      try await run { () async throws(UsherError) in
+        let reply = try await body()
+        return (try ReplyEncoder.encode(reply), (reply as? FlowStart.Reply)?.flow.id)
+      }
+    }
+  }
+
+  /// Runs a check before the call waits. It runs on the event loop, so that a flood of refused
+  /// calls starts no tasks.
+  func recordingFailure<Value>(
+    _ body: () throws(UsherError) -> Value
+  ) throws(UsherError) -> Value {
+    do throws(UsherError) {
+      return try body()
+    } catch {
+      throw failed(error)
+    }
   }
 
   /// Runs a call that waits to its end, and records the outcome in the audit log. All that the call
   /// causes has one correlation ID.
   ///
   /// - Parameter body: Returns the reply, and the flow if one began.
-  func run(
+  private func run(
     _ body: @Sendable () async throws(UsherError) -> (reply: [UInt8], flow: FlowID?)
   ) async throws(UsherError) -> [UInt8] {
-    let cause = correlation()
+    let cause = audit.dependencies.correlationID()
     let result: Result<[UInt8], UsherError> = await Cause.$correlation.withValue(cause) {
       do throws(UsherError) {
         let (reply, flow) = try await body()
-        succeeded(flow: flow)
+        if Task.isCancelled, request.traits.audit == .everythingAggregated {
+          // A caller that no longer waits, as after a lock, does not get the secret.
+          _ = failed(UsherError(.cancelled, "the caller no longer waits"))
+        } else {
+          succeeded(flow: flow)
+        }
         return .success(reply)
       } catch {
         return .failure(failed(error))
@@ -96,91 +101,138 @@ struct AuthorizedCall: Sendable {
     return try result.get()
   }
 
-  /// Records the outcome. A caller that no longer waits, as after a lock, does not get the result,
-  /// so the call counts as cancelled.
-  private func ended() {
-    guard Task.isCancelled, request.traits.audit == .everythingAggregated else {
-      return succeeded()
-    }
-    _ = failed(UsherError(.cancelled, "the caller no longer waits"))
-  }
+  /// Whether outcomes are recorded, not only denials.
+  private var isAudited: Bool { request.traits.audit != .denials }
 
   /// The decision, if it applies to later identical calls as long as rules and accounts stay the
   /// same; nil if such calls need more checks.
   private var decision: CachedReply.Decision? {
-    guard let audit, request.moment == nil, permit.conditions.isEmpty,
+    guard isAudited, request.moment == nil, permit.conditions.isEmpty,
       case .token(let scope)? = given
     else { return nil }
-    var note = event(.allowed)
+    var note = event
     note.scope = scope
     return AuditRepeat(note, by: caller.audited).map {
       .init(accounts: accounts, audit: audit, call: $0)
     }
   }
 
-  /// Records success.
+  /// Records that the call was answered.
   ///
-  /// - Parameter flow: The flow that began.
-  func succeeded(flow: FlowID? = nil) {
-    guard let audit else { return }
-    var note = event(.allowed)
+  /// - Parameters:
+  ///   - flow: The flow that began.
+  ///   - failure: The error if the call achieved nothing.
+  func succeeded(flow: FlowID? = nil, with failure: UsherError.Reason? = nil) {
+    guard isAudited else { return }
+    var note = event
     note.flow = flow
+    note.failure = failure
     // A row that several calls share cannot have the correlation ID of one of them.
     if flow != nil { note.correlationID = Cause.correlation?.rawValue ?? "" }
     switch given {
-    case nil: audit.record(note, by: caller.audited)
-    case .token(let scope):
-      note.scope = scope
-      audit.record(note, by: caller.audited)
-    case .storedObjects(of: let uid):
-      note.owner = uid
-      audit.record(note, by: caller.audited)
+    case nil: break
+    case .token(let scope): note.scope = scope
+    case .storedObjects(of: let uid): note.owner = uid
     case .profiles(let profiles):
       for (account, fields) in profiles() {
         note.account = account
         note.fields = fields
         audit.record(note, by: caller.audited)
       }
+      return
     }
+    audit.record(note, by: caller.audited)
   }
 
   /// Records a failure.
   ///
   /// - Returns: The error for the caller, with the correlation ID of the audit entry.
   func failed(_ error: UsherError) -> UsherError {
-    guard let audit else { return error }
-    var error = error
-    let correlation = error.correlationID ?? Cause.correlation ?? correlation()
-    error.correlationID = correlation
-    var note = event(.allowed)
-    note.failure = error.reason
-    note.flow = error.detail.flow
-    note.correlationID = correlation.rawValue
-    audit.record(note, by: caller.audited)
-    return error
+    isAudited ? audit.record(error, of: event, by: caller) : error
   }
 
-  private func event(_ decision: AuditEvent.Decision) -> AuditEvent {
+  private var event: AuditEvent {
     var conditions = permit.conditions
     // No person or proof is asked for a call about an object that does not exist for the caller.
     if request.isUnknown { conditions.subtract([.confirm, .localAuth]) }
     if request.lacksAccount { conditions.subtract(.confirm) }
-    return AuditEvent(request, decision, rule: permit.rule, conditions: conditions)
+    return AuditEvent(request, .allowed, rule: permit.rule, conditions: conditions)
+  }
+}
+
+extension AuthorizedCall {
+  /// Authorizes a call by its method alone, for methods that also work while the daemon is locked.
+  init(
+    ungated method: (some Method).Type, _ caller: Caller, _ audit: AuditRecorder
+  ) throws(UsherError) {
+    let request = PolicyRequest(method)
+    self.init(
+      request: request, caller: caller, permit: try audit.permit(request, caller), audit: audit)
+  }
+}
+
+extension AuditRecorder {
+  /// Asks the policy; a denial is recorded.
+  ///
+  /// - Parameter obstacle: The error if the account that the call acts on cannot be determined.
+  func permit(
+    _ request: PolicyRequest, _ caller: Caller, _ obstacle: UsherError? = nil
+  ) throws(UsherError) -> Permit {
+    switch caller.decide(request) {
+    case .allowed(let permit): return permit
+    case .denied(let denial): throw denied(denial, request, caller, obstacle)
+    }
+  }
+
+  func denied(
+    _ denial: Denial, _ request: PolicyRequest, _ caller: Caller, _ obstacle: UsherError? = nil
+  ) -> UsherError {
+    denied(
+      denial.error(request, obstacle), request, caller, rule: denial.rule,
+      unmet: denial.cause.unmet)
+  }
+
+  /// Records a denial.
+  ///
+  /// - Returns: The error with the correlation ID of the audit entry.
+  func denied(
+    _ error: UsherError, _ request: PolicyRequest, _ caller: Caller, rule: String,
+    conditions: AuditConditions = [], unmet: AuditConditions
+  ) -> UsherError {
+    record(
+      error,
+      of: AuditEvent(
+        request, .denied, rule: rule, conditions: conditions.union(unmet), unmet: unmet),
+      by: caller)
+  }
+
+  /// Records a call that ends with an error.
+  ///
+  /// - Returns: The error with the correlation ID of the audit entry.
+  fileprivate func record(
+    _ error: UsherError, of event: AuditEvent, by caller: Caller
+  ) -> UsherError {
+    var (error, event) = (error, event)
+    let correlation = error.correlationID ?? Cause.correlation ?? dependencies.correlationID()
+    error.correlationID = correlation
+    event.failure = error.reason
+    event.flow = error.detail.flow
+    event.correlationID = correlation.rawValue
+    record(event, by: caller.audited)
+    return error
   }
 }
 
 extension AuditEvent {
   init(
     _ request: PolicyRequest, _ decision: Decision, rule: String,
-    conditions: AuditConditions = [], unmet: AuditConditions = [],
-    failure: UsherError.Reason? = nil, correlation: CorrelationID? = nil
+    conditions: AuditConditions = [], unmet: AuditConditions = []
   ) {
     self.init(
       method: request.method, provider: request.provider.map { ProviderName($0) },
       kind: request.kind,
       account: (request.account?.id ?? request.named).map { AccountID($0) }, decision: decision,
-      rule: rule, conditions: conditions, unmet: unmet, failure: failure,
-      correlationID: correlation?.rawValue ?? "")
+      rule: rule, conditions: conditions, unmet: unmet, correlationID: "")
   }
 }
 

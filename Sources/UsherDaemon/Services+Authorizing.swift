@@ -18,14 +18,7 @@ extension Services {
   ) throws(UsherError) -> AuthorizedCall {
     let accounts = repository.generation
     let (request, obstacle) = try request(&call, subject, caller)
-    let permit: Permit
-    switch caller.decide(request) {
-    case .allowed(let allowed): permit = allowed
-    case .denied(let denial):
-      throw denied(
-        denial.error(request, obstacle), request, caller, rule: denial.rule,
-        unmet: denial.cause.unmet)
-    }
+    let permit = try audit.permit(request, caller, obstacle)
     let isAudited = M.traits.audit != .denials
     if isAudited { try audit.admit() }
     try meet(.localAuth, of: permit, request, caller) { () throws(UsherError) in
@@ -33,10 +26,8 @@ extension Services {
       try localAuth.check(within: seconds, of: caller)
     }
     let authorized = AuthorizedCall(
-      request: request, caller: caller, permit: permit,
-      given: isAudited ? given(call, request, caller) : nil, accounts: accounts,
-      audit: isAudited ? audit : nil,
-      correlation: { [dependencies] in dependencies.correlationID() })
+      request: request, caller: caller, permit: permit, audit: audit,
+      given: isAudited ? given(call, request, caller) : nil, accounts: accounts)
     // Do not ask a person to confirm a call that cannot be carried out.
     if let obstacle { throw authorized.failed(obstacle) }
     // Check last: a confirmation for a single call is used up by the check.
@@ -53,28 +44,10 @@ extension Services {
     do throws(UsherError) {
       try check()
     } catch {
-      throw denied(
+      throw audit.denied(
         error, request, caller, rule: permit.rule, conditions: permit.conditions,
         unmet: condition)
     }
-  }
-
-  /// Records a denial.
-  ///
-  /// - Returns: The error with the correlation ID of the audit entry.
-  func denied(
-    _ error: UsherError, _ request: PolicyRequest, _ caller: Caller, rule: String,
-    conditions: AuditConditions = [], unmet: AuditConditions
-  ) -> UsherError {
-    var error = error
-    let correlation = dependencies.correlationID()
-    error.correlationID = correlation
-    audit.record(
-      AuditEvent(
-        request, .denied, rule: rule, conditions: conditions.union(unmet), unmet: unmet,
-        failure: error.reason, correlation: correlation),
-      by: caller.audited)
-    return error
   }
 
   /// Returns the request for the policy: the provider, kind and account that the call is about.
@@ -133,7 +106,7 @@ extension Services {
     request.provider = provider?.rawValue
     request.named = id?.rawValue
     do throws(UsherError) {
-      let record = try one.find(call, caller)
+      let record = try one.find(call, self, caller)
       request.provider = record.provider.rawValue
       request.account = .init(record)
       request.scopes = scopes(call, record)

@@ -19,8 +19,7 @@ extension Services {
     let request = params.map { subject.request(in: $0) } ?? named
     if denial == nil { denial = caller.policy.denial(partial: request) }
     guard let denial else { return }
-    throw denied(
-      denial.error(request), request, caller, rule: denial.rule, unmet: denial.cause.unmet)
+    throw audit.denied(denial, request, caller)
   }
 }
 

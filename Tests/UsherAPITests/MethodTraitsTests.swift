@@ -71,14 +71,6 @@ struct MethodTraitsTests {
     #expect(Methods.traits(of: "token.get") == TokenGet.traits)
   }
 
-  @Test("a socket offers the methods of its access, with names compared by bytes")
-  func offered() {
-    #expect(Methods.has("token.get", isAdmin: false) && Methods.has("token.get", isAdmin: true))
-    #expect(!Methods.has("credential.set", isAdmin: false))
-    #expect(Methods.has("credential.set", isAdmin: true))
-    #expect(!Methods.has("system.loc\u{212A}", isAdmin: true))
-  }
-
   @Test("a method's traits and a call's parameters decide whether the call is repeatable")
   func repetition() {
     #expect(FlowStart.traits.repetition.allows(["requestId": "r"]))

@@ -105,6 +105,29 @@ extension LockController {
   }
 }
 
+extension LockService {
+  /// Authorizes and handles `system.lock`.
+  func lock(_ caller: Caller) async throws(UsherError) -> Done {
+    let audit = lockController.processContext.audit
+    return try await lock(try AuthorizedCall(ungated: SystemLock.self, caller, audit))
+  }
+
+  /// Authorizes and handles `system.unlock`.
+  func unlock(_ unlock: SystemUnlock, _ caller: Caller) async throws(UsherError) -> Done {
+    let audit = lockController.processContext.audit
+    return try await self.unlock(
+      unlock, try AuthorizedCall(ungated: SystemUnlock.self, caller, audit))
+  }
+}
+
+extension ReloadService {
+  /// Authorizes and handles `system.reload`.
+  func reload(_ caller: Caller) async throws(UsherError) -> SystemReload.Reply {
+    let audit = lockController.processContext.audit
+    return try await reload(try AuthorizedCall(ungated: SystemReload.self, caller, audit))
+  }
+}
+
 extension ConnectionAcceptor {
   convenience init(_ lockController: LockController) {
     self.init(

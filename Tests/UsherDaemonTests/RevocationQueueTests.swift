@@ -19,9 +19,7 @@ private final class RecordedAudit: Auditing {
     notes.withLock { $0.map { "\($0.method) \($0.failure?.rawValue ?? "ok")" } }
   }
 
-  func admit() throws(UsherError) {}
   func record(_ note: AuditEvent, by caller: AuditedCaller) { notes.withLock { $0.append(note) } }
-  func again(_ call: inout AuditRepeat, at now: Timestamp) -> Bool { true }
 }
 
 /// The fixture's provider cannot be reached.

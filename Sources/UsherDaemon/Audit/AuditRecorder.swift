@@ -12,6 +12,12 @@ protocol AuditKeeping: Sendable {
 }
 
 extension AuditLog: AuditKeeping {}
+
+/// Recorder of audit events; in the daemon, the ``AuditRecorder``.
+protocol Auditing: Sendable {
+  func record(_ note: AuditEvent, by caller: AuditedCaller)
+}
+
 extension AuditRecorder: Auditing {}
 
 /// Records calls in the audit log, in batches, shortly after they happen.
@@ -40,7 +46,7 @@ final class AuditRecorder: Sendable {
     var untrimmed = 0
   }
 
-  private let dependencies: Dependencies
+  let dependencies: Dependencies
   private let log: Logger
   private let state = Mutex(State())
 

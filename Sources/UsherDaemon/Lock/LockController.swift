@@ -48,7 +48,9 @@ final class LockController: Sendable {
     try await turns.withLock(.any) { () throws(UsherError) in
       let bootstrap = try openStore(mayBeNew: true)
       BackupCopies(database: bootstrap.store.status.path, on: processContext.setting.disk).sweep()
-      guard try bootstrap.isLocked else { return become(.open(try await start(bootstrap))) }
+      guard try bootstrap.isLocked else {
+        return become(.open(try await UnlockedServices.start(bootstrap, of: processContext)))
+      }
       await close(bootstrap)
       processContext.log.notice("usherd is locked, as it was before the start")
     }
@@ -74,11 +76,6 @@ final class LockController: Sendable {
     }
     processContext.audit.open(bootstrap.store.audit)
     return bootstrap
-  }
-
-  private func start(_ bootstrap: StoreBootstrap) async throws(UsherError) -> UnlockedServices {
-    let unlocked = try await UnlockedServices.start(bootstrap, of: processContext)
-    return unlocked
   }
 
   /// Closes a store whose services were not restored.
@@ -161,7 +158,7 @@ final class LockController: Sendable {
 
   // If this function throws, the restored services are released when it returns.
   private func open(_ bootstrap: StoreBootstrap) async throws(UsherError) {
-    let unlocked = try await start(bootstrap)
+    let unlocked = try await UnlockedServices.start(bootstrap, of: processContext)
     do throws(UsherError) {
       try await bootstrap.store.setLocked(false)
     } catch {

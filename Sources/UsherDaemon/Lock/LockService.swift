@@ -12,41 +12,39 @@ struct LockService: Sendable {
   let lockController: LockController
 
   private var processContext: ProcessContext { lockController.processContext }
-  private var calls: CallAuditor { CallAuditor(processContext) }
 
-  func lock(_ caller: Caller) async throws(UsherError) -> Done {
-    let permit = try calls.permit(SystemLock.name, caller)
+  func lock(_ call: AuthorizedCall) async throws(UsherError) -> Done {
     try processContext.audit.admit()
     return try await toTheEnd { () throws(UsherError) in
       do throws(UsherError) {
-        try await lockController.lock { calls.record(SystemLock.name, permit, caller) }
+        try await lockController.lock { call.succeeded() }
       } catch {
-        throw calls.recorded(error, SystemLock.name, permit, caller)
+        throw call.failed(error)
       }
     }
   }
 
-  func unlock(_ call: SystemUnlock, _ caller: Caller) async throws(UsherError) -> Done {
+  func unlock(_ unlock: SystemUnlock, _ call: AuthorizedCall) async throws(UsherError) -> Done {
     // Allowed even if the audit queue is full: the queue can be written only after the unlock.
-    let permit = try calls.permit(SystemUnlock.name, caller)
-    if !caller.isAdmin, call.passcode == nil {
-      let error = UsherError(
-        .invalidParams, "the passcode is required to unlock", detail: .init(field: "passcode"))
-      throw calls.recorded(error, SystemUnlock.name, permit, caller)
+    let caller = call.caller
+    if !caller.isAdmin, unlock.passcode == nil {
+      throw call.failed(
+        UsherError(
+          .invalidParams, "the passcode is required to unlock", detail: .init(field: "passcode")))
     }
-    let passcode = caller.isAdmin ? nil : call.passcode?.secret
+    let passcode = caller.isAdmin ? nil : unlock.passcode?.secret
     return try await toTheEnd { () throws(UsherError) in
       var told: UsherError?
       do throws(UsherError) {
         try await lockController.unlock { store throws(UsherError) in
           if let passcode { try await check(passcode, caller, in: store) }
         } orElse: { error in
-          told = calls.recorded(error, SystemUnlock.name, permit, caller)
+          told = call.failed(error)
         }
       } catch {
-        throw told ?? calls.recorded(error, SystemUnlock.name, permit, caller)
+        throw told ?? call.failed(error)
       }
-      calls.record(SystemUnlock.name, permit, caller)
+      call.succeeded()
     }
   }
 

@@ -6,18 +6,15 @@ import UsherCore
 struct ReloadService: Sendable {
   let lockController: LockController
 
-  func reload(_ caller: Caller) async throws(UsherError) -> SystemReload.Reply {
-    let service = CallAuditor(lockController.processContext)
-    let permit = try service.permit(SystemReload.name, caller)
+  func reload(_ call: AuthorizedCall) async throws(UsherError) -> SystemReload.Reply {
     try lockController.processContext.audit.admit()
     let problems: [ConfigProblem]
     do throws(UsherError) {
       problems = try await Reload(lockController: lockController).run()
     } catch {
-      throw service.recorded(error, SystemReload.name, permit, caller)
+      throw call.failed(error)
     }
-    service.record(
-      SystemReload.name, permit, caller, failure: problems.isEmpty ? nil : .invalidParams)
+    call.succeeded(with: problems.isEmpty ? nil : .invalidParams)
     return .init(problems: problems)
   }
 }

@@ -17,7 +17,7 @@ struct CachedReply: Sendable {
   struct Decision: Sendable {
     /// The repository's generation before the call read anything from it.
     let accounts: Int
-    let audit: any Auditing
+    let audit: AuditRecorder
     let call: AuditRepeat
   }
 }

@@ -60,7 +60,7 @@ enum Subject<M>: Sendable {
 struct OneAccount<M>: Sendable {
   let named: @Sendable (M) -> (AccountID?, ProviderName?)
   /// Throws if the account does not exist for the caller, or if several accounts match.
-  let find: @Sendable (M, Caller) throws(UsherError) -> AccountRecord
+  let find: @Sendable (M, Services, Caller) throws(UsherError) -> AccountRecord
   let name: @Sendable (inout M, AccountID) -> Void
 }
 
@@ -76,19 +76,26 @@ extension AccountForget: OneAccountCall {}
 extension TOTPCode: OneAccountCall {}
 
 extension Subject where M: OneAccountCall {
-  /// - Parameter find: Takes the account and the provider that the call names, the caller, and the
-  ///   method's name.
-  static func one(
-    by find:
-      @escaping @Sendable (AccountID?, ProviderName?, Caller, String) throws(UsherError)
-      -> AccountRecord
+  static var one: Subject {
+    one { services, call, caller throws(UsherError) in
+      try services.tokens.account(call.account, call.provider, for: caller, M.name)
+    }
+  }
+
+  /// An account with one-time codes.
+  static var oneWithCodes: Subject {
+    one { services, call, caller throws(UsherError) in
+      try services.totp.account(call.account, call.provider, for: caller, M.name)
+    }
+  }
+
+  private static func one(
+    by find: @escaping @Sendable (Services, M, Caller) throws(UsherError) -> AccountRecord
   ) -> Subject {
     .oneAccount(
       OneAccount(
         named: { ($0.account, $0.provider) },
-        find: { call, caller throws(UsherError) in
-          try find(call.account, call.provider, caller, M.name)
-        },
+        find: { call, services, caller throws(UsherError) in try find(services, call, caller) },
         name: { $0.account = $1 }))
   }
 }
@@ -102,12 +109,15 @@ extension Subject where M == FlowStart {
 /// Entry of the method table.
 struct MethodEntry: Sendable {
   let type: any Method.Type
+  /// Whether the method is answered while the daemon is locked, too.
+  let worksLocked: Bool
   /// Refuses a caller that may not make this call, before the parameters are decoded.
-  let refuse: @Sendable (UnsafeRawBufferPointer?, Caller) throws(UsherError) -> Void
+  let refuse: @Sendable (UnsafeRawBufferPointer?, Caller, Services) throws(UsherError) -> Void
   /// Decodes the parameters; on any thread.
   let decode: @Sendable (UnsafeRawBufferPointer?, ParamsLimit) throws(UsherError) -> DecodedParams
-  /// Decides and answers the call; on the event loop.
-  let run: @Sendable (DecodedParams, Call) throws(UsherError) -> Response
+  /// Decides and answers the call; on the event loop. The services are nil while the daemon is
+  /// locked, and for methods that work then.
+  let run: @Sendable (DecodedParams, Call, Services?) throws(UsherError) -> Response
 }
 
 /// Parameters of a call, as a value of its method's type.
@@ -117,20 +127,22 @@ extension MethodEntry {
   /// - Parameter schema: The schema of the method's type.
   init<M: Method>(
     _ type: M.Type, schema: Lazy<Schema>,
-    refuse: @escaping @Sendable (UnsafeRawBufferPointer?, Caller) throws(UsherError) -> Void,
-    run: @escaping @Sendable (M, Call) throws(UsherError) -> Response
+    refuse:
+      @escaping @Sendable (UnsafeRawBufferPointer?, Caller, Services) throws(UsherError) -> Void,
+    run: @escaping @Sendable (M, Call, Services?) throws(UsherError) -> Response
   ) {
     self.type = type
+    worksLocked = M.traits.worksLocked
     self.refuse = refuse
     decode = { params, limit throws(UsherError) in
       let value = try limit.allowing(bytes: M.ownParamsBytes).value(params)
       return try StrictDecoding.decode(M.self, from: value, schema: schema.value)
     }
-    self.run = { params, call throws(UsherError) in
+    self.run = { params, call, services throws(UsherError) in
       guard let params = params as? M else {
         throw UsherError(.internalError, "the parameters of \(M.name) are of another method")
       }
-      return try run(params, call)
+      return try run(params, call, services)
     }
   }
 }

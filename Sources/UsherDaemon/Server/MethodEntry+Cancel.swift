@@ -6,9 +6,9 @@ extension MethodEntry {
   /// Entry of `rpc.cancel`. Every caller may call it, so its parameter is read from the line
   /// directly and never decoded.
   static let cancel = MethodEntry(
-    type: RPCCancel.self, refuse: { _, _ in },
+    type: RPCCancel.self, worksLocked: true, refuse: { _, _, _ in },
     decode: { params, _ throws(UsherError) in try RequestID(cancelled: params) },
-    run: { params, call throws(UsherError) in
+    run: { params, call, _ throws(UsherError) in
       guard let id = params as? RequestID else {
         throw UsherError(.internalError, "the parameters of rpc.cancel are of another method")
       }

@@ -7,22 +7,24 @@ import UsherConfig
 import UsherCore
 import UsherSystem
 
-/// State that all connections share: methods, limits, and error replies.
+/// State that all connections share: methods, limits, and error replies. `RequestPipeline.swift`
+/// shows how it answers a call.
 final class RPCService: Sendable {
   let configStore: ConfigStore
   let events: EventBus
-  private let ungatedMethods: UngatedMethods
-  private let lockController: LockController
+  let table: MethodTable
+  let lockController: LockController
   let dependencies: Dependencies
   private let logger: Logger
   private let longLinesOfUser = AsyncKeyedLock<FairScheduler.Party>()
   private let longLinesOfAll = AsyncKeyedLock<LongLines>()
-  private let isDraining = Atomic<Bool>(false)
+  let isDraining = Atomic<Bool>(false)
   private let slowReaders: RepeatedNotice
 
-  init(_ lockController: LockController) {
+  /// - Parameter table: The methods; nil: all of them.
+  init(_ lockController: LockController, _ table: MethodTable? = nil) {
     self.lockController = lockController
-    ungatedMethods = UngatedMethods(lockController)
+    self.table = table ?? MethodTable(lockController)
     events = lockController.processContext.events
     dependencies = lockController.processContext.dependencies
     slowReaders = RepeatedNotice(dependencies.clock)
@@ -43,7 +45,7 @@ final class RPCService: Sendable {
   var subordinates: SubordinateUserMap { dependencies.subordinates }
 
   /// Creates in advance what the first calls need.
-  func warm() { lockController.unlocked?.table.warm() }
+  func warm() { table.warm() }
 
   private enum LongLines { case ofUsers }
 
@@ -69,75 +71,6 @@ final class RPCService: Sendable {
   var now: Timestamp { dependencies.clock.now() }
 
   var monotonicNow: Timestamp { dependencies.clock.monotonicNow() }
-
-  /// Answers a call whose parameters are still encoded.
-  func respond(
-    to method: String, params: UnsafeRawBufferPointer?, _ call: Call
-  ) throws(UsherError) -> Response {
-    let found = try find(method, call.caller)
-    return try run(found, try decode(params, of: found.entry, call.caller), call)
-  }
-
-  /// Decodes the parameters of a call, for ``respond(to:decoded:_:)``; on any thread.
-  ///
-  /// - Throws: The error to reply with, including that the caller may not make the call.
-  func decode(
-    _ params: UnsafeRawBufferPointer?, of method: String, _ caller: Caller
-  ) throws(UsherError) -> DecodedParams {
-    try decode(params, of: try find(method, caller).entry, caller)
-  }
-
-  /// Answers a call whose parameters have been decoded.
-  func respond(
-    to method: String, decoded params: DecodedParams, _ call: Call
-  ) throws(UsherError) -> Response {
-    try run(try find(method, call.caller), params, call)
-  }
-
-  private enum Found {
-    /// A method that is answered whether the daemon is locked or not.
-    case ungated(MethodEntry)
-    case gated(MethodEntry, UnlockedServices)
-
-    var entry: MethodEntry {
-      switch self {
-      case .ungated(let entry), .gated(let entry, _): entry
-      }
-    }
-  }
-
-  private func find(_ method: String, _ caller: Caller) throws(UsherError) -> Found {
-    if isDraining.load(ordering: .acquiring) { throw .stopping }
-    let isAdmin = caller.isAdmin
-    if let entry = ungatedMethods.entry(method, isAdmin: isAdmin) { return .ungated(entry) }
-    guard let unlocked = lockController.unlocked else {
-      throw Methods.has(method, isAdmin: isAdmin) ? .locked : Self.noSuchMethod
-    }
-    guard let entry = unlocked.table.entry(method, isAdmin: isAdmin) else {
-      throw Self.noSuchMethod
-    }
-    return .gated(entry, unlocked)
-  }
-
-  /// Checks the caller's rights before it decodes the parameters.
-  private func decode(
-    _ params: UnsafeRawBufferPointer?, of entry: MethodEntry, _ caller: Caller
-  ) throws(UsherError) -> DecodedParams {
-    try entry.refuse(params, caller)
-    return try entry.decode(params, caller.isAdmin ? .none : ParamsLimit(limits))
-  }
-
-  private func run(
-    _ found: Found, _ params: DecodedParams, _ call: Call
-  ) throws(UsherError) -> Response {
-    switch found {
-    case .ungated(let entry): try entry.run(params, call)
-    case .gated(let entry, let unlocked): try unlocked.run(entry, params, call)
-    }
-  }
-
-  private static let noSuchMethod = UsherError(
-    .methodNotFound, "the method does not exist on this socket")
 
   /// Returns whether the current rules let a caller keep a subscription that began under earlier
   /// rules.

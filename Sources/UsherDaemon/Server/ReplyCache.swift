@@ -26,7 +26,7 @@ struct ReplyCache {
     private let moments: ClosedRange<Timestamp>
     private let repository: AccountRepository
     private let accounts: Int
-    private let audit: any Auditing
+    private let audit: AuditRecorder
     // Unchecked for the same reason as the per-call state of ``ConnectionHandler``.
     @exclusivity(unchecked) private var call: AuditRepeat
 

@@ -1,0 +1,156 @@
+import JSONRPC
+import Synchronization
+import UsherAPI
+import UsherConfig
+import UsherCore
+
+// The stages of a call, in the order in which they run. Before them, `ConnectionHandler` frames the
+// line, and answers a call that `ReplyCache` knows. After them, it sends the encoded reply.
+
+extension RPCService {
+  /// Answers a call whose parameters are still encoded.
+  func respond(
+    to method: String, params: UnsafeRawBufferPointer?, _ call: Call
+  ) throws(UsherError) -> Response {
+    let target = try find(method, call.caller)
+    return try serve(try decode(params, of: target, call.caller), call, by: target)
+  }
+
+  /// Answers a call whose parameters have been decoded.
+  func respond(
+    to method: String, decoded params: DecodedParams, _ call: Call
+  ) throws(UsherError) -> Response {
+    try serve(params, call, by: try find(method, call.caller))
+  }
+
+  /// Decodes the parameters of a call, for ``respond(to:decoded:_:)``; on any thread.
+  ///
+  /// - Throws: The error to reply with, including that the caller may not make the call.
+  func decode(
+    _ params: UnsafeRawBufferPointer?, of method: String, _ caller: Caller
+  ) throws(UsherError) -> DecodedParams {
+    try decode(params, of: try find(method, caller), caller)
+  }
+
+  /// A method; the services are nil if it also works while the daemon is locked.
+  private typealias Target = (method: MethodEntry, unlocked: UnlockedServices?)
+
+  /// Finds the method, then checks the lock.
+  private func find(_ name: String, _ caller: Caller) throws(UsherError) -> Target {
+    if isDraining.load(ordering: .acquiring) { throw .stopping }
+    guard let method = table.entry(name, isAdmin: caller.isAdmin) else {
+      throw UsherError(.methodNotFound, "the method does not exist on this socket")
+    }
+    if method.worksLocked { return (method, nil) }
+    guard let unlocked = lockController.unlocked else { throw .locked }
+    return (method, unlocked)
+  }
+
+  /// Refuses a caller without rights to such a call, then decodes the parameters.
+  private func decode(
+    _ params: UnsafeRawBufferPointer?, of target: Target, _ caller: Caller
+  ) throws(UsherError) -> DecodedParams {
+    if let unlocked = target.unlocked {
+      try target.method.refuse(params, caller, unlocked.services)
+    }
+    return try target.method.decode(params, caller.isAdmin ? .none : ParamsLimit(limits))
+  }
+
+  private func serve(
+    _ params: DecodedParams, _ call: Call, by target: Target
+  ) throws(UsherError) -> Response {
+    guard let unlocked = target.unlocked else { return try target.method.run(params, call, nil) }
+    return unlocked.inFlightCalls.track(try unlocked.admit(params, call, to: target.method))
+  }
+}
+
+extension UnlockedServices {
+  /// Checks that the caller's uid still belongs to the same user, then runs the method. If the user
+  /// database must be asked, that is done off the event loop.
+  fileprivate func admit(
+    _ params: DecodedParams, _ call: Call, to method: MethodEntry
+  ) throws(UsherError) -> Response {
+    let (caller, services) = (call.caller, self.services)
+    let isAdmitted: Bool
+    do throws(UsherError) {
+      isAdmitted = try services.owners.admits(caller)
+    } catch {
+      throw services.withheld(error, method, caller)
+    }
+    if isAdmitted { return try method.run(params, call, services) }
+    return .cold { () async throws(UsherError) in
+      do throws(UsherError) {
+        try await services.owners.verify(caller)
+      } catch {
+        throw services.withheld(error, method, caller)
+      }
+      return .resumed { call throws(UsherError) in try method.run(params, call, services) }
+    }
+  }
+}
+
+extension Services {
+  /// Records in the audit log that a caller is denied because its uid belongs to another user than
+  /// the stored objects.
+  fileprivate func withheld(
+    _ error: UsherError, _ method: MethodEntry, _ caller: Caller
+  ) -> UsherError {
+    guard error.reason == .permissionDenied else { return error }
+    return audit.denied(
+      error, PolicyRequest(method: method.type.name), caller, rule: "(owner)", unmet: [])
+  }
+
+  /// Reads the accounts that the decision needs, then decides. If they are not in memory, the call
+  /// is decided and answered off the event loop.
+  func serve<M: Method>(
+    _ method: M, _ subject: Subject<M>, isList: Bool, _ caller: Caller,
+    _ handle: @escaping MethodTable.Handler<M, Response>
+  ) throws(UsherError) -> Response {
+    guard let need = subject.need(of: method, isList: isList, flows: flows),
+      !repository.holds(need, for: caller.owners)
+    else { return try decide(method, subject, caller, handle) }
+    let read = { @Sendable () throws(UsherError) -> Response in
+      try self.repository.read(need, for: caller.owners)
+      if Task.isCancelled { throw UsherError(.cancelled, "the caller no longer waits") }
+      return try self.decide(method, subject, caller, handle)
+    }
+    guard isList else { return .cold { () async throws(UsherError) in try read() } }
+    return .cold { () async throws(UsherError) in
+      try await self.repository.lists.withLock(caller.uid) { () async throws(UsherError) in
+        try read()
+      }
+    }
+  }
+
+  /// Finds what the call is about, authorizes the call, and passes it to its handler. The handler's
+  /// reply is encoded and the outcome recorded by ``AuthorizedCall``.
+  func decide<M: Method>(
+    _ method: M, _ subject: Subject<M>, _ caller: Caller,
+    _ handle: (M, AuthorizedCall, Services) throws(UsherError) -> Response
+  ) throws(UsherError) -> Response {
+    var method = method
+    let authorized = try authorise(&method, subject, caller)
+    return try handle(method, authorized, self)
+  }
+}
+
+extension Subject {
+  /// Returns the accounts that must be in memory for the policy decision, and for the reply of a
+  /// list.
+  fileprivate func need(of method: M, isList: Bool, flows: FlowService) -> AccountRepository.Need? {
+    switch self {
+    case .method, .flow: return nil
+    case .provider(let provider): return isList ? .list(provider(method)) : nil
+    case .start(let about, _): return flows.need(of: about(method))
+    case .account(let about): return need(about(method), isList: isList)
+    case .oneAccount(let one): return need(one.named(method), isList: isList)
+    }
+  }
+
+  private func need(
+    _ named: (account: AccountID?, provider: ProviderName?), isList: Bool
+  ) -> AccountRepository.Need? {
+    if let account = named.account { return .account(account) }
+    return isList ? .list(named.provider) : named.provider.map { .provider($0) }
+  }
+}

@@ -1,0 +1,39 @@
+import JSONRPC
+import Testing
+import UsherAPI
+import UsherCore
+
+@testable import UsherDaemon
+
+@Suite("The method table")
+struct MethodTableTests {
+  @Test("the table has every method; a socket offers those of its access, by the bytes of the name")
+  func complete() async throws {
+    let lockController = try await LockControllerHarness().begun()
+    let table = MethodTable(lockController)
+    for method in Methods.all {
+      let entry = table.entry(method.name, isAdmin: true)
+      #expect(entry?.worksLocked == method.traits.worksLocked, "\(method.name)")
+      let isOffered = table.entry(method.name, isAdmin: false) != nil
+      #expect(isOffered == (method.access == .app), "\(method.name)")
+    }
+    #expect(table.entry("system.loc\u{212A}", isAdmin: true) == nil)
+    await lockController.end()
+  }
+
+  @Test("a locked daemon refuses as locked what does not work then, without a look at the rules")
+  func locked() async throws {
+    let lockController = try await LockControllerHarness().begun()
+    try await lockController.lock()
+    let service = RPCService(lockController)
+    for method in Methods.all where !method.traits.worksLocked {
+      for isAdmin in [false, true] {
+        let caller = try Caller.program(isAdmin: isAdmin)
+        let error = await thrown { try service.respond(to: method.name, [:], as: caller) }
+        let isOffered = isAdmin || method.access == .app
+        #expect(error?.reason == (isOffered ? .locked : .methodNotFound), "\(method.name)")
+      }
+    }
+    await lockController.end()
+  }
+}
