@@ -8,10 +8,12 @@ struct AuthorizedCall: Sendable {
   let caller: Caller
   let permit: Permit
   let audit: AuditRecorder
+  /// The account that the call is about, if it exists for the caller.
+  var target: AccountRecord?
   /// The data that the call hands out, and of which account; read when the call has succeeded.
   var given: Given?
   /// The generation of the accounts from before the decision.
-  var accounts = 0
+  var generation = 0
 
   /// Data that a call hands out.
   enum Given: Sendable {
@@ -19,6 +21,23 @@ struct AuthorizedCall: Sendable {
     case profiles(@Sendable () -> [(account: AccountID, fields: [String])])
     /// Objects given to or taken from this user.
     case storedObjects(of: UInt32)
+  }
+
+  /// The account that the call acts on.
+  ///
+  /// - Throws: `notFound` if it does not exist for the caller.
+  var account: AccountRecord {
+    get throws(UsherError) {
+      guard let target else { throw AccountRepository.notFound(AccountID(request.named ?? "")) }
+      return target
+    }
+  }
+
+  /// The call without the account's record, so that a call that waits does not keep its tokens.
+  var withoutTarget: AuthorizedCall {
+    var call = self
+    call.target = nil
+    return call
   }
 
   /// Returns whether the permit also covers an account that the call does not name: a call that
@@ -46,8 +65,8 @@ struct AuthorizedCall: Sendable {
       standing.decision = decision
       return .standing(standing)
     case .later(let body):
-      return .later { () async throws(UsherError) in
-        try await run { () async throws(UsherError) in (try await body(), nil) }
+      return .later { [call = withoutTarget] () async throws(UsherError) in
+        try await call.run { () async throws(UsherError) in (try await body(), nil) }
       }
     }
   }
@@ -56,8 +75,8 @@ struct AuthorizedCall: Sendable {
   func later<Reply: Encodable & Sendable>(
     _ body: @escaping @Sendable () async throws(UsherError) -> Reply
   ) -> Response {
-    .later { () async throws(UsherError) in
-      try await run { () async throws(UsherError) in
+    .later { [call = withoutTarget] () async throws(UsherError) in
+      try await call.run { () async throws(UsherError) in
         let reply = try await body()
         return (try ReplyEncoder.encode(reply), (reply as? FlowStart.Reply)?.flow.id)
       }
@@ -113,7 +132,7 @@ struct AuthorizedCall: Sendable {
     var note = event
     note.scope = scope
     return AuditRepeat(note, by: caller.audited).map {
-      .init(accounts: accounts, audit: audit, call: $0)
+      .init(accounts: generation, audit: audit, call: $0)
     }
   }
 

@@ -113,22 +113,28 @@ struct MethodTable: Sendable {
       try services.accounts.list(list.provider, call.caller)
     }
     add(AccountGet.self, .account { ($0.account, nil) }) {
-      get, call, services throws(UsherError) in
-      try services.accounts.get(get.account, call.caller)
+      _, call, services throws(UsherError) in
+      services.accounts.get(try call.account, call.caller)
     }
-    wait(AccountForget.self, .one) { $0.tokens.forget }
+    wait(AccountForget.self, .one) { forget, call, services async throws(UsherError) in
+      try await services.tokens.forget(forget, of: try call.account, call.caller)
+    }
 
     respond(TokenGet.self, .one) { get, call, services throws(UsherError) in
-      try services.tokens.get(get, call.caller, within: call.permit.scopes)
+      try services.tokens.get(
+        get, of: try call.account, call.caller, within: call.permit.scopes)
     }
     list(TokenList.self, .account { ($0.account, $0.provider) }) {
       list, call, services throws(UsherError) in
-      try services.accounts.tokens(list, call.caller)
+      let account = list.account == nil ? nil : try call.account
+      return try services.accounts.tokens(list, of: account, call.caller)
     }
-    wait(TokenRevoke.self, .one) { $0.tokens.revoke }
+    wait(TokenRevoke.self, .one) { _, call, services async throws(UsherError) in
+      try await services.tokens.revoke(of: try call.account, call.caller)
+    }
 
-    respond(TOTPCode.self, .oneWithCodes) { code, call, services throws(UsherError) in
-      try services.totp.code(code, call.caller)
+    respond(TOTPCode.self, .oneWithCodes) { _, call, services throws(UsherError) in
+      try services.totp.code(of: try call.account, call.caller)
     }
     list(TOTPList.self, .provider(\.provider)) { list, call, services throws(UsherError) in
       try services.totp.list(list, call.caller)
@@ -136,11 +142,12 @@ struct MethodTable: Sendable {
 
     list(ConsentList.self, .account { ($0.account, $0.provider) }) {
       list, call, services throws(UsherError) in
-      try services.consents.list(list, call.caller)
+      try services.consents.list(list, of: call.target, call.caller)
     }
     wait(ConsentRevoke.self, .account { ($0.account, $0.provider) }) {
       revoke, call, services async throws(UsherError) in
-      try await services.consents.revoke(revoke, call.caller, where: call.covers)
+      try await services.consents.revoke(
+        revoke, of: call.target, call.caller, where: call.covers)
     }
     wait(ClientClear.self, .provider(\.provider)) {
       clear, call, services async throws(UsherError) in
@@ -149,12 +156,15 @@ struct MethodTable: Sendable {
   }
 
   private mutating func addFlowMethods() {
-    enter(FlowStart.self, .flowStart) { start, call, services throws(UsherError) in
+    enter(FlowStart.self, .start { $0 }) { start, call, services throws(UsherError) in
       let place = try call.recordingFailure { () throws(UsherError) in
         try services.flows.admit(start, call.caller)
       }
-      return call.later { () async throws(UsherError) in
-        try await services.flows.start(start, call.caller, in: place, offering: call.covers)
+      return call.later {
+        [account = call.target?.id, call = call.withoutTarget]
+        () async throws(UsherError) in
+        try await services.flows.start(
+          start, of: account, call.caller, in: place, offering: call.covers)
       }
     }
     add(FlowGet.self, .flow(\.flow)) { get, call, services throws(UsherError) in

@@ -128,9 +128,8 @@ extension Services {
     _ method: M, _ subject: Subject<M>, _ caller: Caller,
     _ handle: (M, AuthorizedCall, Services) throws(UsherError) -> Response
   ) throws(UsherError) -> Response {
-    var method = method
-    let authorized = try authorise(&method, subject, caller)
-    return try handle(method, authorized, self)
+    let target = try resolve(method, subject, caller)
+    return try handle(method, try authorize(method, about: target, caller), self)
   }
 }
 
@@ -141,9 +140,9 @@ extension Subject {
     switch self {
     case .method, .flow: return nil
     case .provider(let provider): return isList ? .list(provider(method)) : nil
-    case .start(let about, _): return flows.need(of: about(method))
+    case .start(let about): return flows.need(of: about(method))
     case .account(let about): return need(about(method), isList: isList)
-    case .oneAccount(let one): return need(one.named(method), isList: isList)
+    case .oneAccount(let about, _): return need(about(method), isList: isList)
     }
   }
 

@@ -4,21 +4,28 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-// Policy decision about a call.
+/// What a call is about, found once for the policy and the handler.
+struct CallTarget {
+  var request: PolicyRequest
+  /// The account, if it exists for the caller.
+  var account: AccountRecord?
+  /// The error if the account that the call acts on cannot be determined.
+  var obstacle: UsherError?
+  /// The generation of the accounts from before they were read.
+  let generation: Int
+}
+
 extension Services {
   /// Decides about a call by the policy, then checks the required local authentication and
   /// confirmation.
   ///
   /// The rules are the caller's present ones; proofs and confirmations are looked up for each call.
   /// A denial is recorded in the audit log now, the outcome of an allowed call when it has ended.
-  ///
-  /// - Parameter call: On return, it names the account that it acts on, if there is one.
-  func authorise<M: Method>(
-    _ call: inout M, _ subject: Subject<M>, _ caller: Caller
+  func authorize<M: Method>(
+    _ call: M, about target: CallTarget, _ caller: Caller
   ) throws(UsherError) -> AuthorizedCall {
-    let accounts = repository.generation
-    let (request, obstacle) = try request(&call, subject, caller)
-    let permit = try audit.permit(request, caller, obstacle)
+    let request = target.request
+    let permit = try audit.permit(request, caller, target.obstacle)
     let isAudited = M.traits.audit != .denials
     if isAudited { try audit.admit() }
     try meet(.localAuth, of: permit, request, caller) { () throws(UsherError) in
@@ -26,10 +33,10 @@ extension Services {
       try localAuth.check(within: seconds, of: caller)
     }
     let authorized = AuthorizedCall(
-      request: request, caller: caller, permit: permit, audit: audit,
-      given: isAudited ? given(call, request, caller) : nil, accounts: accounts)
+      request: request, caller: caller, permit: permit, audit: audit, target: target.account,
+      given: isAudited ? given(call, target.account, caller) : nil, generation: target.generation)
     // Do not ask a person to confirm a call that cannot be carried out.
-    if let obstacle { throw authorized.failed(obstacle) }
+    if let obstacle = target.obstacle { throw authorized.failed(obstacle) }
     // Check last: a confirmation for a single call is used up by the check.
     try meet(.confirm, of: permit, request, caller) { () throws(UsherError) in
       try confirm.check(permit, request, call as? FlowStart, of: caller)
@@ -50,90 +57,80 @@ extension Services {
     }
   }
 
-  /// Returns the request for the policy: the provider, kind and account that the call is about.
+  /// Finds the provider, kind and account that the call is about.
   ///
-  /// If the caller cannot see the object, the request has no provider or kind; the handler will not
-  /// find the object either. The account that a call acts on is resolved only here, and written
-  /// into the call.
-  ///
-  /// - Returns: Also the error if the account that the call acts on cannot be determined.
-  private func request<M: Method>(
-    _ call: inout M, _ subject: Subject<M>, _ caller: Caller
-  ) throws(UsherError) -> (PolicyRequest, obstacle: UsherError?) {
-    var request = PolicyRequest(M.self)
-    var obstacle: UsherError?
+  /// If the caller cannot see the object, the request has no provider or kind; the handler does not
+  /// get the object either.
+  func resolve<M: Method>(
+    _ call: M, _ subject: Subject<M>, _ caller: Caller
+  ) throws(UsherError) -> CallTarget {
+    var target = CallTarget(request: PolicyRequest(M.self), generation: repository.generation)
     switch subject {
     case .method: break
-    case .provider(let provider): request.provider = provider(call)?.rawValue
-    case .start(let about, let name):
-      let start = about(call)
-      request = PolicyRequest(start)
-      request.named = start.params["account"]?.stringValue
-      // Assume so until it is known.
-      request.usesAccount = true
-      do throws(UsherError) {
-        request.usesAccount = try flows.usesAccount(start, for: caller)
-        if let record = try flows.account(of: start, for: caller) {
-          request.account = .init(record)
-          name(&call, record.id)
-        }
-      } catch {
-        obstacle = error
-        request.lacksAccount = request.usesAccount
-      }
+    case .provider(let provider): target.request.provider = provider(call)?.rawValue
+    case .start(let about): resolve(about(call), caller, in: &target)
     case .account(let about):
-      let (id, name) = about(call)
-      let record = try repository.meant(id, name, by: caller, M.name)
-      request.provider = (record?.provider ?? name)?.rawValue
-      request.account = record.map { .init($0) }
-      request.named = id?.rawValue
-      request.isUnknown = id != nil && record == nil
-    case .oneAccount(let one): obstacle = resolve(one, in: &call, &request, caller)
+      let (id, provider) = about(call)
+      let record = try repository.meant(id, provider, by: caller, M.name)
+      target.account = record
+      target.request.provider = (record?.provider ?? provider)?.rawValue
+      target.request.account = record.map { .init($0) }
+      target.request.named = id?.rawValue
+      target.request.isUnknown = id != nil && record == nil
+    case .oneAccount(let about, let find):
+      let (id, provider) = about(call)
+      target.request.provider = provider?.rawValue
+      target.request.named = id?.rawValue
+      do throws(UsherError) {
+        let record = try find(call, self, caller)
+        target.account = record
+        target.request.provider = record.provider.rawValue
+        target.request.account = .init(record)
+        target.request.scopes = scopes(call, record)
+      } catch {
+        target.obstacle = error
+        target.request.isUnknown = id != nil && error.reason == .notFound
+        target.request.lacksAccount = !target.request.isUnknown
+      }
     case .flow(let id):
       let owned = try? flows.engine.flow(id(call), of: caller.owner)
-      request.provider = owned?.provider.rawValue
-      request.kind = owned?.kind
-      request.isUnknown = owned == nil
+      target.request.provider = owned?.provider.rawValue
+      target.request.kind = owned?.kind
+      target.request.isUnknown = owned == nil
     }
-    request.moment = caller.policy.choosesHours ? dependencies.weekMinute() : nil
-    return (request, obstacle)
+    target.request.moment = caller.policy.choosesHours ? dependencies.weekMinute() : nil
+    return target
   }
 
-  private func resolve<M: Method>(
-    _ one: OneAccount<M>, in call: inout M, _ request: inout PolicyRequest, _ caller: Caller
-  ) -> UsherError? {
-    let (id, provider) = one.named(call)
-    request.provider = provider?.rawValue
-    request.named = id?.rawValue
+  private func resolve(_ start: FlowStart, _ caller: Caller, in target: inout CallTarget) {
+    target.request = PolicyRequest(start)
+    target.request.named = start.params["account"]?.stringValue
+    // Assume so until it is known.
+    target.request.usesAccount = true
     do throws(UsherError) {
-      let record = try one.find(call, self, caller)
-      request.provider = record.provider.rawValue
-      request.account = .init(record)
-      request.scopes = scopes(call, record)
-      one.name(&call, record.id)
-      return nil
+      target.request.usesAccount = try flows.usesAccount(start, for: caller)
+      target.account = try flows.account(of: start, for: caller)
+      target.request.account = target.account.map { .init($0) }
     } catch {
-      request.isUnknown = id != nil && error.reason == .notFound
-      request.lacksAccount = !request.isUnknown
-      return error
+      target.obstacle = error
+      target.request.lacksAccount = target.request.usesAccount
     }
   }
 
   /// Returns the scopes that a token is requested for; without a request, all that were granted.
-  private func scopes(_ call: some Method, _ record: AccountRecord?) -> [String]? {
-    guard let call = call as? TokenGet, let record else { return nil }
-    return PolicyRequest.scopes(call.scope ?? record.details.grant.scope)
+  private func scopes(_ call: some Method, _ record: AccountRecord) -> [String]? {
+    (call as? TokenGet).map { PolicyRequest.scopes($0.scope ?? record.details.grant.scope) }
   }
 
   private func given(
-    _ call: some Method, _ request: PolicyRequest, _ caller: Caller
+    _ call: some Method, _ record: AccountRecord?, _ caller: Caller
   ) -> AuthorizedCall.Given? {
     switch call {
-    case let call as TokenGet:
-      let record = request.account.flatMap { repository.record(AccountID($0.id)) }
-      return .token(scope: call.scope ?? record?.details.grant.scope)
-    case let call as AccountGet:
-      return .profiles { [accounts] in accounts.shown(of: call.account, to: caller) }
+    case let call as TokenGet: return .token(scope: call.scope ?? record?.details.grant.scope)
+    case is AccountGet:
+      return record.map { record in
+        .profiles { [accounts] in accounts.shown(of: record, to: caller) }
+      }
     case let call as AccountList:
       return .profiles { [accounts] in accounts.shown(at: call.provider, to: caller) }
     case let call as OwnerAccept: return .storedObjects(of: call.uid)

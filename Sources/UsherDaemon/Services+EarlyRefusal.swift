@@ -6,7 +6,7 @@ import UsherCore
 // Denials before a call's parameters are decoded.
 extension Services {
   /// Refuses a call that the rules deny by its method, or by the provider, kind and operation in
-  /// its parameters. ``authorise(_:_:_:)`` decides about all other calls.
+  /// its parameters. ``authorize(_:about:_:)`` decides about all other calls.
   ///
   /// - Parameter params: The encoded parameters; nil if the call has none.
   func refuseEarly<M: Method>(

@@ -23,6 +23,40 @@ extension AccountRepository {
     return record
   }
 
+  /// Returns the account that a call names by id, or the only one at a provider.
+  ///
+  /// - Parameters:
+  ///   - isMeant: Accounts for which it returns false are not chosen.
+  ///   - error: Returns the error if the provider has only other accounts, with one of them.
+  func account(
+    _ id: AccountID?, _ provider: ProviderName?, for caller: Caller, _ method: String,
+    where isMeant: (AccountRecord) -> Bool = { _ in true },
+    elseError error: ((AccountRecord) -> UsherError)? = nil
+  ) throws(UsherError) -> AccountRecord {
+    if let id {
+      let record = try account(id, for: caller, method)
+      guard provider == nil || provider == record.provider else {
+        throw UsherError(
+          .invalidParams, "account \(id) is not at that provider",
+          detail: .init(field: "provider"))
+      }
+      return record
+    }
+    guard let provider else {
+      throw UsherError(
+        .invalidParams, "account or provider must be given", detail: .init(field: "account"))
+    }
+    let records = try accounts(
+      for: caller, method, at: provider, most: Self.mostToChoose, where: isMeant)
+    if records.isEmpty {
+      if let error, let other = try accounts(for: caller, method, at: provider, most: 0).first {
+        throw error(other)
+      }
+      _ = try Providers(dependencies.configStore).named(provider)
+    }
+    return try onlyAccount(among: records, at: provider, field: "account")
+  }
+
   func seen(
     _ id: AccountID, by caller: Caller, _ method: String
   ) throws(UsherError) -> AccountRecord? {

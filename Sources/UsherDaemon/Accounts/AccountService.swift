@@ -17,15 +17,15 @@ struct AccountService: Sendable {
     return .init(accounts: records.map { $0.account(for: caller, AccountList.name, by: clock) })
   }
 
-  func get(_ id: AccountID, _ caller: Caller) throws(UsherError) -> AccountGet.Reply {
-    let record = try repository.account(id, for: caller, AccountGet.name)
-    return .init(account: record.account(for: caller, AccountGet.name, by: clock))
+  func get(_ record: AccountRecord, _ caller: Caller) -> AccountGet.Reply {
+    .init(account: record.account(for: caller, AccountGet.name, by: clock))
   }
 
   /// Returns the names of the profile members that a caller is shown, for the audit log.
-  func shown(of id: AccountID, to caller: Caller) -> [(account: AccountID, fields: [String])] {
-    guard let record = try? repository.account(id, for: caller, AccountGet.name) else { return [] }
-    return [(id, record.members(for: caller, AccountGet.name, by: clock))]
+  func shown(
+    of record: AccountRecord, to caller: Caller
+  ) -> [(account: AccountID, fields: [String])] {
+    [(record.id, record.members(for: caller, AccountGet.name, by: clock))]
   }
 
   /// Returns the shown profile members, as ``shown(of:to:)`` does, for all accounts that have any.
@@ -39,14 +39,16 @@ struct AccountService: Sendable {
   }
 
   /// Blocks if the accounts are not in memory.
-  func tokens(_ call: TokenList, _ caller: Caller) throws(UsherError) -> TokenList.Reply {
+  ///
+  /// - Parameter record: The account that the call names.
+  func tokens(
+    _ call: TokenList, of record: AccountRecord?, _ caller: Caller
+  ) throws(UsherError) -> TokenList.Reply {
     let now = clock.now()
-    let records: [AccountRecord]
-    if let id = call.account {
-      records = [try repository.account(id, for: caller, TokenList.name)]
-    } else {
-      records = try repository.listed(for: caller, TokenList.name, at: call.provider)
-    }
+    let records =
+      if let record { [record] } else {
+        try repository.listed(for: caller, TokenList.name, at: call.provider)
+      }
     let entries = records.flatMap { record in
       record.summaries(at: now).map {
         TokenList.Entry(account: record.id, provider: record.provider, token: $0)

@@ -15,13 +15,17 @@ struct ConsentService: Sendable {
   var providers: Providers?
 
   /// Blocks if the accounts are not in memory.
-  func list(_ call: ConsentList, _ caller: Caller) throws(UsherError) -> ConsentList.Reply {
+  ///
+  /// - Parameter record: The account that the call names, if it exists for the caller.
+  func list(
+    _ call: ConsentList, of record: AccountRecord?, _ caller: Caller
+  ) throws(UsherError) -> ConsentList.Reply {
     let now = clock.now()
     let records =
       call.account == nil
       ? try repository.listed(for: caller, ConsentList.name, at: call.provider) {
         !$0.consents.entries.isEmpty
-      } : try records(call.account, call.provider, caller, ConsentList.name)
+      } : try records(call.account, record, call.provider, caller, ConsentList.name)
     return .init(
       consents: records.flatMap { record in
         let seen = record.consents.entries.filter { key, consent in
@@ -34,11 +38,13 @@ struct ConsentService: Sendable {
 
   /// Handles `consent.revoke`.
   ///
-  /// - Parameter isCovered: Whether the rule that permits the call applies to an account that the
-  ///   call does not name.
+  /// - Parameters:
+  ///   - record: The account that the call names, if it exists for the caller.
+  ///   - isCovered: Whether the rule that permits the call applies to an account that the call does
+  ///     not name.
   func revoke(
-    _ call: ConsentRevoke, _ caller: Caller,
-    where isCovered: (AccountRecord) -> Bool = { _ in true }
+    _ call: ConsentRevoke, of record: AccountRecord?, _ caller: Caller,
+    where isCovered: (AccountRecord) -> Bool
   ) async throws(UsherError) -> ConsentRevoke.Reply {
     guard call.account != nil || call.provider != nil else {
       throw UsherError(
@@ -51,7 +57,7 @@ struct ConsentService: Sendable {
         .notFound, "provider \(provider) does not exist", detail: .init(field: "provider"))
     }
     var revoked = 0
-    for record in try records(call.account, call.provider, caller, ConsentRevoke.name)
+    for record in try records(call.account, record, call.provider, caller, ConsentRevoke.name)
     where isCovered(record) {
       revoked += try await withdraw(from: record) { key, consent in
         consent.holds(at: clock.now()) && caller.maySpeak(for: key.client)
@@ -102,10 +108,11 @@ struct ConsentService: Sendable {
   }
 
   private func records(
-    _ account: AccountID?, _ provider: ProviderName?, _ caller: Caller, _ method: String
+    _ account: AccountID?, _ record: AccountRecord?, _ provider: ProviderName?, _ caller: Caller,
+    _ method: String
   ) throws(UsherError) -> [AccountRecord] {
     guard let account else { return try repository.accounts(for: caller, method, at: provider) }
-    let record = try repository.account(account, for: caller, method)
+    guard let record else { throw AccountRepository.notFound(account) }
     return provider == nil || provider == record.provider ? [record] : []
   }
 }

@@ -25,32 +25,22 @@ struct FlowService: Sendable {
     return try engine.admit(caller.owner)
   }
 
-  /// Starts a flow with the account that the call names, or with the only possible account if the
-  /// call names none.
+  /// Starts a flow.
   ///
   /// - Parameters:
-  ///   - place: From ``admit(_:_:)``; nil: reserve one.
-  ///   - isOffered: Whether the flow may offer an account to the user; nil: each account that the
-  ///     caller sees.
+  ///   - account: The account that the flow acts on (``account(of:for:)``).
+  ///   - place: From ``admit(_:_:)``.
+  ///   - isOffered: Whether the flow may offer an account to the user.
   func start(
-    _ call: FlowStart, _ caller: Caller, in place: FlowPlace? = nil,
-    offering isOffered: (@Sendable (AccountRecord) -> Bool)? = nil
+    _ call: FlowStart, of account: AccountID?, _ caller: Caller, in place: FlowPlace,
+    offering isOffered: @Sendable (AccountRecord) -> Bool
   ) async throws(UsherError) -> FlowStart.Reply {
     if call.provider != ProviderConfig.local.name { try caller.owner.checkMayHaveAccounts() }
-    let place = if let place { place } else { try admit(call, caller) }
     var call = call
-    do throws(UsherError) {
-      if let record = try account(of: call, for: caller) {
-        call.params["account"] = .string(record.id.rawValue)
-      }
-    } catch {
-      place.release()
-      throw error
-    }
-    let request = PolicyRequest(call)
+    if let account { call.params["account"] = .string(account.rawValue) }
     let session = try await engine.start(
       call, owner: caller.owner, client: await caller.flowClient(engine.dependencies), in: place,
-      seeing: isOffered ?? { caller.sees($0, request) })
+      seeing: isOffered)
     return .init(flow: await settled(session, call.waitMs))
   }
 

@@ -46,27 +46,20 @@ protocol ConnectionLink: AnyObject {
 enum Subject<M>: Sendable {
   case method
   case provider(@Sendable (M) -> ProviderName?)
-  case start(@Sendable (M) -> FlowStart, name: @Sendable (inout M, AccountID) -> Void)
+  case start(@Sendable (M) -> FlowStart)
   /// An account given by its id, or all accounts of a provider.
   case account(@Sendable (M) -> (AccountID?, ProviderName?))
-  case oneAccount(OneAccount<M>)
+  /// The one account that the method acts on, which the call need not name. The look-up throws if
+  /// the account does not exist for the caller, or if several accounts match.
+  case oneAccount(
+    @Sendable (M) -> (AccountID?, ProviderName?),
+    find: @Sendable (M, Services, Caller) throws(UsherError) -> AccountRecord)
   case flow(@Sendable (M) -> FlowID)
-}
-
-/// Look-up of the one account that a method acts on if the call need not name it.
-///
-/// The account is found once, before the policy decision, and written into the call. So the handler
-/// acts on the account that the decision was about.
-struct OneAccount<M>: Sendable {
-  let named: @Sendable (M) -> (AccountID?, ProviderName?)
-  /// Throws if the account does not exist for the caller, or if several accounts match.
-  let find: @Sendable (M, Services, Caller) throws(UsherError) -> AccountRecord
-  let name: @Sendable (inout M, AccountID) -> Void
 }
 
 /// Call about one account, given by its id or as the only account of a provider.
 protocol OneAccountCall: Method {
-  var account: AccountID? { get set }
+  var account: AccountID? { get }
   var provider: ProviderName? { get }
 }
 
@@ -77,32 +70,20 @@ extension TOTPCode: OneAccountCall {}
 
 extension Subject where M: OneAccountCall {
   static var one: Subject {
-    one { services, call, caller throws(UsherError) in
-      try services.tokens.account(call.account, call.provider, for: caller, M.name)
-    }
+    .oneAccount(
+      { ($0.account, $0.provider) },
+      find: { call, services, caller throws(UsherError) in
+        try services.repository.account(call.account, call.provider, for: caller, M.name)
+      })
   }
 
   /// An account with one-time codes.
   static var oneWithCodes: Subject {
-    one { services, call, caller throws(UsherError) in
-      try services.totp.account(call.account, call.provider, for: caller, M.name)
-    }
-  }
-
-  private static func one(
-    by find: @escaping @Sendable (Services, M, Caller) throws(UsherError) -> AccountRecord
-  ) -> Subject {
     .oneAccount(
-      OneAccount(
-        named: { ($0.account, $0.provider) },
-        find: { call, services, caller throws(UsherError) in try find(services, call, caller) },
-        name: { $0.account = $1 }))
-  }
-}
-
-extension Subject where M == FlowStart {
-  static var flowStart: Subject {
-    .start({ $0 }, name: { $0.params["account"] = .string($1.rawValue) })
+      { ($0.account, $0.provider) },
+      find: { call, services, caller throws(UsherError) in
+        try services.totp.account(call.account, call.provider, for: caller, M.name)
+      })
   }
 }
 

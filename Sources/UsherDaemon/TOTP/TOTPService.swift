@@ -14,8 +14,7 @@ struct TOTPService: Sendable {
   let repository: AccountRepository
   let providers: Providers
 
-  func code(_ call: TOTPCode, _ caller: Caller) throws(UsherError) -> Response {
-    let record = try account(call.account, call.provider, for: caller, TOTPCode.name)
+  func code(of record: AccountRecord, _ caller: Caller) throws(UsherError) -> Response {
     try check(record, caller)
     let codes = try codes(of: record)
     let now = dependencies.clock.now()
@@ -114,27 +113,8 @@ extension TOTPService {
   func account(
     _ id: AccountID?, _ provider: ProviderName?, for caller: Caller, _ method: String
   ) throws(UsherError) -> AccountRecord {
-    if let id {
-      let record = try repository.account(id, for: caller, method)
-      guard provider == nil || provider == record.provider else {
-        throw UsherError(
-          .invalidParams, "account \(id) is not at that provider",
-          detail: .init(field: "provider"))
-      }
-      return record
-    }
-    guard let provider else {
-      throw UsherError(
-        .invalidParams, "account or provider must be given", detail: .init(field: "account"))
-    }
-    let records = try repository.accounts(
-      for: caller, method, at: provider, most: AccountRepository.mostToChoose, where: \.hasCodes)
-    if records.isEmpty {
-      let others = try repository.accounts(for: caller, method, at: provider, most: 0)
-      if let first = others.first { throw noCodes(first) }
-      _ = try providers.named(provider)
-    }
-    return try repository.onlyAccount(among: records, at: provider, field: "account")
+    try repository.account(
+      id, provider, for: caller, method, where: \.hasCodes, elseError: noCodes)
   }
 
   /// Checks the permission for a code as `token.get` does for the full granted scope, because a

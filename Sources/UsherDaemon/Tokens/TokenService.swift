@@ -23,7 +23,7 @@ struct TokenService: Sendable {
   ///
   /// - Parameter scopes: The scopes that the token may have at most; nil: any.
   func get(
-    _ call: TokenGet, _ caller: Caller, within scopes: [String]? = nil
+    _ call: TokenGet, of record: AccountRecord, _ caller: Caller, within scopes: [String]?
   ) throws(UsherError) -> Response {
     let seconds = call.minValidSeconds ?? Self.defaultValidity
     guard (0...Self.longestValidity).contains(seconds) else {
@@ -31,7 +31,6 @@ struct TokenService: Sendable {
         .invalidParams, "minValidSeconds must be from 0 to \(Self.longestValidity)",
         detail: .init(field: "minValidSeconds"))
     }
-    let record = try account(call.account, call.provider, for: caller, TokenGet.name)
     // Tokens of a provider that is not configured are kept, and handed out when it is configured
     // again.
     guard record.isFrom(try providers.tokenPlace(of: record.provider)) else {
@@ -57,7 +56,7 @@ struct TokenService: Sendable {
     token.validUntil(for: seconds, at: now, dependencies.clock.bootTime())
   }
 
-  /// Handles ``get(_:_:within:)`` for tokens that not every client may have. The permission is
+  /// Handles ``get(_:of:_:within:)`` for tokens that not every client may have. The permission is
   /// checked before the provider is asked, and again when the token has arrived.
   private func guarded(
     _ call: TokenGet, _ record: AccountRecord, _ key: TokenKey, _ seconds: Int, _ caller: Caller,
@@ -110,9 +109,8 @@ struct TokenService: Sendable {
   }
 
   func revoke(
-    _ call: TokenRevoke, _ caller: Caller
+    of record: AccountRecord, _ caller: Caller
   ) async throws(UsherError) -> TokenRevoke.Reply {
-    let record = try account(call.account, call.provider, for: caller, TokenRevoke.name)
     let result = try await revoker.drop(record, by: .init(caller))
     return .init(
       account: record.id, revoked: result.revoked,
@@ -120,37 +118,13 @@ struct TokenService: Sendable {
   }
 
   func forget(
-    _ call: AccountForget, _ caller: Caller
+    _ call: AccountForget, of record: AccountRecord, _ caller: Caller
   ) async throws(UsherError) -> AccountForget.Reply {
-    let record = try account(call.account, call.provider, for: caller, AccountForget.name)
     let result = try await revoker.forget(
       record, revoke: call.revoke ?? true, by: .init(caller))
     return .init(
       account: record.id, revoked: result.revoked,
       living: result.living.isEmpty ? nil : result.living, retriedUntil: result.retriedUntil)
-  }
-
-  /// Returns the account that a call names by id, or the only one at a provider.
-  func account(
-    _ id: AccountID?, _ provider: ProviderName?, for caller: Caller, _ method: String
-  ) throws(UsherError) -> AccountRecord {
-    if let id {
-      let record = try repository.account(id, for: caller, method)
-      guard provider == nil || provider == record.provider else {
-        throw UsherError(
-          .invalidParams, "account \(id) is not at that provider",
-          detail: .init(field: "provider"))
-      }
-      return record
-    }
-    guard let provider else {
-      throw UsherError(
-        .invalidParams, "account or provider must be given", detail: .init(field: "account"))
-    }
-    let records = try repository.accounts(
-      for: caller, method, at: provider, most: AccountRepository.mostToChoose)
-    if records.isEmpty { _ = try providers.named(provider) }
-    return try repository.onlyAccount(among: records, at: provider, field: "account")
   }
 
   private func key(for call: TokenGet, _ record: AccountRecord) throws(UsherError) -> TokenKey {
