@@ -4,8 +4,19 @@ import UsherAPI
 import UsherConfig
 import UsherCore
 
-// The stages of a call, in the order in which they run. Before them, `ConnectionHandler` frames the
-// line, and answers a call that `ReplyCache` knows. After them, it sends the encoded reply.
+// The stages of a call, in the order in which they run:
+//
+// frame, cached reply   `ConnectionHandler`, `ReplyCache`
+// method, lock          `find(_:_:)`, `MethodTable`
+// early refusal         `decode(_:of:_:)`, `Services.refuseEarly`
+// parameters            `decode(_:of:_:)`
+// owner of the uid      `admit(_:_:to:)`
+// accounts in memory    `serve(_:_:isList:_:_:)`
+// what it is about      `decide(_:_:_:_:)`, `Services.resolve`
+// authorization         `decide(_:_:_:_:)`, `Services.authorize`
+// handler               the closure in `MethodTable`
+// encoding, audit       `AuthorizedCall.perform`, `AuthorizedCall.later`
+// reply                 `ConnectionHandler`, `WriteCoalescer`
 
 extension RPCService {
   /// Answers a call whose parameters are still encoded.

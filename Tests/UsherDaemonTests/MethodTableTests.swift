@@ -36,4 +36,18 @@ struct MethodTableTests {
     }
     await lockController.end()
   }
+
+  @Test("system.lock without the right is denied before a task starts, and the denial is recorded")
+  func denied() async throws {
+    let lockController = try await LockControllerHarness().begun()
+    let service = RPCService(lockController)
+    let caller = try Caller.program()
+    let error = await thrown { try service.respond(to: "system.lock", [:], as: caller) }
+    #expect(error?.reason == .permissionDenied && error?.message == "you may not call system.lock")
+    let list = AuditList(method: "system.lock", limit: AuditService.mostRows)
+    let rows = try await lockController.services().audits.list(list).rows
+    #expect(rows.map(\.decision) == [.denied] && error?.correlationID != nil)
+    #expect(rows.first?.correlationId == error?.correlationID)
+    await lockController.end()
+  }
 }
