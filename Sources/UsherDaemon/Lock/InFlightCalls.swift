@@ -36,7 +36,7 @@ final class InFlightCalls: Sendable {
     }
     guard let number else { throw .locked }
     let task = Task(executorPreference: dependencies.executor) { [self] in
-      answer.give(await Self.outcome(of: body))
+      answer.give(await Result(awaiting: body))
       state.withLock { _ = $0.running.removeValue(forKey: number) }
     }
     keep(task, number)
@@ -71,16 +71,6 @@ final class InFlightCalls: Sendable {
       return state.isOver
     }
     if isOver { task.cancel() }
-  }
-
-  private static func outcome<Reply: Sendable>(
-    of body: Body<Reply>
-  ) async -> Result<Reply, UsherError> {
-    do throws(UsherError) {
-      return .success(try await body())
-    } catch {
-      return .failure(error)
-    }
   }
 
   /// Answers `locked` to all calls, present and future, and cancels their tasks.
@@ -138,6 +128,17 @@ private final class Answer<Reply: Sendable>: Sendable {
         return state.outcome
       }
       if let outcome { continuation.resume(returning: outcome) }
+    }
+  }
+}
+
+extension Result {
+  /// Runs a function that waits, and keeps its outcome.
+  init(awaiting body: () async throws(Failure) -> Success) async {
+    do throws(Failure) {
+      self = .success(try await body())
+    } catch {
+      self = .failure(error)
     }
   }
 }

@@ -52,15 +52,10 @@ struct LockService: Sendable {
     _ body: @escaping @Sendable () async throws(UsherError) -> Void
   ) async throws(UsherError) -> Done {
     let task = Task(executorPreference: processContext.dependencies.executor) {
-      () -> Result<Done, UsherError> in
-      do throws(UsherError) {
-        try await body()
-        return .success(Done())
-      } catch {
-        return .failure(error)
-      }
+      await Result(awaiting: body)
     }
-    return try await task.value.get()
+    try await task.value.get()
+    return Done()
   }
 
   /// Checks one guess at the passcode of the caller's person; it counts like any other guess.

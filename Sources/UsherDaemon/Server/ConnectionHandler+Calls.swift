@@ -153,12 +153,7 @@ extension ConnectionHandler {
     let loop = transport.loop
     let handler = OnLoop(self, loop)
     let task = Task(executorPreference: service.executor) {
-      let outcome: Result<[UInt8], UsherError>
-      do throws(UsherError) {
-        outcome = .success(try await body())
-      } catch {
-        outcome = .failure(error)
-      }
+      let outcome = await Result(awaiting: body)
       loop.execute { handler.value.callEnded(id, number, outcome) }
     }
     if let id {

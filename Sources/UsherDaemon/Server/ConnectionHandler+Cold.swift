@@ -16,12 +16,7 @@ extension ConnectionHandler {
     let handler = OnLoop(self, loop)
     let (number, read) = (call.number, call.read)
     reading = Task(executorPreference: service.executor) {
-      let outcome: Result<Response, UsherError>
-      do throws(UsherError) {
-        outcome = .success(try await read())
-      } catch {
-        outcome = .failure(error)
-      }
+      let outcome = await Result(awaiting: read)
       loop.execute { handler.value.hasRead(number, outcome) }
     }
   }
