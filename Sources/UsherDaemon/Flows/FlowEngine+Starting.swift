@@ -1,0 +1,257 @@
+import JSONRPC
+import Synchronization
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+import UsherStore
+import UsherSystem
+
+// How a flow starts: admission, its account, its machine, its first rows.
+extension FlowEngine {
+  /// Starts a flow. When this returns, the flow is on disk and its first effects have begun.
+  ///
+  /// - Parameters:
+  ///   - call: Names the account that the flow acts on; the engine chooses none.
+  ///   - place: From ``admit(_:)``; always released or occupied by this call.
+  ///   - isSeen: Whether the flow may offer an account to the user.
+  func start(
+    _ call: FlowStart, owner: Owner, client: FlowClient, in place: FlowPlace,
+    seeing isSeen: (AccountRecord) -> Bool = { _ in true }
+  ) async throws(UsherError) -> LiveFlow {
+    defer { place.release() }
+    return try await begin(call, owner, client, in: place, seeing: isSeen)
+  }
+
+  private func begin(
+    _ call: FlowStart, _ owner: Owner, _ client: FlowClient, in place: FlowPlace,
+    seeing isSeen: (AccountRecord) -> Bool
+  ) async throws(UsherError) -> LiveFlow {
+    let provider = try providers.named(call.provider)
+    guard let type = ProviderRegistry.flow(call.kind, of: provider.settings.variety) else {
+      throw UsherError(
+        .invalidParams, "provider \(call.provider) has no flow of kind \(call.kind)",
+        detail: .init(field: "kind"))
+    }
+    try checkRequestID(call.requestId, judgedByFlow: type.judgesRequestID)
+    let record = try knownAccount(call, type, of: owner, for: client)
+    let known =
+      type.knowsAccounts
+      ? try accounts.accounts(of: owner, at: provider.name) {
+        isSeen($0) && (type.accountUse != .named || mayActWith($0, client))
+      } : []
+    let moment = dependencies.moment()
+    let beginning = Beginning(
+      call: call, id: FlowID(dependencies.identifier("flw_")), owner: owner, client: client,
+      account: record, accounts: known,
+      left: left(at: call.provider, to: owner, client.name, at: moment.now), moment: moment)
+    let (machine, answer) = try begin(type, beginning, at: provider)
+    if case .proceed(let effects) = answer, effects.contains(where: runner.effects.isTaken) {
+      throw UsherError(
+        .invalidParams, "params.state is in use: choose a new random value",
+        detail: .init(field: "params.state"))
+    }
+    let session = newSession(
+      beginning.id, call, owner: owner, client: client, machine: machine, at: moment.now)
+    let giver = try claim(for: machine, of: beginning.left)
+    do throws(UsherError) {
+      try await runner.open(
+        session, with: objection(to: provider, type) ?? answer, at: moment, taking: giver
+      ) {
+        place.occupy(session)
+      }
+    } catch {
+      if let giver { index.giveBack(giver) }
+      throw error
+    }
+    return session
+  }
+
+  /// Returns the failure that ends the flow at once if the provider's credential is not set, so
+  /// that the user does not sign in for nothing. The message says how to set it.
+  private func objection(
+    to provider: ProviderConfig, _ type: any FlowMachine.Type
+  ) -> EngineAnswer? {
+    do throws(UsherError) {
+      _ = try credentials.credential(of: provider)
+      return nil
+    } catch {
+      var failure = Failure.rejected(error.message)
+      failure.provider = type.providerErrorCode(for: .providerRejected, provider: provider.name)
+      return .fail(failure, cleanUp: [])
+    }
+  }
+
+  /// Input for starting a flow of any kind.
+  private struct Beginning {
+    let call: FlowStart
+    let id: FlowID
+    let owner: Owner
+    let client: FlowClient
+    /// The account that the flow acts on.
+    let account: AccountRecord?
+    /// The accounts that the flow may know.
+    let accounts: [AccountRecord]
+    /// The handoff secrets that earlier flows have left for this one.
+    let left: [Left]
+    let moment: TransitionContext
+  }
+
+  private func begin<Machine: FlowMachine>(
+    _ type: Machine.Type, _ beginning: Beginning, at config: ProviderConfig
+  ) throws(UsherError) -> (any AnyFlowMachine, EngineAnswer) {
+    guard let provider = Provider<Machine.Call.Settings>(config) else {
+      throw UsherError(
+        .internalError, "provider \(config.name) is not of the type of flow \(Machine.kind)")
+    }
+    let params = try StrictDecoding.decode(
+      Machine.Params.self, from: beginning.call.params, schema: schema(of: Machine.Params.self),
+      prefix: "params")
+    var moment = beginning.moment
+    let (machine, answer) = try Machine.begin(
+      params, context(beginning, at: provider), at: &moment)
+    return (FlowMachineBox(machine: machine), FlowMachineBox<Machine>.erased(answer))
+  }
+
+  private func context<Settings: ProviderTypeSettings>(
+    _ beginning: Beginning, at provider: Provider<Settings>
+  ) -> FlowContext<Settings> {
+    let (call, record) = (beginning.call, beginning.account)
+    var context = FlowContext(
+      provider: provider, account: record.map { KnownAccount($0) },
+      requestID: call.requestId ?? beginning.id.rawValue, statedRequestID: call.requestId,
+      endsAt: end(of: beginning.moment.now),
+      installationID: store.installationID(of: beginning.owner, provider: provider.name),
+      credential: CredentialCheck(
+        (try? credentials.credential(of: provider.config)) ?? nil,
+        named: credentials.named(of: provider.config)),
+      accounts: beginning.accounts.map {
+        NamedAccount(id: $0.id, subject: $0.subject, label: $0.details.label)
+      }, client: beginning.client.title, attributes: record?.details.attributes ?? [:],
+      handoffSecrets: beginning.left.map(\.handoffSecret))
+    for record in beginning.accounts {
+      context.accountAttributes[record.id] = record.details.attributes
+    }
+    return context
+  }
+
+  private func schema(of type: any Decodable.Type) -> Schema {
+    schemas.withLock { known in
+      if let schema = known[ObjectIdentifier(type)] { return schema }
+      let schema = StrictDecoding.schema(of: type)
+      known[ObjectIdentifier(type)] = schema
+      return schema
+    }
+  }
+
+  private func newSession(
+    _ id: FlowID, _ call: FlowStart, owner: Owner, client: FlowClient, machine: any AnyFlowMachine,
+    at now: Timestamp
+  ) -> LiveFlow {
+    // A blank or invalid request id is not recorded: no later call can refer to it.
+    let requestID = call.requestId.flatMap { id in
+      Self.isRequestID(id) && !id.allSatisfy(\.isWhitespace) ? id : nil
+    }
+    let family = SharedFlowMetadata(
+      owner: owner, provider: call.provider, kind: call.kind, client: client.name,
+      uid: client.uid, credentials: credentials.tags(of: machine.provider))
+    return LiveFlow(
+      id: id, family: runner.families.kept(family), requestID: requestID, createdAt: now,
+      standing: .init(
+        machine: machine, view: machine.view, ending: .active, revision: 1, updatedAt: now,
+        expiresAt: end(of: now)),
+      transitions: [Transition(revision: 1, state: machine.view.state, at: now)])
+  }
+
+  /// Returns the expiry of a flow that starts at `beginning`.
+  private func end(of beginning: Timestamp) -> Timestamp {
+    beginning + .seconds(dependencies.config.flow.deadlineSeconds)
+  }
+
+  /// Reserves a place for a flow, so that concurrent starts cannot exceed the limit. Runs on the
+  /// event loop, so that a refused start costs no task.
+  ///
+  /// - Throws: `rateLimited` naming the limit; `overloaded` if too few descriptors are left for a
+  ///   redirect listener.
+  func admit(_ owner: Owner) throws(UsherError) -> FlowPlace {
+    guard dependencies.descriptors.hasRoom(for: .caller) else { throw DescriptorBudget.exhausted }
+    let limits = dependencies.config.limits
+    let users = dependencies.subordinates.current
+    let wait = starts.acquire(
+      owner.limitHolder(users), at: dependencies.clock.monotonicNow(),
+      perMinute: limits.flowStartsPerMinute)
+    if let wait {
+      throw UsherError(
+        .rateLimited, "this user has started \(limits.flowStartsPerMinute) flows within a minute",
+        detail: .init(retryAfterMs: Int(wait.milliseconds), limit: "flow_starts_per_minute"))
+    }
+    guard let place = FlowPlace(index, for: owner, atMost: limits.liveFlowsPerUser, users)
+    else {
+      throw UsherError(
+        .rateLimited, "this user already has \(limits.liveFlowsPerUser) live flows",
+        detail: .init(limit: "live_flows_per_user"))
+    }
+    return place
+  }
+
+  private static func isRequestID(_ id: String) -> Bool { (1...128).contains(id.utf8.count) }
+
+  /// Checks that a request id has 1 to 128 bytes.
+  ///
+  /// - Parameter judgedByFlow: Whether the flow itself reports an invalid request id.
+  private func checkRequestID(_ id: String?, judgedByFlow: Bool) throws(UsherError) {
+    guard let id else { return }
+    guard Self.isRequestID(id) || judgedByFlow else {
+      throw UsherError(
+        .invalidParams, "requestId must have 1 to 128 bytes", detail: .init(field: "requestId"))
+    }
+  }
+
+  private func knownAccount(
+    _ call: FlowStart, _ type: any FlowMachine.Type, of owner: Owner, for client: FlowClient
+  ) throws(UsherError) -> AccountRecord? {
+    let named = try namedAccount(call, of: owner)
+    guard type.usesAccount(isNamed: named != nil) else { return named }
+    guard let record = named else {
+      throw UsherError(
+        .invalidParams, "params.account is missing", detail: .init(field: "params.account"))
+    }
+    guard mayActWith(record, client) else {
+      throw UsherError(
+        .consentRequired,
+        "you were not granted everything that the account's token gives access to",
+        detail: .init(
+          field: "params.account",
+          next: dependencies.signIn(
+            at: call.provider, account: record.id, scope: record.details.grant.scope)))
+    }
+    return record
+  }
+
+  /// Whether a client may start a flow that acts with the account's token: only a client that may
+  /// receive the token.
+  private func mayActWith(_ record: AccountRecord, _ client: FlowClient) -> Bool {
+    !record.isGuarded
+      || record.opens(
+        scope: record.details.grant.scope, to: client.name, at: dependencies.clock.now())
+  }
+
+  private func namedAccount(
+    _ call: FlowStart, of owner: Owner
+  ) throws(UsherError) -> AccountRecord? {
+    guard let id = call.params["account"]?.stringValue else { return nil }
+    let record = try accounts.account(AccountID(id), of: owner)
+    guard record.provider == call.provider else {
+      throw UsherError(
+        .invalidParams, "account \(id) is not at provider \(call.provider)",
+        detail: .init(field: "params.account"))
+    }
+    return record
+  }
+}
+
+extension KnownAccount {
+  fileprivate init(_ record: AccountRecord) {
+    self.init(id: record.id, subject: record.subject)
+  }
+}
