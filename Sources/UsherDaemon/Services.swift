@@ -112,13 +112,10 @@ final class Services: Sendable {
     let isWithheld = { @Sendable [weak registry] (owner: Owner) in
       registry?.isWithheld(owner) ?? true
     }
-    let runner = FlowRunner(
-      dependencies: dependencies, store: store, accounts: repository, events: events,
-      effects: effects,
-      revocations: revocations, log: log, isWithheld: isWithheld)
     let engine = FlowEngine(
       dependencies: dependencies, store: store, providers: providers, credentials: credentials,
-      accounts: repository, events: events, runner: runner)
+      accounts: repository, events: events, effects: effects, revocations: revocations, log: log,
+      isWithheld: isWithheld)
     watch = TokenWatch(
       dependencies: dependencies, repository: repository, refresher: refresher, events: events,
       log: log,

@@ -91,12 +91,12 @@ struct FlowClientTests {
     let flow = try await harness.start("till", of: account())
     let row = try #require(try harness.harness.store.loadFlows().first { $0.id == flow.id })
     let coder = FlowCoder(nonce: "known_")
-    #expect(try RestoredFlow(row, by: coder).client == "till")
+    #expect(try RestoredFlow(row, by: coder).stored.client == "till")
     var members = try #require(try JSONValue(parsing: row.payload.bytes).objectValue)
     members["client"] = nil
     var older = row
     older.payload = SealedPayload(JSONValue.object(members).encoded())
-    #expect(try RestoredFlow(older, by: coder).client == nil)
+    #expect(try RestoredFlow(older, by: coder).stored.client == nil)
     let open = try await harness.harness.open(client: nil)
     #expect(open.isOpen(to: "till") && open.isOpen(to: "(user)"))
     let own = try await harness.harness.open(id: "flw_2", client: "(user)")

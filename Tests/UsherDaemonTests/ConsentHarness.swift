@@ -14,12 +14,12 @@ final class ConsentHarness: Sendable {
   static let provider = ProviderName("wallet")
 
   let harness: FlowHarness
-  let engine: FlowEngine
   let flows: FlowService
   let accounts: AccountService
   let consents: ConsentService
   let clients: ClientService
   let tokens: TokenService
+  var engine: FlowEngine { harness.engine }
   var repository: AccountRepository { harness.repository }
   var credentials: Credentials { harness.credentials }
   var clock: FakeClock { harness.clock }
@@ -44,15 +44,11 @@ final class ConsentHarness: Sendable {
     let providers = Providers(config)
     let revoker = Revoker(
       dependencies: dependencies, store: store, repository: repository, queue: harness.revocations)
-    engine = FlowEngine(
-      dependencies: dependencies, store: store, providers: providers,
-      credentials: harness.credentials,
-      accounts: repository, events: harness.events, runner: harness.runner)
-    flows = FlowService(engine: engine, scheduler: harness.scheduler)
+    flows = FlowService(engine: harness.engine, scheduler: harness.scheduler)
     accounts = AccountService(repository: repository, clock: harness.clock)
     consents = ConsentService(store: store, repository: repository, clock: harness.clock)
     clients = ClientService(
-      engine: engine, providers: providers, consents: consents, revoker: revoker)
+      engine: harness.engine, providers: providers, consents: consents, revoker: revoker)
     tokens = TokenService(
       dependencies: dependencies, repository: repository, providers: providers,
       refresher: harness.refresher,

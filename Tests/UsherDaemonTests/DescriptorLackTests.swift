@@ -41,7 +41,7 @@ struct DescriptorLackTests {
     arguments: [true, false])
   func resumed(isInBrowser: Bool) async throws {
     let session = try await session(isInBrowser: isInBrowser)
-    harness.runner.resume(session)
+    harness.engine.resume(session)
     try await reached("it ends: \(session.flow.state)") {
       // Time advances no further than the daemon waits, because the flow also has a deadline.
       let second = Duration.seconds(1)

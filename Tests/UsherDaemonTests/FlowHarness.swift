@@ -11,7 +11,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-/// A real flow runner on a real store, with a fake clock and timers, and no provider.
+/// A real flow engine on a real store, with a fake clock and timers, and no provider.
 final class FlowHarness: Sendable {
   static let deadline = Duration.seconds(600)
 
@@ -22,7 +22,7 @@ final class FlowHarness: Sendable {
   let store: Store
   let events = EventBus(remembered: 100)
   let repository: AccountRepository
-  let runner: FlowRunner
+  let engine: FlowEngine
   let probe: CallProbe
   let reader = FakeReader()
   let localAuth: LocalAuthService
@@ -81,9 +81,9 @@ final class FlowHarness: Sendable {
       answers: DaemonAnswers(
         accounts: repository, localAuth: LocalAuthAnswers(service: localAuth), totp: totp,
         dependencies: dependencies))
-    runner = FlowRunner(
-      dependencies: dependencies, store: store, accounts: repository, events: events,
-      effects: effects,
+    engine = FlowEngine(
+      dependencies: dependencies, store: store, providers: Providers(dependencies.config),
+      credentials: credentials, accounts: repository, events: events, effects: effects,
       revocations: revocations, log: log)
   }
 
@@ -96,7 +96,7 @@ final class FlowHarness: Sendable {
     let session = LiveFlow(
       of: StubMachine(provider: try .sample(), probe: place.path), id: id, client: client,
       at: clock.now())
-    try await runner.open(session, with: .proceed(effects), at: dependencies.moment()) {}
+    try await engine.open(session, with: .proceed(effects), at: dependencies.moment()) {}
     return session
   }
 
@@ -107,7 +107,7 @@ final class FlowHarness: Sendable {
   ) async throws -> LiveFlow {
     let session = LiveFlow(
       of: machine, id: id, provider: provider, client: client, at: clock.now())
-    try await runner.open(
+    try await engine.open(
       session, with: FlowMachineBox<Machine>.erased(answer), at: dependencies.moment()
     ) {}
     return session
@@ -125,19 +125,18 @@ final class FlowHarness: Sendable {
     _ input: FlowInput, _ session: LiveFlow, revision: Int? = nil
   ) async -> UsherError.Reason? {
     let revision = revision ?? session.standing.revision
-    return await ask(session) { .submit(input, revision: revision, reply: $0) }
+    return await ask(.submit(input, revision: revision), session)
   }
 
   func cancel(_ session: LiveFlow) async -> UsherError.Reason? {
-    await ask(session) { .cancel(reply: $0) }
+    await ask(.cancel, session)
   }
 
   private func ask(
-    _ session: LiveFlow,
-    _ mail: (@escaping @Sendable (Result<Void, UsherError>) -> Void) -> LiveFlow.Mail
+    _ request: LiveFlow.Request, _ session: LiveFlow
   ) async -> UsherError.Reason? {
-    let result: Result<Void, UsherError> = await withCheckedContinuation { continuation in
-      runner.deliver(mail { continuation.resume(returning: $0) }, to: session)
+    let result: Result<CallbackVerdict, UsherError> = await withCheckedContinuation { waiting in
+      engine.deliver(.request(request) { waiting.resume(returning: $0) }, to: session)
     }
     switch result {
     case .success: return nil
@@ -156,7 +155,7 @@ final class FlowHarness: Sendable {
 
   /// Delivers the outcome of the stub's call.
   func answer(_ session: LiveFlow) {
-    runner.deliver(.event(.called(call, .reply(HTTPReply(status: 200)))), to: session)
+    engine.deliver(.event(.called(call, .reply(HTTPReply(status: 200)))), to: session)
   }
 
   func row(_ session: LiveFlow) throws -> FlowRow {

@@ -26,7 +26,7 @@ struct FlowHibernatorTests {
     #expect(await harness.type("on", session) == nil)
     #expect(!session.isResting && session.flow.state == "on" && session.flow.revision == 2)
     #expect(session.transitions(since: 0).map(\.state) == ["asking", "on"])
-    // The runner answers an input before it has finished with it.
+    // The engine answers an input before it has finished with it.
     try await reached("it rests") {
       session.rest()
       return session.isResting
@@ -72,7 +72,7 @@ struct FlowHibernatorTests {
     for number in 1...4 {
       let session = try await harness.open(id: "flw_\(number)")
       session.rest()
-      // Awake again, without being counted by the runner's hibernator.
+      // Awake again, without being counted by the engine's hibernator.
       session.install(session.standing)
       sessions.append(session)
     }
@@ -100,7 +100,7 @@ struct ResumedFlowTests {
       id: session.id, owner: session.owner, provider: session.provider, kind: session.kind,
       requestID: nil, createdAt: session.createdAt, standing: session.standing,
       transitions: session.transitions(since: 0),
-      packed: try machine.packed(by: harness.runner.coder), isToResume: true)
+      packed: try machine.packed(by: harness.engine.repository.coder), isToResume: true)
   }
 
   @Test("a restored flow gets its resume event once, before an input that arrived earlier")
@@ -109,7 +109,7 @@ struct ResumedFlowTests {
     #expect(session.isResting && session.flow.state == "asking")
     #expect(await harness.type("on", session, revision: 1) == .conflict, "it has moved by then")
     #expect(session.flow.state == "resumed" && session.flow.revision == 2)
-    await harness.runner.resumeOnce(session)
+    await harness.engine.resumeOnce(session)
     #expect(await harness.type("on", session) == nil)
     try await reached("it asks again") { !harness.probe.seen.isEmpty }
     #expect(harness.probe.seen.map(\.call) == ["again"])
@@ -118,17 +118,17 @@ struct ResumedFlowTests {
   @Test("a restored flow gets its resume event even if no input arrives")
   func noMail() async throws {
     let session = try again(try await harness.open())
-    await harness.runner.resumeOnce(session)
+    await harness.engine.resumeOnce(session)
     #expect(session.flow.state == "resumed")
     #expect(try harness.row(session).state == "resumed")
   }
 
-  @Test("a stopped runner does not resume a restored flow")
+  @Test("a stopped engine does not resume a restored flow")
   func stopped() async throws {
     let session = try again(try await harness.open())
-    harness.runner.stop()
-    await harness.runner.resumeOnce(session)
-    #expect(session.flow.state == "asking" && harness.runner.isIdle)
+    harness.engine.stop()
+    await harness.engine.resumeOnce(session)
+    #expect(session.flow.state == "asking" && harness.engine.isIdle)
   }
 }
 
@@ -169,12 +169,12 @@ struct FlowDeadlinesTests {
     #expect(later.flow.status == .active && harness.scheduler.pending == [.seconds(200)])
   }
 
-  @Test("a stopped runner has no deadline timer and sets none")
+  @Test("a stopped engine has no deadline timer and sets none")
   func stopping() async throws {
     let session = try await harness.open()
-    harness.runner.stop()
+    harness.engine.stop()
     #expect(harness.scheduler.pending.isEmpty)
-    harness.runner.deadlines.watch(session)
+    harness.engine.deadlines.watch(session)
     #expect(harness.scheduler.pending.isEmpty)
   }
 }

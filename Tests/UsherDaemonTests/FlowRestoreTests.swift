@@ -71,14 +71,10 @@ struct FlowRestoreTests {
     let engine = try await restart()
     let all = Set(engine.index.all.map(\.id.rawValue))
     #expect(all == Set((0..<20).filter { $0 % 7 != 3 }.map { "flw_\($0)" }))
-    let runner = FlowRunner(
-      dependencies: harness.dependencies, store: engine.store, accounts: engine.accounts,
-      events: engine.events, effects: engine.runner.effects,
-      revocations: engine.runner.revocations, log: engine.runner.log)
     let second = FlowEngine(
       dependencies: harness.dependencies, store: engine.store, providers: engine.providers,
       credentials: engine.credentials, accounts: engine.accounts, events: engine.events,
-      runner: runner)
+      effects: engine.effects, revocations: engine.revocations, log: engine.log)
     let unread = try await second.restore()
     #expect(Set(unread.map { $0.flow.rawValue }) == ["flw_3", "flw_10", "flw_17"])
     #expect(try engine.store.loadFlows().count == 20)

@@ -50,8 +50,8 @@ struct FlowStorageTests {
     #expect(session.flow.state == "asking")
     // Delivered before time passes, because a later input waits for the next attempt.
     let told = Recorded<UsherError.Reason?>()
-    harness.runner.deliver(
-      .submit(.code(Secret("impatient"), fields: [:]), revision: 1) { result in
+    harness.engine.deliver(
+      .request(.submit(.code(Secret("impatient"), fields: [:]), revision: 1)) { result in
         if case .failure(let error) = result { told.add(error.reason) } else { told.add(nil) }
       }, to: session)
     for pause in [200, 400, 800] {

@@ -73,8 +73,8 @@ struct KeptSignInTests {
       let user = FreedomPartnerCall.user(token: Secret("earned"))
       let gone = CallOutcome.unreachable(message: "gone", sent: true)
       for _ in 0..<6 {
-        harness.harness.runner.deliver(.event(.called(user, gone)), to: session)
-        harness.harness.runner.deliver(.event(.woken), to: session)
+        harness.harness.engine.deliver(.event(.called(user, gone)), to: session)
+        harness.harness.engine.deliver(.event(.woken), to: session)
       }
     }
     try await reached("the sign-in has ended") { session.isFinished }

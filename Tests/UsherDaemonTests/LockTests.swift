@@ -23,7 +23,7 @@ struct LockTests {
     weak var store: Store?
     weak var repository: AccountRepository?
     weak var engine: FlowEngine?
-    weak var runner: FlowRunner?
+    weak var effects: EffectRunner?
     weak var session: LiveFlow?
     weak var refresher: Refresher?
     weak var credentials: Credentials?
@@ -33,7 +33,7 @@ struct LockTests {
     var left: [String] {
       let all: [(String, AnyObject?)] = [
         ("opened", unlocked), ("store", store), ("book", repository), ("engine", engine),
-        ("runner", runner), ("session", session), ("refresher", refresher),
+        ("effect runner", effects), ("session", session), ("refresher", refresher),
         ("credentials", credentials), ("local authenticator", localAuth),
       ]
       return all.filter { $0.1 != nil }.map(\.0)
@@ -53,7 +53,7 @@ struct LockTests {
     return Traces(
       unlocked: lockController.unlocked, store: services.store, repository: services.repository,
       engine: services.flows.engine,
-      runner: services.flows.engine.runner,
+      effects: services.flows.engine.effects,
       session: try services.flows.engine.flow(flow.id, of: .anna),
       refresher: services.tokens.refresher, credentials: services.credentials,
       localAuth: services.localAuth.service)

@@ -44,12 +44,8 @@ final class VerdictHarness: Sendable {
       dependencies: harness.dependencies, store: harness.store, repository: harness.repository,
       providers: providers,
       calls: harness.calls, events: harness.events, log: .silent)
-    let engine = FlowEngine(
-      dependencies: harness.dependencies, store: harness.store, providers: providers,
-      credentials: harness.credentials, accounts: harness.repository, events: harness.events,
-      runner: harness.runner)
     service = CallbackService(
-      credentials: harness.credentials, engine: engine, repository: harness.repository,
+      credentials: harness.credentials, engine: harness.engine, repository: harness.repository,
       watch: watch,
       dependencies: harness.dependencies, log: .silent)
     _ = try await harness.credentials.set(

@@ -23,7 +23,7 @@ struct WithheldFlowTests {
     harness.users.set(OwnerHarness.uid, .named("ben"), isLocal: true)
     #expect(try await harness.error("account.list")?.reason == .permissionDenied)
 
-    services.flows.engine.runner.deliver(
+    services.flows.engine.deliver(
       .event(.called(link, .reply(HTTPReply(status: 200)))), to: session)
     try await reached("the answer is taken in") { session.flow.state == "answered link" }
     #expect(try services.store.loadFlows().first?.state == "answered link")
@@ -48,12 +48,12 @@ struct WithheldFlowTests {
   }
 
   private func open(_ services: Services, probe: String) async throws -> LiveFlow {
-    let runner = services.flows.engine.runner
+    let engine = services.flows.engine
     let session = LiveFlow(
       of: StubMachine(provider: try .sample(), probe: probe), id: "flw_1",
       at: services.dependencies.clock.now())
-    try await runner.open(session, with: .proceed([]), at: services.dependencies.moment()) {
-      services.flows.engine.index.insert(session)
+    try await engine.open(session, with: .proceed([]), at: services.dependencies.moment()) {
+      engine.index.insert(session)
     }
     return session
   }

@@ -9,6 +9,32 @@ import UsherSystem
 
 // How a flow starts: admission, its account, its machine, its first rows.
 extension FlowEngine {
+  /// Reserves a place for a flow, so that concurrent starts cannot exceed the limit. Runs on the
+  /// event loop, so that a refused start costs no task.
+  ///
+  /// - Throws: `rateLimited` naming the limit; `overloaded` if too few descriptors are left for a
+  ///   redirect listener.
+  func admit(_ owner: Owner) throws(UsherError) -> FlowPlace {
+    guard dependencies.descriptors.hasRoom(for: .caller) else { throw DescriptorBudget.exhausted }
+    let limits = dependencies.config.limits
+    let users = dependencies.subordinates.current
+    let wait = starts.acquire(
+      owner.limitHolder(users), at: dependencies.clock.monotonicNow(),
+      perMinute: limits.flowStartsPerMinute)
+    if let wait {
+      throw UsherError(
+        .rateLimited, "this user has started \(limits.flowStartsPerMinute) flows within a minute",
+        detail: .init(retryAfterMs: Int(wait.milliseconds), limit: "flow_starts_per_minute"))
+    }
+    guard let place = FlowPlace(index, for: owner, atMost: limits.liveFlowsPerUser, users)
+    else {
+      throw UsherError(
+        .rateLimited, "this user already has \(limits.liveFlowsPerUser) live flows",
+        detail: .init(limit: "live_flows_per_user"))
+    }
+    return place
+  }
+
   /// Starts a flow. When this returns, the flow is on disk and its first effects have begun.
   ///
   /// - Parameters:
@@ -20,13 +46,6 @@ extension FlowEngine {
     seeing isSeen: (AccountRecord) -> Bool = { _ in true }
   ) async throws(UsherError) -> LiveFlow {
     defer { place.release() }
-    return try await begin(call, owner, client, in: place, seeing: isSeen)
-  }
-
-  private func begin(
-    _ call: FlowStart, _ owner: Owner, _ client: FlowClient, in place: FlowPlace,
-    seeing isSeen: (AccountRecord) -> Bool
-  ) async throws(UsherError) -> LiveFlow {
     let provider = try providers.named(call.provider)
     guard let type = ProviderRegistry.flow(call.kind, of: provider.settings.variety) else {
       throw UsherError(
@@ -46,25 +65,24 @@ extension FlowEngine {
       account: record, accounts: known,
       left: left(at: call.provider, to: owner, client.name, at: moment.now), moment: moment)
     let (machine, answer) = try begin(type, beginning, at: provider)
-    if case .proceed(let effects) = answer, effects.contains(where: runner.effects.isTaken) {
+    if case .proceed(let effects) = answer, effects.contains(where: self.effects.isTaken) {
       throw UsherError(
         .invalidParams, "params.state is in use: choose a new random value",
         detail: .init(field: "params.state"))
     }
-    let session = newSession(
-      beginning.id, call, owner: owner, client: client, machine: machine, at: moment.now)
+    let flow = newFlow(beginning, machine)
     let giver = try claim(for: machine, of: beginning.left)
     do throws(UsherError) {
-      try await runner.open(
-        session, with: objection(to: provider, type) ?? answer, at: moment, taking: giver
+      try await open(
+        flow, with: objection(to: provider, type) ?? answer, at: moment, taking: giver
       ) {
-        place.occupy(session)
+        place.occupy(flow)
       }
     } catch {
       if let giver { index.giveBack(giver) }
       throw error
     }
-    return session
+    return flow
   }
 
   /// Returns the failure that ends the flow at once if the provider's credential is not set, so
@@ -144,19 +162,18 @@ extension FlowEngine {
     }
   }
 
-  private func newSession(
-    _ id: FlowID, _ call: FlowStart, owner: Owner, client: FlowClient, machine: any AnyFlowMachine,
-    at now: Timestamp
-  ) -> LiveFlow {
+  private func newFlow(_ beginning: Beginning, _ machine: any AnyFlowMachine) -> LiveFlow {
+    let (call, client, now) = (beginning.call, beginning.client, beginning.moment.now)
     // A blank or invalid request id is not recorded: no later call can refer to it.
     let requestID = call.requestId.flatMap { id in
       Self.isRequestID(id) && !id.allSatisfy(\.isWhitespace) ? id : nil
     }
     let family = SharedFlowMetadata(
-      owner: owner, provider: call.provider, kind: call.kind, client: client.name,
+      owner: beginning.owner, provider: call.provider, kind: call.kind, client: client.name,
       uid: client.uid, credentials: credentials.tags(of: machine.provider))
     return LiveFlow(
-      id: id, family: runner.families.kept(family), requestID: requestID, createdAt: now,
+      id: beginning.id, family: families.kept(family), requestID: requestID,
+      createdAt: now,
       standing: .init(
         machine: machine, view: machine.view, ending: .active, revision: 1, updatedAt: now,
         expiresAt: end(of: now)),
@@ -166,32 +183,6 @@ extension FlowEngine {
   /// Returns the expiry of a flow that starts at `beginning`.
   private func end(of beginning: Timestamp) -> Timestamp {
     beginning + .seconds(dependencies.config.flow.deadlineSeconds)
-  }
-
-  /// Reserves a place for a flow, so that concurrent starts cannot exceed the limit. Runs on the
-  /// event loop, so that a refused start costs no task.
-  ///
-  /// - Throws: `rateLimited` naming the limit; `overloaded` if too few descriptors are left for a
-  ///   redirect listener.
-  func admit(_ owner: Owner) throws(UsherError) -> FlowPlace {
-    guard dependencies.descriptors.hasRoom(for: .caller) else { throw DescriptorBudget.exhausted }
-    let limits = dependencies.config.limits
-    let users = dependencies.subordinates.current
-    let wait = starts.acquire(
-      owner.limitHolder(users), at: dependencies.clock.monotonicNow(),
-      perMinute: limits.flowStartsPerMinute)
-    if let wait {
-      throw UsherError(
-        .rateLimited, "this user has started \(limits.flowStartsPerMinute) flows within a minute",
-        detail: .init(retryAfterMs: Int(wait.milliseconds), limit: "flow_starts_per_minute"))
-    }
-    guard let place = FlowPlace(index, for: owner, atMost: limits.liveFlowsPerUser, users)
-    else {
-      throw UsherError(
-        .rateLimited, "this user already has \(limits.liveFlowsPerUser) live flows",
-        detail: .init(limit: "live_flows_per_user"))
-    }
-    return place
   }
 
   private static func isRequestID(_ id: String) -> Bool { (1...128).contains(id.utf8.count) }

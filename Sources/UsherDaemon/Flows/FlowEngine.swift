@@ -1,4 +1,4 @@
-import JSONRPC
+import Logging
 import Synchronization
 import UsherAPI
 import UsherConfig
@@ -7,7 +7,12 @@ import UsherFlows
 import UsherStore
 import UsherSystem
 
-/// Starts flows, finds them and passes callers' requests to them.
+/// Runs flows: starts and finds them, passes requests and events to their machines, stores each
+/// decision, then carries it out.
+///
+/// State, revision and journal row are on disk before an effect runs and before a caller is
+/// answered. The events of one flow are processed one at a time, in the order of arrival; flows do
+/// not wait for each other.
 ///
 /// A flow is looked up by its id and its owner together. Another owner's flow takes the same path
 /// as an unknown id and is reported as `notFound`.
@@ -18,15 +23,30 @@ final class FlowEngine: Sendable {
   let credentials: Credentials
   let accounts: AccountRepository
   let events: EventBus
-  let runner: FlowRunner
+  let revocations: RevocationQueue
+  let log: Logger
+  /// Whether an owner is withheld: nothing is sent for the owner's flows.
+  let isWithheld: @Sendable (Owner) -> Bool
+  /// The flows in memory.
+  let index = FlowIndex()
+  let families = FlowFamilies()
+  /// The rows of the flows: plans and commits them, and reads them at a start.
+  let repository: FlowRepository
+  let effects: EffectRunner
+  let deadlines: FlowDeadlines
+  let hibernator = FlowHibernator()
   let starts = RateLimiter()
   /// The schema of each machine's params; each is derived once.
   let schemas = Mutex<[ObjectIdentifier: Schema]>([:])
-  var index: FlowIndex { runner.index }
+  private let isStopped = Atomic(false)
+  /// The number of flows that are processing mail.
+  private let busy = Atomic(0)
 
   init(
     dependencies: Dependencies, store: Store, providers: Providers, credentials: Credentials,
-    accounts: AccountRepository, events: EventBus, runner: FlowRunner
+    accounts: AccountRepository, events: EventBus, effects: EffectRunner,
+    revocations: RevocationQueue, log: Logger,
+    isWithheld: @escaping @Sendable (Owner) -> Bool = { _ in false }
   ) {
     self.dependencies = dependencies
     self.store = store
@@ -34,14 +54,22 @@ final class FlowEngine: Sendable {
     self.credentials = credentials
     self.accounts = accounts
     self.events = events
-    self.runner = runner
+    self.effects = effects
+    self.revocations = revocations
+    self.log = log
+    self.isWithheld = isWithheld
+    repository = FlowRepository(
+      dependencies: dependencies, store: store, accounts: accounts,
+      coder: FlowCoder(nonce: dependencies.identifier("provider_")), families: families)
+    deadlines = FlowDeadlines(dependencies)
+    deadlines.onExpiry { [weak self] in self?.deliver(.event(.expired), to: $0) }
   }
 
   func flow(_ id: FlowID, of owner: Owner) throws(UsherError) -> LiveFlow {
-    guard let session = index.session(id, of: owner) else {
+    guard let flow = index.session(id, of: owner) else {
       throw UsherError(.notFound, "flow \(id) does not exist")
     }
-    return session
+    return flow
   }
 
   /// Returns the matching flows of an owner, newest first.
@@ -51,46 +79,7 @@ final class FlowEngine: Sendable {
       .sorted { ($0.createdAt, $0.id.rawValue) > ($1.createdAt, $1.id.rawValue) }
   }
 
-  func liveCount(of owner: Owner?) -> Int {
-    index.liveCount(of: owner)
-  }
-}
-
-// Moving a flow.
-extension FlowEngine {
-  /// Submits input to a flow and waits until it is processed.
-  ///
-  /// - Throws: `permissionDenied` if another client started the flow; also errors of the flow.
-  func submit(
-    _ call: FlowSubmit, owner: Owner, client: String
-  ) async throws(UsherError) -> LiveFlow {
-    let session = try flow(call.flow, of: owner)
-    guard session.isOpen(to: client) else {
-      throw UsherError(
-        .permissionDenied,
-        "only the client that started flow \(session.id) may answer it",
-        detail: .init(flow: session.id))
-    }
-    let input = try FlowInput(call.input)
-    try await ask(session) { .submit(input, revision: call.revision, reply: $0) }
-    return session
-  }
-
-  /// Cancels an active flow; a finished flow stays as it is.
-  func cancel(_ id: FlowID, owner: Owner) async throws(UsherError) -> LiveFlow {
-    let session = try flow(id, of: owner)
-    try await ask(session) { .cancel(reply: $0) }
-    return session
-  }
-
-  /// Passes a provider's callback to a flow.
-  ///
-  /// - Throws: `storageUnavailable` or `shuttingDown`; the callback was not accepted then.
-  func callBack(
-    _ callback: ProviderCallback, _ session: LiveFlow
-  ) async throws(UsherError) -> CallbackVerdict {
-    try await ask(session) { .callBack(callback, reply: $0) }
-  }
+  func liveCount(of owner: Owner?) -> Int { index.liveCount(of: owner) }
 
   /// Returns the live flows with a request id, across all owners; for provider callbacks.
   func liveFlows(at provider: ProviderName, requestID: String) -> [LiveFlow] {
@@ -101,14 +90,95 @@ extension FlowEngine {
   func isRemembered(_ requestID: String, at provider: ProviderName) throws(UsherError) -> Bool {
     try store.isRemembered(requestID, at: provider)
   }
+}
 
-  private func ask<Value: Sendable>(
-    _ session: LiveFlow,
-    _ mail: (@escaping @Sendable (Result<Value, UsherError>) -> Void) -> LiveFlow.Mail
-  ) async throws(UsherError) -> Value {
-    let result: Result<Value, UsherError> = await withCheckedContinuation { continuation in
-      runner.deliver(mail { continuation.resume(returning: $0) }, to: session)
+// Requests of callers.
+extension FlowEngine {
+  /// Submits input to a flow and waits until it is processed.
+  ///
+  /// - Throws: `permissionDenied` if another client started the flow; also errors of the flow.
+  func submit(
+    _ call: FlowSubmit, owner: Owner, client: String
+  ) async throws(UsherError) -> LiveFlow {
+    let flow = try flow(call.flow, of: owner)
+    guard flow.isOpen(to: client) else {
+      throw UsherError(
+        .permissionDenied,
+        "only the client that started flow \(flow.id) may answer it",
+        detail: .init(flow: flow.id))
+    }
+    try await ask(.submit(try FlowInput(call.input), revision: call.revision), flow)
+    return flow
+  }
+
+  /// Cancels an active flow; a finished flow stays as it is.
+  func cancel(_ id: FlowID, owner: Owner) async throws(UsherError) -> LiveFlow {
+    let flow = try flow(id, of: owner)
+    try await ask(.cancel, flow)
+    return flow
+  }
+
+  /// Passes a provider's callback to a flow.
+  ///
+  /// - Throws: `storageUnavailable` or `shuttingDown`; the callback was not accepted then.
+  func callBack(
+    _ callback: ProviderCallback, _ flow: LiveFlow
+  ) async throws(UsherError) -> CallbackVerdict {
+    try await ask(.callBack(callback), flow)
+  }
+
+  @discardableResult
+  private func ask(
+    _ request: LiveFlow.Request, _ flow: LiveFlow
+  ) async throws(UsherError) -> CallbackVerdict {
+    let result: Result<CallbackVerdict, UsherError> = await withCheckedContinuation { waiting in
+      deliver(.request(request) { waiting.resume(returning: $0) }, to: flow)
     }
     return try result.get()
+  }
+}
+
+// Delivery of mail.
+extension FlowEngine {
+  /// Posts mail to a flow and starts a task to process it if none is running.
+  func deliver(_ mail: LiveFlow.Mail, to flow: LiveFlow) {
+    guard isRunning else {
+      mail.reply?(.failure(UsherError(.shuttingDown, "usherd is stopping")))
+      return
+    }
+    busy.add(1, ordering: .relaxed)
+    guard flow.post(mail) else { return doneWithMail() }
+    Task(executorPreference: dependencies.executor) { [self] in await drain(flow) }
+  }
+
+  /// Resumes a flow that was restored from the store, unless mail for it has already done so.
+  /// Returns when the flow has processed its mail.
+  func resumeOnce(_ flow: LiveFlow) async {
+    guard isRunning else { return }
+    busy.add(1, ordering: .relaxed)
+    guard flow.post(nil) else { return doneWithMail() }
+    await drain(flow)
+  }
+
+  private func drain(_ flow: LiveFlow) async {
+    while let letter = flow.nextMail() {
+      await Cause.$correlation.withValue(letter.cause) { await process(letter.mail, flow) }
+    }
+    doneWithMail()
+  }
+
+  private func doneWithMail() { busy.subtract(1, ordering: .relaxed) }
+
+  /// Whether no flow is processing mail.
+  var isIdle: Bool { busy.load(ordering: .relaxed) == 0 }
+
+  /// Whether mail is accepted: ``stop()`` was not called.
+  var isRunning: Bool { !isStopped.load(ordering: .acquiring) }
+
+  /// Stops processing. A flow gets `.resumed` at the next start and repeats its effects then.
+  func stop() {
+    isStopped.store(true, ordering: .releasing)
+    deadlines.stop()
+    effects.stop()
   }
 }

@@ -21,7 +21,7 @@ protocol AnyFlowMachine: Sendable {
   var grantIfAbandoned: AbandonedGrant? { get }
   /// The handle of the handoff secret that the flow starts with and that no other flow gets.
   var consumedHandoffSecret: String? { get }
-  var epilogue: Compensation { get }
+  var compensation: Compensation { get }
   func isSame(as other: any AnyFlowMachine) -> Bool
   func packed(by coder: FlowCoder) throws(UsherError) -> PackedMachine
   init(packed: [UInt8], by coder: FlowCoder) throws(UsherError)
@@ -45,6 +45,8 @@ final class Compensation: Sendable {
 enum EngineEvent: Sendable {
   case input(FlowInput)
   case browser(BrowserEvent)
+  /// The flow was not finished in time.
+  case expired
   /// Another flow waits for a redirect with the same state.
   case stateTaken
   case called(any ProviderCall, CallOutcome)
@@ -110,7 +112,7 @@ struct FlowMachineBox<Machine: FlowMachine>: AnyFlowMachine {
   var grantIfAbandoned: AbandonedGrant? { machine.grantIfAbandoned }
   var consumedHandoffSecret: String? { machine.consumedHandoffSecret }
 
-  var epilogue: Compensation {
+  var compensation: Compensation {
     Compensation(provider: provider) { call, outcome in
       (call as? Machine.Call).map { Machine.cleanUp($0, outcome) } ?? []
     }
@@ -168,7 +170,7 @@ struct FlowMachineBox<Machine: FlowMachine>: AnyFlowMachine {
     case .calledBack(let callback): .provider(.calledBack(callback))
     case .daemon(let event): .daemon(event)
     case .woken: .woken
-    case .overtaken, .stateTaken: nil
+    case .expired, .overtaken, .stateTaken: nil
     }
   }
 }

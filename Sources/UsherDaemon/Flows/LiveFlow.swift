@@ -7,8 +7,8 @@ import UsherStore
 
 /// A flow in memory: its state, its machine, and the mail that it has to process.
 ///
-/// Reading takes a lock and needs no task, so `flow.get` is answered on the event loop. Only the
-/// runner writes, one piece of mail at a time and in the order of arrival.
+/// Reading takes a lock and needs no task, so `flow.get` is answered on the event loop. Only
+/// ``FlowEngine`` writes, one piece of mail at a time and in the order of arrival.
 ///
 /// A flow that has not moved for a while rests: only the packed bytes of its machine stay in
 /// memory, and each read unpacks them.
@@ -41,7 +41,7 @@ final class LiveFlow: Sendable {
     var timer: ScheduledTimer?
     var listener: RedirectListener?
     /// The clean-up for late outcomes; set when the flow ends and its machine is dropped.
-    var epilogue: Compensation?
+    var compensation: Compensation?
   }
 
   fileprivate enum Form {
@@ -70,11 +70,17 @@ final class LiveFlow: Sendable {
   /// A message for a flow.
   enum Mail: Sendable {
     case event(EngineEvent)
-    case submit(FlowInput, revision: Int, reply: @Sendable (Result<Void, UsherError>) -> Void)
-    case cancel(reply: @Sendable (Result<Void, UsherError>) -> Void)
-    case callBack(
-      ProviderCallback, reply: @Sendable (Result<CallbackVerdict, UsherError>) -> Void)
-    case expire
+    /// The reply is the verdict on a callback, and `match` for other requests that succeed.
+    case request(Request, reply: Reply)
+  }
+
+  typealias Reply = @Sendable (Result<CallbackVerdict, UsherError>) -> Void
+
+  /// A request whose caller waits for the reply.
+  enum Request: Sendable {
+    case submit(FlowInput, revision: Int)
+    case cancel
+    case callBack(ProviderCallback)
   }
 
   /// A piece of mail, and the correlation id of the call that posted it.
@@ -246,32 +252,24 @@ extension Bool {
 
 // The mailbox.
 extension LiveFlow {
-  /// Appends mail to the mailbox.
+  /// Appends mail to the mailbox, after `.resumed` if a restored flow has not received that.
   ///
+  /// - Parameter mail: Nil: nothing but `.resumed`.
   /// - Returns: Whether the caller must start draining, because no task is doing so.
-  func post(_ mail: Mail) -> Bool {
+  func post(_ mail: Mail?) -> Bool {
     // An event is not processed on behalf of the call that started its effect.
-    let letter = Letter(mail: mail, cause: mail.isRequest ? Cause.correlation : nil)
+    let letter = mail.map { Letter(mail: $0, cause: $0.reply == nil ? nil : Cause.correlation) }
     return current.withLock { current in
-      current.postResumption()
-      current.mailbox.append(letter)
-      defer { current.isDraining = true }
-      return !current.isDraining
+      if current.isToResume {
+        current.isToResume = false
+        current.mailbox.append(Letter(mail: .event(.daemon(.resumed)), cause: nil))
+      }
+      if let letter { current.mailbox.append(letter) }
+      guard !current.isDraining, !current.mailbox.isEmpty else { return false }
+      current.isDraining = true
+      return true
     }
   }
-
-  /// Posts `.resumed` to a restored flow that has not received it.
-  ///
-  /// - Returns: Whether the caller must start draining.
-  func postResumption() -> Bool {
-    current.withLock { current in
-      guard current.postResumption() else { return false }
-      defer { current.isDraining = true }
-      return !current.isDraining
-    }
-  }
-
-  var isIdle: Bool { current.withLock { !$0.isDraining } }
 
   /// Whether the flow was restored from the store and has not received `.resumed`.
   var isToResume: Bool { current.withLock { $0.isToResume } }
@@ -287,32 +285,19 @@ extension LiveFlow {
     }
   }
 
-  /// Removes and returns the mail that callers wait for; events stay in order.
-  func takeRequests() -> [Mail] {
+  /// Removes the requests from the mailbox and returns their replies; events stay in order.
+  func takeRequests() -> [Reply] {
     current.withLock { current in
-      let requests = current.mailbox.filter(\.mail.isRequest)
-      current.mailbox.removeAll(where: \.mail.isRequest)
-      return requests.map(\.mail)
+      defer { current.mailbox.removeAll { $0.mail.reply != nil } }
+      return current.mailbox.compactMap(\.mail.reply)
     }
-  }
-}
-
-extension LiveFlow.Current {
-  @discardableResult
-  fileprivate mutating func postResumption() -> Bool {
-    guard isToResume else { return false }
-    isToResume = false
-    mailbox.append(.init(mail: .event(.daemon(.resumed)), cause: nil))
-    return true
   }
 }
 
 extension LiveFlow.Mail {
-  fileprivate var isRequest: Bool {
-    switch self {
-    case .submit, .cancel, .callBack: true
-    case .event, .expire: false
-    }
+  /// The reply that a request waits for; nil for an event.
+  var reply: LiveFlow.Reply? {
+    if case .request(_, let reply) = self { reply } else { nil }
   }
 }
 
@@ -321,9 +306,9 @@ extension LiveFlow {
   func setTimer(_ timer: ScheduledTimer?) { replace(\.timer, by: timer)?.cancel() }
 
   /// Clean-up for outcomes that arrive after the end; contains no secret.
-  var epilogue: Compensation? {
-    get { current.withLock { $0.epilogue } }
-    set { current.withLock { $0.epilogue = newValue } }
+  var compensation: Compensation? {
+    get { current.withLock { $0.compensation } }
+    set { current.withLock { $0.compensation = newValue } }
   }
 
   /// Sets the listener.

@@ -60,27 +60,19 @@ struct StoredFlow: Codable {
 
 /// A flow read back from the store.
 struct RestoredFlow: Sendable {
-  var machine: (any AnyFlowMachine)?
+  let stored: StoredFlow
+  private(set) var machine: (any AnyFlowMachine)?
   /// The packed form of `machine`.
-  var packed: PackedMachine?
-  var client: String?
-  var uid: UInt32?
-  var credentials: CredentialTags?
-  var state: String
-  var ending: FlowEnding
+  private(set) var packed: PackedMachine?
 
   /// Decodes a flow's row.
   ///
   /// - Throws: `storageUnavailable` if the row decrypts but its content is not valid.
   init(_ row: FlowRow, by coder: FlowCoder) throws(UsherError) {
-    let (flow, place) = try StoredFlow.reading(row.payload)
-    client = flow.client
-    uid = flow.uid
-    credentials = flow.credentials
-    state = flow.state
-    ending = flow.ending
-    guard flow.ending.status == .active else { return }
-    guard let type = ProviderRegistry.flow(row.kind, of: flow.type) else {
+    let (stored, place) = try StoredFlow.reading(row.payload)
+    self.stored = stored
+    guard stored.ending.status == .active else { return }
+    guard let type = ProviderRegistry.flow(row.kind, of: stored.type) else {
       throw UsherError(
         .storageUnavailable, "this version does not know the kind of flow \(row.id)")
     }

@@ -4,17 +4,6 @@ import UsherFlows
 import UsherStore
 
 // Handoff secrets: secrets that an ended flow leaves for a later flow of the same client.
-extension FlowRunner {
-  /// Returns an ended flow without its handoff secret, and the change that stores it.
-  func emptied(
-    _ giver: LiveFlow, of type: ProviderVariety
-  ) throws(UsherError) -> (standing: LiveFlow.Standing, change: Change) {
-    var standing = giver.standing
-    standing.ending.handoffSecret = nil
-    return (standing, .putFlow(try row(giver, standing, nil, of: type)))
-  }
-}
-
 extension FlowEngine {
   /// A handoff secret, and the ended flow that left it.
   struct Left {
@@ -25,11 +14,11 @@ extension FlowEngine {
   func left(
     at provider: ProviderName, to owner: Owner, _ client: String?, at now: Timestamp
   ) -> [Left] {
-    index.keepers(of: owner).compactMap { session in
-      guard session.provider == provider, session.client == client,
-        let handoffSecret = session.standing.ending.handoffSecret, handoffSecret.expiresAt > now
+    index.keepers(of: owner).compactMap { flow in
+      guard flow.provider == provider, flow.client == client,
+        let handoffSecret = flow.standing.ending.handoffSecret, handoffSecret.expiresAt > now
       else { return nil }
-      return Left(giver: session, handoffSecret: handoffSecret)
+      return Left(giver: flow, handoffSecret: handoffSecret)
     }
   }
 
@@ -57,7 +46,7 @@ extension FlowEngine {
   ) async throws(UsherError) {
     for left in left(at: provider.name, to: owner, client, at: .earliest)
     where index.claim(left.giver) {
-      let emptied = try runner.emptied(left.giver, of: provider.settings.variety)
+      let emptied = try repository.emptied(left.giver, of: provider.settings.variety)
       try await store.commit([emptied.change])
       left.giver.install(emptied.standing)
     }

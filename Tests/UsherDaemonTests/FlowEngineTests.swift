@@ -10,7 +10,7 @@ import UsherTestKit
 @testable import UsherDaemon
 
 @Suite("Flow transitions", .mayBlock)
-struct FlowRunnerTests {
+struct FlowEngineTests {
   private let harness: FlowHarness
 
   init() throws { harness = try FlowHarness() }
@@ -54,8 +54,9 @@ struct FlowRunnerTests {
     await withTaskGroup { group in
       for number in 1...20 {
         let (replies, continuation) = AsyncStream<UsherError.Reason?>.makeStream()
-        harness.runner.deliver(
-          .submit(.code(Secret("step \(number)"), fields: [:]), revision: number) { result in
+        harness.engine.deliver(
+          .request(.submit(.code(Secret("step \(number)"), fields: [:]), revision: number)) {
+            result in
             if case .failure(let error) = result { continuation.yield(error.reason) }
             continuation.finish()
           }, to: session)
@@ -247,7 +248,7 @@ struct FlowRunnerTests {
     #expect(await harness.cancel(cancelled) == nil)
     var late = harness.call
     late.token = "token-2"
-    harness.runner.deliver(
+    harness.engine.deliver(
       .event(.called(late, .reply(HTTPReply(status: 200)))), to: cancelled)
     try await reached("the late token is to be revoked") {
       try harness.tokensToRevoke().sorted() == ["token-1", "token-2"]
@@ -287,17 +288,17 @@ struct FlowRunnerTests {
     let session = try await harness.open()
     harness.clock.advance(by: .seconds(-7200))
     harness.clock.setBootTime(BootTime(boot: "a", milliseconds: 600_000))
-    harness.runner.deadlines.review()
+    harness.engine.deadlines.review()
     try await reached("it expires") { session.flow.status == .expired }
   }
 
-  @Test("a resumed flow repeats its call, and a stopped runner accepts no input")
+  @Test("a resumed flow repeats its call, and a stopped engine accepts no input")
   func resuming() async throws {
     let session = try await harness.open()
-    harness.runner.resume(session)
+    harness.engine.resume(session)
     try await reached("it asks again") { harness.probe.seen.map(\.call) == ["again"] }
     #expect(harness.probe.seen.first?.state == "resumed")
-    harness.runner.stop()
+    harness.engine.stop()
     #expect(await harness.type("more", session) == .shuttingDown)
     #expect(await harness.cancel(session) == .shuttingDown)
     #expect(try harness.row(session).state == "resumed")
@@ -306,7 +307,7 @@ struct FlowRunnerTests {
   @Test("a handoff secret is available as soon as a caller learns that its flow has ended")
   func secretForLaterFlows() async throws {
     let session = try await harness.open()
-    let (scheduler, index) = (harness.scheduler, harness.runner.index)
+    let (scheduler, index) = (harness.scheduler, harness.engine.index)
     index.insert(session)
     let found = Mutex<Int?>(nil)
     let ended = Task {
@@ -322,7 +323,7 @@ struct FlowRunnerTests {
     #expect(found.withLock { $0 } == 1)
   }
 
-  @Test("FlowSession.wait returns on a change, at its timeout and when it is cancelled")
+  @Test("LiveFlow.wait returns on a change, at its timeout and when it is cancelled")
   func waiting() async throws {
     let session = try await harness.open()
     let (clock, scheduler) = (harness.clock, harness.scheduler)

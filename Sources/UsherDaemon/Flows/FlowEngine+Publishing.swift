@@ -4,28 +4,28 @@ import UsherConfig
 import UsherCore
 
 // Events for subscribers and log lines for the journal.
-extension FlowRunner {
+extension FlowEngine {
   enum News: String {
     case started, moved, finished
   }
 
-  func publish(_ what: News, _ session: LiveFlow, at now: Timestamp) {
-    let flow = session.flow
-    events.publish(.flow(what.rawValue, flow, at: now), owner: session.owner)
+  func publish(_ what: News, _ live: LiveFlow, at now: Timestamp) {
+    let flow = live.flow
+    events.publish(.flow(what.rawValue, flow, at: now), owner: live.owner)
     switch what {
     case .started:
-      record(.flowBegins, "flow started", flow, session)
-      if flow.status.isFinished { record(.flowEnds, "flow finished", flow, session) }
-    case .moved: record(.flowMoves, "flow moved", flow, session)
-    case .finished: record(.flowEnds, "flow finished", flow, session)
+      record(.flowBegins, "flow started", flow, live)
+      if flow.status.isFinished { record(.flowEnds, "flow finished", flow, live) }
+    case .moved: record(.flowMoves, "flow moved", flow, live)
+    case .finished: record(.flowEnds, "flow finished", flow, live)
     }
   }
 
   private func record(
-    _ what: JournalMessage, _ sentence: Logger.Message, _ flow: Flow, _ session: LiveFlow
+    _ what: JournalMessage, _ sentence: Logger.Message, _ flow: Flow, _ live: LiveFlow
   ) {
     guard log.logLevel <= .info else { return }
-    var metadata = session.metadata.merging(what.metadata) { $1 }
+    var metadata = live.metadata.merging(what.metadata) { $1 }
     metadata["kind"] = .string(flow.kind)
     metadata["state"] = .string(flow.state)
     metadata["status"] = .string(flow.status.rawValue)

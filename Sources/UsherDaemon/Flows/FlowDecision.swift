@@ -1,0 +1,129 @@
+import JSONRPC
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+
+/// The consequences of an event for a flow: its next standing, and what to do once that is stored.
+struct FlowDecision {
+  /// The machine after the event.
+  let machine: any AnyFlowMachine
+  var next: LiveFlow.Standing
+  var effects: [EngineEffect] = []
+  /// The account to store, at the flow's end or before.
+  var grant: AccountGrant?
+  let at: Timestamp
+  var cleanUp: [any ProviderCall] = []
+
+  /// Creates the decision from a machine's answer.
+  init(
+    _ answer: EngineAnswer, _ machine: any AnyFlowMachine, _ before: LiveFlow.Standing,
+    at now: Timestamp
+  ) {
+    self.machine = machine
+    next = before
+    next.machine = machine
+    next.view = machine.view
+    grant = answer.grant
+    at = now
+    switch answer {
+    case .proceed(let effects): self.effects = effects
+    case .finish(let completion):
+      next.ending = FlowEnding(
+        status: .succeeded, result: .object(completion.result),
+        handoffSecret: completion.handoffSecret)
+    case .fail(let failure, let calls):
+      next.ending = FlowEnding(
+        status: .failed, failure: failure, handoffSecret: machine.grantIfAbandoned?.handoffSecret)
+      cleanUp = calls
+    case .refuse, .ignore: break
+    }
+    if next.view != before.view || next.ending != before.ending {
+      next.revision += 1
+      next.updatedAt = now
+    }
+  }
+
+  /// Returns the decision to end a flow that was cancelled or has expired.
+  static func abandoning(
+    _ machine: any AnyFlowMachine, _ before: LiveFlow.Standing, as status: FlowStatus,
+    at now: Timestamp
+  ) -> FlowDecision {
+    let isExpiry = status == .expired
+    let kept = machine.grantIfAbandoned
+    // A flow whose outcome is unknown must not look safe to retry.
+    let failure = machine.failure(
+      isExpiry ? .expired : .cancelled, isExpiry ? "Too late" : "Cancelled",
+      (isExpiry ? "the flow was not finished in time" : "the flow was cancelled") + machine.doubt
+        + (kept.map { "; " + $0.message } ?? ""),
+      retryable: !machine.isOutcomeUnknown)
+    var decision = FlowDecision(
+      .fail(failure, cleanUp: machine.callsIfAbandoned), machine, before, at: now)
+    decision.next.ending.status = status
+    decision.grant = kept?.grant
+    return decision
+  }
+
+  /// Returns the failure that replaces the decision if its basis was removed while the flow ran:
+  /// no account is recreated, and no data is disclosed without consent.
+  func withdrawn(_ before: LiveFlow.Standing) -> FlowDecision {
+    let failure = machine.failure(
+      .denied, "No longer available",
+      "the account was forgotten or a consent was revoked in the meantime", retryable: true)
+    return FlowDecision(.fail(failure, cleanUp: []), machine, before, at: at)
+  }
+}
+
+// Failures that the engine decides, not the machine.
+extension AnyFlowMachine {
+  /// The answer for a flow whose credential now belongs to another provider: the flow cannot
+  /// continue.
+  func overtaken(by error: UsherError) -> EngineAnswer {
+    .fail(
+      failure(
+        .providerRejected, "Provider changed", error.message + doubt, retryable: !isOutcomeUnknown),
+      cleanUp: callsIfAbandoned)
+  }
+
+  /// The answer for a flow whose redirect state is in use. Only a `params.state` chosen by the
+  /// caller can collide; the daemon's own states are random.
+  var stateTaken: EngineAnswer {
+    .fail(
+      failure(
+        .invalidRequest, "State in use",
+        "params.state is in use: start another flow with a new random state", retryable: true),
+      cleanUp: callsIfAbandoned)
+  }
+
+  /// The end of a failure message: names the unknown outcome, if the outcome is unknown.
+  fileprivate var doubt: String { isOutcomeUnknown ? "; " + unknownOutcomeClause : "" }
+
+  fileprivate func failure(
+    _ reason: Failure.Reason, _ title: String, _ message: String, retryable: Bool
+  ) -> Failure {
+    Failure(
+      reason: reason, title: title, message: message, retryable: retryable,
+      provider: providerErrorCode(for: reason))
+  }
+}
+
+extension EngineAnswer {
+  /// The account grant that the answer stores.
+  fileprivate var grant: AccountGrant? {
+    switch self {
+    case .finish(let completion): return completion.grant
+    case .proceed(let effects):
+      let grants = effects.compactMap(\.grant)
+      assert(grants.count < 2, "an answer keeps one account at most")
+      return grants.first
+    case .fail, .refuse, .ignore: return nil
+    }
+  }
+}
+
+extension EngineEffect {
+  fileprivate var grant: AccountGrant? {
+    if case .store(let grant) = self { return grant }
+    return nil
+  }
+}

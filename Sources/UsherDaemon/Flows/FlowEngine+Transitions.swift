@@ -1,0 +1,251 @@
+import Logging
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+import UsherStore
+
+// What happens in a flow's turn: an event or a request leads to a decision, which is stored and
+// then carried out.
+extension FlowEngine {
+  func process(_ mail: LiveFlow.Mail, _ flow: LiveFlow) async {
+    switch mail {
+    case .event(let event): await process(event, flow)
+    case .request(let request, let reply):
+      do throws(UsherError) {
+        reply(.success(try await process(request, flow)))
+      } catch {
+        reply(.failure(error))
+      }
+    }
+  }
+
+  /// Stores a new flow, makes it visible through `register`, and starts its first effects.
+  ///
+  /// - Parameter giver: The ended flow whose handoff secret the new flow takes over; the secret is
+  ///   removed from it in the same commit.
+  func open(
+    _ flow: LiveFlow, with answer: EngineAnswer, at moment: TransitionContext,
+    taking giver: LiveFlow? = nil, register: () -> Void
+  ) async throws(UsherError) {
+    let before = flow.standing
+    guard let machine = before.machine else { return }
+    let decision = FlowDecision(answer, machine, before, at: moment.now)
+    try await repository.inTurn(of: decision.grant, flow) { () throws(UsherError) in
+      let without = try giver.map { giver throws(UsherError) in
+        try repository.emptied(giver, of: machine.provider.settings.variety)
+      }
+      let plan = try await repository.commit(
+        decision, flow, after: before, isNew: true, with: without.map { [$0.change] } ?? [])
+      if let giver, let without { giver.install(without.standing) }
+      register()
+      carryOut(plan, flow, announcing: .started)
+    }
+  }
+
+  /// Stores a decision, then carries it out.
+  private func settle(
+    _ decision: FlowDecision, _ flow: LiveFlow, after before: LiveFlow.Standing
+  ) async throws(UsherError) {
+    try await repository.inTurn(of: decision.grant, flow) { () throws(UsherError) in
+      let decision = try hasBasis(decision, flow) ? decision : decision.withdrawn(before)
+      let plan = try await repository.commit(decision, flow, after: before)
+      FailPoint.reach("flow.before-effects")
+      guard !plan.isNothing else { return }
+      let isMoved = decision.next.revision > before.revision
+      carryOut(
+        plan, flow, announcing: isMoved ? (decision.next.isFinished ? .finished : .moved) : nil)
+    }
+  }
+
+  /// Whether the basis of a decision still holds. It was removed while the flow ran if the account
+  /// was forgotten, which is not recreated, or if a consent was withdrawn.
+  private func hasBasis(_ decision: FlowDecision, _ flow: LiveFlow) throws(UsherError) -> Bool {
+    guard let reliance = decision.grant?.reliance else { return true }
+    let record = try accounts.find(reliance.account, of: [flow.owner])
+    let client = flow.client ?? CallerPolicy.ownPrograms
+    return record.map {
+      reliance.consents.isSubset(of: $0.consents.grants(of: client, at: decision.at))
+    } ?? false
+  }
+
+  /// Applies a stored decision in memory, announces it, and starts its effects.
+  private func carryOut(_ plan: FlowRepository.Plan, _ flow: LiveFlow, announcing news: News?) {
+    let (decision, machine) = (plan.decision, plan.decision.machine)
+    var next = decision.next
+    if let account = plan.account { accounts.install(account) }
+    if next.isFinished {
+      next.machine = nil
+      flow.compensation = machine.compensation
+      flow.setTimer(nil)
+      deadlines.unwatch(flow)
+      effects.stopListening(flow)
+      // Before callers learn of the end: a caller may immediately start the flow that needs the
+      // secret.
+      index.ended(flow, handsOnSecret: next.ending.handoffSecret != nil)
+    }
+    flow.install(next, packed: plan.packed)
+    effects.releaseReader(flow)
+    if !next.isFinished {
+      deadlines.watch(flow)
+      hibernator.moved(flow)
+    }
+    // Before the effects: the outcome of an effect may move the flow at once.
+    if let news { publish(news, flow, at: decision.at) }
+    for call in decision.cleanUp where call.revokedToken == nil {
+      effects.tidy(call, machine.provider, flow)
+    }
+    for revocation in plan.revocations {
+      Task(executorPreference: dependencies.executor) { [revocations] in
+        await revocations.pursue(revocation)
+      }
+    }
+    // Nothing is sent for a withheld owner. `.resumed` repeats the effects later, as after a crash.
+    guard !isWithheld(flow.owner) else { return }
+    for effect in decision.effects {
+      if case .store = effect, let account = plan.account {
+        deliver(.event(.daemon(.answered(.stored(account.record.id)))), to: flow)
+        continue
+      }
+      // The outcome is dropped if the engine or the flow has been released.
+      effects.perform(effect, flow, machine) { [weak self, weak flow] event in
+        guard let flow else { return }
+        self?.deliver(.event(event), to: flow)
+      }
+    }
+  }
+}
+
+// Requests from callers. A request is stored before it is answered, or it is refused and changes
+// nothing.
+extension FlowEngine {
+  private func process(
+    _ request: LiveFlow.Request, _ flow: LiveFlow
+  ) async throws(UsherError) -> CallbackVerdict {
+    let before = flow.standing
+    let machine = before.isFinished ? nil : before.machine
+    switch request {
+    case .submit(let input, let revision):
+      guard let machine else { throw finished(flow) }
+      try await submit(input, revision, to: machine, flow, before)
+    case .cancel:
+      guard let machine else { break }
+      let now = dependencies.clock.now()
+      try await settle(
+        .abandoning(machine, before, as: .cancelled, at: now), flow, after: before)
+    case .callBack(let callback):
+      guard let machine else { return .noMatch }
+      let verdict = machine.validate(callback) { accounts.record($0)?.mainToken }
+      guard verdict == .match else { return verdict }
+      if let decision = decide(.calledBack(callback), machine, before) {
+        try await settle(decision, flow, after: before)
+      }
+    }
+    return .match
+  }
+
+  private func submit(
+    _ input: FlowInput, _ revision: Int, to machine: any AnyFlowMachine, _ flow: LiveFlow,
+    _ before: LiveFlow.Standing
+  ) async throws(UsherError) {
+    guard revision == before.revision else {
+      throw UsherError(
+        .conflict, "flow \(flow.id) is at revision \(before.revision)",
+        detail: .init(field: "revision", flow: flow.id))
+    }
+    guard input.kind == before.view.step.kind else {
+      throw UsherError(
+        .unexpectedInput,
+        "the step is \(before.view.step.kind.rawValue), the input is for \(input.kind.rawValue)",
+        detail: .init(field: "input.type", flow: flow.id))
+    }
+    var moved = machine
+    var moment = dependencies.moment()
+    let answer = moved.receive(.input(input), at: &moment)
+    switch answer {
+    case .refuse(let field, let message):
+      throw UsherError(
+        .invalidInput, message, detail: .init(field: field, flow: flow.id))
+    case .ignore:
+      throw UsherError(
+        .unexpectedInput, "the current step does not accept this input",
+        detail: .init(field: "input", flow: flow.id))
+    case .proceed, .finish, .fail:
+      try await settle(
+        FlowDecision(answer, moved, before, at: moment.now), flow, after: before)
+    }
+    // Input that came after the exchange timed out ended the flow and was not accepted.
+    if case .fail(let failure, _) = answer, failure.reason == .exchangeTimedOut {
+      throw finished(flow)
+    }
+  }
+
+  private func finished(_ flow: LiveFlow) -> UsherError {
+    UsherError(.flowFinished, "flow \(flow.id) has ended", detail: .init(flow: flow.id))
+  }
+}
+
+// Events from outside the daemon. They have already happened, so they are retried until stored.
+extension FlowEngine {
+  private func process(_ event: EngineEvent, _ flow: LiveFlow) async {
+    let before = flow.standing
+    guard let machine = before.machine, !before.isFinished else {
+      return await compensate(for: event, flow)
+    }
+    guard let decision = decide(event, machine, before) else { return }
+    await insist(on: decision, flow, after: before)
+  }
+
+  /// Returns nil if the event does not concern the flow.
+  private func decide(
+    _ event: EngineEvent, _ machine: any AnyFlowMachine, _ before: LiveFlow.Standing
+  ) -> FlowDecision? {
+    var moved = machine
+    var moment = dependencies.moment()
+    let answer: EngineAnswer
+    switch event {
+    case .expired: return .abandoning(machine, before, as: .expired, at: moment.now)
+    case .overtaken(let error): answer = machine.overtaken(by: error)
+    case .stateTaken: answer = machine.stateTaken
+    default: answer = moved.receive(event, at: &moment)
+    }
+    if case .ignore = answer { return nil }
+    return FlowDecision(answer, moved, before, at: moment.now)
+  }
+
+  /// Undoes the result of a call that succeeded after the flow's end, if the provider supports
+  /// that.
+  private func compensate(for event: EngineEvent, _ flow: LiveFlow) async {
+    guard case .called(let call, let outcome) = event, let compensation = flow.compensation else {
+      return
+    }
+    for call in compensation.cleanUp(call, outcome) {
+      if let revocation = repository.revocation(by: call, flow, compensation.provider) {
+        await revocations.enqueue(revocation)
+      } else {
+        effects.tidy(call, compensation.provider, flow)
+      }
+    }
+  }
+
+  /// Retries a decision until the store accepts it or the engine stops; after a stop, the flow
+  /// repeats it at the next start. Requests that wait meanwhile are refused with the storage error.
+  private func insist(
+    on decision: FlowDecision, _ flow: LiveFlow, after before: LiveFlow.Standing
+  ) async {
+    var pause = Duration.milliseconds(200)
+    while true {
+      do throws(UsherError) {
+        return try await settle(decision, flow, after: before)
+      } catch {
+        var metadata = flow.metadata
+        if let cause = error.cause { metadata["cause"] = .string(String(describing: cause)) }
+        log.error("\(error.message)", metadata: metadata)
+        guard error.reason == .storageUnavailable, isRunning else { return }
+        await dependencies.scheduler.pause(pause)
+        for reply in flow.takeRequests() { reply(.failure(error)) }
+        pause = min(pause * 2, .seconds(5))
+      }
+    }
+  }
+}

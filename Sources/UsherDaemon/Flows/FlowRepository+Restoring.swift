@@ -1,0 +1,102 @@
+import UsherAPI
+import UsherCore
+import UsherFlows
+import UsherStore
+
+// Reading the flows back at a start.
+extension FlowRepository {
+  /// A flow's row and its journal.
+  private struct Kept: Sendable {
+    let flow: SealedFlow
+    let journal: [Transition]
+  }
+
+  private enum Restored: Sendable {
+    case flow(LiveFlow)
+    case unread(FlowID, UsherError)
+  }
+
+  /// The number of flows that are read at a time, which bounds the rows and unpacked machines in
+  /// memory.
+  private static let page = 1024
+  /// The number of rows between two calls of `goesOn`.
+  private static let stretch = 5000
+
+  /// Reads all flows and passes each that can be read to `body`.
+  ///
+  /// - Parameter goesOn: Called from time to time, so that the caller can report progress.
+  /// - Returns: The flows that could not be read, each with the reason.
+  /// - Throws: `storageUnavailable`, also if a row fails to decrypt.
+  func restore(
+    _ goesOn: () -> Void, _ body: (LiveFlow) -> Void
+  ) async throws(UsherError) -> [(flow: FlowID, error: UsherError)] {
+    var read = 0
+    func count() {
+      read += 1
+      if read.isMultiple(of: Self.stretch) { goesOn() }
+    }
+    var journal: [FlowID: [Transition]] = [:]
+    try store.readJournal { row in
+      let transition = Transition(revision: row.revision, state: row.state, at: row.at)
+      journal[row.flow, default: []].append(transition)
+      count()
+    }
+    var unread: [(FlowID, UsherError)] = []
+    var last: SealedFlow?
+    repeat {
+      let page = try store.flows(after: last, atMost: Self.page)
+      let kept = page.map { Kept(flow: $0, journal: journal.removeValue(forKey: $0.id) ?? []) }
+      for flow in try await restored(kept) {
+        switch flow {
+        case .flow(let flow): body(flow)
+        case .unread(let id, let error): unread.append((id, error))
+        }
+        count()
+      }
+      last = page.count == Self.page ? page.last : nil
+    } while last != nil
+    return unread
+  }
+
+  /// Decrypts and decodes flows on all processors: this takes most of a start with many flows.
+  private func restored(_ flows: [Kept]) async throws(UsherError) -> [Restored] {
+    let share = max(flows.count / dependencies.processors, 1)
+    let outcomes = await withTaskGroup(of: Result<[Restored], UsherError>.self) { group in
+      for start in stride(from: 0, to: flows.count, by: share) {
+        let part = flows[start..<min(start + share, flows.count)]
+        group.addTask { [self] in
+          Result { () throws(UsherError) in try part.map(read) }
+        }
+      }
+      return await group.reduce(into: []) { $0.append($1) }
+    }
+    var all: [Restored] = []
+    for outcome in outcomes { all += try outcome.get() }
+    return all
+  }
+
+  private func read(_ kept: Kept) throws(UsherError) -> Restored {
+    let row = try store.open(kept.flow)
+    do throws(UsherError) {
+      return .flow(flow(row, try RestoredFlow(row, by: coder), kept.journal))
+    } catch {
+      return .unread(row.id, error)
+    }
+  }
+
+  private func flow(_ row: FlowRow, _ read: RestoredFlow, _ transitions: [Transition]) -> LiveFlow {
+    let (stored, machine) = (read.stored, read.machine)
+    let family = SharedFlowMetadata(
+      owner: row.owner, provider: row.provider, kind: row.kind, client: stored.client,
+      uid: stored.uid, credentials: stored.credentials)
+    return LiveFlow(
+      id: row.id, family: families.kept(family), requestID: row.requestID,
+      createdAt: row.createdAt,
+      standing: .init(
+        machine: machine,
+        view: machine?.view ?? FlowView(state: stored.state, step: .wait(.init(for: ""))),
+        ending: stored.ending, revision: row.revision, updatedAt: row.updatedAt,
+        expiresAt: row.expiresAt),
+      transitions: transitions, packed: read.packed, isToResume: machine != nil)
+  }
+}

@@ -1,0 +1,154 @@
+import JSONRPC
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+import UsherStore
+
+/// The flows on disk: plans the rows that a decision changes, commits them together, and reads the
+/// flows back at a start.
+struct FlowRepository: Sendable {
+  let dependencies: Dependencies
+  let store: Store
+  let accounts: AccountRepository
+  let coder: FlowCoder
+  let families: FlowFamilies
+
+  /// A decision and the changes that store it.
+  struct Plan {
+    /// The decision; the result of a succeeded flow names the account.
+    var decision: FlowDecision
+    var changes: [Change] = []
+    var account: AccountRepository.Update?
+    /// The packed machine of the row; nil if the row is unchanged or the flow has ended.
+    var packed: PackedMachine?
+    /// Revocations of tokens that will not be used; their notes are among `changes`.
+    var revocations: [Revocation] = []
+
+    /// Whether there is nothing to store and nothing to do.
+    var isNothing: Bool {
+      changes.isEmpty && account == nil && decision.effects.isEmpty && decision.cleanUp.isEmpty
+    }
+  }
+
+  /// Runs `body`; if an account is stored, holds the lock on the owner's accounts at the provider
+  /// meanwhile.
+  func inTurn(
+    of grant: AccountGrant?, _ flow: LiveFlow, _ body: () async throws(UsherError) -> Void
+  ) async throws(UsherError) {
+    guard grant != nil else { return try await body() }
+    let shelf = AccountRepository.OwnerAtProvider(owner: flow.owner, provider: flow.provider)
+    try await accounts.turns.withLock(shelf, body)
+  }
+
+  /// Plans and commits a decision, all in one commit.
+  ///
+  /// - Parameters:
+  ///   - isNew: Whether the flow has no row yet.
+  ///   - more: Changes of other rows for the same commit.
+  func commit(
+    _ decision: FlowDecision, _ flow: LiveFlow, after before: LiveFlow.Standing,
+    isNew: Bool = false, with more: [Change] = []
+  ) async throws(UsherError) -> Plan {
+    var plan = try plan(decision, flow, before, isNew)
+    do {
+      try await store.commit(plan.changes + more)
+    } catch  where error.cause is Conflict {
+      // Another flow of the same user created the account first: update that account instead.
+      plan = try self.plan(decision, flow, before, isNew)
+      try await store.commit(plan.changes + more)
+    }
+    return plan
+  }
+
+  private func plan(
+    _ decision: FlowDecision, _ flow: LiveFlow, _ before: LiveFlow.Standing, _ isNew: Bool
+  ) throws(UsherError) -> Plan {
+    let (machine, next) = (decision.machine, decision.next)
+    let provider = machine.provider
+    let isMoved = next.revision > before.revision
+    var plan = Plan(decision: decision)
+    plan.account = try decision.grant.map { grant throws(UsherError) in
+      try accounts.update(
+        grant, owner: flow.owner, provider: flow.provider,
+        client: flow.client ?? CallerPolicy.ownPrograms, uid: flow.uid, place: provider.tokenPlace,
+        at: decision.at)
+    }
+    if let account = plan.account {
+      plan.decision.next.ending = next.ending.naming(account.record.id)
+    }
+    if isNew, let id = flow.requestID {
+      plan.changes.append(.rememberRequest(requestRow(flow, id, at: decision.at)))
+    }
+    // The flow's row precedes its first journal row, and the account's row precedes its token rows.
+    if isNew || isMoved || before.machine.map({ !$0.isSame(as: machine) }) ?? true {
+      plan.packed = try next.isFinished ? nil : machine.packed(by: coder)
+      let row = try row(flow, plan.decision.next, plan.packed, of: provider.settings.variety)
+      plan.changes.append(.putFlow(row))
+    }
+    if isNew { plan.changes.append(.appendJournal(journal(flow, before))) }
+    if isMoved { plan.changes.append(.appendJournal(journal(flow, next))) }
+    plan.revocations = decision.cleanUp.compactMap { revocation(by: $0, flow, provider) }
+    for revocation in plan.revocations { plan.changes.append(.putNote(try revocation.row())) }
+    plan.changes += plan.account?.changes ?? []
+    return plan
+  }
+
+  /// Returns the revocation for a call that revokes a token; nil for other calls.
+  func revocation(
+    by call: any ProviderCall, _ flow: LiveFlow, _ provider: ProviderConfig
+  ) -> Revocation? {
+    call.revokedToken.map { Revocation(of: $0, brought: flow, by: provider, dependencies) }
+  }
+
+  /// Returns an ended flow without its handoff secret, and the change that stores it.
+  func emptied(
+    _ giver: LiveFlow, of type: ProviderVariety
+  ) throws(UsherError) -> (standing: LiveFlow.Standing, change: Change) {
+    var standing = giver.standing
+    standing.ending.handoffSecret = nil
+    return (standing, .putFlow(try row(giver, standing, nil, of: type)))
+  }
+
+  /// - Parameter packed: The packed machine; nil if the flow has ended.
+  private func row(
+    _ flow: LiveFlow, _ standing: LiveFlow.Standing, _ packed: PackedMachine?,
+    of type: ProviderVariety
+  ) throws(UsherError) -> FlowRow {
+    let stored = StoredFlow(
+      type: type, client: flow.client, uid: flow.uid,
+      credentials: standing.isFinished ? nil : flow.credentials, state: standing.view.state,
+      ending: standing.ending)
+    return FlowRow(
+      id: flow.id, owner: flow.owner, provider: flow.provider, kind: flow.kind,
+      status: standing.ending.status.rawValue, revision: standing.revision,
+      state: standing.view.state, createdAt: flow.createdAt, updatedAt: standing.updatedAt,
+      expiresAt: standing.expiresAt, requestID: flow.requestID, key: standing.view.key,
+      payload: try stored.payload(
+        with: packed.map { packed throws(UsherError) in try coder.whole(packed.bytes) }))
+  }
+
+  private func journal(_ flow: LiveFlow, _ standing: LiveFlow.Standing) -> JournalRow {
+    JournalRow(
+      flow: flow.id, revision: standing.revision, state: standing.view.state,
+      status: standing.ending.status.rawValue, stepType: standing.view.step.kind.rawValue,
+      at: standing.updatedAt)
+  }
+
+  private func requestRow(_ flow: LiveFlow, _ id: String, at now: Timestamp) -> RequestRow {
+    RequestRow(
+      owner: flow.owner, provider: flow.provider, requestID: id, flow: flow.id,
+      expiresAt: now + .seconds(dependencies.config.limits.requestIdDays * 86_400))
+  }
+}
+
+extension FlowEnding {
+  /// Returns the ending with the account id added to the result of a succeeded flow.
+  fileprivate func naming(_ account: AccountID) -> FlowEnding {
+    guard status == .succeeded, case .object(var members)? = result else { return self }
+    members["account"] = .string(account.rawValue)
+    var named = self
+    named.result = .object(members)
+    return named
+  }
+}
