@@ -39,8 +39,7 @@ final class Services: Sendable {
   private let localAuthService: LocalAuthService
   private let http: ProviderHTTP
   private let metadata: MetadataCache
-  private let watch: TokenWatch
-  private let followUps: FollowUpWatch
+  private let watch: AccountWatch
   private let refresher: Refresher
   private let revocations: RevocationQueue
   private let fingerprintReader: any FingerprintScanning
@@ -116,19 +115,13 @@ final class Services: Sendable {
       dependencies: dependencies, store: store, providers: providers, credentials: credentials,
       accounts: repository, events: events, effects: effects, revocations: revocations, log: log,
       isWithheld: isWithheld)
-    watch = TokenWatch(
-      dependencies: dependencies, repository: repository, refresher: refresher, events: events,
-      log: log,
-      isWithheld: isWithheld)
-    followUps = FollowUpWatch(
-      dependencies: dependencies, store: store, repository: repository, providers: providers,
-      calls: calls,
-      events: events,
-      log: log, isWithheld: isWithheld)
+    watch = AccountWatch(
+      dependencies: dependencies, repository: repository, providers: providers,
+      refresher: refresher, calls: calls, events: events, log: log, isWithheld: isWithheld)
     callbacks = CallbackPosts(
       on: group,
       CallbackService(
-        credentials: credentials, engine: engine, repository: repository, watch: followUps,
+        credentials: credentials, engine: engine, repository: repository, watch: watch,
         dependencies: dependencies,
         log: log))
 
@@ -147,7 +140,7 @@ final class Services: Sendable {
     owners = registry
     let follower = OwnerFollower(
       engine: engine, repository: repository, localAuth: localAuthService, confirm: confirm,
-      watch: watch, followUps: followUps, events: events)
+      watch: watch, events: events)
     owners.addObserver { await follower.apply($0, of: $1) }
     ownerService = OwnerService(
       registry: owners, engine: engine, repository: repository, revoker: revoker,
@@ -194,11 +187,9 @@ final class Services: Sendable {
     // Resolving users' names may take long, so nothing waits for it.
     Task(executorPreference: dependencies.executor) { try? await owners.recordAll() }
     watch.start()
-    followUps.start()
-    Task(executorPreference: dependencies.executor) { [watch, followUps, revocations] in
+    Task(executorPreference: dependencies.executor) { [watch, revocations] in
       await revocations.resume()
       await watch.review()
-      await followUps.review()
     }
   }
 
@@ -224,7 +215,6 @@ final class Services: Sendable {
   /// case the clock was set. Runs once a minute.
   func sweep() async throws(UsherError) {
     await watch.review()
-    await followUps.review()
     await tokens.refresher.writeDeaths()
     try await consents.sweep()
     try await confirm.sweep()
@@ -238,7 +228,6 @@ final class Services: Sendable {
   /// Waits up to `limit` for providers' responses to arrive and be stored; then stops.
   func stop(within limit: Duration) async {
     watch.stop()
-    followUps.stop()
     await revocations.stop()
     let clock = dependencies.clock
     let deadline = clock.monotonicNow() + limit

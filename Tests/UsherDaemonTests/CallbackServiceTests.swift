@@ -85,7 +85,7 @@ struct CallbackServiceTests {
 }
 
 @Suite("Polling for GoPay verdicts")
-struct FollowUpWatchTests {
+struct AccountInquiryTests {
   private let harness: VerdictHarness
 
   init() async throws { harness = try await VerdictHarness() }
@@ -168,5 +168,25 @@ struct FollowUpWatchTests {
     try await harness.submit("req-2", submission: "sub-2")
     #expect(harness.news == ["submitted", "completed", "submitted"])
     #expect(harness.harness.scheduler.pending == [.seconds(5)])
+  }
+
+  @Test("an account that is polled and whose grant expires has one timer, for the earlier task")
+  func both() async throws {
+    let told = Recorded<String>()
+    _ = harness.harness.events.listen(since: nil) { entry in
+      if entry.event.topic == .token { told.add(entry.event.what) }
+    }
+    let scheduler = harness.harness.scheduler
+    harness.watch.start()
+    // The owner is warned 300 s before the grant expires.
+    try await harness.submit(grantSeconds: 307)
+    #expect(scheduler.pending == [.seconds(5)])
+    scheduler.advance(by: .seconds(5))
+    try await scheduler.isSet(.seconds(2))
+    #expect(told.all.isEmpty)
+    scheduler.advance(by: .seconds(2))
+    try await scheduler.isSet(.seconds(3))
+    #expect(told.all == ["expiring"] && harness.news == ["submitted"])
+    await harness.close()
   }
 }

@@ -17,7 +17,7 @@ final class VerdictHarness: Sendable {
   let harness: FlowHarness
   let provider: ProviderConfig
   let configStore: ConfigStore
-  let watch: FollowUpWatch
+  let watch: AccountWatch
   let service: CallbackService
   var refresher: Refresher { harness.refresher }
   private let told = Recorded<String>()
@@ -39,11 +39,10 @@ final class VerdictHarness: Sendable {
     config.providers = [provider]
     harness = try FlowHarness(config: config)
     configStore = .fake(config)
-    let providers = Providers(configStore)
-    watch = FollowUpWatch(
-      dependencies: harness.dependencies, store: harness.store, repository: harness.repository,
-      providers: providers,
-      calls: harness.calls, events: harness.events, log: .silent)
+    watch = AccountWatch(
+      dependencies: harness.dependencies, repository: harness.repository,
+      providers: Providers(configStore), refresher: harness.refresher, calls: harness.calls,
+      events: harness.events, log: .silent)
     service = CallbackService(
       credentials: harness.credentials, engine: harness.engine, repository: harness.repository,
       watch: watch,
@@ -73,10 +72,13 @@ final class VerdictHarness: Sendable {
   var news: [String] { told.all }
 
   /// Stores an account with a submission of the present time.
+  ///
+  /// - Parameter grantSeconds: When the grant expires; nil for an account without a refresh token.
   @discardableResult
   func submit(
     _ requestID: String = "req-1", submission: String = "sub-1", subject: String = "corr-1",
-    token: String? = "linking-token", owner: Owner = .anna, in repository: AccountRepository? = nil
+    token: String? = "linking-token", grantSeconds: Int? = nil, owner: Owner = .anna,
+    in repository: AccountRepository? = nil
   ) async throws -> AccountRecord {
     let now = harness.clock.now()
     let grant = AccountGrant(
@@ -90,7 +92,9 @@ final class VerdictHarness: Sendable {
       ],
       tokens: token.map {
         TokenSet(
-          accessToken: Sealed(Secret($0)), tokenType: "Bearer", expiresAt: nil, scope: "")
+          accessToken: Sealed(Secret($0)), tokenType: "Bearer", expiresAt: nil, scope: "",
+          refreshToken: grantSeconds.map { _ in Sealed(Secret("refresh")) },
+          refreshExpiresAt: grantSeconds.map { now + .seconds($0) })
       })
     return try await (repository ?? harness.repository).keep(grant, of: owner, at: Self.provider)
   }

@@ -4,10 +4,10 @@ import UsherConfig
 import UsherCore
 import UsherStore
 
-/// Finds the accounts on disk that wake soon, each once; the observer keeps them in memory from
+/// Finds the accounts on disk that wake soon, each once; ``AccountWatch`` keeps them in memory from
 /// then on. Accounts that wake later stay on disk.
 ///
-/// An account that changes is not found again: the observer learns of the change by other means.
+/// An account that changes is not found again: the watch learns of the change by other means.
 final class WakingAccounts: Sendable {
   /// The time ahead that counts as soon.
   static let soon = Duration.seconds(3600)
@@ -31,7 +31,7 @@ final class WakingAccounts: Sendable {
     self.log = log
   }
 
-  /// Whether the observer must keep the account in memory, because the search has passed it.
+  /// Whether the watch must keep the account in memory, because the search has passed it.
   func haveFound(_ record: AccountRecord) -> Bool {
     guard let wakeAt = record.wakeAt else { return false }
     return state.withLock { $0.end.map { wakeAt <= $0 } ?? false }

@@ -96,8 +96,7 @@ struct OwnerFollower: Sendable {
   let repository: AccountRepository
   let localAuth: LocalAuthService
   let confirm: ConfirmationService
-  let watch: TokenWatch
-  let followUps: FollowUpWatch
+  let watch: AccountWatch
   let events: EventBus
 
   func apply(_ change: OwnerRegistry.Change, of person: LocalPerson) async {
@@ -109,9 +108,7 @@ struct OwnerFollower: Sendable {
     case .withheld: engine.pause(owner)
     case .restored:
       await engine.resume(owner)
-      let accounts = ((try? repository.accounts(of: owner)) ?? []).map(\.id)
-      watch.review(accounts)
-      followUps.review(accounts)
+      watch.review(((try? repository.accounts(of: owner)) ?? []).map(\.id))
     case .replaced:
       try? await confirm.forget(person)
       try? await localAuth.forget(person)

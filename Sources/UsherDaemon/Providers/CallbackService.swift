@@ -11,7 +11,7 @@ struct CallbackService: Sendable {
   let credentials: Credentials
   let engine: FlowEngine
   let repository: AccountRepository
-  let watch: FollowUpWatch
+  let watch: AccountWatch
   let dependencies: Dependencies
   let log: Logger
 

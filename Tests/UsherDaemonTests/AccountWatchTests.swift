@@ -11,9 +11,9 @@ import UsherTestKit
 
 /// The provider's credential is not set, so that every refresh fails and no call is sent.
 @Suite("Background refresh of tokens")
-struct TokenWatchTests {
+struct TokenRenewalTests {
   private let harness: FlowHarness
-  private let watch: TokenWatch
+  private let watch: AccountWatch
   private let told = Recorded<String>()
   private var dependencies: Dependencies { harness.dependencies }
   private var store: Store { harness.store }
@@ -29,11 +29,10 @@ struct TokenWatchTests {
     var config = Config()
     config.providers = [provider]
     harness = try FlowHarness(config: config)
-    watch = TokenWatch(
+    watch = AccountWatch(
       dependencies: harness.dependencies, repository: harness.repository,
-      refresher: harness.refresher,
-      events: harness.events,
-      log: .silent)
+      providers: Providers(harness.dependencies.configStore), refresher: harness.refresher,
+      calls: harness.calls, events: harness.events, log: .silent)
     _ = harness.events.listen(since: nil) { [told] entry in
       if entry.event.topic == .token { told.add(entry.event.what) }
     }

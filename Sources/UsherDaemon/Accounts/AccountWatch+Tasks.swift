@@ -1,0 +1,127 @@
+import Logging
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+import UsherStore
+
+// What is done for an account when it is due.
+extension AccountWatch {
+  func warn(_ record: AccountRecord) {
+    events.publish(.token("expiring", record, at: dependencies.clock.now()), of: record)
+  }
+
+  func renew(_ record: AccountRecord) {
+    Task(executorPreference: dependencies.executor) { [self] in
+      var renewed: AccountRecord?
+      do throws(UsherError) {
+        if let token = record.tokens[record.mainKey] {
+          try await refresher.replace(token.set.accessToken.unsealed(), of: record.id)
+          renewed = repository.record(record.id)
+        }
+      } catch {
+        log.notice(
+          "a token could not be refreshed before it expires",
+          metadata: [
+            "account": .string(record.id.rawValue), "cause": .string(error.message),
+          ])
+      }
+      let now = dependencies.clock.now()
+      finish(record.id) { entry in
+        entry.isRenewing = false
+        if let renewed {
+          entry.tokens.renewed(renewed, at: now)
+        } else {
+          entry.tokens.failed(at: now)
+        }
+      }
+    }
+  }
+
+  /// Tells the owner what the provider has decided about an account.
+  func announce(_ record: AccountRecord, _ inquiry: any AccountInquiry) {
+    events.publish(.kyc(inquiry.eventName, record, at: dependencies.clock.now()), of: record)
+    log.info(
+      "verdict",
+      metadata: [
+        "account": .string(record.id.rawValue), "provider": .string(record.provider.rawValue),
+        "news": .string(inquiry.eventName),
+      ])
+  }
+
+  /// Asks the provider about an account, and stores the result.
+  func ask(_ inquiry: any AccountInquiry, about record: AccountRecord) {
+    let account = record.id
+    Task(executorPreference: dependencies.executor) { [self] in
+      var learnt = FollowUpOutcome.nothing
+      if let provider = provider(of: record) {
+        let outcome = await calls.send(inquiry.inquiry(of: account), of: account, for: provider)
+        do throws(UsherError) {
+          learnt = try await applyChanges(about: account) { [clock = dependencies.clock] followUp in
+            guard let inquiry = followUp as? any AccountInquiry else { return .nothing }
+            return inquiry.changes(from: outcome, at: clock.now())
+          }
+        } catch {
+          log.warning(
+            "a provider's news of an account could not be stored",
+            metadata: ["account": .string(account.rawValue), "cause": .string(error.message)])
+        }
+      }
+      let isHopeless = learnt == .stopPolling
+      finish(account) { entry in
+        entry.isAsking = false
+        if isHopeless { entry.isHopeless = true }
+      }
+    }
+  }
+}
+
+// The provider's reports about an account.
+extension AccountWatch {
+  /// Returns the account's provider; nil if it is missing or has changed.
+  func provider(of record: AccountRecord) -> ProviderConfig? {
+    (try? providers.named(record.provider)).flatMap { record.isOf($0) ? $0 : nil }
+  }
+
+  func followUp(of record: AccountRecord) -> (any AccountFollowUp)? {
+    provider(of: record).flatMap {
+      ProviderRegistry.followUp(of: $0, attributes: record.details.attributes)
+    }
+  }
+
+  /// Stores the result of applying `lesson` to the account's current follow-up.
+  ///
+  /// - Throws: `storageUnavailable`; nothing has changed then.
+  @discardableResult
+  func applyChanges(
+    about account: AccountID, _ lesson: @escaping @Sendable (any AccountFollowUp) -> FollowUpOutcome
+  ) async throws(UsherError) -> FollowUpOutcome {
+    guard let record = try repository.find(account) else { return .nothing }
+    return try await repository.turns.withLock(record.shelf) { () throws(UsherError) in
+      guard let record = try repository.find(account), let followUp = followUp(of: record) else {
+        return .nothing
+      }
+      let learnt = lesson(followUp)
+      guard let update = try update(record, learnt) else { return learnt }
+      try await repository.store.commit(update.changes)
+      repository.install(update)
+      if case .grantRevoked = learnt {
+        events.publish(.token("dead", record, at: dependencies.clock.now()), of: record)
+      }
+      return learnt
+    }
+  }
+
+  /// Returns nil if nothing changes.
+  private func update(
+    _ record: AccountRecord, _ lesson: FollowUpOutcome
+  ) throws(UsherError) -> AccountRepository.Update? {
+    switch lesson {
+    case .nothing, .stopPolling: nil
+    case .attributes(let attributes): try repository.update(record.id, attributes: attributes)
+    // The end of a dead grant was announced before.
+    case .grantRevoked(let word):
+      record.details.grant.death == nil ? try repository.update(dropping: record, word: word) : nil
+    }
+  }
+}
