@@ -1,3 +1,4 @@
+import HeapModule
 import Synchronization
 import UsherCore
 
@@ -7,8 +8,8 @@ import UsherCore
 /// extend it. If the wall clock is set forward, ``review()`` ends the flows that expire by it.
 final class FlowDeadlines: Sendable {
   fileprivate struct State {
-    /// A heap, the next deadline first. Ended flows stay until they come first or become too many.
-    var sessions: [WatchedFlow] = []
+    /// By deadline. Ended flows stay until they come first or become too many.
+    var flows = Heap<WatchedFlow>()
     var watched = 0
     var timer: (at: Timestamp, timer: ScheduledTimer?)?
     var isStopped = false
@@ -27,7 +28,7 @@ final class FlowDeadlines: Sendable {
 
   /// Watches a flow; has no effect if the flow is watched already.
   func watch(_ session: LiveFlow) {
-    guard session.beginWatch() else { return }
+    guard session.setWatched(true) else { return }
     // Limited to the flow's whole period: a flow that was stored before the clock was set back may
     // have been created in the future.
     let left = min(
@@ -35,7 +36,7 @@ final class FlowDeadlines: Sendable {
     let flow = WatchedFlow(session: session, end: dependencies.clock.monotonicNow() + left)
     let isNext = state.withLock { state in
       guard !state.isStopped else { return false }
-      state.sessions.push(flow)
+      state.flows.insert(flow)
       state.watched += 1
       return state.timer.map { flow.end < $0.at } ?? true
     }
@@ -43,12 +44,12 @@ final class FlowDeadlines: Sendable {
   }
 
   func unwatch(_ session: LiveFlow) {
-    guard session.endWatch() else { return }
+    guard session.setWatched(false) else { return }
     let timer = state.withLock { state -> ScheduledTimer? in
       state.watched -= 1
       guard state.watched > 0 else { return state.clear() }
-      if state.sessions.count > 2 * state.watched + 64 {
-        state.sessions = state.sessions.filter(\.session.isWatched).heap
+      if state.flows.count > 2 * state.watched + 64 {
+        state.flows = Heap(state.flows.unordered.filter(\.session.isWatched))
       }
       return nil
     }
@@ -69,13 +70,12 @@ final class FlowDeadlines: Sendable {
   func review() {
     let (now, monotonic) = (dependencies.clock.now(), dependencies.clock.monotonicNow())
     let (over, onEnd) = state.withLock { state in
-      let over = state.sessions.filter { $0.end <= monotonic || $0.session.expiresAt <= now }
-      if !over.isEmpty {
-        state.sessions =
-          state.sessions.filter { $0.end > monotonic && $0.session.expiresAt > now }.heap
+      let over = state.flows.unordered.filter {
+        $0.end <= monotonic || $0.session.expiresAt <= now
       }
-      let ended = over.map(\.session).filter { $0.endWatch() }
+      let ended = over.map(\.session).filter { $0.setWatched(false) }
       state.watched -= ended.count
+      if !over.isEmpty { state.flows = Heap(state.flows.unordered.filter(\.session.isWatched)) }
       return (ended, state.onEnd)
     }
     guard !over.isEmpty else { return }
@@ -86,7 +86,7 @@ final class FlowDeadlines: Sendable {
   private func setTimer() {
     let (next, old) = state.withLock { state -> (Timestamp?, ScheduledTimer?) in
       let old = state.timer?.timer
-      let next = state.sessions.first?.end
+      let next = state.flows.min?.end
       state.timer = next.map { ($0, nil) }
       return (next, old)
     }
@@ -110,9 +110,9 @@ final class FlowDeadlines: Sendable {
     let (over, onEnd) = state.withLock { state in
       state.timer = nil
       var over: [LiveFlow] = []
-      while let first = state.sessions.first, first.end <= now {
-        state.sessions.popFirst()
-        guard first.session.endWatch() else { continue }
+      while let first = state.flows.min, first.end <= now {
+        state.flows.removeMin()
+        guard first.session.setWatched(false) else { continue }
         state.watched -= 1
         over.append(first.session)
       }
@@ -125,41 +125,21 @@ final class FlowDeadlines: Sendable {
 
 extension FlowDeadlines.State {
   fileprivate mutating func clear() -> ScheduledTimer? {
-    for flow in sessions { _ = flow.session.endWatch() }
-    (sessions, watched) = ([], 0)
+    for flow in flows.unordered { _ = flow.session.setWatched(false) }
+    (flows, watched) = (Heap(), 0)
     defer { timer = nil }
     return timer?.timer
   }
 }
 
 /// A flow and its deadline on the monotonic clock.
-private struct WatchedFlow {
+private struct WatchedFlow: Comparable {
   let session: LiveFlow
   let end: Timestamp
-}
 
-/// A binary heap ordered by deadline.
-extension [WatchedFlow] {
-  fileprivate var heap: [WatchedFlow] { sorted { $0.end < $1.end } }
+  static func < (first: WatchedFlow, second: WatchedFlow) -> Bool { first.end < second.end }
 
-  fileprivate mutating func push(_ flow: WatchedFlow) {
-    append(flow)
-    var place = count - 1
-    while place > 0, self[place].end < self[(place - 1) / 2].end {
-      swapAt(place, (place - 1) / 2)
-      place = (place - 1) / 2
-    }
-  }
-
-  fileprivate mutating func popFirst() {
-    swapAt(0, count - 1)
-    removeLast()
-    var place = 0
-    while let next = [2 * place + 1, 2 * place + 2].filter({ $0 < count })
-      .min(by: { self[$0].end < self[$1].end }), self[next].end < self[place].end
-    {
-      swapAt(place, next)
-      place = next
-    }
+  static func == (first: WatchedFlow, second: WatchedFlow) -> Bool {
+    first.session === second.session
   }
 }

@@ -233,21 +233,15 @@ extension LiveFlow {
   /// Whether the packed form of the machine is in memory.
   var holdsPacked: Bool { current.withLock { $0.form.packed != nil } }
 
-  /// Marks the deadline as watched; returns false if it is watched already.
-  func beginWatch() -> Bool { current.withLock { $0.isWatched.flips(to: true) } }
-
-  /// Marks the deadline as not watched; returns false if it was not watched.
-  func endWatch() -> Bool { current.withLock { $0.isWatched.flips(to: false) } }
+  /// Marks whether the deadline is watched; returns whether that has changed.
+  func setWatched(_ isWatched: Bool) -> Bool {
+    current.withLock { current in
+      defer { current.isWatched = isWatched }
+      return current.isWatched != isWatched
+    }
+  }
 
   var isWatched: Bool { current.withLock { $0.isWatched } }
-}
-
-extension Bool {
-  /// Sets the value and returns whether it has changed.
-  fileprivate mutating func flips(to value: Bool) -> Bool {
-    defer { self = value }
-    return self != value
-  }
 }
 
 // The mailbox.
