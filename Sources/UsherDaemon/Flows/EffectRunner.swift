@@ -42,36 +42,20 @@ final class EffectRunner: Sendable {
     report: @escaping @Sendable (EngineEvent) -> Void
   ) {
     let provider = machine.provider
+    func run(_ effect: @escaping @Sendable () async -> EngineEvent) {
+      Task(executorPreference: dependencies.executor) { report(await effect()) }
+    }
     switch effect {
-    case .call(let call):
-      Task(executorPreference: dependencies.executor) { [self] in
-        let outcome =
-          if let account = call.account {
-            await bearer.send(
-              call, of: account, for: provider, in: session.credentials,
-              on: session.client ?? CallerPolicy.ownPrograms)
-          } else {
-            await http.send(call, for: provider, in: session.credentials)
-          }
-        report(overtaking(outcome, provider, session) ?? .called(call, outcome))
-      }
-    case .discover:
-      Task(executorPreference: dependencies.executor) { [self] in
-        report(.discovered(await metadata.discovery(of: provider)))
-      }
+    case .call(let call): run { [self] in await send(call, provider, session) }
+    case .discover: run { [self] in .discovered(await metadata.discovery(of: provider)) }
     case .verifyIDToken(let token, let metadata):
-      Task(executorPreference: dependencies.executor) { [self] in
-        let verdict = await verifier.verify(token, metadata: metadata, provider: provider)
-        report(.idTokenVerified(verdict))
+      run { [self] in
+        .idTokenVerified(await verifier.verify(token, metadata: metadata, provider: provider))
       }
     case .verifySignature(let text):
-      Task(executorPreference: dependencies.executor) { [self] in
-        report(.idTokenVerified(await signatures.verify(text, provider: provider)))
-      }
+      run { [self] in .idTokenVerified(await signatures.verify(text, provider: provider)) }
     case .listen(let expectation):
-      Task(executorPreference: dependencies.executor) { [self] in
-        await listen(expectation, session, report)
-      }
+      run { [self] in await listen(expectation, session, report) }
     case .stopListening: stopListening(session)
     case .ask(let question): answers.answer(question, session, report: report)
     // Already stored together with the decision.
@@ -108,41 +92,46 @@ final class EffectRunner: Sendable {
     }
   }
 
-  /// Returns `.overtaken` if the call was not sent because its credential now belongs to another
-  /// provider.
-  private func overtaking(
-    _ outcome: CallOutcome, _ provider: ProviderConfig, _ session: LiveFlow
-  ) -> EngineEvent? {
+  /// Makes a call; returns `.overtaken` if it was not sent because its credential now belongs to
+  /// another provider.
+  private func send(
+    _ call: any ProviderCall, _ provider: ProviderConfig, _ session: LiveFlow
+  ) async -> EngineEvent {
+    let outcome =
+      if let account = call.account {
+        await bearer.send(
+          call, of: account, for: provider, in: session.credentials,
+          on: session.client ?? CallerPolicy.ownPrograms)
+      } else {
+        await http.send(call, for: provider, in: session.credentials)
+      }
     guard case .unreachable(let message, sent: false) = outcome,
       let change = http.change(of: provider, in: session.credentials), change.message == message
-    else { return nil }
+    else { return .called(call, outcome) }
     return .overtaken(change)
   }
 
   private func listen(
     _ expectation: RedirectExpectation, _ session: LiveFlow,
     _ report: @escaping @Sendable (EngineEvent) -> Void
-  ) async {
+  ) async -> EngineEvent {
     session.setListener(nil)?.close()
     do throws(RedirectListenError) {
       let listener = try await open(expectation, session, report)
       session.setListener(listener)?.close()
       if isStopped.withLock({ $0 }) { letGo(session) }
       if session.isFinished { stopListening(session) }
-      report(.browser(.listening(redirectURI: listener.redirectURI)))
+      return .browser(.listening(redirectURI: listener.redirectURI))
     } catch {
       switch error {
       case .taken(let message, let isAnothers):
-        report(.browser(.listenFailed(message, mayReachAnother: isAnothers, isBusy: false)))
-      case .stateTaken: report(.stateTaken)
+        return .browser(.listenFailed(message, mayReachAnother: isAnothers, isBusy: false))
+      case .stateTaken: return .stateTaken
       case .noDescriptors(let error):
-        report(.browser(.listenFailed(error.message, mayReachAnother: true, isBusy: true)))
+        return .browser(.listenFailed(error.message, mayReachAnother: true, isBusy: true))
       case .failed:
-        report(
-          .browser(
-            .listenFailed(
-              "no listener for the redirect can be opened on this machine", mayReachAnother: true,
-              isBusy: false)))
+        let message = "no listener for the redirect can be opened on this machine"
+        return .browser(.listenFailed(message, mayReachAnother: true, isBusy: false))
       }
     }
   }
