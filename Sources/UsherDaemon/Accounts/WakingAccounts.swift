@@ -56,12 +56,10 @@ final class WakingAccounts: Sendable {
     }
     guard begin else { return }
     defer { state.withLock { $0.isSearching = false } }
-    while let page = nextPage(), !page.isEmpty {
-      for account in page {
-        guard body(account.id) else { return }
-        state.withLock { $0.last = account }
-      }
-      await Task.yield()
+    await forEach(after: state.withLock { $0.last }) { account in
+      guard body(account.id) else { return false }
+      state.withLock { $0.last = account }
+      return true
     }
   }
 
@@ -69,21 +67,18 @@ final class WakingAccounts: Sendable {
   ///
   /// - Parameter body: Returns whether to continue.
   func searchAgain(_ providers: Set<ProviderName>, _ body: (AccountID) -> Bool) async {
-    var last: DueAccount?
+    await forEach(after: nil) { !providers.contains($0.provider) || body($0.id) }
+  }
+
+  private func forEach(after first: DueAccount?, _ body: (DueAccount) -> Bool) async {
+    var last = first
     while let end = state.withLock({ $0.end }),
       let page = page(after: last, until: end), !page.isEmpty
     {
-      for account in page where providers.contains(account.provider) {
-        guard body(account.id) else { return }
-      }
+      for account in page where !body(account) { return }
       last = page.last
       await Task.yield()
     }
-  }
-
-  private func nextPage() -> [DueAccount]? {
-    let (last, end) = state.withLock { ($0.last, $0.end) }
-    return end.flatMap { page(after: last, until: $0) }
   }
 
   private func page(after last: DueAccount?, until end: Timestamp) -> [DueAccount]? {
