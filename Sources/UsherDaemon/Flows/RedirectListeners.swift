@@ -66,23 +66,10 @@ final class RedirectListeners: Sendable {
       if let port = shared(route) { return listener(port, route) }
       return listener(try await bind(address, route), route)
     }
-    let result = try? await turns.withLock(address) { () throws(UsherError) in
-      await self.result { () throws(RedirectListenError) in
-        try await self.join(address, route)
-      }
+    let port = try await turns.withLock(address) { () throws(RedirectListenError) in
+      try await join(address, route)
     }
-    guard let result else { throw .failed }
-    return listener(try result.get(), route)
-  }
-
-  private func result<Value>(
-    _ body: () async throws(RedirectListenError) -> Value
-  ) async -> Result<Value, RedirectListenError> {
-    do throws(RedirectListenError) {
-      return .success(try await body())
-    } catch {
-      return .failure(error)
-    }
+    return listener(port, route)
   }
 
   private func join(
