@@ -81,11 +81,6 @@ final class FlowEngine: Sendable {
 
   func liveCount(of owner: Owner?) -> Int { index.liveCount(of: owner) }
 
-  /// Returns the live flows with a request id, across all owners; for provider callbacks.
-  func liveFlows(at provider: ProviderName, requestID: String) -> [LiveFlow] {
-    index.live(at: provider, requestID: requestID)
-  }
-
   /// Whether a flow with this request id was started and the id is still remembered.
   func isRemembered(_ requestID: String, at provider: ProviderName) throws(UsherError) -> Bool {
     try store.isRemembered(requestID, at: provider)
@@ -118,13 +113,17 @@ extension FlowEngine {
     return flow
   }
 
-  /// Passes a provider's callback to a flow.
+  /// Passes a provider's callback to the live flows with its request id, across all owners.
   ///
   /// - Throws: `storageUnavailable` or `shuttingDown`; the callback was not accepted then.
   func callBack(
-    _ callback: ProviderCallback, _ flow: LiveFlow
-  ) async throws(UsherError) -> CallbackVerdict {
-    try await ask(.callBack(callback), flow)
+    _ callback: ProviderCallback, at provider: ProviderName
+  ) async throws(UsherError) -> [CallbackVerdict] {
+    var verdicts: [CallbackVerdict] = []
+    for flow in callback.requestID.map({ index.live(at: provider, requestID: $0) }) ?? [] {
+      verdicts.append(try await ask(.callBack(callback), flow))
+    }
+    return verdicts
   }
 
   @discardableResult

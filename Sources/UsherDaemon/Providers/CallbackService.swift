@@ -57,12 +57,7 @@ struct CallbackService: Sendable {
     _ callback: ProviderCallback, _ provider: ProviderConfig, _ dialect: any CallbackDialect
   ) async -> CallbackOutcome {
     do throws(UsherError) {
-      var verdicts: [CallbackVerdict] = []
-      if let requestID = callback.requestID {
-        for session in engine.liveFlows(at: provider.name, requestID: requestID) {
-          verdicts.append(try await engine.callBack(callback, session))
-        }
-      }
+      var verdicts = try await engine.callBack(callback, at: provider.name)
       // A flow that has just ended has left an account that may expect the callback.
       let key = dialect.callKey(of: callback)
       try await repository.forEach(calledBy: key, at: provider.name) {
