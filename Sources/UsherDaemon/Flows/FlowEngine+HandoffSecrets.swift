@@ -5,20 +5,13 @@ import UsherStore
 
 // Handoff secrets: secrets that an ended flow leaves for a later flow of the same client.
 extension FlowEngine {
-  /// A handoff secret, and the ended flow that left it.
-  struct Left {
-    let giver: LiveFlow
-    let handoffSecret: HandoffSecret
-  }
-
-  func left(
+  /// Returns the ended flows that have left a handoff secret for a client.
+  func givers(
     at provider: ProviderName, to owner: Owner, _ client: String?, at now: Timestamp
-  ) -> [Left] {
-    index.keepers(of: owner).compactMap { flow in
-      guard flow.provider == provider, flow.client == client,
-        let handoffSecret = flow.standing.ending.handoffSecret, handoffSecret.expiresAt > now
-      else { return nil }
-      return Left(giver: flow, handoffSecret: handoffSecret)
+  ) -> [LiveFlow] {
+    index.keepers(of: owner).filter { flow in
+      flow.provider == provider && flow.client == client
+        && flow.handoffSecret.map { $0.expiresAt > now } ?? false
     }
   }
 
@@ -27,10 +20,10 @@ extension FlowEngine {
   /// - Returns: The flow that left the secret; nil if the machine needs none.
   /// - Throws: `conflict` if another flow has claimed the secret.
   func claim(
-    for machine: any AnyFlowMachine, of left: [Left]
+    for machine: any AnyFlowMachine, of givers: [LiveFlow]
   ) throws(UsherError) -> LiveFlow? {
     guard let handle = machine.consumedHandoffSecret else { return nil }
-    guard let giver = left.first(where: { $0.handoffSecret.handle == handle })?.giver,
+    guard let giver = givers.first(where: { $0.handoffSecret?.handle == handle }),
       index.claim(giver)
     else {
       throw UsherError(
@@ -44,11 +37,16 @@ extension FlowEngine {
   func dropHandoffSecrets(
     at provider: ProviderConfig, of owner: Owner, _ client: String
   ) async throws(UsherError) {
-    for left in left(at: provider.name, to: owner, client, at: .earliest)
-    where index.claim(left.giver) {
-      let emptied = try repository.emptied(left.giver, of: provider.settings.variety)
+    for giver in givers(at: provider.name, to: owner, client, at: .earliest)
+    where index.claim(giver) {
+      let emptied = try repository.emptied(giver, of: provider.settings.variety)
       try await store.commit([emptied.change])
-      left.giver.install(emptied.standing)
+      giver.install(emptied.standing)
     }
   }
+}
+
+extension LiveFlow {
+  /// The secret that the ended flow has left for later flows.
+  var handoffSecret: HandoffSecret? { standing.ending.handoffSecret }
 }

@@ -63,7 +63,7 @@ extension FlowEngine {
     let beginning = Beginning(
       call: call, id: FlowID(dependencies.identifier("flw_")), owner: owner, client: client,
       account: record, accounts: known,
-      left: left(at: call.provider, to: owner, client.name, at: moment.now), moment: moment)
+      givers: givers(at: call.provider, to: owner, client.name, at: moment.now), moment: moment)
     let (machine, answer) = try begin(type, beginning, at: provider)
     if case .proceed(let effects) = answer, effects.contains(where: self.effects.isTaken) {
       throw UsherError(
@@ -71,7 +71,7 @@ extension FlowEngine {
         detail: .init(field: "params.state"))
     }
     let flow = newFlow(beginning, machine)
-    let giver = try claim(for: machine, of: beginning.left)
+    let giver = try claim(for: machine, of: beginning.givers)
     do throws(UsherError) {
       try await open(
         flow, with: objection(to: provider, type) ?? answer, at: moment, taking: giver
@@ -110,8 +110,8 @@ extension FlowEngine {
     let account: AccountRecord?
     /// The accounts that the flow may know.
     let accounts: [AccountRecord]
-    /// The handoff secrets that earlier flows have left for this one.
-    let left: [Left]
+    /// The earlier flows that have left a handoff secret for this one.
+    let givers: [LiveFlow]
     let moment: TransitionContext
   }
 
@@ -146,7 +146,7 @@ extension FlowEngine {
       accounts: beginning.accounts.map {
         NamedAccount(id: $0.id, subject: $0.subject, label: $0.details.label)
       }, client: beginning.client.title, attributes: record?.details.attributes ?? [:],
-      handoffSecrets: beginning.left.map(\.handoffSecret))
+      handoffSecrets: beginning.givers.compactMap(\.handoffSecret))
     for record in beginning.accounts {
       context.accountAttributes[record.id] = record.details.attributes
     }
