@@ -11,7 +11,7 @@ extension FlowEngine {
   func process(_ mail: LiveFlow.Mail, _ flow: LiveFlow) async {
     switch mail {
     case .event(let event): await process(event, flow)
-    case .request(let request, let reply):
+    case .request(let request, _, let reply):
       do throws(UsherError) {
         reply(.success(try await process(request, flow)))
       } catch {

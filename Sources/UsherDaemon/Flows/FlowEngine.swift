@@ -160,8 +160,8 @@ extension FlowEngine {
   }
 
   private func drain(_ flow: LiveFlow) async {
-    while let letter = flow.nextMail() {
-      await Cause.$correlation.withValue(letter.cause) { await process(letter.mail, flow) }
+    while let mail = flow.nextMail() {
+      await Cause.$correlation.withValue(mail.cause) { await process(mail, flow) }
     }
     doneWithMail()
   }

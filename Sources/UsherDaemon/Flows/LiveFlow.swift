@@ -28,7 +28,7 @@ final class LiveFlow: Sendable {
     /// The transition to the current state.
     var last: Transition
     var earlier: [Transition]
-    var mailbox: [Letter] = []
+    var mailbox: [Mail] = []
     var isDraining = false
     /// Whether the flow was restored and has not received `.resumed`, which it gets before other
     /// mail.
@@ -69,9 +69,11 @@ final class LiveFlow: Sendable {
 
   /// A message for a flow.
   enum Mail: Sendable {
+    /// An event is not processed on behalf of the call that started its effect.
     case event(EngineEvent)
-    /// The reply is the verdict on a callback, and `match` for other requests that succeed.
-    case request(Request, reply: Reply)
+    /// The cause is the call that makes the request. The reply is the verdict on a callback, and
+    /// `match` for other requests that succeed.
+    case request(Request, cause: CorrelationID? = Cause.correlation, reply: Reply)
   }
 
   typealias Reply = @Sendable (Result<CallbackVerdict, UsherError>) -> Void
@@ -81,12 +83,6 @@ final class LiveFlow: Sendable {
     case submit(FlowInput, revision: Int)
     case cancel
     case callBack(ProviderCallback)
-  }
-
-  /// A piece of mail, and the correlation id of the call that posted it.
-  struct Letter: Sendable {
-    let mail: Mail
-    let cause: CorrelationID?
   }
 
   /// The limit of transitions in memory, for `flow.wait`. The complete journal is on disk.
@@ -251,14 +247,12 @@ extension LiveFlow {
   /// - Parameter mail: Nil: nothing but `.resumed`.
   /// - Returns: Whether the caller must start draining, because no task is doing so.
   func post(_ mail: Mail?) -> Bool {
-    // An event is not processed on behalf of the call that started its effect.
-    let letter = mail.map { Letter(mail: $0, cause: $0.reply == nil ? nil : Cause.correlation) }
-    return current.withLock { current in
+    current.withLock { current in
       if current.isToResume {
         current.isToResume = false
-        current.mailbox.append(Letter(mail: .event(.daemon(.resumed)), cause: nil))
+        current.mailbox.append(.event(.daemon(.resumed)))
       }
-      if let letter { current.mailbox.append(letter) }
+      if let mail { current.mailbox.append(mail) }
       guard !current.isDraining, !current.mailbox.isEmpty else { return false }
       current.isDraining = true
       return true
@@ -269,7 +263,7 @@ extension LiveFlow {
   var isToResume: Bool { current.withLock { $0.isToResume } }
 
   /// Returns the next piece of mail; nil ends the draining.
-  func nextMail() -> Letter? {
+  func nextMail() -> Mail? {
     current.withLock { current in
       guard !current.mailbox.isEmpty else {
         current.isDraining = false
@@ -282,8 +276,8 @@ extension LiveFlow {
   /// Removes the requests from the mailbox and returns their replies; events stay in order.
   func takeRequests() -> [Reply] {
     current.withLock { current in
-      defer { current.mailbox.removeAll { $0.mail.reply != nil } }
-      return current.mailbox.compactMap(\.mail.reply)
+      defer { current.mailbox.removeAll { $0.reply != nil } }
+      return current.mailbox.compactMap(\.reply)
     }
   }
 }
@@ -291,7 +285,11 @@ extension LiveFlow {
 extension LiveFlow.Mail {
   /// The reply that a request waits for; nil for an event.
   var reply: LiveFlow.Reply? {
-    if case .request(_, let reply) = self { reply } else { nil }
+    if case .request(_, _, let reply) = self { reply } else { nil }
+  }
+
+  var cause: CorrelationID? {
+    if case .request(_, let cause, _) = self { cause } else { nil }
   }
 }
 
