@@ -52,7 +52,10 @@ extension FlowEngine {
         .invalidParams, "provider \(call.provider) has no flow of kind \(call.kind)",
         detail: .init(field: "kind"))
     }
-    try checkRequestID(call.requestId, judgedByFlow: type.judgesRequestID)
+    if let id = call.requestId, !Self.isRequestID(id), !type.judgesRequestID {
+      throw UsherError(
+        .invalidParams, "requestId must have 1 to 128 bytes", detail: .init(field: "requestId"))
+    }
     let record = try knownAccount(call, type, of: owner, for: client)
     let known =
       type.knowsAccounts
@@ -136,7 +139,7 @@ extension FlowEngine {
   ) -> FlowContext<Settings> {
     let (call, record) = (beginning.call, beginning.account)
     var context = FlowContext(
-      provider: provider, account: record.map { KnownAccount($0) },
+      provider: provider, account: record.map { KnownAccount(id: $0.id, subject: $0.subject) },
       requestID: call.requestId ?? beginning.id.rawValue, statedRequestID: call.requestId,
       endsAt: end(of: beginning.moment.now),
       installationID: store.installationID(of: beginning.owner, provider: provider.name),
@@ -187,17 +190,6 @@ extension FlowEngine {
 
   private static func isRequestID(_ id: String) -> Bool { (1...128).contains(id.utf8.count) }
 
-  /// Checks that a request id has 1 to 128 bytes.
-  ///
-  /// - Parameter judgedByFlow: Whether the flow itself reports an invalid request id.
-  private func checkRequestID(_ id: String?, judgedByFlow: Bool) throws(UsherError) {
-    guard let id else { return }
-    guard Self.isRequestID(id) || judgedByFlow else {
-      throw UsherError(
-        .invalidParams, "requestId must have 1 to 128 bytes", detail: .init(field: "requestId"))
-    }
-  }
-
   private func knownAccount(
     _ call: FlowStart, _ type: any FlowMachine.Type, of owner: Owner, for client: FlowClient
   ) throws(UsherError) -> AccountRecord? {
@@ -238,11 +230,5 @@ extension FlowEngine {
         detail: .init(field: "params.account"))
     }
     return record
-  }
-}
-
-extension KnownAccount {
-  fileprivate init(_ record: AccountRecord) {
-    self.init(id: record.id, subject: record.subject)
   }
 }

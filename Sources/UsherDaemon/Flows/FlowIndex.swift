@@ -33,26 +33,12 @@ final class FlowIndex: Sendable {
     mutating func insert(_ session: LiveFlow) {
       byOwner[session.owner, or: OwnerFlows()].flows[session.id] = session
       guard !session.isFinished else {
-        if session.standing.ending.handoffSecret != nil { recordHandoffSecret(of: session) }
+        if session.handoffSecret != nil { byOwner[session.owner]?.keepers.insert(session.id) }
         return
       }
       byOwner[session.owner]?.live += 1
       live += 1
       if let request = session.request { requests[request, default: []].append(session) }
-    }
-
-    mutating func end(_ session: LiveFlow, handsOnSecret: Bool) {
-      guard byOwner[session.owner]?.flows[session.id] === session else { return }
-      byOwner[session.owner]?.live -= 1
-      live -= 1
-      if handsOnSecret { recordHandoffSecret(of: session) }
-      guard let request = session.request else { return }
-      requests[request]?.removeAll { $0 === session }
-      if requests[request]?.isEmpty == true { requests[request] = nil }
-    }
-
-    mutating func recordHandoffSecret(of session: LiveFlow) {
-      byOwner[session.owner]?.keepers.insert(session.id)
     }
 
     mutating func release(_ owner: Owner) {
@@ -96,7 +82,7 @@ final class FlowIndex: Sendable {
   func giveBack(_ keeper: LiveFlow) {
     state.withLock { state in
       guard state.byOwner[keeper.owner]?.flows[keeper.id] === keeper else { return }
-      state.recordHandoffSecret(of: keeper)
+      state.byOwner[keeper.owner]?.keepers.insert(keeper.id)
     }
   }
 
@@ -118,7 +104,15 @@ final class FlowIndex: Sendable {
   /// - Parameter handsOnSecret: Whether the flow leaves a handoff secret for later flows of the
   ///   same client.
   func ended(_ session: LiveFlow, handsOnSecret: Bool) {
-    state.withLock { $0.end(session, handsOnSecret: handsOnSecret) }
+    state.withLock { state in
+      guard state.byOwner[session.owner]?.flows[session.id] === session else { return }
+      state.byOwner[session.owner]?.live -= 1
+      state.live -= 1
+      if handsOnSecret { state.byOwner[session.owner]?.keepers.insert(session.id) }
+      guard let request = session.request else { return }
+      state.requests[request]?.removeAll { $0 === session }
+      if state.requests[request]?.isEmpty == true { state.requests[request] = nil }
+    }
   }
 
   /// Reserves a place for a flow that is about to start. ``occupy(_:)`` uses it, ``release(_:)``
