@@ -38,7 +38,7 @@ final class EffectRunner: Sendable {
 
   /// Starts an effect and returns; `report` receives the outcome later, once.
   func perform(
-    _ effect: EngineEffect, _ session: LiveFlow, _ machine: any AnyFlowMachine,
+    _ effect: EngineEffect, _ flow: LiveFlow, _ machine: any AnyFlowMachine,
     report: @escaping @Sendable (EngineEvent) -> Void
   ) {
     let provider = machine.provider
@@ -46,7 +46,7 @@ final class EffectRunner: Sendable {
       Task(executorPreference: dependencies.executor) { report(await effect()) }
     }
     switch effect {
-    case .call(let call): run { [self] in await send(call, provider, session) }
+    case .call(let call): run { [self] in await send(call, provider, flow) }
     case .discover: run { [self] in .discovered(await metadata.discovery(of: provider)) }
     case .verifyIDToken(let token, let metadata):
       run { [self] in
@@ -55,18 +55,18 @@ final class EffectRunner: Sendable {
     case .verifySignature(let text):
       run { [self] in .idTokenVerified(await signatures.verify(text, provider: provider)) }
     case .listen(let expectation):
-      run { [self] in await listen(expectation, session, report) }
-    case .stopListening: stopListening(session)
-    case .ask(let question): answers.answer(question, session, report: report)
+      run { [self] in await listen(expectation, flow, report) }
+    case .stopListening: stopListening(flow)
+    case .ask(let question): answers.answer(question, flow, report: report)
     // Already stored together with the decision.
     case .store: break
     case .wake(let delay):
-      session.setTimer(dependencies.scheduler.after(delay) { report(.woken) })
+      flow.setTimer(dependencies.scheduler.after(delay) { report(.woken) })
     }
   }
 
   /// Releases the fingerprint reader if the flow no longer waits for a fingerprint.
-  func releaseReader(_ session: LiveFlow) { answers.localAuth.release(session) }
+  func releaseReader(_ flow: LiveFlow) { answers.localAuth.release(flow) }
 
   /// Whether an effect would wait for the same redirect as another flow.
   func isTaken(_ effect: EngineEffect) -> Bool {
@@ -74,53 +74,53 @@ final class EffectRunner: Sendable {
     return listeners.isTaken(expectation)
   }
 
-  func stopListening(_ session: LiveFlow) { session.setListener(nil)?.close() }
+  func stopListening(_ flow: LiveFlow) { flow.setListener(nil)?.close() }
 
   /// Stops opening listeners; a listener that is being opened is closed.
   func stop() { isStopped.withLock { $0 = true } }
 
   /// Closes the flow's listener with its connections, and releases the fingerprint reader.
-  func letGo(_ session: LiveFlow) {
-    session.setListener(nil)?.closeAll()
-    answers.localAuth.stop(session)
+  func letGo(_ flow: LiveFlow) {
+    flow.setListener(nil)?.closeAll()
+    answers.localAuth.stop(flow)
   }
 
   /// Sends a call and ignores its outcome, for example a revocation of an unused token.
-  func tidy(_ call: any ProviderCall, _ provider: ProviderConfig, _ session: LiveFlow) {
+  func tidy(_ call: any ProviderCall, _ provider: ProviderConfig, _ flow: LiveFlow) {
     Task(executorPreference: dependencies.executor) { [self] in
-      _ = await http.send(call, for: provider, in: session.credentials)
+      _ = await http.send(call, for: provider, in: flow.credentials)
     }
   }
 
   /// Makes a call; returns `.overtaken` if it was not sent because its credential now belongs to
   /// another provider.
   private func send(
-    _ call: any ProviderCall, _ provider: ProviderConfig, _ session: LiveFlow
+    _ call: any ProviderCall, _ provider: ProviderConfig, _ flow: LiveFlow
   ) async -> EngineEvent {
     let outcome =
       if let account = call.account {
         await bearer.send(
-          call, of: account, for: provider, in: session.credentials,
-          on: session.client ?? CallerPolicy.ownPrograms)
+          call, of: account, for: provider, in: flow.credentials,
+          on: flow.client ?? CallerPolicy.ownPrograms)
       } else {
-        await http.send(call, for: provider, in: session.credentials)
+        await http.send(call, for: provider, in: flow.credentials)
       }
     guard case .unreachable(let message, sent: false) = outcome,
-      let change = http.change(of: provider, in: session.credentials), change.message == message
+      let change = http.change(of: provider, in: flow.credentials), change.message == message
     else { return .called(call, outcome) }
     return .overtaken(change)
   }
 
   private func listen(
-    _ expectation: RedirectExpectation, _ session: LiveFlow,
+    _ expectation: RedirectExpectation, _ flow: LiveFlow,
     _ report: @escaping @Sendable (EngineEvent) -> Void
   ) async -> EngineEvent {
-    session.setListener(nil)?.close()
+    flow.setListener(nil)?.close()
     do throws(RedirectListenError) {
-      let listener = try await open(expectation, session, report)
-      session.setListener(listener)?.close()
-      if isStopped.withLock({ $0 }) { letGo(session) }
-      if session.isFinished { stopListening(session) }
+      let listener = try await open(expectation, flow, report)
+      flow.setListener(listener)?.close()
+      if isStopped.withLock({ $0 }) { letGo(flow) }
+      if flow.isFinished { stopListening(flow) }
       return .browser(.listening(redirectURI: listener.redirectURI))
     } catch {
       switch error {
@@ -142,20 +142,20 @@ final class EffectRunner: Sendable {
   /// Opens a listener; retries while the process is short of descriptors, because some may soon be
   /// closed.
   private func open(
-    _ expectation: RedirectExpectation, _ session: LiveFlow,
+    _ expectation: RedirectExpectation, _ flow: LiveFlow,
     _ report: @escaping @Sendable (EngineEvent) -> Void
   ) async throws(RedirectListenError) -> RedirectListener {
     var left = Self.descriptorPatience
     while true {
       do throws(RedirectListenError) {
-        return try await listeners.open(expectation, for: session.uid) {
-          [weak session, scheduler = dependencies.scheduler] answer in
-          let revision = session?.standing.revision ?? 0
+        return try await listeners.open(expectation, for: flow.uid) {
+          [weak flow, scheduler = dependencies.scheduler] answer in
+          let revision = flow?.standing.revision ?? 0
           report(.browser(.redirected(answer)))
-          return await session?.page(after: revision, scheduler)
+          return await flow?.page(after: revision, scheduler)
         }
       } catch {
-        guard case .noDescriptors = error, left > 0, !session.isFinished,
+        guard case .noDescriptors = error, left > 0, !flow.isFinished,
           !isStopped.withLock({ $0 })
         else { throw error }
         left -= 1

@@ -27,29 +27,29 @@ final class FlowDeadlines: Sendable {
   }
 
   /// Watches a flow; has no effect if the flow is watched already.
-  func watch(_ session: LiveFlow) {
-    guard session.setWatched(true) else { return }
+  func watch(_ flow: LiveFlow) {
+    guard flow.setWatched(true) else { return }
     // Limited to the flow's whole period: a flow that was stored before the clock was set back may
     // have been created in the future.
     let left = min(
-      session.expiresAt - dependencies.clock.now(), session.expiresAt - session.createdAt)
-    let flow = WatchedFlow(session: session, end: dependencies.clock.monotonicNow() + left)
+      flow.expiresAt - dependencies.clock.now(), flow.expiresAt - flow.createdAt)
+    let entry = WatchedFlow(flow: flow, end: dependencies.clock.monotonicNow() + left)
     let isNext = state.withLock { state in
       guard !state.isStopped else { return false }
-      state.flows.insert(flow)
+      state.flows.insert(entry)
       state.watched += 1
-      return state.timer.map { flow.end < $0.at } ?? true
+      return state.timer.map { entry.end < $0.at } ?? true
     }
     if isNext { setTimer() }
   }
 
-  func unwatch(_ session: LiveFlow) {
-    guard session.setWatched(false) else { return }
+  func unwatch(_ flow: LiveFlow) {
+    guard flow.setWatched(false) else { return }
     let timer = state.withLock { state -> ScheduledTimer? in
       state.watched -= 1
       guard state.watched > 0 else { return state.clear() }
       if state.flows.count > 2 * state.watched + 64 {
-        state.flows = Heap(state.flows.unordered.filter(\.session.isWatched))
+        state.flows = Heap(state.flows.unordered.filter(\.flow.isWatched))
       }
       return nil
     }
@@ -71,15 +71,15 @@ final class FlowDeadlines: Sendable {
     let (now, monotonic) = (dependencies.clock.now(), dependencies.clock.monotonicNow())
     let (over, onEnd) = state.withLock { state in
       let over = state.flows.unordered.filter {
-        $0.end <= monotonic || $0.session.expiresAt <= now
+        $0.end <= monotonic || $0.flow.expiresAt <= now
       }
-      let ended = over.map(\.session).filter { $0.setWatched(false) }
+      let ended = over.map(\.flow).filter { $0.setWatched(false) }
       state.watched -= ended.count
-      if !over.isEmpty { state.flows = Heap(state.flows.unordered.filter(\.session.isWatched)) }
+      if !over.isEmpty { state.flows = Heap(state.flows.unordered.filter(\.flow.isWatched)) }
       return (ended, state.onEnd)
     }
     guard !over.isEmpty else { return }
-    for session in over { onEnd(session) }
+    for flow in over { onEnd(flow) }
     setTimer()
   }
 
@@ -112,20 +112,20 @@ final class FlowDeadlines: Sendable {
       var over: [LiveFlow] = []
       while let first = state.flows.min, first.end <= now {
         state.flows.removeMin()
-        guard first.session.setWatched(false) else { continue }
+        guard first.flow.setWatched(false) else { continue }
         state.watched -= 1
-        over.append(first.session)
+        over.append(first.flow)
       }
       return (over, state.onEnd)
     }
-    for session in over { onEnd(session) }
+    for flow in over { onEnd(flow) }
     setTimer()
   }
 }
 
 extension FlowDeadlines.State {
   fileprivate mutating func clear() -> ScheduledTimer? {
-    for flow in flows.unordered { _ = flow.session.setWatched(false) }
+    for entry in flows.unordered { _ = entry.flow.setWatched(false) }
     (flows, watched) = (Heap(), 0)
     defer { timer = nil }
     return timer?.timer
@@ -134,12 +134,12 @@ extension FlowDeadlines.State {
 
 /// A flow and its deadline on the monotonic clock.
 private struct WatchedFlow: Comparable {
-  let session: LiveFlow
+  let flow: LiveFlow
   let end: Timestamp
 
   static func < (first: WatchedFlow, second: WatchedFlow) -> Bool { first.end < second.end }
 
   static func == (first: WatchedFlow, second: WatchedFlow) -> Bool {
-    first.session === second.session
+    first.flow === second.flow
   }
 }

@@ -52,7 +52,7 @@ extension FlowEngine {
 
   /// Closes the listeners and cancels the timers of one owner's flows.
   func pause(_ owner: Owner) {
-    for flow in index.sessions(of: owner) where !flow.isFinished { pause(flow) }
+    for flow in index.flows(of: owner) where !flow.isFinished { pause(flow) }
   }
 
   private func pause(_ flow: LiveFlow) {
@@ -62,7 +62,7 @@ extension FlowEngine {
 
   /// Resumes the flows of one owner, as after a start.
   func resume(_ owner: Owner) async {
-    for flow in index.sessions(of: owner) where !flow.isFinished {
+    for flow in index.flows(of: owner) where !flow.isFinished {
       if flow.isToResume { await resumeOnce(flow) } else { resume(flow) }
     }
   }
@@ -77,7 +77,7 @@ extension FlowEngine {
   ///
   /// - Returns: The number of deleted flows.
   func forget(_ owner: Owner) async throws(UsherError) -> Int {
-    let flows = index.sessions(of: owner)
+    let flows = index.flows(of: owner)
     for flow in flows where !flow.isFinished { _ = try await cancel(flow.id, owner: owner) }
     try await store.commit(flows.map { .deleteFlow($0.id) } + [.forgetAllRequests(of: owner)])
     for flow in flows { index.remove(flow) }

@@ -66,7 +66,7 @@ final class FlowEngine: Sendable {
   }
 
   func flow(_ id: FlowID, of owner: Owner) throws(UsherError) -> LiveFlow {
-    guard let flow = index.session(id, of: owner) else {
+    guard let flow = index.flow(id, of: owner) else {
       throw UsherError(.notFound, "flow \(id) does not exist")
     }
     return flow
@@ -74,7 +74,7 @@ final class FlowEngine: Sendable {
 
   /// Returns the matching flows of an owner, newest first.
   func flows(of owner: Owner, where matches: (LiveFlow) -> Bool) -> [LiveFlow] {
-    index.sessions(of: owner)
+    index.flows(of: owner)
       .filter(matches)
       .sorted { ($0.createdAt, $0.id.rawValue) > ($1.createdAt, $1.id.rawValue) }
   }

@@ -3,7 +3,7 @@ import Synchronization
 /// Keeps the flows that moved last awake, and packs the machines of the others.
 final class FlowHibernator: Sendable {
   private struct State {
-    var sessions: [LiveFlow] = []
+    var flows: [LiveFlow] = []
     /// The index of the first entry that still counts.
     var first = 0
   }
@@ -17,17 +17,17 @@ final class FlowHibernator: Sendable {
 
   /// Records that a flow has moved; if there are too many entries, drops the oldest and lets its
   /// flow rest.
-  func moved(_ session: LiveFlow) {
-    session.countMove()
+  func moved(_ flow: LiveFlow) {
+    flow.countMove()
     let longest = state.withLock { state -> LiveFlow? in
-      state.sessions.append(session)
-      guard state.sessions.count - state.first > most else { return nil }
+      state.flows.append(flow)
+      guard state.flows.count - state.first > most else { return nil }
       defer { state.first += 1 }
       if state.first > most {
-        state.sessions.removeFirst(state.first)
+        state.flows.removeFirst(state.first)
         state.first = 0
       }
-      return state.sessions[state.first]
+      return state.flows[state.first]
     }
     longest?.rest()
   }

@@ -30,15 +30,15 @@ final class FlowIndex: Sendable {
     /// Live flows by the request id that a provider's callback contains.
     var requests: [Request: [LiveFlow]] = [:]
 
-    mutating func insert(_ session: LiveFlow) {
-      byOwner[session.owner, or: OwnerFlows()].flows[session.id] = session
-      guard !session.isFinished else {
-        if session.handoffSecret != nil { byOwner[session.owner]?.keepers.insert(session.id) }
+    mutating func insert(_ flow: LiveFlow) {
+      byOwner[flow.owner, or: OwnerFlows()].flows[flow.id] = flow
+      guard !flow.isFinished else {
+        if flow.handoffSecret != nil { byOwner[flow.owner]?.keepers.insert(flow.id) }
         return
       }
-      byOwner[session.owner]?.live += 1
+      byOwner[flow.owner]?.live += 1
       live += 1
-      if let request = session.request { requests[request, default: []].append(session) }
+      if let request = flow.request { requests[request, default: []].append(flow) }
     }
 
     mutating func release(_ owner: Owner) {
@@ -55,11 +55,11 @@ final class FlowIndex: Sendable {
 
   var all: [LiveFlow] { state.withLock { $0.byOwner.values.values.flatMap(\.flows.values) } }
 
-  func session(_ id: FlowID, of owner: Owner) -> LiveFlow? {
+  func flow(_ id: FlowID, of owner: Owner) -> LiveFlow? {
     state.withLock { $0.byOwner[owner]?.flows[id] }
   }
 
-  func sessions(of owner: Owner) -> [LiveFlow] {
+  func flows(of owner: Owner) -> [LiveFlow] {
     state.withLock { $0.byOwner[owner].map { Array($0.flows.values) } ?? [] }
   }
 
@@ -96,21 +96,21 @@ final class FlowIndex: Sendable {
     state.withLock { state in owner.map { state.byOwner[$0]?.live ?? 0 } ?? state.live }
   }
 
-  func insert(_ session: LiveFlow) { state.withLock { $0.insert(session) } }
+  func insert(_ flow: LiveFlow) { state.withLock { $0.insert(flow) } }
 
   /// Marks a flow as ended, just before callers see it as ended. Does nothing for a flow that is
   /// not in the index.
   ///
   /// - Parameter handsOnSecret: Whether the flow leaves a handoff secret for later flows of the
   ///   same client.
-  func ended(_ session: LiveFlow, handsOnSecret: Bool) {
+  func ended(_ flow: LiveFlow, handsOnSecret: Bool) {
     state.withLock { state in
-      guard state.byOwner[session.owner]?.flows[session.id] === session else { return }
-      state.byOwner[session.owner]?.live -= 1
+      guard state.byOwner[flow.owner]?.flows[flow.id] === flow else { return }
+      state.byOwner[flow.owner]?.live -= 1
       state.live -= 1
-      if handsOnSecret { state.byOwner[session.owner]?.keepers.insert(session.id) }
-      guard let request = session.request else { return }
-      state.requests[request]?.removeAll { $0 === session }
+      if handsOnSecret { state.byOwner[flow.owner]?.keepers.insert(flow.id) }
+      guard let request = flow.request else { return }
+      state.requests[request]?.removeAll { $0 === flow }
       if state.requests[request]?.isEmpty == true { state.requests[request] = nil }
     }
   }
@@ -132,21 +132,21 @@ final class FlowIndex: Sendable {
   }
 
   /// Inserts a flow and consumes its reservation.
-  func occupy(_ session: LiveFlow) {
+  func occupy(_ flow: LiveFlow) {
     state.withLock { state in
-      state.insert(session)
-      state.release(session.owner)
+      state.insert(flow)
+      state.release(flow.owner)
     }
   }
 
   func release(_ owner: Owner) { state.withLock { $0.release(owner) } }
 
   /// Removes a flow that has ended.
-  func remove(_ session: LiveFlow) {
+  func remove(_ flow: LiveFlow) {
     state.withLock { state in
-      state.byOwner[session.owner]?.flows[session.id] = nil
-      state.byOwner[session.owner]?.keepers.remove(session.id)
-      state.tidy(session.owner)
+      state.byOwner[flow.owner]?.flows[flow.id] = nil
+      state.byOwner[flow.owner]?.keepers.remove(flow.id)
+      state.tidy(flow.owner)
     }
   }
 }
@@ -175,11 +175,11 @@ final class FlowPlace: Sendable {
 
   deinit { release() }
 
-  func occupy(_ session: LiveFlow) {
+  func occupy(_ flow: LiveFlow) {
     if isHeld.exchange(false, ordering: .relaxed) {
-      index.occupy(session)
+      index.occupy(flow)
     } else {
-      index.insert(session)
+      index.insert(flow)
     }
   }
 

@@ -44,11 +44,11 @@ struct TOTPService: Sendable {
   }
 
   /// Returns the code that a flow shows to the user, under the permissions of the flow's client.
-  func answer(_ account: AccountID, _ session: LiveFlow) async -> OneTimeCodeAnswer {
-    let client = session.client ?? CallerPolicy.ownPrograms
+  func answer(_ account: AccountID, _ flow: LiveFlow) async -> OneTimeCodeAnswer {
+    let client = flow.client ?? CallerPolicy.ownPrograms
     let now = dependencies.clock.now()
-    guard let record = try? repository.account(account, of: session.owner),
-      record.provider == session.provider, record.mayAct(for: client, at: now),
+    guard let record = try? repository.account(account, of: flow.owner),
+      record.provider == flow.provider, record.mayAct(for: client, at: now),
       let codes = try? codes(of: record)
     else { return .noSecret }
     guard codes.settings.singleUse else { return .given(codes.reply(at: now)) }

@@ -89,7 +89,7 @@ struct Revocation: Codable, Sendable, Equatable {
 
   /// Creates the revocation of a token that a flow obtained and that is not stored in an account.
   init(
-    of token: RevokedToken, brought session: LiveFlow, by provider: ProviderConfig,
+    of token: RevokedToken, brought flow: LiveFlow, by provider: ProviderConfig,
     _ dependencies: Dependencies
   ) {
     id = dependencies.identifier("rev_")
@@ -100,10 +100,10 @@ struct Revocation: Codable, Sendable, Equatable {
         kind: LivingToken.Kind(token.kind), secret: Sealed(token.secret), scope: "", expiresAt: nil)
     ]
     asker = Asker(
-      client: session.client ?? CallerPolicy.ownPrograms, uid: session.uid, gid: session.uid)
-    realm = session.owner.realm
-    uid = session.owner.uid
-    client = session.owner.client
+      client: flow.client ?? CallerPolicy.ownPrograms, uid: flow.uid, gid: flow.uid)
+    realm = flow.owner.realm
+    uid = flow.owner.uid
+    client = flow.owner.client
     subject = ""
     attributes = [:]
     scope = ""
