@@ -1,5 +1,7 @@
 // Character classes for bytes of text from outside.
 
+import JSONRPC
+
 extension UInt8 {
   var isLetter: Bool { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(self | 0x20) }
 
@@ -8,4 +10,31 @@ extension UInt8 {
   /// Whether the byte is printable ASCII other than the space (VSCHAR of RFC 6749 appendix A,
   /// without it).
   var isVisible: Bool { (0x21...0x7E).contains(self) }
+}
+
+extension String {
+  /// Returns whether the text has 1 to `limit` bytes, all of them printable ASCII other than the
+  /// space, so that it can be sent in a header unchanged.
+  func isVisible(upTo limit: Int) -> Bool {
+    (1...limit).contains(utf8.count) && utf8.allSatisfy(\.isVisible)
+  }
+}
+
+extension JSONValue {
+  /// Returns the text if it is visible; nil for anything else.
+  func visibleText(upTo limit: Int) -> String? {
+    stringValue.flatMap { $0.isVisible(upTo: limit) ? $0 : nil }
+  }
+}
+
+extension [UInt8] {
+  /// A UUID of these 16 bytes with its version and variant (RFC 9562 §5).
+  func uuid(version: UInt8) -> String {
+    var bytes = self
+    bytes[6] = bytes[6] & 0x0F | version << 4
+    bytes[8] = bytes[8] & 0x3F | 0x80
+    let digits = [Character](bytes.hexadecimal)
+    return [0..<8, 8..<12, 12..<16, 16..<20, 20..<32].map { String(digits[$0]) }
+      .joined(separator: "-")
+  }
 }

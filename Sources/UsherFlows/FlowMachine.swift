@@ -13,7 +13,8 @@ package import UsherCore
 /// A machine ignores unexpected events: a late outcome, a second redirect, a timer of an earlier
 /// state.
 package protocol FlowMachine: Codable, Sendable, Equatable {
-  /// The `params` of `flow.start`. Decoding is strict: an unknown member is rejected.
+  /// The `params` of `flow.start`. Decoding is strict: an unknown member is rejected. What each
+  /// member means stands once, in `memberDescriptions`.
   associatedtype Params: Codable & Sendable & SchemaDocumented
   /// The calls that the machine may make to the provider.
   associatedtype Call: ProviderCall

@@ -16,3 +16,14 @@ extension HTTPRequest {
       secrets: secrets)
   }
 }
+
+extension HTTPReply {
+  /// Creates the reply to a call of a provider.
+  static func json(
+    _ status: Int, _ body: JSONValue, _ headers: [String: String] = [:]
+  ) -> HTTPReply {
+    HTTPReply(
+      status: status, headers: headers.merging(["content-type": "application/json"]) { $1 },
+      body: body.encoded())
+  }
+}

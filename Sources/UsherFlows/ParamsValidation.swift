@@ -1,3 +1,4 @@
+import UsherConfig
 import UsherCore
 
 /// Validates text that callers pass in a flow's parameters.
@@ -13,6 +14,25 @@ enum ParamsValidation {
       throw wrong(name, "must be text of at most 1024 bytes without control characters")
     }
     return text
+  }
+
+  /// Returns a URL as it is registered at the provider: https, or http on the loopback, without a
+  /// fragment (RFC 6749 §3.1.2); nil for nil.
+  static func url(_ text: String?, _ name: String) throws(UsherError) -> String? {
+    guard let text else { return nil }
+    do throws(SettingError) {
+      return try ProviderURL(setting: text).text
+    } catch {
+      throw wrong(name, error.message)
+    }
+  }
+
+  /// Returns the account of a flow that requires one.
+  static func account<Settings>(
+    _ context: FlowContext<Settings>
+  ) throws(UsherError) -> AccountID {
+    guard let account = context.account?.id else { throw wrong("account", "is missing") }
+    return account
   }
 
   /// Returns the error for a parameter.

@@ -85,6 +85,15 @@ package enum RedirectParseResult: Sendable, Equatable {
   case refused(String)
 }
 
+extension Secret {
+  /// Returns whether this is the URL of an app's page with anything appended to it.
+  func isReturn(to returnURL: String) -> Bool {
+    let text = revealed()
+    return text.utf8.count <= RedirectParseResult.maxLength && text.hasPrefix(returnURL)
+      && text.dropFirst(returnURL.count).first.map { "?&#/".contains($0) } ?? true
+  }
+}
+
 extension RedirectParseResult {
   /// The length limit for queries and URLs, in bytes; longer ones are refused.
   package static let maxLength = 32 * 1024

@@ -1,3 +1,4 @@
+import UsherAPI
 package import UsherCore
 
 /// Counts failed attempts and computes the pause before the next one.
@@ -37,6 +38,46 @@ package struct RetryBackoff: Codable, Sendable, Equatable {
 
   /// Ends the pause, because it is over or a restart cut it short: the next attempt starts now.
   package mutating func endPause() { isPaused = false }
+}
+
+/// A machine, or a part of one, that makes a call again after a temporary failure.
+protocol RetryingMachine {
+  /// Why the last attempt failed.
+  var problem: Problem? { get set }
+}
+
+extension RetryingMachine {
+  /// Returns the view of a state in which the owner only waits.
+  func waiting(_ state: String, for what: String) -> FlowView {
+    FlowView(state: state, step: .wait(.init(for: what)), problem: problem)
+  }
+
+  /// Waits for the next attempt; fails if there is none.
+  ///
+  /// - Parameters:
+  ///   - failure: Why the last attempt failed. It is shown as a problem during the pause.
+  ///   - asked: The value of the provider's `Retry-After`.
+  ///   - save: Stores the back-off in the machine's state.
+  mutating func retry<Call>(
+    _ backoff: RetryBackoff, _ failure: Failure, after asked: Duration? = nil,
+    _ save: (inout Self, RetryBackoff) -> Void
+  ) -> Answer<Call> {
+    pause(backoff, failure, after: asked, save).map { .proceed([.wake(after: $0)]) }
+      ?? .fail(failure)
+  }
+
+  /// Returns the pause before the next attempt; nil if there is none. Then nothing has changed.
+  mutating func pause(
+    _ backoff: RetryBackoff, _ failure: Failure, after asked: Duration? = nil,
+    _ save: (inout Self, RetryBackoff) -> Void
+  ) -> Duration? {
+    var backoff = backoff
+    guard let pause = backoff.failed() else { return nil }
+    save(&self, backoff)
+    problem = .unreachable(failure.message)
+    problem?.provider = failure.provider
+    return RetryBackoff.pause(pause, asked: asked)
+  }
 }
 
 /// A value that exists only in the memory of this process and is never stored: an authorization

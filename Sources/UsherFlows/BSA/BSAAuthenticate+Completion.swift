@@ -144,14 +144,15 @@ extension BSAAuthenticate {
       return .fail(
         .refused(code, provider.name), cleanUp: code.endsSession ? [] : [.cancel(session)])
     case .failed(let fault):
-      guard let pause = attempt.retrying.failed() else {
-        return .fail(.unreachable(fault), cleanUp: [.cancel(session)])
+      let failure = Failure.unreachable(fault)
+      let pause = pause(attempt.retrying, failure, after: fault.retryAfter) {
+        attempt.retrying = $1
+        attempt.isLost = attempt.isLost || fault.mayHaveTakenEffect
+        $0.state = state(attempt)
       }
-      attempt.isLost = attempt.isLost || fault.mayHaveTakenEffect
-      self.state = state(attempt)
-      problem = .unreachable(fault.message)
-      return .proceed([.wake(after: RetryBackoff.pause(pause, asked: fault.retryAfter))])
-    case .unreadable(let message):
+      return pause.map { .proceed([.wake(after: $0)]) }
+        ?? .fail(failure, cleanUp: [.cancel(session)])
+    case .unreadable(let message), .noToken(let message):
       return .fail(.protocolError(message), cleanUp: [.cancel(session)])
     }
   }

@@ -48,12 +48,10 @@ extension BSAAuthenticate {
         Shown(number: number, until: now + .seconds(provider.settings.otpSeconds)))
     case .refused(let code): return .fail(.refused(code, provider.name))
     case .failed(let fault):
-      var retrying = retrying
-      guard let pause = retrying.failed() else { return .fail(.unreachable(fault)) }
-      state = .generating(retrying)
-      problem = .unreachable(fault.message)
-      return .proceed([.wake(after: RetryBackoff.pause(pause, asked: fault.retryAfter))])
-    case .unreadable(let message): return .fail(.protocolError(message))
+      return retry(retrying, .unreachable(fault), after: fault.retryAfter) {
+        $0.state = .generating($1)
+      }
+    case .unreadable(let message), .noToken(let message): return .fail(.protocolError(message))
     }
   }
 
@@ -136,7 +134,8 @@ extension BSAAuthenticate {
       return pollLater(shown, poll, BSAReplyError(message: code.meaning, mayHaveTakenEffect: false))
     case .refused(let code): return fail(.refused(code, provider.name), shown)
     case .failed(let fault): return pollLater(shown, poll, fault)
-    case .unreadable(let message): return fail(.protocolError(message), shown)
+    case .unreadable(let message), .noToken(let message):
+      return fail(.protocolError(message), shown)
     }
   }
 

@@ -5,7 +5,7 @@ package import UsherCore
 
 /// Signs a user in with a registered device: by push, by QR code, or by a number that the user
 /// types at a site (contract §5.6, AUTH; the page BSA of the documentation).
-package struct BSAAuthenticate: FlowMachine {
+package struct BSAAuthenticate: FlowMachine, RetryingMachine {
   package static let kind = "authenticate"
   package static let summary = "Sign in with this machine's registered device."
   package static let needsAccount = true
@@ -22,13 +22,9 @@ package struct BSAAuthenticate: FlowMachine {
   }
 
   package struct Params: Codable, Sendable, Equatable {
-    /// Default: the caller's only account.
     package var account: AccountID?
-    /// Default: `push`.
     package var by: Way?
-    /// The content of the QR code that the user scanned; if absent, the flow asks for it.
     package var qrId: String?
-    /// The client key that an app's SDK was configured with; must equal the configured one.
     package var clientKey: WireSecret?
 
     package init(by: Way? = nil, qrId: String? = nil) {
@@ -233,14 +229,8 @@ package struct BSAAuthenticate: FlowMachine {
   package static func providerErrorCode(
     for ending: Failure.Reason, provider: ProviderName
   ) -> ProviderErrorCode? {
-    switch ending {
-    case .cancelled: RTCode.authCancelled.providerErrorCode(provider)
-    case .expired: RTCode.authTimeout.providerErrorCode(provider)
-    case .denied, .invalidRequest, .providerRejected, .providerUnreachable,
-      .providerProtocolError, .attemptsExhausted, .exchangeFailed, .exchangeTimedOut,
-      .localAuthFailed, .overloaded:
-      nil
-    }
+    let codes: [Failure.Reason: RTCode] = [.cancelled: .authCancelled, .expired: .authTimeout]
+    return codes[ending]?.providerErrorCode(provider)
   }
 }
 

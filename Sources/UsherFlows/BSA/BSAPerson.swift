@@ -143,11 +143,7 @@ enum BSADevice {
   /// A UUID (version 8, RFC 9562 §5.8) derived from the owner's installation and the user key, so
   /// that a device at the provider belongs to one user.
   static func id(_ userKey: String, at installation: String) -> String {
-    var bytes = Array(SHA256.hash(data: Array("\(installation) \(userKey)".utf8)).prefix(16))
-    bytes[6] = bytes[6] & 0x0F | 0x80
-    bytes[8] = bytes[8] & 0x3F | 0x80
-    let digits = Array(bytes.hexadecimal)
-    return [0..<8, 8..<12, 12..<16, 16..<20, 20..<32].map { String(digits[$0]) }
-      .joined(separator: "-")
+    Array(SHA256.hash(data: Array("\(installation) \(userKey)".utf8)).prefix(16))
+      .uuid(version: 8)
   }
 }

@@ -13,7 +13,7 @@ extension ProviderProbe {
       case .refused(let code) where Self.answers.contains(code): (true, "it accepts the client key")
       case .refused(let code): (false, "it answers \(code.number): \(code.meaning)")
       case .failed(let failure): (false, failure.message)
-      case .unreadable(let message): (false, message)
+      case .unreadable(let message), .noToken(let message): (false, message)
       }
     }
   }

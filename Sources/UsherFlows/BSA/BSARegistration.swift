@@ -5,8 +5,8 @@ import UsherCore
 
 /// The registration of a user and a device: the common part of `register` and `reregisterDevice`
 /// (contract §5.6).
-struct BSARegistration: Codable, Sendable, Equatable {
-  enum Purpose: String, Codable, Sendable {
+package struct BSARegistration: RetryingMachine, Codable, Sendable, Equatable {
+  package enum Purpose: String, Codable, Sendable {
     /// The user's first device. A sign-up that may have succeeded is never repeated.
     case signUp
     /// Replaces another device; safe to repeat.
@@ -18,7 +18,7 @@ struct BSARegistration: Codable, Sendable, Equatable {
   /// Whether the authentication method is the registered one, which the provider reports.
   private let takesRegisteredType: Bool
   private var stage: Phase
-  private var problem: Problem?
+  var problem: Problem?
 
   private enum Phase: Codable, Sendable, Equatable {
     /// The contact is verified. → proving, signingUp, or the end
@@ -69,8 +69,7 @@ struct BSARegistration: Codable, Sendable, Equatable {
         problem: verification.problem)
     case .proving(_, let authentication):
       FlowView(state: "localAuth", step: authentication.step, problem: authentication.problem)
-    case .signingUp, .over:
-      FlowView(state: state, step: .wait(.init(for: "the registration")), problem: problem)
+    case .signingUp, .over: waiting(state, for: "the registration")
     }
   }
 
@@ -253,13 +252,15 @@ extension BSARegistration {
     case .failed(let fault) where fault.mayHaveTakenEffect && purpose == .signUp:
       return fail(.mayBeRegistered(fault.message))
     case .failed(let fault):
-      var work = work
-      work.isLost = work.isLost || fault.mayHaveTakenEffect
-      guard let pause = work.retrying.failed() else { return fail(.unreachable(fault)) }
-      stage = .signingUp(work)
-      problem = .unreachable(fault.message)
-      return .proceed([.wake(after: RetryBackoff.pause(pause, asked: fault.retryAfter))])
-    case .unreadable(let message):
+      let failure = Failure.unreachable(fault)
+      let pause = pause(work.retrying, failure, after: fault.retryAfter) {
+        var work = work
+        work.retrying = $1
+        work.isLost = work.isLost || fault.mayHaveTakenEffect
+        $0.stage = .signingUp(work)
+      }
+      return pause.map { .proceed([.wake(after: $0)]) } ?? fail(failure)
+    case .unreadable(let message), .noToken(let message):
       return fail(.unusableRegistration(.protocolError(message)))
     }
   }

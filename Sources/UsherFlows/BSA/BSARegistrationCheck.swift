@@ -34,7 +34,8 @@ package enum BSARegistrationCheck: Sendable, Equatable {
       throw UsherError(
         .providerUnreachable, failure.message,
         detail: .init(retryAfterMs: failure.retryAfter.map { Int($0.milliseconds) }))
-    case .unreadable(let message): throw UsherError(.providerProtocolError, message)
+    case .unreadable(let message), .noToken(let message):
+      throw UsherError(.providerProtocolError, message)
     }
   }
 }

@@ -2,49 +2,23 @@ package import JSONRPC
 import UsherAPI
 import UsherCore
 
-/// The outcome of a call to BSA, read from its envelope (contract §5.2).
-package enum BSAReply: Sendable, Equatable {
-  /// rtCode 0, with the reply's `data`.
-  case success(JSONValue)
-  /// Any other rtCode.
-  case refused(RTCode)
-  /// No envelope arrived, and a later call may succeed.
-  case failed(BSAReplyError)
-  /// The reply is not usable; a sentence for users.
-  case unreadable(String)
+/// The outcome of a call to BSA: rtCode 0 with the reply's `data`, or any other rtCode
+/// (contract §5.2).
+package typealias BSAReply = ProviderReply<JSONValue, RTCode, String>
+package typealias BSAReplyError = ReplyError<RTCode>
 
+extension BSAReply {
   package init(_ outcome: CallOutcome) {
-    switch outcome {
-    case .reply(let reply): self.init(reply)
-    case .unreachable(let message, let sent):
-      self = .failed(BSAReplyError(message: message, mayHaveTakenEffect: sent))
-    case .unreadable(let message), .noToken(let message): self = .unreadable(message)
-    }
-  }
-
-  private init(_ reply: HTTPReply) {
-    if let members = reply.jsonObject, let code = members["rtCode"]?.integerValue {
+    self.init(outcome) { reply in
       // The rtCode decides, whatever the HTTP status (contract §10, trap 12).
-      self = code == 0 ? .success(members["data"] ?? .null) : .refused(RTCode(code))
-    } else if reply.status >= 500 || [408, 425, 429].contains(reply.status) {
-      self = .failed(
-        BSAReplyError(
-          message: "the provider answers HTTP \(reply.status)",
-          // RFC 8470, section 5.2: a request that is answered with 425 was not processed.
-          mayHaveTakenEffect: ![425, 429].contains(reply.status),
-          retryAfter: reply.retryAfter))
-    } else {
-      self = .unreadable("the provider's answer (HTTP \(reply.status)) has no rtCode")
+      if let members = reply.jsonObject, let code = members["rtCode"]?.integerValue {
+        return code == 0 ? .success(members["data"] ?? .null) : .refused(RTCode(code))
+      }
+      return reply.status >= 500 || [408, 425, 429].contains(reply.status)
+        ? .failed(ReplyError(reply))
+        : .unreadable("the provider's answer (HTTP \(reply.status)) has no rtCode")
     }
   }
-}
-
-/// A failure without a decision by the provider.
-package struct BSAReplyError: Sendable, Equatable {
-  package var message: String
-  /// Whether the provider may have performed the call anyway.
-  package var mayHaveTakenEffect: Bool
-  package var retryAfter: Duration?
 }
 
 extension JSONValue {
@@ -53,10 +27,7 @@ extension JSONValue {
 
   /// The text as a secret if it is 1 to 8192 bytes of visible ASCII; nil otherwise.
   var visibleSecret: Sealed<Secret>? {
-    guard let text = stringValue, (1...8192).contains(text.utf8.count),
-      text.utf8.allSatisfy(\.isVisible)
-    else { return nil }
-    return Sealed(Secret(text))
+    visibleText(upTo: 8192).map { Sealed(Secret($0)) }
   }
 }
 

@@ -13,12 +13,9 @@ package struct BSAVerifyContact: FlowMachine {
   static let handleLifetime = Duration.seconds(30 * 60)
 
   package struct Params: Codable, Sendable, Equatable {
-    /// `email` or `sms`.
     package var sendType: BSAContact.Channel
     package var sendTarget: String
-    /// The client key that an app's SDK was configured with; must equal the configured one.
     package var clientKey: WireSecret?
-    /// The app's bundle identifier; must equal the configured `appPackage`.
     package var bundleIdentifier: String?
 
     package init(sendType: BSAContact.Channel, sendTarget: String) {
@@ -104,7 +101,7 @@ package struct BSAVerifyContact: FlowMachine {
 }
 
 /// A failure before any call, which the SDK would report as a failed flow.
-struct EarlyFailure: Error {
+package struct EarlyFailure: Error {
   let failure: Failure
 
   init(_ failure: Failure) { self.failure = failure }

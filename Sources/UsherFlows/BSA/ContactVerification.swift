@@ -8,7 +8,7 @@ import UsherCore
 ///
 /// A machine performs the effects of ``begin()``, shows ``step`` and ``problem``, and forwards
 /// every event while this is active. Numbers occur only in events and calls, never in this value.
-struct ContactVerification: Codable, Sendable, Equatable {
+struct ContactVerification: RetryingMachine, Codable, Sendable, Equatable {
   /// The number of wrong guesses that ends the verification.
   static let maxGuesses = 5
   /// The maximum number of sendings.
@@ -19,7 +19,7 @@ struct ContactVerification: Codable, Sendable, Equatable {
   let member: BSAMember?
   /// The authentication method that the member is registered with, as the provider reports it.
   private(set) var registered: BSAAuthType?
-  private(set) var problem: Problem?
+  var problem: Problem?
   private var stage = Phase.sending(Sending())
   private var sent = 0
   private var guesses = 0
@@ -174,7 +174,8 @@ extension ContactVerification {
     case .failed(let fault) where fault.mayHaveTakenEffect:
       return mayHaveSent(fault.message, sending, provider, now)
     case .failed(let fault): return sendLater(fault, sending)
-    case .unreadable(let message): return notSent(.protocolError(message), sending)
+    case .unreadable(let message), .noToken(let message):
+      return notSent(.protocolError(message), sending)
     }
   }
 
@@ -193,13 +194,11 @@ extension ContactVerification {
   /// Sends again only if the last request was certainly not performed, because each number disturbs
   /// the contact's owner.
   private mutating func sendLater(_ fault: BSAReplyError, _ sending: Sending) -> Progress {
-    var sending = sending
-    guard let pause = sending.retrying.failed() else {
-      return notSent(.unreachable(fault), sending)
+    let failure = Failure.unreachable(fault)
+    let pause = pause(sending.retrying, failure, after: fault.retryAfter) {
+      $0.stage = .sending(Sending(retrying: $1, previous: sending.previous))
     }
-    stage = .sending(sending)
-    problem = .unreachable(fault.message)
-    return .proceed([.wake(after: RetryBackoff.pause(pause, asked: fault.retryAfter))])
+    return pause.map { .proceed([.wake(after: $0)]) } ?? notSent(failure, sending)
   }
 
   /// Handles a lost reply: the user types the number if it arrives, and decides whether to request
@@ -316,7 +315,7 @@ extension ContactVerification {
       return verifyLater(fault, number, challenge, check)
     // The provider may have counted the attempt, or even accepted it.
     case .failed(let fault): return show(challenge, .unreachable(fault.message))
-    case .unreadable(let message): return fail(.protocolError(message))
+    case .unreadable(let message), .noToken(let message): return fail(.protocolError(message))
     }
   }
 
@@ -337,12 +336,11 @@ extension ContactVerification {
   private mutating func verifyLater(
     _ fault: BSAReplyError, _ number: Secret, _ challenge: Challenge, _ check: Check
   ) -> Progress {
-    var check = check
-    guard let pause = check.retrying.failed() else { return fail(.unreachable(fault)) }
-    check.number = Transient(number)
-    stage = .verifying(challenge, check)
-    problem = .unreachable(fault.message)
-    return .proceed([.wake(after: RetryBackoff.pause(pause, asked: fault.retryAfter))])
+    let failure = Failure.unreachable(fault)
+    let pause = pause(check.retrying, failure, after: fault.retryAfter) {
+      $0.stage = .verifying(challenge, Check(number: Transient(number), retrying: $1))
+    }
+    return pause.map { .proceed([.wake(after: $0)]) } ?? fail(failure)
   }
 }
 

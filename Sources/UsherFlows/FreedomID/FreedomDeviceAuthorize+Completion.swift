@@ -64,15 +64,13 @@ extension FreedomDeviceAuthorize {
     case .refused(let refusal): return .fail(.refused(refusal, provider.name))
     case .noToken: return signInAgain(completion, nil)
     case .failed(let fault):
-      var completion = completion
-      guard let pause = completion.retrying.failed() else {
-        return .fail(.unreachable(fault, provider.name))
+      let failure = Failure.unreachable(fault, provider.name)
+      return retry(completion.retrying, failure, after: fault.retryAfter) {
+        var completion = completion
+        completion.retrying = $1
+        $0.state = .completing(completion)
       }
-      state = .completing(completion)
-      problem = .unreachable(fault, provider.name)
-      return .proceed([.wake(after: RetryBackoff.pause(pause, asked: fault.retryAfter))])
-    case .unreadable(let errorCode, let message):
-      return .fail(.unusable(message, errorCode, provider.name))
+    case .unreadable(let flaw): return .fail(.unusable(flaw, provider.name))
     }
   }
 

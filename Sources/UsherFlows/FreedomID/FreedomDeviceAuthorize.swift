@@ -8,7 +8,7 @@ package import UsherCore
 ///
 /// Passwords and codes occur only in events and calls. Between two attempts of a call they are held
 /// in memory; after a restart the flow asks for them again.
-package struct FreedomDeviceAuthorize: FlowMachine {
+package struct FreedomDeviceAuthorize: FlowMachine, RetryingMachine {
   package static let kind = "authorize"
   package static let summary =
     "Share the parts of a Freedom ID profile that a person agrees to with a client."
@@ -17,11 +17,8 @@ package struct FreedomDeviceAuthorize: FlowMachine {
   package static let accountUse = AccountUse.proved
 
   package struct Params: Codable, Sendable, Equatable {
-    /// The requested fields: `read.firstname`, ….
     package var grants: [String]
-    /// The API key that an app's SDK was configured with; must equal the configured one.
     package var apiKey: WireSecret?
-    /// An account of this provider; it replaces the user's choice.
     package var account: AccountID?
 
     package init(grants: [String]) { self.grants = grants }
@@ -118,10 +115,6 @@ package struct FreedomDeviceAuthorize: FlowMachine {
     }
   }
 
-  private func waiting(_ state: String, for what: String) -> FlowView {
-    FlowView(state: state, step: .wait(.init(for: what)), problem: problem)
-  }
-
   package mutating func receive(
     _ event: FlowEvent<FreedomDeviceCall>, at transition: inout TransitionContext
   ) -> Answer<FreedomDeviceCall> {
@@ -199,15 +192,10 @@ extension FreedomDeviceAuthorize {
       return goHome(nil)
     case .refused(let refusal): return .fail(.refused(refusal, provider.name))
     case .failed(let fault):
-      var retrying = retrying
-      guard let pause = retrying.failed() else {
-        return .fail(.unreachable(fault, provider.name))
+      return retry(retrying, .unreachable(fault, provider.name), after: fault.retryAfter) {
+        $0.state = .checking($1)
       }
-      state = .checking(retrying)
-      problem = .unreachable(fault, provider.name)
-      return .proceed([.wake(after: RetryBackoff.pause(pause, asked: fault.retryAfter))])
-    case .unreadable(let errorCode, let message):
-      return .fail(.unusable(message, errorCode, provider.name))
+    case .unreadable(let flaw): return .fail(.unusable(flaw, provider.name))
     case .noToken(let message): return .fail(.unusable(message, .authError, provider.name))
     }
   }

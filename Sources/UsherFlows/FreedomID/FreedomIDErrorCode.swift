@@ -91,6 +91,10 @@ extension Failure {
       retryable: false, provider: errorCode.providerErrorCode(provider))
   }
 
+  static func unusable(_ flaw: FreedomIDFlaw, _ provider: ProviderName) -> Failure {
+    .unusable(flaw.message, flaw.errorCode, provider)
+  }
+
   /// The retries are exhausted.
   static func unreachable(_ fault: FreedomReplyError, _ provider: ProviderName) -> Failure {
     .unreachable(fault.message, fault.errorCode.providerErrorCode(provider, fault.refusal))

@@ -1,51 +1,59 @@
 import JSONRPC
 import UsherCore
 
-/// The outcome of a call to Freedom ID, read without regard to the kind of call.
-enum FreedomIDReply: Equatable {
-  /// HTTP 2xx with an object without `error`; empty for a reply without a body, if none is
-  /// required.
-  case success([String: JSONValue])
-  /// A definite refusal: the same request would be refused again.
-  case refused(FreedomIDRefusal)
-  /// A temporary failure.
-  case failed(FreedomReplyError)
-  /// The reply is not usable; a sentence for users.
-  case unreadable(FreedomIDErrorCode, String)
-  /// The account has no valid token and cannot get one. Nothing was sent.
-  case noToken(String)
+/// The outcome of a call to Freedom ID, read without regard to the kind of call: HTTP 2xx with an
+/// object without `error`, or without a body if none is required.
+typealias FreedomIDReply = ProviderReply<[String: JSONValue], FreedomIDRefusal, FreedomIDFlaw>
+typealias FreedomReplyError = ReplyError<FreedomIDRefusal>
 
+/// Why a reply is not usable.
+struct FreedomIDFlaw: ReplyFlaw {
+  let errorCode: FreedomIDErrorCode
+  /// A sentence for users.
+  let message: String
+
+  init(message: String) { self.init(.requestReceivingError, message) }
+
+  init(_ errorCode: FreedomIDErrorCode, _ message: String) {
+    self.errorCode = errorCode
+    self.message = message
+  }
+}
+
+extension FreedomIDReply {
   /// - Parameters:
   ///   - typed: The user input in the call: a text that repeats it is not shown.
   ///   - needsBody: Whether a successful reply must have a body.
   init(_ outcome: CallOutcome, hiding typed: [Secret] = [], needsBody: Bool = true) {
-    switch outcome {
-    case .reply(let reply): self.init(reply, typed, needsBody)
-    case .unreachable(let message, let sent): self = .failed(.network(message, sent: sent))
-    case .unreadable(let message): self = .unreadable(.requestReceivingError, message)
-    case .noToken(let message): self = .noToken(message)
+    self.init(outcome) { reply in
+      let members = reply.jsonObject
+      let refusal = FreedomIDRefusal(reply, members ?? [:], hiding: typed)
+      switch reply.status {
+      // HTTP 200 may carry an error (contract §10, trap 10).
+      case 200..<300 where refusal.isInBody: return .refused(refusal)
+      case 200..<300:
+        if let members { return .success(members) }
+        if reply.body.isEmpty && !needsBody { return .success([:]) }
+        return .unreadable(.init(.bodyError, "the provider's answer is not a JSON object"))
+      case 408, 425, 500...: return .failed(ReplyError(refusal))
+      case 429 where refusal.code == nil: return .failed(ReplyError(refusal))
+      case 400..<500: return .refused(refusal)
+      default: return .unreadable(.init(.codeError, "the provider answers HTTP \(reply.status)"))
+      }
     }
   }
+}
 
-  private init(_ reply: HTTPReply, _ typed: [Secret], _ needsBody: Bool) {
-    let members = reply.jsonObject
-    let refusal = FreedomIDRefusal(reply, members ?? [:], hiding: typed)
-    switch reply.status {
-    // HTTP 200 may carry an error (contract §10, trap 10).
-    case 200..<300 where refusal.isInBody: self = .refused(refusal)
-    case 200..<300:
-      if let members {
-        self = .success(members)
-      } else if reply.body.isEmpty && !needsBody {
-        self = .success([:])
-      } else {
-        self = .unreadable(.bodyError, "the provider's answer is not a JSON object")
-      }
-    case 408, 425, 500...: self = .failed(.server(refusal))
-    case 429 where refusal.code == nil: self = .failed(.server(refusal))
-    case 400..<500: self = .refused(refusal)
-    default: self = .unreadable(.codeError, "the provider answers HTTP \(reply.status)")
-    }
+extension FreedomReplyError {
+  init(_ refusal: FreedomIDRefusal) {
+    self.init(
+      message: "the provider answers HTTP \(refusal.status)",
+      mayHaveTakenEffect: refusal.status != 429, retryAfter: refusal.retryAfter, refusal: refusal)
+  }
+
+  var errorCode: FreedomIDErrorCode {
+    guard refusal == nil else { return .codeError }
+    return mayHaveTakenEffect ? .streamError : .connectionError
   }
 }
 
@@ -117,44 +125,6 @@ struct FreedomIDRefusal: Equatable {
   var saysTooEarly: Bool { code == "100205" }
   /// Whether the token of the call is invalid.
   var refusesToken: Bool { code == "100004" }
-}
-
-/// A failure without a decision by the server.
-enum FreedomReplyError: Equatable {
-  /// No reply arrived.
-  case network(String, sent: Bool)
-  case server(FreedomIDRefusal)
-
-  var message: String {
-    switch self {
-    case .network(let message, sent: _): message
-    case .server(let refusal): "the provider answers HTTP \(refusal.status)"
-    }
-  }
-
-  /// Whether the server may have performed the call anyway.
-  var mayHaveTakenEffect: Bool {
-    switch self {
-    case .network(_, let sent): sent
-    case .server(let refusal): refusal.status != 429
-    }
-  }
-
-  var errorCode: FreedomIDErrorCode {
-    switch self {
-    case .network(_, let sent): sent ? .streamError : .connectionError
-    case .server: .codeError
-    }
-  }
-
-  var refusal: FreedomIDRefusal? {
-    switch self {
-    case .network: nil
-    case .server(let refusal): refusal
-    }
-  }
-
-  var retryAfter: Duration? { refusal?.retryAfter }
 }
 
 extension String {

@@ -42,7 +42,8 @@ struct FreedomIDTokens: TokenDialect {
           ? .retry(message: refusal.sentence, after: refusal.retryAfter) : .rejected(errorCode)
       }
     case .failed(let failure): return .retry(message: failure.message, after: failure.retryAfter)
-    case .unreadable(_, let message), .noToken(let message): return .unreadable(message: message)
+    case .unreadable(let flaw): return .unreadable(message: flaw.message)
+    case .noToken(let message): return .unreadable(message: message)
     }
   }
 
@@ -102,9 +103,7 @@ struct FreedomIDTokenSet: Equatable {
     _ name: String, _ members: [String: JSONValue]
   ) throws(UnusableReply) -> Secret? {
     guard let value = members[name], !value.isNull else { return nil }
-    guard let text = value.stringValue, (1...65_536).contains(text.utf8.count),
-      text.utf8.allSatisfy(\.isVisible)
-    else {
+    guard let text = value.visibleText(upTo: 65_536) else {
       throw UnusableReply("the provider's \(name) has characters that are not allowed in a token")
     }
     return Secret(text)

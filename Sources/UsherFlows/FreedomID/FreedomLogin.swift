@@ -236,12 +236,11 @@ extension FreedomLogin {
       do throws(UnusableReply) {
         return try handleSuccess(members, pending.task)
       } catch {
-        return unreadable(.parsingError, error.message, pending.task, provider, now)
+        return unreadable(.init(.parsingError, error.message), pending.task, provider, now)
       }
     case .refused(let refusal): return refused(refusal, pending.task, provider, now)
     case .failed(let failure): return retryLater(failure, typed, pending, provider, now)
-    case .unreadable(let errorCode, let message):
-      return unreadable(errorCode, message, pending.task, provider, now)
+    case .unreadable(let flaw): return unreadable(flaw, pending.task, provider, now)
     case .noToken(let message): return .failed(.unusable(message, .authError, provider))
     }
   }
@@ -284,14 +283,14 @@ extension FreedomLogin {
 
   /// Handles an unusable reply: the provider has performed the call anyway.
   private mutating func unreadable(
-    _ errorCode: FreedomIDErrorCode, _ message: String, _ task: Task, _ provider: ProviderName,
-    _ now: Timestamp
+    _ flaw: FreedomIDFlaw, _ task: Task, _ provider: ProviderName, _ now: Timestamp
   ) -> Progress {
     switch task {
-    case .resend: perhapsSent(task, errorCode.providerErrorCode(provider), now)
+    case .resend: perhapsSent(task, flaw.errorCode.providerErrorCode(provider), now)
     case .send:
-      .failed(.unusable("\(message); " + .perhapsSent("an SMS"), errorCode, provider))
-    case .password, .code: .failed(.unusable(message, errorCode, provider))
+      .failed(
+        .unusable("\(flaw.message); " + .perhapsSent("an SMS"), flaw.errorCode, provider))
+    case .password, .code: .failed(.unusable(flaw, provider))
     }
   }
 
@@ -314,8 +313,8 @@ extension FreedomLogin {
     _ provider: ProviderName,
     _ now: Timestamp
   ) -> Progress {
-    if case .server(let refusal) = failure, refusal.status == 429 {
-      return show(pending.task.origin, .busy(refusal.retryAfter))
+    if failure.refusal?.status == 429 {
+      return show(pending.task.origin, .busy(failure.retryAfter))
     }
     guard !failure.mayHaveTakenEffect else {
       return pending.task.sends

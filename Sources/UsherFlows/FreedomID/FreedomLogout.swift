@@ -40,7 +40,7 @@ struct FreedomLogoutCallback: CallbackDialect {
 
   func answer(_ outcome: CallbackOutcome) -> HTTPReply {
     switch outcome {
-    case .accepted, .unauthorized, .unknown, .conflict: Self.reply(200, [:])
+    case .accepted, .unauthorized, .unknown, .conflict: .json(200, [:])
     case .unreadable(let refusal): Self.refusal(400, refusal.message)
     case .otherPath: Self.refusal(404, "there is nothing at this path")
     case .otherMethod: Self.refusal(405, "the method is not POST", ["allow": "POST"])
@@ -51,15 +51,7 @@ struct FreedomLogoutCallback: CallbackDialect {
 
   private static func refusal(
     _ status: Int, _ message: String, _ headers: [String: String] = [:]
-  ) -> HTTPReply { reply(status, ["error": ["message": .string(message)]], headers) }
-
-  private static func reply(
-    _ status: Int, _ body: JSONValue, _ headers: [String: String] = [:]
-  ) -> HTTPReply {
-    HTTPReply(
-      status: status, headers: headers.merging(["content-type": "application/json"]) { $1 },
-      body: body.encoded())
-  }
+  ) -> HTTPReply { .json(status, ["error": ["message": .string(message)]], headers) }
 }
 
 /// The follow-up on an account whose user may log out, which ends the grant.

@@ -88,15 +88,13 @@ extension FreedomPartnerAuthorize {
       let failure = Failure.refused(refusal, as: refusal.tokenErrorCode, provider.name)
       return handleMissingProfile(failure, tokensAreGood: !refusal.endsTokens, &transition)
     case .failed(let fault):
-      var retrying = retrying
-      guard let pause = retrying.failed() else {
-        return failKeepingTokens(.unreachable(fault, provider.name))
+      let failure = Failure.unreachable(fault, provider.name)
+      let pause = pause(retrying, failure, after: fault.retryAfter) {
+        $0.state = .completing(tokens, $1)
       }
-      state = .completing(tokens, retrying)
-      problem = .unreachable(fault, provider.name)
-      return .proceed([.wake(after: RetryBackoff.pause(pause, asked: fault.retryAfter))])
-    case .unreadable(let errorCode, let message):
-      return handleMissingProfile(.unusable(message, errorCode, provider.name), &transition)
+      return pause.map { .proceed([.wake(after: $0)]) } ?? failKeepingTokens(failure)
+    case .unreadable(let flaw):
+      return handleMissingProfile(.unusable(flaw, provider.name), &transition)
     case .noToken(let message):
       return handleMissingProfile(
         .noToken(message, provider.name), tokensAreGood: false, &transition)

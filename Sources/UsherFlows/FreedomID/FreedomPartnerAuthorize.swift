@@ -9,15 +9,13 @@ package import UsherCore
 /// The code is redeemed once: if the reply is lost, the user returns to the browser. If the user's
 /// identity cannot be requested, or the flow is cancelled or expires before that, the tokens are
 /// left to the next such flow, which requests the identity without the browser.
-package struct FreedomPartnerAuthorize: FlowMachine {
+package struct FreedomPartnerAuthorize: FlowMachine, CodeGrant {
   package static let kind = "authorize"
   package static let summary =
     "Sign a person in with a browser and get the data the person agrees to share."
 
   package struct Params: Codable, Sendable, Equatable {
-    /// The requested fields: `read.firstname`, …; also `read.profile`, `read.cards` and `openid`.
     package var grants: [String]
-    /// An account to sign in again; a sign-in of another user is refused.
     package var account: AccountID?
 
     package init(grants: [String]) { self.grants = grants }
@@ -29,7 +27,6 @@ package struct FreedomPartnerAuthorize: FlowMachine {
   let account: KnownAccount?
   var state: State
   var problem: Problem?
-  /// The number of exchanges whose reply was lost.
   var lostRounds = 0
   /// The tokens, for a later flow, until their user is known; nil in states stored by 0.1.0.
   var handoffSecret: HandoffSecret?
@@ -50,7 +47,6 @@ package struct FreedomPartnerAuthorize: FlowMachine {
     case completing(TokenSet, RetryBackoff)
   }
 
-  /// The maximum number of exchanges whose reply is lost.
   package static let maxLostRounds = 3
 
   package static func begin(
@@ -63,8 +59,8 @@ package struct FreedomPartnerAuthorize: FlowMachine {
       var flow = FreedomPartnerAuthorize(
         provider: provider, grants: try params.grants.partnerGrants(), account: context.account,
         state: .preparing(secret))
-      if let answer = flow.resume(with: context.handoffSecrets) { return (flow, answer) }
-      return (flow, .proceed([.listen(flow.expectation(secret))]))
+      let answer = flow.resume(with: context.handoffSecrets) ?? flow.start(secret, nil)
+      return (flow, answer)
     } catch {
       let failure = Failure.flawed(error, provider.name)
       let flow = FreedomPartnerAuthorize(
@@ -83,10 +79,6 @@ package struct FreedomPartnerAuthorize: FlowMachine {
     case .exchanging: waiting("exchanging", for: "the provider's tokens")
     case .completing: waiting("completion", for: "the profile")
     }
-  }
-
-  private func waiting(_ state: String, for what: String) -> FlowView {
-    FlowView(state: state, step: .wait(.init(for: what)), problem: problem)
   }
 
   package mutating func receive(
@@ -109,38 +101,40 @@ package struct FreedomPartnerAuthorize: FlowMachine {
 // MARK: - The browser
 
 extension FreedomPartnerAuthorize {
+  static var redirectForm: RedirectForm { .freedom }
+
+  var redirect: Redirect { provider.settings.redirect }
+
+  var listenerErrorCode: ProviderErrorCode? {
+    FreedomIDErrorCode.configurationError.providerErrorCode(provider.name)
+  }
+
+  func secret(of round: Sealed<Secret>) -> Secret { round.unsealed() }
+
+  mutating func prepare(_ secret: Sealed<Secret>) { state = .preparing(secret) }
+
+  mutating func show(_ secret: Sealed<Secret>, redirectURI: String, _ listener: ListenerState) {
+    guard case .visiting(var visit) = state else { return }
+    visit.listener = listener
+    state = .visiting(visit)
+  }
+
+  mutating func opened(
+    _ secret: Sealed<Secret>, redirectURI: String, _ listener: ListenerState
+  ) -> Answer<FreedomPartnerCall> {
+    requestLink(
+      FreedomVisit(secret: secret, redirectURI: Sealed(Secret(redirectURI)), listener: listener))
+  }
+
+  mutating func renew(
+    _ secret: Sealed<Secret>, _ problem: Problem, _ transition: inout TransitionContext
+  ) -> Answer<FreedomPartnerCall> { listen(problem, &transition) }
+
   /// Starts a new round, with a redirect path of its own.
   mutating func listen(
     _ problem: Problem?, _ transition: inout TransitionContext
   ) -> Answer<FreedomPartnerCall> {
-    let secret = FreedomVisit.secret(&transition)
-    state = .preparing(secret)
-    self.problem = problem
-    return .proceed([.listen(expectation(secret))])
-  }
-
-  private func expectation(_ secret: Sealed<Secret>) -> RedirectExpectation {
-    provider.settings.redirect.expectation(state: secret.unsealed(), form: .freedom)
-  }
-
-  private mutating func preparing(
-    _ event: FlowEvent<FreedomPartnerCall>, _ secret: Sealed<Secret>
-  ) -> Answer<FreedomPartnerCall> {
-    let redirect = provider.settings.redirect
-    let opening = redirect.opening(
-      event, state: secret.unsealed(), hasPKCE: false, form: .freedom)
-    switch opening {
-    case .open(let redirectURI, let listener, let problem):
-      self.problem = problem ?? self.problem
-      return requestLink(
-        FreedomVisit(
-          secret: secret, redirectURI: Sealed(Secret(redirectURI)), listener: listener))
-    case .listenAgain(let expectation): return .proceed([.listen(expectation)])
-    case .failed(var failure):
-      failure.provider = FreedomIDErrorCode.configurationError.providerErrorCode(provider.name)
-      return .fail(failure)
-    case .nothing: return .ignore
-    }
+    start(FreedomVisit.secret(&transition), problem)
   }
 
   /// Requests a link. A previous link stays until the new one arrives.
@@ -197,15 +191,13 @@ extension FreedomPartnerAuthorize {
     case .refused(let refusal):
       return .fail(.refused(refusal, as: refusal.clientErrorCode, provider.name))
     case .failed(let fault):
-      var visit = visit
-      guard let pause = visit.asking?.failed() else {
-        return .fail(.unreachable(fault, provider.name))
+      let asking = visit.asking ?? RetryBackoff()
+      return retry(asking, .unreachable(fault, provider.name), after: fault.retryAfter) {
+        var visit = visit
+        visit.asking = $1
+        $0.state = .visiting(visit)
       }
-      state = .visiting(visit)
-      problem = .unreachable(fault, provider.name)
-      return .proceed([.wake(after: RetryBackoff.pause(pause, asked: fault.retryAfter))])
-    case .unreadable(let errorCode, let message):
-      return .fail(.unusable(message, errorCode, provider.name))
+    case .unreadable(let flaw): return .fail(.unusable(flaw, provider.name))
     case .noToken(let message): return .fail(.noToken(message, provider.name))
     }
   }
@@ -227,33 +219,21 @@ extension FreedomPartnerAuthorize {
     _ event: FlowEvent<FreedomPartnerCall>, _ visit: FreedomVisit, _ link: FreedomLink,
     _ transition: inout TransitionContext
   ) -> Answer<FreedomPartnerCall> {
-    var visit = visit
-    switch visit.browserReturn(provider.settings.redirect).outcome(of: event) {
-    case .redirected(let answer): return handleRedirect(answer)
-    case .listenAgain(let expectation):
-      visit.listener = .restoring
-      guard visit.asking == nil, link.endsAt > transition.now else {
-        return requestLink(visit, after: [.listen(expectation)])
-      }
-      state = .visiting(visit)
-      return .proceed([.listen(expectation), .wake(after: link.endsAt - transition.now)])
-    case .listener(let listener, let problem):
-      self.problem = problem ?? self.problem
-      visit.listener = listener
-      state = .visiting(visit)
-      return .proceed([])
-    case .failed(var failure):
-      failure.provider = FreedomIDErrorCode.configurationError.providerErrorCode(provider.name)
-      return .fail(failure)
-    case .listenerLost: return listen(.interrupted, &transition)
-    case .refused(let field, let message): return .refuse(field: field, message: message)
-    case .nothing: return .ignore
+    let redirectURI = visit.redirectURI.unsealed().revealed()
+    let answer = authorizing(event, visit.secret, redirectURI, visit.listener, &transition)
+    guard event == .daemon(.resumed), case .proceed(let effects) = answer,
+      case .visiting(let visit) = state
+    else { return answer }
+    guard visit.asking == nil, link.endsAt > transition.now else {
+      return requestLink(visit, after: effects)
     }
+    return .proceed(effects + [.wake(after: link.endsAt - transition.now)])
   }
 
-  private mutating func handleRedirect(_ answer: AuthorizationResponse) -> Answer<
-    FreedomPartnerCall
-  > {
+  mutating func redirected(
+    _ answer: AuthorizationResponse, _ secret: Sealed<Secret>, redirectURI: String,
+    _ transition: inout TransitionContext
+  ) -> Answer<FreedomPartnerCall> {
     if let error = answer.error { return .fail(.redirected(error, provider.name)) }
     guard let code = answer.code, !code.isEmpty else {
       return .fail(
@@ -303,14 +283,13 @@ extension FreedomPartnerAuthorize {
         return .fail(.unusable(error.message, .parsingError, provider.name))
       }
     case .refused(let refusal) where refusal.isPostponed:
-      return redeemLater(code, .server(refusal), retrying)
+      return redeemLater(code, FreedomReplyError(refusal), retrying)
     case .refused(let refusal):
       return .fail(.refused(refusal, as: refusal.clientErrorCode, provider.name))
     case .failed(let fault) where fault.mayHaveTakenEffect && fault.refusal?.isPostponed != true:
       return lost(fault, &transition)
     case .failed(let fault): return redeemLater(code, fault, retrying)
-    case .unreadable(let errorCode, let message):
-      return .fail(.unusable(message, errorCode, provider.name))
+    case .unreadable(let flaw): return .fail(.unusable(flaw, provider.name))
     case .noToken(let message): return .fail(.noToken(message, provider.name))
     }
   }
@@ -319,22 +298,19 @@ extension FreedomPartnerAuthorize {
   private mutating func redeemLater(
     _ code: Secret, _ fault: FreedomReplyError, _ retrying: RetryBackoff
   ) -> Answer<FreedomPartnerCall> {
-    var retrying = retrying
-    guard let pause = retrying.failed() else { return .fail(.unreachable(fault, provider.name)) }
-    let wait = RetryBackoff.pause(pause, asked: fault.retryAfter)
-    state = .exchanging(Transient(code), retrying)
-    problem = .unreachable(fault, provider.name)
-    if fault.retryAfter != nil { problem?.retryAfterMs = Int(wait.milliseconds) }
-    return .proceed([.wake(after: wait)])
+    let failure = Failure.unreachable(fault, provider.name)
+    let pause = pause(retrying, failure, after: fault.retryAfter) {
+      $0.state = .exchanging(Transient(code), $1)
+    }
+    guard let pause else { return .fail(failure) }
+    if fault.retryAfter != nil { problem?.retryAfterMs = Int(pause.milliseconds) }
+    return .proceed([.wake(after: pause)])
   }
 
   private mutating func lost(
     _ fault: FreedomReplyError, _ transition: inout TransitionContext
   ) -> Answer<FreedomPartnerCall> {
-    lostRounds += 1
-    guard lostRounds < Self.maxLostRounds else {
-      return .fail(.unreachable(fault, provider.name))
-    }
+    guard countLostRound() else { return .fail(.unreachable(fault, provider.name)) }
     return listen(.unreachable(fault, provider.name), &transition)
   }
 }

@@ -11,9 +11,9 @@ struct FreedomPerson: Equatable {
 
   /// - Throws: A sentence that names the missing or invalid member.
   init(_ members: [String: JSONValue], asked: [DataGrant]) throws(UnusableReply) {
-    guard let id = members["id"]?.stringValue, (1...128).contains(id.utf8.count),
-      id.utf8.allSatisfy(\.isVisible)
-    else { throw UnusableReply("the provider does not identify the person of the token") }
+    guard let id = members["id"]?.visibleText(upTo: 128) else {
+      throw UnusableReply("the provider does not identify the person of the token")
+    }
     self.id = id
     granted = asked.filter { members.keys.contains($0.field) }
     profile = try FreedomGrantedProfile(members, granted: granted)

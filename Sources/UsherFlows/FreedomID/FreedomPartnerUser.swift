@@ -26,19 +26,6 @@ struct InvalidUserParameter: Error, Equatable {
   }
 }
 
-/// The parameters of a flow that creates or updates a user (contract §4.3, create user).
-protocol FreedomUserParams {
-  var phone: String? { get }
-  var email: String? { get }
-  var firstname: String? { get }
-  var lastname: String? { get }
-  var dateOfBirth: String? { get }
-  var identifier: String? { get }
-  var country: String? { get }
-  var gender: String? { get }
-  var nationality: String? { get }
-}
-
 extension PartnerUser {
   init(_ params: some FreedomUserParams) throws(InvalidUserParameter) {
     self.init()
@@ -96,14 +83,14 @@ extension UInt8 {
 
 /// A call that creates or updates a user. It is made once: if the reply is lost, nothing tells
 /// whether the call succeeded.
-struct FreedomUserRequest: Codable, Sendable, Equatable {
+package struct FreedomUserRequest: RetryingMachine, Codable, Sendable, Equatable {
   let provider: ProviderName
   let account: AccountID
   let user: PartnerUser
   /// The user's id at Freedom; nil to create a user.
   let id: String?
   private var retrying = RetryBackoff()
-  private var problem: Problem?
+  var problem: Problem?
 
   init(_ provider: ProviderName, _ account: AccountID, _ user: PartnerUser, id: String?) {
     self.provider = provider
@@ -119,9 +106,7 @@ struct FreedomUserRequest: Codable, Sendable, Equatable {
   /// False during a pause, because no call is in progress.
   var isOutcomeUnknown: Bool { !retrying.isPaused }
 
-  var view: FlowView {
-    FlowView(state: "sending", step: .wait(.init(for: "the provider's answer")), problem: problem)
-  }
+  var view: FlowView { waiting("sending", for: "the provider's answer") }
 
   mutating func receive(_ event: FlowEvent<FreedomPartnerCall>) -> Answer<FreedomPartnerCall> {
     switch event {
@@ -145,11 +130,11 @@ struct FreedomUserRequest: Codable, Sendable, Equatable {
     case .failed(let fault) where fault.mayHaveTakenEffect:
       return .fail(.outcomeUnknown(fault.message, provider, fault))
     case .failed(let fault):
-      guard let pause = retrying.failed() else { return .fail(.unreachable(fault, provider)) }
-      problem = .unreachable(fault, provider)
-      return .proceed([.wake(after: RetryBackoff.pause(pause, asked: fault.retryAfter))])
-    case .unreadable(let errorCode, let message):
-      return .fail(.unusable(Failure.outcomeUnknown(message), errorCode, provider))
+      return retry(retrying, .unreachable(fault, provider), after: fault.retryAfter) {
+        $0.retrying = $1
+      }
+    case .unreadable(let flaw):
+      return .fail(.unusable(Failure.outcomeUnknown(flaw.message), flaw.errorCode, provider))
     case .noToken(let message): return .fail(.noToken(message, provider))
     }
   }

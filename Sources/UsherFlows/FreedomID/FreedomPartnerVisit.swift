@@ -21,12 +21,6 @@ struct FreedomVisit: Codable, Sendable, Equatable {
     Sealed(Secret(transition.random(16).hexadecimal))
   }
 
-  func browserReturn(_ redirect: Redirect) -> BrowserReturn {
-    BrowserReturn(
-      redirectURI: redirectURI.unsealed().revealed(), listener: listener,
-      state: secret.unsealed(), redirect: redirect, hasPKCE: false, form: .freedom)
-  }
-
   func call(_ grants: [PartnerGrant]) -> FreedomPartnerCall {
     .link(redirectURI: redirectURI.unsealed(), grants)
   }

@@ -24,7 +24,8 @@ extension ProviderProbe {
         default: (false, "it answers \(refusal.sentence)")
         }
       case .failed(let failure): return (false, failure.message)
-      case .unreadable(_, let message), .noToken(let message): return (false, message)
+      case .unreadable(let flaw): return (false, flaw.message)
+      case .noToken(let message): return (false, message)
       }
     }
   }

@@ -8,19 +8,15 @@ package import UsherCore
 ///
 /// The provider asks the other user. Every call is safe to repeat, because the request has an id of
 /// its own.
-package struct FreedomRequestProfile: FlowMachine {
+package struct FreedomRequestProfile: FlowMachine, RetryingMachine {
   package static let kind = "requestProfile"
   package static let summary = "Ask another person for a profile and wait for the answer."
   package static let needsAccount = true
 
   package struct Params: Codable, Sendable, Equatable {
-    /// The partner's own account, with grant `read.profile`.
     package var account: AccountID?
-    /// The other user's id at Freedom, a UUID. Either this or `phone` is required.
     package var freedomId: String?
-    /// `+` and 10 to 15 digits.
     package var phone: String?
-    /// The requested fields: `read.firstname`, ….
     package var grants: [String]
 
     package init(grants: [String]) { self.grants = grants }
@@ -28,7 +24,7 @@ package struct FreedomRequestProfile: FlowMachine {
 
   package let provider: Provider<FreedomIDSettings>
   private var state: State
-  private var problem: Problem?
+  var problem: Problem?
 
   private enum State: Codable, Sendable, Equatable {
     /// Failed before any call.
@@ -56,9 +52,7 @@ package struct FreedomRequestProfile: FlowMachine {
     _ params: Params, _ context: FlowContext<FreedomIDSettings>,
     at transition: inout TransitionContext
   ) throws(UsherError) -> (FreedomRequestProfile, Answer<FreedomPartnerCall>) {
-    guard let account = context.account?.id else {
-      throw ParamsValidation.wrong("account", "is missing")
-    }
+    let account = try ParamsValidation.account(context)
     func refused(_ failure: Failure) -> (FreedomRequestProfile, Answer<FreedomPartnerCall>) {
       (FreedomRequestProfile(provider: context.provider, state: .refused(failure)), .fail(failure))
     }
@@ -98,10 +92,6 @@ package struct FreedomRequestProfile: FlowMachine {
     case .refused, .requested: waiting("requested", for: "the request to reach the provider")
     case .pending: waiting("pending", for: "the person's answer")
     }
-  }
-
-  private func waiting(_ state: String, for what: String) -> FlowView {
-    FlowView(state: state, step: .wait(.init(for: what)), problem: problem)
   }
 
   package mutating func receive(
@@ -170,15 +160,10 @@ extension FreedomRequestProfile {
     case .refused(let refusal):
       return .fail(.refused(refusal, as: refusal.tokenErrorCode, provider.name))
     case .failed(let fault):
-      var retrying = retrying
-      guard let pause = retrying.failed() else {
-        return .fail(.unreachable(fault, provider.name))
+      return retry(retrying, .unreachable(fault, provider.name), after: fault.retryAfter) {
+        $0.state = .requested(inquiry, $1)
       }
-      state = .requested(inquiry, retrying)
-      problem = .unreachable(fault, provider.name)
-      return .proceed([.wake(after: RetryBackoff.pause(pause, asked: fault.retryAfter))])
-    case .unreadable(let errorCode, let message):
-      return .fail(.unusable(message, errorCode, provider.name))
+    case .unreadable(let flaw): return .fail(.unusable(flaw, provider.name))
     case .noToken(let message): return .fail(.noToken(message, provider.name))
     }
   }
@@ -237,8 +222,7 @@ extension FreedomRequestProfile {
     case .failed(let fault):
       problem = .unreachable(fault, provider.name)
       return wait(inquiry, fault.retryAfter)
-    case .unreadable(let errorCode, let message):
-      return .fail(.unusable(message, errorCode, provider.name))
+    case .unreadable(let flaw): return .fail(.unusable(flaw, provider.name))
     case .noToken(let message): return .fail(.noToken(message, provider.name))
     }
   }

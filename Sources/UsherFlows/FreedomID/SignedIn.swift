@@ -16,9 +16,9 @@ struct SignedIn: Codable, Sendable, Equatable {
     guard let account = members["account"]?.objectValue else {
       throw UnusableReply("the provider's answer has neither an account nor a two_factor")
     }
-    guard let id = account["id"]?.stringValue, (1...128).contains(id.utf8.count),
-      id.utf8.allSatisfy(\.isVisible)
-    else { throw UnusableReply("the provider's account has no id") }
+    guard let id = account["id"]?.visibleText(upTo: 128) else {
+      throw UnusableReply("the provider's account has no id")
+    }
     subject = id
     let text = ProviderText.clean(account["label"]?.stringValue ?? "", limit: 100).masked
     label = text.isEmpty ? "Freedom ID \(id.prefix(8))" : text

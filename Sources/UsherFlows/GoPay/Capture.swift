@@ -88,12 +88,5 @@ struct Capture: Codable, Sendable, Equatable {
 
 extension TransitionContext {
   /// Returns a random UUID, version 4 (RFC 9562 §5.4).
-  mutating func uuid() -> String {
-    var bytes = random(16)
-    bytes[6] = bytes[6] & 0x0F | 0x40
-    bytes[8] = bytes[8] & 0x3F | 0x80
-    let digits = Array(bytes.hexadecimal)
-    return [0..<8, 8..<12, 12..<16, 16..<20, 20..<32].map { String(digits[$0]) }
-      .joined(separator: "-")
-  }
+  mutating func uuid() -> String { random(16).uuid(version: 4) }
 }

@@ -65,7 +65,7 @@ struct GoPayCallback: CallbackDialect {
 
   func answer(_ outcome: CallbackOutcome) -> HTTPReply {
     switch outcome {
-    case .accepted: Self.reply(200, ["success": true])
+    case .accepted: .json(200, ["success": true])
     case .unreadable(let refusal): Self.refusal(400, 1500, refusal.message)
     case .unauthorized: Self.refusal(401, 1401, "authorization is not accepted")
     case .unknown: Self.refusal(404, 1519, "partnerSessionId is unknown")
@@ -81,14 +81,6 @@ struct GoPayCallback: CallbackDialect {
     _ status: Int, _ code: Int64, _ cause: String, _ headers: [String: String] = [:]
   ) -> HTTPReply {
     let error: JSONValue = ["code": .integer(code), "entity": "USHERD", "cause": .string(cause)]
-    return reply(status, ["success": false, "errors": [error]], headers)
-  }
-
-  private static func reply(
-    _ status: Int, _ body: JSONValue, _ headers: [String: String] = [:]
-  ) -> HTTPReply {
-    HTTPReply(
-      status: status, headers: headers.merging(["content-type": "application/json"]) { $1 },
-      body: body.encoded())
+    return .json(status, ["success": false, "errors": [error]], headers)
   }
 }

@@ -81,9 +81,9 @@ struct GoPayData: Equatable {
   }
 
   fileprivate func submissionID() throws(UnusableReply) -> String {
-    guard let id = members["submissionId"]?.stringValue,
-      (1...Self.maxIDBytes).contains(id.utf8.count), id.utf8.allSatisfy(\.isVisible)
-    else { throw UnusableReply("submissionId is missing or not valid") }
+    guard let id = members["submissionId"]?.visibleText(upTo: Self.maxIDBytes) else {
+      throw UnusableReply("submissionId is missing or not valid")
+    }
     return id
   }
 

@@ -1,28 +1,22 @@
 import JSONRPC
 
 /// The outcome of a call (the page GoPay of the documentation).
-enum GoPayReply: Equatable {
-  case success(GoPayData)
-  /// A definite refusal: the same request would be refused again.
-  case refused(GoPayRefusal)
-  /// A temporary failure: the call is retried.
-  case failed(GoPayReplyError)
-  /// The reply is not usable; a sentence for users.
-  case unreadable(String)
+typealias GoPayReply = ProviderReply<GoPayData, GoPayRefusal, String>
+typealias GoPayReplyError = ReplyError<GoPayRefusal>
 
+extension GoPayReply {
   init(_ outcome: CallOutcome, to call: GoPayCall) {
-    switch outcome {
-    case .reply(let reply):
+    if case .noToken(let message) = outcome {
+      self = .refused(GoPayRefusal(error: .unauthorized, message: message))
+      return
+    }
+    self.init(outcome) { reply in
       switch call {
-      case .binding, .unbinding: self.init(snap: reply)
-      case .exchange: self.init(partner: reply)
+      case .binding, .unbinding: Self(snap: reply)
+      case .exchange: Self(partner: reply)
       case .authCode, .sessionToken, .temporaryToken, .capture, .submission, .currentSubmission:
-        self.init(identity: reply, to: call)
+        Self(identity: reply, to: call)
       }
-    case .unreachable(let message, let sent):
-      self = .failed(GoPayReplyError(error: .connection, message: message, sent: sent))
-    case .unreadable(let message): self = .unreadable(message)
-    case .noToken(let message): self = .refused(GoPayRefusal(noToken: message))
     }
   }
 
@@ -38,7 +32,11 @@ enum GoPayReply: Equatable {
         data.map { .success(GoPayData(members: $0)) }
         ?? .unreadable("the provider's answer is not the JSON object it should be")
     case 408, 425, 429, 500..<600:
-      self = .failed(GoPayReplyError(refusal, after: reply.retryAfter))
+      let message = refusal.status.map { "the provider answers HTTP \($0)" } ?? ""
+      self = .failed(
+        ReplyError(
+          message: message, mayHaveTakenEffect: true, retryAfter: reply.retryAfter,
+          refusal: refusal))
     case 400..<500: self = .refused(refusal)
     default: self = .unreadable("the provider answers HTTP \(status)")
     }
@@ -133,33 +131,9 @@ struct GoPayRefusal: Equatable {
   }
 }
 
-extension GoPayRefusal {
-  /// An account without a valid token.
-  fileprivate init(noToken message: String) {
-    self.init(error: .unauthorized, message: message)
-  }
-}
-
-/// A failure without a decision by the server.
-struct GoPayReplyError: Equatable {
-  /// The error with which the flow fails if the failure persists.
-  let error: GoPayErrorCode
-  /// A sentence for users.
-  let message: String
-  /// The value of `Retry-After`, if there is one.
-  var retryAfter: Duration?
-  /// False if it is certain that the server received nothing.
-  let sent: Bool
-  /// The server's reply, if there was one.
-  var refusal: GoPayRefusal?
-}
-
 extension GoPayReplyError {
-  fileprivate init(_ refusal: GoPayRefusal, after: Duration?) {
-    self.init(
-      error: .api, message: refusal.status.map { "the provider answers HTTP \($0)" } ?? "",
-      retryAfter: after, sent: true, refusal: refusal)
-  }
+  /// The error with which the flow fails if the failure persists.
+  var error: GoPayErrorCode { refusal == nil ? .connection : .api }
 }
 
 extension GoPayErrorCode {

@@ -36,7 +36,7 @@ struct GoPayTokens: TokenDialect {
     switch GoPayReply(.reply(reply), to: .unbinding(token: Secret(""), device: "")) {
     case .success: true
     case .refused(let refusal): ["4040905", "4010902", "4090900"].contains(refusal.code)
-    case .failed, .unreadable: false
+    case .failed, .unreadable, .noToken: false
     }
   }
 }

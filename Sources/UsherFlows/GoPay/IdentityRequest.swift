@@ -28,8 +28,8 @@ struct IdentityRequest: Codable, Sendable, Equatable {
     requestID = context.statedRequestID ?? ""
     correlationID = params.userCorrelationId ?? ""
     receiver = params.credentialReceiver
-    redirectURI = try Self.address(params.redirectURI, "redirectURI")
-    returnURL = try Self.address(params.returnUrl, "returnUrl")
+    redirectURI = try ParamsValidation.url(params.redirectURI, "redirectURI")
+    returnURL = try ParamsValidation.url(params.returnUrl, "returnUrl")
     locale = params.locale ?? context.provider.settings.locale
     installation = context.installationID
     endsAt = context.endsAt
@@ -40,15 +40,6 @@ struct IdentityRequest: Codable, Sendable, Equatable {
     }
     link =
       params.token.map { .token(Sealed($0.secret)) } ?? context.account.map { .account($0.id) }
-  }
-
-  private static func address(_ text: String?, _ name: String) throws(UsherError) -> String? {
-    guard let text else { return nil }
-    do throws(SettingError) {
-      return try ProviderURL(setting: text).text
-    } catch {
-      throw ParamsValidation.wrong(name, error.message)
-    }
   }
 
   /// The state in which the flow starts.
@@ -75,12 +66,12 @@ extension IdentityRequest {
   }
 
   private var missing: String? {
-    if !requestID.isHeader(upTo: 128) { return "requestId" }
-    if !correlationID.isHeader(upTo: 256) { return "userCorrelationId" }
+    if !requestID.isVisible(upTo: 128) { return "requestId" }
+    if !correlationID.isVisible(upTo: 256) { return "userCorrelationId" }
     switch link {
     case .token(let token):
       let text = token.unsealed().revealed()
-      return text.isHeader(upTo: GoPayData.maxTokenBytes) ? nil : "token"
+      return text.isVisible(upTo: GoPayData.maxTokenBytes) ? nil : "token"
     case .account: return nil
     case nil: return receiver == .none ? "token" : nil
     }
@@ -128,13 +119,5 @@ enum KnownLink: Codable, Sendable, Equatable {
     case .token(let token): token
     case .account: nil
     }
-  }
-}
-
-extension String {
-  /// Returns whether the text can be sent in a header unchanged: 1 to `limit` printable ASCII
-  /// characters without spaces.
-  fileprivate func isHeader(upTo limit: Int) -> Bool {
-    (1...limit).contains(utf8.count) && utf8.allSatisfy(\.isVisible)
   }
 }

@@ -53,7 +53,7 @@ struct IdentityVerdict: AccountInquiry {
     switch GoPayReply(outcome, to: call) {
     case .success(let data): return changes(from: try? KYCStatus(data), at: now)
     case .refused(let refusal) where refusal.isUnauthorized: return .stopPolling
-    case .refused, .failed, .unreadable: return .nothing
+    case .refused, .failed, .unreadable, .noToken: return .nothing
     }
   }
 

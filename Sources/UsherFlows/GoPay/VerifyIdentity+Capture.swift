@@ -43,8 +43,12 @@ extension VerifyIdentity {
     case .refused(let refusal) where refusal.isNothingYet:
       return capture(.link(link), &transition)
     case .refused(let refusal): return .fail(refusal.failure(provider.name))
-    case .failed(let fault): return tryLater(fault, retrying) { .current(link, $0) }
-    case .unreadable(let message): return .fail(.unusable(gopay: message, provider.name))
+    case .failed(let fault):
+      return retry(retrying, fault.failure(provider.name), after: fault.retryAfter) {
+        $0.state = .current(link, $1)
+      }
+    case .unreadable(let message), .noToken(let message):
+      return .fail(.unusable(gopay: message, provider.name))
     }
   }
 }
@@ -87,11 +91,7 @@ extension VerifyIdentity {
     switch input {
     case .redirect(let url):
       guard let returnURL = capture.session.returnURL, capture.page != nil else { return .ignore }
-      let text = url.revealed()
-      let rest = text.dropFirst(returnURL.count)
-      guard text.utf8.count <= RedirectParseResult.maxLength, text.hasPrefix(returnURL),
-        rest.first.map({ "?&#/".contains($0) }) ?? true
-      else {
+      guard url.isReturn(to: returnURL) else {
         return .refuse(
           field: "input.redirectURL", message: "this is not a URL that begins with \(returnURL)")
       }
@@ -134,12 +134,13 @@ extension VerifyIdentity {
       return go(on: capture)
     case .failed(let fault):
       guard capture.page == nil else { return pollLater(fault, capture) }
-      return tryLater(fault, capture.retrying) {
+      return retry(capture.retrying, fault.failure(provider.name), after: fault.retryAfter) {
         var capture = capture
-        capture.retrying = $0
-        return .kyc(capture)
+        capture.retrying = $1
+        $0.state = .kyc(capture)
       }
-    case .unreadable(let message): return .fail(.unusable(gopay: message, provider.name))
+    case .unreadable(let message), .noToken(let message):
+      return .fail(.unusable(gopay: message, provider.name))
     }
   }
 

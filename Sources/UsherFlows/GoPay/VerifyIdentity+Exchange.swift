@@ -80,7 +80,8 @@ extension VerifyIdentity {
     case .refused(let refusal): return .fail(refusal.failure(provider.name))
     case .failed(let fault):
       return tryLater(fault, exchange, at: transition.now)
-    case .unreadable(let message): return .fail(.unusable(gopay: message, provider.name))
+    case .unreadable(let message), .noToken(let message):
+      return .fail(.unusable(gopay: message, provider.name))
     }
   }
 
@@ -99,9 +100,8 @@ extension VerifyIdentity {
   private mutating func lost(
     _ refusal: GoPayRefusal, _ transition: inout TransitionContext
   ) -> Answer<GoPayCall> {
-    lostRounds += 1
     let problem = Problem.codeMayBeSpent(refusal, provider.name)
-    guard lostRounds < Self.maxLostRounds else {
+    guard countLostRound() else {
       let errorCode = GoPayErrorCode.connection.providerErrorCode(
         provider.name, code: refusal.code, message: refusal.message)
       return .fail(.gopay(.connection, problem.message, provider.name, errorCode: errorCode))
@@ -113,13 +113,13 @@ extension VerifyIdentity {
   private mutating func tryLater(
     _ fault: GoPayReplyError, _ exchange: CodeExchange, at now: Timestamp
   ) -> Answer<GoPayCall> {
-    var exchange = exchange
-    guard let pause = exchange.retrying.failed() else {
-      return .fail(fault.failure(provider.name))
+    let failure = fault.failure(provider.name)
+    let pause = pause(exchange.retrying, failure, after: fault.retryAfter) {
+      var exchange = exchange
+      exchange.retrying = $1
+      $0.state = .waitAck(exchange)
     }
-    state = .waitAck(exchange)
-    problem = .unreachable(fault, provider.name)
-    let wait = RetryBackoff.pause(pause, asked: fault.retryAfter)
-    return .proceed([.wake(after: min(wait, exchange.deadline - now))])
+    return pause.map { .proceed([.wake(after: min($0, exchange.deadline - now))]) }
+      ?? .fail(failure)
   }
 }

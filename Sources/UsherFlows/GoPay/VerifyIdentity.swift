@@ -6,27 +6,20 @@ package import UsherCore
 /// page GoPay of the documentation).
 ///
 /// The flow ends when a submission exists; ``IdentityVerdict`` handles the verdict.
-package struct VerifyIdentity: FlowMachine {
+package struct VerifyIdentity: FlowMachine, CodeGrant {
   package static let kind = "verify"
   package static let accountUse = AccountUse.named
   package static let summary = "Verify a person's identity with GoPay."
   package static let judgesRequestID = true
 
   package struct Params: Codable, Sendable, Equatable {
-    /// The id that links the user to GoPay: 1 to 256 printable ASCII characters without spaces.
     package var userCorrelationId: String?
     package var credentialReceiver: CredentialReceiver
-    /// A linking token: short-term with `exchange`, long-term with `none`.
     package var token: WireSecret?
-    /// An account whose linking token is used instead of `token`.
     package var account: AccountID?
-    /// The URL at which the app itself receives the log-in's redirect: https, or http on the
-    /// loopback. If absent, the daemon listens.
     package var redirectURI: String?
-    /// The URL that the capture page redirects to at its end: https, or http on the loopback.
     package var returnUrl: String?
     package var locale: GoPayLocale?
-    /// Reserved by the vendor: a value is refused.
     package var featureId: String?
 
     package init(credentialReceiver: CredentialReceiver) {
@@ -43,7 +36,6 @@ package struct VerifyIdentity: FlowMachine {
   let order: IdentityRequest
   var state: State
   var problem: Problem?
-  /// The number of exchanges whose reply was lost.
   var lostRounds = 0
 
   enum State: Codable, Sendable, Equatable {
@@ -65,7 +57,6 @@ package struct VerifyIdentity: FlowMachine {
     case submitted
   }
 
-  /// The maximum number of exchanges whose reply is lost.
   package static let maxLostRounds = 3
 
   package static func begin(
@@ -116,10 +107,6 @@ package struct VerifyIdentity: FlowMachine {
     }
   }
 
-  private func waiting(_ state: String, for what: String) -> FlowView {
-    FlowView(state: state, step: .wait(.init(for: what)), problem: problem)
-  }
-
   package mutating func receive(
     _ event: FlowEvent<GoPayCall>, at transition: inout TransitionContext
   ) -> Answer<GoPayCall> {
@@ -150,7 +137,7 @@ package struct VerifyIdentity: FlowMachine {
     case .refused(let failure): event == .daemon(.resumed) ? .fail(failure) : .ignore
     case .preparing(let login): preparing(event, login)
     case .login(let login, let redirectURI, let listener):
-      loggingIn(event, login, redirectURI, listener, &transition)
+      authorizing(event, login, redirectURI, listener, &transition)
     case .authCode(let link, let retrying): authCode(event, link, retrying, &transition)
     case .waitAck(let exchange): waitAck(event, exchange, &transition)
     case .current(let link, let retrying): current(event, link, retrying, &transition)
@@ -195,12 +182,7 @@ extension VerifyIdentity {
   package static func providerErrorCode(
     for ending: Failure.Reason, provider: ProviderName
   ) -> ProviderErrorCode? {
-    switch ending {
-    case .cancelled, .expired: GoPayErrorCode.cancelled.providerErrorCode(provider)
-    case .denied, .invalidRequest, .providerRejected, .providerUnreachable,
-      .providerProtocolError, .attemptsExhausted, .exchangeFailed, .exchangeTimedOut,
-      .localAuthFailed, .overloaded:
-      nil
-    }
+    [.cancelled, .expired].contains(ending)
+      ? GoPayErrorCode.cancelled.providerErrorCode(provider) : nil
   }
 }

@@ -12,11 +12,8 @@ package struct LocalAuthenticate: FlowMachine {
 
   package struct Params: Codable, Sendable, Equatable {
     package var localAuthType: LocalAuthType
-    /// The text that is shown to the user: up to 1024 bytes without control characters.
     package var reason: String
-    /// Default: false.
     package var checkDomainStateChanged: Bool?
-    /// Default: false.
     package var usePasscodeWhenFailed: Bool?
 
     package init(localAuthType: LocalAuthType, reason: String) {

@@ -32,6 +32,16 @@ package struct UnusableReply: Error, Sendable, Equatable {
 }
 
 extension OAuthReply {
+  /// Reads the outcome of a call. If no reply arrived, the provider counts as temporarily unable to
+  /// answer.
+  init(_ outcome: CallOutcome, read: (HTTPReply) -> Self) {
+    switch outcome {
+    case .reply(let reply): self = read(reply)
+    case .unreachable(let message, sent: _): self = .retry(message: message, after: nil)
+    case .unreadable(let message), .noToken(let message): self = .unreadable(message: message)
+    }
+  }
+
   /// Classifies a reply. Never fails, whatever bytes the reply holds.
   ///
   /// - Parameter success: Reads the members of a reply that is not a refusal.

@@ -3,17 +3,13 @@ package import UsherConfig
 package import UsherCore
 
 /// Sign-in on another device: the user enters a code there that is shown here (RFC 8628).
-package struct OIDCDevice: FlowMachine {
+package struct OIDCDevice: FlowMachine, RetryingMachine {
   package static let kind = "device"
   package static let summary = "Sign a person in with a browser on another device."
 
   package struct Params: Codable, Sendable, Equatable {
-    /// The scopes, separated by spaces. Default: the configured scopes. `openid` is always
-    /// requested.
     package var scope: String?
-    /// An existing account to sign in again. The sign-in of any other user is refused.
     package var account: AccountID?
-    /// Whether the daemon refreshes the tokens in the background.
     package var keepAlive: Bool?
 
     package init() {}
@@ -23,7 +19,7 @@ package struct OIDCDevice: FlowMachine {
   private let scope: String
   private let terms: OIDCSignIn.Terms
   private var state: State
-  private var problem: Problem?
+  var problem: Problem?
   /// Why the code is not the first one. Shown until the user has used the new code.
   private var notice: Problem?
 
@@ -129,14 +125,10 @@ package struct OIDCDevice: FlowMachine {
   package static func providerErrorCode(
     for ending: Failure.Reason, provider: ProviderName
   ) -> ProviderErrorCode? {
-    switch ending {
-    case .cancelled: ProviderErrorCode(name: provider, code: "access_denied")
-    case .expired: ProviderErrorCode(name: provider, code: "expired_token")
-    case .denied, .invalidRequest, .providerRejected, .providerUnreachable,
-      .providerProtocolError, .attemptsExhausted, .exchangeFailed, .exchangeTimedOut,
-      .localAuthFailed, .overloaded:
-      nil
-    }
+    let codes: [Failure.Reason: String] = [
+      .cancelled: "access_denied", .expired: "expired_token",
+    ]
+    return codes[ending].map { ProviderErrorCode(name: provider, code: $0) }
   }
 }
 
@@ -155,10 +147,7 @@ extension OIDCDevice {
       return request(metadata, RetryBackoff())
     case .provider(.discovered(.unusable(let message))): return .fail(.protocolError(message))
     case .provider(.discovered(.unreachable(let message))):
-      guard let pause = retrying.failed() else { return .fail(.unreachable(message)) }
-      state = .discovering(retrying)
-      problem = .unreachable(message)
-      return .proceed([.wake(after: pause)])
+      return retry(retrying, .unreachable(message)) { $0.state = .discovering($1) }
     case .woken where !retrying.isPaused: return .ignore
     case .woken, .daemon(.resumed):
       retrying.endPause()
@@ -183,22 +172,19 @@ extension OIDCDevice {
     _ now: Timestamp
   ) -> Answer<OIDCCall> {
     switch event {
-    case .provider(.called(.deviceAuthorization, .reply(let reply))):
-      switch DeviceReply(reply, from: provider.name, at: now) {
+    case .provider(.called(.deviceAuthorization, let outcome)):
+      switch DeviceReply(outcome, read: { .init($0, from: provider.name, at: now) }) {
       case .granted(let device):
         return show(Polling(metadata: metadata, device: device, interval: device.interval))
       case .dead(let errorCode), .misconfigured(let errorCode), .rejected(let errorCode):
         return .fail(.rejected(errorCode))
+      // A device code that was never shown expires by itself.
       case .retry(let message, let after):
-        return requestLater(message, metadata, retrying, after)
+        return retry(retrying, .unreachable(message), after: after) {
+          $0.state = .requesting(metadata, $1)
+        }
       case .unreadable(let message): return .fail(.protocolError(message))
       }
-    case .provider(.called(.deviceAuthorization, .unreachable(let message, _))):
-      // A device code that was never shown expires by itself.
-      return requestLater(message, metadata, retrying, nil)
-    case .provider(.called(.deviceAuthorization, .unreadable(let message))),
-      .provider(.called(.deviceAuthorization, .noToken(let message))):
-      return .fail(.protocolError(message))
     case .woken where !retrying.isPaused: return .ignore
     case .woken, .daemon(.resumed): return request(metadata, retrying)
     case .input, .browser, .provider, .daemon:
@@ -206,15 +192,6 @@ extension OIDCDevice {
     }
   }
 
-  private mutating func requestLater(
-    _ message: String, _ metadata: OIDCMetadata, _ retrying: RetryBackoff, _ after: Duration?
-  ) -> Answer<OIDCCall> {
-    var retrying = retrying
-    guard let pause = retrying.failed() else { return .fail(.unreachable(message)) }
-    state = .requesting(metadata, retrying)
-    problem = .unreachable(message)
-    return .proceed([.wake(after: RetryBackoff.pause(pause, asked: after))])
-  }
 }
 
 // MARK: - Waiting for the user

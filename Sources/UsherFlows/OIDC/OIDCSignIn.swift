@@ -7,12 +7,12 @@ import UsherCore
 /// It verifies the ID token, checks the claims, fetches the profile from the userinfo endpoint and
 /// hands over the account. If any of this fails, it revokes the tokens. Every step is safe to
 /// repeat.
-struct OIDCSignIn: Codable, Sendable, Equatable {
+struct OIDCSignIn: RetryingMachine, Codable, Sendable, Equatable {
   private let tokens: TokenSet
   private let metadata: OIDCMetadata
   private let terms: Terms
   private var phase: Phase
-  private var problem: Problem?
+  var problem: Problem?
 
   /// The parameters of the flow that the result must satisfy.
   struct Terms: Codable, Sendable, Equatable {
@@ -64,13 +64,8 @@ struct OIDCSignIn: Codable, Sendable, Equatable {
 
   var view: FlowView {
     switch phase {
-    case .verifying:
-      FlowView(
-        state: "verifying", step: .wait(.init(for: "the ID token's verification")),
-        problem: problem)
-    case .asking:
-      FlowView(
-        state: "userinfo", step: .wait(.init(for: "the provider's profile")), problem: problem)
+    case .verifying: waiting("verifying", for: "the ID token's verification")
+    case .asking: waiting("userinfo", for: "the provider's profile")
     }
   }
 
@@ -96,10 +91,9 @@ struct OIDCSignIn: Codable, Sendable, Equatable {
       .provider(.idTokenVerified(.keyless(let message))):
       return refuse(.protocolError(message))
     case .provider(.idTokenVerified(.unreachable(let message, reply: _))):
-      guard let pause = retrying.failed() else { return refuse(.unreachable(message)) }
-      phase = .verifying(token, retrying)
-      problem = .unreachable(message)
-      return .proceed([.wake(after: pause)])
+      let failure = Failure.unreachable(message)
+      let pause = pause(retrying, failure) { $0.phase = .verifying(token, $1) }
+      return pause.map { .proceed([.wake(after: $0)]) } ?? refuse(failure)
     case .woken where !retrying.isPaused: return .ignore
     case .woken, .daemon(.resumed):
       retrying.endPause()
@@ -147,10 +141,12 @@ struct OIDCSignIn: Codable, Sendable, Equatable {
     switch event {
     case .provider(.called(.userinfo(tokens.accessToken.unsealed(), metadata), let outcome))
     where !retrying.isPaused:
-      if person == nil, let fault = outcome.passingError, let pause = retrying.failed() {
-        phase = .asking(nil, retrying)
-        problem = .unreachable(fault.message)
-        return .proceed([.wake(after: RetryBackoff.pause(pause, asked: fault.after))])
+      if person == nil, let fault = outcome.passingError,
+        let pause = pause(
+          retrying, .unreachable(fault.message), after: fault.after,
+          { $0.phase = .asking(nil, $1) })
+      {
+        return .proceed([.wake(after: pause)])
       }
       return mergeUserinfo(outcome, of: person)
     case .woken where !retrying.isPaused: return .ignore

@@ -28,7 +28,7 @@ struct PaysafeLogin: Codable, Sendable, Equatable {
     throws(UsherError)
   {
     brand = try Self.brand(params.brandIdentity, context.provider.settings)
-    redirectURI = try Self.address(params.redirectURI, "redirectURI")
+    redirectURI = try ParamsValidation.url(params.redirectURI, "redirectURI")
     var hints: [String: String] = [:]
     hints["reset_credentials_url"] = try Self.page(
       params.resetCredentialsURL, "resetCredentialsURL")
@@ -55,21 +55,10 @@ struct PaysafeLogin: Codable, Sendable, Equatable {
     return brand
   }
 
-  /// Checks a redirect URI as it is registered at the provider: without a fragment
-  /// (RFC 6749 §3.1.2).
-  private static func address(_ text: String?, _ name: String) throws(UsherError) -> String? {
-    guard let text else { return nil }
-    do throws(SettingError) {
-      return try ProviderURL(setting: text).text
-    } catch {
-      throw ParamsValidation.wrong(name, error.message)
-    }
-  }
-
   /// Checks a URL for the browser. It may have a fragment.
   private static func page(_ text: String?, _ name: String) throws(UsherError) -> String? {
     guard let text else { return nil }
-    _ = try address(String(text.prefix { $0 != "#" }), name)
+    _ = try ParamsValidation.url(String(text.prefix { $0 != "#" }), name)
     guard text.utf8.count <= 2048, text.utf8.allSatisfy(\.isVisible) else {
       throw ParamsValidation.wrong(
         name, "is not a URL: too long or with characters a URL cannot have")

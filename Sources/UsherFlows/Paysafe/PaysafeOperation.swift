@@ -8,28 +8,20 @@ package import UsherCore
 ///
 /// The call that is performed is exactly the call that was approved. A call that changes something
 /// is never repeated if it may have been performed.
-package struct PaysafeOperation: FlowMachine {
+package struct PaysafeOperation: FlowMachine, RetryingMachine {
   package static let kind = "operation"
   package static let summary =
     "Make a wallet call, with the customer's approval if required."
   package static let needsAccount = true
 
   package struct Params: Codable, Sendable, Equatable {
-    /// The customer's account.
     package var account: AccountID?
-    /// GET, POST, PUT, PATCH or DELETE.
     package var method: String
-    /// The path below the provider's base URL. It begins with a slash and may have a query.
     package var path: String
     package var body: [String: JSONValue]?
-    /// A description of the operation for the customer who approves it.
     package var operation: Operation?
-    /// The verification to use. If absent, the customer chooses.
     package var verification: PaysafeCall.Verification?
-    /// The URL to which the provider's approval page sends the browser back: https, or http on the
-    /// loopback.
     package var returnUrl: String?
-    /// The language of messages to the customer, such as `en` or `en-GB`.
     package var language: String?
 
     package init(method: String, path: String, body: [String: JSONValue]? = nil) {
@@ -47,7 +39,7 @@ package struct PaysafeOperation: FlowMachine {
   /// The description that the customer sees.
   private let shown: Operation?
   private var state: State
-  private var problem: Problem?
+  var problem: Problem?
 
   private enum State: Codable, Sendable, Equatable {
     /// Makes the call without an approval. → approving, or the end
@@ -236,13 +228,10 @@ extension PaysafeOperation {
   private mutating func callLater(
     _ demanded: Demanded?, _ retrying: RetryBackoff, _ failure: Failure, _ after: Duration?
   ) -> Answer<PaysafeCall> {
-    var retrying = retrying
-    guard let pause = retrying.failed() else { return .fail(failure) }
-    let wait = RetryBackoff.pause(pause, asked: after)
-    setCalling(demanded, retrying)
-    problem = .unreachable(failure.message)
-    problem?.retryAfterMs = Int(wait.milliseconds)
-    return .proceed([.wake(after: wait)])
+    let pause = pause(retrying, failure, after: after) { $0.setCalling(demanded, $1) }
+    guard let pause else { return .fail(failure) }
+    problem?.retryAfterMs = Int(pause.milliseconds)
+    return .proceed([.wake(after: pause)])
   }
 }
 

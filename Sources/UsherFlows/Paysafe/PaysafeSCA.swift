@@ -11,21 +11,13 @@ package struct PaysafeSCA: FlowMachine {
   package static let needsAccount = true
 
   package struct Params: Codable, Sendable, Equatable {
-    /// The customer's account.
     package var account: AccountID?
     package var eventId: String
     package var walletOperationId: String
-    /// The verifications that the event lists; empty for any agreed method. If absent, the provider
-    /// is asked for them, unless `verification` is present.
     package var availableVerifications: [Available]?
-    /// The verification to use. If absent, the customer chooses.
     package var verification: PaysafeCall.Verification?
-    /// The URL to which the provider's approval page sends the browser back: https, or http on the
-    /// loopback.
     package var returnUrl: String?
-    /// The language of messages to the customer, such as `en` or `en-GB`.
     package var language: String?
-    /// A description of the operation for the customer who approves it.
     package var operation: Operation?
 
     package init(eventId: String, walletOperationId: String) {

@@ -86,9 +86,10 @@ extension SCAProcess {
     switch reply {
     case .success(let verdict): return handleVerdict(verdict, challenge, now)
     case .refused(let refusal): return refused(refusal, challenge, now)
+    case .failed(let fault) where !fault.mayHaveTakenEffect:
+      return show(challenge, .unreachable(fault.message), now)
     // The provider may have counted the attempt and may have accepted it.
-    case .lost, .unreadable: return inquire(.attempt(challenge))
-    case .unsent(let message): return show(challenge, .unreachable(message), now)
+    case .failed, .unreadable: return inquire(.attempt(challenge))
     case .noToken(let message): return .fail(.loginRequired(message))
     }
   }

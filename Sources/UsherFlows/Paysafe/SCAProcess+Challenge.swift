@@ -63,18 +63,15 @@ extension SCAProcess {
       counters.merge(reply.counters)
       return open(sending.option, reply.details, problem: nil, now)
     case .refused(let refusal): return refused(refusal, sending, now)
-    case .lost(let message, let after):
-      return lost(sending, retrying, .unreachable(message), after, now)
+    case .failed(let fault) where fault.mayHaveTakenEffect:
+      return lost(sending, retrying, .unreachable(fault.message), fault.retryAfter, now)
     case .unreadable(let message):
       return lost(sending, retrying, .protocolError(message), nil, now)
-    case .unsent(let message):
-      var retrying = retrying
-      guard let pause = retrying.failed() else {
-        return keepPrevious(of: sending, .unreachable(message), now)
-      }
-      state = .challenging(sending, retrying)
-      problem = .unreachable(message)
-      return .proceed([.wake(after: pause)])
+    case .failed(let fault):
+      let failure = Failure.unreachable(fault.message)
+      let pause = pause(retrying, failure) { $0.state = .challenging(sending, $1) }
+      return pause.map { .proceed([.wake(after: $0)]) }
+        ?? keepPrevious(of: sending, failure, now)
     case .noToken(let message): return .fail(.loginRequired(message))
     }
   }
@@ -86,11 +83,10 @@ extension SCAProcess {
     _ sending: Sending, _ retrying: RetryBackoff, _ failure: Failure, _ after: Duration?,
     _ now: Timestamp
   ) -> Answer {
-    var retrying = retrying
-    guard let pause = retrying.failed() else { return perhapsSent(sending, failure, now) }
-    state = .inquiring(.challenge(sending), retrying)
-    problem = .unreachable(failure.message)
-    return .proceed([.wake(after: RetryBackoff.pause(pause, asked: after))])
+    let pause = pause(retrying, failure, after: after) {
+      $0.state = .inquiring(.challenge(sending), $1)
+    }
+    return pause.map { .proceed([.wake(after: $0)]) } ?? perhapsSent(sending, failure, now)
   }
 
   private mutating func refused(

@@ -21,9 +21,8 @@ extension SCAProcess {
       case .refused(let refusal):
         guard case .tooMany(let after) = refusal.kind else { return .fail(refusal.failure) }
         return requestStatusLater(refusal.failure.message, after, retrying, notice)
-      case .lost(let message, let after):
-        return requestStatusLater(message, after, retrying, notice)
-      case .unsent(let message): return requestStatusLater(message, nil, retrying, notice)
+      case .failed(let fault):
+        return requestStatusLater(fault.message, fault.retryAfter, retrying, notice)
       case .unreadable(let message): return .fail(.protocolError(message))
       case .noToken(let message): return .fail(.loginRequired(message))
       }
@@ -40,11 +39,9 @@ extension SCAProcess {
   private mutating func requestStatusLater(
     _ message: String, _ after: Duration?, _ retrying: RetryBackoff, _ notice: Problem?
   ) -> Answer {
-    var retrying = retrying
-    guard let pause = retrying.failed() else { return .fail(.unreachable(message)) }
-    state = .required(retrying, notice: notice)
-    problem = .unreachable(message)
-    return .proceed([.wake(after: RetryBackoff.pause(pause, asked: after))])
+    let failure = Failure.unreachable(message)
+    let pause = pause(retrying, failure, after: after) { $0.state = .required($1, notice: notice) }
+    return pause.map { .proceed([.wake(after: $0)]) } ?? .fail(failure)
   }
 
   /// Sends the requested or the only verification, or lets the customer choose.

@@ -38,10 +38,8 @@ extension SCAProcess {
       return settled(eventStatus, now) ?? resolved(unknown, eventStatus, before, retrying, now)
     case .refused(let refusal):
       return refused(refusal, unknown, retrying, now)
-    case .lost(let message, let after):
-      return inquireLater(unknown, retrying, .unreachable(message), after, now)
-    case .unsent(let message):
-      return inquireLater(unknown, retrying, .unreachable(message), nil, now)
+    case .failed(let fault):
+      return inquireLater(unknown, retrying, .unreachable(fault.message), fault.retryAfter, now)
     case .unreadable(let message):
       return inquireLater(unknown, retrying, .protocolError(message), nil, now)
     case .noToken(let message): return .fail(annotated(.loginRequired(message), unknown))
@@ -83,11 +81,8 @@ extension SCAProcess {
     _ unknown: UnknownOutcome, _ retrying: RetryBackoff, _ failure: Failure, _ after: Duration?,
     _ now: Timestamp
   ) -> Answer {
-    var retrying = retrying
-    guard let pause = retrying.failed() else { return giveUp(unknown, failure, now) }
-    state = .inquiring(unknown, retrying)
-    problem = .unreachable(failure.message)
-    return .proceed([.wake(after: RetryBackoff.pause(pause, asked: after))])
+    let pause = pause(retrying, failure, after: after) { $0.state = .inquiring(unknown, $1) }
+    return pause.map { .proceed([.wake(after: $0)]) } ?? giveUp(unknown, failure, now)
   }
 
   /// Decides how to continue if the event is still open.
@@ -192,11 +187,7 @@ extension SCAProcess {
   /// Polls at once. The contents of the redirect prove nothing.
   private mutating func handleRedirect(_ url: Secret, _ watch: Watch) -> Answer {
     guard case .page(_, let returnURL) = watch.place else { return .ignore }
-    let text = url.revealed()
-    let rest = text.dropFirst(returnURL.count)
-    guard text.utf8.count <= RedirectParseResult.maxLength, text.hasPrefix(returnURL),
-      rest.first.map({ "?&#/".contains($0) }) ?? true
-    else {
+    guard url.isReturn(to: returnURL) else {
       return .refuse(
         field: "input.redirectURL", message: "this is not a URL that begins with \(returnURL)")
     }
@@ -212,8 +203,7 @@ extension SCAProcess {
     case .refused(let refusal):
       guard case .tooMany(let after) = refusal.kind else { return .fail(refusal.failure) }
       return pollLater(watch, refusal.failure.message, after)
-    case .lost(let message, let after): return pollLater(watch, message, after)
-    case .unsent(let message): return pollLater(watch, message, nil)
+    case .failed(let fault): return pollLater(watch, fault.message, fault.retryAfter)
     case .unreadable(let message): return .fail(.protocolError(message))
     case .noToken(let message): return .fail(.loginRequired(message))
     }

@@ -6,7 +6,7 @@ import UsherCore
 ///
 /// VERIFIED ends the process. The latest attempt decides, so none may follow (§10, trap 4). If a
 /// call's outcome is unknown, the provider is asked before anything is sent again.
-struct SCAProcess: Codable, Sendable, Equatable {
+struct SCAProcess: RetryingMachine, Codable, Sendable, Equatable {
   let terms: Terms
   /// The event's verifications. Nil if they are unknown, empty for any agreed method.
   var offers: [SCADemand.Offer]?

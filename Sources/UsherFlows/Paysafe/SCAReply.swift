@@ -2,52 +2,29 @@ import JSONRPC
 import UsherCore
 
 /// The result of a call about an SCA event (contract §2.5; the page Paysafe of the documentation).
-enum SCAReply<Content: Sendable & Equatable>: Sendable, Equatable {
-  case success(Content)
-  case refused(SCARefusal)
-  /// No reply arrived, or one without information. Whether the provider acted on the call is
-  /// unknown.
-  ///
-  /// - Parameter after: The delay that the reply's `Retry-After` asks for.
-  case lost(message: String, after: Duration?)
-  /// The reply is malformed. Whether the provider acted on the call is unknown.
-  case unreadable(message: String)
-  /// The provider did not receive the call.
-  case unsent(message: String)
-  /// The account needs a new log-in.
-  case noToken(message: String)
+/// If the reply is unreadable, it is unknown whether the provider acted on the call.
+typealias SCAReply<Content: Sendable & Equatable> = ProviderReply<Content, SCARefusal, String>
 
+extension ProviderReply where Refusal == SCARefusal, Flaw == String {
   /// Classifies the outcome of a call.
   ///
-  /// - Parameter read: Reads the members of a reply that is about this event.
+  /// - Parameter success: Reads the members of a reply that is about this event.
   init(
     _ outcome: CallOutcome, about event: PaysafeCall.Event, from provider: ProviderName,
-    _ read: ([String: JSONValue]) throws(UnusableReply) -> Content
+    _ success: ([String: JSONValue]) throws(UnusableReply) -> Success
   ) {
-    switch outcome {
-    case .reply(let reply): self.init(reply, about: event, from: provider, read)
-    case .unreachable(let message, let sent):
-      self = sent ? .lost(message: message, after: nil) : .unsent(message: message)
-    case .unreadable(let message): self = .unreadable(message: message)
-    case .noToken(let message): self = .noToken(message: message)
-    }
-  }
-
-  private init(
-    _ reply: HTTPReply, about event: PaysafeCall.Event, from provider: ProviderName,
-    _ read: ([String: JSONValue]) throws(UnusableReply) -> Content
-  ) {
-    switch reply.status {
-    case 200..<300:
-      do throws(UnusableReply) {
-        self = .success(try read(try event.members(of: reply)))
-      } catch {
-        self = .unreadable(message: error.message)
+    self.init(outcome) { reply in
+      switch reply.status {
+      case 200..<300:
+        do throws(UnusableReply) {
+          return .success(try success(try event.members(of: reply)))
+        } catch {
+          return .unreadable(error.message)
+        }
+      case 408, 500...: return .failed(ReplyError(reply))
+      case 400..<500: return .refused(SCARefusal(reply, from: provider))
+      default: return .unreadable("the provider answers HTTP \(reply.status)")
       }
-    case 408, 500...:
-      self = .lost(message: "the provider answers HTTP \(reply.status)", after: reply.retryAfter)
-    case 400..<500: self = .refused(SCARefusal(reply, from: provider))
-    default: self = .unreadable(message: "the provider answers HTTP \(reply.status)")
     }
   }
 }

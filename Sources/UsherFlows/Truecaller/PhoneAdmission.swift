@@ -11,7 +11,7 @@ import UsherCore
 /// The number is verified as soon as the token is known to be good. If writing the name or reading
 /// the profile fails after that, or if the flow is cancelled or expires, the account is stored with
 /// its token, and a later flow reads the profile.
-struct PhoneAdmission: Codable, Sendable, Equatable {
+struct PhoneAdmission: RetryingMachine, Codable, Sendable, Equatable {
   private let number: PhoneNumber
   /// Nil if the token of ``account`` is used.
   private let token: Sealed<Secret>?
@@ -22,7 +22,7 @@ struct PhoneAdmission: Codable, Sendable, Equatable {
   private let isVerifiedBefore: Bool
   private var phase: Phase
   private var retrying = RetryBackoff()
-  private var problem: Problem?
+  var problem: Problem?
   /// Whether the token of ``account`` is known to be good.
   private var isConfirmed: Bool?
 
@@ -84,10 +84,6 @@ struct PhoneAdmission: Codable, Sendable, Equatable {
     }
   }
 
-  private func waiting(_ state: String, for what: String) -> FlowView {
-    FlowView(state: state, step: .wait(.init(for: what)), problem: problem)
-  }
-
   var effects: [Effect<TruecallerCall>] {
     switch phase {
     case .validating, .updating, .reading: call.map { [.call($0)] } ?? []
@@ -144,11 +140,9 @@ struct PhoneAdmission: Codable, Sendable, Equatable {
   private mutating func retryLater(
     _ fault: TruecallerReplyError, _ provider: ProviderName
   ) -> Answer<TruecallerCall> {
-    guard let pause = retrying.failed() else {
-      return endWithoutProfile(.unreachable(fault.message, fault.providerErrorCode(provider)))
-    }
-    problem = .unreachable(fault, provider)
-    return .proceed([.wake(after: RetryBackoff.pause(pause, asked: fault.retryAfter))])
+    let failure = fault.failure(provider)
+    let pause = pause(retrying, failure, after: fault.retryAfter) { $0.retrying = $1 }
+    return pause.map { .proceed([.wake(after: $0)]) } ?? endWithoutProfile(failure)
   }
 
   /// The account with its token, once the token is known to be good. Nil if it is already stored.
@@ -201,7 +195,7 @@ extension PhoneAdmission {
       // A 401 refuses the token itself, so the token is not kept.
       return refusal.status == 401 ? .fail(failure) : endWithoutProfile(failure)
     case .failed(let fault): return retryLater(fault, provider.name)
-    case .unreadable(let message):
+    case .unreadable(let message), .noToken(let message):
       return endWithoutProfile(.unusable(message, unreadable, provider.name))
     }
   }
@@ -296,9 +290,10 @@ extension PhoneAdmission {
       return endWithoutProfile(.unusable(message, .internal, provider))
     case .unreachable(let message, let reply):
       let fault = reply.map {
-        TruecallerReplyError(busy: $0, hiding: typed(config.settings))
+        TruecallerReplyError(
+          $0, TruecallerRefusal($0, $0.jsonObject ?? [:], hiding: typed(config.settings)))
       }
-      return retryLater(fault ?? .network(message, sent: true), provider)
+      return retryLater(fault ?? .init(message: message, mayHaveTakenEffect: true), provider)
     }
   }
 

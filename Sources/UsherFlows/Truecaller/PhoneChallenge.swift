@@ -111,10 +111,7 @@ extension [String: JSONValue] {
   /// The access token. It is sent in a header and a path, so only visible ASCII is accepted
   /// (RFC 6749 appendix A.12).
   var accessToken: Secret? {
-    guard let text = self["accessToken"]?.stringValue, (1...8192).contains(text.utf8.count),
-      text.utf8.allSatisfy(\.isVisible)
-    else { return nil }
-    return Secret(text)
+    self["accessToken"]?.visibleText(upTo: 8192).map { Secret($0) }
   }
 
   fileprivate var verificationToken: Sealed<Secret>? {

@@ -152,11 +152,12 @@ extension Problem {
 }
 
 extension TruecallerReplyError {
+  func failure(_ provider: ProviderName) -> Failure {
+    .unreachable(message, providerErrorCode(provider))
+  }
+
   func providerErrorCode(_ provider: ProviderName) -> ProviderErrorCode {
-    switch self {
-    case .network: TruecallerErrorCode.network.providerErrorCode(provider)
-    case .server(let refusal, after: _):
-      TruecallerErrorCode.internal.providerErrorCode(provider, refusal)
-    }
+    let error: TruecallerErrorCode = refusal == nil ? .network : .internal
+    return error.providerErrorCode(provider, refusal)
   }
 }

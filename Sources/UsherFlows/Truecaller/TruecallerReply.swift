@@ -1,16 +1,11 @@
 import JSONRPC
 
-/// The outcome of any call to Truecaller (the page Truecaller of the documentation).
-enum TruecallerReply: Equatable {
-  /// HTTP 2xx with an object that has no `code`, or with an empty body if the call needs none.
-  case success([String: JSONValue])
-  /// A definite refusal. The same request would be refused again.
-  case refused(TruecallerRefusal)
-  /// A temporary failure.
-  case failed(TruecallerReplyError)
-  /// The reply is malformed. The message is a user-facing sentence.
-  case unreadable(String)
+/// The outcome of any call to Truecaller (the page Truecaller of the documentation): HTTP 2xx with
+/// an object that has no `code`, or with an empty body if the call needs none.
+typealias TruecallerReply = ProviderReply<[String: JSONValue], TruecallerRefusal, String>
+typealias TruecallerReplyError = ReplyError<TruecallerRefusal>
 
+extension TruecallerReply {
   /// Classifies the outcome of a call.
   ///
   /// - Parameters:
@@ -18,33 +13,22 @@ enum TruecallerReply: Equatable {
   ///   - needsBody: Whether a success needs a body. A body that is present must be an object in any
   ///     case.
   init(_ outcome: CallOutcome, hiding typed: TypedValues, needsBody: Bool = true) {
-    switch outcome {
-    case .reply(let reply): self.init(reply, typed, needsBody)
-    case .unreachable(let message, let sent): self = .failed(.network(message, sent: sent))
-    case .unreadable(let message), .noToken(let message): self = .unreadable(message)
-    }
-  }
-
-  private init(_ reply: HTTPReply, _ typed: TypedValues, _ needsBody: Bool) {
-    let members = reply.jsonObject
-    let refusal = TruecallerRefusal(reply, members ?? [:], hiding: typed)
-    switch reply.status {
-    // The SDK decides by the body: a code is an error with any status.
-    case 200..<300 where refusal.hasCode: self = .refused(refusal)
-    case 200..<300:
-      if let members {
-        self = .success(members)
-      } else if reply.body.isEmpty && !needsBody {
-        self = .success([:])
-      } else {
+    self.init(outcome) { reply in
+      let members = reply.jsonObject
+      let refusal = TruecallerRefusal(reply, members ?? [:], hiding: typed)
+      switch reply.status {
+      // The SDK decides by the body: a code is an error with any status.
+      case 200..<300 where refusal.hasCode: return .refused(refusal)
+      case 200..<300:
+        if let members { return .success(members) }
         // A body that cannot be parsed may contain a code too.
-        self = .unreadable("the provider's answer is not a JSON object")
+        return reply.body.isEmpty && !needsBody
+          ? .success([:]) : .unreadable("the provider's answer is not a JSON object")
+      case 408, 425, 500...: return .failed(ReplyError(reply, refusal))
+      case 429 where !refusal.hasCode: return .failed(ReplyError(reply, refusal))
+      case 400..<500: return .refused(refusal)
+      default: return .unreadable("the provider answers HTTP \(reply.status)")
       }
-    case 408, 425, 500...: self = .failed(TruecallerReplyError(busy: reply, hiding: typed))
-    case 429 where !refusal.hasCode:
-      self = .failed(TruecallerReplyError(busy: reply, hiding: typed))
-    case 400..<500: self = .refused(refusal)
-    default: self = .unreadable("the provider answers HTTP \(reply.status)")
     }
   }
 }
@@ -90,40 +74,4 @@ struct TruecallerRefusal: Equatable {
 
   /// Whether the server refused the credentials of the call.
   var isUnauthorized: Bool { status == 401 || status == 403 }
-}
-
-/// A temporary failure: the server has not decided.
-enum TruecallerReplyError: Equatable {
-  /// No reply arrived.
-  case network(String, sent: Bool)
-  /// The server replied that it cannot answer, with the delay of its `Retry-After` if there is one.
-  case server(TruecallerRefusal, after: Duration?)
-
-  /// Reads a reply that reports a temporary failure.
-  init(busy reply: HTTPReply, hiding typed: TypedValues) {
-    let refusal = TruecallerRefusal(reply, reply.jsonObject ?? [:], hiding: typed)
-    self = .server(refusal, after: reply.retryAfter)
-  }
-
-  var message: String {
-    switch self {
-    case .network(let message, sent: _): message
-    case .server(let refusal, after: _): "the provider answers HTTP \(refusal.status)"
-    }
-  }
-
-  /// Whether the server may have performed the request nevertheless.
-  var mayHaveTakenEffect: Bool {
-    switch self {
-    case .network(_, let sent): sent
-    case .server(let refusal, after: _): refusal.status != 429
-    }
-  }
-
-  var retryAfter: Duration? {
-    switch self {
-    case .network: nil
-    case .server(_, let after): after
-    }
-  }
 }

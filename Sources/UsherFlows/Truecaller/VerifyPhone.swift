@@ -5,20 +5,16 @@ package import UsherCore
 
 /// Verification of a phone number by a code in an SMS, for users without the Truecaller app (seed;
 /// contract §1; the page Truecaller of the documentation).
-package struct VerifyPhone: FlowMachine {
+package struct VerifyPhone: FlowMachine, RetryingMachine {
   package static let kind = "verifyPhone"
   package static let summary = "Verify a phone number by a code in an SMS."
   package static let knowsAccounts = true
   package static let accountUse = AccountUse.named
 
   package struct Params: Codable, Sendable, Equatable {
-    /// The national number: ten digits for India.
     package var phoneNumber: String
-    /// An ISO 3166-1 alpha-2 code in upper or lower case.
     package var countryCode: String
-    /// The app key of the app's SDK. It must equal the configured one.
     package var appKey: WireSecret?
-    /// The app link of the app's SDK. It must equal the configured one.
     package var appLink: String?
 
     package init(phoneNumber: String, countryCode: String) {
@@ -29,7 +25,7 @@ package struct VerifyPhone: FlowMachine {
 
   package let provider: Provider<TruecallerSettings>
   private var state: State
-  private var problem: Problem?
+  var problem: Problem?
 
   private enum State: Codable, Sendable, Equatable {
     /// The flow failed before any call.
@@ -102,18 +98,13 @@ package struct VerifyPhone: FlowMachine {
 
   package var view: FlowView {
     switch state {
-    case .refused, .creating:
-      FlowView(
-        state: "creating", step: .wait(.init(for: "the code to be sent")), problem: problem)
+    case .refused, .creating: waiting("creating", for: "the code to be sent")
     case .otpInitiated(let claim, let challenge):
       FlowView(
         state: "otpInitiated",
         step: .enterCode(challenge.step(claim.number, digits: provider.settings.otpDigits)),
         problem: problem)
-    case .otpReceived:
-      FlowView(
-        state: "otpReceived", step: .wait(.init(for: "the code's verification")),
-        problem: problem)
+    case .otpReceived: waiting("otpReceived", for: "the code's verification")
     case .admitting(let admission), .completing(_, let admission): admission.view
     }
   }
@@ -155,13 +146,8 @@ package struct VerifyPhone: FlowMachine {
   package static func providerErrorCode(
     for ending: Failure.Reason, provider: ProviderName
   ) -> ProviderErrorCode? {
-    switch ending {
-    case .cancelled, .expired: TruecallerErrorCode.userCancelled.providerErrorCode(provider)
-    case .denied, .invalidRequest, .providerRejected, .providerUnreachable,
-      .providerProtocolError, .attemptsExhausted, .exchangeFailed, .exchangeTimedOut,
-      .localAuthFailed, .overloaded:
-      nil
-    }
+    [.cancelled, .expired].contains(ending)
+      ? TruecallerErrorCode.userCancelled.providerErrorCode(provider) : nil
   }
 }
 
@@ -231,26 +217,16 @@ extension VerifyPhone {
       case .unusable(let message): return .fail(.unusable(message, .internal, provider.name))
       }
     case .refused(let refusal): return .fail(refusal.ofCreate(provider.name))
-    case .failed(let fault): return createLater(fault, claim, request)
-    case .unreadable(let message): return .fail(.unusable(message, .internal, provider.name))
-    }
-  }
-
-  /// Repeats the request only if the server has certainly not performed it, because each request
-  /// may send an SMS.
-  private mutating func createLater(
-    _ fault: TruecallerReplyError, _ claim: PhoneClaim, _ request: CodeRequest
-  ) -> Answer<TruecallerCall> {
-    var request = request
-    guard !fault.mayHaveTakenEffect else {
+    // Each request may send an SMS.
+    case .failed(let fault) where fault.mayHaveTakenEffect:
       return .fail(.unknownSending(fault.message, fault.providerErrorCode(provider.name)))
+    case .failed(let fault):
+      return retry(request.retrying, fault.failure(provider.name), after: fault.retryAfter) {
+        $0.state = .creating(claim, CodeRequest(retrying: $1))
+      }
+    case .unreadable(let message), .noToken(let message):
+      return .fail(.unusable(message, .internal, provider.name))
     }
-    guard let pause = request.retrying.failed() else {
-      return .fail(.unreachable(fault.message, fault.providerErrorCode(provider.name)))
-    }
-    state = .creating(claim, request)
-    problem = .unreachable(fault, provider.name)
-    return .proceed([.wake(after: RetryBackoff.pause(pause, asked: fault.retryAfter))])
   }
 
   private mutating func show(
@@ -371,28 +347,18 @@ extension VerifyPhone {
         return show(claim, rest.over(at: now), .codeExpired(refusal, provider.name))
       case .failure(let failure): return .fail(failure)
       }
-    case .failed(.network(let message, sent: false)):
-      return tryLater(.network(message, sent: false), code, claim, challenge, check)
-    case .failed(.server(let refusal, let after)) where refusal.status == 429:
+    case .failed(let fault) where fault.refusal?.status == 429:
       let message = "the provider accepts no more codes at present"
-      return show(claim, challenge, .tooEarly(after, message, provider.name))
+      return show(claim, challenge, .tooEarly(fault.retryAfter, message, provider.name))
+    case .failed(let fault) where !fault.mayHaveTakenEffect:
+      return retry(check.retrying, fault.failure(provider.name)) {
+        let check = CodeCheck(code: Transient(code), retrying: $1)
+        $0.state = .otpReceived(claim, challenge, check)
+      }
     // The server may have counted the code, or even accepted it.
     case .failed(let fault): return show(claim, challenge, .unreachable(fault, provider.name))
-    case .unreadable(let message): return .fail(.unusable(message, .internal, provider.name))
+    case .unreadable(let message), .noToken(let message):
+      return .fail(.unusable(message, .internal, provider.name))
     }
-  }
-
-  private mutating func tryLater(
-    _ fault: TruecallerReplyError, _ code: Secret, _ claim: PhoneClaim,
-    _ challenge: PhoneChallenge, _ check: CodeCheck
-  ) -> Answer<TruecallerCall> {
-    var check = check
-    guard let pause = check.retrying.failed() else {
-      return .fail(.unreachable(fault.message, fault.providerErrorCode(provider.name)))
-    }
-    check.code = Transient(code)
-    state = .otpReceived(claim, challenge, check)
-    problem = .unreachable(fault, provider.name)
-    return .proceed([.wake(after: pause)])
   }
 }

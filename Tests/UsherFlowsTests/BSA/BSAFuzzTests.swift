@@ -178,7 +178,7 @@ extension BSAReply {
   fileprivate var mayHaveTakenEffect: Bool {
     switch self {
     case .success: true
-    case .refused, .unreadable: false
+    case .refused, .unreadable, .noToken: false
     case .failed(let fault): fault.mayHaveTakenEffect
     }
   }

@@ -74,7 +74,7 @@ struct BSAReplyTests {
     #expect(
       BSAReply(BSAParts.lost) == .failed(BSAReplyError(message: "lost", mayHaveTakenEffect: true)))
     #expect(BSAReply(.unreadable(message: "a redirect")) == .unreadable("a redirect"))
-    #expect(BSAReply(.noToken(message: "no token")) == .unreadable("no token"))
+    #expect(BSAReply(.noToken(message: "no token")) == .noToken("no token"))
   }
 
   @Test("an integer in a reply of BSA may be written as a string")

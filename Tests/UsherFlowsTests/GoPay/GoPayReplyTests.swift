@@ -85,7 +85,7 @@ struct SNAPReplyTests {
     for status in [200, Int(code.prefix(3)) ?? 0] {
       let problem = try #require(replyError(snap(code, status)))
       #expect(problem.error == .api)
-      #expect(problem.sent)
+      #expect(problem.mayHaveTakenEffect)
       #expect(
         problem.providerErrorCode(gopayName)
           == GoPayErrorCode.api.providerErrorCode(gopayName, code: code, message: "No"))
@@ -101,7 +101,8 @@ struct SNAPReplyTests {
     #expect(theRefusal(read(["responseCode": "401"], 404, to: binding))?.error == .api)
     #expect(replyError(snap("2000700", 500)) != nil)
     #expect(theRefusal(snap("2000700", 404)) != nil)
-    #expect(replyError(GoPayReply(.reply(reply(text: "", status: 502)), to: binding))?.sent == true)
+    let failed = GoPayReply(.reply(reply(text: "", status: 502)), to: binding)
+    #expect(replyError(failed)?.mayHaveTakenEffect == true)
   }
 
   @Test("SNAP garbage fails", arguments: ["", "[]", "null", "7", "<html>", "{\"responseCode\":"])
@@ -197,7 +198,7 @@ struct IdentityReplyTests {
     {
       let problem = replyError(no(code, status, to: call))
       #expect(problem?.error == .api)
-      #expect(problem?.sent == true)
+      #expect(problem?.mayHaveTakenEffect == true)
       #expect(problem?.providerErrorCode(gopayName).error == code.map { String($0) })
       #expect(problem?.failure(gopayName).reason == .providerUnreachable)
       #expect(problem?.failure(gopayName).retryable == true)
@@ -247,7 +248,7 @@ struct IdentityReplyTests {
   @Test("no reply is a connection error, and an account without a token is unauthorized")
   func nothing() {
     let gone = GoPayReply(.unreachable(message: "gone", sent: false), to: current)
-    #expect(replyError(gone)?.sent == false)
+    #expect(replyError(gone)?.mayHaveTakenEffect == false)
     #expect(replyError(gone)?.error == .connection)
     let failure = replyError(gone)?.failure(gopayName)
     #expect(failure?.provider?.code == "GPE-2203")
@@ -256,7 +257,7 @@ struct IdentityReplyTests {
     #expect(
       replyError(gone).map { Problem.unreachable($0, gopayName) }?.provider?.code == "GPE-2203")
     let broken = GoPayReply(.unreachable(message: "gone", sent: true), to: binding)
-    #expect(replyError(broken)?.sent == true)
+    #expect(replyError(broken)?.mayHaveTakenEffect == true)
     #expect(
       GoPayReply(.unreadable(message: "a redirect"), to: current) == .unreadable("a redirect"))
     let signIn = theRefusal(GoPayReply(.noToken(message: "sign in again"), to: current))
@@ -303,7 +304,7 @@ struct PartnerReplyTests {
       #expect(theRefusal(read(["reason": 7], status, to: exchange))?.error == .api)
     }
     for status in [408, 429, 500, 503] {
-      #expect(replyError(read([:], status, to: exchange))?.sent == true)
+      #expect(replyError(read([:], status, to: exchange))?.mayHaveTakenEffect == true)
     }
   }
 

@@ -1,7 +1,7 @@
 import JSONRPC
 package import UsherAPI
 
-// What the parameters and the result of the flow mean, for the OpenRPC document.
+// What the parameters and the results of the flows mean, for the OpenRPC document.
 
 extension OIDCAuthorize.Params: SchemaDocumented {
   package static var memberDescriptions: [String: String] {
@@ -28,13 +28,25 @@ extension OIDCAuthorize.Params: SchemaDocumented {
 }
 
 extension OIDCAuthorize {
-  package static var resultMembers: [Schema.Member] {
-    [
-      .account
-    ]
-  }
+  package static var resultMembers: [Schema.Member] { [.account] }
 
   package static var example: FlowExample {
     .init(["scope": "openid email", "loginHint": "ada@example.org"], result: ["account": "acc_1"])
+  }
+}
+
+extension OIDCDevice.Params: SchemaDocumented {
+  package static var memberDescriptions: [String: String] {
+    OIDCAuthorize.Params.memberDescriptions.filter {
+      ["scope", "account", "keepAlive"].contains($0.key)
+    }
+  }
+}
+
+extension OIDCDevice {
+  package static var resultMembers: [Schema.Member] { [.account] }
+
+  package static var example: FlowExample {
+    .init(["scope": "openid email"], result: ["account": "acc_1"])
   }
 }

@@ -1,0 +1,131 @@
+import JSONRPC
+package import UsherAPI
+
+// What the parameters and the results of the flows mean, for the OpenRPC document.
+
+extension BSAVerifyContact.Params: SchemaDocumented {
+  package static var memberDescriptions: [String: String] {
+    [
+      "sendType": "The channel of the number: `email` or `sms`.",
+      "sendTarget": "The e-mail address or phone number that is verified.",
+      "clientKey": """
+      The client key that an app's SDK was configured with; must equal the configured one.
+      """,
+      "bundleIdentifier": "The app's bundle identifier; must equal the configured `appPackage`.",
+    ]
+  }
+}
+
+extension BSAVerifyContact {
+  package static var resultMembers: [Schema.Member] {
+    [
+      .init(
+        "disposeToken", .text,
+        """
+        A handle of the verified contact, valid for 30 minutes, for the parameter `disposeToken` \
+        of `register` and `reregisterDevice`.
+        """)
+    ]
+  }
+
+  package static var example: FlowExample {
+    .init(
+      ["sendType": "email", "sendTarget": "ada@example.org"],
+      result: ["disposeToken": "dispose_1"])
+  }
+}
+
+extension BSARegistrationParams {
+  fileprivate static var commonDescriptions: [String: String] {
+    [
+      "userKey": "The user's id: 4 to 64 letters, digits and `._-@`.",
+      "name": "The user's name.",
+      "disposeToken": "The handle that a `verifyContact` flow returned.",
+      "appVersion": "The version of the app; default: the configured version.",
+      "clientKey": """
+      The client key that an app's SDK was configured with; must equal the configured one.
+      """,
+      "appPackage": "The app's package; must equal the configured one.",
+    ]
+  }
+}
+
+extension BSARegistrationFlow {
+  package static var resultMembers: [Schema.Member] {
+    [.userKey, .deviceID, .totpProblem, .account]
+  }
+}
+
+extension BSARegister.Params {
+  package static var memberDescriptions: [String: String] {
+    [
+      "email": "The user's e-mail address.",
+      "phoneNumber": "The user's phone number.",
+      "authType": "How the user authenticates at this machine: `none`, `biometric` or `passcode`.",
+      "agreeGccs": "Consent to BSA's terms of use. An absent value means no consent.",
+      "agreePerson": "Consent to the privacy policy.",
+      "agreeDevice": "Consent to the device information policy.",
+      "verifyBy": "The contact by which the user is verified; default: `email`.",
+      "pushToken": "The SDK's `token`: the target of push messages.",
+    ].merging(commonDescriptions) { $1 }
+  }
+}
+
+extension BSARegister {
+  package static var example: FlowExample {
+    .init(
+      [
+        "email": "ada@example.org", "phoneNumber": "+821012345678", "userKey": "ada.l",
+        "name": "Ada", "authType": "passcode", "agreeGccs": true, "agreePerson": true,
+        "agreeDevice": true,
+      ],
+      result: ["userKey": "ada.l", "deviceId": "5f0c", "account": "acc_1"])
+  }
+}
+
+extension BSAReregisterDevice.Params {
+  package static var memberDescriptions: [String: String] {
+    [
+      "verifyBy": "The contact by which the user is verified: `email` or `sms`.",
+      "verifyData": "The user's registered e-mail address or phone number.",
+      "authType": """
+      How the user authenticates at this machine: `none`, `biometric` or `passcode`. Default: \
+      the registered method.
+      """,
+      "pushToken": "The target of push messages.",
+    ].merging(commonDescriptions) { $1 }
+  }
+}
+
+extension BSAReregisterDevice {
+  package static var example: FlowExample {
+    .init(
+      ["userKey": "ada.l", "name": "Ada", "verifyBy": "email", "verifyData": "ada@example.org"],
+      result: ["userKey": "ada.l", "deviceId": "5f0c", "account": "acc_1"])
+  }
+}
+
+extension BSAAuthenticate.Params: SchemaDocumented {
+  package static var memberDescriptions: [String: String] {
+    [
+      "account": "The registered account; default: the caller's only account.",
+      "by": """
+      The way of the sign-in: `push` (a site requests it), `qr` (a site shows a QR code), `otp` \
+      (the user types a number from the provider at a site) or `totp` (the user types a code of \
+      the account's authenticator secret at a site). Default: `push`.
+      """,
+      "qrId": "The content of the QR code that the user scanned; if absent, the flow asks for it.",
+      "clientKey": """
+      The client key that an app's SDK was configured with; must equal the configured one.
+      """,
+    ]
+  }
+}
+
+extension BSAAuthenticate {
+  package static var resultMembers: [Schema.Member] { [.account] }
+
+  package static var example: FlowExample {
+    .init(["by": "qr", "qrId": "qr-1"], result: ["account": "acc_1"])
+  }
+}

@@ -1,0 +1,255 @@
+package import UsherAPI
+package import UsherConfig
+package import UsherCore
+
+/// Registers a user with this machine as the device (seed, Sign Up; the page BSA of the
+/// documentation).
+package struct BSARegister: BSARegistrationFlow {
+  package static let kind = "register"
+  package static let summary = "Register a person and this machine's device."
+  package static let purpose = BSARegistration.Purpose.signUp
+
+  package struct Params: BSARegistrationParams, Equatable {
+    package var email: String
+    package var phoneNumber: String
+    package var userKey: String
+    package var name: String
+    package var authType: BSAAuthType
+    package var agreeGccs: Bool?
+    package var agreePerson: Bool?
+    package var agreeDevice: Bool?
+    package var verifyBy: BSAContact.Channel?
+    package var disposeToken: WireSecret?
+    package var pushToken: String?
+    package var appVersion: String?
+    package var clientKey: WireSecret?
+    package var appPackage: String?
+
+    package init(
+      email: String, phoneNumber: String, userKey: String, name: String, authType: BSAAuthType,
+      agreeGccs: Bool?, agreePerson: Bool?, agreeDevice: Bool?
+    ) {
+      self.email = email
+      self.phoneNumber = phoneNumber
+      self.userKey = userKey
+      self.name = name
+      self.authType = authType
+      self.agreeGccs = agreeGccs
+      self.agreePerson = agreePerson
+      self.agreeDevice = agreeDevice
+    }
+
+    package var requestedType: BSAAuthType? { authType }
+
+    package var missingAgreements: [String] {
+      [(agreeGccs, "agreeGccs"), (agreePerson, "agreePerson"), (agreeDevice, "agreeDevice")]
+        .filter { $0.0 != true }.map(\.1)
+    }
+
+    package func contacts(
+      _ context: FlowContext<BSASettings>
+    ) throws(EarlyFailure) -> BSAEnrolment.Contacts {
+      let email = try context.contact("email", .email, email)
+      let phone = try context.contact("phoneNumber", .sms, phoneNumber)
+      return .init(
+        verified: verifyBy == .sms ? phone : email, email: email.target, phone: phone.target)
+    }
+  }
+
+  package let provider: Provider<BSASettings>
+  package var registration: BSARegistration?
+  package var refusal: Failure?
+
+  package init(
+    provider: Provider<BSASettings>, registration: BSARegistration?, refusal: Failure?
+  ) {
+    self.provider = provider
+    self.registration = registration
+    self.refusal = refusal
+  }
+}
+
+/// Replaces the device that a user has registered with this machine's (contract §5.6, REREGISTER;
+/// the page BSA of the documentation).
+package struct BSAReregisterDevice: BSARegistrationFlow {
+  package static let kind = "reregisterDevice"
+  package static let summary = "Replace a registered device with this machine's device."
+  package static let purpose = BSARegistration.Purpose.replacement
+
+  package struct Params: BSARegistrationParams, Equatable {
+    package var userKey: String
+    package var name: String
+    package var verifyBy: BSAContact.Channel
+    package var verifyData: String
+    package var authType: BSAAuthType?
+    package var disposeToken: WireSecret?
+    package var pushToken: String?
+    package var appVersion: String?
+    package var clientKey: WireSecret?
+    package var appPackage: String?
+
+    package init(userKey: String, name: String, verifyBy: BSAContact.Channel, verifyData: String) {
+      self.userKey = userKey
+      self.name = name
+      self.verifyBy = verifyBy
+      self.verifyData = verifyData
+    }
+
+    package var requestedType: BSAAuthType? { authType }
+    package var missingAgreements: [String] { [] }
+
+    package func contacts(
+      _ context: FlowContext<BSASettings>
+    ) throws(EarlyFailure) -> BSAEnrolment.Contacts {
+      .init(verified: try context.contact("verifyData", verifyBy, verifyData))
+    }
+  }
+
+  package let provider: Provider<BSASettings>
+  package var registration: BSARegistration?
+  package var refusal: Failure?
+
+  package init(
+    provider: Provider<BSASettings>, registration: BSARegistration?, refusal: Failure?
+  ) {
+    self.provider = provider
+    self.registration = registration
+    self.refusal = refusal
+  }
+}
+
+/// The parameters that both registrations have.
+package protocol BSARegistrationParams: Codable, Sendable, SchemaDocumented {
+  var userKey: String { get }
+  var name: String { get }
+  var disposeToken: WireSecret? { get }
+  var pushToken: String? { get }
+  var appVersion: String? { get }
+  var clientKey: WireSecret? { get }
+  var appPackage: String? { get }
+
+  /// The authentication method; nil for the registered one.
+  var requestedType: BSAAuthType? { get }
+  /// The names of the required consents that the user has not given.
+  var missingAgreements: [String] { get }
+
+  func contacts(
+    _ context: FlowContext<BSASettings>
+  ) throws(EarlyFailure) -> BSAEnrolment.Contacts
+}
+
+/// A flow that consists of a ``BSARegistration``.
+package protocol BSARegistrationFlow: FlowMachine
+where Call == BSACall, Params: BSARegistrationParams {
+  static var purpose: BSARegistration.Purpose { get }
+
+  var registration: BSARegistration? { get set }
+  /// Why the flow failed before any call.
+  var refusal: Failure? { get set }
+
+  init(provider: Provider<BSASettings>, registration: BSARegistration?, refusal: Failure?)
+}
+
+extension BSARegistrationFlow {
+  package static func begin(
+    _ params: Params, _ context: FlowContext<BSASettings>, at transition: inout TransitionContext
+  ) throws(UsherError) -> (Self, Answer<BSACall>) {
+    let provider = context.provider
+    do throws(EarlyFailure) {
+      try context.checkApp(params.clientKey, params.appPackage, "the appPackage")
+      let missing = params.missingAgreements.joined(separator: ", ")
+      guard missing.isEmpty else {
+        throw EarlyFailure(
+          .impossible(.agreementMissing, "not agreed to: \(missing)", provider.name))
+      }
+      let enrolment = try enrolment(params, context)
+      let type = params.requestedType
+      if type == BSAAuthType.none, !provider.settings.allowNoLocalAuth {
+        throw EarlyFailure(.noLocalAuth(provider.name))
+      }
+      guard params.disposeToken == nil || type != nil else {
+        throw EarlyFailure(
+          .impossible(
+            .parameterMissing, "authType is required if a disposeToken is given", provider.name))
+      }
+      let token = try params.disposeToken.map { handle throws(EarlyFailure) in
+        try context.disposeToken(handle, for: enrolment.contact)
+      }
+      let (registration, answer) = BSARegistration.begin(
+        purpose, enrolment, authType: type, disposeToken: token, provider, at: transition.now)
+      return (Self(provider: provider, registration: registration, refusal: nil), answer)
+    } catch {
+      let flow = Self(provider: provider, registration: nil, refusal: error.failure)
+      return (flow, .fail(error.failure))
+    }
+  }
+
+  private static func enrolment(
+    _ params: Params, _ context: FlowContext<BSASettings>
+  ) throws(EarlyFailure) -> BSAEnrolment {
+    let contacts = try params.contacts(context)
+    return BSAEnrolment(
+      userKey: try context.checked("userKey") { () throws(InvalidBSAParameter) in
+        try BSAUserKey.checked(params.userKey)
+      },
+      name: try context.checked("name") { () throws(InvalidBSAParameter) in
+        try BSAName.checked(params.name)
+      },
+      contact: contacts.verified, email: contacts.email, phoneNumber: contacts.phone,
+      authType: params.requestedType ?? .none,
+      pushToken: try context.line("pushToken", params.pushToken),
+      appVersion: try context.line("appVersion", params.appVersion)
+        ?? context.provider.settings.appVersion,
+      device: BSADevice.id(params.userKey, at: context.installationID))
+  }
+
+  package var view: FlowView {
+    registration?.view(provider)
+      ?? FlowView(state: "sending", step: .wait(.init(for: "the number to be sent")))
+  }
+
+  package mutating func receive(
+    _ event: FlowEvent<BSACall>, at transition: inout TransitionContext
+  ) -> Answer<BSACall> {
+    if let refusal { return event == .daemon(.resumed) ? .fail(refusal) : .ignore }
+    return registration?.receive(event, provider, at: transition.now) ?? .ignore
+  }
+
+  package var isOutcomeUnknown: Bool { registration?.isOutcomeUnknown ?? false }
+  package var unknownOutcomeClause: String {
+    registration?.unknownOutcomeClause ?? .operationUnknown
+  }
+}
+
+extension BSAEnrolment {
+  /// The contacts of a user to register.
+  package struct Contacts {
+    /// The contact by which the user is verified.
+    let verified: BSAContact
+    /// The e-mail address and the phone number; nil if the provider knows them already.
+    var email: String?
+    var phone: String?
+  }
+}
+
+extension FlowContext<BSASettings> {
+  fileprivate func contact(
+    _ member: String, _ channel: BSAContact.Channel, _ text: String
+  ) throws(EarlyFailure) -> BSAContact {
+    try checked(member) { () throws(InvalidBSAParameter) in try BSAContact(channel, text) }
+  }
+
+  /// Returns text that is sent to the provider unchanged; nil for nil.
+  ///
+  /// - Throws: If the text is not 1 to 4096 printable ASCII characters without spaces.
+  func line(_ member: String, _ text: String?) throws(EarlyFailure) -> String? {
+    guard let text else { return nil }
+    guard (1...4096).contains(text.utf8.count), text.utf8.allSatisfy(\.isVisible) else {
+      throw EarlyFailure(
+        .impossible(
+          .parameterMissing, "\(member) must be 1 to 4096 of printable ASCII without spaces",
+          provider.name))
+    }
+    return text
+  }
+}

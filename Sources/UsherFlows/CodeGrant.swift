@@ -1,0 +1,258 @@
+import UsherAPI
+import UsherConfig
+import UsherCore
+
+/// The middle of a sign-in with a browser: the listener, the provider's page, and the code that
+/// comes back (RFC 8252, RFC 7636).
+///
+/// A round that leads nowhere is followed by another one with new secrets. A machine that conforms
+/// keeps the rounds in its own states and calls these functions for them.
+protocol CodeGrant: FlowMachine, RetryingMachine {
+  /// The secrets that bind the messages of one round together.
+  associatedtype Round
+
+  /// The number of rounds in which the provider may have redeemed a code whose reply was lost.
+  var lostRounds: Int { get set }
+  /// The flow fails when this many rounds are lost.
+  static var maxLostRounds: Int { get }
+
+  /// Where the daemon listens.
+  var redirect: Redirect { get }
+  static var redirectForm: RedirectForm { get }
+  /// The URL at which the app itself receives the redirect; nil if the daemon listens.
+  var appRedirectURI: String? { get }
+  /// Whether PKCE makes a stolen code useless to another local user (RFC 7636). If it does not and
+  /// another user may hold the port, the flow fails and the user is not sent to the provider.
+  var hasPKCE: Bool { get }
+  /// The SDK's error code for a listener that cannot be opened.
+  var listenerErrorCode: ProviderErrorCode? { get }
+
+  /// Returns the secret that the redirect carries.
+  func secret(of round: Round) -> Secret
+  /// Enters the state that waits for the listener.
+  mutating func prepare(_ round: Round)
+  /// Enters the state in which the user is in the browser.
+  mutating func show(_ round: Round, redirectURI: String, _ listener: ListenerState)
+  /// Continues when the redirect URI is known.
+  mutating func opened(
+    _ round: Round, redirectURI: String, _ listener: ListenerState
+  ) -> Answer<Call>
+  /// Handles the provider's answer to the sign-in.
+  mutating func redirected(
+    _ answer: AuthorizationResponse, _ round: Round, redirectURI: String,
+    _ transition: inout TransitionContext
+  ) -> Answer<Call>
+  /// Starts another round with new secrets.
+  mutating func renew(
+    _ round: Round, _ problem: Problem, _ transition: inout TransitionContext
+  ) -> Answer<Call>
+}
+
+extension CodeGrant {
+  static var redirectForm: RedirectForm { .oauth }
+  var appRedirectURI: String? { nil }
+  var hasPKCE: Bool { false }
+  var listenerErrorCode: ProviderErrorCode? { nil }
+
+  mutating func opened(
+    _ round: Round, redirectURI: String, _ listener: ListenerState
+  ) -> Answer<Call> {
+    show(round, redirectURI: redirectURI, listener)
+    return .proceed([])
+  }
+
+  mutating func start(
+    _ round: Round, _ problem: Problem?, after effects: [Effect<Call>] = []
+  ) -> Answer<Call> {
+    self.problem = problem
+    if let appRedirectURI { return opened(round, redirectURI: appRedirectURI, .none) }
+    prepare(round)
+    let expectation = redirect.expectation(state: secret(of: round), form: Self.redirectForm)
+    return .proceed(effects + [.listen(expectation)])
+  }
+
+  mutating func preparing(_ event: FlowEvent<Call>, _ round: Round) -> Answer<Call> {
+    let fixedURI = redirect.fixedURI(secret(of: round), Self.redirectForm)
+    switch event {
+    case .browser(.listening(let redirectURI)):
+      return opened(round, redirectURI: fixedURI ?? redirectURI, .up)
+    case .browser(.listenFailed(let message, let isAnothers, let isBusy)):
+      guard let fixedURI else { return failed(isBusy ? .busy(message) : .noListener(message)) }
+      guard hasPKCE || !isAnothers else {
+        return failed(isBusy ? .busy(message) : .unsafeReturn(message))
+      }
+      if isAnothers { problem = .noListener(message) }
+      return opened(round, redirectURI: fixedURI, .none)
+    case .daemon(.resumed):
+      let expectation = redirect.expectation(state: secret(of: round), form: Self.redirectForm)
+      return .proceed([.listen(expectation)])
+    case .input, .browser, .provider, .daemon, .woken:
+      return .ignore
+    }
+  }
+
+  mutating func authorizing(
+    _ event: FlowEvent<Call>, _ round: Round, _ redirectURI: String, _ listener: ListenerState,
+    _ transition: inout TransitionContext
+  ) -> Answer<Call> {
+    switch event {
+    case .browser(.redirected(let answer)):
+      return redirected(answer, round, redirectURI: redirectURI, &transition)
+    case .input(.redirect(let url)): return submitted(url, round, redirectURI, &transition)
+    case .input(.back):
+      return .refuse(field: "input.back", message: "there is no previous step")
+    case .daemon(.resumed) where appRedirectURI == nil:
+      show(round, redirectURI: redirectURI, .restoring)
+      let expectation = redirect.expectation(
+        state: secret(of: round), earlier: redirectURI, form: Self.redirectForm)
+      return .proceed([.listen(expectation)])
+    case .browser(.listening(let uri)) where listener == .restoring:
+      // The redirect of the page that is open in the browser goes to the old port.
+      guard uri == redirectURI || isFixed else { return renew(round, .interrupted, &transition) }
+      show(round, redirectURI: redirectURI, .up)
+      return .proceed([])
+    case .browser(.listenFailed(let message, let isAnothers, let isBusy))
+    where listener == .restoring:
+      if isBusy, !(isFixed && hasPKCE) { return failed(.busy(message)) }
+      // The page that is open in the browser redirects to another user's program.
+      if isAnothers, !hasPKCE { return failed(.unsafeReturn(message)) }
+      guard isFixed else { return renew(round, .interrupted, &transition) }
+      if isAnothers { problem = .noListener(message) }
+      show(round, redirectURI: redirectURI, .none)
+      return .proceed([])
+    case .input, .browser, .provider, .daemon, .woken:
+      return .ignore
+    }
+  }
+
+  /// Handles the URL that the user copied from the browser, or that the app received.
+  private mutating func submitted(
+    _ url: Secret, _ round: Round, _ redirectURI: String, _ transition: inout TransitionContext
+  ) -> Answer<Call> {
+    let parsed = RedirectParseResult(
+      pasted: url, redirectURI: redirectURI, state: secret(of: round), form: Self.redirectForm)
+    switch parsed {
+    case .accepted(let answer):
+      return redirected(answer, round, redirectURI: redirectURI, &transition)
+    case .unrelated:
+      let message = "this URL is not the answer to this sign-in"
+      return .refuse(field: "input.redirectURL", message: message)
+    case .refused(let message): return .refuse(field: "input.redirectURL", message: message)
+    }
+  }
+
+  private var isFixed: Bool { appRedirectURI == nil && redirect.isFixed }
+
+  private func failed(_ failure: Failure) -> Answer<Call> {
+    var failure = failure
+    failure.provider = listenerErrorCode ?? failure.provider
+    return .fail(failure)
+  }
+
+  /// Counts a round in which the provider may have redeemed the code.
+  ///
+  /// - Returns: Whether another round may start.
+  mutating func countLostRound() -> Bool {
+    lostRounds += 1
+    return lostRounds < Self.maxLostRounds
+  }
+}
+
+/// A code that is being redeemed. It is held only between two attempts, and only in memory.
+protocol CodeRedemption {
+  associatedtype Round
+
+  var attempt: Round { get }
+  var code: Transient { get set }
+  var retrying: RetryBackoff { get set }
+}
+
+/// A code grant whose code the daemon redeems at a token endpoint (RFC 6749 §4.1.3).
+///
+/// The same code is sent again only if the provider has certainly not redeemed it.
+protocol RedeemingCodeGrant: CodeGrant {
+  associatedtype Redemption: CodeRedemption where Redemption.Round == Round
+
+  /// Enters the state in which the code is redeemed.
+  mutating func keep(_ redemption: Redemption)
+  func exchange(_ code: Secret, _ redemption: Redemption) -> Call
+  /// Returns the code in a call of this redemption; nil for any other call.
+  func code(in call: Call, of redemption: Redemption) -> Secret?
+  func read(_ reply: HTTPReply, at now: Timestamp) -> TokenReply
+  mutating func granted(_ tokens: TokenSet, _ round: Round) -> Answer<Call>
+}
+
+extension RedeemingCodeGrant {
+  mutating func redeem(
+    _ code: Secret, _ redemption: Redemption, after effects: [Effect<Call>] = []
+  ) -> Answer<Call> {
+    keep(redemption)
+    return .proceed(effects + [.call(exchange(code, redemption))])
+  }
+
+  mutating func redeeming(
+    _ event: FlowEvent<Call>, _ redemption: Redemption, _ transition: inout TransitionContext
+  ) -> Answer<Call> {
+    var redemption = redemption
+    switch event {
+    case .provider(.called(let call, let outcome)):
+      guard let code = code(in: call, of: redemption) else { return .ignore }
+      if let delay = outcome.delayOfExchange { return redeemLater(code, delay, redemption) }
+      return redeemed(outcome, redemption.attempt, &transition)
+    case .woken where !redemption.retrying.isPaused: return .ignore
+    case .woken:
+      guard let code = redemption.code.secret else {
+        return renew(redemption.attempt, .interrupted, &transition)
+      }
+      redemption.code = Transient(nil)
+      redemption.retrying.endPause()
+      return redeem(code, redemption)
+    case .daemon(.resumed): return renew(redemption.attempt, .interrupted, &transition)
+    case .input, .browser, .provider, .daemon:
+      return .ignore
+    }
+  }
+
+  private mutating func redeemLater(
+    _ code: Secret, _ delay: (message: String, asked: Duration?), _ redemption: Redemption
+  ) -> Answer<Call> {
+    let failure = Failure.unreachable(delay.message)
+    let pause = pause(redemption.retrying, failure, after: delay.asked) { flow, backoff in
+      var redemption = redemption
+      redemption.code = Transient(code)
+      redemption.retrying = backoff
+      flow.keep(redemption)
+    }
+    guard let pause else { return .fail(failure) }
+    if delay.asked != nil { problem?.retryAfterMs = Int(pause.milliseconds) }
+    return .proceed([.wake(after: pause)])
+  }
+
+  private mutating func redeemed(
+    _ outcome: CallOutcome, _ round: Round, _ transition: inout TransitionContext
+  ) -> Answer<Call> {
+    let now = transition.now
+    switch TokenReply(outcome, read: { read($0, at: now) }) {
+    case .granted(let tokens): return granted(tokens, round)
+    case .dead(let errorCode), .misconfigured(let errorCode), .rejected(let errorCode):
+      return .fail(.rejected(errorCode))
+    case .retry(let message, _):
+      guard countLostRound() else { return .fail(.unreachable(message)) }
+      return renew(round, .unreachable(message), &transition)
+    case .unreadable(let message): return .fail(.protocolError(message))
+    }
+  }
+}
+
+extension CallOutcome {
+  /// Why the provider has certainly not redeemed the code, and the delay that it asks for; nil if
+  /// it may have done so.
+  fileprivate var delayOfExchange: (message: String, asked: Duration?)? {
+    switch self {
+    case .unreachable(let message, sent: false): (message, nil)
+    case .reply(let reply) where reply.isPostponed:
+      ("the provider answers HTTP \(reply.status)", reply.retryAfter)
+    case .reply, .unreachable, .unreadable, .noToken: nil
+    }
+  }
+}

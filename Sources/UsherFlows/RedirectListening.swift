@@ -1,0 +1,111 @@
+import FoundationEssentials
+import UsherAPI
+import UsherConfig
+import UsherCore
+
+/// Whether the daemon itself receives the browser's redirect.
+enum ListenerState: String, Codable, Sendable, Equatable {
+  case up
+  /// The daemon was restarted and requests the old port again, so that the open page still works.
+  case restoring
+  /// The fixed port is in use, or the app receives the redirect itself: a client must submit the
+  /// URL.
+  case none
+
+  var completes: Step.OpenURL.Completion {
+    switch self {
+    case .up, .restoring: .loopback
+    case .none: .submit
+    }
+  }
+}
+
+extension Redirect {
+  var isFixed: Bool {
+    switch self {
+    case .loopback: false
+    case .fixed: true
+    }
+  }
+
+  /// The redirect URI exactly as configured and registered at the provider, plus the flow's secret
+  /// path segment if the provider needs one; nil for an ephemeral port.
+  func fixedURI(_ state: Secret, _ form: RedirectForm) -> String? {
+    switch self {
+    case .loopback: nil
+    case .fixed(let fixed): form.place(fixed.text, state)
+    }
+  }
+
+  /// Returns the description of the expected redirect.
+  ///
+  /// - Parameter earlier: The redirect URI before a restart: its port is requested again.
+  func expectation(
+    state: Secret, earlier: String? = nil, form: RedirectForm = .oauth
+  ) -> RedirectExpectation {
+    switch self {
+    case .loopback:
+      RedirectExpectation(
+        host: "127.0.0.1", port: earlier.flatMap { URLComponents(string: $0)?.port },
+        path: form.place("/callback", state), state: state, form: form)
+    case .fixed(let fixed):
+      RedirectExpectation(
+        host: fixed.host, port: fixed.port, path: form.place(fixed.path, state), state: state,
+        form: form)
+    }
+  }
+}
+
+extension AuthorizationResponse {
+  /// Returns the failure of a sign-in that this redirect ends (RFC 6749 §4.1.2.1); nil if it
+  /// reports no error.
+  func failure(_ provider: ProviderName) -> Failure? {
+    guard let error else { return nil }
+    let errorCode = ProviderErrorCode(
+      name: provider, code: error.isEmpty ? "unknown" : error, message: errorDescription)
+    switch error {
+    case "access_denied": return .denied(errorCode)
+    case "server_error", "temporarily_unavailable":
+      return .unreachable("the provider answers \(error)", errorCode)
+    default: return .rejected(errorCode)
+    }
+  }
+}
+
+extension Problem {
+  /// - Parameter message: Why there is no listener, and which user holds the port if that is known.
+  static func noListener(_ message: String) -> Problem {
+    Problem(
+      reason: "no_listener", title: "No callback from the browser",
+      message: "\(message); paste the address that the browser ends at")
+  }
+}
+
+extension Failure {
+  /// - Parameter message: Why there is no listener, and which user holds the port if that is known.
+  static func unsafeReturn(_ message: String) -> Failure {
+    Failure(
+      reason: .invalidRequest, title: "No safe callback from the browser",
+      message:
+        "\(message), so that another user may get the provider's answer: do not sign in at a page "
+        + "that is still open; free the port or change the provider's redirect, then start again",
+      retryable: true)
+  }
+
+  static let neitherCodeNorError = Failure.protocolError(
+    "the provider's answer has neither a code nor an error")
+
+  /// - Parameter message: A sentence that names the missing resource and the remedy.
+  static func busy(_ message: String) -> Failure {
+    Failure(
+      reason: .overloaded, title: "Too busy for a callback from the browser",
+      message: "\(message); close a page of this sign-in that is still open, then start again",
+      retryable: true)
+  }
+
+  static func noListener(_ message: String) -> Failure {
+    Failure(
+      reason: .invalidRequest, title: "No callback from the browser",
+      message: "no loopback port can be opened: \(message)", retryable: true)
+  }
+}
