@@ -41,11 +41,6 @@ package struct AccountGrant: Sendable, Equatable {
     package var account: AccountID
     /// The grants that must still be valid for the flow's client.
     package var consents: Set<String>
-
-    package init(account: AccountID, consents: Set<String>) {
-      self.account = account
-      self.consents = consents
-    }
   }
 
   package init(

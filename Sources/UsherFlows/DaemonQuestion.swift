@@ -45,10 +45,4 @@ package struct ConsentGrant: Codable, Sendable, Equatable {
   /// The member of the account's profile that the grant covers; nil if it covers none.
   package var member: String?
   package var expiresAt: Timestamp
-
-  package init(grant: String, member: String?, expiresAt: Timestamp) {
-    self.grant = grant
-    self.member = member
-    self.expiresAt = expiresAt
-  }
 }

@@ -305,17 +305,9 @@ package enum Answer<Call: ProviderCall>: Sendable, Equatable {
 package struct Completion: Sendable, Equatable {
   /// The account to store; the engine adds its id to the result.
   package var grant: AccountGrant?
-  package var result: [String: JSONValue]
+  package var result: [String: JSONValue] = [:]
   /// A secret that a later flow of the same client may use.
   package var handoffSecret: HandoffSecret?
-
-  package init(
-    grant: AccountGrant?, result: [String: JSONValue] = [:], handoffSecret: HandoffSecret? = nil
-  ) {
-    self.grant = grant
-    self.result = result
-    self.handoffSecret = handoffSecret
-  }
 }
 
 /// A secret that a flow leaves for a later flow of the same owner, client and provider. The client
@@ -329,15 +321,4 @@ package struct HandoffSecret: Codable, Sendable, Equatable {
   package var expiresAt: Timestamp
   /// The tokens that came with the secret, if the secret is an access token.
   package var tokens: TokenSet?
-
-  package init(
-    handle: String, purpose: String, secret: Sealed<Secret>, expiresAt: Timestamp,
-    tokens: TokenSet? = nil
-  ) {
-    self.handle = handle
-    self.purpose = purpose
-    self.secret = secret
-    self.expiresAt = expiresAt
-    self.tokens = tokens
-  }
 }

@@ -136,11 +136,11 @@ package struct HTTPRequest: Sendable, Equatable {
 
   package var method: Method
   package var url: String
-  package var headers: [Header]
+  package var headers: [Header] = []
   package var body: Secret?
   /// The request's secrets other than form fields and authentication headers: tokens in the path or
   /// in JSON.
-  package var secrets: [Secret]
+  package var secrets: [Secret] = []
 
   package struct Header: Sendable, Equatable {
     package var name: String
@@ -150,17 +150,6 @@ package struct HTTPRequest: Sendable, Equatable {
       self.name = name
       self.value = value
     }
-  }
-
-  package init(
-    method: Method, url: String, headers: [Header] = [], body: Secret? = nil,
-    secrets: [Secret] = []
-  ) {
-    self.method = method
-    self.url = url
-    self.headers = headers
-    self.body = body
-    self.secrets = secrets
   }
 }
 

@@ -10,18 +10,8 @@ package struct ProviderCallback: Sendable, Equatable {
   /// The credential that the sender presents.
   package var authorization: Secret
   /// Whether `authorization` is the value configured for all calls of the provider.
-  package var isVouchedFor: Bool
+  package var isVouchedFor = false
   package var members: [String: JSONValue]
-
-  package init(
-    requestID: String?, authorization: Secret, isVouchedFor: Bool = false,
-    members: [String: JSONValue]
-  ) {
-    self.requestID = requestID
-    self.authorization = authorization
-    self.isVouchedFor = isVouchedFor
-    self.members = members
-  }
 }
 
 /// Whether a call is for a particular flow or account.

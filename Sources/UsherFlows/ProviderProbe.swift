@@ -7,15 +7,6 @@ package struct ProviderProbe: Sendable {
   package var call: any ProviderCall
   /// Returns whether the provider is usable, and a sentence for users.
   package var evaluate: @Sendable (CallOutcome) -> (fine: Bool, message: String)
-
-  package init(
-    _ subject: String, _ call: any ProviderCall,
-    evaluate: @escaping @Sendable (CallOutcome) -> (fine: Bool, message: String)
-  ) {
-    self.subject = subject
-    self.call = call
-    self.evaluate = evaluate
-  }
 }
 
 extension ProviderProbe {
@@ -26,7 +17,7 @@ extension ProviderProbe {
   static func paysafe(_ provider: Provider<PaysafeSettings>) -> ProviderProbe? {
     guard let brand = provider.settings.brandIdentity else { return nil }
     let isPublic = provider.settings.clientCredential == nil
-    return ProviderProbe("token", PaysafeCall.configToken(brand: brand)) { outcome in
+    return ProviderProbe(subject: "token", call: PaysafeCall.configToken(brand: brand)) { outcome in
       switch outcome {
       case .reply(let reply):
         let request = TokenRequest(provider: provider.name, scope: "")

@@ -3,23 +3,13 @@ package import UsherCore
 
 /// The redirect that a loopback listener waits for.
 package struct RedirectExpectation: Sendable, Equatable {
+  /// The host of the redirect URI: a loopback IP literal.
+  package var host: String
   /// The port; nil for an ephemeral one (RFC 8252 §7.3).
   package var port: Int?
   package var path: String
-  /// The host of the redirect URI: a loopback IP literal.
-  package var host: String
   package var state: Secret
-  package var form: RedirectForm
-
-  package init(
-    host: String, port: Int?, path: String, state: Secret, form: RedirectForm = .oauth
-  ) {
-    self.host = host
-    self.port = port
-    self.path = path
-    self.state = state
-    self.form = form
-  }
+  package var form = RedirectForm.oauth
 }
 
 /// The parameter names that a provider uses in its redirect.

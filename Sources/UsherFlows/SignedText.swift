@@ -4,11 +4,6 @@ package struct SignedText: Codable, Sendable, Equatable {
   /// The signed text; the signature covers its UTF-8 bytes.
   package let text: String
   package let signature: [UInt8]
-
-  package init(text: String, signature: [UInt8]) {
-    self.text = text
-    self.signature = signature
-  }
 }
 
 /// Where the key comes from with which a provider signs texts.
@@ -19,14 +14,6 @@ package struct SignatureKeySource: Sendable {
   package var call: any ProviderCall
   /// Reads the key out of the reply.
   package var read: @Sendable (CallOutcome) -> SignatureKey
-
-  package init(
-    url: String, call: any ProviderCall, read: @escaping @Sendable (CallOutcome) -> SignatureKey
-  ) {
-    self.url = url
-    self.call = call
-    self.read = read
-  }
 }
 
 /// What a provider answers when it is asked for the key with which it signs texts.

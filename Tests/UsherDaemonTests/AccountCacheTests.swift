@@ -2,11 +2,11 @@ import JSONRPC
 import Testing
 import UsherConfig
 import UsherCore
-import UsherFlows
 import UsherStore
 import UsherTestKit
 
 @testable import UsherDaemon
+@testable import UsherFlows
 
 /// Accounts on disk, and a way to create account repositories with an empty memory cache.
 final class ColdHarness: Sendable {

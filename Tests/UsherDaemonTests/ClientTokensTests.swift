@@ -2,10 +2,10 @@ import Synchronization
 import Testing
 import UsherConfig
 import UsherCore
-import UsherFlows
 import UsherTestKit
 
 @testable import UsherDaemon
+@testable import UsherFlows
 
 /// A client-token call whose result is taken from the status and body of the reply.
 private struct Grant: ClientTokenCall {

@@ -3,11 +3,11 @@ import Testing
 import UsherAPI
 import UsherConfig
 import UsherCore
-import UsherFlows
 import UsherSystem
 import UsherTestKit
 
 @testable import UsherDaemon
+@testable import UsherFlows
 
 @Suite("Sign-ins while file descriptors are missing")
 struct DescriptorLackTests {

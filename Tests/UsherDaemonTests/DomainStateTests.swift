@@ -3,12 +3,12 @@ import Testing
 import UsherAPI
 import UsherConfig
 import UsherCore
-import UsherFlows
 import UsherStore
 import UsherSystem
 import UsherTestKit
 
 @testable import UsherDaemon
+@testable import UsherFlows
 
 @Suite("Fingerprint domain state per client")
 struct DomainStateTests {

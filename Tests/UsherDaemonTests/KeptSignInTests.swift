@@ -3,11 +3,11 @@ import Testing
 import UsherAPI
 import UsherConfig
 import UsherCore
-import UsherFlows
 import UsherStore
 import UsherTestKit
 
 @testable import UsherDaemon
+@testable import UsherFlows
 
 @Suite("Handoff of Freedom ID tokens whose user is unknown")
 struct KeptSignInTests {

@@ -3,12 +3,12 @@ import Testing
 import UsherAPI
 import UsherConfig
 import UsherCore
-import UsherFlows
 import UsherStore
 import UsherSystem
 import UsherTestKit
 
 @testable import UsherDaemon
+@testable import UsherFlows
 
 private let right = Secret("till-4711")
 

@@ -6,10 +6,10 @@ import NIOPosix
 import Synchronization
 import Testing
 import UsherCore
-import UsherFlows
 import UsherTestKit
 
 @testable import UsherDaemon
+@testable import UsherFlows
 
 /// Attacks of another local user on a redirect listener without knowledge of a flow's state.
 @Suite("Floods of a redirect listener", .mayBlock, .timeLimit(.minutes(3)))

@@ -4,10 +4,10 @@ import NIOCore
 import NIOPosix
 import Synchronization
 import UsherCore
-import UsherFlows
 import UsherTestKit
 
 @testable import UsherDaemon
+@testable import UsherFlows
 
 /// Redirect listeners on real loopback ports. The test sets the user of the browsers.
 final class RedirectListenerFixture: Sendable {

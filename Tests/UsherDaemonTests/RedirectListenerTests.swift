@@ -2,11 +2,11 @@ import Logging
 import NIOPosix
 import Testing
 import UsherCore
-import UsherFlows
 import UsherSystem
 import UsherTestKit
 
 @testable import UsherDaemon
+@testable import UsherFlows
 
 /// Uses a real listener on the loopback interface. The test sets the user of each connection.
 @Suite("Redirect listener")

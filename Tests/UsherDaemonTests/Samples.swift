@@ -5,12 +5,12 @@ import Testing
 import UsherAPI
 import UsherConfig
 import UsherCore
-import UsherFlows
 import UsherStore
 import UsherSystem
 import UsherTestKit
 
 @testable import UsherDaemon
+@testable import UsherFlows
 
 extension Owner {
   static let anna = Owner(realm: "host", uid: 1000)

@@ -4,10 +4,10 @@ import Synchronization
 import Testing
 import UsherConfig
 import UsherCore
-import UsherFlows
 import UsherTestKit
 
 @testable import UsherDaemon
+@testable import UsherFlows
 
 /// A provider's list of keys, with a count of fetches.
 private final class KeyServer: Sendable {

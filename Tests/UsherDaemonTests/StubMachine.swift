@@ -3,11 +3,11 @@ import Synchronization
 import UsherAPI
 import UsherConfig
 import UsherCore
-import UsherFlows
 import UsherStore
 import UsherTestKit
 
 @testable import UsherDaemon
+@testable import UsherFlows
 
 /// A flow that is controlled by the codes submitted to it.
 struct StubMachine: FlowMachine {

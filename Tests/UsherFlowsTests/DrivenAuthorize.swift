@@ -2,7 +2,8 @@ import JSONRPC
 import UsherAPI
 import UsherConfig
 import UsherCore
-import UsherFlows
+
+@testable import UsherFlows
 
 /// An OIDC authorize flow under test, with the source of its random bytes.
 struct DrivenAuthorize: AnsweredMachine {

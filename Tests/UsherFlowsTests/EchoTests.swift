@@ -2,7 +2,8 @@ import Foundation
 import JSONRPC
 import Testing
 import UsherCore
-import UsherFlows
+
+@testable import UsherFlows
 
 @Suite("Removal of echoed secrets from provider errors")
 struct EchoTests {

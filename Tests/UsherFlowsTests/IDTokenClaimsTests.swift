@@ -1,7 +1,8 @@
 import JSONRPC
 import Testing
 import UsherCore
-import UsherFlows
+
+@testable import UsherFlows
 
 @Suite("Claims of an ID token")
 struct IDTokenClaimsTests {

@@ -3,7 +3,8 @@ import Testing
 import UsherAPI
 import UsherConfig
 import UsherCore
-import UsherFlows
+
+@testable import UsherFlows
 
 /// U+212A KELVIN SIGN. Swift's `==` takes it for K, but its bytes differ, as in any other program.
 private let kelvin = "\u{212A}"

@@ -1,7 +1,8 @@
 import JSONRPC
 import Testing
 import UsherCore
-import UsherFlows
+
+@testable import UsherFlows
 
 @Suite("Token replies")
 struct TokenReplyTests {

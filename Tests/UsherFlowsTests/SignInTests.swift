@@ -2,7 +2,8 @@ import JSONRPC
 import Testing
 import UsherAPI
 import UsherCore
-import UsherFlows
+
+@testable import UsherFlows
 
 @Suite("OIDC authorize from the tokens to the account")
 struct SignInTests {

@@ -26,11 +26,6 @@ package struct BSAAuthenticate: FlowMachine, RetryingMachine {
     package var by: Way?
     package var qrId: String?
     package var clientKey: WireSecret?
-
-    package init(by: Way? = nil, qrId: String? = nil) {
-      self.by = by
-      self.qrId = qrId
-    }
   }
 
   package let provider: Provider<BSASettings>

@@ -6,7 +6,7 @@ extension ProviderProbe {
   static var bsa: ProviderProbe {
     // The nil UUID (RFC 9562 §5.9).
     let call = BSACall.deviceCheck(device: "00000000-0000-0000-0000-000000000000")
-    return ProviderProbe("device_check", call) { outcome in
+    return ProviderProbe(subject: "device_check", call: call) { outcome in
       switch BSAReply(outcome) {
       case .success: (true, "it accepts the client key")
       // These codes reject only the device, so the client key was accepted.

@@ -25,20 +25,6 @@ package struct BSARegister: BSARegistrationFlow {
     package var clientKey: WireSecret?
     package var appPackage: String?
 
-    package init(
-      email: String, phoneNumber: String, userKey: String, name: String, authType: BSAAuthType,
-      agreeGccs: Bool?, agreePerson: Bool?, agreeDevice: Bool?
-    ) {
-      self.email = email
-      self.phoneNumber = phoneNumber
-      self.userKey = userKey
-      self.name = name
-      self.authType = authType
-      self.agreeGccs = agreeGccs
-      self.agreePerson = agreePerson
-      self.agreeDevice = agreeDevice
-    }
-
     package var requestedType: BSAAuthType? { authType }
 
     package var missingAgreements: [String] {
@@ -87,13 +73,6 @@ package struct BSAReregisterDevice: BSARegistrationFlow {
     package var appVersion: String?
     package var clientKey: WireSecret?
     package var appPackage: String?
-
-    package init(userKey: String, name: String, verifyBy: BSAContact.Channel, verifyData: String) {
-      self.userKey = userKey
-      self.name = name
-      self.verifyBy = verifyBy
-      self.verifyData = verifyData
-    }
 
     package var requestedType: BSAAuthType? { authType }
     package var missingAgreements: [String] { [] }

@@ -17,11 +17,6 @@ package struct BSAVerifyContact: FlowMachine {
     package var sendTarget: String
     package var clientKey: WireSecret?
     package var bundleIdentifier: String?
-
-    package init(sendType: BSAContact.Channel, sendTarget: String) {
-      self.sendType = sendType
-      self.sendTarget = sendTarget
-    }
   }
 
   package let provider: Provider<BSASettings>

@@ -20,8 +20,6 @@ package struct FreedomDeviceAuthorize: FlowMachine, RetryingMachine {
     package var grants: [String]
     package var apiKey: WireSecret?
     package var account: AccountID?
-
-    package init(grants: [String]) { self.grants = grants }
   }
 
   package let provider: Provider<FreedomIDSettings>

@@ -17,8 +17,6 @@ package struct FreedomPartnerAuthorize: FlowMachine, CodeGrant {
   package struct Params: Codable, Sendable, Equatable {
     package var grants: [String]
     package var account: AccountID?
-
-    package init(grants: [String]) { self.grants = grants }
   }
 
   package let provider: Provider<FreedomIDSettings>

@@ -14,7 +14,7 @@ extension ProviderProbe {
     }
     // The nil UUID (RFC 9562 §5.9).
     let call = FreedomDeviceCall.accounts(device: "00000000-0000-0000-0000-000000000000")
-    return ProviderProbe("accounts", call) { outcome in
+    return ProviderProbe(subject: "accounts", call: call) { outcome in
       switch FreedomIDReply(outcome) {
       case .success: return (true, "it accepts the API key")
       case .refused(let refusal):

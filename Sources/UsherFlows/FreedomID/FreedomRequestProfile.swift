@@ -18,8 +18,6 @@ package struct FreedomRequestProfile: FlowMachine, RetryingMachine {
     package var freedomId: String?
     package var phone: String?
     package var grants: [String]
-
-    package init(grants: [String]) { self.grants = grants }
   }
 
   package let provider: Provider<FreedomIDSettings>

@@ -20,8 +20,6 @@ package struct FreedomCreateUser: FreedomUserFlow {
     package var gender: String?
     package var nationality: String?
 
-    package init() {}
-
     package var freedomId: String? { nil }
     package var missingMember: String? { phone == nil ? "phone" : nil }
   }
@@ -53,8 +51,6 @@ package struct FreedomUpdateUser: FreedomUserFlow {
     package var country: String?
     package var gender: String?
     package var nationality: String?
-
-    package init() {}
 
     package var missingMember: String? { freedomId == nil ? "freedomId" : nil }
   }

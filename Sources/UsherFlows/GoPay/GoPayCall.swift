@@ -77,13 +77,6 @@ package struct CaptureSession: Codable, Sendable, Equatable {
   /// The URL that the page redirects to at its end; nil if the page only reports that it is done.
   package var returnURL: String?
   package var locale: GoPayLocale
-
-  package init(id: String, requestID: String, returnURL: String? = nil, locale: GoPayLocale) {
-    self.id = id
-    self.requestID = requestID
-    self.returnURL = returnURL
-    self.locale = locale
-  }
 }
 
 extension GoPaySettings {

@@ -60,7 +60,7 @@ extension ProviderProbe {
   /// - Returns: Nil if the daemon does not use SNAP.
   static func gopay(_ settings: GoPaySettings) -> ProviderProbe? {
     guard settings.exchange == .snap else { return nil }
-    return ProviderProbe("client token", SNAPToken()) { outcome in
+    return ProviderProbe(subject: "client token", call: SNAPToken()) { outcome in
       switch outcome {
       case .reply(let reply):
         switch SNAPToken().read(reply) {

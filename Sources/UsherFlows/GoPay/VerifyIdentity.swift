@@ -21,10 +21,6 @@ package struct VerifyIdentity: FlowMachine, CodeGrant {
     package var returnUrl: String?
     package var locale: GoPayLocale?
     package var featureId: String?
-
-    package init(credentialReceiver: CredentialReceiver) {
-      self.credentialReceiver = credentialReceiver
-    }
   }
 
   /// Whether an auth code is to be exchanged.

@@ -15,11 +15,6 @@ package struct LocalAuthenticate: FlowMachine {
     package var reason: String
     package var checkDomainStateChanged: Bool?
     package var usePasscodeWhenFailed: Bool?
-
-    package init(localAuthType: LocalAuthType, reason: String) {
-      self.localAuthType = localAuthType
-      self.reason = reason
-    }
   }
 
   package let provider: Provider<LocalProviderSettings>

@@ -11,18 +11,6 @@ package struct DeviceAuthorization: Codable, Sendable, Equatable {
   package var expiresAt: Timestamp
   /// Seconds between two polls, from 1 to 300. The default is 5.
   package var interval: Int
-
-  package init(
-    deviceCode: Sealed<Secret>, userCode: String, verificationURI: String,
-    verificationURIComplete: String?, expiresAt: Timestamp, interval: Int
-  ) {
-    self.deviceCode = deviceCode
-    self.userCode = userCode
-    self.verificationURI = verificationURI
-    self.verificationURIComplete = verificationURIComplete
-    self.expiresAt = expiresAt
-    self.interval = interval
-  }
 }
 
 package typealias DeviceReply = OAuthReply<DeviceAuthorization>

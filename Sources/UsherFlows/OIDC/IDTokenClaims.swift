@@ -23,20 +23,6 @@ package struct IDTokenClaims: Sendable, Equatable {
     package var algorithm: SigningAlgorithm
     /// The requested `max_age`, in seconds.
     package var maxAge: Int?
-
-    package init(
-      issuer: String, clientID: String, nonce: Secret?, now: Timestamp, skew: Duration,
-      accessToken: Secret?, algorithm: SigningAlgorithm, maxAge: Int? = nil
-    ) {
-      self.issuer = issuer
-      self.clientID = clientID
-      self.nonce = nonce
-      self.now = now
-      self.skew = skew
-      self.accessToken = accessToken
-      self.algorithm = algorithm
-      self.maxAge = maxAge
-    }
   }
 
   /// The check that the ID token failed.

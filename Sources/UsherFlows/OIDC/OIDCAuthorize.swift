@@ -17,8 +17,6 @@ package struct OIDCAuthorize: FlowMachine, RedeemingCodeGrant {
     package var acrValues: String?
     package var maxAgeSeconds: Int?
     package var keepAlive: Bool?
-
-    package init() {}
   }
 
   package let provider: Provider<OIDCSettings>

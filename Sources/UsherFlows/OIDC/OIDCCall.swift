@@ -27,12 +27,6 @@ package enum OIDCCall: ProviderCall {
     package var code: Secret
     package var verifier: Secret
     package var redirectURI: String
-
-    package init(code: Secret, verifier: Secret, redirectURI: String) {
-      self.code = code
-      self.verifier = verifier
-      self.redirectURI = redirectURI
-    }
   }
 
   package struct Revocation: Sendable, Equatable {

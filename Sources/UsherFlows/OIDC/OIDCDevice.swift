@@ -11,8 +11,6 @@ package struct OIDCDevice: FlowMachine, RetryingMachine {
     package var scope: String?
     package var account: AccountID?
     package var keepAlive: Bool?
-
-    package init() {}
   }
 
   package let provider: Provider<OIDCSettings>

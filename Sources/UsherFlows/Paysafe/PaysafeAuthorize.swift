@@ -20,8 +20,6 @@ package struct PaysafeAuthorize: FlowMachine, RedeemingCodeGrant {
     package var state: WireSecret?
     package var codeChallenge: String?
     package var clientIdentifier: WireSecret?
-
-    package init() {}
   }
 
   package enum LoginStrategy: String, Codable, Sendable, Equatable, CaseIterable {

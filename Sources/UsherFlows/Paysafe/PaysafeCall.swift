@@ -27,13 +27,6 @@ package enum PaysafeCall: ProviderCall {
     package var code: Secret
     package var verifier: Secret
     package var redirectURI: String
-
-    package init(brand: String, code: Secret, verifier: Secret, redirectURI: String) {
-      self.brand = brand
-      self.code = code
-      self.verifier = verifier
-      self.redirectURI = redirectURI
-    }
   }
 
   /// An SCA authentication event of the account's customer.
@@ -53,22 +46,12 @@ package enum PaysafeCall: ProviderCall {
   package struct Verification: Codable, Sendable, Hashable {
     package var method: String
     package var channel: String?
-
-    package init(method: String, channel: String? = nil) {
-      self.method = method
-      self.channel = channel
-    }
   }
 
   /// The `verification.action` of a challenge.
   package struct Instructions: Codable, Sendable, Equatable {
     package var language: String?
     package var returnURL: String?
-
-    package init(language: String? = nil, returnURL: String? = nil) {
-      self.language = language
-      self.returnURL = returnURL
-    }
   }
 
   /// The event that approves an operation, in the form in which the wallet demanded approval.
@@ -130,10 +113,4 @@ package struct WalletOperation: Codable, Sendable, Equatable {
   /// The path with its single leading slash, and the query.
   package var path: String
   package var body: [String: JSONValue]?
-
-  package init(method: HTTPRequest.Method, path: String, body: [String: JSONValue]? = nil) {
-    self.method = method
-    self.path = path
-    self.body = body
-  }
 }

@@ -23,12 +23,6 @@ package struct PaysafeOperation: FlowMachine, RetryingMachine {
     package var verification: PaysafeCall.Verification?
     package var returnUrl: String?
     package var language: String?
-
-    package init(method: String, path: String, body: [String: JSONValue]? = nil) {
-      self.method = method
-      self.path = path
-      self.body = body
-    }
   }
 
   package let provider: Provider<PaysafeSettings>

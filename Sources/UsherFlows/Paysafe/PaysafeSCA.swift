@@ -19,11 +19,6 @@ package struct PaysafeSCA: FlowMachine {
     package var returnUrl: String?
     package var language: String?
     package var operation: Operation?
-
-    package init(eventId: String, walletOperationId: String) {
-      self.eventId = eventId
-      self.walletOperationId = walletOperationId
-    }
   }
 
   package struct Available: Codable, Sendable, Equatable {
@@ -31,12 +26,6 @@ package struct PaysafeSCA: FlowMachine {
     package var channel: String?
     /// The masked destination.
     package var target: String?
-
-    package init(method: String, channel: String? = nil, target: String? = nil) {
-      self.method = method
-      self.channel = channel
-      self.target = target
-    }
   }
 
   package let provider: Provider<PaysafeSettings>

@@ -29,7 +29,7 @@ extension SignatureKey {
 
 extension ProviderProbe {
   /// A probe that fetches the key list, which is public and has no side effects.
-  static let truecaller = ProviderProbe("keys", TruecallerCall.keys) { outcome in
+  static let truecaller = ProviderProbe(subject: "keys", call: TruecallerCall.keys) { outcome in
     switch SignatureKey(truecaller: outcome) {
     case .key: (true, "it publishes a key")
     case .unreachable(let message, _), .unusable(let message): (false, message)

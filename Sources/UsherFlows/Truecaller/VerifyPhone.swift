@@ -16,11 +16,6 @@ package struct VerifyPhone: FlowMachine, RetryingMachine {
     package var countryCode: String
     package var appKey: WireSecret?
     package var appLink: String?
-
-    package init(phoneNumber: String, countryCode: String) {
-      self.phoneNumber = phoneNumber
-      self.countryCode = countryCode
-    }
   }
 
   package let provider: Provider<TruecallerSettings>

@@ -2,7 +2,8 @@ import JSONRPC
 import UsherAPI
 import UsherConfig
 import UsherCore
-import UsherFlows
+
+@testable import UsherFlows
 
 typealias DrivenRegister = DrivenBSA<BSARegister>
 typealias DrivenReregister = DrivenBSA<BSAReregisterDevice>

@@ -3,7 +3,8 @@ import Testing
 import UsherAPI
 import UsherConfig
 import UsherCore
-import UsherFlows
+
+@testable import UsherFlows
 
 @Suite("Code exchange of the Freedom ID oauth2 flow")
 struct FreedomExchangeTests {

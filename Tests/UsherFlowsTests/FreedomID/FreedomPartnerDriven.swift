@@ -3,7 +3,8 @@ import Testing
 import UsherAPI
 import UsherConfig
 import UsherCore
-import UsherFlows
+
+@testable import UsherFlows
 
 /// Fixtures for the flows of Freedom ID's partner API.
 enum Freedom {

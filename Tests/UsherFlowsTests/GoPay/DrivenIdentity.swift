@@ -3,7 +3,8 @@ import Testing
 import UsherAPI
 import UsherConfig
 import UsherCore
-import UsherFlows
+
+@testable import UsherFlows
 
 let gopayName = ProviderName("gopay")
 let device = "5b0f1c3e-0000-4000-8000-000000000002"

@@ -4,8 +4,9 @@ import Testing
 import UsherAPI
 import UsherConfig
 import UsherCore
-import UsherFlows
 import UsherTestKit
+
+@testable import UsherFlows
 
 private typealias Driven = DrivenIdentity
 

@@ -3,8 +3,9 @@ import Testing
 import UsherAPI
 import UsherConfig
 import UsherCore
-import UsherFlows
 import UsherTestKit
+
+@testable import UsherFlows
 
 /// Generates random events, and random replies of the members and values that GoPay's replies have.
 private struct Nonsense {

@@ -2,7 +2,8 @@ import JSONRPC
 import Testing
 import UsherConfig
 import UsherCore
-import UsherFlows
+
+@testable import UsherFlows
 
 @Suite("The verdict on a GoPay submission")
 struct IdentityVerdictTests {

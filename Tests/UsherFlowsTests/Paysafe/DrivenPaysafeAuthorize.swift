@@ -2,7 +2,8 @@ import JSONRPC
 import UsherAPI
 import UsherConfig
 import UsherCore
-import UsherFlows
+
+@testable import UsherFlows
 
 /// A Paysafe authorize flow under test, with its clock and its source of random bytes.
 struct DrivenPaysafeAuthorize: DrivenMachine {

@@ -3,7 +3,8 @@ import Testing
 import UsherAPI
 import UsherConfig
 import UsherCore
-import UsherFlows
+
+@testable import UsherFlows
 
 typealias DrivenSCA = DrivenWallet<PaysafeSCA>
 typealias DrivenOperation = DrivenWallet<PaysafeOperation>

@@ -3,7 +3,8 @@ import Testing
 import UsherAPI
 import UsherConfig
 import UsherCore
-import UsherFlows
+
+@testable import UsherFlows
 
 // Flows in the states that most tests need.
 extension DrivenOperation {

@@ -3,7 +3,8 @@ import JSONRPC
 import Testing
 import UsherConfig
 import UsherCore
-import UsherFlows
+
+@testable import UsherFlows
 
 private typealias Driven = DrivenPaysafeAuthorize
 

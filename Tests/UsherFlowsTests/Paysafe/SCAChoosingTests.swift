@@ -2,7 +2,8 @@ import JSONRPC
 import Testing
 import UsherAPI
 import UsherCore
-import UsherFlows
+
+@testable import UsherFlows
 
 @Suite("Choice of a verification in Paysafe sca")
 struct SCAChoosingTests {

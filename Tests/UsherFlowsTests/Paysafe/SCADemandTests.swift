@@ -2,7 +2,8 @@ import FoundationEssentials
 import JSONRPC
 import Testing
 import UsherCore
-import UsherFlows
+
+@testable import UsherFlows
 
 @Suite("Demands for SCA in Paysafe wallet replies")
 struct SCADemandTests {

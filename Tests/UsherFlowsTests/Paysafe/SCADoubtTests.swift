@@ -2,7 +2,8 @@ import JSONRPC
 import Testing
 import UsherAPI
 import UsherCore
-import UsherFlows
+
+@testable import UsherFlows
 
 @Suite("Lost replies and restarts of Paysafe sca")
 struct SCADoubtTests {

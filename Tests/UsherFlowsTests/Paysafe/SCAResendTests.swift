@@ -2,7 +2,8 @@ import JSONRPC
 import Testing
 import UsherAPI
 import UsherCore
-import UsherFlows
+
+@testable import UsherFlows
 
 /// The customer has a code and requests another one, which does not arrive.
 @Suite("Failed resends of Paysafe sca")

@@ -2,7 +2,8 @@ import JSONRPC
 import Testing
 import UsherAPI
 import UsherCore
-import UsherFlows
+
+@testable import UsherFlows
 
 @Suite("Push and REDIRECT verifications of Paysafe sca")
 struct SCAWatchTests {

@@ -3,7 +3,8 @@ import JSONRPC
 import Testing
 import UsherConfig
 import UsherCore
-import UsherFlows
+
+@testable import UsherFlows
 
 @Suite("Requests to a Paysafe wallet")
 struct WalletCallTests {

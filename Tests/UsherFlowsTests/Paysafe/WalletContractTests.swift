@@ -3,8 +3,9 @@ import Testing
 import UsherAPI
 import UsherConfig
 import UsherCore
-import UsherFlows
 import UsherTestKit
+
+@testable import UsherFlows
 
 private let secrets = ["123456", "pin-secret", "access-secret"]
 private let verified = CallOutcome.reply(WalletReplies.verdict("VERIFIED"))

@@ -2,7 +2,8 @@ import JSONRPC
 import UsherAPI
 import UsherConfig
 import UsherCore
-import UsherFlows
+
+@testable import UsherFlows
 
 let phones = ProviderName("truecaller")
 let appKey = Secret("app-key-secret")

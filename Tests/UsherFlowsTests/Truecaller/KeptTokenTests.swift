@@ -4,7 +4,8 @@ import Testing
 import UsherAPI
 import UsherConfig
 import UsherCore
-import UsherFlows
+
+@testable import UsherFlows
 
 /// Failures after the number was verified.
 @Suite("Accounts that verifyPhone keeps although the profile fails")

@@ -4,7 +4,8 @@ import Testing
 import UsherAPI
 import UsherConfig
 import UsherCore
-import UsherFlows
+
+@testable import UsherFlows
 
 @Suite("The validation, name and profile calls of verifyPhone")
 struct PhoneAdmissionTests {
