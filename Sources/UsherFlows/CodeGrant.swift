@@ -86,8 +86,7 @@ extension CodeGrant {
     case .daemon(.resumed):
       let expectation = redirect.expectation(state: secret(of: round), form: Self.redirectForm)
       return .proceed([.listen(expectation)])
-    case .input, .browser, .provider, .daemon, .woken:
-      return .ignore
+    case .input, .browser, .provider, .daemon, .woken: return .ignore
     }
   }
 
@@ -99,8 +98,7 @@ extension CodeGrant {
     case .browser(.redirected(let answer)):
       return redirected(answer, round, redirectURI: redirectURI, &transition)
     case .input(.redirect(let url)): return submitted(url, round, redirectURI, &transition)
-    case .input(.back):
-      return .refuse(field: "input.back", message: "there is no previous step")
+    case .input(.back): return .refuse(field: "input.back", message: "there is no previous step")
     case .daemon(.resumed) where appRedirectURI == nil:
       show(round, redirectURI: redirectURI, .restoring)
       let expectation = redirect.expectation(
@@ -120,8 +118,7 @@ extension CodeGrant {
       if isAnothers { problem = .noListener(message) }
       show(round, redirectURI: redirectURI, .none)
       return .proceed([])
-    case .input, .browser, .provider, .daemon, .woken:
-      return .ignore
+    case .input, .browser, .provider, .daemon, .woken: return .ignore
     }
   }
 
@@ -208,8 +205,7 @@ extension RedeemingCodeGrant {
       redemption.retrying.endPause()
       return redeem(code, redemption)
     case .daemon(.resumed): return renew(redemption.attempt, .interrupted, &transition)
-    case .input, .browser, .provider, .daemon:
-      return .ignore
+    case .input, .browser, .provider, .daemon: return .ignore
     }
   }
 

@@ -20,8 +20,7 @@ extension Failure {
 
   /// - Parameter message: A sentence for people: lower case, no period, no secret.
   package static func rejected(_ message: String) -> Failure {
-    Failure(
-      reason: .providerRejected, title: "Refused", message: message, retryable: false)
+    Failure(reason: .providerRejected, title: "Refused", message: message, retryable: false)
   }
 
   package static let otherPerson = Failure.rejected(

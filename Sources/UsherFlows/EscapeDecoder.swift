@@ -92,9 +92,7 @@ struct EscapeDecoder {
   }
 
   /// - Returns: Nil if there is no digit.
-  private func number(
-    from offset: Int, radix: UInt32, most: Int
-  ) -> (value: UInt32, digits: Int)? {
+  private func number(from offset: Int, radix: UInt32, most: Int) -> (value: UInt32, digits: Int)? {
     var value: UInt32 = 0
     var digits = 0
     while digits < most, let byte = byte(at: offset + digits),

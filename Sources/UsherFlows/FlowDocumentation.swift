@@ -33,8 +33,7 @@ extension Schema.Member {
   }
 
   static var profile: Schema.Member {
-    .init(
-      "profile", .map(of: .anything), "The granted data of the user, by the provider's names.")
+    .init("profile", .map(of: .anything), "The granted data of the user, by the provider's names.")
   }
 
   static var userKey: Schema.Member { .init("userKey", .text, "The user's id.") }

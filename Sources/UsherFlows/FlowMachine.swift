@@ -67,9 +67,7 @@ package protocol FlowMachine: Codable, Sendable, Equatable {
   /// Returns whether a call by the provider is for this flow, judged by its id and authorization.
   ///
   /// - Parameter token: Returns the access token of an account, if it has one.
-  func validate(
-    _ callback: ProviderCallback, token: (AccountID) -> Secret?
-  ) -> CallbackVerdict
+  func validate(_ callback: ProviderCallback, token: (AccountID) -> Secret?) -> CallbackVerdict
 
   /// The calls that the engine makes if the flow is cancelled or expires in its present state, for
   /// example to revoke tokens that the flow holds.

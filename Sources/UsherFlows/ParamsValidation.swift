@@ -28,9 +28,7 @@ enum ParamsValidation {
   }
 
   /// Returns the account of a flow that requires one.
-  static func account<Settings>(
-    _ context: FlowContext<Settings>
-  ) throws(UsherError) -> AccountID {
+  static func account<Settings>(_ context: FlowContext<Settings>) throws(UsherError) -> AccountID {
     guard let account = context.account?.id else { throw wrong("account", "is missing") }
     return account
   }

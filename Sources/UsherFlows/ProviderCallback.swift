@@ -37,9 +37,7 @@ package protocol CallbackDialect: Sendable {
   /// Reads a call.
   ///
   /// - Throws: What is wrong with the call; ``answer(_:)`` turns it into a reply.
-  func read(
-    authorization: Secret?, body: [UInt8]
-  ) throws(CallbackRefusal) -> ProviderCallback
+  func read(authorization: Secret?, body: [UInt8]) throws(CallbackRefusal) -> ProviderCallback
 
   /// Returns the ``AccountFollowUp/callKey`` of the accounts that the call may be about.
   func callKey(of callback: ProviderCallback) -> String

@@ -66,9 +66,7 @@ extension ProviderDefinition {
   package static func flaw(
     of credential: Secret, named name: String, _ settings: Settings
   ) -> String? { nil }
-  package static func probe(
-    _ provider: Provider<Settings>
-  ) -> ProviderProbe? { nil }
+  package static func probe(_ provider: Provider<Settings>) -> ProviderProbe? { nil }
   package static func followUp(
     _ provider: Provider<Settings>, attributes: [String: JSONValue]
   ) -> (any AccountFollowUp)? { nil }

@@ -57,8 +57,7 @@ struct SecretMask {
   func hide(in value: JSONValue) -> JSONValue {
     switch value {
     case .null, .bool: value
-    case .integer, .number:
-      isRevealing(value.encoded()) ? .string(HTTPReply.echo) : value
+    case .integer, .number: isRevealing(value.encoded()) ? .string(HTTPReply.echo) : value
     case .string(let text): .string(hide(in: text))
     case .array(let elements): .array(elements.map { hide(in: $0) })
     case .object(let members):

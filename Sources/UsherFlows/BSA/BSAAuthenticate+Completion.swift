@@ -24,8 +24,7 @@ extension BSAAuthenticate {
         retryable: false)
       return .fail(failure, cleanUp: callsIfAbandoned)
     case .daemon(.resumed): return check(session)
-    case .input, .browser, .provider, .daemon, .woken:
-      return .ignore
+    case .input, .browser, .provider, .daemon, .woken: return .ignore
     }
   }
 
@@ -55,8 +54,7 @@ extension BSAAuthenticate {
       case let reply: return retryOrFail(reply, attempt, session) { .starting(session, $0) }
       }
     case .woken where attempt.isPaused, .daemon(.resumed): return start(session, attempt)
-    case .input, .browser, .provider, .daemon, .woken:
-      return .ignore
+    case .input, .browser, .provider, .daemon, .woken: return .ignore
     }
   }
 
@@ -90,8 +88,7 @@ extension BSAAuthenticate {
       var attempt = attempt
       attempt.isLost = attempt.isLost || !attempt.isPaused
       return complete(session, channel, attempt)
-    case .input, .browser, .provider, .daemon, .woken:
-      return .ignore
+    case .input, .browser, .provider, .daemon, .woken: return .ignore
     }
   }
 
@@ -121,8 +118,7 @@ extension BSAAuthenticate {
         return retryOrFail(reply, attempt, session) { .fetching(session, channel: channel, $0) }
       }
     case .woken where attempt.isPaused, .daemon(.resumed): return fetch(session, channel, attempt)
-    case .input, .browser, .provider, .daemon, .woken:
-      return .ignore
+    case .input, .browser, .provider, .daemon, .woken: return .ignore
     }
   }
 

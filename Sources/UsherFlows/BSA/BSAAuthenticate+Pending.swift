@@ -31,8 +31,7 @@ extension BSAAuthenticate {
     where !retrying.isPaused && order.way == .totp:
       return generated(answer, retrying, now)
     case .woken where retrying.isPaused, .daemon(.resumed): return generate(retrying)
-    case .input, .browser, .provider, .daemon, .woken:
-      return .ignore
+    case .input, .browser, .provider, .daemon, .woken: return .ignore
     }
   }
 
@@ -44,8 +43,7 @@ extension BSAAuthenticate {
       guard let number = data.visibleSecret, number.unsealed().revealed().utf8.count <= 32 else {
         return .fail(.missingMember("number in data"))
       }
-      return poll(
-        Shown(number: number, until: now + .seconds(provider.settings.otpSeconds)))
+      return poll(Shown(number: number, until: now + .seconds(provider.settings.otpSeconds)))
     case .refused(let code): return .fail(.refused(code, provider.name))
     case .failed(let fault):
       return retry(retrying, .unreachable(fault), after: fault.retryAfter) {
@@ -60,8 +58,7 @@ extension BSAAuthenticate {
   ) -> Answer<BSACall> {
     switch answer {
     case .given(let number, let until): return poll(Shown(number: Sealed(number), until: until))
-    case .later(let time):
-      return wait(until: time, now)
+    case .later(let time): return wait(until: time, now)
     case .noSecret:
       return .fail(.rejected("the account has no TOTP secret: run reregisterDevice to get one"))
     case .unavailable(let message):
@@ -82,9 +79,7 @@ extension BSAAuthenticate {
     return .proceed([.wake(after: max(time - now, .milliseconds(100)))])
   }
 
-  private var existCall: BSACall {
-    .exists(device: order.device, userKey: order.account.subject)
-  }
+  private var existCall: BSACall { .exists(device: order.device, userKey: order.account.subject) }
 
   mutating func poll(_ shown: Shown?) -> Answer<BSACall> {
     problem = nil
@@ -106,8 +101,7 @@ extension BSAAuthenticate {
       poll.retrying.endPause()
       state = .pending(shown, poll)
       return .proceed([.call(existCall)])
-    case .input, .browser, .provider, .daemon, .woken:
-      return .ignore
+    case .input, .browser, .provider, .daemon, .woken: return .ignore
     }
   }
 

@@ -215,8 +215,7 @@ package struct BSAAuthenticate: FlowMachine, RetryingMachine {
     guard case .success(let data) = BSAReply(outcome) else { return [] }
     switch call {
     case .start(let session, userKey: _): return [.cancel(session)]
-    case .generateNumber:
-      return data.visibleSecret.map { [.dropNumber($0.unsealed())] } ?? []
+    case .generateNumber: return data.visibleSecret.map { [.dropNumber($0.unsealed())] } ?? []
     default: return []
     }
   }
@@ -240,14 +239,11 @@ extension Failure {
 // MARK: - The user
 
 extension BSAAuthenticate {
-  private mutating func scan(
-    _ event: FlowEvent<BSACall>, _ now: Timestamp
-  ) -> Answer<BSACall> {
+  private mutating func scan(_ event: FlowEvent<BSACall>, _ now: Timestamp) -> Answer<BSACall> {
     switch event {
     case .input(.form(let fields)):
       if let stray = fields.keys.filter({ $0 != "qrId" }).min() {
-        return .refuse(
-          field: "input.fields.\(stray)", message: "this is not a field of the step")
+        return .refuse(field: "input.fields.\(stray)", message: "this is not a field of the step")
       }
       let text = fields["qrId"]?.revealed() ?? ""
       guard (1...4096).contains(text.utf8.count), text.utf8.allSatisfy(\.isVisible) else {
@@ -256,10 +252,8 @@ extension BSAAuthenticate {
           message: "input.fields.qrId must be printable ASCII without spaces")
       }
       return prove(BSASignInSession(device: order.device, qrID: text), at: now)
-    case .input(.back):
-      return .refuse(field: "input.back", message: "there is no previous step")
-    case .input, .browser, .provider, .daemon, .woken:
-      return .ignore
+    case .input(.back): return .refuse(field: "input.back", message: "there is no previous step")
+    case .input, .browser, .provider, .daemon, .woken: return .ignore
     }
   }
 

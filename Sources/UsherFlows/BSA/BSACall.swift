@@ -32,8 +32,7 @@ package enum BSACall: ProviderCall {
     case .idCheck: "id_check"
     case .send(let contact): contact.channel == .email ? "mail" : "sms"
     case .sendToMember: "send_otp"
-    case .verify(let contact, number: _):
-      contact.channel == .email ? "mail_verify" : "sms_verify"
+    case .verify(let contact, number: _): contact.channel == .email ? "mail_verify" : "sms_verify"
     case .signUp: "users"
     case .replaceDevice: "device"
     case .deviceCheck: "device_check"
@@ -80,8 +79,7 @@ package struct BSASignInSession: Codable, Sendable, Equatable {
 extension BSACall {
   package func render(_ context: RenderContext<BSASettings>) throws(UsherError) -> HTTPRequest {
     guard let key = context.credential else {
-      throw UsherError(
-        .internalError, "provider \(context.provider.name) has no client key")
+      throw UsherError(.internalError, "provider \(context.provider.name) has no client key")
     }
     let wire = BSAWire(settings: context.provider.settings, clientKey: key)
     let paths = wire.settings.paths
@@ -92,8 +90,7 @@ extension BSACall {
         [("verifyType", contact.verifyType), ("verifyData", contact.target)])
     case .idCheck(let userKey): return wire.query(.get, paths.idCheck, [("userKey", userKey)])
     case .send(let contact):
-      return wire.body(
-        .post, contact.channel == .email ? paths.mail : paths.sms, contact.asked)
+      return wire.body(.post, contact.channel == .email ? paths.mail : paths.sms, contact.asked)
     case .sendToMember(let member, let contact):
       return wire.body(
         .post, paths.sendOTP,

@@ -8,8 +8,7 @@ package enum BSAProvider: ProviderDefinition {
   ]
 
   package static func tokens(
-    _ provider: Provider<BSASettings>, attributes: [String: JSONValue],
-    installation: String?
+    _ provider: Provider<BSASettings>, attributes: [String: JSONValue], installation: String?
   ) -> TokenHandling {
     .known(PlainTokens())
   }
@@ -18,9 +17,5 @@ package enum BSAProvider: ProviderDefinition {
     OAuthClient(id: "", credential: settings.clientKeyCredential, auth: .none)
   }
 
-  package static func probe(
-    _ provider: Provider<BSASettings>
-  ) -> ProviderProbe? {
-    .bsa
-  }
+  package static func probe(_ provider: Provider<BSASettings>) -> ProviderProbe? { .bsa }
 }

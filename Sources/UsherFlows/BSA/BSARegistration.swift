@@ -152,9 +152,7 @@ extension BSARegistration {
     _ disposeToken: Sealed<Secret>, _ provider: Provider<BSASettings>, at now: Timestamp
   ) -> Answer<BSACall> {
     guard let type = enrolment.authType.localAuthType else {
-      guard provider.settings.allowNoLocalAuth else {
-        return fail(.noLocalAuth(provider.name))
-      }
+      guard provider.settings.allowNoLocalAuth else { return fail(.noLocalAuth(provider.name)) }
       return signUp(SigningUp(disposeToken: disposeToken, proof: nil))
     }
     // The seed: no fingers are stored yet that a scan could be compared with.
@@ -224,8 +222,7 @@ extension BSARegistration {
       var work = work
       work.isLost = work.isLost || !work.retrying.isPaused
       return again(work, provider, now)
-    case .input, .browser, .provider, .daemon, .woken:
-      return .ignore
+    case .input, .browser, .provider, .daemon, .woken: return .ignore
     }
   }
 

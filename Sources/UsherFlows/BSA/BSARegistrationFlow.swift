@@ -46,9 +46,7 @@ package struct BSARegister: BSARegistrationFlow {
   package var registration: BSARegistration?
   package var refusal: Failure?
 
-  package init(
-    provider: Provider<BSASettings>, registration: BSARegistration?, refusal: Failure?
-  ) {
+  package init(provider: Provider<BSASettings>, registration: BSARegistration?, refusal: Failure?) {
     self.provider = provider
     self.registration = registration
     self.refusal = refusal
@@ -88,9 +86,7 @@ package struct BSAReregisterDevice: BSARegistrationFlow {
   package var registration: BSARegistration?
   package var refusal: Failure?
 
-  package init(
-    provider: Provider<BSASettings>, registration: BSARegistration?, refusal: Failure?
-  ) {
+  package init(provider: Provider<BSASettings>, registration: BSARegistration?, refusal: Failure?) {
     self.provider = provider
     self.registration = registration
     self.refusal = refusal
@@ -112,9 +108,7 @@ package protocol BSARegistrationParams: Codable, Sendable, SchemaDocumented {
   /// The names of the required consents that the user has not given.
   var missingAgreements: [String] { get }
 
-  func contacts(
-    _ context: FlowContext<BSASettings>
-  ) throws(EarlyFailure) -> BSAEnrolment.Contacts
+  func contacts(_ context: FlowContext<BSASettings>) throws(EarlyFailure) -> BSAEnrolment.Contacts
 }
 
 /// A flow that consists of a ``BSARegistration``.

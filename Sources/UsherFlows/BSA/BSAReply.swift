@@ -26,9 +26,7 @@ extension JSONValue {
   var looseInteger: Int64? { integerValue ?? stringValue.flatMap { Int64($0) } }
 
   /// The text as a secret if it is 1 to 8192 bytes of visible ASCII; nil otherwise.
-  var visibleSecret: Sealed<Secret>? {
-    visibleText(upTo: 8192).map { Sealed(Secret($0)) }
-  }
+  var visibleSecret: Sealed<Secret>? { visibleText(upTo: 8192).map { Sealed(Secret($0)) } }
 }
 
 // Failures and problems that the BSA flows share.
@@ -37,9 +35,7 @@ extension Failure {
   /// A request that cannot be sent to the provider.
   ///
   /// - Parameter message: A sentence for users.
-  static func impossible(
-    _ code: RTCode, _ message: String, _ provider: ProviderName
-  ) -> Failure {
+  static func impossible(_ code: RTCode, _ message: String, _ provider: ProviderName) -> Failure {
     Failure(
       reason: .invalidRequest, title: "Impossible request", message: message, retryable: false,
       provider: code.providerErrorCode(provider))

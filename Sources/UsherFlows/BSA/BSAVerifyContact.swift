@@ -104,9 +104,7 @@ package struct EarlyFailure: Error {
 
 extension FlowContext<BSASettings> {
   /// Checks that an app's SDK is configured like the daemon; absent values are not compared.
-  func checkApp(
-    _ clientKey: WireSecret?, _ package: String?, _ name: String
-  ) throws(EarlyFailure) {
+  func checkApp(_ clientKey: WireSecret?, _ package: String?, _ name: String) throws(EarlyFailure) {
     if let clientKey, !credential.accepts(clientKey.secret) {
       throw EarlyFailure(.otherApp("the clientKey", provider.name))
     }

@@ -66,9 +66,7 @@ struct ContactVerification: RetryingMachine, Codable, Sendable, Equatable {
     self.member = member
   }
 
-  private var sendCall: BSACall {
-    member.map { .sendToMember($0, contact) } ?? .send(contact)
-  }
+  private var sendCall: BSACall { member.map { .sendToMember($0, contact) } ?? .send(contact) }
 
   mutating func begin() -> [Effect<BSACall>] { send(Sending()) }
 
@@ -82,9 +80,7 @@ struct ContactVerification: RetryingMachine, Codable, Sendable, Equatable {
     }
   }
 
-  var isAsking: Bool {
-    if case .otpSent = stage { true } else { false }
-  }
+  var isAsking: Bool { if case .otpSent = stage { true } else { false } }
 
   var isSending: Bool {
     if case .sending(let sending) = stage { !sending.retrying.isPaused } else { false }
@@ -150,8 +146,7 @@ extension ContactVerification {
     case .daemon(.resumed):
       return mayHaveSent(
         "the daemon was restarted before the provider answered", sending, provider, now)
-    case .input, .browser, .provider, .daemon, .woken:
-      return .ignore
+    case .input, .browser, .provider, .daemon, .woken: return .ignore
     }
   }
 
@@ -238,10 +233,8 @@ extension ContactVerification {
       }
       problem = nil
       return .proceed(send(Sending(previous: challenge)))
-    case .input(.back):
-      return .refuse(field: "input.back", message: "there is no previous step")
-    case .input, .browser, .provider, .daemon, .woken:
-      return .ignore
+    case .input(.back): return .refuse(field: "input.back", message: "there is no previous step")
+    case .input, .browser, .provider, .daemon, .woken: return .ignore
     }
   }
 
@@ -283,8 +276,7 @@ extension ContactVerification {
       }
       return .proceed(verify(number, challenge, check))
     case .daemon(.resumed): return show(challenge, .interrupted)
-    case .input, .browser, .provider, .daemon, .woken:
-      return .ignore
+    case .input, .browser, .provider, .daemon, .woken: return .ignore
     }
   }
 

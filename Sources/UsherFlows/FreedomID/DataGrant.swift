@@ -147,9 +147,7 @@ extension [String] {
     guard !isEmpty else { throw .none }
     var grants: Set<Grant> = []
     for text in self {
-      guard let grant = read(text) else {
-        throw .unknown(ProviderText.clean(text, limit: 100))
-      }
+      guard let grant = read(text) else { throw .unknown(ProviderText.clean(text, limit: 100)) }
       grants.insert(grant)
     }
     return grants

@@ -49,8 +49,7 @@ extension FreedomDeviceAuthorize {
       var completion = completion
       completion.retrying.endPause()
       return send(completion)
-    case .input, .browser, .provider, .daemon, .woken:
-      return .ignore
+    case .input, .browser, .provider, .daemon, .woken: return .ignore
     }
   }
 
@@ -59,8 +58,7 @@ extension FreedomDeviceAuthorize {
   ) -> Answer<FreedomDeviceCall> {
     switch FreedomIDReply(outcome) {
     case .success(let members): return finish(members, completion, now)
-    case .refused(let refusal) where refusal.refusesToken:
-      return signInAgain(completion, refusal)
+    case .refused(let refusal) where refusal.refusesToken: return signInAgain(completion, refusal)
     case .refused(let refusal): return .fail(.refused(refusal, provider.name))
     case .noToken: return signInAgain(completion, nil)
     case .failed(let fault):
@@ -106,8 +104,7 @@ extension FreedomDeviceAuthorize {
     }
     let named = texts.map { DataGrant(either: $0) }
     guard named.allSatisfy({ $0.map(asked.contains) ?? false }) else {
-      return .fail(
-        .contradiction("the provider grants data that was not requested", provider.name))
+      return .fail(.contradiction("the provider grants data that was not requested", provider.name))
     }
     let granted = asked.filter(named.contains)
     guard !granted.isEmpty else {
@@ -142,8 +139,7 @@ extension FreedomCompletion {
       account: account.id,
       consents: Set(granted.filter(remembered.contains).map(\.rawValue)))
     grant.consents = granted.filter(new.contains).map {
-      ConsentGrant(
-        grant: $0.rawValue, member: $0.member, expiresAt: now + .seconds(days * 86_400))
+      ConsentGrant(grant: $0.rawValue, member: $0.member, expiresAt: now + .seconds(days * 86_400))
     }
     return Completion(
       grant: grant,

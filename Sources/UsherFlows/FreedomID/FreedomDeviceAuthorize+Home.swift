@@ -27,10 +27,8 @@ extension FreedomDeviceAuthorize {
         return .refuse(field: "input.id", message: "input.id is not one of the options")
       }
       return prove(account)
-    case .input(.back):
-      return .refuse(field: "input.back", message: "there is no previous step")
-    case .input, .browser, .provider, .daemon, .woken:
-      return .ignore
+    case .input(.back): return .refuse(field: "input.back", message: "there is no previous step")
+    case .input, .browser, .provider, .daemon, .woken: return .ignore
     }
   }
 
@@ -69,8 +67,7 @@ extension FreedomDeviceAuthorize {
       state = .permissions(account, remembered: remembered)
       return .proceed([])
     case .daemon(.resumed): return .proceed([.ask(.consents(of: account.id))])
-    case .input, .browser, .provider, .daemon, .woken:
-      return .ignore
+    case .input, .browser, .provider, .daemon, .woken: return .ignore
     }
   }
 
@@ -109,8 +106,7 @@ extension FreedomDeviceAuthorize {
       }
       return chooseAgain(.deniedOnce)
     case .input(.back): return chooseAgain(nil)
-    case .input, .browser, .provider, .daemon, .woken:
-      return .ignore
+    case .input, .browser, .provider, .daemon, .woken: return .ignore
     }
   }
 }

@@ -100,8 +100,7 @@ package struct FreedomDeviceAuthorize: FlowMachine, RetryingMachine {
     switch state {
     case .refused, .checking: waiting("accountCheck", for: "the accounts of this device")
     case .authentication(let login):
-      FlowView(
-        state: "authentication", step: login.step(hasHome: !tied.isEmpty), problem: problem)
+      FlowView(state: "authentication", step: login.step(hasHome: !tied.isEmpty), problem: problem)
     case .keeping: waiting("authentication", for: "the account to be stored")
     case .home: FlowView(state: "home", step: .choose(choice), problem: problem)
     case .proving(_, let authentication):
@@ -167,8 +166,7 @@ extension FreedomDeviceAuthorize {
       retrying.endPause()
       state = .checking(retrying)
       return .proceed([.call(call)])
-    case .input, .browser, .provider, .daemon, .woken:
-      return .ignore
+    case .input, .browser, .provider, .daemon, .woken: return .ignore
     }
   }
 
@@ -243,8 +241,7 @@ extension FreedomDeviceAuthorize {
       return goHome(nil)
     // The account may be stored already; storing it again changes nothing.
     case .daemon(.resumed): return .proceed([.store(person.grant)])
-    case .input, .browser, .provider, .daemon, .woken:
-      return .ignore
+    case .input, .browser, .provider, .daemon, .woken: return .ignore
     }
   }
 

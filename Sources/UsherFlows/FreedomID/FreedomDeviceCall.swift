@@ -128,19 +128,16 @@ extension FreedomDeviceCall {
     case .otp(let phone, let device):
       return request(.post, paths.loginOTP, ["phone": .revealing(phone)], device: device)
     case .otpCheck(let challenge, let code, let device):
-      return request(
-        .post, paths.loginOTPVerify, .answer(to: challenge, code), device: device)
+      return request(.post, paths.loginOTPVerify, .answer(to: challenge, code), device: device)
     case .password(let name, let password, let device):
       let body: [String: JSONValue] = [
         name.member: .revealing(name.text), "password": .revealing(password),
       ]
       return request(.post, paths.loginPassword, body, device: device)
     case .twoFactor(let challenge, let code, let device):
-      return request(
-        .post, paths.loginTwoFactor, .answer(to: challenge, code), device: device)
+      return request(.post, paths.loginTwoFactor, .answer(to: challenge, code), device: device)
     case .resend(let challenge, let device):
-      return request(
-        .post, paths.loginResend, ["challenge_id": .string(challenge)], device: device)
+      return request(.post, paths.loginResend, ["challenge_id": .string(challenge)], device: device)
     case .consent(_, let grants, let id, let device):
       guard let token = context.accessToken else {
         throw UsherError(.internalError, "the call needs an access token and has none")

@@ -32,9 +32,7 @@ struct FreedomGrantedProfile: Equatable {
     return .array(texts)
   }
 
-  private static func text(
-    _ value: JSONValue, _ grant: DataGrant
-  ) throws(UnusableReply) -> String {
+  private static func text(_ value: JSONValue, _ grant: DataGrant) throws(UnusableReply) -> String {
     guard let text = value.stringValue, text.utf8.count <= maxLength else {
       throw UnusableReply("the provider's \(grant.field) is not a string of at most 1024 bytes")
     }

@@ -115,8 +115,7 @@ extension FreedomLogin {
       }
       return show(.form(method))
     case .input(.back): return .home
-    case .input, .browser, .provider, .daemon, .woken:
-      return .ignore
+    case .input, .browser, .provider, .daemon, .woken: return .ignore
     }
   }
 
@@ -137,8 +136,7 @@ extension FreedomLogin {
         return .refuse(field: error.field, message: error.message)
       }
     case .input(.back): return show(.choosing)
-    case .input, .browser, .provider, .daemon, .woken:
-      return .ignore
+    case .input, .browser, .provider, .daemon, .woken: return .ignore
     }
   }
 
@@ -153,8 +151,7 @@ extension FreedomLogin {
       }
       return call(PendingTask(task: .password(name)), password, device)
     case .input(.back): return show(.form(name.method))
-    case .input, .browser, .provider, .daemon, .woken:
-      return .ignore
+    case .input, .browser, .provider, .daemon, .woken: return .ignore
     }
   }
 
@@ -165,8 +162,7 @@ extension FreedomLogin {
     switch event {
     case .input(.code(let code, let fields)):
       if let name = fields.keys.min() {
-        return .refuse(
-          field: "input.fields.\(name)", message: "this is not a field of the step")
+        return .refuse(field: "input.fields.\(name)", message: "this is not a field of the step")
       }
       let text = code.revealed().utf8
       guard text.count == challenge.digits, text.allSatisfy(\.isDigit) else {
@@ -185,8 +181,7 @@ extension FreedomLogin {
       case .twoFactor: show(.choosing)
       case .otp, .sca: show(.form(challenge.name.method))
       }
-    case .input, .browser, .provider, .daemon, .woken:
-      return .ignore
+    case .input, .browser, .provider, .daemon, .woken: return .ignore
     }
   }
 
@@ -222,8 +217,7 @@ extension FreedomLogin {
       return perhapsSent(pending.task, nil, now)
     // The daemon no longer has the password or code that the user typed.
     case .daemon(.resumed): return show(pending.task.origin, .interrupted)
-    case .input, .browser, .provider, .daemon, .woken:
-      return .ignore
+    case .input, .browser, .provider, .daemon, .woken: return .ignore
     }
   }
 
@@ -249,8 +243,7 @@ extension FreedomLogin {
     _ members: [String: JSONValue], _ task: Task
   ) throws(UnusableReply) -> Progress {
     switch task {
-    case .send(let name):
-      return show(.code(try FreedomChallenge(members, purpose: .otp, name)))
+    case .send(let name): return show(.code(try FreedomChallenge(members, purpose: .otp, name)))
     case .resend(let old):
       return show(.code(try FreedomChallenge(members, purpose: old.purpose, old.name)))
     case .password, .code:
@@ -288,8 +281,7 @@ extension FreedomLogin {
     switch task {
     case .resend: perhapsSent(task, flaw.errorCode.providerErrorCode(provider), now)
     case .send:
-      .failed(
-        .unusable("\(flaw.message); " + .perhapsSent("an SMS"), flaw.errorCode, provider))
+      .failed(.unusable("\(flaw.message); " + .perhapsSent("an SMS"), flaw.errorCode, provider))
     case .password, .code: .failed(.unusable(flaw, provider))
     }
   }
@@ -310,8 +302,7 @@ extension FreedomLogin {
   /// otherwise the user repeats the input, because the provider may have counted the attempt.
   private mutating func retryLater(
     _ failure: FreedomReplyError, _ typed: Secret?, _ pending: PendingTask,
-    _ provider: ProviderName,
-    _ now: Timestamp
+    _ provider: ProviderName, _ now: Timestamp
   ) -> Progress {
     if failure.refusal?.status == 429 {
       return show(pending.task.origin, .busy(failure.retryAfter))

@@ -156,9 +156,7 @@ struct FreedomChallenge: Codable, Sendable, Equatable {
 
 extension Problem {
   /// The same sentence for an unknown name and for a wrong password.
-  static func wrongCredentials(
-    _ refusal: FreedomIDRefusal, _ provider: ProviderName
-  ) -> Problem {
+  static func wrongCredentials(_ refusal: FreedomIDRefusal, _ provider: ProviderName) -> Problem {
     var errorCode = FreedomIDErrorCode.authError.providerErrorCode(provider, refusal)
     errorCode.message = nil
     return Problem(

@@ -22,9 +22,7 @@ struct FreedomLogoutCallback: CallbackDialect {
     path = settings.paths.revoke.text
   }
 
-  func read(
-    authorization: Secret?, body: [UInt8]
-  ) throws(CallbackRefusal) -> ProviderCallback {
+  func read(authorization: Secret?, body: [UInt8]) throws(CallbackRefusal) -> ProviderCallback {
     guard let members = (try? JSONValue(parsing: body))?.objectValue else {
       throw CallbackRefusal("the body is not a JSON object")
     }

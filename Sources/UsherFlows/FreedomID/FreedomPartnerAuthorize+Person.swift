@@ -66,8 +66,7 @@ extension FreedomPartnerAuthorize {
     where !retrying.isPaused:
       return completed(outcome, tokens, retrying, &transition)
     case .woken where retrying.isPaused, .daemon(.resumed): return complete(tokens, retrying)
-    case .input, .browser, .provider, .daemon, .woken:
-      return .ignore
+    case .input, .browser, .provider, .daemon, .woken: return .ignore
     }
   }
 

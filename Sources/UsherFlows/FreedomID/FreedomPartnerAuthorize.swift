@@ -234,8 +234,7 @@ extension FreedomPartnerAuthorize {
   ) -> Answer<FreedomPartnerCall> {
     if let error = answer.error { return .fail(.redirected(error, provider.name)) }
     guard let code = answer.code, !code.isEmpty else {
-      return .fail(
-        .unusable(Failure.neitherCodeNorError.message, .parsingError, provider.name))
+      return .fail(.unusable(Failure.neitherCodeNorError.message, .parsingError, provider.name))
     }
     problem = nil
     state = .exchanging(Transient(nil), RetryBackoff())
@@ -261,8 +260,7 @@ extension FreedomPartnerAuthorize {
       return .proceed([.call(.exchange(code: code))])
     // The code may be spent.
     case .daemon(.resumed): return listen(.interrupted, &transition)
-    case .input, .browser, .provider, .daemon, .woken:
-      return .ignore
+    case .input, .browser, .provider, .daemon, .woken: return .ignore
     }
   }
 

@@ -117,8 +117,7 @@ package struct FreedomUserRequest: RetryingMachine, Codable, Sendable, Equatable
     case .daemon(.resumed):
       return .fail(
         .outcomeUnknown("the daemon was restarted while the call was under way", provider))
-    case .input, .browser, .provider, .daemon, .woken:
-      return .ignore
+    case .input, .browser, .provider, .daemon, .woken: return .ignore
     }
   }
 

@@ -8,8 +8,7 @@ package enum FreedomDeviceProvider: ProviderDefinition {
   package static func grant(_ text: String) -> String? { DataGrant(either: text)?.rawValue }
 
   package static func tokens(
-    _ provider: Provider<FreedomIDSettings>, attributes: [String: JSONValue],
-    installation: String?
+    _ provider: Provider<FreedomIDSettings>, attributes: [String: JSONValue], installation: String?
   ) -> TokenHandling {
     .known(FreedomIDTokens(mode: provider.settings.mode, device: installation))
   }
@@ -18,9 +17,7 @@ package enum FreedomDeviceProvider: ProviderDefinition {
     .freedomID(settings)
   }
 
-  package static func probe(
-    _ provider: Provider<FreedomIDSettings>
-  ) -> ProviderProbe? {
+  package static func probe(_ provider: Provider<FreedomIDSettings>) -> ProviderProbe? {
     .freedomid(provider.settings)
   }
 
@@ -45,8 +42,7 @@ package enum FreedomPartnerProvider: ProviderDefinition {
   package static func grant(_ text: String) -> String? { PartnerGrant(either: text)?.text }
 
   package static func tokens(
-    _ provider: Provider<FreedomIDSettings>, attributes: [String: JSONValue],
-    installation: String?
+    _ provider: Provider<FreedomIDSettings>, attributes: [String: JSONValue], installation: String?
   ) -> TokenHandling {
     .known(FreedomIDTokens(mode: provider.settings.mode, device: installation))
   }
@@ -55,9 +51,7 @@ package enum FreedomPartnerProvider: ProviderDefinition {
     .freedomID(settings)
   }
 
-  package static func probe(
-    _ provider: Provider<FreedomIDSettings>
-  ) -> ProviderProbe? {
+  package static func probe(_ provider: Provider<FreedomIDSettings>) -> ProviderProbe? {
     .freedomid(provider.settings)
   }
 

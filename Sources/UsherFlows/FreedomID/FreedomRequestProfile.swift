@@ -135,8 +135,7 @@ extension FreedomRequestProfile {
     where !retrying.isPaused:
       return requested(outcome, inquiry, retrying)
     case .woken where retrying.isPaused, .daemon(.resumed): return request(inquiry, retrying)
-    case .input, .browser, .provider, .daemon, .woken:
-      return .ignore
+    case .input, .browser, .provider, .daemon, .woken: return .ignore
     }
   }
 
@@ -189,8 +188,7 @@ extension FreedomRequestProfile {
     case .provider(.called(inquiry.status, let outcome)) where isAsking:
       return handleStatus(outcome, inquiry)
     case .woken where !isAsking, .daemon(.resumed): return pollStatus(inquiry)
-    case .input, .browser, .provider, .daemon, .woken:
-      return .ignore
+    case .input, .browser, .provider, .daemon, .woken: return .ignore
     }
   }
 

@@ -60,16 +60,14 @@ struct Capture: Codable, Sendable, Equatable {
 
   var step: Step {
     guard let page else { return .wait(.init(for: "the capture page")) }
-    return .openURL(
-      .init(url: page.url, redirectURI: session.returnURL ?? "", completes: .poll))
+    return .openURL(.init(url: page.url, redirectURI: session.returnURL ?? "", completes: .poll))
   }
 
   var call: GoPayCall {
     guard let token = token?.unsealed() else {
       return switch source {
       case .link(let link): .temporaryToken(link.token, requestID: session.requestID)
-      case .login(let code):
-        .sessionToken(code: code.unsealed(), requestID: session.requestID)
+      case .login(let code): .sessionToken(code: code.unsealed(), requestID: session.requestID)
       }
     }
     guard let page else { return .capture(session, token: token) }

@@ -29,8 +29,7 @@ struct CodeExchange: Codable, Sendable, Equatable {
     _ transition: inout TransitionContext
   ) {
     self.code = Sealed(code)
-    deadline = min(
-      transition.now + .seconds(settings.exchangeSeconds), order.endsAt - .seconds(1))
+    deadline = min(transition.now + .seconds(settings.exchangeSeconds), order.endsAt - .seconds(1))
     way =
       switch settings.exchange {
       case .app: .app

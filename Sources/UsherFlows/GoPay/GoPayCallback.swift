@@ -24,9 +24,7 @@ struct GoPayCallback: CallbackDialect {
   ]
 
   /// Reads a call. A missing `authorization` is read as an empty one, which matches no token.
-  func read(
-    authorization: Secret?, body: [UInt8]
-  ) throws(CallbackRefusal) -> ProviderCallback {
+  func read(authorization: Secret?, body: [UInt8]) throws(CallbackRefusal) -> ProviderCallback {
     guard let all = (try? JSONValue(parsing: body))?.objectValue else {
       throw CallbackRefusal("the body is not a JSON object")
     }

@@ -17,9 +17,7 @@ struct GoPayData: Equatable {
   static let maxIDBytes = 256
 
   /// Reads a reply to `auth_code`.
-  func authCode() throws(UnusableReply) -> Secret {
-    try token(members["authCode"], "authCode")
-  }
+  func authCode() throws(UnusableReply) -> Secret { try token(members["authCode"], "authCode") }
 
   /// Reads a reply to `session_token` or `temporary_token`. The token is passed on unchanged.
   func captureToken() throws(UnusableReply) -> Secret {

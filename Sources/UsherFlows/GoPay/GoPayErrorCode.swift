@@ -47,8 +47,7 @@ enum GoPayErrorCode: Int, CaseIterable {
     case .unauthorized, .connection, .cancelled, .exchangeTimedOut, .camera, .permission,
       .verification, .helpWanted, .api:
       true
-    case .configuration, .notWhitelisted, .unknown, .fieldMissing, .exchangeFailed, .security:
-      false
+    case .configuration, .notWhitelisted, .unknown, .fieldMissing, .exchangeFailed, .security: false
     }
   }
 
@@ -103,8 +102,7 @@ extension Failure {
   ///   - errorCode: The server's error; nil if it sent none.
   static func gopay(
     _ error: GoPayErrorCode, _ message: String, _ provider: ProviderName,
-    errorCode: ProviderErrorCode? = nil,
-    reason: Failure.Reason? = nil
+    errorCode: ProviderErrorCode? = nil, reason: Failure.Reason? = nil
   ) -> Failure {
     Failure(
       reason: reason ?? error.reason, title: error.title, message: message,

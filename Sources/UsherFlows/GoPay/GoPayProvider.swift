@@ -8,8 +8,7 @@ package enum GoPayProvider: ProviderDefinition {
   package static let tokenAttributes: Set = [GoPayTokens.deviceAttribute]
 
   package static func tokens(
-    _ provider: Provider<GoPaySettings>, attributes: [String: JSONValue],
-    installation: String?
+    _ provider: Provider<GoPaySettings>, attributes: [String: JSONValue], installation: String?
   ) -> TokenHandling {
     .known(GoPayTokens(provider.settings, attributes))
   }
@@ -29,9 +28,7 @@ package enum GoPayProvider: ProviderDefinition {
       ? UnusableKey.sentence : nil
   }
 
-  package static func probe(
-    _ provider: Provider<GoPaySettings>
-  ) -> ProviderProbe? {
+  package static func probe(_ provider: Provider<GoPaySettings>) -> ProviderProbe? {
     .gopay(provider.settings)
   }
 

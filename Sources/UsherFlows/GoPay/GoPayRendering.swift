@@ -18,9 +18,7 @@ extension GoPayCall {
     case .authCode(let token, let correlationID, let requestID):
       return .json(
         .post, settings.paths.authCode.url(under: settings.identityBaseURL),
-        [
-          "clientId": .string(settings.clientID), "userCorrelationId": .string(correlationID),
-        ],
+        ["clientId": .string(settings.clientID), "userCorrelationId": .string(correlationID)],
         settings.identityHeaders(requestID) + [try token.header(context)])
     case .exchange(let code, let correlationID, let requestID):
       return try Self.exchange(code, correlationID, requestID, context)

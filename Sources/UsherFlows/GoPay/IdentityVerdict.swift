@@ -60,8 +60,7 @@ struct IdentityVerdict: AccountInquiry {
   var callKey: String { record.requestID }
 
   func validate(_ callback: ProviderCallback, token: Secret?) -> CallbackVerdict {
-    callback.verdict(
-      requestID: record.requestID, submissionID: record.submissionID, token: token)
+    callback.verdict(requestID: record.requestID, submissionID: record.submissionID, token: token)
   }
 
   func changes(from callback: ProviderCallback, at now: Timestamp) -> FollowUpOutcome {

@@ -24,8 +24,7 @@ extension VerifyIdentity {
       var retrying = retrying
       retrying.endPause()
       return requestSubmission(of: link, retrying)
-    case .input, .browser, .provider, .daemon:
-      return .ignore
+    case .input, .browser, .provider, .daemon: return .ignore
     }
   }
 
@@ -40,8 +39,7 @@ extension VerifyIdentity {
         reported.result == .valid
       else { return capture(.link(link), &transition) }
       return finish(KYCRecord(order.requestID, reported, at: transition.now), link)
-    case .refused(let refusal) where refusal.isNothingYet:
-      return capture(.link(link), &transition)
+    case .refused(let refusal) where refusal.isNothingYet: return capture(.link(link), &transition)
     case .refused(let refusal): return .fail(refusal.failure(provider.name))
     case .failed(let fault):
       return retry(retrying, fault.failure(provider.name), after: fault.retryAfter) {
@@ -81,8 +79,7 @@ extension VerifyIdentity {
       var capture = capture
       capture.retrying.endPause()
       return go(on: capture)
-    case .browser, .provider, .daemon:
-      return .ignore
+    case .browser, .provider, .daemon: return .ignore
     }
   }
 

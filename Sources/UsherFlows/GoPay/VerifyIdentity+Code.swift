@@ -41,8 +41,7 @@ extension VerifyIdentity {
       retrying.endPause()
       state = .authCode(link, retrying)
       return .proceed([.call(call)])
-    case .input, .browser, .provider, .daemon:
-      return .ignore
+    case .input, .browser, .provider, .daemon: return .ignore
     }
   }
 }

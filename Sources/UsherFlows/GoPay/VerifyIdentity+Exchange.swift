@@ -37,8 +37,7 @@ extension VerifyIdentity {
       exchange.retrying.endPause()
       state = .waitAck(exchange)
       return .proceed(exchange.effects(order, at: transition.now))
-    case .input, .browser, .provider, .daemon:
-      return .ignore
+    case .input, .browser, .provider, .daemon: return .ignore
     }
   }
 
@@ -78,8 +77,7 @@ extension VerifyIdentity {
       }
     case .refused(let refusal) where refusal.isConflict: return lost(refusal, &transition)
     case .refused(let refusal): return .fail(refusal.failure(provider.name))
-    case .failed(let fault):
-      return tryLater(fault, exchange, at: transition.now)
+    case .failed(let fault): return tryLater(fault, exchange, at: transition.now)
     case .unreadable(let message), .noToken(let message):
       return .fail(.unusable(gopay: message, provider.name))
     }

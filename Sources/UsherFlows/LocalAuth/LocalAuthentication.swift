@@ -91,15 +91,12 @@ package struct LocalAuthentication: Codable, Sendable, Equatable {
   }
 
   /// Returns the result of an event; `.ignore` if the event does not concern this step.
-  package mutating func receive<Call>(
-    _ event: FlowEvent<Call>, at now: Timestamp
-  ) -> Progress {
+  package mutating func receive<Call>(_ event: FlowEvent<Call>, at now: Timestamp) -> Progress {
     switch event {
     case .input(let input): handleInput(input)
     case .daemon(.answered(.localAuth(let answer))): handleAnswer(answer, at: now)
     case .daemon(.resumed): resume()
-    case .browser, .provider, .woken, .daemon:
-      .ignore
+    case .browser, .provider, .woken, .daemon: .ignore
     }
   }
 

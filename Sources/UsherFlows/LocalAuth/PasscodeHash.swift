@@ -27,21 +27,17 @@ package struct PasscodeHash: Codable, Sendable, Equatable {
   ///   - rounds: A power of two. A lower value than the default is cheap to brute-force and is for
   ///     tests only.
   /// - Throws: `internalError` if there is not enough memory.
-  package init(
-    _ passcode: Secret, salt: [UInt8], rounds: Int = defaultRounds
-  ) throws(UsherError) {
+  package init(_ passcode: Secret, salt: [UInt8], rounds: Int = defaultRounds) throws(UsherError) {
     self.salt = salt
     self.rounds = rounds
-    key = Sealed(
-      try Self.derive(passcode, salt, rounds: rounds, blockSize: blockSize, parallelism))
+    key = Sealed(try Self.derive(passcode, salt, rounds: rounds, blockSize: blockSize, parallelism))
   }
 
   /// Returns whether the passcode matches; compares in constant time.
   ///
   /// - Throws: `internalError` if there is not enough memory.
   package func accepts(_ passcode: Secret) throws(UsherError) -> Bool {
-    let derived = try Self.derive(
-      passcode, salt, rounds: rounds, blockSize: blockSize, parallelism)
+    let derived = try Self.derive(passcode, salt, rounds: rounds, blockSize: blockSize, parallelism)
     return derived == key.unsealed()
   }
 

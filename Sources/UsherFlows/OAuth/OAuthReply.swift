@@ -67,14 +67,12 @@ extension OAuthReply {
       self.init(refused: reply, error: error, members: members ?? [:], provider)
     case 500...:
       self = .retry(message: "the provider answers HTTP \(reply.status)", after: reply.retryAfter)
-    default:
-      self = .unreadable(message: "the provider answers HTTP \(reply.status)")
+    default: self = .unreadable(message: "the provider answers HTTP \(reply.status)")
     }
   }
 
   private init(
-    refused reply: HTTPReply, error: String?, members: [String: JSONValue],
-    _ provider: ProviderName
+    refused reply: HTTPReply, error: String?, members: [String: JSONValue], _ provider: ProviderName
   ) {
     let code = error.map { ProviderText.clean($0, limit: 100) } ?? ""
     let text = members["error_description"]?.stringValue.map { ProviderText.clean($0) } ?? ""
@@ -84,8 +82,7 @@ extension OAuthReply {
     switch OAuthErrorKind(code) {
     case .dead: self = .dead(errorCode)
     case .client: self = .misconfigured(errorCode)
-    case .passing:
-      self = .retry(message: "the provider answers \(code)", after: reply.retryAfter)
+    case .passing: self = .retry(message: "the provider answers \(code)", after: reply.retryAfter)
     case .other where code.isEmpty && [408, 425, 429].contains(reply.status):
       self = .retry(message: "the provider answers HTTP \(reply.status)", after: reply.retryAfter)
     case .other: self = .rejected(errorCode)
@@ -130,9 +127,7 @@ extension HTTPReply {
   ///
   /// True for status 429 or 503 with a `Retry-After` header, even an unreadable one (RFC 6585 §4,
   /// RFC 9110 §15.6.4).
-  package var isPostponed: Bool {
-    [429, 503].contains(status) && headers["retry-after"] != nil
-  }
+  package var isPostponed: Bool { [429, 503].contains(status) && headers["retry-after"] != nil }
 
   /// The delay that `Retry-After` asks for (RFC 9110 §10.2.3), at most one hour.
   ///
@@ -142,9 +137,7 @@ extension HTTPReply {
   /// Nil if the header is missing or unreadable.
   package var retryAfter: Duration? {
     guard let text = headers["retry-after"]?.trimmingBlanks else { return nil }
-    if let seconds = text.decimalSeconds {
-      return .seconds(Int(min(seconds.rounded(.up), 3600)))
-    }
+    if let seconds = text.decimalSeconds { return .seconds(Int(min(seconds.rounded(.up), 3600))) }
     guard let end = Timestamp(httpDate: text),
       let sentAt = headers["date"].flatMap({ Timestamp(httpDate: $0.trimmingBlanks) }) ?? receivedAt
     else { return nil }

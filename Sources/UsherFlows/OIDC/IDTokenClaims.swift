@@ -53,9 +53,7 @@ extension IDTokenClaims {
     payload: [UInt8], _ expected: Expectation
   ) -> Result<IDTokenClaims, Rule> {
     do throws(Rule) {
-      guard let claims = HTTPReply(status: 200, body: payload).jsonObject else {
-        throw .unreadable
-      }
+      guard let claims = HTTPReply(status: 200, body: payload).jsonObject else { throw .unreadable }
       guard claims.has("iss", expected.issuer) else { throw .issuer }
       try checkAudience(claims, expected)
       guard let person = PersonClaims(claims) else { throw .subject }

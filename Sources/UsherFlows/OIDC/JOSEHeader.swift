@@ -37,9 +37,7 @@ package struct JOSEHeader: Sendable, Equatable {
   ///
   /// - Throws: `UnusableReply` with a user-facing sentence if the token must be rejected whatever
   ///   its signature.
-  package init(
-    of token: Secret, accepting accepted: Set<SigningAlgorithm>
-  ) throws(UnusableReply) {
+  package init(of token: Secret, accepting accepted: Set<SigningAlgorithm>) throws(UnusableReply) {
     let parts = token.revealed().split(separator: ".", omittingEmptySubsequences: false)
     guard parts.count != 5 else { throw UnusableReply("the ID token is encrypted") }
     guard parts.count == 3, let bytes = Base64URL.decode(parts[0]),

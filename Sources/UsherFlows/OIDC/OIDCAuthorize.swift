@@ -148,8 +148,7 @@ extension OIDCAuthorize {
       retrying.endPause()
       state = .discovering(retrying)
       return .proceed([.discover])
-    case .input, .browser, .provider, .daemon:
-      return .ignore
+    case .input, .browser, .provider, .daemon: return .ignore
     }
   }
 }

@@ -123,9 +123,7 @@ package struct OIDCDevice: FlowMachine, RetryingMachine {
   package static func providerErrorCode(
     for ending: Failure.Reason, provider: ProviderName
   ) -> ProviderErrorCode? {
-    let codes: [Failure.Reason: String] = [
-      .cancelled: "access_denied", .expired: "expired_token",
-    ]
+    let codes: [Failure.Reason: String] = [.cancelled: "access_denied", .expired: "expired_token"]
     return codes[ending].map { ProviderErrorCode(name: provider, code: $0) }
   }
 }
@@ -151,8 +149,7 @@ extension OIDCDevice {
       retrying.endPause()
       state = .discovering(retrying)
       return .proceed([.discover])
-    case .input, .browser, .provider, .daemon:
-      return .ignore
+    case .input, .browser, .provider, .daemon: return .ignore
     }
   }
 
@@ -185,8 +182,7 @@ extension OIDCDevice {
       }
     case .woken where !retrying.isPaused: return .ignore
     case .woken, .daemon(.resumed): return request(metadata, retrying)
-    case .input, .browser, .provider, .daemon:
-      return .ignore
+    case .input, .browser, .provider, .daemon: return .ignore
     }
   }
 
@@ -220,8 +216,7 @@ extension OIDCDevice {
       return answered(outcome, polling, now)
     // After a restart the poll is repeated, because its reply may be lost.
     case .daemon(.resumed): return show(polling.doubting(polling.isAsking), problem: problem)
-    case .input, .browser, .provider, .daemon, .woken:
-      return .ignore
+    case .input, .browser, .provider, .daemon, .woken: return .ignore
     }
   }
 
@@ -233,8 +228,7 @@ extension OIDCDevice {
       let request = TokenRequest(provider: provider.name, scope: scope)
       return answered(DevicePoll(TokenReply(reply, to: request, at: now)), polling)
     case .unreachable(let message, let sent): return slowDown(polling.doubting(sent), message)
-    case .unreadable(let message), .noToken(let message):
-      return .fail(.protocolError(message))
+    case .unreadable(let message), .noToken(let message): return .fail(.protocolError(message))
     }
   }
 

@@ -19,9 +19,7 @@ package struct OIDCMetadata: Codable, Sendable, Equatable {
   /// Whether every redirect carries `iss` (RFC 9207 §3). A redirect without it is then refused.
   package var namesIssuerInRedirect = false
 
-  package init(issuer: String) {
-    self.issuer = issuer
-  }
+  package init(issuer: String) { self.issuer = issuer }
 
   /// Returns the URLs of the two metadata documents.
   ///

@@ -87,14 +87,10 @@ private struct MetadataReader {
     return url.text
   }
 
-  func texts(_ name: String) -> [String]? {
-    first(name)?.arrayValue?.compactMap(\.stringValue)
-  }
+  func texts(_ name: String) -> [String]? { first(name)?.arrayValue?.compactMap(\.stringValue) }
 
   /// Whether any of the documents sets the member to true. The stricter document wins.
-  func isTrue(_ name: String) -> Bool {
-    documents.contains { $0[name] == .bool(true) }
-  }
+  func isTrue(_ name: String) -> Bool { documents.contains { $0[name] == .bool(true) } }
 
   private func first(_ name: String) -> JSONValue? {
     documents.lazy.compactMap { $0[name] }.first { !$0.isNull }
@@ -103,7 +99,5 @@ private struct MetadataReader {
 
 extension ProviderURL {
   /// Creates a URL from a provider's text, or nil if the daemon must not use it.
-  init?(usable text: String) {
-    do { try self.init(setting: text) } catch { return nil }
-  }
+  init?(usable text: String) { do { try self.init(setting: text) } catch { return nil } }
 }

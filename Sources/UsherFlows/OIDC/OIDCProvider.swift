@@ -7,8 +7,7 @@ package enum OIDCProvider: ProviderDefinition {
   package static let hasScopes = true
 
   package static func tokens(
-    _ provider: Provider<OIDCSettings>, attributes: [String: JSONValue],
-    installation: String?
+    _ provider: Provider<OIDCSettings>, attributes: [String: JSONValue], installation: String?
   ) -> TokenHandling {
     .discovered { OIDCTokens(provider: provider, metadata: $0) }
   }

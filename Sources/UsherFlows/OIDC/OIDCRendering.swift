@@ -13,8 +13,7 @@ extension OIDCCall {
         headers: [.acceptJSON, .bearer(token)])
     case .revoke(let revocation, let metadata):
       return try Self.render(revocation, metadata, context)
-    case .exchange, .refresh, .devicePoll, .deviceAuthorization:
-      return try renderForm(context)
+    case .exchange, .refresh, .devicePoll, .deviceAuthorization: return try renderForm(context)
     }
   }
 

@@ -99,8 +99,7 @@ struct OIDCSignIn: RetryingMachine, Codable, Sendable, Equatable {
       retrying.endPause()
       phase = .verifying(token, retrying)
       return .proceed(effects)
-    case .input, .browser, .provider, .daemon:
-      return .ignore
+    case .input, .browser, .provider, .daemon: return .ignore
     }
   }
 
@@ -154,8 +153,7 @@ struct OIDCSignIn: RetryingMachine, Codable, Sendable, Equatable {
       retrying.endPause()
       phase = .asking(person, retrying)
       return .proceed(effects)
-    case .input, .browser, .provider, .daemon:
-      return .ignore
+    case .input, .browser, .provider, .daemon: return .ignore
     }
   }
 

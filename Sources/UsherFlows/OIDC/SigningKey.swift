@@ -42,8 +42,7 @@ extension SigningKey {
       var key = fitting.first ?? [:]
       key["kid"] = .string(header.kid ?? "only")
       self = .key(.object(key), header.algorithm)
-    default:
-      self = .refused(message: "more than one key of the provider fits the ID token")
+    default: self = .refused(message: "more than one key of the provider fits the ID token")
     }
   }
 }

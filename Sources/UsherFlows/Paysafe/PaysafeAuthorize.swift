@@ -135,8 +135,7 @@ extension PaysafeAuthorize {
       retrying.endPause()
       state = .configuring(retrying)
       return .proceed([.call(.configToken(brand: login.brand))])
-    case .input, .browser, .provider, .daemon:
-      return .ignore
+    case .input, .browser, .provider, .daemon: return .ignore
     }
   }
 }
@@ -165,8 +164,7 @@ extension PaysafeAuthorize {
     problem = nil
     switch (attempt.proof, provider.settings.exchange) {
     case (.ours(let verifier), .daemon):
-      let redemption = Redemption(
-        attempt: attempt, verifier: verifier, redirectURI: redirectURI)
+      let redemption = Redemption(attempt: attempt, verifier: verifier, redirectURI: redirectURI)
       return redeem(code, redemption, after: [.stopListening])
     case (.ours, .app), (.callers, .daemon), (.callers, .app):
       let handover = PaysafeHandover(

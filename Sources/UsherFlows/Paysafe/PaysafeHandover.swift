@@ -38,8 +38,7 @@ struct PaysafeHandover: Codable, Sendable, Equatable {
     case .input(.exchangeFailed(let reason)): return .fail(.exchangeFailed(reason))
     case .input(.back):
       return .refuse(field: "input.back", message: "the code cannot be taken back")
-    case .input, .browser, .provider, .daemon:
-      return .ignore
+    case .input, .browser, .provider, .daemon: return .ignore
     }
   }
 }

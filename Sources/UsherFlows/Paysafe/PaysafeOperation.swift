@@ -60,8 +60,7 @@ package struct PaysafeOperation: FlowMachine, RetryingMachine {
     _ params: Params, _ context: FlowContext<PaysafeSettings>,
     at transition: inout TransitionContext
   ) throws(UsherError) -> (PaysafeOperation, Answer<PaysafeCall>) {
-    let operation = try WalletOperation(
-      method: params.method, path: params.path, body: params.body)
+    let operation = try WalletOperation(method: params.method, path: params.path, body: params.body)
     let request = try SCARequest(
       context, verification: params.verification, returnURL: params.returnUrl,
       language: params.language, operation: params.operation)
@@ -142,9 +141,7 @@ extension PaysafeOperation {
       }
     }
     setCalling(demanded, retrying)
-    return .proceed([
-      .call(.operation(operation, account: account, approval: demanded?.approval))
-    ])
+    return .proceed([.call(.operation(operation, account: account, approval: demanded?.approval))])
   }
 
   private mutating func setCalling(_ demanded: Demanded?, _ retrying: RetryBackoff) {
@@ -166,8 +163,7 @@ extension PaysafeOperation {
     case .daemon(.resumed):
       guard operation.isSafe || retrying.isPaused else { return .fail(.interruptedByRestart) }
       return call(demanded, retrying)
-    case .input, .browser, .provider, .daemon:
-      return .ignore
+    case .input, .browser, .provider, .daemon: return .ignore
     }
   }
 

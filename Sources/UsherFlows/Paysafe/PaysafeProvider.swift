@@ -10,8 +10,7 @@ package enum PaysafeProvider: ProviderDefinition {
   package static let tokenAttributes: Set = [PaysafeTokens.brandAttribute]
 
   package static func tokens(
-    _ provider: Provider<PaysafeSettings>, attributes: [String: JSONValue],
-    installation: String?
+    _ provider: Provider<PaysafeSettings>, attributes: [String: JSONValue], installation: String?
   ) -> TokenHandling {
     .known(PaysafeTokens(provider.settings, attributes))
   }
@@ -24,9 +23,7 @@ package enum PaysafeProvider: ProviderDefinition {
       auth: settings.clientCredential == nil ? .none : .basic)
   }
 
-  package static func probe(
-    _ provider: Provider<PaysafeSettings>
-  ) -> ProviderProbe? {
+  package static func probe(_ provider: Provider<PaysafeSettings>) -> ProviderProbe? {
     .paysafe(provider)
   }
 }

@@ -46,8 +46,7 @@ package struct PaysafeSCA: FlowMachine {
     {
       throw ParamsValidation.wrong("verification", "is not one of params.availableVerifications")
     }
-    let event = PaysafeCall.Event(
-      account: request.account, id: id, walletOperationID: operationID)
+    let event = PaysafeCall.Event(account: request.account, id: id, walletOperationID: operationID)
     let (process, answer) = SCAProcess.begin(
       SCAProcess.Terms(event, request, context.provider), offers: offers, at: transition.now)
     let flow = PaysafeSCA(provider: context.provider, process: process)
@@ -56,9 +55,7 @@ package struct PaysafeSCA: FlowMachine {
 
   /// Converts the list. Verifications that usherd does not support are filtered out later, because
   /// an event may list some.
-  private static func offers(
-    _ available: [Available]?
-  ) throws(UsherError) -> [SCADemand.Offer]? {
+  private static func offers(_ available: [Available]?) throws(UsherError) -> [SCADemand.Offer]? {
     guard let available else { return nil }
     guard available.count <= 32,
       available.flatMap({ [$0.method] + ($0.channel.map { [$0] } ?? []) })

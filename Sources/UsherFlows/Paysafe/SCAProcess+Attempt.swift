@@ -21,8 +21,7 @@ extension SCAProcess {
       return sendUnlessCooling(Sending(option: challenge.option, previous: challenge), now)
     case (.input(.password(let password)), .secret):
       guard (1...1024).contains(password.revealed().utf8.count) else {
-        return .refuse(
-          field: "input.password", message: "input.password must have 1 to 1024 bytes")
+        return .refuse(field: "input.password", message: "input.password must have 1 to 1024 bytes")
       }
       return attempt(password, challenge, now)
     case (.input(.alternative(let id)), .secret):
@@ -36,8 +35,7 @@ extension SCAProcess {
       else { return woken(now) }
       return show(challenge.over(at: now), .challengeExpired, now)
     case (.daemon(.resumed), _): return .proceed(timer(now))
-    case (.input, _), (.browser, _), (.provider, _), (.daemon, _):
-      return .ignore
+    case (.input, _), (.browser, _), (.provider, _), (.daemon, _): return .ignore
     }
   }
 
@@ -59,9 +57,7 @@ extension SCAProcess {
     guard !isOver else { return show(challenge.over(at: now), .challengeExpired, now) }
     state = .attempting(challenge)
     problem = nil
-    return .proceed([
-      .call(.attempt(terms.event, challenge.option.verification, value: value))
-    ])
+    return .proceed([.call(.attempt(terms.event, challenge.option.verification, value: value))])
   }
 
   mutating func attempting(
@@ -72,8 +68,7 @@ extension SCAProcess {
       .called(.attempt(terms.event, challenge.option.verification, let value), let outcome)):
       return answered(outcome.withoutTexts(repeating: value), challenge, now)
     case .daemon(.resumed): return inquire(.attempt(challenge))
-    case .input, .browser, .provider, .daemon, .woken:
-      return .ignore
+    case .input, .browser, .provider, .daemon, .woken: return .ignore
     }
   }
 

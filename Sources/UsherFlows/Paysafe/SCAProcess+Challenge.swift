@@ -47,8 +47,7 @@ extension SCAProcess {
     case .daemon(.resumed) where retrying.isPaused: return send(sending, retrying)
     // The challenge may have been sent.
     case .daemon(.resumed): return inquire(.challenge(sending))
-    case .input, .browser, .provider, .daemon:
-      return .ignore
+    case .input, .browser, .provider, .daemon: return .ignore
     }
   }
 
@@ -65,8 +64,7 @@ extension SCAProcess {
     case .refused(let refusal): return refused(refusal, sending, now)
     case .failed(let fault) where fault.mayHaveTakenEffect:
       return lost(sending, retrying, .unreachable(fault.message), fault.retryAfter, now)
-    case .unreadable(let message):
-      return lost(sending, retrying, .protocolError(message), nil, now)
+    case .unreadable(let message): return lost(sending, retrying, .protocolError(message), nil, now)
     case .failed(let fault):
       let failure = Failure.unreachable(fault.message)
       let pause = pause(retrying, failure) { $0.state = .challenging(sending, $1) }
@@ -112,9 +110,7 @@ extension SCAProcess {
   /// to the customer.
   ///
   /// - Parameter failure: The failure to end with if there is no previous challenge.
-  mutating func keepPrevious(
-    of sending: Sending, _ failure: Failure, _ now: Timestamp
-  ) -> Answer {
+  mutating func keepPrevious(of sending: Sending, _ failure: Failure, _ now: Timestamp) -> Answer {
     guard let previous = sending.previous else { return .fail(failure) }
     return show(previous, .notSentAgain(failure), now)
   }
@@ -123,15 +119,11 @@ extension SCAProcess {
   /// one may send a message to the customer.
   ///
   /// - Parameter failure: Why the outcome is unknown.
-  mutating func perhapsSent(
-    _ sending: Sending, _ failure: Failure, _ now: Timestamp
-  ) -> Answer {
+  mutating func perhapsSent(_ sending: Sending, _ failure: Failure, _ now: Timestamp) -> Answer {
     guard let message = sending.option.form.message else {
       return keepPrevious(of: sending, failure, now)
     }
-    guard let previous = sending.previous else {
-      return .fail(failure.perhapsSent(message))
-    }
+    guard let previous = sending.previous else { return .fail(failure.perhapsSent(message)) }
     return show(previous.reopened(for: sending.option, at: now), .mayHaveBeenSent(message), now)
   }
 

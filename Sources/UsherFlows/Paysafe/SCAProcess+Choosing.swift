@@ -31,8 +31,7 @@ extension SCAProcess {
       retrying.endPause()
       state = .required(retrying, notice: notice)
       return .proceed([.call(.event(terms.event))])
-    case .input, .browser, .provider, .daemon:
-      return .ignore
+    case .input, .browser, .provider, .daemon: return .ignore
     }
   }
 
@@ -61,8 +60,7 @@ extension SCAProcess {
 
   private var nothingLeft: Failure {
     let needReturnURL = (offers ?? []).contains { $0.verification.form == .redirect }
-    return .noVerification(
-      wantsReturnURL: needReturnURL && terms.instructions.returnURL == nil)
+    return .noVerification(wantsReturnURL: needReturnURL && terms.instructions.returnURL == nil)
   }
 
   mutating func choose(_ problem: Problem?, _ now: Timestamp) -> Answer {
@@ -80,8 +78,7 @@ extension SCAProcess {
       return sendUnlessCooling(Sending(option: option), now)
     case .woken: return woken(now)
     case .daemon(.resumed): return .proceed(timer(now))
-    case .input, .browser, .provider, .daemon:
-      return .ignore
+    case .input, .browser, .provider, .daemon: return .ignore
     }
   }
 

@@ -24,8 +24,7 @@ extension SCAProcess {
       return answered(outcome, unknown, retrying, now)
     case .woken where !retrying.isPaused: return .ignore
     case .woken, .daemon(.resumed): return inquire(unknown, retrying)
-    case .input, .browser, .provider, .daemon:
-      return .ignore
+    case .input, .browser, .provider, .daemon: return .ignore
     }
   }
 
@@ -36,8 +35,7 @@ extension SCAProcess {
     case .success(let eventStatus):
       let before = counters
       return settled(eventStatus, now) ?? resolved(unknown, eventStatus, before, retrying, now)
-    case .refused(let refusal):
-      return refused(refusal, unknown, retrying, now)
+    case .refused(let refusal): return refused(refusal, unknown, retrying, now)
     case .failed(let fault):
       return inquireLater(unknown, retrying, .unreachable(fault.message), fault.retryAfter, now)
     case .unreadable(let message):
@@ -88,8 +86,7 @@ extension SCAProcess {
   /// Decides how to continue if the event is still open.
   private mutating func resolved(
     _ unknown: UnknownOutcome, _ eventStatus: SCAEventStatus, _ before: SCACounters,
-    _ retrying: RetryBackoff,
-    _ now: Timestamp
+    _ retrying: RetryBackoff, _ now: Timestamp
   ) -> Answer {
     switch unknown {
     case .challenge(let sending):
@@ -172,8 +169,7 @@ extension SCAProcess {
     case .daemon(.resumed): return pollStatus(watch)
     case .provider(.called(.event(terms.event), let outcome)) where watch.isAsking:
       return answered(outcome, watch, now)
-    case .input, .browser, .provider, .daemon, .woken:
-      return .ignore
+    case .input, .browser, .provider, .daemon, .woken: return .ignore
     }
   }
 
@@ -219,9 +215,7 @@ extension SCAProcess {
 
   /// Schedules the next poll with a longer pause. The customer may be confirming while the provider
   /// is unreachable, so the flow polls until it expires.
-  private mutating func pollLater(
-    _ watch: Watch, _ message: String, _ after: Duration?
-  ) -> Answer {
+  private mutating func pollLater(_ watch: Watch, _ message: String, _ after: Duration?) -> Answer {
     var watch = watch
     watch.isAsking = false
     watch.misses += 1

@@ -45,9 +45,7 @@ extension SCAProcess {
   /// The lifetime of a challenge if neither the challenge nor the event reports an expiry.
   private static let defaultLifetime = Duration.seconds(300)
 
-  private func password(
-    _ challenge: Challenge, _ purpose: SCAForm.Purpose
-  ) -> Step.EnterPassword {
+  private func password(_ challenge: Challenge, _ purpose: SCAForm.Purpose) -> Step.EnterPassword {
     let others = alternatives(to: challenge).map(\.shown)
     return .init(
       purpose: purpose.rawValue, alternatives: others.isEmpty ? nil : others,
@@ -62,8 +60,7 @@ extension SCAProcess {
   private func step(_ watch: Watch) -> Step {
     switch watch.place {
     case .device:
-      .wait(
-        .init(for: "the confirmation on your device", pollAfterMs: terms.pollSeconds * 1000))
+      .wait(.init(for: "the confirmation on your device", pollAfterMs: terms.pollSeconds * 1000))
     case .page(let url, let returnURL):
       .openURL(.init(url: url, redirectURI: returnURL, completes: .poll))
     }

@@ -15,8 +15,7 @@ struct SCARequest {
   /// - Throws: `invalidParams` that names the wrong parameter.
   init(
     _ context: FlowContext<PaysafeSettings>, verification: PaysafeCall.Verification?,
-    returnURL: String?,
-    language: String?, operation: Operation?
+    returnURL: String?, language: String?, operation: Operation?
   ) throws(UsherError) {
     guard let account = context.account?.id else {
       throw ParamsValidation.wrong("account", "is missing")

@@ -125,8 +125,7 @@ struct PhoneAdmission: RetryingMachine, Codable, Sendable, Equatable {
     case .woken, .daemon(.resumed):
       retrying.endPause()
       return .proceed(effects)
-    case .input, .browser, .provider, .daemon:
-      return .ignore
+    case .input, .browser, .provider, .daemon: return .ignore
     }
   }
 
@@ -226,9 +225,7 @@ extension PhoneAdmission {
     case .updating: return transition(to: .reading)
     case .reading:
       do throws(UnusableReply) {
-        guard let signed = try SignedProfile(members) else {
-          return finish(members, provider.name)
-        }
+        guard let signed = try SignedProfile(members) else { return finish(members, provider.name) }
         return transition(to: .checking(signed))
       } catch {
         return .fail(.badSignature(error.message, provider.name))
@@ -286,8 +283,7 @@ extension PhoneAdmission {
       }
       return finish(members, provider)
     case .refused(let message): return .fail(.badSignature(message, provider))
-    case .keyless(let message):
-      return endWithoutProfile(.unusable(message, .internal, provider))
+    case .keyless(let message): return endWithoutProfile(.unusable(message, .internal, provider))
     case .unreachable(let message, let reply):
       let fault = reply.map {
         TruecallerReplyError(
@@ -308,8 +304,7 @@ extension PhoneAdmission {
     }
     isConfirmed = true
     let profile = TrueProfile(members)
-    return .finish(
-      Completion(grant: grant(profile), result: ["profile": .object(profile.members)]))
+    return .finish(Completion(grant: grant(profile), result: ["profile": .object(profile.members)]))
   }
 
   /// Returns the account to store.

@@ -110,9 +110,7 @@ extension String {
 extension [String: JSONValue] {
   /// The access token. It is sent in a header and a path, so only visible ASCII is accepted
   /// (RFC 6749 appendix A.12).
-  var accessToken: Secret? {
-    self["accessToken"]?.visibleText(upTo: 8192).map { Secret($0) }
-  }
+  var accessToken: Secret? { self["accessToken"]?.visibleText(upTo: 8192).map { Secret($0) } }
 
   fileprivate var verificationToken: Sealed<Secret>? {
     guard let text = self["verificationToken"]?.stringValue, (1...8192).contains(text.utf8.count),

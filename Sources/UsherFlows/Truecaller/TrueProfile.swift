@@ -34,8 +34,7 @@ struct TrueProfile: Equatable {
     switch value {
     case .string(let text): .string(ProviderText.clean(text, limit: 1000))
     case .integer(let number): .string(String(number))
-    case .number(let number):
-      Int64(exactly: number).map { .string(String($0)) } ?? .null
+    case .number(let number): Int64(exactly: number).map { .string(String($0)) } ?? .null
     case nil, .null, .bool, .array, .object: .null
     }
   }

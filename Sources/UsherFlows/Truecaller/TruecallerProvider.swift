@@ -6,8 +6,7 @@ package enum TruecallerProvider: ProviderDefinition {
   package static let flows: [any FlowMachine.Type] = [VerifyPhone.self]
 
   package static func tokens(
-    _ provider: Provider<TruecallerSettings>, attributes: [String: JSONValue],
-    installation: String?
+    _ provider: Provider<TruecallerSettings>, attributes: [String: JSONValue], installation: String?
   ) -> TokenHandling {
     .known(PlainTokens())
   }
@@ -22,9 +21,7 @@ package enum TruecallerProvider: ProviderDefinition {
     }
   }
 
-  package static func probe(
-    _ provider: Provider<TruecallerSettings>
-  ) -> ProviderProbe? {
+  package static func probe(_ provider: Provider<TruecallerSettings>) -> ProviderProbe? {
     .truecaller
   }
 }

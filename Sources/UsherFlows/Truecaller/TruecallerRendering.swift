@@ -35,8 +35,7 @@ extension TruecallerCall {
         throw UsherError(.internalError, "account \(account) has no access token")
       }
       return try Self.profile(of: number, token, context)
-    case .keys:
-      return .json(.get, settings.keysURL, nil, [])
+    case .keys: return .json(.get, settings.keysURL, nil, [])
     }
   }
 

@@ -63,9 +63,7 @@ extension Unicode.Scalar {
 
 extension String {
   /// All digits of the text, in ASCII.
-  var decimals: String {
-    unicodeScalars.compactMap { $0.decimal.map { String($0) } }.joined()
-  }
+  var decimals: String { unicodeScalars.compactMap { $0.decimal.map { String($0) } }.joined() }
 
   /// The length of the longest run of digits.
   fileprivate var longestNumber: Int {

@@ -187,8 +187,7 @@ extension VerifyPhone {
       return .fail(
         .unknownSending(message, TruecallerErrorCode.network.providerErrorCode(provider.name)))
     case .woken, .daemon(.resumed): return create(claim, request)
-    case .input, .browser, .provider, .daemon:
-      return .ignore
+    case .input, .browser, .provider, .daemon: return .ignore
     }
   }
 
@@ -267,15 +266,12 @@ extension VerifyPhone {
     case .input(.resend):
       guard now >= challenge.expiresAt else {
         let message = "another code can be requested when this one has expired"
-        return show(
-          claim, challenge, .tooEarly(challenge.expiresAt - now, message, provider.name))
+        return show(claim, challenge, .tooEarly(challenge.expiresAt - now, message, provider.name))
       }
       problem = nil
       return create(claim, CodeRequest())
-    case .input(.back):
-      return .refuse(field: "input.back", message: "there is no previous step")
-    case .input, .browser, .provider, .daemon, .woken:
-      return .ignore
+    case .input(.back): return .refuse(field: "input.back", message: "there is no previous step")
+    case .input, .browser, .provider, .daemon, .woken: return .ignore
     }
   }
 
@@ -298,9 +294,7 @@ extension VerifyPhone {
     check.code = Transient(nil)
     check.retrying.endPause()
     state = .otpReceived(claim, challenge, check)
-    return .proceed([
-      .call(.verify(claim.number, code: code, token: challenge.token.unsealed()))
-    ])
+    return .proceed([.call(.verify(claim.number, code: code, token: challenge.token.unsealed()))])
   }
 
   private mutating func otpReceived(
@@ -319,8 +313,7 @@ extension VerifyPhone {
       }
       return verify(code, claim, challenge, check)
     case .daemon(.resumed): return show(claim, challenge, .interrupted)
-    case .input, .browser, .provider, .daemon, .woken:
-      return .ignore
+    case .input, .browser, .provider, .daemon, .woken: return .ignore
     }
   }
 
@@ -338,8 +331,7 @@ extension VerifyPhone {
       let rest = challenge.merging(refusal.members, at: now)
       switch refusal.ofVerify(provider.name) {
       case .wrongCode: return show(claim, rest, .wrongCode(refusal, provider.name))
-      case .expired:
-        return show(claim, rest.over(at: now), .codeExpired(refusal, provider.name))
+      case .expired: return show(claim, rest.over(at: now), .codeExpired(refusal, provider.name))
       case .failure(let failure): return .fail(failure)
       }
     case .failed(let fault) where fault.refusal?.status == 429:
