@@ -38,6 +38,13 @@ package struct RetryBackoff: Codable, Sendable, Equatable {
 
   /// Ends the pause, because it is over or a restart cut it short: the next attempt starts now.
   package mutating func endPause() { isPaused = false }
+
+  /// The back-off at the next attempt: without the pause.
+  var resumed: RetryBackoff {
+    var backoff = self
+    backoff.endPause()
+    return backoff
+  }
 }
 
 /// A machine, or a part of one, that makes a call again after a temporary failure.

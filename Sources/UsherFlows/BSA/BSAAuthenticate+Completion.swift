@@ -16,7 +16,7 @@ extension BSAAuthenticate {
     BSACall
   > {
     switch event {
-    case .daemon(.answered(.presence(true))): return start(session, Attempt())
+    case .daemon(.answered(.presence(true))): return make(.start, session)
     case .daemon(.answered(.presence(false))):
       let failure = Failure(
         reason: .denied, title: "No longer available",
@@ -28,103 +28,82 @@ extension BSAAuthenticate {
     }
   }
 
-  mutating func start(_ session: BSASignInSession, _ attempt: Attempt) -> Answer<BSACall> {
-    state = .starting(session, attempt.withoutPauses)
-    return .proceed([.call(.start(session, userKey: order.account.subject))])
+  /// The calls of the sign-in, in their order.
+  enum SignInCall {
+    case start
+    case complete(channel: Sealed<Secret>)
+    case fetch(channel: Sealed<Secret>)
   }
 
-  mutating func starting(
-    _ event: FlowEvent<BSACall>, _ session: BSASignInSession, _ attempt: Attempt
-  ) -> Answer<BSACall> {
-    switch event {
-    case .provider(.called(.start(session, userKey: order.account.subject), let outcome))
-    where !attempt.isPaused:
-      switch BSAReply(outcome) {
-      case .success(let data):
-        guard let channel = data.objectValue?["channelKey"]?.visibleSecret else {
-          return .fail(.missingMember("data.channelKey"), cleanUp: [.cancel(session)])
-        }
-        problem = nil
-        waits = 0
-        return complete(session, channel, Attempt())
-      case .refused(let code) where code.isAboutQR && order.way == .qr && !order.hasQRID:
-        state = .scan
-        problem = .qrInvalid(code, provider.name)
-        return .proceed([])
-      case let reply: return retryOrFail(reply, attempt, session) { .starting(session, $0) }
-      }
-    case .woken where attempt.isPaused, .daemon(.resumed): return start(session, attempt)
-    case .input, .browser, .provider, .daemon, .woken: return .ignore
+  private func phase(_ call: SignInCall, _ session: BSASignInSession, _ attempt: Attempt) -> State {
+    switch call {
+    case .start: .starting(session, attempt)
+    case .complete(let channel): .completing(session, channel: channel, attempt)
+    case .fetch(let channel): .fetching(session, channel: channel, attempt)
     }
   }
 
-  private func completeCall(_ session: BSASignInSession) -> BSACall {
-    .complete(session, isProved: order.authType.localAuthType != nil)
+  private func request(_ call: SignInCall, _ session: BSASignInSession) -> BSACall {
+    switch call {
+    case .start: .start(session, userKey: order.account.subject)
+    case .complete: .complete(session, isProved: order.authType.localAuthType != nil)
+    case .fetch(let channel): .result(session, channel: channel.unsealed())
+    }
   }
 
-  private mutating func complete(
-    _ session: BSASignInSession, _ channel: Sealed<Secret>, _ attempt: Attempt
+  private mutating func make(
+    _ call: SignInCall, _ session: BSASignInSession, _ attempt: Attempt = Attempt()
   ) -> Answer<BSACall> {
-    state = .completing(session, channel: channel, attempt.withoutPauses)
-    return .proceed([.call(completeCall(session))])
+    if case .fetch = call { problem = nil }
+    state = phase(call, session, attempt.withoutPauses)
+    return .proceed([.call(request(call, session))])
   }
 
-  mutating func completing(
-    _ event: FlowEvent<BSACall>, _ session: BSASignInSession, _ channel: Sealed<Secret>,
-    _ attempt: Attempt
+  mutating func signingIn(
+    _ event: FlowEvent<BSACall>, _ call: SignInCall, _ session: BSASignInSession, _ attempt: Attempt
   ) -> Answer<BSACall> {
     switch event {
-    case .provider(.called(completeCall(session), let outcome)) where !attempt.isPaused:
-      switch BSAReply(outcome) {
-      case .success: return fetch(session, channel, Attempt())
-      // The reply to an earlier call was lost: that call completed the sign-in.
-      case .refused(.nothingInProgress) where attempt.isLost:
-        return fetch(session, channel, Attempt())
-      case let reply:
-        return retryOrFail(reply, attempt, session) { .completing(session, channel: channel, $0) }
-      }
-    case .woken where attempt.isPaused: return complete(session, channel, attempt)
+    case .provider(.called(request(call, session), let outcome)) where !attempt.isPaused:
+      return answered(BSAReply(outcome), call, session, attempt)
+    case .woken where attempt.isPaused: return make(call, session, attempt)
     case .daemon(.resumed):
       var attempt = attempt
-      attempt.isLost = attempt.isLost || !attempt.isPaused
-      return complete(session, channel, attempt)
+      if case .complete = call { attempt.isLost = attempt.isLost || !attempt.isPaused }
+      return make(call, session, attempt)
     case .input, .browser, .provider, .daemon, .woken: return .ignore
     }
   }
 
-  private func resultCall(_ session: BSASignInSession, _ channel: Sealed<Secret>) -> BSACall {
-    .result(session, channel: channel.unsealed())
-  }
-
-  private mutating func fetch(
-    _ session: BSASignInSession, _ channel: Sealed<Secret>, _ attempt: Attempt
+  private mutating func answered(
+    _ reply: BSAReply, _ call: SignInCall, _ session: BSASignInSession, _ attempt: Attempt
   ) -> Answer<BSACall> {
-    problem = nil
-    state = .fetching(session, channel: channel, attempt.withoutPauses)
-    return .proceed([.call(resultCall(session, channel))])
-  }
-
-  mutating func fetching(
-    _ event: FlowEvent<BSACall>, _ session: BSASignInSession, _ channel: Sealed<Secret>,
-    _ attempt: Attempt
-  ) -> Answer<BSACall> {
-    switch event {
-    case .provider(.called(resultCall(session, channel), let outcome)) where !attempt.isPaused:
-      switch BSAReply(outcome) {
-      case .success(let data):
-        guard let token = data.visibleSecret else { return .fail(.missingMember("token in data")) }
-        return .finish(completion(token))
-      case let reply:
-        return retryOrFail(reply, attempt, session) { .fetching(session, channel: channel, $0) }
+    switch (call, reply) {
+    case (.start, .success(let data)):
+      guard let channel = data.objectValue?["channelKey"]?.visibleSecret else {
+        return .fail(.missingMember("data.channelKey"), cleanUp: [.cancel(session)])
       }
-    case .woken where attempt.isPaused, .daemon(.resumed): return fetch(session, channel, attempt)
-    case .input, .browser, .provider, .daemon, .woken: return .ignore
+      problem = nil
+      waits = 0
+      return make(.complete(channel: channel), session)
+    case (.start, .refused(let code))
+    where code.isAboutQR && order.way == .qr && !order.hasQRID:
+      state = .scan
+      problem = .qrInvalid(code, provider.name)
+      return .proceed([])
+    case (.complete(let channel), .success): return make(.fetch(channel: channel), session)
+    // The reply to an earlier call was lost: that call completed the sign-in.
+    case (.complete(let channel), .refused(.nothingInProgress)) where attempt.isLost:
+      return make(.fetch(channel: channel), session)
+    case (.fetch, .success(let data)):
+      guard let token = data.visibleSecret else { return .fail(.missingMember("token in data")) }
+      return .finish(completion(token))
+    case (.start, _), (.complete, _), (.fetch, _): return retryOrFail(reply, call, session, attempt)
     }
   }
 
   /// Handles any reply other than success, for each of the three calls.
   private mutating func retryOrFail(
-    _ reply: BSAReply, _ attempt: Attempt, _ session: BSASignInSession, _ state: (Attempt) -> State
+    _ reply: BSAReply, _ call: SignInCall, _ session: BSASignInSession, _ attempt: Attempt
   ) -> Answer<BSACall> {
     var attempt = attempt
     switch reply {
@@ -133,7 +112,7 @@ extension BSAAuthenticate {
       waits += 1
       problem = nil
       attempt.isWaiting = true
-      self.state = state(attempt)
+      state = phase(call, session, attempt)
       return .proceed([.wake(after: .seconds(provider.settings.pollSeconds))])
     case .success: return .ignore
     case .refused(let code):
@@ -144,7 +123,7 @@ extension BSAAuthenticate {
       let pause = pause(attempt.retrying, failure, after: fault.retryAfter) {
         attempt.retrying = $1
         attempt.isLost = attempt.isLost || fault.mayHaveTakenEffect
-        $0.state = state(attempt)
+        $0.state = $0.phase(call, session, attempt)
       }
       return pause.map { .proceed([.wake(after: $0)]) }
         ?? .fail(failure, cleanUp: [.cancel(session)])

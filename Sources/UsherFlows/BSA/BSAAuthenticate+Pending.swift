@@ -7,9 +7,7 @@ import UsherCore
 
 extension BSAAuthenticate {
   mutating func generate(_ retrying: RetryBackoff) -> Answer<BSACall> {
-    var retrying = retrying
-    retrying.endPause()
-    state = .generating(retrying)
+    state = .generating(retrying.resumed)
     return .proceed([numberEffect])
   }
 

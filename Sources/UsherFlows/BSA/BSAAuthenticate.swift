@@ -180,11 +180,11 @@ package struct BSAAuthenticate: FlowMachine, RetryingMachine {
     case .generating(let retrying): return generating(event, retrying, now)
     case .pending(let shown, let poll): return pending(event, shown, poll, now)
     case .checking(let session): return checking(event, session)
-    case .starting(let session, let attempt): return starting(event, session, attempt)
+    case .starting(let session, let attempt): return signingIn(event, .start, session, attempt)
     case .completing(let session, let channel, let attempt):
-      return completing(event, session, channel, attempt)
+      return signingIn(event, .complete(channel: channel), session, attempt)
     case .fetching(let session, let channel, let attempt):
-      return fetching(event, session, channel, attempt)
+      return signingIn(event, .fetch(channel: channel), session, attempt)
     }
   }
 

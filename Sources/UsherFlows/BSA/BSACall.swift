@@ -83,17 +83,19 @@ extension BSACall {
     }
     let wire = BSAWire(settings: context.provider.settings, clientKey: key)
     let paths = wire.settings.paths
+    func url(_ path: ProviderPath) -> String { path.url(under: wire.settings.baseURL) }
     switch self {
     case .duplicateCheck(let contact):
       return wire.query(
-        .get, paths.duplicateCheck,
+        .get, url(paths.duplicateCheck),
         [("verifyType", contact.verifyType), ("verifyData", contact.target)])
-    case .idCheck(let userKey): return wire.query(.get, paths.idCheck, [("userKey", userKey)])
+    case .idCheck(let userKey): return wire.query(.get, url(paths.idCheck), [("userKey", userKey)])
     case .send(let contact):
-      return wire.body(.post, contact.channel == .email ? paths.mail : paths.sms, contact.asked)
+      let path = contact.channel == .email ? paths.mail : paths.sms
+      return wire.body(.post, url(path), contact.asked)
     case .sendToMember(let member, let contact):
       return wire.body(
-        .post, paths.sendOTP,
+        .post, url(paths.sendOTP),
         [
           "userKey": .string(member.userKey), "name": .string(member.name),
           "verifyType": .string(contact.verifyType), "verifyData": .string(contact.target),
@@ -102,7 +104,7 @@ extension BSACall {
       var body = contact.member
       body["authNum"] = .string(number.revealed())
       return wire.body(
-        .post, contact.channel == .email ? paths.mailVerify : paths.smsVerify, body,
+        .post, url(contact.channel == .email ? paths.mailVerify : paths.smsVerify), body,
         hiding: [number])
     case .signUp(let enrolment, let token):
       var body = wire.device(enrolment, token)
@@ -110,7 +112,7 @@ extension BSACall {
       body["email"] = enrolment.email.map { .string($0) }
       body["phoneNum"] = enrolment.phoneNumber.map { .string($0) }
       for agreement in ["agreeGccs", "agreePerson", "agreeDevice"] { body[agreement] = true }
-      return wire.body(.post, paths.users, body, hiding: [token])
+      return wire.body(.post, url(paths.users), body, hiding: [token])
     case .replaceDevice(let enrolment, let token):
       var body = wire.device(enrolment, token)
       body["verifyType"] = .string(enrolment.contact.verifyType)
@@ -119,28 +121,28 @@ extension BSACall {
         .put, paths.device.url(under: wire.settings.baseURL, "userKey", enrolment.userKey), body,
         hiding: [token])
     case .deviceCheck(let device):
-      return wire.query(.get, paths.deviceCheck, [("deviceId", device)])
+      return wire.query(.get, url(paths.deviceCheck), [("deviceId", device)])
     case .exists(let device, let userKey):
-      return wire.query(.get, paths.authExist, [("deviceId", device), ("userKey", userKey)])
+      return wire.query(.get, url(paths.authExist), [("deviceId", device), ("userKey", userKey)])
     case .start(let session, let userKey):
       var body = session.members
       body["userKey"] = .string(userKey)
       body["authPlatform"] = "CMMAPF002"
-      return wire.body(.post, paths.auth, body, as: session.site?.unsealed())
+      return wire.body(.post, url(paths.auth), body, as: session.site?.unsealed())
     case .complete(let session, let isProved):
       var body = session.members
       body["isSecondaryCertification"] = .bool(isProved)
-      return wire.body(.post, paths.authComplete, body)
+      return wire.body(.post, url(paths.authComplete), body)
     case .result(let session, let channel):
       return wire.query(
-        .get, paths.auth, [("deviceId", session.device), ("channelKey", channel.revealed())],
+        .get, url(paths.auth), [("deviceId", session.device), ("channelKey", channel.revealed())],
         as: session.site?.unsealed(), hiding: [channel])
     case .cancel(let session):
       let code = session.qrID.map { [("qrId", $0)] } ?? []
-      return wire.query(.delete, paths.auth, [("deviceId", session.device)] + code)
+      return wire.query(.delete, url(paths.auth), [("deviceId", session.device)] + code)
     case .generateNumber(let userKey, let device):
       return wire.body(
-        .post, paths.otpGenerate, ["userKey": .string(userKey), "deviceId": .string(device)])
+        .post, url(paths.otpGenerate), ["userKey": .string(userKey), "deviceId": .string(device)])
     case .dropNumber(let number):
       return wire.query(
         .delete, paths.otp.url(under: wire.settings.baseURL, "code", number.revealed()), [],
@@ -156,13 +158,6 @@ private struct BSAWire {
   let clientKey: Secret
 
   func query(
-    _ method: HTTPRequest.Method, _ path: ProviderPath, _ members: [(String, String)],
-    as site: Secret? = nil, hiding secrets: [Secret] = []
-  ) -> HTTPRequest {
-    query(method, path.url(under: settings.baseURL), members, as: site, hiding: secrets)
-  }
-
-  func query(
     _ method: HTTPRequest.Method, _ url: String, _ members: [(String, String)],
     as site: Secret? = nil, hiding secrets: [Secret] = []
   ) -> HTTPRequest {
@@ -170,13 +165,6 @@ private struct BSAWire {
     let common = [("lang", settings.lang), ("clientKey", key.revealed())]
     let fields = FormEncoding.encode((common + members).map { (name: $0.0, value: $0.1) })
     return .json(method, "\(url)?\(fields)", nil, [], hiding: [key] + secrets)
-  }
-
-  func body(
-    _ method: HTTPRequest.Method, _ path: ProviderPath, _ members: [String: JSONValue],
-    as site: Secret? = nil, hiding secrets: [Secret] = []
-  ) -> HTTPRequest {
-    body(method, path.url(under: settings.baseURL), members, as: site, hiding: secrets)
   }
 
   func body(

@@ -162,9 +162,7 @@ extension FreedomDeviceAuthorize {
     case .provider(.called(call, let outcome)) where !retrying.isPaused:
       return checked(outcome, retrying)
     case .woken where retrying.isPaused, .daemon(.resumed):
-      var retrying = retrying
-      retrying.endPause()
-      state = .checking(retrying)
+      state = .checking(retrying.resumed)
       return .proceed([.call(call)])
     case .input, .browser, .provider, .daemon, .woken: return .ignore
     }

@@ -51,9 +51,7 @@ extension FreedomPartnerAuthorize {
   private mutating func complete(
     _ tokens: TokenSet, _ retrying: RetryBackoff
   ) -> Answer<FreedomPartnerCall> {
-    var retrying = retrying
-    retrying.endPause()
-    state = .completing(tokens, retrying)
+    state = .completing(tokens, retrying.resumed)
     return .proceed([.call(.user(token: tokens.accessToken.unsealed()))])
   }
 

@@ -249,14 +249,12 @@ extension FreedomPartnerAuthorize {
     _ event: FlowEvent<FreedomPartnerCall>, _ code: Transient, _ retrying: RetryBackoff,
     _ transition: inout TransitionContext
   ) -> Answer<FreedomPartnerCall> {
-    var retrying = retrying
     switch event {
     case .provider(.called(.exchange(let code), let outcome)) where !retrying.isPaused:
       return exchanged(outcome, code, retrying, &transition)
     case .woken where retrying.isPaused:
       guard let code = code.secret else { return listen(.interrupted, &transition) }
-      retrying.endPause()
-      state = .exchanging(Transient(nil), retrying)
+      state = .exchanging(Transient(nil), retrying.resumed)
       return .proceed([.call(.exchange(code: code))])
     // The code may be spent.
     case .daemon(.resumed): return listen(.interrupted, &transition)

@@ -121,9 +121,7 @@ extension FreedomRequestProfile {
   private mutating func request(
     _ inquiry: Inquiry, _ retrying: RetryBackoff
   ) -> Answer<FreedomPartnerCall> {
-    var retrying = retrying
-    retrying.endPause()
-    state = .requested(inquiry, retrying)
+    state = .requested(inquiry, retrying.resumed)
     return .proceed([.call(.profile(inquiry.account, inquiry.request))])
   }
 
@@ -133,35 +131,9 @@ extension FreedomRequestProfile {
     switch event {
     case .provider(.called(.profile(inquiry.account, inquiry.request), let outcome))
     where !retrying.isPaused:
-      return requested(outcome, inquiry, retrying)
+      return answered(outcome, inquiry, retrying)
     case .woken where retrying.isPaused, .daemon(.resumed): return request(inquiry, retrying)
     case .input, .browser, .provider, .daemon, .woken: return .ignore
-    }
-  }
-
-  private mutating func requested(
-    _ outcome: CallOutcome, _ inquiry: Inquiry, _ retrying: RetryBackoff
-  ) -> Answer<FreedomPartnerCall> {
-    let personalData = FreedomPartnerCall.profile(inquiry.account, inquiry.request).personalData
-    switch FreedomIDReply(outcome, hiding: personalData) {
-    case .success(let members):
-      problem = nil
-      let message = members["status_message"]?.stringValue
-      switch members["status"]?.stringValue {
-      case _ where !inquiry.isMatch(for: members): return .fail(.otherRequest(provider.name))
-      case "accepted": return pollStatus(inquiry)
-      case "pending": return wait(inquiry, nil)
-      case "rejected": return .fail(.refusedProfile(message, provider.name))
-      default: return .fail(.noStatus(provider.name))
-      }
-    case .refused(let refusal):
-      return .fail(.refused(refusal, as: refusal.tokenErrorCode, provider.name))
-    case .failed(let fault):
-      return retry(retrying, .unreachable(fault, provider.name), after: fault.retryAfter) {
-        $0.state = .requested(inquiry, $1)
-      }
-    case .unreadable(let flaw): return .fail(.unusable(flaw, provider.name))
-    case .noToken(let message): return .fail(.noToken(message, provider.name))
     }
   }
 }
@@ -186,38 +158,45 @@ extension FreedomRequestProfile {
   ) -> Answer<FreedomPartnerCall> {
     switch event {
     case .provider(.called(inquiry.status, let outcome)) where isAsking:
-      return handleStatus(outcome, inquiry)
+      return answered(outcome, inquiry, nil)
     case .woken where !isAsking, .daemon(.resumed): return pollStatus(inquiry)
     case .input, .browser, .provider, .daemon, .woken: return .ignore
     }
   }
 
-  private mutating func handleStatus(
-    _ outcome: CallOutcome, _ inquiry: Inquiry
+  /// - Parameter retrying: The attempts to send the request; nil if this answers a poll.
+  private mutating func answered(
+    _ outcome: CallOutcome, _ inquiry: Inquiry, _ retrying: RetryBackoff?
   ) -> Answer<FreedomPartnerCall> {
     let personalData = FreedomPartnerCall.profile(inquiry.account, inquiry.request).personalData
     switch FreedomIDReply(outcome, hiding: personalData) {
     case .success(let members):
       problem = nil
+      guard inquiry.isMatch(for: members) else { return .fail(.otherRequest(provider.name)) }
       let message = members["status_message"]?.stringValue
-      switch members["status"]?.stringValue {
-      case _ where !inquiry.isMatch(for: members): return .fail(.otherRequest(provider.name))
-      case "pending": return wait(inquiry, nil)
-      case "completed": return finish(members, inquiry)
-      case "rejected": return .fail(.refusedProfile(message, provider.name))
-      case "failed":
+      switch (members["status"]?.stringValue, retrying == nil) {
+      case ("pending", _): return wait(inquiry, nil)
+      case ("rejected", _): return .fail(.refusedProfile(message, provider.name))
+      case ("accepted", false): return pollStatus(inquiry)
+      case ("completed", true): return finish(members, inquiry)
+      case ("failed", true):
         return .fail(.rejected("the profile could not be obtained", says: message, provider.name))
-      case "not_found":
+      case ("not_found", true):
         return .fail(
           .rejected("the provider does not know the request", says: message, provider.name))
       default: return .fail(.noStatus(provider.name))
       }
     case .refused(let refusal):
       return .fail(.refused(refusal, as: refusal.tokenErrorCode, provider.name))
-    // The user's decision may take longer than an outage of the provider, so polling continues.
     case .failed(let fault):
-      problem = .unreachable(fault, provider.name)
-      return wait(inquiry, fault.retryAfter)
+      guard let retrying else {
+        // The user's decision may take longer than an outage of the provider.
+        problem = .unreachable(fault, provider.name)
+        return wait(inquiry, fault.retryAfter)
+      }
+      return retry(retrying, .unreachable(fault, provider.name), after: fault.retryAfter) {
+        $0.state = .requested(inquiry, $1)
+      }
     case .unreadable(let flaw): return .fail(.unusable(flaw, provider.name))
     case .noToken(let message): return .fail(.noToken(message, provider.name))
     }

@@ -70,32 +70,12 @@ struct CodeExchange: Codable, Sendable, Equatable {
 extension GoPayExchanged {
   /// - Throws: The member that is invalid.
   init(_ fields: [String: Secret]) throws(InvalidExchangeReport) {
-    let known: Set = ["userCorrelationId", "token"]
-    if let stray = fields.keys.filter({ !known.contains($0) }).min() {
-      throw InvalidExchangeReport(stray, "is not a member of this input")
-    }
+    try fields.allow(["userCorrelationId", "token"])
     guard let correlationID = fields["userCorrelationId"] else {
       throw InvalidExchangeReport("userCorrelationId", "is missing")
     }
-    let token = fields["token"]
-    if let text = token?.revealed().utf8 {
-      guard (1...GoPayData.maxTokenBytes).contains(text.count), text.allSatisfy(\.isVisible) else {
-        throw InvalidExchangeReport(
-          "token",
-          "must be 1 to \(GoPayData.maxTokenBytes) printable ASCII characters without spaces")
-      }
-    }
-    self.init(correlationID: correlationID.revealed(), token: token)
-  }
-}
-
-/// An invalid member of an input; the message contains nothing of its value.
-struct InvalidExchangeReport: Error {
-  let field: String
-  let message: String
-
-  init(_ name: String, _ what: String) {
-    field = "input.success.\(name)"
-    message = "\(field) \(what)"
+    self.init(
+      correlationID: correlationID.revealed(),
+      token: try fields.token("token", upTo: GoPayData.maxTokenBytes))
   }
 }

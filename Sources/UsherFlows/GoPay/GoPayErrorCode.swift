@@ -21,47 +21,31 @@ enum GoPayErrorCode: Int, CaseIterable {
   case api = 2215
 
   /// The meaning, as a headline for users.
-  var title: String {
-    switch self {
-    case .configuration: "Configuration invalid"
-    case .unauthorized: "Token expired or unauthorised"
-    case .connection: "Connection error"
-    case .notWhitelisted: "Feature not whitelisted"
-    case .unknown: "Unknown"
-    case .fieldMissing: "Required field missing"
-    case .cancelled: "User cancelled"
-    case .exchangeFailed: "Exchange failed"
-    case .exchangeTimedOut: "Exchange timed out"
-    case .camera: "Camera unavailable"
-    case .permission: "Permission denied"
-    case .verification: "Verification failed"
-    case .helpWanted: "User tapped Help"
-    case .security: "Security check"
-    case .api: "API error"
-    }
-  }
+  var title: String { traits.title }
 
   /// Whether the SDK lets the app try again.
-  var isRetryable: Bool {
-    switch self {
-    case .unauthorized, .connection, .cancelled, .exchangeTimedOut, .camera, .permission,
-      .verification, .helpWanted, .api:
-      true
-    case .configuration, .notWhitelisted, .unknown, .fieldMissing, .exchangeFailed, .security: false
-    }
-  }
+  var isRetryable: Bool { traits.isRetryable }
 
   /// The failure reason for the error, unless a more specific one is known.
-  var reason: Failure.Reason {
+  var reason: Failure.Reason { traits.reason }
+
+  private var traits: (title: String, isRetryable: Bool, reason: Failure.Reason) {
     switch self {
-    case .connection: .providerUnreachable
-    case .fieldMissing: .invalidRequest
-    case .cancelled, .helpWanted: .denied
-    case .exchangeFailed: .exchangeFailed
-    case .exchangeTimedOut: .exchangeTimedOut
-    case .configuration, .unauthorized, .notWhitelisted, .unknown, .camera, .permission,
-      .verification, .security, .api:
-      .providerRejected
+    case .configuration: ("Configuration invalid", false, .providerRejected)
+    case .unauthorized: ("Token expired or unauthorised", true, .providerRejected)
+    case .connection: ("Connection error", true, .providerUnreachable)
+    case .notWhitelisted: ("Feature not whitelisted", false, .providerRejected)
+    case .unknown: ("Unknown", false, .providerRejected)
+    case .fieldMissing: ("Required field missing", false, .invalidRequest)
+    case .cancelled: ("User cancelled", true, .denied)
+    case .exchangeFailed: ("Exchange failed", false, .exchangeFailed)
+    case .exchangeTimedOut: ("Exchange timed out", true, .exchangeTimedOut)
+    case .camera: ("Camera unavailable", true, .providerRejected)
+    case .permission: ("Permission denied", true, .providerRejected)
+    case .verification: ("Verification failed", true, .providerRejected)
+    case .helpWanted: ("User tapped Help", true, .denied)
+    case .security: ("Security check", false, .providerRejected)
+    case .api: ("API error", true, .providerRejected)
     }
   }
 

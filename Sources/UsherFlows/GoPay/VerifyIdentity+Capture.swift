@@ -19,12 +19,9 @@ extension VerifyIdentity {
     switch event {
     case .provider(.called(call, let outcome)) where !retrying.isPaused:
       return answered(GoPayReply(outcome, to: call), link, retrying, &transition)
-    case .woken where !retrying.isPaused: return .ignore
-    case .woken, .daemon(.resumed):
-      var retrying = retrying
-      retrying.endPause()
-      return requestSubmission(of: link, retrying)
-    case .input, .browser, .provider, .daemon: return .ignore
+    case .woken where retrying.isPaused, .daemon(.resumed):
+      return requestSubmission(of: link, retrying.resumed)
+    case .input, .browser, .provider, .daemon, .woken: return .ignore
     }
   }
 

@@ -35,13 +35,10 @@ extension VerifyIdentity {
       case .unreadable(let message), .noToken(let message):
         return .fail(.unusable(gopay: message, provider.name))
       }
-    case .woken where !retrying.isPaused: return .ignore
-    case .woken, .daemon(.resumed):
-      var retrying = retrying
-      retrying.endPause()
-      state = .authCode(link, retrying)
+    case .woken where retrying.isPaused, .daemon(.resumed):
+      state = .authCode(link, retrying.resumed)
       return .proceed([.call(call)])
-    case .input, .browser, .provider, .daemon: return .ignore
+    case .input, .browser, .provider, .daemon, .woken: return .ignore
     }
   }
 }

@@ -79,31 +79,17 @@ extension OAuthReply {
     let errorCode = ProviderErrorCode(
       name: provider, code: code.isEmpty ? "http_\(reply.status)" : code,
       message: text.isEmpty ? nil : text)
-    switch OAuthErrorKind(code) {
-    case .dead: self = .dead(errorCode)
-    case .client: self = .misconfigured(errorCode)
-    case .passing: self = .retry(message: "the provider answers \(code)", after: reply.retryAfter)
-    case .other where code.isEmpty && [408, 425, 429].contains(reply.status):
-      self = .retry(message: "the provider answers HTTP \(reply.status)", after: reply.retryAfter)
-    case .other: self = .rejected(errorCode)
-    }
-  }
-}
-
-/// What an error code says about the grant.
-///
-/// Covers RFC 6749 §5.2 and the codes that real servers send in place of those.
-private enum OAuthErrorKind {
-  case dead, client, passing, other
-
-  init(_ code: String) {
+    // RFC 6749 §5.2, and the codes that real servers send in place of those.
     switch code {
     case "invalid_grant", "invalid_token", "invalid_code", "expired_token", "interaction_required",
       "login_required", "consent_required", "account_selection_required":
-      self = .dead
-    case "invalid_client", "unauthorized_client": self = .client
-    case "server_error", "temporarily_unavailable": self = .passing
-    default: self = .other
+      self = .dead(errorCode)
+    case "invalid_client", "unauthorized_client": self = .misconfigured(errorCode)
+    case "server_error", "temporarily_unavailable":
+      self = .retry(message: "the provider answers \(code)", after: reply.retryAfter)
+    case "" where [408, 425, 429].contains(reply.status):
+      self = .retry(message: "the provider answers HTTP \(reply.status)", after: reply.retryAfter)
+    default: self = .rejected(errorCode)
     }
   }
 }

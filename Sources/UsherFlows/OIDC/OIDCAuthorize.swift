@@ -133,7 +133,6 @@ extension OIDCAuthorize {
   private mutating func discovering(
     _ event: FlowEvent<OIDCCall>, _ retrying: RetryBackoff, _ transition: inout TransitionContext
   ) -> Answer<OIDCCall> {
-    var retrying = retrying
     switch event {
     case .provider(.discovered(.found(let metadata))):
       guard let endpoint = metadata.authorizationEndpoint else {
@@ -143,12 +142,10 @@ extension OIDCAuthorize {
     case .provider(.discovered(.unusable(let message))): return .fail(.protocolError(message))
     case .provider(.discovered(.unreachable(let message))):
       return retry(retrying, .unreachable(message)) { $0.state = .discovering($1) }
-    case .woken where !retrying.isPaused: return .ignore
-    case .woken, .daemon(.resumed):
-      retrying.endPause()
-      state = .discovering(retrying)
+    case .woken where retrying.isPaused, .daemon(.resumed):
+      state = .discovering(retrying.resumed)
       return .proceed([.discover])
-    case .input, .browser, .provider, .daemon: return .ignore
+    case .input, .browser, .provider, .daemon, .woken: return .ignore
     }
   }
 }

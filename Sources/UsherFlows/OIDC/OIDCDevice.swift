@@ -134,7 +134,6 @@ extension OIDCDevice {
   private mutating func discovering(
     _ event: FlowEvent<OIDCCall>, _ retrying: RetryBackoff
   ) -> Answer<OIDCCall> {
-    var retrying = retrying
     switch event {
     case .provider(.discovered(.found(let metadata))):
       guard metadata.deviceAuthorizationEndpoint != nil else {
@@ -144,21 +143,17 @@ extension OIDCDevice {
     case .provider(.discovered(.unusable(let message))): return .fail(.protocolError(message))
     case .provider(.discovered(.unreachable(let message))):
       return retry(retrying, .unreachable(message)) { $0.state = .discovering($1) }
-    case .woken where !retrying.isPaused: return .ignore
-    case .woken, .daemon(.resumed):
-      retrying.endPause()
-      state = .discovering(retrying)
+    case .woken where retrying.isPaused, .daemon(.resumed):
+      state = .discovering(retrying.resumed)
       return .proceed([.discover])
-    case .input, .browser, .provider, .daemon: return .ignore
+    case .input, .browser, .provider, .daemon, .woken: return .ignore
     }
   }
 
   private mutating func request(
     _ metadata: OIDCMetadata, _ retrying: RetryBackoff
   ) -> Answer<OIDCCall> {
-    var retrying = retrying
-    retrying.endPause()
-    state = .requesting(metadata, retrying)
+    state = .requesting(metadata, retrying.resumed)
     return .proceed([.call(.deviceAuthorization(scope: scope, metadata))])
   }
 
@@ -180,9 +175,8 @@ extension OIDCDevice {
         }
       case .unreadable(let message): return .fail(.protocolError(message))
       }
-    case .woken where !retrying.isPaused: return .ignore
-    case .woken, .daemon(.resumed): return request(metadata, retrying)
-    case .input, .browser, .provider, .daemon: return .ignore
+    case .woken where retrying.isPaused, .daemon(.resumed): return request(metadata, retrying)
+    case .input, .browser, .provider, .daemon, .woken: return .ignore
     }
   }
 

@@ -24,8 +24,7 @@ extension OIDCCall {
     let metadata: OIDCMetadata
     switch self {
     case .exchange(let exchange, let provider):
-      metadata = provider
-      endpoint = try metadata.tokenEndpoint.orMissing("token")
+      (metadata, endpoint) = (provider, try provider.tokenEndpoint.orMissing("token"))
       fields = [
         ("grant_type", "authorization_code"), ("code", exchange.code.revealed()),
         ("redirect_uri", exchange.redirectURI),
@@ -34,14 +33,12 @@ extension OIDCCall {
         fields.append(("code_verifier", exchange.verifier.revealed()))
       }
     case .refresh(let token, let scope, let provider):
-      metadata = provider
-      endpoint = try metadata.tokenEndpoint.orMissing("token")
+      (metadata, endpoint) = (provider, try provider.tokenEndpoint.orMissing("token"))
       fields =
         [("grant_type", "refresh_token"), ("refresh_token", token.revealed())]
         + (scope.map { [("scope", $0)] } ?? [])
     case .devicePoll(let code, let provider):
-      metadata = provider
-      endpoint = try metadata.tokenEndpoint.orMissing("token")
+      (metadata, endpoint) = (provider, try provider.tokenEndpoint.orMissing("token"))
       fields = [
         ("grant_type", "urn:ietf:params:oauth:grant-type:device_code"),
         ("device_code", code.revealed()),

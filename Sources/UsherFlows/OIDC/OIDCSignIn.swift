@@ -83,7 +83,6 @@ struct OIDCSignIn: RetryingMachine, Codable, Sendable, Equatable {
     _ event: FlowEvent<OIDCCall>, _ token: Sealed<Secret>, _ retrying: RetryBackoff,
     _ settings: OIDCSettings, _ now: Timestamp
   ) -> Answer<OIDCCall> {
-    var retrying = retrying
     switch event {
     case .provider(.idTokenVerified(.genuine(let payload))):
       return validateClaims(payload, token.unsealed(), settings, now)
@@ -94,12 +93,10 @@ struct OIDCSignIn: RetryingMachine, Codable, Sendable, Equatable {
       let failure = Failure.unreachable(message)
       let pause = pause(retrying, failure) { $0.phase = .verifying(token, $1) }
       return pause.map { .proceed([.wake(after: $0)]) } ?? refuse(failure)
-    case .woken where !retrying.isPaused: return .ignore
-    case .woken, .daemon(.resumed):
-      retrying.endPause()
-      phase = .verifying(token, retrying)
+    case .woken where retrying.isPaused, .daemon(.resumed):
+      phase = .verifying(token, retrying.resumed)
       return .proceed(effects)
-    case .input, .browser, .provider, .daemon: return .ignore
+    case .input, .browser, .provider, .daemon, .woken: return .ignore
     }
   }
 
@@ -136,7 +133,7 @@ struct OIDCSignIn: RetryingMachine, Codable, Sendable, Equatable {
   private mutating func asking(
     _ event: FlowEvent<OIDCCall>, _ person: PersonClaims?, _ before: RetryBackoff?
   ) -> Answer<OIDCCall> {
-    var retrying = before ?? RetryBackoff()
+    let retrying = before ?? RetryBackoff()
     switch event {
     case .provider(.called(.userinfo(tokens.accessToken.unsealed(), metadata), let outcome))
     where !retrying.isPaused:
@@ -148,12 +145,10 @@ struct OIDCSignIn: RetryingMachine, Codable, Sendable, Equatable {
         return .proceed([.wake(after: pause)])
       }
       return mergeUserinfo(outcome, of: person)
-    case .woken where !retrying.isPaused: return .ignore
-    case .woken, .daemon(.resumed):
-      retrying.endPause()
-      phase = .asking(person, retrying)
+    case .woken where retrying.isPaused, .daemon(.resumed):
+      phase = .asking(person, retrying.resumed)
       return .proceed(effects)
-    case .input, .browser, .provider, .daemon: return .ignore
+    case .input, .browser, .provider, .daemon, .woken: return .ignore
     }
   }
 

@@ -129,13 +129,10 @@ extension PaysafeAuthorize {
         }
       case .unreadable(let message): return .fail(.protocolError(message))
       }
-    case .woken where !retrying.isPaused: return .ignore
-    case .woken, .daemon(.resumed):
-      var retrying = retrying
-      retrying.endPause()
-      state = .configuring(retrying)
+    case .woken where retrying.isPaused, .daemon(.resumed):
+      state = .configuring(retrying.resumed)
       return .proceed([.call(.configToken(brand: login.brand))])
-    case .input, .browser, .provider, .daemon: return .ignore
+    case .input, .browser, .provider, .daemon, .woken: return .ignore
     }
   }
 }

@@ -29,11 +29,11 @@ struct PaysafeHandover: Codable, Sendable, Equatable {
       return .fail(.exchangeTimedOut)
     case .woken, .daemon(.resumed): return .proceed([.wake(after: deadline - now)])
     case .input(.exchanged(let fields)):
-      do throws(InvalidTokenField) {
+      do throws(InvalidExchangeReport) {
         let exchanged = try ExchangedTokens(fields, at: now)
         return login.finish(exchanged.tokens, exchanged.customer)
       } catch {
-        return .refuse(field: error.field, message: "\(error.field) \(error.what)")
+        return .refuse(field: error.field, message: error.message)
       }
     case .input(.exchangeFailed(let reason)): return .fail(.exchangeFailed(reason))
     case .input(.back):
@@ -52,18 +52,15 @@ private struct ExchangedTokens {
   /// The app's input does not contain it.
   private static let refreshLifetime = 1800
 
-  init(_ fields: [String: Secret], at now: Timestamp) throws(InvalidTokenField) {
-    let known: Set = ["accessToken", "expiresIn", "refreshToken"]
-    if let stray = fields.keys.filter({ !known.contains($0) }).min() {
-      throw InvalidTokenField(stray, "is not a member of this input")
-    }
-    guard let access = try Self.token(fields["accessToken"], "accessToken") else {
-      throw InvalidTokenField("accessToken", "is missing")
+  init(_ fields: [String: Secret], at now: Timestamp) throws(InvalidExchangeReport) {
+    try fields.allow(["accessToken", "expiresIn", "refreshToken"])
+    guard let access = try fields.token("accessToken", upTo: 65_536) else {
+      throw InvalidExchangeReport("accessToken", "is missing")
     }
     guard let claims = JSONWebToken.claims(of: access), let customer = PersonClaims(claims) else {
-      throw InvalidTokenField("accessToken", "is not a JWT with a sub")
+      throw InvalidExchangeReport("accessToken", "is not a JWT with a sub")
     }
-    let refresh = try Self.token(fields["refreshToken"], "refreshToken")
+    let refresh = try fields.token("refreshToken", upTo: 65_536)
     let expiry = claims["exp"]?.integerValue.map { Timestamp(seconds: Double($0)) }
     self.customer = customer
     tokens = TokenSet(
@@ -73,36 +70,15 @@ private struct ExchangedTokens {
       refreshExpiresAt: refresh.map { _ in now + .seconds(Self.refreshLifetime) })
   }
 
-  /// Checks a token for visible ASCII, because it is sent in a header or form (RFC 6749
-  /// appendix A.12, A.17).
-  private static func token(_ value: Secret?, _ name: String) throws(InvalidTokenField) -> Secret? {
-    guard let value else { return nil }
-    let text = value.revealed().utf8
-    guard (1...65_536).contains(text.count), text.allSatisfy(\.isVisible) else {
-      throw InvalidTokenField(name, "must be 1 to 65536 printable ASCII characters without spaces")
-    }
-    return value
-  }
-
-  private static func seconds(_ value: Secret?, _ name: String) throws(InvalidTokenField)
+  private static func seconds(_ value: Secret?, _ name: String) throws(InvalidExchangeReport)
     -> Duration?
   {
     guard let text = value?.revealed() else { return nil }
     guard text.utf8.allSatisfy(\.isDigit), let seconds = Int(text), seconds <= 315_360_000 else {
-      throw InvalidTokenField(name, "must be seconds in decimal digits, at most ten years of them")
+      throw InvalidExchangeReport(
+        name, "must be seconds in decimal digits, at most ten years of them")
     }
     return .seconds(seconds)
-  }
-}
-
-/// An invalid member of an input. The sentence contains nothing of the value.
-private struct InvalidTokenField: Error {
-  let field: String
-  let what: String
-
-  init(_ name: String, _ what: String) {
-    field = "input.success.\(name)"
-    self.what = what
   }
 }
 

@@ -132,15 +132,13 @@ extension PaysafeOperation {
   private mutating func call(
     _ demanded: Demanded?, _ retrying: RetryBackoff
   ) -> Answer<PaysafeCall> {
-    var retrying = retrying
-    retrying.endPause()
     if let demanded {
       // Compared in constant time, like all secrets.
       guard Secret(demanded.digest) == Secret(operation.digest(showing: shown)) else {
         return .fail(.operationChanged)
       }
     }
-    setCalling(demanded, retrying)
+    setCalling(demanded, retrying.resumed)
     return .proceed([.call(.operation(operation, account: account, approval: demanded?.approval))])
   }
 

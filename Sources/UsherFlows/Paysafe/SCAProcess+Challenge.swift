@@ -20,9 +20,7 @@ extension SCAProcess {
   /// - Parameter retrying: The failed attempts for this challenge. Their problem stays visible
   ///   until a reply arrives.
   mutating func send(_ sending: Sending, _ retrying: RetryBackoff) -> Answer {
-    var retrying = retrying
-    retrying.endPause()
-    state = .challenging(sending, retrying)
+    state = .challenging(sending, retrying.resumed)
     let option = sending.option
     return .proceed([.call(.challenge(terms.event, option.verification, instructions(option)))])
   }

@@ -13,7 +13,6 @@ extension SCAProcess {
   mutating func required(
     _ event: FlowEvent<PaysafeCall>, _ retrying: RetryBackoff, _ notice: Problem?, _ now: Timestamp
   ) -> Answer {
-    var retrying = retrying
     switch event {
     case .provider(.called(.event(terms.event), let outcome)) where !retrying.isPaused:
       switch readStatus(outcome) {
@@ -26,12 +25,10 @@ extension SCAProcess {
       case .unreadable(let message): return .fail(.protocolError(message))
       case .noToken(let message): return .fail(.loginRequired(message))
       }
-    case .woken where !retrying.isPaused: return .ignore
-    case .woken, .daemon(.resumed):
-      retrying.endPause()
-      state = .required(retrying, notice: notice)
+    case .woken where retrying.isPaused, .daemon(.resumed):
+      state = .required(retrying.resumed, notice: notice)
       return .proceed([.call(.event(terms.event))])
-    case .input, .browser, .provider, .daemon: return .ignore
+    case .input, .browser, .provider, .daemon, .woken: return .ignore
     }
   }
 

@@ -9,9 +9,7 @@ extension SCAProcess {
   }
 
   private mutating func inquire(_ unknown: UnknownOutcome, _ retrying: RetryBackoff) -> Answer {
-    var retrying = retrying
-    retrying.endPause()
-    state = .inquiring(unknown, retrying)
+    state = .inquiring(unknown, retrying.resumed)
     return .proceed([.call(.event(terms.event))])
   }
 
@@ -22,9 +20,8 @@ extension SCAProcess {
     switch event {
     case .provider(.called(.event(terms.event), let outcome)) where !retrying.isPaused:
       return answered(outcome, unknown, retrying, now)
-    case .woken where !retrying.isPaused: return .ignore
-    case .woken, .daemon(.resumed): return inquire(unknown, retrying)
-    case .input, .browser, .provider, .daemon: return .ignore
+    case .woken where retrying.isPaused, .daemon(.resumed): return inquire(unknown, retrying)
+    case .input, .browser, .provider, .daemon, .woken: return .ignore
     }
   }
 

@@ -121,11 +121,10 @@ struct PhoneAdmission: RetryingMachine, Codable, Sendable, Equatable {
     case .provider(.idTokenVerified(let verdict)):
       guard case .checking(let profile) = phase, !retrying.isPaused else { return .ignore }
       return handleVerdict(profile, verdict, provider)
-    case .woken where !retrying.isPaused: return .ignore
-    case .woken, .daemon(.resumed):
+    case .woken where retrying.isPaused, .daemon(.resumed):
       retrying.endPause()
       return .proceed(effects)
-    case .input, .browser, .provider, .daemon: return .ignore
+    case .input, .browser, .provider, .daemon, .woken: return .ignore
     }
   }
 

@@ -1,0 +1,31 @@
+import UsherCore
+
+/// An invalid member of the app's report on a code that it redeemed; the message contains nothing
+/// of its value.
+struct InvalidExchangeReport: Error {
+  let field: String
+  let message: String
+
+  init(_ name: String, _ what: String) {
+    field = "input.success.\(name)"
+    message = "\(field) \(what)"
+  }
+}
+
+extension [String: Secret] {
+  func allow(_ known: Set<String>) throws(InvalidExchangeReport) {
+    guard let stray = keys.filter({ !known.contains($0) }).min() else { return }
+    throw InvalidExchangeReport(stray, "is not a member of this input")
+  }
+
+  /// Returns a token, which is sent in a header or form (RFC 6749 appendix A.12, A.17); nil if
+  /// there is none.
+  func token(_ name: String, upTo limit: Int) throws(InvalidExchangeReport) -> Secret? {
+    guard let value = self[name] else { return nil }
+    guard value.revealed().isVisible(upTo: limit) else {
+      throw InvalidExchangeReport(
+        name, "must be 1 to \(limit) printable ASCII characters without spaces")
+    }
+    return value
+  }
+}
