@@ -61,6 +61,14 @@ extension CodeGrant {
     return .proceed([])
   }
 
+  /// Returns the view of the state in which the user is in the browser.
+  func browser(
+    _ state: String, at url: String, redirectURI: String, _ listener: ListenerState
+  ) -> FlowView {
+    let step = Step.OpenURL(url: url, redirectURI: redirectURI, completes: listener.completes)
+    return FlowView(state: state, step: .openURL(step), problem: problem)
+  }
+
   mutating func start(
     _ round: Round, _ problem: Problem?, after effects: [Effect<Call>] = []
   ) -> Answer<Call> {

@@ -27,6 +27,16 @@ enum ParamsValidation {
     }
   }
 
+  /// Returns whether the text has the syntax of a language tag (RFC 5646 §2.1).
+  static func isLanguageTag(_ text: String, upTo limit: Int) -> Bool {
+    let parts = text.utf8.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
+    let isTag = parts.allSatisfy { part in
+      (1...8).contains(part.count) && part.allSatisfy { $0.isLetter || $0.isDigit }
+    }
+    return isTag && text.utf8.count <= limit && parts[0].count > 1
+      && parts[0].allSatisfy(\.isLetter)
+  }
+
   /// Returns the account of a flow that requires one.
   static func account<Settings>(_ context: FlowContext<Settings>) throws(UsherError) -> AccountID {
     guard let account = context.account?.id else { throw wrong("account", "is missing") }

@@ -139,13 +139,10 @@ extension FreedomDeviceCall {
     case .resend(let challenge, let device):
       return request(.post, paths.loginResend, ["challenge_id": .string(challenge)], device: device)
     case .consent(_, let grants, let id, let device):
-      guard let token = context.accessToken else {
-        throw UsherError(.internalError, "the call needs an access token and has none")
-      }
       let body: [String: JSONValue] = [
         "request_id": .string(id), "grants": .array(grants.map { .string($0.wire) }),
       ]
-      return request(.post, paths.deviceConsent, body, device: device, [.bearer(token)])
+      return request(.post, paths.deviceConsent, body, device: device, [try .bearer(context)])
     case .renewal(let token, let device):
       return request(.patch, paths.deviceToken, nil, device: device, [.bearer(token)])
     case .untying(let token, let device):

@@ -137,19 +137,19 @@ extension FreedomPartnerCall {
     case .profile(_, let request):
       return .json(
         .post, paths.profile.url(under: settings.baseURL), request.members,
-        [try .account(context)])
+        [try .bearer(context)])
     case .profileStatus(_, let request):
       // The API expects a body on GET (contract §10, trap 10).
       return .json(
         .get, paths.profileStatus.url(under: settings.baseURL), ["request_id": .string(request)],
-        [try .account(context)])
+        [try .bearer(context)])
     case .create(_, let user):
       return .json(
-        .post, paths.user.url(under: settings.apiBaseURL), user.members, [try .account(context)])
+        .post, paths.user.url(under: settings.apiBaseURL), user.members, [try .bearer(context)])
     case .update(_, let id, let user):
       return .json(
         .put, paths.user.url(under: settings.apiBaseURL),
-        user.members.merging(["freedom_id": .string(id)]) { $1 }, [try .account(context)])
+        user.members.merging(["freedom_id": .string(id)]) { $1 }, [try .bearer(context)])
     }
   }
 }
@@ -179,14 +179,5 @@ extension HTTPRequest.Header {
     }
     let pair = Data("\(id):\(secret.revealed())".utf8).base64EncodedString()
     return Self("Authorization", Secret("Basic \(pair)"))
-  }
-
-  fileprivate static func account(_ context: RenderContext<FreedomIDSettings>) throws(UsherError)
-    -> Self
-  {
-    guard let token = context.accessToken else {
-      throw UsherError(.internalError, "the call needs an access token and has none")
-    }
-    return .bearer(token)
   }
 }

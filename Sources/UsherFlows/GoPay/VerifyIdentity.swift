@@ -87,13 +87,9 @@ package struct VerifyIdentity: FlowMachine, CodeGrant {
     case .refused: waiting(order.firstState, for: "nothing")
     case .preparing: waiting("preparing", for: "the local callback listener")
     case .login(let login, let redirectURI, let listener):
-      FlowView(
-        state: "login",
-        step: .openURL(
-          .init(
-            url: login.url(order, redirectURI: redirectURI, provider.settings),
-            redirectURI: redirectURI, completes: listener.completes)),
-        problem: problem)
+      browser(
+        "login", at: login.url(order, redirectURI: redirectURI, provider.settings),
+        redirectURI: redirectURI, listener)
     case .authCode: waiting("authCode", for: "an auth code")
     case .waitAck(let exchange):
       FlowView(state: "waitAck", step: exchange.step(order), problem: problem)

@@ -20,4 +20,15 @@ extension HTTPRequest.Header {
   static func bearer(_ token: Secret) -> Self {
     Self("Authorization", Secret("Bearer \(token.revealed())"))
   }
+
+  /// Returns the header with the token of the call's account.
+  ///
+  /// - Throws: `internalError` if the engine provided no token, which it does for every call with
+  ///   an account.
+  static func bearer<Settings>(_ context: RenderContext<Settings>) throws(UsherError) -> Self {
+    guard let token = context.accessToken else {
+      throw UsherError(.internalError, "the call needs an access token and has none")
+    }
+    return .bearer(token)
+  }
 }

@@ -82,15 +82,12 @@ package struct OIDCAuthorize: FlowMachine, RedeemingCodeGrant {
     case .discovering: waiting("discovering", for: "the provider's metadata")
     case .preparing: waiting("preparing", for: "the local callback listener")
     case .authorizing(let attempt, let redirectURI, let listener):
-      FlowView(
-        state: "authorizing",
-        step: .openURL(
-          .init(
-            url: attempt.url(
-              redirectURI: redirectURI, scope: request.scope, hints: request.hints,
-              settings: provider.settings),
-            redirectURI: redirectURI, completes: listener.completes)),
-        problem: problem)
+      browser(
+        "authorizing",
+        at: attempt.url(
+          redirectURI: redirectURI, scope: request.scope, hints: request.hints,
+          settings: provider.settings),
+        redirectURI: redirectURI, listener)
     case .exchanging: waiting("exchanging", for: "the provider's tokens")
     case .signingIn(let signIn): signIn.view
     }

@@ -80,13 +80,9 @@ package struct PaysafeAuthorize: FlowMachine, RedeemingCodeGrant {
     case .configuring: waiting("configuring", for: "the provider's config token")
     case .preparing: waiting("preparing", for: "the local callback listener")
     case .authorizing(let attempt, let redirectURI, let listener):
-      FlowView(
-        state: "authorizing",
-        step: .openURL(
-          .init(
-            url: attempt.url(login, redirectURI: redirectURI, provider.settings),
-            redirectURI: redirectURI, completes: listener.completes)),
-        problem: problem)
+      browser(
+        "authorizing", at: attempt.url(login, redirectURI: redirectURI, provider.settings),
+        redirectURI: redirectURI, listener)
     case .redeeming: waiting("exchanging", for: "the provider's tokens")
     case .handedOver(let handover):
       FlowView(

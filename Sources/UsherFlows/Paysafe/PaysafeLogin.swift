@@ -69,12 +69,9 @@ struct PaysafeLogin: Codable, Sendable, Equatable {
   /// Checks the syntax of a language tag (RFC 5646 §2.1). The provider decides which tags it knows.
   private static func locale(_ text: String?) throws(UsherError) -> String? {
     guard let text else { return nil }
-    let parts = text.utf8.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
-    guard text.utf8.count <= 64, let language = parts.first,
-      (2...8).contains(language.count), language.allSatisfy(\.isLetter),
-      parts.allSatisfy({ (1...8).contains($0.count) && $0.allSatisfy { $0.isLetter || $0.isDigit } }
-      )
-    else { throw ParamsValidation.wrong("locale", "must be a language tag such as en-GB") }
+    guard ParamsValidation.isLanguageTag(text, upTo: 64) else {
+      throw ParamsValidation.wrong("locale", "must be a language tag such as en-GB")
+    }
     return text
   }
 

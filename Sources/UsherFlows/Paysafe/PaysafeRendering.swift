@@ -96,18 +96,3 @@ extension WalletOperation {
     return .json(method, settings.baseURL.text + path, body, headers)
   }
 }
-
-extension HTTPRequest.Header {
-  /// Returns the header with the account's access token.
-  ///
-  /// - Throws: `internalError` if the engine provided no token, which it does for every call with
-  ///   an account.
-  fileprivate static func bearer(_ context: RenderContext<PaysafeSettings>) throws(UsherError)
-    -> Self
-  {
-    guard let token = context.accessToken else {
-      throw UsherError(.internalError, "the call needs an access token and has none")
-    }
-    return .bearer(token)
-  }
-}

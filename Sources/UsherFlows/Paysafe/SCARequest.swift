@@ -17,12 +17,10 @@ struct SCARequest {
     _ context: FlowContext<PaysafeSettings>, verification: PaysafeCall.Verification?,
     returnURL: String?, language: String?, operation: Operation?
   ) throws(UsherError) {
-    guard let account = context.account?.id else {
-      throw ParamsValidation.wrong("account", "is missing")
-    }
-    self.account = account
+    account = try ParamsValidation.account(context)
     instructions = .init(
-      language: try Self.language(language), returnURL: try Self.returnURL(returnURL))
+      language: try Self.language(language),
+      returnURL: try ParamsValidation.url(returnURL, "returnUrl"))
     wanted = verification
     self.operation = operation
     try checkVerification()
@@ -62,24 +60,10 @@ struct SCARequest {
     }
   }
 
-  /// Checks that the URL is `https`, or `http` on the loopback.
-  private static func returnURL(_ text: String?) throws(UsherError) -> String? {
-    guard let text else { return nil }
-    do throws(SettingError) {
-      return try ProviderURL(setting: text).text
-    } catch {
-      throw ParamsValidation.wrong("returnUrl", error.message)
-    }
-  }
-
   /// Checks the syntax of a language tag (RFC 5646 §2.1).
   private static func language(_ text: String?) throws(UsherError) -> String? {
     guard let text else { return nil }
-    let parts = text.utf8.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
-    let isTag = parts.allSatisfy { part in
-      (1...8).contains(part.count) && part.allSatisfy { $0.isLetter || $0.isDigit }
-    }
-    guard isTag, text.utf8.count <= 35, parts[0].count > 1, parts[0].allSatisfy(\.isLetter) else {
+    guard ParamsValidation.isLanguageTag(text, upTo: 35) else {
       throw ParamsValidation.wrong("language", "must be a language tag such as en or en-GB")
     }
     return text

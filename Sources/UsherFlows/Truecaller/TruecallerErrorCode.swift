@@ -50,18 +50,11 @@ extension Failure {
   static func refused(
     _ error: TruecallerErrorCode, _ refusal: TruecallerRefusal, _ provider: ProviderName
   ) -> Failure {
-    let errorCode = error.providerErrorCode(provider, refusal)
-    return switch error {
-    case .badRequest:
-      Failure(
-        reason: .invalidRequest, title: "Refused by the provider", message: refusal.sentence,
-        retryable: true, provider: errorCode)
-    case .appKeyMissing, .appLinkMissing, .userCancelled, .network, .internal, .unauthorizedUser,
-      .unauthorizedDeveloper, .userProfileContentNotValid, .verificationFailed, .invalidName:
-      Failure(
-        reason: .providerRejected, title: "Refused by the provider", message: refusal.sentence,
-        retryable: false, provider: errorCode)
-    }
+    let isBadRequest = error == .badRequest
+    return Failure(
+      reason: isBadRequest ? .invalidRequest : .providerRejected,
+      title: "Refused by the provider", message: refusal.sentence, retryable: isBadRequest,
+      provider: error.providerErrorCode(provider, refusal))
   }
 
   /// A limit of the server is exceeded: per day or per verification.
