@@ -1,6 +1,14 @@
 import UsherConfig
 import UsherCore
 
+/// Why a value from outside is not valid: a sentence, or the end of one, that contains nothing of
+/// the value.
+package struct InvalidValue: Error, Equatable {
+  package let message: String
+
+  init(_ message: String) { self.message = message }
+}
+
 /// Validates text that callers pass in a flow's parameters.
 enum ParamsValidation {
   /// Returns the text if it can be sent to the provider; nil for nil.

@@ -29,7 +29,7 @@ struct RegistrationService: Sendable {
       case .email: .email
       case .phoneNumber: .sms
       }
-    let contact = try possible("verifyData") { () throws(InvalidBSAParameter) in
+    let contact = try possible("verifyData") { () throws(InvalidValue) in
       try BSAContact(channel, call.verifyData)
     }
     try spend(caller)
@@ -39,7 +39,7 @@ struct RegistrationService: Sendable {
   /// Admits or refuses a call before a task is created for it.
   func admit(_ call: RegistrationCheckUserKey, _ caller: Caller) throws(UsherError) -> Question {
     let provider = try open(call.provider)
-    let userKey = try possible("userKey") { () throws(InvalidBSAParameter) in
+    let userKey = try possible("userKey") { () throws(InvalidValue) in
       try BSAUserKey.checked(call.userKey)
     }
     try spend(caller)
@@ -70,9 +70,9 @@ struct RegistrationService: Sendable {
 
   /// Parses a parameter. The error does not repeat the value, because it is personal data.
   private func possible<Member>(
-    _ field: String, _ member: () throws(InvalidBSAParameter) -> Member
+    _ field: String, _ member: () throws(InvalidValue) -> Member
   ) throws(UsherError) -> Member {
-    do throws(InvalidBSAParameter) {
+    do throws(InvalidValue) {
       return try member()
     } catch {
       throw UsherError(

@@ -13,7 +13,7 @@ package struct BSAContact: Codable, Sendable, Equatable {
   package let target: String
 
   /// - Throws: The end of a sentence, `must be …`, if the text cannot be a contact.
-  package init(_ channel: Channel, _ text: String) throws(InvalidBSAParameter) {
+  package init(_ channel: Channel, _ text: String) throws(InvalidValue) {
     self.channel = channel
     switch channel {
     case .email: target = try Self.address(text)
@@ -21,22 +21,22 @@ package struct BSAContact: Codable, Sendable, Equatable {
     }
   }
 
-  private static func address(_ text: String) throws(InvalidBSAParameter) -> String {
+  private static func address(_ text: String) throws(InvalidValue) -> String {
     let parts = text.split(separator: "@", omittingEmptySubsequences: false)
     let isText = text.unicodeScalars.allSatisfy {
       !$0.properties.isWhitespace && ![.control, .format].contains($0.properties.generalCategory)
     }
     guard parts.count == 2, parts.allSatisfy({ !$0.isEmpty }), isText, text.utf8.count <= 254 else {
-      throw InvalidBSAParameter("must be an e-mail address")
+      throw InvalidValue("must be an e-mail address")
     }
     return text
   }
 
-  private static func number(_ text: String) throws(InvalidBSAParameter) -> String {
+  private static func number(_ text: String) throws(InvalidValue) -> String {
     let plain = text.filter { !" -()".contains($0) }
     let digits = plain.hasPrefix("+") ? plain.dropFirst() : plain[...]
     guard (7...15).contains(digits.utf8.count), digits.utf8.allSatisfy(\.isDigit) else {
-      throw InvalidBSAParameter("must be a phone number of 7 to 15 digits")
+      throw InvalidValue("must be a phone number of 7 to 15 digits")
     }
     return plain
   }
@@ -64,37 +64,29 @@ package struct BSAContact: Codable, Sendable, Equatable {
   }
 }
 
-/// A parameter with an impossible value.
-package struct InvalidBSAParameter: Error, Equatable {
-  /// The end of a sentence: `must be …`
-  package let message: String
-
-  init(_ message: String) { self.message = message }
-}
-
 /// The id of a user at BSA.
 package enum BSAUserKey {
   /// Returns the key if it is valid.
   ///
   /// - Throws: If the text is not 4 to 64 letters, digits and `._-@`. A key of dots alone is
   ///   refused, because it would change the path of a URL.
-  package static func checked(_ text: String) throws(InvalidBSAParameter) -> String {
+  package static func checked(_ text: String) throws(InvalidValue) -> String {
     let isPlain = text.utf8.allSatisfy { byte in
       byte.isLetter || byte.isDigit || "._-@".utf8.contains(byte)
     }
     guard (4...64).contains(text.utf8.count), isPlain, text.contains(where: { $0 != "." }) else {
-      throw InvalidBSAParameter("must be 4 to 64 of letters, digits and ._-@, not all of them dots")
+      throw InvalidValue("must be 4 to 64 of letters, digits and ._-@, not all of them dots")
     }
     return text
   }
 }
 
 enum BSAName {
-  static func checked(_ text: String) throws(InvalidBSAParameter) -> String {
+  static func checked(_ text: String) throws(InvalidValue) -> String {
     // A name must have a visible character.
     let isVisible = text.contains { $0.isLetter || $0.isNumber }
     guard isVisible, text.utf8.count <= 256, ProviderText.clean(text, limit: 256) == text else {
-      throw InvalidBSAParameter(
+      throw InvalidValue(
         "must be a name: at most 256 bytes, with a letter or digit, without control characters")
     }
     return text

@@ -162,10 +162,10 @@ extension BSARegistrationFlow {
   ) throws(EarlyFailure) -> BSAEnrolment {
     let contacts = try params.contacts(context)
     return BSAEnrolment(
-      userKey: try context.checked("userKey") { () throws(InvalidBSAParameter) in
+      userKey: try context.checked("userKey") { () throws(InvalidValue) in
         try BSAUserKey.checked(params.userKey)
       },
-      name: try context.checked("name") { () throws(InvalidBSAParameter) in
+      name: try context.checked("name") { () throws(InvalidValue) in
         try BSAName.checked(params.name)
       },
       contact: contacts.verified, email: contacts.email, phoneNumber: contacts.phone,
@@ -209,7 +209,7 @@ extension FlowContext<BSASettings> {
   fileprivate func contact(
     _ member: String, _ channel: BSAContact.Channel, _ text: String
   ) throws(EarlyFailure) -> BSAContact {
-    try checked(member) { () throws(InvalidBSAParameter) in try BSAContact(channel, text) }
+    try checked(member) { () throws(InvalidValue) in try BSAContact(channel, text) }
   }
 
   /// Returns text that is sent to the provider unchanged; nil for nil.

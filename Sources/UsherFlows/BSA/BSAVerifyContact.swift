@@ -34,7 +34,7 @@ package struct BSAVerifyContact: FlowMachine {
     let provider = context.provider
     do throws(EarlyFailure) {
       try context.checkApp(params.clientKey, params.bundleIdentifier, "the bundleIdentifier")
-      let contact = try context.checked("sendTarget") { () throws(InvalidBSAParameter) in
+      let contact = try context.checked("sendTarget") { () throws(InvalidValue) in
         try BSAContact(params.sendType, params.sendTarget)
       }
       var verification = ContactVerification(contact)
@@ -115,9 +115,9 @@ extension FlowContext<BSASettings> {
 
   /// Validates a parameter and turns a rejection into a failure of the flow.
   func checked<Value>(
-    _ member: String, _ check: () throws(InvalidBSAParameter) -> Value
+    _ member: String, _ check: () throws(InvalidValue) -> Value
   ) throws(EarlyFailure) -> Value {
-    do throws(InvalidBSAParameter) {
+    do throws(InvalidValue) {
       return try check()
     } catch {
       throw EarlyFailure(

@@ -3,38 +3,34 @@ import UsherAPI
 import UsherConfig
 import UsherCore
 
-/// An invalid parameter; the sentence names it and contains none of its value.
-struct InvalidUserParameter: Error, Equatable {
-  let message: String
-
-  init(_ message: String) { self.message = message }
-
+/// Parameters of Freedom ID; the message about an invalid one names it.
+enum FreedomParameter {
   /// Returns the UUID (RFC 9562 §4) in lower case.
-  static func uuid(_ text: String, _ name: String) throws(InvalidUserParameter) -> String {
+  static func uuid(_ text: String, _ name: String) throws(InvalidValue) -> String {
     let groups = text.split(separator: "-", omittingEmptySubsequences: false)
     guard groups.map(\.utf8.count) == [8, 4, 4, 4, 12],
       groups.joined().utf8.allSatisfy({ $0.isDigit || $0.isHexadecimalLetter })
-    else { throw InvalidUserParameter("\(name) must be a UUID") }
+    else { throw InvalidValue("\(name) must be a UUID") }
     return text.lowercased()
   }
 
-  static func phone(_ text: String) throws(InvalidUserParameter) -> String {
+  static func phone(_ text: String) throws(InvalidValue) -> String {
     guard let phone = FreedomPhone.read(text) else {
-      throw InvalidUserParameter("phone must be + and 10 to 15 digits")
+      throw InvalidValue("phone must be + and 10 to 15 digits")
     }
     return phone
   }
 }
 
 extension PartnerUser {
-  init(_ params: some FreedomUserParams) throws(InvalidUserParameter) {
+  init(_ params: some FreedomUserParams) throws(InvalidValue) {
     self.init()
-    phone = try Self.read(params.phone) { text throws(InvalidUserParameter) in
-      try InvalidUserParameter.phone(text)
+    phone = try Self.read(params.phone) { text throws(InvalidValue) in
+      try FreedomParameter.phone(text)
     }
-    email = try Self.read(params.email) { text throws(InvalidUserParameter) in
+    email = try Self.read(params.email) { text throws(InvalidValue) in
       guard let email = FreedomEmail.read(text) else {
-        throw InvalidUserParameter("email must be an address with one @ and at most 254 bytes")
+        throw InvalidValue("email must be an address with one @ and at most 254 bytes")
       }
       return email
     }
@@ -53,21 +49,20 @@ extension PartnerUser {
   }
 
   private static func read(
-    _ text: String?, _ read: (String) throws(InvalidUserParameter) -> String
-  ) throws(InvalidUserParameter) -> String? {
+    _ text: String?, _ read: (String) throws(InvalidValue) -> String
+  ) throws(InvalidValue) -> String? {
     guard let text else { return nil }
     return try read(text)
   }
 
   private static func fit(
     _ text: String?, _ message: String, _ isFit: (String) -> Bool
-  ) throws(InvalidUserParameter) -> String? {
-    guard text.map(isFit) ?? true else { throw InvalidUserParameter(message) }
+  ) throws(InvalidValue) -> String? {
+    guard text.map(isFit) ?? true else { throw InvalidValue(message) }
     return text
   }
 
-  private static func text(_ text: String?, _ name: String) throws(InvalidUserParameter) -> String?
-  {
+  private static func text(_ text: String?, _ name: String) throws(InvalidValue) -> String? {
     try fit(text, "\(name) must be text of at most 256 bytes without control characters") { text in
       let isPlain = text.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
       return isPlain && text.utf8.count <= 256 && !text.allSatisfy(\.isWhitespace)
@@ -140,7 +135,7 @@ package struct FreedomUserRequest: RetryingMachine, Codable, Sendable, Equatable
 
   private func done(_ members: [String: JSONValue]) -> Answer<FreedomPartnerCall> {
     guard let text = members["freedom_id"]?.stringValue,
-      let done = try? InvalidUserParameter.uuid(text, "freedom_id")
+      let done = try? FreedomParameter.uuid(text, "freedom_id")
     else {
       let message = Failure.outcomeUnknown("the provider's answer has no freedom_id")
       return .fail(.unusable(message, .parsingError, provider))

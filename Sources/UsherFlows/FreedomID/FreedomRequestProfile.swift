@@ -60,7 +60,7 @@ package struct FreedomRequestProfile: FlowMachine, RetryingMachine {
     } catch {
       return refused(.flawed(error, context.provider.name))
     }
-    do throws(InvalidUserParameter) {
+    do throws(InvalidValue) {
       let inquiry = Inquiry(
         account: account,
         request: ProfileRequest(
@@ -75,13 +75,12 @@ package struct FreedomRequestProfile: FlowMachine, RetryingMachine {
     }
   }
 
-  private static func person(_ params: Params) throws(InvalidUserParameter) -> ProfileRequest.Person
-  {
+  private static func person(_ params: Params) throws(InvalidValue) -> ProfileRequest.Person {
     switch (params.freedomId, params.phone) {
-    case (let id?, nil): .freedomID(try InvalidUserParameter.uuid(id, "freedomId"))
-    case (nil, let phone?): .phone(try InvalidUserParameter.phone(phone))
+    case (let id?, nil): .freedomID(try FreedomParameter.uuid(id, "freedomId"))
+    case (nil, let phone?): .phone(try FreedomParameter.phone(phone))
     case (nil, nil), (.some, .some):
-      throw InvalidUserParameter("exactly one of freedomId and phone must be given")
+      throw InvalidValue("exactly one of freedomId and phone must be given")
     }
   }
 

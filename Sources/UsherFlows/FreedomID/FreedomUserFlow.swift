@@ -108,11 +108,11 @@ extension FreedomUserFlow {
   ) throws(UsherError) -> (Self, Answer<FreedomPartnerCall>) {
     let provider = context.provider
     let account = try ParamsValidation.account(context)
-    do throws(InvalidUserParameter) {
-      if let name = params.missingMember { throw InvalidUserParameter("\(name) is missing") }
+    do throws(InvalidValue) {
+      if let name = params.missingMember { throw InvalidValue("\(name) is missing") }
       let user = try PartnerUser(params)
-      let id = try params.freedomId.map { id throws(InvalidUserParameter) in
-        try InvalidUserParameter.uuid(id, "freedomId")
+      let id = try params.freedomId.map { id throws(InvalidValue) in
+        try FreedomParameter.uuid(id, "freedomId")
       }
       let request = FreedomUserRequest(provider.name, account, user, id: id)
       return (Self(provider: provider, state: .sending(request)), .proceed([.call(request.call)]))

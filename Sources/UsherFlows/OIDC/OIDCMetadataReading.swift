@@ -41,7 +41,7 @@ extension OIDCMetadata {
     }
   }
 
-  private init(_ reader: MetadataReader, _ settings: OIDCSettings) throws(MetadataError) {
+  private init(_ reader: MetadataReader, _ settings: OIDCSettings) throws(InvalidValue) {
     let named = settings.endpoints
     self.init(issuer: settings.issuer.text)
     authorizationEndpoint = try reader.url("authorization_endpoint", or: named.authorization)
@@ -55,13 +55,8 @@ extension OIDCMetadata {
     revocationAuthMethods = reader.texts("revocation_endpoint_auth_methods_supported")
     idTokenAlgorithms = reader.texts("id_token_signing_alg_values_supported")
     namesIssuerInRedirect = reader.isTrue("authorization_response_iss_parameter_supported")
-    if tokenEndpoint == nil { throw MetadataError(message: "the metadata has no token_endpoint") }
+    if tokenEndpoint == nil { throw InvalidValue("the metadata has no token_endpoint") }
   }
-}
-
-private struct MetadataError: Error {
-  /// A sentence that names the member. It may quote the URL's host, never the whole value.
-  let message: String
 }
 
 private struct MetadataReader {
@@ -70,19 +65,19 @@ private struct MetadataReader {
 
   /// Returns the URL of an endpoint. An override from the configuration is returned unchecked.
   ///
-  /// - Throws: `MetadataError` if the daemon must not call the discovered URL.
-  func url(_ name: String, or override: ProviderURL?) throws(MetadataError) -> String? {
+  /// - Throws: A sentence that names the member, if the daemon must not call the discovered URL. It
+  ///   may quote the URL's host.
+  func url(_ name: String, or override: ProviderURL?) throws(InvalidValue) -> String? {
     if let override { return override.text }
     guard let value = first(name) else { return nil }
     guard let text = value.stringValue else {
-      throw MetadataError(message: "the metadata's \(name) is not a string")
+      throw InvalidValue("the metadata's \(name) is not a string")
     }
     guard let url = ProviderURL(usable: text) else {
-      throw MetadataError(
-        message: "the metadata's \(name) is neither https nor http on the loopback")
+      throw InvalidValue("the metadata's \(name) is neither https nor http on the loopback")
     }
     if let flaw = settings.flaw(ofDiscovered: url) {
-      throw MetadataError(message: "the metadata's \(name) \(flaw)")
+      throw InvalidValue("the metadata's \(name) \(flaw)")
     }
     return url.text
   }

@@ -13,20 +13,20 @@ package struct PhoneNumber: Codable, Sendable, Hashable {
   ///
   /// Spaces, dashes, dots, brackets and slashes are dropped. A prefix `+` or `00` with the
   /// country's own calling code is removed.
-  package init(_ text: String, country: String) throws(InvalidPhoneNumber) {
+  package init(_ text: String, country: String) throws(InvalidValue) {
     // Non-ASCII letters are excluded, because the upper case of one may be ASCII: `ı` becomes `I`.
     let code = country.utf8.allSatisfy { $0 < 0x80 } ? country.uppercased() : ""
     guard let plan = PhoneNumberingPlan(code) else {
-      throw InvalidPhoneNumber("no country has this code, or the country has no phone numbers")
+      throw InvalidValue("no country has this code, or the country has no phone numbers")
     }
-    guard text.utf8.count <= 64 else { throw InvalidPhoneNumber("the phone number is too long") }
+    guard text.utf8.count <= 64 else { throw InvalidValue("the phone number is too long") }
     let digits = try Self.digits(text, callingCode: plan.callingCode)
     guard plan.lengths.contains(digits.count) else {
-      throw InvalidPhoneNumber(
+      throw InvalidValue(
         "a phone number of \(code) has \(plan.lengths.words) digits, this one has \(digits.count)")
     }
     guard let first = digits.first, plan.firstDigits.contains(first) else {
-      throw InvalidPhoneNumber(
+      throw InvalidValue(
         digits.first == "0"
           ? "a phone number of \(code) is written without the 0 in front"
           : "no phone number of \(code) begins with these digits")
@@ -45,30 +45,21 @@ package struct PhoneNumber: Codable, Sendable, Hashable {
     "+\(callingCode) ••• \(national.suffix(national.count > 5 ? 3 : 2))"
   }
 
-  private static func digits(
-    _ text: String, callingCode: String
-  ) throws(InvalidPhoneNumber) -> String {
+  private static func digits(_ text: String, callingCode: String) throws(InvalidValue) -> String {
     let written = text.filter { !" -.()[]/".contains($0) }
     var rest = Substring(written)
     if let prefix = ["+", "00"].first(where: written.hasPrefix) {
       rest = rest.dropFirst(prefix.count)
       guard rest.hasPrefix(callingCode) else {
-        throw InvalidPhoneNumber("the phone number is of another country than the one named")
+        throw InvalidValue("the phone number is of another country than the one named")
       }
       rest = rest.dropFirst(callingCode.count)
     }
     guard !rest.isEmpty, rest.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
-      throw InvalidPhoneNumber("the phone number must have digits 0 to 9 only")
+      throw InvalidValue("the phone number must have digits 0 to 9 only")
     }
     return String(rest)
   }
-}
-
-/// Why a phone number is impossible, as a sentence that does not contain it.
-package struct InvalidPhoneNumber: Error, Equatable {
-  package let message: String
-
-  init(_ message: String) { self.message = message }
 }
 
 extension PhoneNumber {

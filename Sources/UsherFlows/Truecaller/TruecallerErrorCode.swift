@@ -41,7 +41,7 @@ extension Failure {
       provider: error.providerErrorCode(provider))
   }
 
-  static func impossible(_ number: InvalidPhoneNumber, _ provider: ProviderName) -> Failure {
+  static func impossible(_ number: InvalidValue, _ provider: ProviderName) -> Failure {
     Failure(
       reason: .invalidRequest, title: "Not a phone number", message: number.message,
       retryable: true, provider: TruecallerErrorCode.badRequest.providerErrorCode(provider))

@@ -12,12 +12,12 @@ package struct TruecallerName: Codable, Sendable, Equatable {
   /// Checks a name.
   ///
   /// - Parameter fields: `firstName`, and `lastName`, which may be empty but not missing.
-  init(_ fields: [String: Secret]) throws(InvalidProfileName) {
+  init(_ fields: [String: Secret]) throws(InvalidValue) {
     guard let first = fields["firstName"], !first.isEmpty else {
-      throw InvalidProfileName("the first name is missing")
+      throw InvalidValue("the first name is missing")
     }
     guard let last = fields["lastName"] else {
-      throw InvalidProfileName("the last name is missing; it may be empty")
+      throw InvalidValue("the last name is missing; it may be empty")
     }
     try Self.check(first.revealed(), "the first name")
     if !last.isEmpty { try Self.check(last.revealed(), "the last name") }
@@ -25,24 +25,17 @@ package struct TruecallerName: Codable, Sendable, Equatable {
     self.last = Sealed(last)
   }
 
-  private static func check(_ text: String, _ what: String) throws(InvalidProfileName) {
+  private static func check(_ text: String, _ what: String) throws(InvalidValue) {
     guard text.utf16.count <= maxLength else {
-      throw InvalidProfileName("\(what) has more than \(maxLength) characters")
+      throw InvalidValue("\(what) has more than \(maxLength) characters")
     }
     guard text.unicodeScalars.contains(where: \.isLetter) else {
-      throw InvalidProfileName("\(what) has no letter")
+      throw InvalidValue("\(what) has no letter")
     }
     guard text.unicodeScalars.allSatisfy({ $0.properties.generalCategory != .control }) else {
-      throw InvalidProfileName("\(what) has control characters")
+      throw InvalidValue("\(what) has control characters")
     }
   }
-}
-
-/// Why a text is not a valid name, as a sentence that does not contain it.
-struct InvalidProfileName: Error, Equatable {
-  let message: String
-
-  init(_ message: String) { self.message = message }
 }
 
 extension Unicode.Scalar {

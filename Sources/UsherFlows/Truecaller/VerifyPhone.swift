@@ -59,7 +59,7 @@ package struct VerifyPhone: FlowMachine, RetryingMachine {
     if let link = params.appLink, Secret(link) != Secret(provider.settings.appLink) {
       return refused(.otherApp(.appLinkMissing, "the appLink", provider.name), provider)
     }
-    do throws(InvalidPhoneNumber) {
+    do throws(InvalidValue) {
       let number = try PhoneNumber(params.phoneNumber, country: params.countryCode)
       let claim = PhoneClaim(number: number, installation: context.installationID)
       if let account = context.pendingAccount(of: number) {
@@ -255,7 +255,7 @@ extension VerifyPhone {
       guard now < challenge.expiresAt else {
         return show(claim, challenge, .codeExpired(nil, provider.name))
       }
-      do throws(InvalidProfileName) {
+      do throws(InvalidValue) {
         var claim = claim
         claim.name = try TruecallerName(fields)
         problem = nil

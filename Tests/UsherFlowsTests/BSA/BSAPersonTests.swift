@@ -23,7 +23,7 @@ struct BSAPersonTests {
       "ada\u{2028}@example.com",
     ])
   func noAddresses(text: String) {
-    #expect(throws: InvalidBSAParameter("must be an e-mail address")) {
+    #expect(throws: InvalidValue("must be an e-mail address")) {
       try BSAContact(.email, text)
     }
   }
@@ -33,10 +33,10 @@ struct BSAPersonTests {
     let domain = "@example.com"
     let longest = String(repeating: "a", count: 254 - domain.utf8.count) + domain
     #expect(try BSAContact(.email, longest).target.utf8.count == 254)
-    #expect(throws: InvalidBSAParameter.self) { try BSAContact(.email, "a" + longest) }
+    #expect(throws: InvalidValue.self) { try BSAContact(.email, "a" + longest) }
     let inBytes = String(repeating: "é", count: 122) + domain
     #expect(inBytes.utf8.count == 256 && inBytes.count < 254)
-    #expect(throws: InvalidBSAParameter.self) { try BSAContact(.email, inBytes) }
+    #expect(throws: InvalidValue.self) { try BSAContact(.email, inBytes) }
   }
 
   @Test(
@@ -60,7 +60,7 @@ struct BSAPersonTests {
       "４４７７００９００１２３", "٤٤٧٧٠٠٩٠٠١٢٣", "447700\u{a0}900123", "ada@example.com",
     ])
   func noNumbers(text: String) {
-    #expect(throws: InvalidBSAParameter("must be a phone number of 7 to 15 digits")) {
+    #expect(throws: InvalidValue("must be a phone number of 7 to 15 digits")) {
       try BSAContact(.sms, text)
     }
   }
@@ -106,7 +106,7 @@ struct BSAPersonTests {
       "ada+1815", "ada1815?", "ada#1815", "....", ".....", "ada`", "ada[", "адаада",
     ])
   func noUserKeys(text: String) {
-    #expect(throws: InvalidBSAParameter.self) {
+    #expect(throws: InvalidValue.self) {
       try BSAUserKey.checked(text)
     }
   }
@@ -115,7 +115,7 @@ struct BSAPersonTests {
   func userKeyLength() throws {
     let longest = String(repeating: "k", count: 64)
     #expect(try BSAUserKey.checked(longest) == longest)
-    #expect(throws: InvalidBSAParameter.self) { try BSAUserKey.checked(longest + "k") }
+    #expect(throws: InvalidValue.self) { try BSAUserKey.checked(longest + "k") }
   }
 
   @Test("a name is visible text of up to 256 bytes", arguments: ["Ada", "O'Neil-Ödön 3.", "김 에이다"])
@@ -132,14 +132,14 @@ struct BSAPersonTests {
       "\u{202e}adA",
     ])
   func noNames(text: String) {
-    #expect(throws: InvalidBSAParameter.self) {
+    #expect(throws: InvalidValue.self) {
       try BSAName.checked(text)
     }
   }
 
   @Test("a name of more than 256 bytes is refused")
   func nameLength() {
-    #expect(throws: InvalidBSAParameter.self) {
+    #expect(throws: InvalidValue.self) {
       try BSAName.checked(String(repeating: "é", count: 128) + "a")
     }
   }

@@ -28,7 +28,7 @@ struct PhoneNumberTests {
       String(repeating: " ", count: 60) + "9876543210",
     ])
   func impossible(text: String) {
-    #expect(throws: InvalidPhoneNumber.self) { try phone(text) }
+    #expect(throws: InvalidValue.self) { try phone(text) }
   }
 
   @Test(
@@ -39,7 +39,7 @@ struct PhoneNumberTests {
     ])
   func countries(code: String, isOne: Bool) throws {
     guard isOne else {
-      #expect(throws: InvalidPhoneNumber.self) { try phone("9876543210", code) }
+      #expect(throws: InvalidValue.self) { try phone("9876543210", code) }
       return
     }
     #expect(try phone("9876543210", code).country == "IN")
@@ -65,14 +65,14 @@ struct PhoneNumberTests {
       ("+442025550123", "US"), ("123", "DE"),
     ])
   func otherImpossible(text: String, country: String) {
-    #expect(throws: InvalidPhoneNumber.self) { try phone(text, country) }
+    #expect(throws: InvalidValue.self) { try phone(text, country) }
   }
 
   @Test("the refusal of a phone number says why and does not repeat the number")
   func sentences() {
     let told = [("987654321", "IN"), ("98765432x1", "IN"), ("0987654321", "IN"), ("1", "ZZ")]
       .map { text, country in
-        do throws(InvalidPhoneNumber) {
+        do throws(InvalidValue) {
           _ = try PhoneNumber(text, country: country)
           return ""
         } catch {
