@@ -168,7 +168,13 @@ extension ContactVerification {
     case .refused(let code): return notSent(.notSent(code, provider.name), sending)
     case .failed(let fault) where fault.mayHaveTakenEffect:
       return mayHaveSent(fault.message, sending, provider, now)
-    case .failed(let fault): return sendLater(fault, sending)
+    // Each number disturbs the contact's owner, so a number that may have been sent is not repeated.
+    case .failed(let fault):
+      let failure = Failure.unreachable(fault)
+      let pause = pause(sending.retrying, failure, after: fault.retryAfter) {
+        $0.stage = .sending(Sending(retrying: $1, previous: sending.previous))
+      }
+      return pause.map { .proceed([.wake(after: $0)]) } ?? notSent(failure, sending)
     case .unreadable(let message), .noToken(let message):
       return notSent(.protocolError(message), sending)
     }
@@ -184,16 +190,6 @@ extension ContactVerification {
   private mutating func notSent(_ failure: Failure, _ sending: Sending) -> Progress {
     guard let previous = sending.previous else { return fail(failure) }
     return show(previous, .notSent(failure))
-  }
-
-  /// Sends again only if the last request was certainly not performed, because each number disturbs
-  /// the contact's owner.
-  private mutating func sendLater(_ fault: BSAReplyError, _ sending: Sending) -> Progress {
-    let failure = Failure.unreachable(fault)
-    let pause = pause(sending.retrying, failure, after: fault.retryAfter) {
-      $0.stage = .sending(Sending(retrying: $1, previous: sending.previous))
-    }
-    return pause.map { .proceed([.wake(after: $0)]) } ?? notSent(failure, sending)
   }
 
   /// Handles a lost reply: the user types the number if it arrives, and decides whether to request
@@ -304,7 +300,11 @@ extension ContactVerification {
       return show(challenge, .notNow(code, provider.name))
     case .refused(let code): return fail(.refused(code, provider.name))
     case .failed(let fault) where !fault.mayHaveTakenEffect:
-      return verifyLater(fault, number, challenge, check)
+      let failure = Failure.unreachable(fault)
+      let pause = pause(check.retrying, failure, after: fault.retryAfter) {
+        $0.stage = .verifying(challenge, Check(number: Transient(number), retrying: $1))
+      }
+      return pause.map { .proceed([.wake(after: $0)]) } ?? fail(failure)
     // The provider may have counted the attempt, or even accepted it.
     case .failed(let fault): return show(challenge, .unreachable(fault.message))
     case .unreadable(let message), .noToken(let message): return fail(.protocolError(message))
@@ -323,16 +323,6 @@ extension ContactVerification {
           provider: RTCode.numberWrong.providerErrorCode(provider)))
     }
     return show(challenge, .wrongCode(provider))
-  }
-
-  private mutating func verifyLater(
-    _ fault: BSAReplyError, _ number: Secret, _ challenge: Challenge, _ check: Check
-  ) -> Progress {
-    let failure = Failure.unreachable(fault)
-    let pause = pause(check.retrying, failure, after: fault.retryAfter) {
-      $0.stage = .verifying(challenge, Check(number: Transient(number), retrying: $1))
-    }
-    return pause.map { .proceed([.wake(after: $0)]) } ?? fail(failure)
   }
 }
 

@@ -281,7 +281,8 @@ extension FreedomPartnerAuthorize {
     case .refused(let refusal):
       return .fail(.refused(refusal, as: refusal.clientErrorCode, provider.name))
     case .failed(let fault) where fault.mayHaveTakenEffect && fault.refusal?.isPostponed != true:
-      return lost(fault, &transition)
+      guard countLostRound() else { return .fail(.unreachable(fault, provider.name)) }
+      return listen(.unreachable(fault, provider.name), &transition)
     case .failed(let fault): return redeemLater(code, fault, retrying)
     case .unreadable(let flaw): return .fail(.unusable(flaw, provider.name))
     case .noToken(let message): return .fail(.noToken(message, provider.name))
@@ -299,13 +300,6 @@ extension FreedomPartnerAuthorize {
     guard let pause else { return .fail(failure) }
     if fault.retryAfter != nil { problem?.retryAfterMs = Int(pause.milliseconds) }
     return .proceed([.wake(after: pause)])
-  }
-
-  private mutating func lost(
-    _ fault: FreedomReplyError, _ transition: inout TransitionContext
-  ) -> Answer<FreedomPartnerCall> {
-    guard countLostRound() else { return .fail(.unreachable(fault, provider.name)) }
-    return listen(.unreachable(fault, provider.name), &transition)
   }
 }
 

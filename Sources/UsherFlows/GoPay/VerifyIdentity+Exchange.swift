@@ -77,7 +77,16 @@ extension VerifyIdentity {
       }
     case .refused(let refusal) where refusal.isConflict: return lost(refusal, &transition)
     case .refused(let refusal): return .fail(refusal.failure(provider.name))
-    case .failed(let fault): return tryLater(fault, exchange, at: transition.now)
+    // The same call is repeated with the same id, so that the exchange is not done twice.
+    case .failed(let fault):
+      let failure = fault.failure(provider.name)
+      let rest = exchange.deadline - transition.now
+      let pause = pause(exchange.retrying, failure, after: fault.retryAfter) {
+        var exchange = exchange
+        exchange.retrying = $1
+        $0.state = .waitAck(exchange)
+      }
+      return pause.map { .proceed([.wake(after: min($0, rest))]) } ?? .fail(failure)
     case .unreadable(let message), .noToken(let message):
       return .fail(.unusable(gopay: message, provider.name))
     }
@@ -105,19 +114,5 @@ extension VerifyIdentity {
       return .fail(.gopay(.connection, problem.message, provider.name, errorCode: errorCode))
     }
     return requestAuthCode(&transition, problem: problem)
-  }
-
-  /// Repeats the same call with the same id, so that the exchange is not done twice.
-  private mutating func tryLater(
-    _ fault: GoPayReplyError, _ exchange: CodeExchange, at now: Timestamp
-  ) -> Answer<GoPayCall> {
-    let failure = fault.failure(provider.name)
-    let pause = pause(exchange.retrying, failure, after: fault.retryAfter) {
-      var exchange = exchange
-      exchange.retrying = $1
-      $0.state = .waitAck(exchange)
-    }
-    return pause.map { .proceed([.wake(after: min($0, exchange.deadline - now))]) }
-      ?? .fail(failure)
   }
 }

@@ -157,15 +157,13 @@ extension SCAProcess {
     var option = option
     option.target = details.target ?? option.target
     let expiresAt = details.expiresAt.after(now)
+    func challenge(_ input: Challenge.Input) -> Challenge {
+      Challenge(option: option, input: input, sentAt: now, expiresAt: expiresAt)
+    }
     switch option.form {
     case .code(let channel):
-      let input = Challenge.Input.code(channel, digits: details.digits)
-      let challenge = Challenge(option: option, input: input, sentAt: now, expiresAt: expiresAt)
-      return show(challenge, problem, now)
-    case .secret(let purpose):
-      let input = Challenge.Input.secret(purpose)
-      let challenge = Challenge(option: option, input: input, sentAt: now, expiresAt: expiresAt)
-      return show(challenge, problem, now)
+      return show(challenge(.code(channel, digits: details.digits)), problem, now)
+    case .secret(let purpose): return show(challenge(.secret(purpose)), problem, now)
     case .push: return watch(Watch(place: .device, expiresAt: expiresAt), problem)
     case .redirect:
       guard let url = details.page, let returnURL = terms.instructions.returnURL else {
