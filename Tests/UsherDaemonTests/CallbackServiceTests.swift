@@ -1,5 +1,6 @@
 import JSONRPC
 import Testing
+import UsherAPI
 import UsherCore
 import UsherFlows
 import UsherStore
