@@ -185,6 +185,7 @@ extension BSARegistrationFlow {
     _ event: FlowEvent<BSACall>, at transition: inout TransitionContext
   ) -> Answer<BSACall> {
     if let refusal { return event == .daemon(.resumed) ? .fail(refusal) : .ignore }
+    let provider = provider
     return registration?.receive(event, provider, at: transition.now) ?? .ignore
   }
 
