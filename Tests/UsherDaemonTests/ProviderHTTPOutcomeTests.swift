@@ -4,10 +4,10 @@ import NIOSSL
 import Testing
 import UsherConfig
 import UsherCore
-import UsherFlows
 import UsherTestKit
 
 @testable import UsherDaemon
+@testable import UsherFlows
 
 /// A ``ProviderHTTP`` that calls a ``TLSServer`` once.
 struct TLSExchange {
