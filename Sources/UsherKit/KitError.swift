@@ -55,6 +55,13 @@ struct KitError: Error, Sendable, Equatable {
 /// The error type of an SDK's API.
 protocol SDKError: Error {
   init(_ error: KitError)
+
+  /// Creates the error from any error of a call. An error of the SDK's type stays as it is.
+  init(_ error: any Error)
+}
+
+extension SDKError {
+  init(_ error: any Error) { self = error as? Self ?? Self(KitError(error)) }
 }
 
 /// Runs a closure that calls the daemon, and converts its errors into the SDK's error type.
@@ -64,7 +71,7 @@ func translating<Value: Sendable, Failure: SDKError>(
   do {
     return try await body()
   } catch {
-    throw Failure(KitError(error))
+    throw Failure(error)
   }
 }
 

@@ -74,10 +74,6 @@ enum BSACode {
 
 // MARK: - Errors of UsherClient
 
-extension BSAError {
-  init(_ error: any Error) { self = error as? BSAError ?? BSAError(KitError(error)) }
-}
-
 extension BSAError: SDKError {
   /// Creates the error with BSA's code, or the closest one if BSA sent none.
   init(_ error: KitError) {
@@ -100,16 +96,5 @@ extension BSAError: SDKError {
     self = .failed(
       rtCode: code.flatMap { Int($0) } ?? nearest,
       message: error.provider?.message ?? error.message, retryAfter: error.retryAfter)
-  }
-}
-
-/// Runs a closure that calls the daemon, and converts its errors.
-func translatingToBSAError<Value: Sendable>(_ body: () async throws -> Value) async throws(BSAError)
-  -> Value
-{
-  do {
-    return try await body()
-  } catch {
-    throw BSAError(error)
   }
 }

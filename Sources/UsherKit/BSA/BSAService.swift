@@ -33,7 +33,7 @@ extension BSAService {
     _ data: String, _ type: BSA.Enums.VerifyType, _ log: BSALog
   ) async throws(BSAError) -> Bool {
     log("looks for \(ContactTarget.masked(data))")
-    return try await translatingToBSAError {
+    return try await translating(to: BSAError.self) {
       let check = RegistrationCheckDuplicate(
         provider: provider, verifyType: type.apiValue, verifyData: data)
       return try await client.call(check).duplicate
@@ -42,7 +42,7 @@ extension BSAService {
 
   func isAvailable(_ userKey: String, _ log: BSALog) async throws(BSAError) -> Bool {
     log("looks for a user key")
-    return try await translatingToBSAError {
+    return try await translating(to: BSAError.self) {
       let check = RegistrationCheckUserKey(provider: provider, userKey: userKey)
       return try await client.call(check).available
     }
@@ -55,13 +55,13 @@ extension BSAService {
   func request(
     _ contact: ContactTarget, _ app: ContactService.App, _ log: BSALog
   ) async throws(BSAError) {
-    try await translatingToBSAError { try await contacts.request(contact, app, log) }
+    try await translating(to: BSAError.self) { try await contacts.request(contact, app, log) }
   }
 
   func verify(
     _ contact: ContactTarget, _ number: Secret, clientKey: Secret, _ log: BSALog
   ) async throws(BSAError) -> String? {
-    try await translatingToBSAError {
+    try await translating(to: BSAError.self) {
       try await contacts.verify(contact, number, clientKey: clientKey, log)
     }
   }
@@ -71,7 +71,7 @@ extension BSAService {
 
 extension BSAService {
   func signUp(_ data: BSA.SignUpData.UserData, _ log: BSALog) async throws(BSAError) {
-    try await translatingToBSAError {
+    try await translating(to: BSAError.self) {
       let type = try await contacts.verifiedType(data)
       log(
         "signs up with \(ContactTarget.masked(data.email)), \(ContactTarget.masked(data.phoneNumber))"
@@ -99,7 +99,7 @@ extension BSAService {
 
   @discardableResult
   func refresh() async throws(BSAError) -> BSA.Registration? {
-    try await translatingToBSAError {
+    try await translating(to: BSAError.self) {
       let accounts = try await client.call(AccountList(provider: provider)).accounts
       let registrations = accounts.sorted { $0.createdAt > $1.createdAt }
         .map { BSA.Registration($0) }

@@ -29,7 +29,7 @@ extension BSAService {
     var registration = lastRegistration
     if registration == nil { registration = try await refresh() }
     guard let account = registration?.account else { throw .notRegistered }
-    return try await translatingToBSAError {
+    return try await translating(to: BSAError.self) {
       do {
         return BSA.TOTPCode(try await client.call(UsherAPI.TOTPCode(account: AccountID(account))))
       } catch let error as UsherError where error.detail.next?.provider.rawValue == "local" {

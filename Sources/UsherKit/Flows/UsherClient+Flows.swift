@@ -1,3 +1,4 @@
+import FoundationEssentials
 import UsherAPI
 import UsherClient
 import UsherCore
@@ -23,6 +24,29 @@ extension UsherClient {
     for flow in try await flows(of: provider, kind: kind, key: key, status: status) {
       let session = try await session(of: flow.id)
       if fits(session.flow) { return session }
+    }
+    return nil
+  }
+
+  /// Submits the URL of a redirect to the caller's active flows of a kind until one accepts it.
+  ///
+  /// - Returns: The flow that accepted it; nil if none did. A flow refuses another's redirect.
+  func submitRedirect(
+    _ url: URL, to provider: ProviderName, kind: String
+  ) async throws -> FlowSession? {
+    let redirect = FlowInput.redirect(url: Secret(url.absoluteString))
+    for flow in try await flows(of: provider, kind: kind) {
+      let session = try await session(of: flow.id)
+      let seen = session.flow
+      guard case .openURL(let page)? = seen.step, page.completes != .poll else { continue }
+      do {
+        try await session.submitOnce(redirect, answering: seen)
+        return session
+      } catch let error as UsherError
+        where [.invalidInput, .conflict, .flowFinished, .unexpectedInput].contains(error.reason)
+      {
+        continue
+      }
     }
     return nil
   }

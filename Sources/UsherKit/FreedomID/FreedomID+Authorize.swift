@@ -74,7 +74,7 @@ extension FreedomID {
   private func authorize(
     _ grants: [DataGrants], _ presenter: @escaping @Sendable () -> (any FreedomIDPresenter)?
   ) async throws(FreedomIDError) -> GrantedProfile {
-    do {
+    try await translating(to: FreedomIDError.self) {
       let clears = clearCount
       let session = try await begin(grants)
       if clearCount != clears {
@@ -84,8 +84,6 @@ extension FreedomID {
       let authorization = FreedomAuthorization(
         session: session, presenter: presenter, patience: patience)
       return try await authorization.outcome()
-    } catch {
-      throw FreedomIDError(error)
     }
   }
 }

@@ -27,12 +27,10 @@ extension FreedomID {
   @discardableResult
   public func clear() async throws(FreedomIDError) -> FreedomIDClearance {
     recordClear()
-    do {
+    return try await translating(to: FreedomIDError.self) {
       let reply = try await client.call(ClientClear(provider: provider))
       return FreedomIDClearance(
         cancelled: reply.cancelled, forgotten: reply.forgotten, kept: reply.kept)
-    } catch {
-      throw FreedomIDError(error)
     }
   }
 

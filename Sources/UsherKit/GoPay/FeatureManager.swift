@@ -80,12 +80,10 @@ public struct FeatureManager: Sendable {
   ///   nothing changes.
   public func handleRedirect(url: URL) async throws(FeatureError) {
     try await translating(to: FeatureError.self) {
-      let redirect = FlowInput.redirect(url: Secret(url.absoluteString))
-      for flow in try await sdk.client.flows(of: sdk.provider, kind: GoPaySDK.kind) {
-        let session = try await sdk.client.session(of: flow.id)
-        if try await session.submitIfAccepted(redirect) { return }
+      let flow = try await sdk.client.submitRedirect(url, to: sdk.provider, kind: GoPaySDK.kind)
+      if flow == nil {
+        throw KitError(.nothingWaiting, "no verification is waiting for this URL")
       }
-      throw KitError(.nothingWaiting, "no verification is waiting for this URL")
     }
   }
 }
@@ -118,22 +116,6 @@ extension FeatureManager {
         session.flow.status == .active, session.flow.createdAt >= began
       else { throw KitError.requestIDUsed }
       return session
-    }
-  }
-}
-
-extension FlowSession {
-  /// Submits a redirect, and returns whether the flow accepted it. A flow refuses another's
-  /// redirect.
-  fileprivate func submitIfAccepted(_ redirect: FlowInput) async throws -> Bool {
-    guard case .openURL(let page)? = flow.step, page.completes != .poll else { return false }
-    do {
-      _ = try await answer(redirect, to: flow) { _ in true }
-      return true
-    } catch let error as UsherError
-      where [.invalidInput, .conflict, .flowFinished, .unexpectedInput].contains(error.reason)
-    {
-      return false
     }
   }
 }

@@ -41,7 +41,10 @@ extension Wallet {
     /// refused, the sign-in has failed and the error has the OAuth error code in `providerCode`.
     public func handleRedirect(url: URL) async throws(WalletError) -> AuthenticationCode {
       try await translating(to: WalletError.self) {
-        try code(of: try await submitRedirect(.redirect(url: Secret(url.absoluteString))))
+        guard let session = try await wallet.submitRedirect(url) else {
+          throw KitError(.nothingWaiting, "no sign-in is waiting for this URL")
+        }
+        return try code(of: try await session.waitUntil(\.isSettled))
       }
     }
 
@@ -64,34 +67,12 @@ extension Wallet {
       }
     }
 
-    /// Submits the redirect to each sign-in until one accepts it; a flow refuses another's
-    /// redirect.
-    private func submitRedirect(_ redirect: FlowInput) async throws -> Flow {
-      for flow in try await wallet.activeFlows(.authorize) {
-        let session = try await wallet.client.session(of: flow.id)
-        guard case .openURL? = session.flow.step else { continue }
-        do {
-          return try await session.answer(redirect, to: session.flow)
-        } catch let error as UsherError where error.isForAnotherFlow {
-          continue
-        }
-      }
-      throw KitError(.nothingWaiting, "no sign-in is waiting for this URL")
-    }
-
     private func code(of flow: Flow) throws -> AuthenticationCode {
       guard case .exchangeCredential(let step) = try flow.requireNoFailure().step else {
         throw KitError(.unexpected, "the sign-in returned no code")
       }
       return AuthenticationCode(step)
     }
-  }
-}
-
-extension UsherError {
-  /// Whether a flow refused an answer because it is for another flow or came too late.
-  fileprivate var isForAnotherFlow: Bool {
-    [.invalidInput, .conflict, .flowFinished, .unexpectedInput].contains(reason)
   }
 }
 

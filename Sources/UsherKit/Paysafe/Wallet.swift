@@ -1,3 +1,4 @@
+import FoundationEssentials
 import JSONRPC
 import Synchronization
 import UsherAPI
@@ -138,18 +139,17 @@ extension Wallet {
     case authorize, sca
   }
 
-  var client: UsherClient { setup.withLock { $0.client } }
-
   func begin(_ kind: Kind, _ params: JSONValue) async throws -> FlowSession {
     let setup = setup.withLock { $0 }
     return try await setup.client.flow(
       provider: setup.provider.rawValue, kind: kind.rawValue, params: params)
   }
 
-  /// Returns the caller's active flows of a kind, newest first, without their steps.
-  func activeFlows(_ kind: Kind) async throws -> [Flow] {
+  /// Submits the URL of a redirect to the sign-in that accepts it; returns nil if none does.
+  func submitRedirect(_ url: URL) async throws -> FlowSession? {
     let setup = setup.withLock { $0 }
-    return try await setup.client.flows(of: setup.provider, kind: kind.rawValue)
+    return try await setup.client.submitRedirect(
+      url, to: setup.provider, kind: Kind.authorize.rawValue)
   }
 
   func newestFlow(
