@@ -71,15 +71,15 @@ extension TCTrueSDK {
   ///   - socketPath: The daemon's socket; nil finds it as `UsherClient` does.
   public func configure(provider: String = "truecaller", socketPath: String? = nil) {
     let new = Self.endpoint(provider, socketPath)
-    let hasChanged = setup.withLock { setup in
+    setup.withLock { setup in
       guard
         setup.endpoint.provider != new.provider
           || setup.endpoint.client.socketPath != new.client.socketPath
-      else { return false }
+      else { return }
       setup.endpoint = new
-      return true
+      // Under the lock: a request for the new endpoint must not come before the change.
+      service.enqueue(.init(operation: .endpointChanged, endpoint: new))
     }
-    if hasChanged { service.enqueue(.init(operation: .endpointChanged, endpoint: new)) }
   }
 
   /// Sets the app key and the app link. This call is optional.
@@ -155,10 +155,11 @@ extension TCTrueSDK {
   public func accessTokenForOTPVerification() -> String? { service.accessToken?.revealed() }
 
   func request(_ phone: String, _ countryCode: String, _ listener: VerificationService.Listener?) {
-    let setup = setup.withLock { $0 }
-    let request = PhoneRequest(phone: phone, countryCode: countryCode, app: setup.app)
-    service.enqueue(
-      .init(operation: .request(request), endpoint: setup.endpoint, listener: listener))
+    setup.withLock { setup in
+      let request = PhoneRequest(phone: phone, countryCode: countryCode, app: setup.app)
+      service.enqueue(
+        .init(operation: .request(request), endpoint: setup.endpoint, listener: listener))
+    }
   }
 
   func enter(
@@ -167,8 +168,10 @@ extension TCTrueSDK {
   ) {
     let fields = ["firstName": Secret(firstName), "lastName": Secret(lastName)]
     let input = FlowInput.code(Secret(code), fields: fields)
-    let endpoint = setup.withLock { $0.endpoint }
-    service.enqueue(.init(operation: .enter(input), endpoint: endpoint, listener: listener))
+    setup.withLock { setup in
+      service.enqueue(
+        .init(operation: .enter(input), endpoint: setup.endpoint, listener: listener))
+    }
   }
 }
 
