@@ -15,7 +15,7 @@ package enum AnswerFault: Sendable {
 
 /// Runs a flow to its end: has each step shown, submits the answers, and follows the changes.
 ///
-/// No answer is submitted twice. A flow that does not change is not asked about twice.
+/// No answer is submitted twice. The same step is shown again only after an answer without effect.
 package struct FlowDriver: Sendable {
   /// Shows the step of a flow and returns the answer; nil if the flow changes without an answer.
   ///
