@@ -111,6 +111,7 @@ struct TokenService: Sendable {
   func revoke(
     of record: AccountRecord, _ caller: Caller
   ) async throws(UsherError) -> TokenRevoke.Reply {
+    let record = try current(record)
     let result = try await revoker.drop(record, by: .init(caller))
     return .init(
       account: record.id, revoked: result.revoked,
@@ -120,11 +121,17 @@ struct TokenService: Sendable {
   func forget(
     _ call: AccountForget, of record: AccountRecord, _ caller: Caller
   ) async throws(UsherError) -> AccountForget.Reply {
+    let record = try current(record)
     let result = try await revoker.forget(
       record, revoke: call.revoke ?? true, by: .init(caller))
     return .init(
       account: record.id, revoked: result.revoked,
       living: result.living.isEmpty ? nil : result.living, retriedUntil: result.retriedUntil)
+  }
+
+  /// Returns the account as it is now. It may have been forgotten since the call was decided.
+  private func current(_ record: AccountRecord) throws(UsherError) -> AccountRecord {
+    try repository.account(record.id, of: record.owner)
   }
 
   private func key(for call: TokenGet, _ record: AccountRecord) throws(UsherError) -> TokenKey {
