@@ -5,57 +5,9 @@ import Testing
 
 private typealias Party = FairScheduler.Party
 
-/// Wraps the scheduler in a class, so that an expectation may call its mutating methods.
-private final class Shares {
-  private var share = FairScheduler(
-    FairScheduler.Terms(percent: 25, connectAttempts: 5, callsInFlight: 3))
-
-  var isShared: Bool { share.isShared }
-
-  func enter(_ connectionID: Int, of party: Party, cost: TimeAmount, at now: NIODeadline) -> Bool {
-    share.enter(connectionID, of: party, cost: cost, at: now)
-  }
-
-  func leave(_ connectionID: Int, of party: Party, at now: NIODeadline) {
-    share.leave(connectionID, of: party, at: now)
-  }
-
-  func called(_ connectionID: Int, of party: Party, at now: NIODeadline) -> Bool {
-    share.called(connectionID, of: party, at: now)
-  }
-
-  func worked(
-    _ connectionID: Int, of party: Party, since start: NIODeadline,
-    leaving rest: FairScheduler.Rest,
-    at now: NIODeadline
-  ) -> Bool {
-    share.worked(connectionID, of: party, since: start, leaving: rest, at: now)
-  }
-
-  func began(of party: Party, at now: NIODeadline) -> Bool { share.began(of: party, at: now) }
-
-  func reads(of party: Party, at now: NIODeadline) { share.reads(of: party, at: now) }
-
-  func callEnded(of party: Party) { share.callEnded(of: party) }
-
-  func chargeConnectAttempt(_ cost: TimeAmount, _ party: Party, at now: NIODeadline) -> Bool {
-    share.chargeConnectAttempt(cost, party, at: now)
-  }
-
-  func comes(
-    _ party: Party, isCrowded: Bool = false, at now: NIODeadline
-  ) -> FairScheduler.ConnectionDecision {
-    share.comes(party, isCrowded: isCrowded, at: now)
-  }
-
-  func nextTurn() -> NIODeadline? { share.nextTurn() }
-
-  func next(at now: NIODeadline) -> FairScheduler.Step { share.next(at: now) }
-}
-
 @Suite("Fair sharing of the event loop")
 final class FairSchedulerTests {
-  private let share = Shares()
+  private let share = FairShares()
   private var now = NIODeadline.uptimeNanoseconds(1_000_000_000_000)
 
   private let anna = Party.user(1000)
