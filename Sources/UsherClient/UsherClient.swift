@@ -178,7 +178,7 @@ extension JSONValue {
 // MARK: - Tokens, flows and events
 
 extension UsherClient {
-  /// Returns an access token of the caller's only account at a provider, valid for at least a minute.
+  /// Returns a token of the caller's only account at a provider, valid for at least a minute.
   ///
   /// - Throws: `UsherError` with reason `interactionRequired` or `reauthenticationRequired` if a
   ///   person has to sign in; `detail.next` names the flow.

@@ -59,8 +59,8 @@ package struct Denial: Sendable, Equatable {
     case hours(minutes: Int)
   }
 
-  /// A rule that lists the call but does not allow it, preferably one that selects this account; if no
-  /// rule lists the call, the first rule that matches the caller.
+  /// A rule that lists the call but does not allow it, preferably one that selects this account; if
+  /// no rule lists the call, the first rule that matches the caller.
   package var rule: String
   package var cause: Cause
 

@@ -27,7 +27,7 @@ struct AttackScript {
   /// Runs the attack and expects it to be refused.
   ///
   /// - Parameters:
-  ///   - launcher: A program that becomes the attacker, such as `["/usr/bin/setpriv", "--reuid=65000"]`.
+  ///   - launcher: A program that becomes the attacker, such as `["/usr/bin/setpriv", "--nnp"]`.
   ///   - seconds: The time after which the attack is killed and the test fails.
   func expectRefused(
     _ arguments: String..., launcher: [String] = [], within seconds: Double = 240,

@@ -6,8 +6,8 @@ import UsherTestKit
 
 /// Checks that each flow reads back the form in which an earlier version stored it.
 ///
-/// `Fixtures/StoredFlows` has one file per machine type, with the stored form of each state by name.
-/// A flow that is in progress during an upgrade is in one of these forms, so a form that was
+/// `Fixtures/StoredFlows` has one file per machine type, with the stored form of each state by
+/// name. A flow that is in progress during an upgrade is in one of these forms, so a form that was
 /// released is never rewritten: `USHER_UPDATE_GOLDEN=1` adds the states that a file does not have.
 ///
 /// - Parameter variant: Tells apart files of one machine type, for example by the provider's mode.

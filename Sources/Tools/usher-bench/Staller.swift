@@ -64,8 +64,8 @@ struct Staller: ParsableCommand {
       self.line = line
     }
 
-    /// Returns whether the line is answered, now that these bytes have arrived: a random line by any
-    /// reply, and a line of a file by the reply to the call after it.
+    /// Returns whether the line is answered, now that these bytes have arrived: a random line by
+    /// any reply, and a line of a file by the reply to the call after it.
     mutating func isAnswered(by bytes: ArraySlice<UInt8>) -> Bool {
       var (rest, isAnswered) = (bytes, false)
       while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {

@@ -62,7 +62,7 @@ extension Connection {
   ///     daemon.
   ///   - onReply: Called with the result on the event loop, before the next line is handled.
   /// - Throws: `UsherError` from the daemon, or with reason `deadlineExceeded`; `ConnectionError`;
-  ///   ``CallNotSent``; `CancellationError` if the task is cancelled, which cancels the call as well.
+  ///   ``CallNotSent``; `CancellationError` if the task is cancelled; that cancels the call, too.
   func call(
     _ method: String, _ params: [UInt8], deadline: Duration, onReply: (@Sendable ([UInt8]) -> Void)?
   ) async throws -> [UInt8] {

@@ -45,7 +45,7 @@ struct FlowParams {
   let provider: String
   let kind: String
 
-  /// - Throws: ``CommandFailure`` with status 64, which names the parameter and what is wrong with it.
+  /// - Throws: ``CommandFailure`` with status 64, which names the parameter and the fault.
   func json(
     _ base: JSONValue, _ shortForms: [ShortForm], _ named: [NamedParam]
   ) async throws -> JSONValue {
@@ -113,8 +113,8 @@ extension NamedParam {
 }
 
 extension JSONValue {
-  /// - Throws: ``CommandFailure`` with status 64 if a parameter is given in two ways, or if `--params` is
-  ///   not an object.
+  /// - Throws: ``CommandFailure`` with status 64 if a parameter is given in two ways, or if
+  ///   `--params` is not an object.
   fileprivate func adding(
     _ shortForms: [ShortForm], beside named: [NamedParam]
   ) throws -> JSONValue {

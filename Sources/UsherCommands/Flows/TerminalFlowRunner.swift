@@ -29,7 +29,7 @@ final class TerminalFlowRunner: Sendable {
   /// Starts a flow and runs it until it ends, with or without success. Cancelling the task cancels
   /// the flow.
   ///
-  /// - Throws: ``CommandFailure`` with status 3 if the task was cancelled before the flow succeeded.
+  /// - Throws: ``CommandFailure`` with status 3 if the task was cancelled before it succeeded.
   static func run(
     _ provider: String, _ kind: String, _ params: JSONValue, requestId: String? = nil,
     at context: CommandContext, _ options: FlowOptions

@@ -42,8 +42,8 @@ struct DatabaseFiles {
   /// Copies a backup, with its write-ahead log if there is one, to draft names next to the
   /// database.
   ///
-  /// - Throws: ``CommandFailure`` if the file is not a backup, is the database itself, changes meanwhile
-  ///   or cannot be copied; `CancellationError`.
+  /// - Throws: ``CommandFailure`` if the file is not a backup, is the database itself, changes
+  ///   meanwhile or cannot be copied; `CancellationError`.
   func copyBackup(_ backup: String) throws {
     guard let (source, status) = try Durable.openFile(backup) else {
       throw CommandFailure("\(backup) does not exist")

@@ -186,7 +186,7 @@ final class OpenFile {
   /// Copies the whole file.
   ///
   /// - Returns: The number of bytes copied.
-  /// - Throws: `CancellationError`; ``CommandFailure`` naming the file that cannot be read or written.
+  /// - Throws: `CancellationError`; ``CommandFailure`` naming the unreadable or unwritable file.
   func copy(to other: OpenFile) throws -> Int64 {
     let room = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 8)
     defer { room.deallocate() }

@@ -8,8 +8,8 @@ import Glibc
 final class StateLock {
   private var held: [OpenFile] = []
 
-  /// - Throws: ``CommandFailure`` if another command holds the lock. Also if the state directory has
-  ///   another owner, whose daemon could not use the files that are created here.
+  /// - Throws: ``CommandFailure`` if another command holds the lock. Also if the state directory
+  ///   has another owner, whose daemon could not use the files that are created here.
   init(of instance: Instance, in environment: CommandEnvironment) throws {
     let state = instance.state(environment)
     if instance == .system {

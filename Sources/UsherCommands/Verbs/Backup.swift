@@ -83,8 +83,8 @@ private struct DaemonsCopy {
   private let file: OpenFile
   private let size: Int64
 
-  /// - Throws: ``CommandFailure`` if the file cannot be a copy that the daemon made. It is then neither
-  ///   read nor removed.
+  /// - Throws: ``CommandFailure`` if the file cannot be a copy that the daemon made. It is then
+  ///   neither read nor removed.
   init(_ reply: SystemBackup.Reply) throws {
     let path = reply.path
     guard let (file, status) = try Durable.openFile(path), let slash = path.lastIndex(of: "/")

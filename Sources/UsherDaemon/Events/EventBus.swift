@@ -171,8 +171,8 @@ final class EventBus: Sendable {
 
   /// Starts listening: past events after `since` are delivered before this returns.
   ///
-  /// - Parameter sees: Returns whether the listener belongs to an audience. Events of other audiences
-  ///   do not affect the result. The listener itself decides about each event.
+  /// - Parameter sees: Returns whether the listener belongs to an audience. Events of other
+  ///   audiences do not affect the result. The listener itself decides about each event.
   /// - Returns: The number with which to stop, the cursor of the newest event, and whether events
   ///   after `since` have been dropped.
   func listen(

@@ -40,8 +40,8 @@ enum ConfigFiles {
 
   /// Returns whether the system manager started this process, and not a person or a user manager.
   ///
-  /// systemd.exec(5): the user manager sets `$MANAGERPID`; `$XDG_RUNTIME_DIR` is set in sessions and
-  /// user services, and on a console a login may inherit `$INVOCATION_ID` from getty's service.
+  /// systemd.exec(5): the user manager sets `$MANAGERPID`; `$XDG_RUNTIME_DIR` is set in sessions
+  /// and user services, and on a console a login may inherit `$INVOCATION_ID` from getty's service.
   private static func isSystemService(_ environment: [String: String]) -> Bool {
     guard environment["MANAGERPID"] == nil, environment["XDG_RUNTIME_DIR"] == nil else {
       return false

@@ -37,7 +37,8 @@ package protocol Disk: Sendable {
   /// - Throws: As ``Store/isOpened(at:by:)``.
   func isOpened(_ database: String, by key: RecoveryKey) throws(UsherError) -> Bool
 
-  /// - Throws: As ``Store/open(path:masterKey:recoveryKey:acceptsChanges:keyStorage:clock:entropy:executor:)``.
+  /// - Throws: As
+  ///   ``Store/open(path:masterKey:recoveryKey:acceptsChanges:keyStorage:clock:entropy:executor:)``.
   func openStore(_ opening: StoreAccess) throws(UsherError) -> Store
 }
 

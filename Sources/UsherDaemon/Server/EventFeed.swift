@@ -57,8 +57,8 @@ final class EventFeed: Sendable {
 
   /// Adds a subscription before an event can arrive for it.
   ///
-  /// - Parameter begin: Starts listening, under the feed's lock. It returns the subscription with the
-  ///   past events to queue; more than `limit` of them end the subscription.
+  /// - Parameter begin: Starts listening, under the feed's lock. It returns the subscription with
+  ///   the past events to queue; more than `limit` of them end the subscription.
   /// - Returns: Whether the connection must be woken.
   func add(
     _ name: String, limit: Int, _ begin: () -> (Subscription, past: [EventBus.Entry])

@@ -168,7 +168,7 @@ extension ContactVerification {
     case .refused(let code): return notSent(.notSent(code, provider.name), sending)
     case .failed(let fault) where fault.mayHaveTakenEffect:
       return mayHaveSent(fault.message, sending, provider, now)
-    // Each number disturbs the contact's owner, so a number that may have been sent is not repeated.
+    // Each number disturbs the contact's owner, so one that may have been sent is not sent again.
     case .failed(let fault):
       let failure = Failure.unreachable(fault)
       let pause = pause(sending.retrying, failure, after: fault.retryAfter) {

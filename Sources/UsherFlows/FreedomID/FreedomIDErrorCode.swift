@@ -102,7 +102,7 @@ extension Failure {
 
   /// A definite refusal without a special meaning for the call.
   ///
-  /// - Parameter errorCode: The SDK's error code for this call; nil for the general one of the refusal.
+  /// - Parameter errorCode: The SDK's error code for this call; nil for the refusal's general one.
   static func refused(
     _ refusal: FreedomIDRefusal, as errorCode: FreedomIDErrorCode? = nil, _ provider: ProviderName
   ) -> Failure {

@@ -51,7 +51,7 @@ extension ProviderDefinition where Settings == FreedomIDSettings {
   }
 }
 
-/// Freedom ID over OpenID Connect. Beside the settings, nothing differs from any other such provider.
+/// Freedom ID over OpenID Connect. Beside the settings, nothing differs from other providers.
 package enum FreedomOIDCProvider: ProviderDefinition {
   package static let flows: [any FlowMachine.Type] = [OIDCAuthorize.self]
   package static let hasScopes = true

@@ -5,8 +5,8 @@ package import UsherCore
 package enum LocalAuthQuestion: Sendable, Equatable {
   /// Which methods are available to the owner; answered by ``LocalAuthAnswer/availability(_:)``.
   case availability
-  /// Same as `availability`, but without asking the fingerprint reader, because an unresponsive fprintd
-  /// delays the answer. Fingers are reported as unavailable.
+  /// Same as `availability`, but without asking the fingerprint reader, because an unresponsive
+  /// fprintd delays the answer. Fingers are reported as unavailable.
   case passcodeAvailability
   /// One scan of any of the owner's fingers; hints may come first, then
   /// ``LocalAuthAnswer/scanned(_:)``. When the flow's step no longer says `scanning`, the reader is

@@ -33,8 +33,8 @@ package struct EndpointCall: Sendable {
 }
 
 extension String {
-  /// The text after the scheme `Bearer`, whose case does not matter (RFC 7235 §2.1); nil if the text
-  /// does not begin with it.
+  /// The text after the scheme `Bearer`, whose case does not matter (RFC 7235 §2.1); nil if the
+  /// text does not begin with it.
   var afterBearer: String? {
     let scheme = "bearer "
     guard prefix(scheme.count).lowercased() == scheme else { return nil }
