@@ -78,7 +78,7 @@ final class FairSchedulerTests {
         work(connectionID, bert, 50, leaving: .bytes)
         worked += 50
       case .wait(let turn): now = min(turn, now + .microseconds(50))
-      default: Issue.record("somebody else's turn")
+      default: Issue.record("another connection's turn")
       }
     }
     #expect((470_000...500_050).contains(worked), "\(worked) µs of two seconds")

@@ -28,7 +28,7 @@ private final class KeySetServer: Sendable {
   func fail(_ times: Int) { state.withLock { $0.failures = times } }
 
   /// Holds all replies back until the latch is open.
-  func hold(_ gate: AsyncLatch) { state.withLock { $0.hold = gate } }
+  func hold(_ latch: AsyncLatch) { state.withLock { $0.hold = latch } }
 
   var fetches: Int { state.withLock { $0.fetches } }
 
@@ -135,14 +135,14 @@ struct IDTokenVerifierTests {
     try await withVerifier(Self.set(Vector.oldKey)) { server, _, verify in
       #expect(await verify(Vector.oldToken) == Vector.payload)
       server.serve(Self.set(Vector.newKey))
-      let gate = AsyncLatch()
-      server.hold(gate)
+      let latch = AsyncLatch()
+      server.hold(latch)
       async let first = verify(Vector.newToken)
       while server.fetches < 2 { await Task.yield() }
       async let second = verify(Vector.newToken)
       async let third = verify(Vector.newToken)
       for _ in 0..<1000 { await Task.yield() }
-      gate.open()
+      latch.open()
       #expect(await [first, second, third] == [Vector.payload, Vector.payload, Vector.payload])
       #expect(server.fetches == 2)
     }

@@ -41,22 +41,24 @@ final class ImplicitAccountHarness: Sendable {
   init() async throws {
     harness = try LockControllerHarness(holdsTimers: true) { config in
       // No server listens at port 9 of the loopback interface.
-      let nobody = try ProviderURL(setting: "http://127.0.0.1:9")
+      let unreachable = try ProviderURL(setting: "http://127.0.0.1:9")
       var freedom = FreedomIDSettings(mode: .device)
-      freedom.baseURL = nobody
+      freedom.baseURL = unreachable
       let bsa = BSASettings(
         clientKeyCredential: "bsa-client-key", appPackage: "com.example.app", appVersion: "1.0.0")
       var gopay = GoPaySettings(clientID: "acme", merchantID: "merchant")
-      (gopay.snapBaseURL, gopay.identityBaseURL, gopay.captureBaseURL) = (nobody, nobody, nobody)
+      (gopay.snapBaseURL, gopay.identityBaseURL, gopay.captureBaseURL) = (
+        unreachable, unreachable, unreachable
+      )
       // The credential is not set, so that no flow calls the provider.
       var phones = TruecallerSettings(
         appKeyCredential: "app-key", appLink: "https://acme.example.com/truecaller")
-      (phones.otpBaseURL, phones.profileBaseURLEU) = (nobody, nobody)
-      phones.profileBaseURLNonEU = nobody
+      (phones.otpBaseURL, phones.profileBaseURLEU) = (unreachable, unreachable)
+      phones.profileBaseURLNonEU = unreachable
       config.providers = [
         ProviderConfig(
           name: Self.wallet,
-          settings: PaysafeSettings(baseURL: nobody, clientID: "acme")),
+          settings: PaysafeSettings(baseURL: unreachable, clientID: "acme")),
         ProviderConfig(name: Self.bsa, settings: bsa),
         ProviderConfig(name: Self.freedom, settings: freedom),
         ProviderConfig(name: Self.gopay, settings: gopay),

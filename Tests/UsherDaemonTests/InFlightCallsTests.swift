@@ -16,7 +16,7 @@ struct InFlightCallsTests {
   }
 
   /// A call that waits at the latch, and its outcome.
-  private func waiting(at gate: AsyncLatch, entered: AsyncLatch) -> Task<
+  private func waiting(at latch: AsyncLatch, entered: AsyncLatch) -> Task<
     Result<[UInt8], UsherError>, Never
   > {
     Task { [inFlightCalls] in
@@ -24,7 +24,7 @@ struct InFlightCallsTests {
         return .success(
           try await inFlightCalls.run { () async throws(UsherError) in
             entered.open()
-            await gate.wait()
+            await latch.wait()
             return [1]
           })
       } catch {
@@ -44,8 +44,8 @@ struct InFlightCallsTests {
 
   @Test("calls in flight at a lock are answered as locked at once, and so are later calls")
   func locked() async throws {
-    let (gate, entered) = (AsyncLatch(), AsyncLatch())
-    let calls = (1...5).map { _ in waiting(at: gate, entered: entered) }
+    let (latch, entered) = (AsyncLatch(), AsyncLatch())
+    let calls = (1...5).map { _ in waiting(at: latch, entered: entered) }
     await entered.wait()
     inFlightCalls.end()
     for call in calls {

@@ -37,7 +37,7 @@ struct ListenerTests {
     var closed = 0
     var told: [String] = []
     /// Results that replace the next calls of accept.
-    var troubles: [DirectSocket.Accepted] = []
+    var faults: [DirectSocket.Accepted] = []
     /// The message with which connections are refused, or `nil` to accept them.
     var unwelcome: String?
     /// The time that admitting a connection takes, in microseconds.
@@ -61,7 +61,7 @@ struct ListenerTests {
         DirectSocket(try UnixListener.bind(path: path, mode: 0o600)), on: loop,
         accept: { socket in
           counts.asked += 1
-          return counts.troubles.isEmpty ? socket.accept() : counts.troubles.removeFirst()
+          return counts.faults.isEmpty ? socket.accept() : counts.faults.removeFirst()
         },
         welcome: { socket, isCrowded in
           counts.come += 1
@@ -152,7 +152,7 @@ struct ListenerTests {
   @Test("a listener whose accept fails pauses, logs the reason once and accepts later")
   func exhausted() async throws {
     try await ask { counts in
-      counts.troubles = [
+      counts.faults = [
         .impossible("Too many open files"), .nobody, .impossible("Cannot allocate memory"),
       ]
     }
@@ -189,7 +189,7 @@ struct ListenerTests {
     let guest = try FarEnd.connected(to: path)
     try await until("it is in") { try await ask { $0.come == 1 } }
     // More failures than the test takes attempts.
-    try await ask { $0.troubles = Array(repeating: .impossible("none"), count: 10_000) }
+    try await ask { $0.faults = Array(repeating: .impossible("none"), count: 10_000) }
     let waiting = try FarEnd.connected(to: path)
     try await until("it has been asked for") { try await ask { $0.told.count == 1 } }
     try await ask { $0.listener?.close() }

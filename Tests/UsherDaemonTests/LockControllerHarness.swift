@@ -142,16 +142,16 @@ final class ConfigSource: Sendable {
   /// Blocks the reader.
   final class Hold: Sendable {
     private let awaited = Mutex(false)
-    private let gate = DispatchSemaphore(value: 0)
+    private let hold = DispatchSemaphore(value: 0)
 
     /// Whether a reader is blocked.
     var isAwaited: Bool { awaited.withLock { $0 } }
 
-    func letGo() { gate.signal() }
+    func letGo() { hold.signal() }
 
     fileprivate func wait() {
       awaited.withLock { $0 = true }
-      gate.wait()
+      hold.wait()
     }
   }
 

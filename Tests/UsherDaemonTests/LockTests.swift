@@ -32,8 +32,9 @@ struct LockTests {
     /// The names of the objects that still exist.
     var left: [String] {
       let all: [(String, AnyObject?)] = [
-        ("opened", unlocked), ("store", store), ("book", repository), ("engine", engine),
-        ("effect runner", effects), ("session", session), ("refresher", refresher),
+        ("unlocked services", unlocked), ("store", store), ("repository", repository),
+        ("engine", engine), ("effect runner", effects), ("session", session),
+        ("refresher", refresher),
         ("credentials", credentials), ("local authenticator", localAuth),
       ]
       return all.filter { $0.1 != nil }.map(\.0)

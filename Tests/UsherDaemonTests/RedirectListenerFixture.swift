@@ -14,7 +14,7 @@ final class RedirectListenerFixture: Sendable {
   /// The user of every browser, or `nil` if it is unknown.
   let browserUser = Mutex<UInt32?>(1000)
   /// Blocks each lookup of a browser's user until it is signalled; `nil` does not block.
-  let lookupGate = Mutex<DispatchSemaphore?>(nil)
+  let lookupHold = Mutex<DispatchSemaphore?>(nil)
   /// The number of lookups of a browser's user.
   let lookups = Mutex(0)
   /// The flow's outcome that the page shows.
@@ -68,7 +68,7 @@ final class RedirectListenerFixture: Sendable {
 
   private func lookUp() -> UInt32? {
     lookups.withLock { $0 += 1 }
-    lookupGate.withLock { $0 }?.wait()
+    lookupHold.withLock { $0 }?.wait()
     return browserUser.withLock { $0 }
   }
 }

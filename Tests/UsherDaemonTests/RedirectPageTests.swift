@@ -33,8 +33,8 @@ struct RedirectPageTests {
   @Test("a redirect whose user lookup is slow gets 503 with a reload hint and is dropped")
   func slowLookup() async throws {
     let fixture = RedirectListenerFixture()
-    let gate = DispatchSemaphore(value: 0)
-    fixture.lookupGate.withLock { $0 = gate }
+    let hold = DispatchSemaphore(value: 0)
+    fixture.lookupHold.withLock { $0 = hold }
     let listener = try await fixture.open()
     defer { listener.close() }
     async let page = RedirectListenerFixture.get(listener.redirectURI + "?code=abc&state=our-state")
@@ -45,8 +45,8 @@ struct RedirectPageTests {
     #expect(reply.text.contains("Reload"), "\(reply.text)")
     // The first lookup ends only now and confirms the user. Only the reloaded page may deliver the
     // answer.
-    fixture.lookupGate.withLock { $0 = nil }
-    gate.signal()
+    fixture.lookupHold.withLock { $0 = nil }
+    hold.signal()
     var reloaded = reply
     for _ in 1...100 where reloaded.status == 503 {
       reloaded = try await RedirectListenerFixture.get(

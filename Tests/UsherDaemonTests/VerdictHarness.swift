@@ -24,12 +24,12 @@ final class VerdictHarness: Sendable {
 
   private static func gopay() throws -> ProviderConfig {
     // Nothing listens at port 9 of the loopback interface.
-    let nobody = try ProviderURL(setting: "http://127.0.0.1:9")
-    var configStore = GoPaySettings(clientID: "acme", merchantID: "merchant")
-    configStore.identityBaseURL = nobody
-    configStore.callbackListen = try LoopbackAddress(setting: "127.0.0.1:1")
-    configStore.callbackCredential = "gopay-callback"
-    return ProviderConfig(name: provider, settings: configStore)
+    let unreachable = try ProviderURL(setting: "http://127.0.0.1:9")
+    var settings = GoPaySettings(clientID: "acme", merchantID: "merchant")
+    settings.identityBaseURL = unreachable
+    settings.callbackListen = try LoopbackAddress(setting: "127.0.0.1:1")
+    settings.callbackCredential = "gopay-callback"
+    return ProviderConfig(name: provider, settings: settings)
   }
 
   /// - Parameter other: The provider, or `nil` for one of type `gopay`.

@@ -34,8 +34,8 @@ struct FairnessTests {
       let status = try app.call("system.status")
       #expect(status["ready"] == true, sourceLocation: location)
     }
-    let newcomer = try daemon.client()
-    let token = try newcomer.call("token.get", ["provider": "demo"])
+    let lateClient = try daemon.client()
+    let token = try lateClient.call("token.get", ["provider": "demo"])
     #expect(token["accessToken"] != nil, sourceLocation: location)
   }
 

@@ -49,12 +49,12 @@ private enum Leg: String, CaseIterable {
 @Suite("Completion of a BSA sign-in")
 struct SignInCompletionTests {
   @Test("each kind of BSA sign-in opens a channel, completes, then fetches the token")
-  func course() throws {
+  func everyLeg() throws {
     for way in Way.allCases {
-      for stage in Leg.allCases {
-        let driven = try stage.driven(way)
-        #expect(driven.calls == [stage.call(way)])
-        #expect(driven.state == stage.state && driven.isWaiting && driven.problem == nil)
+      for leg in Leg.allCases {
+        let driven = try leg.driven(way)
+        #expect(driven.calls == [leg.call(way)])
+        #expect(driven.state == leg.state && driven.isWaiting && driven.problem == nil)
       }
     }
   }
@@ -116,14 +116,14 @@ struct SignInCompletionTests {
 struct HeldUpSignInTests {
   @Test("a call with rtCode 2010 or 5019 is retried ten times", arguments: [Int64(2010), 5019])
   func waits(code: Int64) throws {
-    for stage in Leg.allCases {
-      var driven = try stage.driven { $0.pollSeconds = 5 }
+    for leg in Leg.allCases {
+      var driven = try leg.driven { $0.pollSeconds = 5 }
       for _ in 1...10 {
         driven.refused(code)
         #expect(driven.pause == .seconds(5))
-        #expect(driven.state == stage.state && driven.problem == nil)
+        #expect(driven.state == leg.state && driven.problem == nil)
         driven.receive(.woken)
-        #expect(driven.calls == [stage.call()])
+        #expect(driven.calls == [leg.call()])
       }
       driven.refused(code)
       #expect(driven.end == End(.providerRejected, String(code)))
@@ -134,15 +134,15 @@ struct HeldUpSignInTests {
 
   @Test("a sign-in call that succeeds after ten delays continues the sign-in")
   func goesOn() throws {
-    for stage in Leg.allCases {
-      var driven = try stage.driven()
+    for leg in Leg.allCases {
+      var driven = try leg.driven()
       for _ in 1...10 {
         driven.refused(2010)
         driven.receive(.woken)
       }
-      driven.said(stage.answer)
+      driven.said(leg.answer)
       #expect(driven.failure == nil)
-      #expect((driven.completion != nil) == (stage == .fetch))
+      #expect((driven.completion != nil) == (leg == .fetch))
     }
   }
 
@@ -170,9 +170,9 @@ struct HeldUpSignInTests {
 
   @Test("any other rtCode ends authenticate and cancels a sign-in that BSA has not ended")
   func refused() throws {
-    for stage in Leg.allCases {
+    for leg in Leg.allCases {
       for entry in RTCode.table where ![0, 2010, 5019].contains(entry.code.number) {
-        var driven = try stage.driven()
+        var driven = try leg.driven()
         let number = entry.code.number
         driven.refused(number)
         #expect(driven.end?.code == String(number))
@@ -180,18 +180,18 @@ struct HeldUpSignInTests {
         #expect(driven.failure?.retryable == (isOver || entry.isRetryable), "\(number)")
         #expect(driven.cleared == (isOver ? [] : [.cancel(Driven.visit(.push))]))
       }
-      var unknown = try stage.driven()
+      var unknown = try leg.driven()
       unknown.refused(4711)
       #expect(unknown.end == End(.providerRejected, "4711"))
       #expect(unknown.failure?.retryable == false)
       for (code, reason) in [
         (5000, .expired), (5001, .expired), (5011, .denied), (5018, .denied),
       ] as [(Int64, Failure.Reason)] {
-        var driven = try stage.driven()
+        var driven = try leg.driven()
         driven.refused(code)
         #expect(driven.end == End(reason, String(code)))
       }
-      var driven = try stage.driven()
+      var driven = try leg.driven()
       driven.answered(BSAParts.failing(404))
       #expect(driven.end == End(.providerProtocolError))
       #expect(driven.cleared == [.cancel(Driven.visit(.push))])
@@ -200,22 +200,22 @@ struct HeldUpSignInTests {
 
   @Test("an unanswered sign-in call is retried five times, then the sign-in is cancelled")
   func fault() throws {
-    for stage in Leg.allCases {
+    for leg in Leg.allCases {
       for outcome in [BSAParts.gone, BSAParts.lost, BSAParts.failing(503)] {
-        var driven = try stage.driven()
+        var driven = try leg.driven()
         for pause in [1, 2, 4, 8, 16] {
           driven.answered(outcome)
           #expect(driven.pause == .seconds(pause))
-          #expect(driven.state == stage.state)
+          #expect(driven.state == leg.state)
           #expect(driven.problem?.reason == "provider_unreachable")
           driven.receive(.woken)
-          #expect(driven.calls == [stage.call()])
+          #expect(driven.calls == [leg.call()])
         }
         driven.answered(outcome)
         #expect(driven.end == End(.providerUnreachable))
         #expect(driven.cleared == [.cancel(Driven.visit(.push))])
       }
-      var asked = try stage.driven()
+      var asked = try leg.driven()
       asked.answered(BSAParts.failing(429, after: 44))
       #expect(asked.pause == .seconds(44))
       asked.receive(.woken)
@@ -297,13 +297,13 @@ struct HeldUpSignInTests {
 
   @Test("a restart repeats the pending call of a sign-in")
   func restarts() throws {
-    for stage in Leg.allCases {
+    for leg in Leg.allCases {
       for way in Way.allCases {
-        var paused = try stage.driven(way)
+        var paused = try leg.driven(way)
         paused.answered(BSAParts.gone)
-        for var driven in [try stage.driven(way), paused] {
+        for var driven in [try leg.driven(way), paused] {
           try driven.restart()
-          #expect(driven.calls == [stage.call(way)])
+          #expect(driven.calls == [leg.call(way)])
         }
       }
     }

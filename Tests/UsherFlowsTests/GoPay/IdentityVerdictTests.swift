@@ -127,10 +127,10 @@ struct IdentityVerdictTests {
 
   @Test("a verdict is stored in the account's attributes, without the user's data")
   func learnt() throws {
-    let lesson = try verdict().changes(from: Self.said("COMPLETED", "VALID"), at: later)
+    let outcome = try verdict().changes(from: Self.said("COMPLETED", "VALID"), at: later)
     let expected = Self.attributes(
       "COMPLETED", ["result": "VALID", "updatedAt": .string(later.description)])
-    #expect(lesson == .attributes(expected))
+    #expect(outcome == .attributes(expected))
   }
 
   @Test("a submission's status never goes back, and a repeated status changes nothing")
@@ -192,16 +192,16 @@ struct IdentityVerdictTests {
 
   @Test("a refused or missing linking token stops the inquiries, and no other failure does")
   func stopPolling() throws {
-    func lesson(_ status: Int, _ code: Int64) throws -> FollowUpOutcome {
+    func outcome(_ status: Int, _ code: Int64) throws -> FollowUpOutcome {
       try verdict().changes(
         from:
           .reply(reply(DrivenIdentity.refusal(code), status: status)), at: later)
     }
-    #expect(try lesson(401, 1401) == .stopPolling)
-    #expect(try lesson(401, 1) == .stopPolling)
+    #expect(try outcome(401, 1401) == .stopPolling)
+    #expect(try outcome(401, 1) == .stopPolling)
     #expect(try verdict().changes(from: .noToken(message: "gone"), at: later) == .stopPolling)
     for (status, code) in [(404, 1519), (403, 1403), (400, 1539), (429, 900), (500, 900)] {
-      #expect(try lesson(status, Int64(code)) == .nothing)
+      #expect(try outcome(status, Int64(code)) == .nothing)
     }
     for outcome in [
       DrivenIdentity.gone, .unreadable(message: "x"), .reply(reply(text: "<html>")),

@@ -216,7 +216,7 @@ struct Event {
     ["eventId": .string(id), "walletOperationId": .string(walletOperationID)]
   }
 
-  /// ``proof`` as the header `SCA-TokenAuthorization`.
+  /// ``proof`` as the header `SCA-Authorization`.
   var proofHeader: [String: String] {
     let text: JSON = ["scaDetails": proof]
     return ["sca-authorization": Data(text.encoded()).base64EncodedString()]

@@ -12,50 +12,50 @@ private let start = Timestamp(seconds: 1_800_000_000)
 struct RateLimiterTests {
   @Test("the rate limiter allows a minute's calls at once, then one more per share of the minute")
   func steady() {
-    let budget = RateLimiter()
-    for _ in 0..<4 { #expect(budget.acquire(.anna, at: start, perMinute: 4) == nil) }
-    #expect(budget.acquire(.anna, at: start, perMinute: 4) == .seconds(15))
-    #expect(budget.acquire(.anna, at: start + .seconds(10), perMinute: 4) == .seconds(5))
-    #expect(budget.acquire(.anna, at: start + .seconds(15), perMinute: 4) == nil)
-    #expect(budget.acquire(.anna, at: start + .seconds(15), perMinute: 4) == .seconds(15))
+    let limiter = RateLimiter()
+    for _ in 0..<4 { #expect(limiter.acquire(.anna, at: start, perMinute: 4) == nil) }
+    #expect(limiter.acquire(.anna, at: start, perMinute: 4) == .seconds(15))
+    #expect(limiter.acquire(.anna, at: start + .seconds(10), perMinute: 4) == .seconds(5))
+    #expect(limiter.acquire(.anna, at: start + .seconds(15), perMinute: 4) == nil)
+    #expect(limiter.acquire(.anna, at: start + .seconds(15), perMinute: 4) == .seconds(15))
   }
 
-  @Test("after a minute the whole budget is back, and after an hour it is not larger")
+  @Test("after a minute the whole allowance is back, and after an hour it is not larger")
   func full() {
-    let budget = RateLimiter()
+    let limiter = RateLimiter()
     for pause: Duration in [.zero, .seconds(60), .seconds(3660)] {
-      for _ in 0..<3 { #expect(budget.acquire(.anna, at: start + pause, perMinute: 3) == nil) }
-      #expect(budget.acquire(.anna, at: start + pause, perMinute: 3) == .seconds(20))
+      for _ in 0..<3 { #expect(limiter.acquire(.anna, at: start + pause, perMinute: 3) == nil) }
+      #expect(limiter.acquire(.anna, at: start + pause, perMinute: 3) == .seconds(20))
     }
   }
 
   @Test("a clock set back by a day does not block calls for longer than their usual wait")
   func clockSetBack() {
-    let budget = RateLimiter()
-    for _ in 0..<4 { #expect(budget.acquire(.anna, at: start, perMinute: 4) == nil) }
+    let limiter = RateLimiter()
+    for _ in 0..<4 { #expect(limiter.acquire(.anna, at: start, perMinute: 4) == nil) }
     let earlier = start - .seconds(86_400)
-    #expect(budget.acquire(.anna, at: earlier, perMinute: 4) == .seconds(15))
+    #expect(limiter.acquire(.anna, at: earlier, perMinute: 4) == .seconds(15))
     for second in 1...14 {
-      #expect(budget.acquire(.anna, at: earlier + .seconds(second), perMinute: 4) != nil)
+      #expect(limiter.acquire(.anna, at: earlier + .seconds(second), perMinute: 4) != nil)
     }
     #expect(
-      budget.acquire(.anna, at: earlier + .seconds(15), perMinute: 4) == nil, "it fills steadily")
+      limiter.acquire(.anna, at: earlier + .seconds(15), perMinute: 4) == nil, "it fills steadily")
   }
 
-  @Test("one user's calls do not consume another user's budget")
+  @Test("one user's calls do not consume another user's allowance")
   func owners() {
-    let budget = RateLimiter()
-    #expect(budget.acquire(.anna, at: start, perMinute: 1) == nil)
-    #expect(budget.acquire(.anna, at: start, perMinute: 1) == .seconds(60))
-    #expect(budget.acquire(.bert, at: start, perMinute: 1) == nil)
+    let limiter = RateLimiter()
+    #expect(limiter.acquire(.anna, at: start, perMinute: 1) == nil)
+    #expect(limiter.acquire(.anna, at: start, perMinute: 1) == .seconds(60))
+    #expect(limiter.acquire(.bert, at: start, perMinute: 1) == nil)
   }
 
-  @Test("a budget that does not divide a minute evenly allows exactly that many calls at once")
+  @Test("a rate that does not divide a minute evenly allows exactly that many calls at once")
   func uneven() {
     for perMinute in [7, 11, 13, 59] {
-      let budget = RateLimiter()
+      let limiter = RateLimiter()
       let taken = (0..<100).count { _ in
-        budget.acquire(.anna, at: start, perMinute: perMinute) == nil
+        limiter.acquire(.anna, at: start, perMinute: perMinute) == nil
       }
       #expect(taken == perMinute)
     }
