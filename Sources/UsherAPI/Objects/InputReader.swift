@@ -61,11 +61,7 @@ struct InputReader {
     return texts
   }
 
-  /// Returns the texts of an object's members.
-  ///
-  /// - Parameters:
-  ///   - absent: The value of a missing object; nil if it must be present.
-  ///   - acceptsNumbers: Whether a member may also be a number, which then becomes its text.
+  /// Returns the members of an object as texts; a missing object is `absent`, or refused.
   mutating func secrets(
     _ name: String, or absent: [String: Secret]?, acceptsNumbers: Bool = false
   ) throws(UsherError) -> [String: Secret] {
@@ -78,8 +74,7 @@ struct InputReader {
     var secrets: [String: Secret] = [:]
     for (key, value) in members.sorted(by: { $0.key < $1.key }) {
       guard let text = acceptsNumbers ? value.textOrNumber : value.stringValue else {
-        let forms = acceptsNumbers ? "neither a string nor a number" : "not a string"
-        throw wrong("\(name).\(key)", "is \(forms)")
+        throw wrong("\(name).\(key)", "is not a string\(acceptsNumbers ? " or number" : "")")
       }
       secrets[key] = Secret(text)
     }
