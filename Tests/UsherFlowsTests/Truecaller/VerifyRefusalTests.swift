@@ -243,6 +243,14 @@ struct VerifyTroubleTests {
     }
   }
 
+  @Test("a request for a code that may have sent one is not repeated", arguments: [408, 425, 500])
+  func perhapsSent(status: Int) throws {
+    var driven = try DrivenVerification()
+    driven.answered(.reply(reply(text: "", status: status)))
+    #expect(driven.failure?.reason == .providerUnreachable)
+    #expect(driven.failure?.retryable == false)
+  }
+
   @Test(
     "a server's failure has its own code, and its Retry-After sets the pause",
     arguments: [Phase.create, .validate, .update, .profile])
@@ -307,6 +315,7 @@ struct VerifyTroubleTests {
       (.unreachable(message: "gone", sent: true), "provider_unreachable", "9", nil),
       (.reply(reply(["code": 500], status: 500)), "provider_unreachable", "10", nil),
       (.reply(reply(text: "", status: 408)), "provider_unreachable", "10", nil),
+      (.reply(reply(text: "", status: 425)), "provider_unreachable", "10", nil),
       (
         .reply(reply(text: "", status: 429, headers: ["retry-after": "3"])), "rate_limited", "10",
         3000
