@@ -48,11 +48,13 @@ package struct ReplyError<Refusal: Sendable & Equatable>: Sendable, Equatable {
 
 extension ReplyError {
   /// Reads a reply that says that the provider cannot answer now.
-  init(_ reply: HTTPReply, _ refusal: Refusal? = nil) {
-    // RFC 8470, section 5.2: a request that is answered with 425 was not processed.
+  ///
+  /// - Parameter unprocessed: The HTTP statuses with which the provider says that it has not
+  ///   processed the request.
+  init(_ reply: HTTPReply, _ refusal: Refusal? = nil, unprocessed: Set<Int> = [429]) {
     self.init(
       message: "the provider answers HTTP \(reply.status)",
-      mayHaveTakenEffect: ![425, 429].contains(reply.status), retryAfter: reply.retryAfter,
+      mayHaveTakenEffect: !unprocessed.contains(reply.status), retryAfter: reply.retryAfter,
       refusal: refusal)
   }
 }

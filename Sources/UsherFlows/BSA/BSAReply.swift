@@ -15,7 +15,8 @@ extension BSAReply {
         return code == 0 ? .success(members["data"] ?? .null) : .refused(RTCode(code))
       }
       return reply.status >= 500 || [408, 425, 429].contains(reply.status)
-        ? .failed(ReplyError(reply))
+        // RFC 8470, section 5.2: a request that is answered with 425 was not processed.
+        ? .failed(ReplyError(reply, unprocessed: [425, 429]))
         : .unreadable("the provider's answer (HTTP \(reply.status)) has no rtCode")
     }
   }
