@@ -113,7 +113,9 @@ struct ConsentService: Sendable {
   ) throws(UsherError) -> [AccountRecord] {
     guard let account else { return try repository.accounts(for: caller, method, at: provider) }
     guard let record else { throw AccountRepository.notFound(account) }
-    return provider == nil || provider == record.provider ? [record] : []
+    // The account may have been forgotten since the call was decided.
+    let current = try repository.account(record.id, of: record.owner)
+    return provider == nil || provider == current.provider ? [current] : []
   }
 }
 
