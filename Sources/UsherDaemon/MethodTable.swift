@@ -11,7 +11,8 @@ struct MethodTable: Sendable {
     @Sendable (M, AuthorizedCall, Services) throws(UsherError) -> Result
   typealias WaitingHandler<M, Result> =
     @Sendable (M, AuthorizedCall, Services) async throws(UsherError) -> Result
-  /// A service's method that takes the call and its caller.
+  /// A service's method that takes the call and its caller. A call that waits keeps only this
+  /// service, so that a lock does not leave the others in memory.
   typealias ServiceMethod<M, Result> =
     @Sendable (Services) -> @Sendable (M, Caller) async throws(UsherError) -> Result
 
@@ -258,8 +259,11 @@ extension MethodTable {
   private mutating func wait<M: Method>(
     _ type: M.Type, _ subject: Subject<M> = .method, _ handler: @escaping ServiceMethod<M, M.Reply>
   ) {
-    wait(type, subject) { method, call, services async throws(UsherError) in
-      try await handler(services)(method, call.caller)
+    enter(type, subject) { method, call, services in
+      let run = handler(services)
+      return call.later { [caller = call.caller] () async throws(UsherError) in
+        try await run(method, caller)
+      }
     }
   }
 
@@ -269,8 +273,9 @@ extension MethodTable {
     _ handler:
       @escaping @Sendable (Services) -> @Sendable (M) async throws(UsherError) -> M.Reply
   ) {
-    wait(type) { method, _, services async throws(UsherError) in
-      try await handler(services)(method)
+    enter(type, .method) { method, call, services in
+      let run = handler(services)
+      return call.later { () async throws(UsherError) in try await run(method) }
     }
   }
 
