@@ -85,8 +85,10 @@ struct ImplicitAccountTests {
     #expect(try await harness.outcome(of: response) == .refused(.interactionRequired))
   }
 
-  @Test("a call fails if its account was replaced after the decision", arguments: [true, false])
-  func replaced(isFlow: Bool) async throws {
+  @Test(
+    "a call fails if its account was replaced after the decision",
+    arguments: ["flow.start", "account.forget", "token.revoke", "consent.revoke"])
+  func replaced(method: String) async throws {
     let one = try await harness.keep("one")
     let till = try Harness.caller([
       Harness.rule("till", allow: "*", accounts: ["one"]),
@@ -94,9 +96,14 @@ struct ImplicitAccountTests {
     ])
     // The accounts are in memory now, so that the call is decided at once.
     #expect(try await harness.outcome("account.list", ["provider": "wallet"], as: till) == .reply)
-    let response = try harness.respond(
-      isFlow ? "flow.start" : "account.forget",
-      isFlow ? Harness.sca() : ["provider": "wallet", "revoke": false], as: till)
+    let params: JSONValue =
+      switch method {
+      case "flow.start": Harness.sca()
+      case "account.forget": ["provider": "wallet", "revoke": false]
+      case "consent.revoke": ["account": .string(one.rawValue)]
+      default: ["provider": "wallet"]
+      }
+    let response = try harness.respond(method, params, as: till)
     // The call is decided, but not carried out yet.
     try await harness.forget(one)
     let two = try await harness.keep("two")
