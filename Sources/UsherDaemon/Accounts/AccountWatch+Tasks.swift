@@ -5,7 +5,7 @@ import UsherCore
 import UsherFlows
 import UsherStore
 
-// What is done for an account when it is due.
+// The tasks that an account can have.
 extension AccountWatch {
   func warn(_ record: AccountRecord) {
     events.publish(.token("expiring", record, at: dependencies.clock.now()), of: record)
@@ -51,13 +51,14 @@ extension AccountWatch {
 
   /// Asks the provider about an account, and stores the result.
   func ask(_ inquiry: any AccountInquiry, about record: AccountRecord) {
-    let account = record.id
+    // The task must not keep the record and its tokens while it waits for the provider.
+    let (account, provider) = (record.id, provider(of: record))
     Task(executorPreference: dependencies.executor) { [self] in
-      var learnt = FollowUpOutcome.nothing
-      if let provider = provider(of: record) {
+      var result = FollowUpOutcome.nothing
+      if let provider {
         let outcome = await calls.send(inquiry.inquiry(of: account), of: account, for: provider)
         do throws(UsherError) {
-          learnt = try await applyChanges(about: account) { [clock = dependencies.clock] followUp in
+          result = try await applyChanges(about: account) { [clock = dependencies.clock] followUp in
             guard let inquiry = followUp as? any AccountInquiry else { return .nothing }
             return inquiry.changes(from: outcome, at: clock.now())
           }
@@ -67,7 +68,7 @@ extension AccountWatch {
             metadata: ["account": .string(account.rawValue), "cause": .string(error.message)])
         }
       }
-      let isHopeless = learnt == .stopPolling
+      let isHopeless = result == .stopPolling
       finish(account) { entry in
         entry.isAsking = false
         if isHopeless { entry.isHopeless = true }
@@ -89,34 +90,34 @@ extension AccountWatch {
     }
   }
 
-  /// Stores the result of applying `lesson` to the account's current follow-up.
+  /// Applies `change` to the account's current follow-up, and stores the outcome.
   ///
   /// - Throws: `storageUnavailable`; nothing has changed then.
   @discardableResult
   func applyChanges(
-    about account: AccountID, _ lesson: @escaping @Sendable (any AccountFollowUp) -> FollowUpOutcome
+    about account: AccountID, _ change: @escaping @Sendable (any AccountFollowUp) -> FollowUpOutcome
   ) async throws(UsherError) -> FollowUpOutcome {
     guard let record = try repository.find(account) else { return .nothing }
     return try await repository.turns.withLock(record.shelf) { () throws(UsherError) in
       guard let record = try repository.find(account), let followUp = followUp(of: record) else {
         return .nothing
       }
-      let learnt = lesson(followUp)
-      guard let update = try update(record, learnt) else { return learnt }
+      let result = change(followUp)
+      guard let update = try update(record, result) else { return result }
       try await repository.store.commit(update.changes)
       repository.install(update)
-      if case .grantRevoked = learnt {
+      if case .grantRevoked = result {
         events.publish(.token("dead", record, at: dependencies.clock.now()), of: record)
       }
-      return learnt
+      return result
     }
   }
 
   /// Returns nil if nothing changes.
   private func update(
-    _ record: AccountRecord, _ lesson: FollowUpOutcome
+    _ record: AccountRecord, _ change: FollowUpOutcome
   ) throws(UsherError) -> AccountRepository.Update? {
-    switch lesson {
+    switch change {
     case .nothing, .stopPolling: nil
     case .attributes(let attributes): try repository.update(record.id, attributes: attributes)
     // The end of a dead grant was announced before.
