@@ -7,7 +7,8 @@ package enum AnswerFault: Sendable {
   case refused(UsherError)
   /// The daemon accepted the answer, and the flow still has this problem.
   case withoutEffect(Problem?)
-  /// It is unknown whether the answer arrived. The flow shows that it had no effect.
+  /// It is unknown whether the answer arrived. No change of the flow was seen; the daemon may also
+  /// have been away when the flow was read again.
   case lost(any Error)
   /// The flow changed before the answer arrived. The present step is another one.
   case tooLate

@@ -16,7 +16,7 @@ protocol CodeGrant: FlowMachine, RetryingMachine {
   /// The flow fails when this many rounds are lost.
   static var maxLostRounds: Int { get }
 
-  /// Where the daemon listens.
+  /// The address at which the daemon expects the redirect.
   var redirect: Redirect { get }
   static var redirectForm: RedirectForm { get }
   /// The URL at which the app itself receives the redirect; nil if the daemon listens.

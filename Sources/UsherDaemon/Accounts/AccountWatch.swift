@@ -31,7 +31,7 @@ final class AccountWatch: ProviderObserver {
     var entries: [AccountID: Entry] = [:]
   }
 
-  /// What is remembered of an account, beyond what is on disk.
+  /// The state of an account that is only in memory.
   struct Entry {
     /// Nil if the account could not be read yet.
     var provider: ProviderName?
