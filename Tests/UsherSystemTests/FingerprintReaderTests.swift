@@ -100,7 +100,11 @@ struct FingerprintReaderTests {
     for _ in 1...3 {
       let scan = try await alice.scan()
       scan.task.cancel()
-      #expect(try await alice.verdict(Alice.known) == .match)
+      let next = Scan(alice.reader, "alice", within: .seconds(90))
+      // Before its release, the reader would give the finger to the cancelled scan.
+      #expect(await scan.outcome == .failure(.cancelled))
+      try await alice.fprintd.script(Alice.known)
+      #expect(await next.outcome == .success(.match))
     }
   }
 
