@@ -1,7 +1,4 @@
-import JSONRPC
-import UsherAPI
 import UsherClient
-import UsherCore
 
 /// The environment, console and daemon clients that a usherctl command runs with.
 struct CommandContext: Sendable {

@@ -1,7 +1,5 @@
 import ArgumentParser
-import UsherAPI
 import UsherClient
-import UsherCore
 
 /// The options for how long an answer to a confirmation stays valid.
 struct AnswerSpan: ParsableArguments {

@@ -1,5 +1,4 @@
 import UsherClient
-import UsherCore
 
 /// The reason why a call failed, in terms that are the same for every provider.
 ///

@@ -1,6 +1,4 @@
-import JSONRPC
-import UsherAPI
-import UsherCore
+import UsherClient
 
 extension FlowInput {
   /// Parses what the app's backend answered for a credential: `{"accessToken":"…",…}` with strings

@@ -1,5 +1,4 @@
-import UsherAPI
-import UsherCore
+import UsherClient
 
 // The prompt for a one-time code, with the time that is left to enter it.
 

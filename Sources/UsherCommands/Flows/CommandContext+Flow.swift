@@ -1,6 +1,4 @@
-import JSONRPC
-import UsherAPI
-import UsherCore
+import UsherClient
 
 extension CommandContext {
   /// Prints a flow, as JSON or as text, without the credential of its step.

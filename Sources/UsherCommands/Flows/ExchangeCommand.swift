@@ -1,7 +1,5 @@
-import JSONRPC
 import Synchronization
-import UsherAPI
-import UsherCore
+import UsherClient
 
 /// A shell command of the person's that has the app's backend exchange a credential.
 ///

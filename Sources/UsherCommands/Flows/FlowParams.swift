@@ -1,8 +1,5 @@
 import ArgumentParser
-import JSONRPC
-import UsherAPI
 import UsherClient
-import UsherCore
 
 /// One `--param name=value`; a dotted name addresses a member of an object.
 struct NamedParam: ExpressibleByArgument {

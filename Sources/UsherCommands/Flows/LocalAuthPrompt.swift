@@ -1,5 +1,4 @@
-import UsherAPI
-import UsherCore
+import UsherClient
 
 // The prompt for local authentication: fingerprint or passcode.
 

@@ -1,6 +1,4 @@
-import JSONRPC
-import UsherAPI
-import UsherCore
+import UsherClient
 
 /// Asks a person for the input that a step needs, line by line.
 struct StepPrompts: Sendable {

@@ -1,5 +1,4 @@
-import UsherAPI
-import UsherCore
+import UsherClient
 
 /// The text that describes a step, shown before the person is asked.
 struct StepText {

@@ -1,8 +1,5 @@
-import JSONRPC
 import Synchronization
-import UsherAPI
 import UsherClient
-import UsherCore
 
 /// Runs a flow of any provider and kind in the terminal.
 final class TerminalFlowRunner: Sendable {

@@ -1,6 +1,4 @@
-import UsherAPI
 import UsherClient
-import UsherCore
 
 /// Moves the master key of the system's daemon into a sealed systemd credential.
 struct MasterKeyMigration {

@@ -1,7 +1,5 @@
-import JSONRPC
 import UsherClient
 import UsherConfig
-import UsherCore
 
 /// The message lines and the exit status of a failed command.
 struct CommandFailure: Error, Equatable {

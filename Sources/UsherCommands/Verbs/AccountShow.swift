@@ -1,7 +1,5 @@
 import ArgumentParser
-import JSONRPC
-import UsherAPI
-import UsherCore
+import UsherClient
 
 struct AccountShowVerb: Verb {
   static let configuration = CommandConfiguration(

@@ -1,8 +1,6 @@
 import ArgumentParser
 import Glibc
-import UsherAPI
 import UsherClient
-import UsherCore
 
 struct BackupVerb: Verb {
   static let configuration = CommandConfiguration(

@@ -1,6 +1,5 @@
 import ArgumentParser
-import UsherAPI
-import UsherCore
+import UsherClient
 
 struct ConfirmAllowVerb: Verb {
   static let configuration = CommandConfiguration(

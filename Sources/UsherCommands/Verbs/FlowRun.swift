@@ -1,8 +1,5 @@
 import ArgumentParser
-import JSONRPC
-import UsherAPI
 import UsherClient
-import UsherCore
 
 struct FlowRunVerb: Verb {
   static let configuration = CommandConfiguration(

@@ -1,7 +1,5 @@
 import ArgumentParser
-import UsherAPI
 import UsherClient
-import UsherCore
 
 struct LocalAuthPasscodeVerb: Verb {
   static let configuration = CommandConfiguration(

@@ -1,8 +1,6 @@
 import ArgumentParser
-import UsherAPI
 import UsherClient
 import UsherConfig
-import UsherCore
 
 struct PolicyCheckVerb: Verb {
   static let configuration = CommandConfiguration(

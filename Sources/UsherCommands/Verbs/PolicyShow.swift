@@ -1,6 +1,5 @@
 import ArgumentParser
-import JSONRPC
-import UsherAPI
+import UsherClient
 import UsherConfig
 
 struct PolicyShowVerb: Verb {

@@ -1,7 +1,5 @@
 import ArgumentParser
-import UsherAPI
 import UsherClient
-import UsherCore
 
 struct ProviderCheckVerb: Verb {
   static let configuration = CommandConfiguration(

@@ -1,7 +1,5 @@
 import ArgumentParser
-import JSONRPC
-import UsherAPI
-import UsherCore
+import UsherClient
 
 struct ProviderShowVerb: Verb {
   static let configuration = CommandConfiguration(

@@ -1,5 +1,4 @@
 import ArgumentParser
-import JSONRPC
 import UsherClient
 
 struct RPCVerb: Verb {

@@ -1,6 +1,5 @@
 import ArgumentParser
-import UsherAPI
-import UsherCore
+import UsherClient
 
 struct RegistrationCheckDuplicateVerb: Verb {
   static let configuration = CommandConfiguration(

@@ -1,5 +1,4 @@
 import ArgumentParser
-import UsherAPI
 import UsherClient
 import UsherConfig
 

@@ -1,5 +1,4 @@
-import UsherAPI
-import UsherCore
+import UsherClient
 
 /// The lines that `account forget` and `token revoke` print about tokens at the provider.
 struct RevocationText {

@@ -1,6 +1,5 @@
 import Synchronization
 import UsherClient
-import UsherCore
 
 /// Registration of a person and a device, with the calls of FNSValue's mobile SDK.
 ///

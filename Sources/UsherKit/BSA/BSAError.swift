@@ -1,5 +1,4 @@
 import UsherClient
-import UsherCore
 
 /// The error of a call of ``BSA``.
 public enum BSAError: Error, Sendable, Equatable {

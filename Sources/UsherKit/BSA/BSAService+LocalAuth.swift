@@ -1,8 +1,5 @@
-import JSONRPC
 import Synchronization
-import UsherAPI
 import UsherClient
-import UsherCore
 
 /// The parameters of `startSimpleAuth` (the daemon's page LocalAuth).
 struct LocalAuthOptions: Sendable, Equatable {

@@ -1,8 +1,5 @@
-import JSONRPC
 import Synchronization
-import UsherAPI
 import UsherClient
-import UsherCore
 
 /// The calls to the daemon, for one configuration of ``BSA``.
 final class BSAService: Sendable {

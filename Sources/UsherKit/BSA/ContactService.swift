@@ -1,7 +1,5 @@
 import Synchronization
-import UsherAPI
 import UsherClient
-import UsherCore
 
 /// Sends and verifies OTP numbers, with one flow `verifyContact` for each contact.
 ///

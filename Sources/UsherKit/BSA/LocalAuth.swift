@@ -1,5 +1,4 @@
-import UsherAPI
-import UsherCore
+import UsherClient
 
 // Seed, "Local Authentication".
 

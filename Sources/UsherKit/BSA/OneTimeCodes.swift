@@ -1,7 +1,5 @@
 public import FoundationEssentials
-import UsherAPI
 import UsherClient
-import UsherCore
 
 extension BSA {
   /// A TOTP code of the registration (RFC 6238). It prints without the code.

@@ -1,6 +1,4 @@
-import JSONRPC
-import UsherAPI
-import UsherCore
+import UsherClient
 
 // Seed, "Information saved after SignUp".
 

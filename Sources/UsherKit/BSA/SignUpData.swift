@@ -1,5 +1,4 @@
-import JSONRPC
-import UsherCore
+import UsherClient
 
 extension BSA {
   public enum SignUpData {

@@ -1,4 +1,3 @@
-import UsherAPI
 import UsherClient
 
 extension Flow {

@@ -1,6 +1,5 @@
 import FoundationEssentials
-import JSONRPC
-import UsherCore
+import UsherClient
 
 extension JSONValue {
   /// Returns an object of the members that are not nil.

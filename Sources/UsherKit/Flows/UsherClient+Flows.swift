@@ -1,7 +1,5 @@
 import FoundationEssentials
-import UsherAPI
 import UsherClient
-import UsherCore
 
 // Flows are looked up at the daemon and not remembered by the process: another process may have
 // begun them, and they survive restarts of the daemon.

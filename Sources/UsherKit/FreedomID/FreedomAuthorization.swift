@@ -1,6 +1,4 @@
-import UsherAPI
 import UsherClient
-import UsherCore
 
 /// Runs an authorization that has begun: has its screens shown, submits the person's answers, and
 /// returns the outcome.

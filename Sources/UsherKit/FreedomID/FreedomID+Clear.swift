@@ -1,4 +1,3 @@
-import UsherAPI
 import UsherClient
 
 // Seed, "Clear the SDK". The static calls are those of the SDK.

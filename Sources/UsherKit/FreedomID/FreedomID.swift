@@ -1,7 +1,5 @@
-import JSONRPC
 import Synchronization
 import UsherClient
-import UsherCore
 
 /// Members of a person's profile, granted by the person, with the calls of Freedom ID's mobile SDK.
 ///

@@ -1,5 +1,4 @@
 import UsherClient
-import UsherCore
 
 /// The error of a call of ``FreedomID``, with the SDK's names and spelling (seed, table 2).
 ///

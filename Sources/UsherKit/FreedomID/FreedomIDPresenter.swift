@@ -1,6 +1,4 @@
-import UsherAPI
 import UsherClient
-import UsherCore
 
 /// Shows the SDK's screens, in place of an iOS view controller.
 ///

@@ -1,5 +1,4 @@
-import UsherAPI
-import UsherCore
+import UsherClient
 
 // The answers that each screen accepts. Texts are submitted as typed: the daemon checks them, and
 // refuses a malformed one with the problem `invalid_input`.

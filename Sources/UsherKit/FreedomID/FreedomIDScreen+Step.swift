@@ -1,5 +1,4 @@
-import UsherAPI
-import UsherCore
+import UsherClient
 
 extension FreedomIDScreen {
   /// Creates the screen for a step; nil if the SDK has no screen for it.

@@ -1,5 +1,4 @@
-import JSONRPC
-import UsherAPI
+import UsherClient
 
 /// The granted members of a person's profile (seed, "GrantedProfile Structure").
 ///

@@ -1,6 +1,4 @@
-import JSONRPC
-import UsherAPI
-import UsherCore
+import UsherClient
 
 /// The way in which a credential of the SDK gets to the app's backend.
 public enum CredentialReceiver: Sendable {

@@ -1,5 +1,3 @@
-import JSONRPC
-import UsherAPI
 import UsherClient
 
 /// The result of a verification: a submission, whose verdict comes later.

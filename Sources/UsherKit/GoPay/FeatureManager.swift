@@ -1,7 +1,5 @@
 public import FoundationEssentials
-import UsherAPI
 import UsherClient
-import UsherCore
 
 /// The features of GoPay's SDK (seed, "Verify with GoPay"); get it from
 /// ``GoPaySDK/getFeatureManager()``.

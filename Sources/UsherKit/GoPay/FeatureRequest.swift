@@ -1,5 +1,4 @@
-import JSONRPC
-import UsherCore
+import UsherClient
 
 /// A request to verify a person's identity.
 ///

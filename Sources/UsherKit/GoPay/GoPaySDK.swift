@@ -1,6 +1,5 @@
 import Synchronization
 import UsherClient
-import UsherCore
 
 /// Verification of a person's identity (KYC), with the calls of GoPay's mobile SDK.
 ///

@@ -1,8 +1,6 @@
 import FoundationEssentials
 import Synchronization
-import UsherAPI
 import UsherClient
-import UsherCore
 
 /// Runs a verification that has begun: shows its pages, has its credential exchanged, and returns
 /// its outcome.

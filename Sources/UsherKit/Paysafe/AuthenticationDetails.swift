@@ -1,7 +1,5 @@
 public import FoundationEssentials
-import JSONRPC
-import UsherAPI
-import UsherCore
+import UsherClient
 
 extension Wallet {
   /// The parameters of a sign-in (seed, "Get Authentication Details").

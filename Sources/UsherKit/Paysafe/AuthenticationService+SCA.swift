@@ -1,6 +1,4 @@
-import UsherAPI
 import UsherClient
-import UsherCore
 
 // Strong Customer Authentication. A flow of kind `sca` is found by its key, which is the event id.
 

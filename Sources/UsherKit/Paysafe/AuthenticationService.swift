@@ -1,7 +1,5 @@
 public import FoundationEssentials
-import UsherAPI
 import UsherClient
-import UsherCore
 
 extension Wallet {
   /// The calls that sign customers in and answer SCA challenges.

@@ -1,7 +1,5 @@
 public import FoundationEssentials
-import JSONRPC
-import UsherAPI
-import UsherCore
+import UsherClient
 
 extension Wallet {
   /// A request to send a challenge.

@@ -1,9 +1,6 @@
 import FoundationEssentials
-import JSONRPC
 import Synchronization
-import UsherAPI
 import UsherClient
-import UsherCore
 
 /// A Paysafe Embedded Wallet, with the calls of Paysafe's mobile SDK.
 ///

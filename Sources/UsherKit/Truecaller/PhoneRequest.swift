@@ -1,5 +1,4 @@
-import JSONRPC
-import UsherCore
+import UsherClient
 
 /// A phone number to verify, and the app that asks for it.
 struct PhoneRequest: Sendable, Equatable {

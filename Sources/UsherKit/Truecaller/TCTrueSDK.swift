@@ -1,6 +1,5 @@
 import Synchronization
 import UsherClient
-import UsherCore
 
 /// Verification of a phone number by an SMS code, with the calls of Truecaller's mobile SDK.
 ///

@@ -1,5 +1,4 @@
-import JSONRPC
-import UsherAPI
+import UsherClient
 
 /// Converts the changes of a flow into the events of its verification.
 ///

@@ -1,8 +1,5 @@
-import JSONRPC
 import Synchronization
-import UsherAPI
 import UsherClient
-import UsherCore
 
 /// The active verification, and the queue of the program's requests.
 ///
