@@ -29,7 +29,7 @@ package struct Usherctl {
   private static func report(_ error: any Error, on console: Console) -> Int32 {
     if let failure = CommandFailure(error) {
       for line in failure.lines { console.printMessage(line) }
-      return failure.status
+      return failure.status.rawValue
     }
     let status = Root.exitCode(for: error)
     let text = Root.fullMessage(for: error)

@@ -51,7 +51,7 @@ struct FlowParams {
     for param in named {
       let value = try await value(of: param, by: schema?.member(param.path[...]))
       guard params.set(value, at: param.path[...]) else {
-        throw CommandFailure("--param \(param.name): its parent is not an object", status: 64)
+        throw CommandFailure("--param \(param.name): its parent is not an object", status: .usage)
       }
     }
     return params
@@ -95,7 +95,7 @@ struct FlowParams {
     do {
       return try JSONValue(parsing: bytes)
     } catch {
-      throw CommandFailure("\(option): \(file) is not JSON: \(error)", status: 64)
+      throw CommandFailure("\(option): \(file) is not JSON: \(error)", status: .usage)
     }
   }
 }
@@ -121,10 +121,10 @@ extension JSONValue {
         named.contains { $0.path[0] == form.param }
         ? "--param" : self[form.param].map { _ in "--params" }
       if let other {
-        throw CommandFailure("\(form.option) and \(other) both set \(form.param)", status: 64)
+        throw CommandFailure("\(form.option) and \(other) both set \(form.param)", status: .usage)
       }
       guard objectValue != nil else {
-        throw CommandFailure("--params is not a JSON object", status: 64)
+        throw CommandFailure("--params is not a JSON object", status: .usage)
       }
       params[form.param] = form.value
     }

@@ -38,7 +38,7 @@ final class TerminalFlowRunner: Sendable {
       return try await FlowDriver(session, awaitsResponder: true, respond: runner.answer).run()
     } catch is CancellationError {
       if let last = await session.cancelIgnoringErrors(), last.status == .succeeded { return last }
-      throw CommandFailure("the flow was cancelled", status: CommandFailure.Status.flowFailed)
+      throw CommandFailure("the flow was cancelled", status: .flowFailed)
     }
   }
 }
@@ -93,8 +93,8 @@ extension Flow {
     let message = failure?.message ?? "the flow ended as \(status.rawValue)"
     var hints = failure.map { ["reason: \($0.reason.rawValue)"] } ?? []
     if let provider = failure?.provider { hints.append(provider.sentence) }
-    throw UsherCommands.CommandFailure(
-      message, hints: hints, status: UsherCommands.CommandFailure.Status.flowFailed)
+    throw CommandFailure(
+      message, hints: hints, status: .flowFailed)
   }
 }
 

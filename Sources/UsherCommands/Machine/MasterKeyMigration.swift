@@ -93,7 +93,7 @@ struct MasterKeyMigration {
     guard status.locked != true else {
       throw CommandFailure(
         "usherd is locked", hints: ["run: usherctl unlock --admin, then repeat this command"],
-        status: CommandFailure.Status.tryAgain)
+        status: .tryAgain)
     }
     guard status.masterKey == Self.origin else {
       throw CommandFailure(

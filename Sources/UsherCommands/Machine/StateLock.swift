@@ -24,7 +24,7 @@ final class StateLock {
     guard status.st_uid == geteuid() else {
       throw CommandFailure(
         "\(state) is owned by uid \(status.st_uid); only that user may do this",
-        status: CommandFailure.Status.notPermitted)
+        status: .notPermitted)
     }
   }
 
@@ -42,7 +42,7 @@ final class StateLock {
       }
       throw CommandFailure(
         "another usherctl setup, restore or recover is running on \(directory)",
-        status: CommandFailure.Status.tryAgain)
+        status: .tryAgain)
     }
     held.append(file)
     return file

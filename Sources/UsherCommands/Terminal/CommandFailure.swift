@@ -4,25 +4,27 @@ import UsherConfig
 /// The message lines and the exit status of a failed command.
 struct CommandFailure: Error, Equatable {
   var lines: [String]
-  var status: Int32
+  var status: Status
 
-  enum Status {
-    static let failed: Int32 = 1
-    static let flowFailed: Int32 = 3
-    static let unreachable: Int32 = 69
-    static let tryAgain: Int32 = 75
-    static let notPermitted: Int32 = 77
-    static let interrupted: Int32 = 130
+  /// The exit statuses of usherctl.
+  enum Status: Int32 {
+    case failed = 1
+    case flowFailed = 3
+    case usage = 64
+    case unreachable = 69
+    case tryAgain = 75
+    case notPermitted = 77
+    case interrupted = 130
   }
 
   /// - Parameter hints: The next steps for the person, one per line.
-  init(_ message: String, hints: [String] = [], status: Int32 = Status.failed) {
+  init(_ message: String, hints: [String] = [], status: Status = .failed) {
     lines = ["usherctl: \(message)"] + hints
     self.status = status
   }
 
   /// Returns a failure without a message, if everything is already printed.
-  static func silent(_ status: Int32) -> CommandFailure {
+  static func silent(_ status: Status) -> CommandFailure {
     var failure = CommandFailure("", status: status)
     failure.lines = []
     return failure
@@ -34,23 +36,20 @@ struct CommandFailure: Error, Equatable {
     case let failure as CommandFailure: self = failure
     case let error as UsherError: self.init(error)
     case let problem as ConnectionError: self.init(problem)
-    case let ended as EventsEnded: self.init("\(ended)", status: Status.unreachable)
+    case let ended as EventsEnded: self.init("\(ended)", status: .unreachable)
     case let error as ConfigError:
-      self.init("", status: Status.failed)
+      self.init("")
       lines = error.problems.map { "usherctl: \($0)" }
-    case is CancellationError: self.init("interrupted", status: Status.interrupted)
+    case is CancellationError: self.init("interrupted", status: .interrupted)
     default: return nil
     }
   }
 
   private init(_ error: UsherError) {
-    let status =
-      if error.reason == .permissionDenied {
-        Status.notPermitted
-      } else {
-        error.isRetryable ? Status.tryAgain : Status.failed
-      }
-    self.init(error.message, hints: Self.hints(error), status: status)
+    let other: Status = error.isRetryable ? .tryAgain : .failed
+    self.init(
+      error.message, hints: Self.hints(error),
+      status: error.reason == .permissionDenied ? .notPermitted : other)
   }
 
   private init(_ problem: ConnectionError) {

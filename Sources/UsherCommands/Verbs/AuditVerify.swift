@@ -22,7 +22,7 @@ struct AuditVerifyVerb: Verb {
       for finding in reply.findings { context.console.print(finding.message) }
       context.console.print(reply.summary)
     }
-    if !reply.whole { throw CommandFailure.silent(CommandFailure.Status.failed) }
+    if !reply.whole { throw CommandFailure.silent(.failed) }
   }
 }
 

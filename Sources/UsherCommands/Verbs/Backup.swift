@@ -88,7 +88,7 @@ private struct DaemonsCopy {
     guard let (file, status) = try Durable.openFile(path), let slash = path.lastIndex(of: "/")
     else {
       throw CommandFailure(
-        "the daemon's copy \(path) does not exist", status: CommandFailure.Status.tryAgain)
+        "the daemon's copy \(path) does not exist", status: .tryAgain)
     }
     let owner = try Durable.owner(of: String(path[..<slash]))
     guard path[slash...].contains(".backup-"), status.st_uid == owner.user, status.st_nlink == 1,

@@ -72,7 +72,7 @@ struct PolicyCheckVerb: Verb {
       if context.printsJSON { context.console.json(json) }
     }
     if !context.printsJSON { reply.show(on: context.console) }
-    if !reply.allowed { throw CommandFailure.silent(CommandFailure.Status.failed) }
+    if !reply.allowed { throw CommandFailure.silent(.failed) }
   }
 
   private var question: PolicyCheck {

@@ -22,6 +22,6 @@ struct ProviderCheckVerb: Verb {
         ["CHECK", "RESULT", "MESSAGE"],
         reply.findings.map { [$0.subject, $0.fine ? "ok" : "FAILED", $0.message] })
     }
-    if !reply.healthy { throw CommandFailure.silent(CommandFailure.Status.failed) }
+    if !reply.healthy { throw CommandFailure.silent(.failed) }
   }
 }

@@ -39,7 +39,7 @@ extension JSONValue {
     do {
       try self.init(parsing: text)
     } catch {
-      throw CommandFailure("the params are not JSON: \(error)", status: 64)
+      throw CommandFailure("the params are not JSON: \(error)", status: .usage)
     }
   }
 }

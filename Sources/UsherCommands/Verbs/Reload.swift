@@ -16,7 +16,7 @@ struct ReloadVerb: Verb {
     let (reply, json) = try await context.admin.callWithJSON(SystemReload())
     if context.printsJSON {
       context.console.json(json)
-      if !reply.problems.isEmpty { throw CommandFailure.silent(CommandFailure.Status.failed) }
+      if !reply.problems.isEmpty { throw CommandFailure.silent(.failed) }
     } else {
       guard reply.problems.isEmpty else { throw ConfigError(reply.problems.map { .init($0) }) }
       context.console.printMessage("reloaded")

@@ -26,7 +26,7 @@ struct SetupVerb: Verb {
     guard instance == .system else {
       let status = try await context.admin.call(SystemStatus())
       guard status.locked != true else {
-        throw CommandFailure("usherd is locked", status: CommandFailure.Status.tryAgain)
+        throw CommandFailure("usherd is locked", status: .tryAgain)
       }
       return try await finish(status, at: context)
     }
