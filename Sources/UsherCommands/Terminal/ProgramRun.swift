@@ -35,19 +35,9 @@ final class ProgramRun {
   static func run(
     _ arguments: [String], input: Secret, readsErrors: Bool = false, within limit: Duration
   ) async throws -> Ending {
-    let isCancelled = CancelFlag()
-    return try await withTaskCancellationHandler {
-      try await withCheckedThrowingContinuation { continuation in
-        DispatchQueue.global().async {
-          continuation.resume(
-            with: Result {
-              let run = try ProgramRun(arguments, input, readsErrors)
-              return try run.end(by: ContinuousClock.now + limit, isCancelled)
-            })
-        }
-      }
-    } onCancel: {
-      isCancelled.raise()
+    try await CancelFlag.run(on: .global()) { isCancelled in
+      let run = try ProgramRun(arguments, input, readsErrors)
+      return try run.end(by: ContinuousClock.now + limit, isCancelled)
     }
   }
 

@@ -71,7 +71,7 @@ package final class StandardTerminal: Terminal {
     let hidden = echo || !isInteractive ? nil : HiddenTyping()
     defer { hidden?.end() }
     return try await reading { input, isCancelled in
-      while !isCancelled() {
+      while !isCancelled.isRaised {
         if let line = input.takeLine() { return line }
         if input.hasEnded { return input.takeRest() }
         guard input.bytes.count < Self.lineLimit else {
@@ -87,7 +87,7 @@ package final class StandardTerminal: Terminal {
   package func readAll(limit: Int) async throws -> [UInt8] {
     let isInteractive = isInteractive
     return try await reading { input, isCancelled in
-      while !isCancelled() {
+      while !isCancelled.isRaised {
         if input.hasEnded || input.bytes.count > limit {
           // At a terminal, Ctrl-D ends only this read; the person can type more later.
           if isInteractive { input.hasEnded = false }
@@ -99,26 +99,14 @@ package final class StandardTerminal: Terminal {
     }
   }
 
-  /// Runs a blocking read on a queue of its own, so that it does not block a thread of the task
-  /// pool.
+  /// Runs a blocking read on a queue of its own.
   private func reading<T: Sendable>(
-    _ body: @escaping @Sendable (inout Input, () -> Bool) throws -> T
+    _ body: @escaping @Sendable (inout Input, CancelFlag) throws -> T
   ) async throws -> T {
-    let isCancelled = CancelFlag()
-    return try await withTaskCancellationHandler {
-      try await withCheckedThrowingContinuation { continuation in
-        reader.async {
-          continuation.resume(
-            with: Result {
-              try self.input.withLock { try body(&$0) { isCancelled.isRaised } }
-            })
-        }
-      }
-    } onCancel: {
-      isCancelled.raise()
+    try await CancelFlag.run(on: reader) { isCancelled in
+      try self.input.withLock { try body(&$0, isCancelled) }
     }
   }
-
 }
 
 extension StandardTerminal.Input {
