@@ -200,7 +200,7 @@ extension UsherClient {
   ) async throws -> FlowSession {
     let start = FlowStart(
       provider: ProviderName(provider), kind: kind, params: params,
-      requestId: requestId ?? Self.freshRequestID())
+      requestId: requestId ?? SystemEntropy().bytes(16).hexadecimal)
     do {
       return FlowSession(self, try await call(start).flow)
     } catch let error as UsherError where error.reason == .requestIDReused && requestId == nil {
@@ -215,12 +215,6 @@ extension UsherClient {
   /// - Throws: `UsherError` with reason `notFound` if the caller has no such flow.
   public func session(of flow: FlowID) async throws -> FlowSession {
     FlowSession(self, try await call(FlowGet(flow: flow)).flow)
-  }
-
-  private static func freshRequestID() -> String {
-    SystemEntropy().bytes(16).map { byte in
-      (byte < 16 ? "0" : "") + String(byte, radix: 16)
-    }.joined()
   }
 
   /// Returns a stream of the events that the caller may see, from now on or since a cursor.

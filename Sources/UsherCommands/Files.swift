@@ -44,7 +44,8 @@ enum Files {
     }
   }
 
-  private static func folder(of path: String) -> String {
+  /// Returns the path of the directory that contains a file.
+  static func folder(of path: String) -> String {
     guard let slash = path.lastIndex(of: "/") else { return "." }
     return slash == path.startIndex ? "/" : String(path[..<slash])
   }

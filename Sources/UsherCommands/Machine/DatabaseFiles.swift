@@ -19,10 +19,7 @@ struct DatabaseFiles {
   private var draft: String { path + ".restoring" }
   private var draftLog: String { draft + "-wal" }
 
-  var directory: String {
-    guard let slash = path.lastIndex(of: "/") else { return "." }
-    return slash == path.startIndex ? "/" : String(path[..<slash])
-  }
+  var directory: String { Files.folder(of: path) }
 
   /// Checks that a file is a complete database of usherd.
   ///

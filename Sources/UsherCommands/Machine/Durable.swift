@@ -39,10 +39,7 @@ enum Durable {
       throw systemFailure("\(path) cannot be opened")
     }
     let file = OpenFile(path: path, descriptor: descriptor)
-    var status = stat()
-    guard fstat(descriptor, &status) == 0 else {
-      throw systemFailure("\(path) cannot be inspected")
-    }
+    let status = try file.status()
     guard status.st_mode & S_IFMT == S_IFREG else {
       throw CommandFailure("\(path) is not a regular file")
     }
@@ -58,8 +55,7 @@ enum Durable {
 
   /// Creates an empty file of mode 0600 next to a path, under a random name.
   static func draft(beside path: String) throws -> OpenFile {
-    let digits = SystemEntropy().bytes(8).map { String($0 >> 4, radix: 16) }.joined()
-    return try createFile("\(path).new-\(digits)")
+    try createFile("\(path).new-\(SystemEntropy().bytes(4).hexadecimal)")
   }
 
   /// - Throws: ``CommandFailure``, also if the name already exists.
@@ -124,8 +120,7 @@ enum Durable {
   }
 
   static func syncDirectory(of path: String) throws {
-    let slash = path.lastIndex(of: "/")
-    let directory = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+    let directory = Files.folder(of: path)
     let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard descriptor >= 0 else { throw systemFailure("\(directory) cannot be opened") }
     defer { close(descriptor) }
@@ -202,12 +197,17 @@ final class OpenFile {
     }
   }
 
-  /// Whether the file still has the size and modification time of `before`.
-  func isUnchanged(since before: stat) throws -> Bool {
-    var now = stat()
-    guard fstat(descriptor, &now) == 0 else {
+  func status() throws -> stat {
+    var status = stat()
+    guard fstat(descriptor, &status) == 0 else {
       throw Durable.systemFailure("\(path) cannot be inspected")
     }
+    return status
+  }
+
+  /// Whether the file still has the size and modification time of `before`.
+  func isUnchanged(since before: stat) throws -> Bool {
+    let now = try status()
     return now.st_size == before.st_size && now.st_mtim.tv_sec == before.st_mtim.tv_sec
       && now.st_mtim.tv_nsec == before.st_mtim.tv_nsec
   }

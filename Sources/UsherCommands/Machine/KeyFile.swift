@@ -12,7 +12,7 @@ struct KeyFile {
   /// - Throws: ``CommandFailure`` if the daemon would refuse the file, too.
   func read() throws -> MasterKeyBytes? {
     guard let (file, status) = try Durable.openFile(path) else { return nil }
-    let owner = try Durable.owner(of: directory)
+    let owner = try Durable.owner(of: Files.folder(of: path))
     guard status.st_uid == owner.user, status.st_mode & 0o077 == 0 else {
       throw CommandFailure(
         "\(path) has the wrong owner or mode: only the daemon's user may have access to it")
@@ -26,6 +26,4 @@ struct KeyFile {
   }
 
   func remove() throws { try Durable.remove(path) }
-
-  private var directory: String { String(path.dropLast("/master.key".count)) }
 }

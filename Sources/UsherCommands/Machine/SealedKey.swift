@@ -76,8 +76,7 @@ struct SealedKey {
   {
     try await environment.tools.run(
       environment.tools.find("systemd-creds"), [verb, "--name=\(Self.name)"] + arguments,
-      input: input,
-      within: Self.limit)
+      input: input, within: Self.limit)
   }
 }
 
@@ -125,13 +124,7 @@ struct MasterKeyBytes: Equatable, CustomStringConvertible {
   }
 
   /// The form that is sealed: text, so that an unsealed key is easy to recognize.
-  var hexadecimal: Secret {
-    Secret(
-      bytes.map { byte in
-        let digits = String(byte, radix: 16)
-        return digits.count == 1 ? "0" + digits : digits
-      }.joined())
-  }
+  var hexadecimal: Secret { Secret(bytes.hexadecimal) }
 
   var description: String { "<secret>" }
 }

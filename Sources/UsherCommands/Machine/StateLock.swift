@@ -17,14 +17,10 @@ final class StateLock {
       _ = try acquire(environment.directories.sealed)
     }
     guard let directory = try acquire(state), instance != .system else { return }
-    var status = stat()
-    guard fstat(directory.descriptor, &status) == 0 else {
-      throw Durable.systemFailure("\(state) cannot be inspected")
-    }
-    guard status.st_uid == geteuid() else {
+    let owner = try directory.status().st_uid
+    guard owner == geteuid() else {
       throw CommandFailure(
-        "\(state) is owned by uid \(status.st_uid); only that user may do this",
-        status: .notPermitted)
+        "\(state) is owned by uid \(owner); only that user may do this", status: .notPermitted)
     }
   }
 
@@ -41,8 +37,7 @@ final class StateLock {
         throw Durable.systemFailure("\(directory) cannot be locked")
       }
       throw CommandFailure(
-        "another usherctl setup, restore or recover is running on \(directory)",
-        status: .tryAgain)
+        "another usherctl setup, restore or recover is running on \(directory)", status: .tryAgain)
     }
     held.append(file)
     return file

@@ -165,22 +165,17 @@ private enum TCPTable {
   static func owner(ofClientAt client: UInt16, ofServerAt server: UInt16) -> UInt32? {
     guard let file = fopen("/proc/self/net/tcp", "re") else { return nil }
     defer { fclose(file) }
-    let (client, server) = ("0100007F:\(hexadecimal(client))", "0100007F:\(hexadecimal(server))")
+    let ends = [client, server].map { "0100007F:\($0.hexadecimal.uppercased())" }
     var line: UnsafeMutablePointer<CChar>?
     var room = 0
     defer { free(line) }
     while getline(&line, &room, file) > 0, let line {
       let columns = String(cString: line).split(separator: " ", maxSplits: 10)
       // Inode 0: no process has the socket open any more.
-      guard columns.count > 9, columns[1] == client, columns[2] == server, columns[9] != "0"
+      guard columns.count > 9, columns[1] == ends[0], columns[2] == ends[1], columns[9] != "0"
       else { continue }
       return UInt32(columns[7])
     }
     return nil
-  }
-
-  private static func hexadecimal(_ port: UInt16) -> String {
-    let digits = String(port, radix: 16, uppercase: true)
-    return String(repeating: "0", count: 4 - digits.count) + digits
   }
 }

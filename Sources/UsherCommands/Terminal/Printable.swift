@@ -17,16 +17,19 @@ extension String {
     var text = ""
     for scalar in unicodeScalars {
       if scalar.isUnprintable {
-        for unit in String(scalar).utf16 { text += "\\u" + Self.fourDigits(unit) }
+        for unit in String(scalar).utf16 { text += "\\u" + unit.hexadecimal }
       } else {
         text.unicodeScalars.append(scalar)
       }
     }
     return text
   }
+}
 
-  private static func fourDigits(_ unit: UInt16) -> String {
-    let digits = String(unit, radix: 16)
+extension UInt16 {
+  /// Four lower-case hexadecimal digits.
+  var hexadecimal: String {
+    let digits = String(self, radix: 16)
     return String(repeating: "0", count: 4 - digits.count) + digits
   }
 }

@@ -1,4 +1,5 @@
 import Crypto
+import UsherCore
 
 /// The contact to which an OTP number is sent.
 struct ContactTarget: Sendable, Equatable {
@@ -10,9 +11,7 @@ struct ContactTarget: Sendable, Equatable {
   /// followed by the target. A phone number is hashed without spaces, hyphens and parentheses (the
   /// daemon's page BSA, `verifyContact`).
   var key: String {
-    SHA256.hash(data: Array("\(type.rawValue):\(plain)".utf8)).map { byte in
-      (byte < 16 ? "0" : "") + String(byte, radix: 16)
-    }.joined()
+    SHA256.hash(data: Array("\(type.rawValue):\(plain)".utf8)).hexadecimal
   }
 
   private var plain: String {
