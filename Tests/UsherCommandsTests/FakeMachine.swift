@@ -3,9 +3,10 @@ import Glibc
 import Synchronization
 import Testing
 import UsherClient
-import UsherCommands
 import UsherCore
 import UsherTestKit
+
+@testable import UsherCommands
 
 /// A simulated machine with real files: systemd, systemd-creds, and a usherd that opens its
 /// database or reports why it cannot.

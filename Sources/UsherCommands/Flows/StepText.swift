@@ -2,16 +2,10 @@ import UsherClient
 
 /// The text that describes a step, shown before the person is asked.
 struct StepText {
-  private let flow: Flow
-  private let now: Timestamp
+  let flow: Flow
+  let now: Timestamp
   /// Whether a command exchanges credentials; they are then not shown.
-  private let exchangesByCommand: Bool
-
-  init(_ flow: Flow, at now: Timestamp, exchangesByCommand: Bool) {
-    self.flow = flow
-    self.now = now
-    self.exchangesByCommand = exchangesByCommand
-  }
+  let exchangesByCommand: Bool
 
   /// The lines to print; empty if the flow has no step.
   var lines: [String] { flow.step.map { lines($0) } ?? [] }

@@ -78,7 +78,8 @@ extension TerminalFlowRunner {
       return shown
     }
     guard let step = flow.step, step != shown else { return }
-    let text = StepText(flow, at: environment.clock.now(), exchangesByCommand: exchange != nil)
+    let text = StepText(
+      flow: flow, now: environment.clock.now(), exchangesByCommand: exchange != nil)
     for line in text.lines { console.printMessage(line) }
     if case .openURL(let page) = step, browser?.open(page.url) == true {
       console.printMessage("your browser is opening it")
@@ -93,8 +94,7 @@ extension Flow {
     let message = failure?.message ?? "the flow ended as \(status.rawValue)"
     var hints = failure.map { ["reason: \($0.reason.rawValue)"] } ?? []
     if let provider = failure?.provider { hints.append(provider.sentence) }
-    throw CommandFailure(
-      message, hints: hints, status: .flowFailed)
+    throw CommandFailure(message, hints: hints, status: .flowFailed)
   }
 }
 

@@ -50,8 +50,7 @@ struct InstanceOptions: ParsableArguments {
     }
     if context.environment.userID == 0 { return .system }
     guard !context.admin.socketPath.hasPrefix("/run/usherd/") else {
-      throw CommandFailure(
-        "only root may do that to the system's usherd", status: .notPermitted)
+      throw CommandFailure("only root may do that to the system's usherd", status: .notPermitted)
     }
     return .user
   }

@@ -23,15 +23,9 @@ package protocol Tools: Sendable {
 package struct ToolEnding: Sendable, Equatable, CustomStringConvertible {
   /// Its exit status, or 128 and the number of the signal that ended it.
   package var status: Int32
-  package var output: [UInt8]
+  package var output: [UInt8] = []
   /// Its standard error.
-  package var errors: String
-
-  package init(status: Int32, output: [UInt8] = [], errors: String = "") {
-    self.status = status
-    self.output = output
-    self.errors = errors
-  }
+  package var errors = ""
 
   package var description: String { "status \(status), \(output.count) bytes" }
 
