@@ -29,14 +29,20 @@ struct CommandContext: Sendable {
   ///
   /// - Parameter chosen: The client for the call. Default: the admin client for methods of the
   ///   admin socket, otherwise the app client.
+  /// - Returns: The reply.
+  @discardableResult
   func show<M: Method>(
-    _ method: M, on chosen: UsherClient? = nil, _ show: (M.Reply) -> Void
-  ) async throws {
-    let (reply, json) = try await client(for: M.self, chosen).callWithJSON(method)
-    if printsJSON { console.json(json) } else { show(reply) }
+    _ method: M, on chosen: UsherClient? = nil, deadline: Duration? = nil,
+    _ show: (M.Reply) throws -> Void
+  ) async throws -> M.Reply {
+    let client = chosen ?? (M.access == .admin ? admin : app)
+    let (reply, json) = try await client.callWithJSON(method, deadline: deadline)
+    if printsJSON { console.json(json) } else { try show(reply) }
+    return reply
   }
 
-  private func client<M: Method>(for method: M.Type, _ chosen: UsherClient?) -> UsherClient {
-    chosen ?? (M.access == .admin ? admin : app)
+  /// Prints a value that usherctl computed: as JSON with `--json`, otherwise with `show`.
+  func show<Value: Encodable>(value: Value, _ show: (Value) -> Void) throws {
+    if printsJSON { try console.json(of: value) } else { show(value) }
   }
 }

@@ -1,8 +1,10 @@
 import ArgumentParser
 import UsherClient
 
-/// The options for how long an answer to a confirmation stays valid.
-struct AnswerSpan: ParsableArguments {
+/// The question to answer, and the options for how long the answer stays valid.
+struct AnswerOptions: ParsableArguments {
+  @OptionGroup var socket: ConfirmSocket
+
   @Flag(help: "Answer this once (default).")
   var once = false
 
@@ -13,6 +15,9 @@ struct AnswerSpan: ParsableArguments {
     name: .customLong("for"),
     help: ArgumentHelp("For this long: 90s, 15m, 12h, 7d.", valueName: "span"))
   var span: Span?
+
+  @Argument(help: ArgumentHelp("The question's id; see usherctl confirm list.", valueName: "id"))
+  var question: ConfirmationID
 
   struct Span: ExpressibleByArgument {
     let seconds: Int
@@ -33,10 +38,14 @@ struct AnswerSpan: ParsableArguments {
   }
 
   /// The chosen duration; nil if no option is given.
-  var remember: Remember? {
+  private var remember: Remember? {
     if let span { return .seconds(span.seconds) }
     if session { return .session }
     return once ? .once : nil
+  }
+
+  func submit(_ allow: Bool, in context: CommandContext) async throws {
+    try await context.answer(question, allow, remember, on: socket.client(context))
   }
 }
 
@@ -54,29 +63,28 @@ extension Remember {
 
 extension CommandContext {
   func answer(
-    _ question: String, _ allow: Bool, _ remember: Remember?, on client: UsherClient
+    _ question: ConfirmationID, _ allow: Bool, _ remember: Remember?, on client: UsherClient
   ) async throws {
-    let method = ConfirmAnswer(
-      confirmation: ConfirmationID(question), allow: allow, remember: remember)
-    let (_, json) = try await callRunningRequiredFlow(method, on: client)
-    if printsJSON { return console.json(json) }
-    console.printMessage((remember ?? .once).sentence(allow))
+    let method = ConfirmAnswer(confirmation: question, allow: allow, remember: remember)
+    try await showRunningRequiredFlow(method, on: client) { _ in
+      console.printMessage((remember ?? .once).sentence(allow))
+    }
   }
 
-  /// Makes a call. If the daemon requires a flow first, such as local authentication, runs that
-  /// flow and makes the call once more.
-  func callRunningRequiredFlow<M: Method>(
-    _ method: M, on client: UsherClient
-  ) async throws -> (reply: M.Reply, json: [UInt8]) {
+  /// Makes a call and prints its reply. If the daemon requires a flow first, such as local
+  /// authentication, runs that flow and makes the call once more.
+  func showRunningRequiredFlow<M: Method>(
+    _ method: M, on client: UsherClient, _ show: (M.Reply) -> Void
+  ) async throws {
     do {
-      return try await client.callWithJSON(method)
+      try await self.show(method, on: client, show)
     } catch let error as UsherError {
       guard error.reason == .interactionRequired, let next = error.detail.next else { throw error }
       console.printMessage(error.message)
       let flow = try await TerminalFlowRunner.run(
         next.provider.rawValue, next.kind, next.params, at: self, try FlowOptions.parse([]))
       try flow.checkSuccess()
-      return try await client.callWithJSON(method)
+      try await self.show(method, on: client, show)
     }
   }
 }

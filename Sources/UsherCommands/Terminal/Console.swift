@@ -68,8 +68,10 @@ struct Console: Sendable {
 // MARK: - Tables
 
 extension Console {
-  /// Prints rows under headings, in columns two spaces apart; nothing if there are no rows.
-  func table(_ headings: [String], _ rows: [[String]]) {
+  /// Prints rows under headings, in columns two spaces apart; only `none`, as a message, if there
+  /// are no rows.
+  func table(_ headings: [String], _ rows: [[String]], none: String? = nil) {
+    if rows.isEmpty, let none { printMessage(none) }
     guard !rows.isEmpty else { return }
     let all = [headings] + rows.map { $0.map { $0.isEmpty ? "-" : $0.printable } }
     let widths = headings.indices.map { column in all.map { $0[column].count }.max() ?? 0 }

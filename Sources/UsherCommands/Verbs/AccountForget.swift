@@ -13,14 +13,11 @@ struct AccountForgetVerb: Verb {
   var noRevoke = false
 
   func run(at context: CommandContext) async throws {
-    let (account, provider) = which.names
     let method = AccountForget(
-      account: account, provider: provider, revoke: noRevoke ? false : nil)
+      account: which.account, provider: which.provider, revoke: noRevoke ? false : nil)
     try await context.show(method) { reply in
       context.console.print("forgot \(reply.account)")
-      for line in RevocationText(reply.revoked, reply.living, reply.retriedUntil).lines {
-        context.console.printMessage(line)
-      }
+      context.console.printRevocation(reply.revoked, reply.living, reply.retriedUntil)
     }
   }
 }

@@ -8,10 +8,10 @@ struct AccountListVerb: Verb {
   @OptionGroup var options: GlobalOptions
 
   @Option(help: "Only accounts at this provider.")
-  var provider: String?
+  var provider: ProviderName?
 
   func run(at context: CommandContext) async throws {
-    try await context.show(AccountList(provider: provider.map { ProviderName($0) })) { reply in
+    try await context.show(AccountList(provider: provider)) { reply in
       context.console.table(
         ["ACCOUNT", "PROVIDER", "LABEL", "CREATED", "TOKENS"],
         reply.accounts.map { account in
@@ -19,8 +19,7 @@ struct AccountListVerb: Verb {
             "\(account.id)", "\(account.provider)", account.label, "\(account.createdAt)",
             account.tokens.map(\.status.rawValue).joined(separator: ", "),
           ]
-        })
-      if reply.accounts.isEmpty { context.console.printMessage("no accounts") }
+        }, none: "no accounts")
     }
   }
 }

@@ -8,10 +8,10 @@ struct AccountShowVerb: Verb {
   @OptionGroup var options: GlobalOptions
 
   @Argument(help: "The account's id.")
-  var account: String
+  var account: AccountID
 
   func run(at context: CommandContext) async throws {
-    try await context.show(AccountGet(account: AccountID(account))) { reply in
+    try await context.show(AccountGet(account: account)) { reply in
       let account = reply.account
       context.console.facts([
         ("account", "\(account.id)"), ("provider", "\(account.provider)"),

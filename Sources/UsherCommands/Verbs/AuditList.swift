@@ -31,13 +31,13 @@ struct AuditListVerb: Verb {
   var uid: UInt32?
 
   @Option(help: ArgumentHelp("Only calls about this account.", valueName: "id"))
-  var account: String?
+  var account: AccountID?
 
   @Option(help: "Only calls of this method.")
   var method: String?
 
   @Option(help: "Only calls about this provider.")
-  var provider: String?
+  var provider: ProviderName?
 
   @Option(help: ArgumentHelp("Show at most this many rows.", valueName: "number"))
   var limit: Int?
@@ -50,14 +50,12 @@ struct AuditListVerb: Verb {
     let now = context.environment.clock.now()
     var call = AuditList(
       since: since?.time(from: now), until: until?.time(from: now), client: client, uid: uid,
-      account: account.map { AccountID($0) }, method: method,
-      provider: provider.map { ProviderName($0) }, denied: denied ? true : nil)
+      account: account, method: method, provider: provider, denied: denied ? true : nil)
     var left = limit ?? .max
     var isEmpty = true
     repeat {
       call.limit = min(left, Self.page)
-      let (reply, json) = try await context.admin.callWithJSON(call)
-      show(reply, json, context)
+      let reply = try await context.show(call) { show($0, on: context.console) }
       isEmpty = isEmpty && reply.rows.isEmpty
       left -= reply.rows.count
       call.after = reply.next
@@ -65,9 +63,8 @@ struct AuditListVerb: Verb {
     if isEmpty && !context.printsJSON { context.console.printMessage("no such calls") }
   }
 
-  private func show(_ reply: AuditList.Reply, _ json: [UInt8], _ context: CommandContext) {
-    guard !context.printsJSON else { return context.console.json(json) }
-    context.console.table(
+  private func show(_ reply: AuditList.Reply, on console: Console) {
+    console.table(
       [
         "ROW", "AT", "CLIENT", "UID", "PID", "METHOD", "ABOUT", "GIVEN", "DECISION", "BY",
         "OUTCOME",
@@ -80,7 +77,7 @@ struct AuditListVerb: Verb {
         ]
       })
     for n in reply.unreadable ?? [] {
-      context.console.printMessage("row \(n) cannot be decrypted; run: usherctl audit verify")
+      console.printMessage("row \(n) cannot be decrypted; run: usherctl audit verify")
     }
   }
 }

@@ -15,10 +15,7 @@ struct AuditVerifyVerb: Verb {
   @OptionGroup var options: GlobalOptions
 
   func run(at context: CommandContext) async throws {
-    let (reply, json) = try await context.admin.callWithJSON(AuditVerify(), deadline: Self.deadline)
-    if context.printsJSON {
-      context.console.json(json)
-    } else {
+    let reply = try await context.show(AuditVerify(), deadline: Self.deadline) { reply in
       for finding in reply.findings { context.console.print(finding.message) }
       context.console.print(reply.summary)
     }

@@ -14,10 +14,6 @@ struct ConfigShowVerb: Verb {
       context.console.printMessage(
         "no configuration file in \(context.environment.configFolder); showing the defaults")
     }
-    if context.printsJSON {
-      try context.console.json(of: config)
-    } else {
-      context.console.printLines(config.show())
-    }
+    try context.show(value: config) { context.console.printLines($0.show()) }
   }
 }

@@ -1,5 +1,4 @@
 import ArgumentParser
-import UsherClient
 
 struct ConfirmAllowVerb: Verb {
   static let configuration = CommandConfiguration(
@@ -7,13 +6,7 @@ struct ConfirmAllowVerb: Verb {
     discussion: "By default the answer is for the next such call within 5 minutes.")
 
   @OptionGroup var options: GlobalOptions
-  @OptionGroup var socket: ConfirmSocket
-  @OptionGroup var span: AnswerSpan
+  @OptionGroup var answer: AnswerOptions
 
-  @Argument(help: ArgumentHelp("The question's id; see usherctl confirm list.", valueName: "id"))
-  var question: String
-
-  func run(at context: CommandContext) async throws {
-    try await context.answer(question, true, span.remember, on: socket.client(context))
-  }
+  func run(at context: CommandContext) async throws { try await answer.submit(true, in: context) }
 }

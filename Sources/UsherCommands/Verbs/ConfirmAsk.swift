@@ -22,7 +22,7 @@ struct ConfirmAskVerb: Verb {
       case .leave: continue
       case .answer(let allow, let remember):
         do {
-          try await context.answer(question.id.rawValue, allow, remember, on: client)
+          try await context.answer(question.id, allow, remember, on: client)
         } catch let error as UsherError where [.notFound, .conflict].contains(error.reason) {
           context.console.printMessage("\(error.message): it was already answered or has expired")
         }

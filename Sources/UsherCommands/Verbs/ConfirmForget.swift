@@ -9,12 +9,12 @@ struct ConfirmForgetVerb: Verb {
   @OptionGroup var socket: ConfirmSocket
 
   @Argument(help: ArgumentHelp("The answer's id; see usherctl confirm list.", valueName: "id"))
-  var answer: String
+  var answer: ConfirmationID
 
   func run(at context: CommandContext) async throws {
-    let method = ConfirmForget(answer: ConfirmationID(answer))
-    let (_, json) = try await context.callRunningRequiredFlow(method, on: socket.client(context))
-    if context.printsJSON { return context.console.json(json) }
-    context.console.printMessage("answer \(answer) withdrawn")
+    let method = ConfirmForget(answer: answer)
+    try await context.showRunningRequiredFlow(method, on: socket.client(context)) { _ in
+      context.console.printMessage("answer \(answer) withdrawn")
+    }
   }
 }

@@ -13,15 +13,13 @@ struct ConsentListVerb: Verb {
   @OptionGroup var options: GlobalOptions
 
   @Option(help: "Only consents at this provider.")
-  var provider: String?
+  var provider: ProviderName?
 
   @Option(help: ArgumentHelp("Only consents for this account.", valueName: "id"))
-  var account: String?
+  var account: AccountID?
 
   func run(at context: CommandContext) async throws {
-    let method = ConsentList(
-      account: account.map { AccountID($0) }, provider: provider.map { ProviderName($0) })
-    try await context.show(method) { reply in
+    try await context.show(ConsentList(account: account, provider: provider)) { reply in
       context.console.table(
         ["ACCOUNT", "PROVIDER", "CLIENT", "GRANT", "GRANTED", "EXPIRES", "BY"],
         reply.consents.map { consent in
@@ -29,8 +27,7 @@ struct ConsentListVerb: Verb {
             "\(consent.account)", "\(consent.provider)", consent.client, consent.grant,
             "\(consent.grantedAt)", "\(consent.expiresAt)", "uid \(consent.grantedBy)",
           ]
-        })
-      if reply.consents.isEmpty { context.console.printMessage("no consents") }
+        }, none: "no consents")
     }
   }
 }

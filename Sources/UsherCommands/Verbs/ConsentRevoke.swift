@@ -9,10 +9,10 @@ struct ConsentRevokeVerb: Verb {
   @OptionGroup var options: GlobalOptions
 
   @Argument(help: "The provider: all your accounts there.")
-  var provider: String?
+  var provider: ProviderName?
 
   @Option(help: ArgumentHelp("Only consents for this account.", valueName: "id"))
-  var account: String?
+  var account: AccountID?
 
   @Option(
     help: ArgumentHelp(
@@ -30,8 +30,7 @@ struct ConsentRevokeVerb: Verb {
 
   func run(at context: CommandContext) async throws {
     let method = ConsentRevoke(
-      account: account.map { AccountID($0) }, provider: provider.map { ProviderName($0) },
-      client: client, grant: grant)
+      account: account, provider: provider, client: client, grant: grant)
     try await context.show(method) { reply in
       let isOne = reply.revoked == 1
       context.console.print("revoked \(reply.revoked) \(isOne ? "consent" : "consents")")

@@ -11,8 +11,8 @@ struct CredentialListVerb: Verb {
     try await context.show(CredentialList()) { reply in
       context.console.table(
         ["NAME", "SOURCE", "SET"],
-        reply.credentials.map { [$0.name, $0.source.rawValue, $0.setAt.map { "\($0)" } ?? ""] })
-      if reply.credentials.isEmpty { context.console.printMessage("no credentials") }
+        reply.credentials.map { [$0.name, $0.source.rawValue, $0.setAt.map { "\($0)" } ?? ""] },
+        none: "no credentials")
     }
   }
 }

@@ -8,10 +8,10 @@ struct FlowCancelVerb: Verb {
   @OptionGroup var options: GlobalOptions
 
   @Argument(help: "The flow's id.")
-  var flow: String
+  var flow: FlowID
 
   func run(at context: CommandContext) async throws {
-    let (reply, json) = try await context.app.callWithJSON(FlowCancel(flow: FlowID(flow)))
+    let (reply, json) = try await context.app.callWithJSON(FlowCancel(flow: flow))
     if context.printsJSON {
       context.show(reply.flow, json)
     } else {

@@ -1,6 +1,5 @@
-public import ArgumentParser
-public import UsherAPI
-import UsherCore
+import ArgumentParser
+import UsherClient
 
 struct FlowListVerb: Verb {
   static let configuration = CommandConfiguration(
@@ -10,7 +9,7 @@ struct FlowListVerb: Verb {
   @OptionGroup var options: GlobalOptions
 
   @Option(help: "Only flows at this provider.")
-  var provider: String?
+  var provider: ProviderName?
 
   @Option(help: "Only flows of this kind.")
   var kind: String?
@@ -19,9 +18,7 @@ struct FlowListVerb: Verb {
   var status: FlowStatus?
 
   func run(at context: CommandContext) async throws {
-    let method = FlowList(
-      provider: provider.map { ProviderName($0) }, kind: kind, status: status)
-    try await context.show(method) { reply in
+    try await context.show(FlowList(provider: provider, kind: kind, status: status)) { reply in
       context.console.table(
         ["FLOW", "PROVIDER", "KIND", "STATUS", "STATE", "UPDATED"],
         reply.flows.map { flow in
@@ -29,10 +26,7 @@ struct FlowListVerb: Verb {
             "\(flow.id)", "\(flow.provider)", flow.kind, flow.status.rawValue, flow.state,
             "\(flow.updatedAt)",
           ]
-        })
-      if reply.flows.isEmpty { context.console.printMessage("no flows") }
+        }, none: "no flows")
     }
   }
 }
-
-extension FlowStatus: ExpressibleByArgument {}

@@ -19,15 +19,15 @@ struct OwnerForgetVerb: Verb {
   var uid: UInt32
 
   func run(at context: CommandContext) async throws {
-    let (reply, json) = try await context.admin.callWithJSON(
-      OwnerForget(uid: uid), deadline: Self.deadline)
-    if context.printsJSON { return context.console.json(json) }
-    let (accounts, flows) = (reply.accounts, reply.flows)
-    context.console.print(
-      "forgot \(accounts) account\(accounts == 1 ? "" : "s") and \(flows) "
-        + "flow\(flows == 1 ? "" : "s") of uid \(reply.uid)")
-    guard reply.notRevoked > 0 else { return }
-    context.console.printMessage(
-      "the tokens of \(reply.notRevoked) are not yet revoked and may stay valid until they expire")
+    try await context.show(OwnerForget(uid: uid), deadline: Self.deadline) { reply in
+      let (accounts, flows) = (reply.accounts, reply.flows)
+      context.console.print(
+        "forgot \(accounts) account\(accounts == 1 ? "" : "s") and \(flows) "
+          + "flow\(flows == 1 ? "" : "s") of uid \(reply.uid)")
+      guard reply.notRevoked > 0 else { return }
+      context.console.printMessage(
+        "the tokens of \(reply.notRevoked) are not yet revoked and may stay valid until they "
+          + "expire")
+    }
   }
 }

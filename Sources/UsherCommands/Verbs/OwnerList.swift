@@ -17,8 +17,7 @@ struct OwnerListVerb: Verb {
             "\(owner.uid)", owner.user ?? "(no name)", "\(owner.recordedAt)", owner.state.rawValue,
             owner.now ?? "",
           ]
-        })
-      if reply.owners.isEmpty { context.console.printMessage("no user has called yet") }
+        }, none: "no user has called yet")
     }
   }
 }

@@ -48,7 +48,7 @@ struct PolicyCheckVerb: Verb {
   var operation: String?
 
   @Option(help: ArgumentHelp("The account of the call.", valueName: "id"))
-  var account: String?
+  var account: AccountID?
 
   @Option(help: "The account's subject, if a rule depends on it.")
   var subject: String?
@@ -65,13 +65,10 @@ struct PolicyCheckVerb: Verb {
     let reply: PolicyCheck.Reply
     if let config = try source.load() {
       reply = try answer(config, context.environment)
-      if context.printsJSON { try context.console.json(of: reply) }
+      try context.show(value: reply) { $0.show(on: context.console) }
     } else {
-      let (asked, json) = try await context.admin.callWithJSON(question)
-      reply = asked
-      if context.printsJSON { context.console.json(json) }
+      reply = try await context.show(question) { $0.show(on: context.console) }
     }
-    if !context.printsJSON { reply.show(on: context.console) }
     if !reply.allowed { throw CommandFailure.silent(.failed) }
   }
 
@@ -84,7 +81,7 @@ struct PolicyCheckVerb: Verb {
       executable: executable, method: method,
       provider: target == nil ? nil : parts.first.map { ProviderName($0) },
       kind: parts.dropFirst().first, operation: operation,
-      account: account.map { AccountID($0) }, subject: subject, scope: scope, at: at)
+      account: account, subject: subject, scope: scope, at: at)
   }
 
   /// Returns the answer of a daemon that runs on this machine with these files.
@@ -103,16 +100,14 @@ extension PolicyCheck.Reply {
     console.print("\(allowed ? "allowed" : "denied"): \(why)")
     console.facts(
       [
-        ("  error reason", reason), ("  allowed again in", retryAfterMs.map(Self.text)),
+        ("  error reason", reason),
+        ("  allowed again in", retryAfterMs.map { Duration.milliseconds($0).text }),
         ("  if", conditions?.demands), ("  scopes at most", conditions?.scopes?.listed),
         ("  members shown", conditions?.fields?.listed), ("  client", client),
         ("  accounts are", owner == .client ? "the client's" : "the user's"),
         ("  may read accounts of", lenders.isEmpty ? nil : lenders.listed),
         ("  answers questions of", confirms.isEmpty ? nil : confirms.listed),
-        (
-          "  if its process is unknown",
-          unidentified.map { "denied: rule \($0) may match" }
-        ),
+        ("  if its process is unknown", unidentified.map { "denied: rule \($0) may match" }),
       ])
     if !considered.isEmpty { console.print("") }
     console.table(
@@ -122,10 +117,6 @@ extension PolicyCheck.Reply {
           verdict.rule, verdict.file.map { "\($0):\(verdict.line ?? 0)" } ?? "", verdict.why,
         ]
       })
-  }
-
-  private static func text(_ milliseconds: Int) -> String {
-    Duration.milliseconds(milliseconds).text
   }
 }
 

@@ -13,12 +13,7 @@ struct PolicyShowVerb: Verb {
 
   func run(at context: CommandContext) async throws {
     if let config = try source.load() {
-      let list = config.policyList()
-      if context.printsJSON {
-        try context.console.json(of: list)
-      } else {
-        show(list, on: context.console)
-      }
+      try context.show(value: config.policyList()) { show($0, on: context.console) }
     } else {
       try await context.show(PolicyList()) { show($0, on: context.console) }
     }

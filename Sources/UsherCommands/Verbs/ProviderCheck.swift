@@ -10,14 +10,10 @@ struct ProviderCheckVerb: Verb {
   @OptionGroup var options: GlobalOptions
 
   @Argument(help: "The provider's name.")
-  var name: String
+  var name: ProviderName
 
   func run(at context: CommandContext) async throws {
-    let (reply, json) = try await context.admin.callWithJSON(
-      ProviderCheck(provider: ProviderName(name)))
-    if context.printsJSON {
-      context.console.json(json)
-    } else {
+    let reply = try await context.show(ProviderCheck(provider: name)) { reply in
       context.console.table(
         ["CHECK", "RESULT", "MESSAGE"],
         reply.findings.map { [$0.subject, $0.fine ? "ok" : "FAILED", $0.message] })

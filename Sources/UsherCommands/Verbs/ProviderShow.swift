@@ -8,10 +8,10 @@ struct ProviderShowVerb: Verb {
   @OptionGroup var options: GlobalOptions
 
   @Argument(help: "The provider's name.")
-  var name: String
+  var name: ProviderName
 
   func run(at context: CommandContext) async throws {
-    try await context.show(ProviderGet(provider: ProviderName(name))) { provider in
+    try await context.show(ProviderGet(provider: name)) { provider in
       context.console.facts([("provider", "\(provider.name)"), ("type", provider.type)])
       for flow in provider.flows {
         context.console.print("")

@@ -10,7 +10,7 @@ struct RegistrationCheckDuplicateVerb: Verb {
   @OptionGroup var options: GlobalOptions
 
   @Option(help: ArgumentHelp("The provider, of type bsa.", valueName: "name"))
-  var provider: String
+  var provider: ProviderName
 
   @Option(help: ArgumentHelp("The e-mail address to check.", valueName: "address"))
   var email: String?
@@ -26,7 +26,7 @@ struct RegistrationCheckDuplicateVerb: Verb {
 
   func run(at context: CommandContext) async throws {
     let method = RegistrationCheckDuplicate(
-      provider: ProviderName(provider), verifyType: phone == nil ? .email : .phoneNumber,
+      provider: provider, verifyType: phone == nil ? .email : .phoneNumber,
       verifyData: phone ?? email ?? "")
     try await context.show(method) { context.console.print($0.duplicate ? "taken" : "free") }
   }

@@ -9,13 +9,13 @@ struct RegistrationCheckUserKeyVerb: Verb {
   @OptionGroup var options: GlobalOptions
 
   @Option(help: ArgumentHelp("The provider, of type bsa.", valueName: "name"))
-  var provider: String
+  var provider: ProviderName
 
   @Argument(help: "The user key.")
   var userKey: String
 
   func run(at context: CommandContext) async throws {
-    let method = RegistrationCheckUserKey(provider: ProviderName(provider), userKey: userKey)
+    let method = RegistrationCheckUserKey(provider: provider, userKey: userKey)
     try await context.show(method) { context.console.print($0.available ? "free" : "taken") }
   }
 }

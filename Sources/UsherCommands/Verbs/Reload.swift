@@ -13,14 +13,11 @@ struct ReloadVerb: Verb {
   @OptionGroup var options: GlobalOptions
 
   func run(at context: CommandContext) async throws {
-    let (reply, json) = try await context.admin.callWithJSON(SystemReload())
-    if context.printsJSON {
-      context.console.json(json)
-      if !reply.problems.isEmpty { throw CommandFailure.silent(.failed) }
-    } else {
+    let reply = try await context.show(SystemReload()) { reply in
       guard reply.problems.isEmpty else { throw ConfigError(reply.problems.map { .init($0) }) }
       context.console.printMessage("reloaded")
     }
+    if !reply.problems.isEmpty { throw CommandFailure.silent(.failed) }
   }
 }
 

@@ -1,24 +1,17 @@
 import UsherClient
 
-/// The lines that `account forget` and `token revoke` print about tokens at the provider.
-struct RevocationText {
-  let lines: [String]
-
-  init(
+extension Console {
+  /// Prints what `account forget` and `token revoke` report about tokens at the provider.
+  func printRevocation(
     _ revoked: AccountForget.Revocation, _ living: [LivingToken]?, _ retriedUntil: Timestamp?
   ) {
-    guard let living, !living.isEmpty else {
-      lines = [revoked.text]
-      return
-    }
-    var lines = living.map(\.text)
+    guard let living, !living.isEmpty else { return printMessage(revoked.text) }
+    for token in living { printMessage(token.text) }
     if let retriedUntil {
-      lines.append(
-        "usherd retries until \(retriedUntil); for the result, see: usherctl audit")
+      printMessage("usherd retries until \(retriedUntil); for the result, see: usherctl audit")
     }
-    lines.append(
+    printMessage(
       "to revoke them now, remove this application in your account settings at the provider")
-    self.lines = lines
   }
 }
 

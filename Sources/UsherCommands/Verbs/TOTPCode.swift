@@ -11,16 +11,15 @@ struct TOTPCodeVerb: Verb {
   @OptionGroup var which: AccountChoice
 
   func run(at context: CommandContext) async throws {
-    let (account, provider) = which.names
-    let (reply, json) = try await context.app.callWithJSON(
-      TOTPCode(account: account, provider: provider))
-    if context.printsJSON { return context.console.json(json) }
-    let code = reply.code.secret
-    guard code.revealed().utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
-      throw CommandFailure("the code from usherd has characters other than digits")
+    let method = TOTPCode(account: which.account, provider: which.provider)
+    try await context.show(method) { reply in
+      let code = reply.code.secret
+      guard code.revealed().utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
+        throw CommandFailure("the code from usherd has characters other than digits")
+      }
+      context.console.reveal(code)
+      let left = reply.expiresAt - context.environment.clock.now()
+      context.console.printMessage(left > .zero ? "valid for another \(left.text)" : "expired")
     }
-    context.console.reveal(code)
-    let left = reply.expiresAt - context.environment.clock.now()
-    context.console.printMessage(left > .zero ? "valid for another \(left.text)" : "expired")
   }
 }

@@ -8,10 +8,10 @@ struct TOTPListVerb: Verb {
   @OptionGroup var options: GlobalOptions
 
   @Option(help: "Only accounts at this provider.")
-  var provider: String?
+  var provider: ProviderName?
 
   func run(at context: CommandContext) async throws {
-    try await context.show(TOTPList(provider: provider.map { ProviderName($0) })) { reply in
+    try await context.show(TOTPList(provider: provider)) { reply in
       context.console.table(
         ["ACCOUNT", "PROVIDER", "LABEL", "DIGITS", "PERIOD"],
         reply.accounts.map { entry in
@@ -19,8 +19,7 @@ struct TOTPListVerb: Verb {
             "\(entry.account)", "\(entry.provider)", entry.label, "\(entry.digits)",
             "\(entry.periodSeconds) s",
           ]
-        })
-      if reply.accounts.isEmpty { context.console.printMessage("no accounts with one-time codes") }
+        }, none: "no accounts with one-time codes")
     }
   }
 }

@@ -27,32 +27,27 @@ struct TokenGetVerb: Verb {
   var forceRefresh = false
 
   func run(at context: CommandContext) async throws {
-    let (account, provider) = which.names
     let method = TokenGet(
-      account: account, provider: provider, scope: scope, audience: audience,
+      account: which.account, provider: which.provider, scope: scope, audience: audience,
       minValidSeconds: minValid, forceRefresh: forceRefresh ? true : nil)
-    let (reply, json) = try await context.app.callWithJSON(method)
-    if context.printsJSON { return context.console.json(json) }
-    let token = reply.accessToken.secret
-    // RFC 6750 § 2.1 and RFC 6749 § A.12: visible ASCII only.
-    guard token.revealed().utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else {
-      throw CommandFailure("the provider's token has characters that a token cannot have")
+    try await context.show(method) { reply in
+      let token = reply.accessToken.secret
+      // RFC 6750 § 2.1 and RFC 6749 § A.12: visible ASCII only.
+      guard token.revealed().utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else {
+        throw CommandFailure("the provider's token has characters that a token cannot have")
+      }
+      context.console.reveal(token)
     }
-    context.console.reveal(token)
   }
 }
 
 /// One account, given by its id, or by its provider if that has only one.
 struct AccountChoice: ParsableArguments {
   @Argument(help: "The provider, if you have one account there.")
-  var provider: String?
+  var provider: ProviderName?
 
   @Option(help: ArgumentHelp("The account's id.", valueName: "id"))
-  var account: String?
-
-  var names: (account: AccountID?, provider: ProviderName?) {
-    (account.map { AccountID($0) }, provider.map { ProviderName($0) })
-  }
+  var account: AccountID?
 
   func validate() throws {
     guard (provider == nil) != (account == nil) else {

@@ -8,15 +8,13 @@ struct TokenListVerb: Verb {
   @OptionGroup var options: GlobalOptions
 
   @Option(help: "Only tokens of this provider.")
-  var provider: String?
+  var provider: ProviderName?
 
   @Option(help: ArgumentHelp("Only tokens of this account.", valueName: "id"))
-  var account: String?
+  var account: AccountID?
 
   func run(at context: CommandContext) async throws {
-    let method = TokenList(
-      account: account.map { AccountID($0) }, provider: provider.map { ProviderName($0) })
-    try await context.show(method) { reply in
+    try await context.show(TokenList(account: account, provider: provider)) { reply in
       context.console.table(
         ["ACCOUNT", "PROVIDER", "STATUS", "EXPIRES", "AUDIENCE", "SCOPE"],
         reply.tokens.map { entry in
@@ -25,8 +23,7 @@ struct TokenListVerb: Verb {
             entry.token.expiresAt.map { "\($0)" } ?? "", entry.token.audience ?? "",
             entry.token.scope,
           ]
-        })
-      if reply.tokens.isEmpty { context.console.printMessage("no tokens") }
+        }, none: "no tokens")
     }
   }
 }

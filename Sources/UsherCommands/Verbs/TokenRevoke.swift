@@ -10,12 +10,10 @@ struct TokenRevokeVerb: Verb {
   @OptionGroup var which: AccountChoice
 
   func run(at context: CommandContext) async throws {
-    let (account, provider) = which.names
-    try await context.show(TokenRevoke(account: account, provider: provider)) { reply in
+    let method = TokenRevoke(account: which.account, provider: which.provider)
+    try await context.show(method) { reply in
       context.console.print("deleted the tokens of \(reply.account)")
-      for line in RevocationText(reply.revoked, reply.living, reply.retriedUntil).lines {
-        context.console.printMessage(line)
-      }
+      context.console.printRevocation(reply.revoked, reply.living, reply.retriedUntil)
     }
   }
 }

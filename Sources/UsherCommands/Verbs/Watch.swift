@@ -1,8 +1,5 @@
-public import ArgumentParser
-import FoundationEssentials
-public import UsherAPI
+import ArgumentParser
 import UsherClient
-import UsherCore
 
 struct WatchVerb: Verb {
   static let configuration = CommandConfiguration(
@@ -27,7 +24,7 @@ struct WatchVerb: Verb {
       do {
         for try await event in context.app.events(topics, since: cursor) {
           cursor = event.cursor
-          try show(event, context)
+          try context.show(value: event) { context.console.print($0.event.line) }
         }
         return
       } catch let ended as EventsEnded where ended.cause == .overflow {
@@ -36,19 +33,7 @@ struct WatchVerb: Verb {
       }
     }
   }
-
-  private func show(_ notification: EventNotification, _ context: CommandContext) throws {
-    if context.printsJSON {
-      let encoder = JSONEncoder()
-      encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-      context.console.json(Array(try encoder.encode(notification)))
-    } else {
-      context.console.print(notification.event.line)
-    }
-  }
 }
-
-extension EventTopic: ExpressibleByArgument {}
 
 extension Event {
   /// The event as one line, such as
