@@ -38,16 +38,8 @@ package struct Envelope: Sendable, Hashable {
 
   package var kind: Kind { idToken == nil ? .notification : .request }
 
-  /// Whether the method's name is written with escapes. Then only ``method(in:)`` returns it.
-  package var isMethodEscaped: Bool { method.isEscaped }
-
   /// The method's name.
   package func method(in line: UnsafeRawBufferPointer) -> String { line.string(method) }
-
-  /// The method's name as bytes of the line, for a table keyed by bytes; nil if it is escaped.
-  package func methodBytes(in line: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer? {
-    method.isEscaped ? nil : line.part(method.range)
-  }
 
   /// Whether the method's name is `name`, written without escapes.
   package func calls(_ name: StaticString, in line: UnsafeRawBufferPointer) -> Bool {

@@ -17,23 +17,6 @@ package struct RequestID: Sendable, Hashable {
 
   package init(_ number: Int64) { self.init(json: Array(String(number).utf8)) }
 
-  package init(_ text: String) {
-    var json: [UInt8] = []
-    json.appendJSONString(text)
-    self.init(json: json)
-  }
-
-  /// Creates an id from a decoded value; nil if the value cannot be an id.
-  ///
-  /// An integer out of the range of `Int64` is not exact in a ``JSONValue``, so it does not equal
-  /// such an id from a line.
-  package init?(_ value: JSONValue) {
-    switch value {
-    case .string, .integer, .number, .null: self.init(json: value.encoded())
-    case .bool, .object, .array: return nil
-    }
-  }
-
   /// - Parameter token: A string, number or null that the reader has accepted.
   init(_ token: Token, in bytes: UnsafeRawBufferPointer) {
     raw = Array(bytes.part(token.range))

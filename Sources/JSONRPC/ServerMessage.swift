@@ -34,12 +34,6 @@ package enum ServerMessage: Sendable, Hashable {
       try ServerMessage(members, in: line)
     }
   }
-
-  package static func read(
-    _ line: [UInt8], limits: JSONLimits = JSONLimits()
-  ) throws(Refusal) -> [ServerMessage] {
-    try line.span.bytes.withUnsafeBytes { line throws(Refusal) in try read(line, limits: limits) }
-  }
 }
 
 /// The `error` of a response.
@@ -58,10 +52,8 @@ package struct ResponseError: Error, Sendable, Hashable {
 // MARK: - Reading
 
 extension ServerMessage {
-  private enum Found {
-    case objects([MessageMembers])
-    case refused(Refusal)
-  }
+  /// The objects of a line, or its first refusal. A syntax error further on takes precedence.
+  private typealias Found = Result<[MessageMembers], Refusal>
 
   private static func objects(
     in line: UnsafeRawBufferPointer, limits: JSONLimits
@@ -74,10 +66,7 @@ extension ServerMessage {
     } catch {
       throw Refusal(error)
     }
-    switch found {
-    case .objects(let members): return members
-    case .refused(let refusal): throw refusal
-    }
+    return try found.get()
   }
 
   private static func objects(
@@ -92,19 +81,19 @@ extension ServerMessage {
     while try reader.nextElement(&isFirst) {
       if all.count >= limit { refused = refused ?? Refusal(.batchTooLarge, at: start) }
       switch try object(&reader) {
-      case .objects(let members): if refused == nil { all += members }
-      case .refused(let refusal): refused = refused ?? refusal
+      case .success(let members): if refused == nil { all += members }
+      case .failure(let refusal): refused = refused ?? refusal
       }
     }
-    if let refused { return .refused(refused) }
-    return all.isEmpty ? .refused(Refusal(.emptyBatch, at: start)) : .objects(all)
+    if let refused { return .failure(refused) }
+    return all.isEmpty ? .failure(Refusal(.emptyBatch, at: start)) : .success(all)
   }
 
   private static func object(_ reader: inout Reader) throws(JSONSyntaxError) -> Found {
-    if reader.current == UInt8(ascii: "{") { return .objects([try MessageMembers(&reader)]) }
+    if reader.current == UInt8(ascii: "{") { return .success([try MessageMembers(&reader)]) }
     let start = reader.at
     _ = try reader.value()
-    return .refused(Refusal(.notAMessage, at: start))
+    return .failure(Refusal(.notAMessage, at: start))
   }
 
   private init(_ members: MessageMembers, in line: UnsafeRawBufferPointer) throws(Refusal) {

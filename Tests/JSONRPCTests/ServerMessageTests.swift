@@ -3,7 +3,7 @@ import Testing
 
 struct ServerMessageTests {
   private func read(_ line: String) throws -> [ServerMessage] {
-    try ServerMessage.read(Array(line.utf8))
+    try within(line) { try ServerMessage.read($0) }
   }
 
   @Test("the result of a response is returned as JSON bytes")
@@ -81,13 +81,13 @@ struct ServerMessageTests {
 
   @Test("the batch and nesting limits apply to server messages")
   func limits() {
-    let line = Array(#"[{"jsonrpc":"2.0","method":"a"},{"jsonrpc":"2.0","method":"b"}]"#.utf8)
+    let line = #"[{"jsonrpc":"2.0","method":"a"},{"jsonrpc":"2.0","method":"b"}]"#
     let refusal = #expect(throws: Refusal.self) {
-      try ServerMessage.read(line, limits: JSONLimits(batch: 1))
+      try within(line) { try ServerMessage.read($0, limits: JSONLimits(batch: 1)) }
     }
     #expect(refusal?.reason == .batchTooLarge)
     let deep = #expect(throws: Refusal.self) {
-      try ServerMessage.read(line, limits: JSONLimits(nesting: 1))
+      try within(line) { try ServerMessage.read($0, limits: JSONLimits(nesting: 1)) }
     }
     #expect(deep?.limit == .nesting)
   }

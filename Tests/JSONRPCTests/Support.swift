@@ -34,6 +34,14 @@ extension Scanned {
   }
 }
 
+extension RequestID {
+  /// Creates the id that a text is, with only those escapes that JSON requires.
+  init(_ text: String) {
+    let json = JSONValue.string(text).encoded()
+    self = json.withUnsafeBytes { RequestID(value: $0) } ?? .null
+  }
+}
+
 extension [UInt8] {
   var text: String { String(decoding: self, as: UTF8.self) }
 }
