@@ -107,14 +107,9 @@ public struct FlowSteps: AsyncSequence, Sendable {
   let session: FlowSession
 
   public struct AsyncIterator: AsyncIteratorProtocol {
-    private enum Shown {
-      case nothing
-      case revision(Int)
-      case end
-    }
-
     private let session: FlowSession
-    private var shown = Shown.nothing
+    /// The flow that was returned last.
+    private var last: Flow?
 
     init(_ session: FlowSession) { self.session = session }
 
@@ -122,13 +117,10 @@ public struct FlowSteps: AsyncSequence, Sendable {
     ///
     /// - Throws: The errors of ``FlowSession/change(after:patience:)``.
     public mutating func next() async throws -> Flow? {
-      let flow: Flow
-      switch shown {
-      case .nothing: flow = session.flow
-      case .revision(let revision): flow = try await session.change(after: revision)
-      case .end: return nil
-      }
-      shown = flow.status.isFinished ? .end : .revision(flow.revision)
+      if let last, last.status.isFinished { return nil }
+      let flow =
+        if let last { try await session.change(after: last.revision) } else { session.flow }
+      last = flow
       return flow
     }
   }

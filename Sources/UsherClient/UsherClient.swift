@@ -100,25 +100,25 @@ extension UsherClient {
   package func callWithJSON<M: Method>(
     _ method: M, deadline: Duration? = nil
   ) async throws -> (reply: M.Reply, json: [UInt8]) {
-    let params = try ReplyCoding.encode(method)
-    let json = try await callWithRetries(M.name, try JSONValue(parsing: params), params, deadline)
-    return (try decoded(json), json)
+    try await call(method, deadline, retriesAfterLoss: 1, patience: Self.patience)
   }
 
   /// Makes a call that is safe to repeat, across any number of restarts of the daemon.
   func call<M: Method>(_ method: M, patience: Duration) async throws -> M.Reply {
-    let params = try ReplyCoding.encode(method)
-    return try decoded(
-      try await callWithRetries(
-        M.name, try JSONValue(parsing: params), params, nil, retriesAfterLoss: .max,
-        patience: patience))
+    try await call(method, nil, retriesAfterLoss: .max, patience: patience).reply
   }
 
-  private func decoded<Reply: Decodable>(_ json: [UInt8]) throws -> Reply {
-    guard let reply = try? ReplyCoding.decode(Reply.self, from: json) else {
+  private func call<M: Method>(
+    _ method: M, _ deadline: Duration?, retriesAfterLoss: Int, patience: Duration
+  ) async throws -> (reply: M.Reply, json: [UInt8]) {
+    let params = try ReplyCoding.encode(method)
+    let json = try await callWithRetries(
+      M.name, try JSONValue(parsing: params), params, deadline,
+      retriesAfterLoss: retriesAfterLoss, patience: patience)
+    guard let reply = try? ReplyCoding.decode(M.Reply.self, from: json) else {
       throw ConnectionError(.garbled, socketPath: socketPath)
     }
-    return reply
+    return (reply, json)
   }
 
   private func callWithRetries(
@@ -131,10 +131,11 @@ extension UsherClient {
     let limit = deadline ?? Self.defaultDeadline + params.wait
     let policy = RetryPolicy(
       isSafe: Methods.traits(of: method).repetition.allows(params),
-      retriesAfterLoss: retriesAfterLoss,
-      patience: patience)
+      retriesAfterLoss: retriesAfterLoss, patience: patience)
     return try await retry(policy, within: limit) { left in
-      try await self.attempt(method, bytes, left)
+      try Task.checkCancellation()
+      let connection = try await dialer.connection()
+      return try await connection.call(method, bytes, deadline: left, onReply: nil)
     }
   }
 
@@ -156,14 +157,6 @@ extension UsherClient {
         try await Task.sleep(for: pause)
       }
     }
-  }
-
-  private func attempt(
-    _ method: String, _ params: [UInt8], _ deadline: Duration
-  ) async throws -> [UInt8] {
-    try Task.checkCancellation()
-    let connection = try await dialer.connection()
-    return try await connection.call(method, params, deadline: deadline, onReply: nil)
   }
 }
 

@@ -88,10 +88,6 @@ extension Connection {
     begin(state.withLock { $0.calls.reserve() }, method, params, finish: finish)
   }
 
-  func notify(_ method: String, _ params: [UInt8]) {
-    send(Self.notification(method, params))
-  }
-
   private static func notification(_ method: String, _ params: [UInt8]) -> [UInt8] {
     var line: [UInt8] = []
     line.appendNotification(method: method, params: params)
@@ -246,7 +242,7 @@ extension Connection {
     guard let params = try? ReplyCoding.encode(EventsUnsubscribe(subscription: subscription)) else {
       return
     }
-    notify(EventsUnsubscribe.name, params)
+    send(Self.notification(EventsUnsubscribe.name, params))
   }
 
   private func deliver(_ method: String, _ params: [UInt8]) {
