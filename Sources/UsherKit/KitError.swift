@@ -109,11 +109,12 @@ extension KitError.Kind {
   fileprivate init(_ error: UsherError) {
     self =
       switch error.reason {
-      case .notFound: Self(missing: error.detail.field)
+      case .notFound where error.detail.field == "provider": .notConfigured
+      case .notFound where error.detail.field == "account": .signInRequired
       case .invalidParams where error.detail.field == "kind": .notConfigured
       case .invalidParams, .invalidInput, .invalidRequest, .messageTooLarge: .invalidRequest
       case .interactionRequired, .reauthenticationRequired, .consentRequired: .signInRequired
-      case .conflict, .flowFinished, .unexpectedInput: .nothingWaiting
+      case .notFound, .conflict, .flowFinished, .unexpectedInput: .nothingWaiting
       case .permissionDenied: .notPermitted
       case .providerRejected: .rejected
       case .rateLimited: .rateLimited
@@ -123,16 +124,6 @@ extension KitError.Kind {
       case .cancelled: .cancelled
       case .parseError, .methodNotFound, .internalError, .requestIDReused, .providerProtocolError:
         .unexpected
-      }
-  }
-
-  /// - Parameter field: The parameter that names the missing object.
-  private init(missing field: String?) {
-    self =
-      switch field {
-      case "provider": .notConfigured
-      case "account": .signInRequired
-      default: .nothingWaiting
       }
   }
 }

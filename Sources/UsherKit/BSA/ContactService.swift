@@ -45,7 +45,9 @@ extension ContactService {
         } else {
           try await begin(contact, app, log)
         }
-      try flow.requireNoFailure().requireCodeStep()
+      guard try flow.requireNoFailure().step?.kind == .enterCode else {
+        throw KitError(.unexpected, "usherd asks for a step other than entering a number")
+      }
       if let problem = flow.problem { throw BSAError(problem) }
     }
   }
@@ -104,7 +106,9 @@ extension ContactService {
   ) async throws -> String? {
     try await locks.withLock(contact.key) {
       try Task.checkCancellation()
-      guard let session = try await activeFlow(contact) else { throw KitError.noCodeRequested }
+      guard let session = try await activeFlow(contact) else {
+        throw KitError(.nothingWaiting, "no number was requested: request one first")
+      }
       try compare(contact) { $0.clientKey == clientKey }
       log("a number of \(contact.masked) is verified")
       do {
@@ -147,20 +151,6 @@ extension ContactService {
       if flow != nil { return type }
     }
     return nil
-  }
-}
-
-extension KitError {
-  fileprivate static var noCodeRequested: KitError {
-    KitError(.nothingWaiting, "no number was requested: request one first")
-  }
-}
-
-extension Flow {
-  fileprivate func requireCodeStep() throws {
-    guard step?.kind == .enterCode else {
-      throw KitError(.unexpected, "usherd asks for a step other than entering a number")
-    }
   }
 }
 

@@ -26,28 +26,20 @@ extension BSAService {
   func totpCode() async throws(BSAError) -> BSA.TOTPCode {
     var registration = lastRegistration
     if registration == nil { registration = try await refresh() }
-    guard let account = registration?.account else { throw .notRegistered }
+    guard let account = registration?.account else {
+      throw .failed(
+        rtCode: BSACode.notRegistered, message: "no person is registered on this device")
+    }
     return try await translating(to: BSAError.self) {
       do {
-        return BSA.TOTPCode(try await client.call(UsherAPI.TOTPCode(account: AccountID(account))))
+        let reply = try await client.call(UsherAPI.TOTPCode(account: AccountID(account)))
+        return BSA.TOTPCode(
+          code: reply.code.secret.revealed(), period: .seconds(reply.periodSeconds),
+          expiresAt: reply.expiresAt.date)
       } catch let error as UsherError where error.detail.next?.provider.rawValue == "local" {
         throw BSAError.failed(rtCode: BSACode.localAuthFailed, message: error.message)
       }
     }
-  }
-}
-
-extension BSAError {
-  fileprivate static var notRegistered: BSAError {
-    .failed(rtCode: BSACode.notRegistered, message: "no person is registered on this device")
-  }
-}
-
-extension BSA.TOTPCode {
-  init(_ reply: UsherAPI.TOTPCode.Reply) {
-    code = reply.code.secret.revealed()
-    period = .seconds(reply.periodSeconds)
-    expiresAt = reply.expiresAt.date
   }
 }
 

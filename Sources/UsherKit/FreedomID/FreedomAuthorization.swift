@@ -24,7 +24,11 @@ struct FreedomAuthorization: Sendable {
 
   private func answer(_ flow: Flow, _ fault: AnswerFault?) async throws -> FlowInput? {
     let step = flow.step ?? .wait(.init(for: "usherd"))
-    guard let screen = FreedomIDScreen(step) else { throw KitError.noScreen(step.kind) }
+    guard let screen = FreedomIDScreen(step) else {
+      let kind = step.kind.rawValue
+      throw KitError(
+        .notConfigured, "the SDK has no screen for a step \(kind): is the provider's mode device?")
+    }
     let problem = try FreedomIDProblem(flow, fault)
     guard let presenter = presenter() else {
       throw KitError(.cancelled, "the presenter was deallocated")
@@ -60,13 +64,5 @@ extension UsherError {
       .invalidInput, .unexpectedInput, .messageTooLarge, .rateLimited, .overloaded,
       .storageUnavailable,
     ].contains(reason)
-  }
-}
-
-extension KitError {
-  fileprivate static func noScreen(_ kind: Step.Kind) -> KitError {
-    KitError(
-      .notConfigured,
-      "the SDK has no screen for a step \(kind.rawValue): is the provider's mode device?")
   }
 }

@@ -10,10 +10,7 @@ public enum CredentialReceiver: Sendable {
 
   /// The value of the flow's parameter `credentialReceiver`.
   var apiValue: String {
-    switch self {
-    case .exchange: "exchange"
-    case .none: "none"
-    }
+    if case .exchange = self { "exchange" } else { "none" }
   }
 }
 

@@ -6,22 +6,22 @@ import UsherClient
 public struct FeatureRequest: Sendable, Equatable {
   /// The unique id of this verification, such as a UUID. An id that was used is refused for 30
   /// days. GoPay's callback to the partner contains it.
-  public let requestId: String
+  public fileprivate(set) var requestId = ""
   /// Reserved by GoPay: if it is set, `verify` fails with GPE-2206.
-  public let featureId: String?
+  public fileprivate(set) var featureId: String?
   /// The partner's id of the person.
-  public let userCorrelationId: String
+  public fileprivate(set) var userCorrelationId = ""
   /// The account at the daemon whose linking token is used if ``token`` is nil:
   /// ``VerifyResult/account`` of an earlier verification.
-  public let account: String?
+  public fileprivate(set) var account: String?
   /// The redirect URI of the log-in, if the program itself receives the redirect: an `https` URL,
   /// or an `http` URL on the loopback interface. Pass the redirect to
   /// ``FeatureManager/handleRedirect(url:)``. If it is nil, the daemon receives the redirect.
-  public let redirectURI: String?
+  public fileprivate(set) var redirectURI: String?
   /// The URL to which the capture page leads at its end: `https`, or `http` on the loopback
   /// interface.
-  public let returnURL: String?
-  private let secret: Secret?
+  public fileprivate(set) var returnURL: String?
+  private var secret: Secret?
 
   /// A linking token of the person: a short-term one for ``CredentialReceiver/exchange(handler:)``,
   /// a long-term one for ``CredentialReceiver/none``.
@@ -32,60 +32,44 @@ public struct FeatureRequest: Sendable, Equatable {
   /// The setters may be called in any order; a later call replaces the value. The builder is not
   /// `Sendable`, the request is.
   public final class Builder {
-    private var requestId = ""
-    private var featureId: String?
-    private var userCorrelationId = ""
-    private var token: Secret?
-    private var account: String?
-    private var redirectURI: String?
-    private var returnURL: String?
+    private var request = FeatureRequest()
 
     public init() {}
 
-    @discardableResult public func requestId(_ id: String) -> Builder {
-      requestId = id
-      return self
-    }
+    @discardableResult public func requestId(_ id: String) -> Builder { set(\.requestId, id) }
 
-    @discardableResult public func featureId(_ id: String?) -> Builder {
-      featureId = id
-      return self
-    }
+    @discardableResult public func featureId(_ id: String?) -> Builder { set(\.featureId, id) }
 
     @discardableResult public func userCorrelationId(_ id: String) -> Builder {
-      userCorrelationId = id
-      return self
+      set(\.userCorrelationId, id)
     }
 
     @discardableResult public func token(_ token: String?) -> Builder {
-      self.token = token.map { Secret($0) }
-      return self
+      set(\.secret, token.map { Secret($0) })
     }
 
     /// Sets ``FeatureRequest/account``, which is not in the SDK.
     @discardableResult public func account(_ account: String?) -> Builder {
-      self.account = account
-      return self
+      set(\.account, account)
     }
 
     /// Sets ``FeatureRequest/redirectURI``, which is not in the SDK.
     @discardableResult public func redirectURI(_ uri: String?) -> Builder {
-      redirectURI = uri
-      return self
+      set(\.redirectURI, uri)
     }
 
     /// Sets ``FeatureRequest/returnURL``, which is not in the SDK.
-    @discardableResult public func returnURL(_ url: String?) -> Builder {
-      returnURL = url
+    @discardableResult public func returnURL(_ url: String?) -> Builder { set(\.returnURL, url) }
+
+    private func set<Value>(
+      _ member: WritableKeyPath<FeatureRequest, Value>, _ value: Value
+    ) -> Builder {
+      request[keyPath: member] = value
       return self
     }
 
     /// Returns a request with the values that were set. Ids that were not set are empty.
-    public func build() -> FeatureRequest {
-      FeatureRequest(
-        requestId: requestId, featureId: featureId, userCorrelationId: userCorrelationId,
-        account: account, redirectURI: redirectURI, returnURL: returnURL, secret: token)
-    }
+    public func build() -> FeatureRequest { request }
   }
 
   func params(_ receiver: CredentialReceiver, _ language: GoPaySDK.Language?) -> JSONValue {

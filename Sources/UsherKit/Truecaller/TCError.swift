@@ -61,10 +61,6 @@ extension TCError: SDKError {
         ?? TCTrueSDKErrorCode(error.kind, error.field),
       provider?.message ?? error.message, serverCode: provider?.error, retryAfter: error.retryAfter)
   }
-
-  static var noViewDelegate: TCError {
-    TCError(.viewDelegateNil, "viewDelegate is not set")
-  }
 }
 
 extension TCTrueSDKErrorCode {

@@ -119,7 +119,7 @@ extension TCTrueSDK {
   ///   - countryCode: The ISO 3166-1 alpha-2 code of the country, in upper or lower case.
   public func requestVerification(forPhone phone: String, countryCode: String) {
     guard viewDelegate != nil else {
-      service.notifyDelegate(.failed(.noViewDelegate))
+      service.notifyDelegate(.failed(TCError(.viewDelegateNil, "viewDelegate is not set")))
       return
     }
     request(phone, countryCode, nil)

@@ -12,13 +12,8 @@ public enum TCVerificationState: Int, Sendable, Equatable, CaseIterable {
   /// Creates the state from the flow's state, which has the SDK's name; nil for any other, such as
   /// `creating`.
   init?(flowState state: String) {
-    switch state {
-    case "otpInitiated": self = .otpInitiated
-    case "otpReceived": self = .otpReceived
-    case "verificationComplete": self = .verificationComplete
-    case "verifiedBefore": self = .verifiedBefore
-    default: return nil
-    }
+    guard let same = Self.allCases.first(where: { "\($0)" == state }) else { return nil }
+    self = same
   }
 }
 

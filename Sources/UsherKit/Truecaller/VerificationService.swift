@@ -98,10 +98,6 @@ extension VerificationService {
     current?.follower?.cancel()
     return current
   }
-
-  private func addListener(_ listener: Listener?) {
-    state.withLock { $0.add(listener) }
-  }
 }
 
 extension VerificationService.State {
@@ -153,7 +149,7 @@ extension VerificationService {
     }
     if let same { return try await answer(.resend, same.session) }
     let previous = stopFollowing()
-    addListener(command.listener)
+    state.withLock { $0.add(command.listener) }
     // The result does not matter: if the flow cannot be cancelled, it expires.
     _ = try? await previous?.session.cancel()
     state.withLock { $0.accessToken = nil }
@@ -163,7 +159,7 @@ extension VerificationService {
   }
 
   private func enter(_ input: FlowInput, _ command: Command) async throws {
-    addListener(command.listener)
+    state.withLock { $0.add(command.listener) }
     if let current = state.withLock({ $0.current }) {
       return try await answer(input, current.session)
     }
