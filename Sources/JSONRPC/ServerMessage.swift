@@ -41,12 +41,6 @@ package struct ResponseError: Error, Sendable, Hashable {
   package var code: Int
   package var message: String
   package var data: JSONValue?
-
-  package init(code: Int, message: String, data: JSONValue? = nil) {
-    self.code = code
-    self.message = message
-    self.data = data
-  }
 }
 
 // MARK: - Reading

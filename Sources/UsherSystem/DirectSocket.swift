@@ -163,22 +163,14 @@ package final class Poller: Sendable {
   /// - Throws: `internalError` if the process has no descriptors left.
   package init() throws(UsherError) {
     do throws(Errno) {
-      epoll = try Self.descriptor(usher_epoll_create())
-      ringing = try Self.descriptor(usher_eventfd())
-      try Self.check(
-        usher_epoll_add(epoll.raw, ringing.raw, Self.bell, Readiness.readable.rawValue))
+      epoll = try Descriptor(result: usher_epoll_create())
+      ringing = try Descriptor(result: usher_eventfd())
+      let result = usher_epoll_add(
+        epoll.raw, ringing.raw, Self.bell, Readiness.readable.rawValue)
+      guard result >= 0 else { throw Errno(-result) }
     } catch {
       throw error.explained("cannot watch descriptors for events")
     }
-  }
-
-  private static func descriptor(_ result: CInt) throws(Errno) -> Descriptor {
-    try check(result)
-    return Descriptor(result)
-  }
-
-  private static func check(_ result: CInt) throws(Errno) {
-    guard result >= 0 else { throw Errno(-result) }
   }
 
   /// Waits until a descriptor is ready, for at most the given time, or without limit if it is

@@ -5,11 +5,6 @@ package struct Directories: Sendable, Equatable {
   package var state: String
   package var runtime: String
 
-  package init(state: String, runtime: String) {
-    self.state = state
-    self.runtime = runtime
-  }
-
   /// Returns the directories for an environment, without creating them.
   ///
   /// In order of precedence: systemd's `$STATE_DIRECTORY` and `$RUNTIME_DIRECTORY`; for root

@@ -53,16 +53,6 @@ package struct Peer: Sendable, Equatable {
     /// The path of the program. Nil if the kernel does not let the daemon read it, or if the path
     /// does not lead to the same file in the daemon's view.
     package var executable: String?
-
-    package init(
-      unit: String? = nil, invocation: String? = nil, controlGroup: String? = nil,
-      executable: String? = nil
-    ) {
-      self.unit = unit
-      self.invocation = invocation
-      self.controlGroup = controlGroup
-      self.executable = executable
-    }
   }
 
   package func isMember(of group: UInt32) -> Bool {

@@ -3,31 +3,24 @@ import Glibc
 
 /// A pidfd: it identifies one process permanently, even if the process id is reused.
 final class ProcessDescriptor: Sendable {
-  let raw: CInt
-
-  deinit { close(raw) }
+  private let descriptor: Descriptor
 
   /// Opens the pidfd of the process that connected, as recorded by the kernel.
   ///
   /// - Throws: `ENOPROTOOPT` before Linux 6.5 (Debian 12 has 6.1), or another error if the process
   ///   is gone. Some kernels return a pidfd even then; its process is not running.
-  convenience init(peerOf socket: CInt) throws(Errno) {
-    try self.init(usher_peer_pidfd(socket))
+  init(peerOf socket: CInt) throws(Errno) {
+    descriptor = try Descriptor(result: usher_peer_pidfd(socket))
   }
 
   /// Opens the pidfd of the process that has this id now.
-  convenience init(process: Int32) throws(Errno) {
-    try self.init(usher_pidfd_open(process))
-  }
-
-  private init(_ result: CInt) throws(Errno) {
-    guard result >= 0 else { throw Errno(-result) }
-    raw = result
+  init(process: Int32) throws(Errno) {
+    descriptor = try Descriptor(result: usher_pidfd_open(process))
   }
 
   /// Whether the process has not ended. If so, its process id was never reused.
   var isRunning: Bool {
-    var state = pollfd(fd: raw, events: Int16(POLLIN), revents: 0)
+    var state = pollfd(fd: descriptor.raw, events: Int16(POLLIN), revents: 0)
     var result: CInt
     repeat { result = poll(&state, 1, 0) } while result < 0 && errno == EINTR
     return result == 0

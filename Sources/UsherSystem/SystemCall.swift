@@ -7,6 +7,14 @@ package struct Descriptor: ~Copyable, Sendable {
 
   init(_ raw: CInt) { self.raw = raw }
 
+  /// Takes ownership of the descriptor in the result of a C shim.
+  ///
+  /// - Throws: The errno value of which the result is the negative.
+  init(result: CInt) throws(Errno) {
+    guard result >= 0 else { throw Errno(-result) }
+    raw = result
+  }
+
   deinit { close(raw) }
 
   /// Transfers ownership of the descriptor to the caller, who must close it.

@@ -49,14 +49,6 @@ package enum SystemUsers {
     }
   }
 
-  /// Returns the name of a user, or nil if the uid has none.
-  package static func userName(of uid: UInt32) -> String? {
-    switch user(of: uid) {
-    case .named(let name): name
-    case .nameless, .failed: nil
-    }
-  }
-
   /// Looks up a name by uid. Distinguishes a uid without a name from a failed look-up, as far as
   /// the C library does: an unreachable directory may look like an unknown uid.
   package static func user(of uid: UInt32) -> UserLookup {

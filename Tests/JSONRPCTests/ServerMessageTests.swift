@@ -1,5 +1,6 @@
-import JSONRPC
 import Testing
+
+@testable import JSONRPC
 
 struct ServerMessageTests {
   private func read(_ line: String) throws -> [ServerMessage] {

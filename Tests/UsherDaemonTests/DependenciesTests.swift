@@ -9,10 +9,10 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 import UsherStore
-import UsherSystem
 import UsherTestKit
 
 @testable import UsherDaemon
+@testable import UsherSystem
 
 @Suite("Injected dependencies of the daemon")
 struct DependenciesTests {

@@ -8,7 +8,7 @@ struct SystemUsersTests {
   func root() {
     #expect(SystemUsers.groupID(named: "root") == 0)
     #expect(SystemUsers.userID(named: "root") == 0)
-    #expect(SystemUsers.userName(of: 0) == "root")
+    #expect(SystemUsers.user(of: 0) == .named("root"))
     #expect(SystemUsers.groupIDs(of: 0).first == 0)
   }
 
@@ -16,7 +16,7 @@ struct SystemUsersTests {
   func nobody() {
     #expect(SystemUsers.groupID(named: "no-such-group") == nil)
     #expect(SystemUsers.userID(named: "no-such-user") == nil)
-    #expect(SystemUsers.userName(of: 4_000_000_001) == nil)
+    #expect(SystemUsers.user(of: 4_000_000_001) == .nameless)
     #expect(SystemUsers.groupIDs(of: 4_000_000_001) == [])
   }
 }

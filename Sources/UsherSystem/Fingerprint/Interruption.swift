@@ -7,11 +7,7 @@ final class Interruption: Sendable {
   private let flag = Atomic(false)
   private let descriptor: Descriptor
 
-  init() throws(Errno) {
-    let raw = usher_eventfd()
-    guard raw >= 0 else { throw Errno(-raw) }
-    descriptor = Descriptor(raw)
-  }
+  init() throws(Errno) { descriptor = try Descriptor(result: usher_eventfd()) }
 
   /// A descriptor that becomes readable with the interruption, so that poll(2) returns.
   var raw: CInt { descriptor.raw }
