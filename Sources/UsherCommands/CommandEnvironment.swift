@@ -1,3 +1,5 @@
+import FoundationEssentials
+import Glibc
 package import UsherConfig
 package import UsherCore
 
@@ -12,35 +14,24 @@ package struct CommandEnvironment: Sendable {
   package var variables: [String: String]
   package var userID: UInt32
   /// The directory of the configuration files that are read if the command line names none.
-  package var configFolder: String
+  package var configFolder = "/etc/usherd"
   /// The resolver for users and groups in rules, for checks that run without a daemon.
-  package var names: PrincipalResolver
+  package var names = PrincipalResolver.machine
   /// The runner of system programs such as systemctl.
   package var tools: any Tools
   package var directories: SystemDirectories
   /// The file descriptor for binary output: a backup that is written to standard output.
-  package var output: Int32
+  package var output: Int32 = 1
 
-  package init(
-    terminal: any Terminal, browser: any Browser, programs: any Programs, clock: any Clock,
-    sleep: @escaping @Sendable (Duration) async throws -> Void,
-    variables: [String: String], userID: UInt32, configFolder: String = "/etc/usherd",
-    names: PrincipalResolver = .machine, tools: (any Tools)? = nil,
-    directories: SystemDirectories? = nil,
-    output: Int32 = 1
-  ) {
-    self.terminal = terminal
-    self.browser = browser
-    self.programs = programs
-    self.clock = clock
-    self.sleep = sleep
-    self.variables = variables
-    self.userID = userID
-    self.configFolder = configFolder
-    self.names = names
-    self.tools = tools ?? MachineTools(environment: variables)
-    self.directories = directories ?? SystemDirectories(environment: variables)
-    self.output = output
+  /// Returns the environment of this process.
+  package static func ofProcess() -> CommandEnvironment {
+    let variables = ProcessInfo.processInfo.environment
+    return CommandEnvironment(
+      terminal: StandardTerminal(environment: variables),
+      browser: DesktopBrowser(environment: variables), programs: Shell(), clock: SystemClock(),
+      sleep: { try await Task.sleep(for: $0) }, variables: variables, userID: geteuid(),
+      tools: MachineTools(environment: variables),
+      directories: SystemDirectories(environment: variables))
   }
 }
 

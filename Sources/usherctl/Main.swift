@@ -2,18 +2,11 @@ import Dispatch
 import FoundationEssentials
 import Glibc
 import UsherCommands
-import UsherCore
 
 @main struct Main {
   static func main() async {
-    let process = ProcessInfo.processInfo
-    let variables = process.environment
-    let environment = CommandEnvironment(
-      terminal: StandardTerminal(environment: variables),
-      browser: DesktopBrowser(environment: variables), programs: Shell(), clock: SystemClock(),
-      sleep: { try await Task.sleep(for: $0) }, variables: variables, userID: geteuid())
-    let arguments = Array(process.arguments.dropFirst())
-    let running = Task { await Usherctl.run(arguments, in: environment) }
+    let arguments = Array(ProcessInfo.processInfo.arguments.dropFirst())
+    let running = Task { await Usherctl.run(arguments, in: .ofProcess()) }
     let interrupts = [SIGINT, SIGTERM, SIGHUP].compactMap { number in
       on(number) { running.cancel() }
     }

@@ -1,8 +1,9 @@
 import JSONRPC
 import Synchronization
 import Testing
-import UsherCommands
 import UsherTestKit
+
+@testable import UsherCommands
 
 /// The exit status and output of a command line.
 struct Outcome {
@@ -21,7 +22,8 @@ func usherctl(
   let environment = CommandEnvironment(
     terminal: terminal, browser: terminal, programs: programs, clock: time,
     sleep: { try await time.sleep(for: $0) }, variables: environment, userID: 1000,
-    configFolder: configFolder)
+    configFolder: configFolder, tools: MachineTools(environment: environment),
+    directories: SystemDirectories(environment: environment))
   let arguments = line.split(separator: " ").map(String.init)
   let status = await Usherctl.run(arguments, in: environment)
   return Outcome(status: status, output: terminal.output, error: terminal.error)

@@ -134,8 +134,7 @@ extension StepPrompts {
   private func ask(_ field: Field, canGoBack: Bool) async throws -> String {
     let isHidden = field.type == .password
     let hints = [
-      field.type == .text || isHidden ? nil : field.type.hint, field.required ? nil : "optional",
-      isHidden ? "not shown" : nil,
+      field.type.hint, field.required ? nil : "optional", isHidden ? "not shown" : nil,
     ].compactMap(\.self)
     let name = field.displayName
     let question = hints.isEmpty ? name : "\(name) (\(hints.joined(separator: ", ")))"
@@ -205,12 +204,11 @@ extension Field {
 }
 
 extension Field.Form {
-  fileprivate var hint: String {
+  fileprivate var hint: String? {
     switch self {
-    case .text: "text"
+    case .text, .password: nil
     case .email: "an e-mail address"
     case .phone: "a phone number"
-    case .password: "a password"
     case .date: "YYYY-MM-DD"
     }
   }

@@ -20,19 +20,15 @@ package struct MachineTools: Tools {
   ) async throws -> ToolEnding {
     let ending = try await ProgramRun.run(
       [program] + arguments, input: input, readsErrors: true, within: limit)
-    switch ending {
-    case .exited(let status, let outputs): return ToolEnding(status, outputs)
-    case .killed(let signal, let outputs): return ToolEnding(128 + signal, outputs)
-    case .outOfTime, .outputTooLong:
-      let name = program.split(separator: "/").last ?? program[...]
-      throw CommandFailure("\(name) ran too long or printed too much")
-    }
-  }
-}
-
-extension ToolEnding {
-  fileprivate init(_ status: CInt, _ outputs: [[UInt8]]) {
-    self.init(
+    let name = program.split(separator: "/").last ?? program[...]
+    let (status, outputs) =
+      switch ending {
+      case .exited(let status, let outputs): (status, outputs)
+      case .killed(let signal, let outputs): (128 + signal, outputs)
+      case .outOfTime, .outputTooLong:
+        throw CommandFailure("\(name) ran too long or printed too much")
+      }
+    return ToolEnding(
       status: status, output: outputs[0], errors: String(decoding: outputs[1], as: UTF8.self))
   }
 }

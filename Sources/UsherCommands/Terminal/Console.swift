@@ -56,13 +56,10 @@ struct Console: Sendable {
 
   func readAll(limit: Int) async throws -> [UInt8] { try await terminal.readAll(limit: limit) }
 
-  private func lines(of text: String) -> [Substring] {
+  private func lines(of text: String) -> [String] {
     let body = text.hasSuffix("\n") ? text.dropLast() : Substring(text)
-    return body.split(separator: "\n", omittingEmptySubsequences: false)
+    return body.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
   }
-
-  private func print(_ line: Substring) { print(String(line)) }
-  private func printMessage(_ line: Substring) { printMessage(String(line)) }
 }
 
 // MARK: - Tables
