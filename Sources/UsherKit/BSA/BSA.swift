@@ -18,7 +18,7 @@ import UsherClient
 ///
 /// Source: seed, "User Registration"; the daemon's page BSA describes the flows and the rtCodes.
 public enum BSA {
-  private static let chosen = Mutex<BSAService?>(nil)
+  private static let chosen = Mutex(BSAService(provider: "bsa", socketPath: nil, prompt: nil))
 
   /// Sets the daemon's provider for BSA, the daemon's socket, and the prompt for local
   /// authentication.
@@ -39,14 +39,7 @@ public enum BSA {
     chosen.withLock { $0 = service }
   }
 
-  static var service: BSAService {
-    chosen.withLock { chosen in
-      if let chosen { return chosen }
-      let service = BSAService(provider: "bsa", socketPath: nil, prompt: nil)
-      chosen = service
-      return service
-    }
-  }
+  static var service: BSAService { chosen.withLock { $0 } }
 }
 
 // MARK: - Callbacks

@@ -157,15 +157,8 @@ extension ContactService {
 extension BSAError {
   /// Creates the error for an OTP number that was not sent or not verified.
   fileprivate init(_ problem: Problem) {
-    let nearest = problem.reason == "code_expired" ? BSACode.invalid : BSACode.api
-    switch problem.reason {
-    case "interrupted", "may_have_been_sent", "provider_unreachable":
-      self = .unreachable(message: problem.message)
-    default:
-      self = .failed(
-        rtCode: problem.provider.flatMap { Int($0.code) } ?? nearest,
-        message: problem.provider?.message ?? problem.message,
-        retryAfter: problem.retryAfterMs.map { .milliseconds($0) })
-    }
+    var error = KitError(problem)
+    if problem.reason == "code_expired" { error.kind = .expired }
+    self.init(error)
   }
 }

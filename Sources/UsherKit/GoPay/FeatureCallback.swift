@@ -21,13 +21,8 @@ extension VerifyResult {
     }
     self.submissionId = submissionId
     account = result?["account"]?.stringValue
-    guard case .object(let members)? = result?["metadata"] else {
-      metadata = [:]
-      return
-    }
-    metadata = members.compactMapValues { value in
-      if case .null = value { return nil }
-      return value.stringValue ?? String(decoding: value.encoded(), as: UTF8.self)
+    metadata = (result?["metadata"]?.objectValue ?? [:]).compactMapValues { value in
+      value.isNull ? nil : value.stringValue ?? String(decoding: value.encoded(), as: UTF8.self)
     }
   }
 }

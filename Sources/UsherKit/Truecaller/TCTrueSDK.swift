@@ -92,14 +92,14 @@ extension TCTrueSDK {
 
   /// The delegate, which receives the progress and the result of verifications. It is held weakly.
   public var delegate: (any TCTrueSDKDelegate)? {
-    get { delegates.delegate }
-    set { delegates.delegate = newValue }
+    get { delegates.pair.withLock { $0.delegate } }
+    set { delegates.pair.withLock { $0.delegate = newValue } }
   }
 
   /// The screen on which the number and the code are entered. It is held weakly.
   public var viewDelegate: (any TCTrueSDKViewDelegate)? {
-    get { delegates.viewDelegate }
-    set { delegates.viewDelegate = newValue }
+    get { delegates.pair.withLock { $0.viewDelegate } }
+    set { delegates.pair.withLock { $0.viewDelegate = newValue } }
   }
 }
 
@@ -179,24 +179,15 @@ extension TCTrueSDK {
 extension TCTrueSDK {
   /// Holds the delegates weakly, and calls them.
   private final class WeakDelegates: Sendable {
-    private struct Pair {
+    struct Pair {
       weak var delegate: (any TCTrueSDKDelegate)?
       weak var viewDelegate: (any TCTrueSDKViewDelegate)?
     }
 
-    private let pair = Mutex(Pair())
-
-    var delegate: (any TCTrueSDKDelegate)? {
-      get { pair.withLock { $0.delegate } }
-      set { pair.withLock { $0.delegate = newValue } }
-    }
-
-    var viewDelegate: (any TCTrueSDKViewDelegate)? {
-      get { pair.withLock { $0.viewDelegate } }
-      set { pair.withLock { $0.viewDelegate = newValue } }
-    }
+    let pair = Mutex(Pair())
 
     func notify(_ event: TCVerificationEvent) {
+      let delegate = pair.withLock { $0.delegate }
       switch event {
       case .state(let state): delegate?.verificationStatusChanged(to: state)
       case .profile(let profile): delegate?.didReceive(profile)
