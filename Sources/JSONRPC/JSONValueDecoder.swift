@@ -167,11 +167,6 @@ private struct Elements: UnkeyedDecodingContainer {
   let path: Path
   private(set) var currentIndex = 0
 
-  init(elements: [JSONValue], path: Path) {
-    self.elements = elements
-    self.path = path
-  }
-
   var codingPath: [any CodingKey] { path.keys }
   var count: Int? { elements.count }
   var isAtEnd: Bool { currentIndex == elements.count }

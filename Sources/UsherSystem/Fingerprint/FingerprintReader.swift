@@ -149,25 +149,14 @@ package final class FingerprintReader: Sendable {
         try OwnThread.start { [address, callLimit] in
           continuation.resume(
             returning: Result { () throws(FingerprintError) in
-              try body(Self.device(address, callLimit, interruption))
+              try body(
+                FprintDevice(address: address, interruption: interruption, callLimit: callLimit))
             })
         }
       } catch {
         continuation.resume(returning: .failure(.unavailable("no thread: \(error.words)")))
       }
     }
-  }
-
-  private static func device(
-    _ address: String?, _ callLimit: Duration, _ interruption: Interruption
-  ) throws(FingerprintError) -> FprintDevice {
-    let bus: MessageBus
-    do {
-      bus = try MessageBus(address: address, interruption: interruption)
-    } catch {
-      throw FingerprintError(error)
-    }
-    return try FprintDevice(at: bus, callLimit: callLimit)
   }
 
   private func begin(_ interruption: Interruption) throws(FingerprintError) {

@@ -10,24 +10,29 @@ struct FprintDevice {
   private let path: String
   private let callLimit: Duration
 
-  /// Finds the default reader. D-Bus starts fprintd if necessary.
+  /// Connects to the bus and finds the default reader. D-Bus starts fprintd if necessary.
   ///
-  /// - Parameter callLimit: The maximum duration of one call.
-  init(at bus: MessageBus, callLimit: Duration) throws(FingerprintError) {
+  /// - Parameters:
+  ///   - address: The address of the bus, as for ``MessageBus``.
+  ///   - callLimit: The maximum duration of one call.
+  init(
+    address: String?, interruption: Interruption, callLimit: Duration
+  ) throws(FingerprintError) {
     let call = BusCall(
       destination: "net.reactivated.Fprint", path: "/net/reactivated/Fprint/Manager",
       interface: "net.reactivated.Fprint.Manager", member: "GetDefaultDevice")
     do throws(BusError) {
+      let bus = try MessageBus(address: address, interruption: interruption)
       let answer = try bus.call(call, until: .now + callLimit)
       guard let owner = answer.sender else { throw .malformed }
       self.owner = owner
       path = try answer.string()
+      self.bus = bus
     } catch .refused("org.freedesktop.DBus.Error.ServiceUnknown", _) {
       throw .noReader
     } catch {
       throw FingerprintError(error)
     }
-    self.bus = bus
     self.callLimit = callLimit
   }
 
