@@ -6,6 +6,18 @@ import UsherConfig
 enum Files {
   static func exist(_ path: String) -> Bool { FileManager.default.fileExists(atPath: path) }
 
+  /// Writes all bytes; returns false, with the cause in errno(3), if they cannot be written.
+  static func writeAll(_ bytes: UnsafeRawBufferPointer, to descriptor: CInt) -> Bool {
+    var rest = bytes
+    while !rest.isEmpty {
+      let count = write(descriptor, rest.baseAddress, rest.count)
+      if count < 0 && errno == EINTR { continue }
+      guard count > 0 else { return false }
+      rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+    }
+    return true
+  }
+
   /// - Throws: ``CommandFailure`` naming the file.
   static func read(_ path: String) throws -> [UInt8] {
     guard let data = FileManager.default.contents(atPath: path) else {

@@ -19,22 +19,8 @@ struct NamedParam: ExpressibleByArgument {
 
 /// An option that is a shorthand for one parameter of a flow. The parameter may not be given in
 /// another way as well.
-struct ShortForm {
-  let option: String
-  let param: String
-  /// The parameter's value; nil if the option is not given.
-  let value: JSONValue?
-
-  init(_ option: String, for param: String, _ value: JSONValue?) {
-    self.option = option
-    self.param = param
-    self.value = value
-  }
-
-  init(_ option: String, for param: String, _ text: String?) {
-    self.init(option, for: param, text.map { .string($0) })
-  }
-}
+/// The value is nil if the option is not given.
+typealias ShortForm = (option: String, param: String, value: JSONValue?)
 
 /// Converts the parameters of a command line to the JSON types that the flow expects.
 struct FlowParams {

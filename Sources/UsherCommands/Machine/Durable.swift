@@ -169,12 +169,8 @@ final class OpenFile {
   }
 
   private func write(_ bytes: UnsafeRawBufferPointer) throws {
-    var rest = bytes
-    while !rest.isEmpty {
-      let count = Glibc.write(descriptor, rest.baseAddress, rest.count)
-      if count < 0 && errno == EINTR { continue }
-      guard count > 0 else { throw Durable.systemFailure("\(path) cannot be written") }
-      rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+    guard Files.writeAll(bytes, to: descriptor) else {
+      throw Durable.systemFailure("\(path) cannot be written")
     }
   }
 

@@ -42,15 +42,8 @@ package final class StandardTerminal: Terminal {
   package func write(_ text: String, to stream: TerminalStream) {
     let file = stream == .output ? STDOUT_FILENO : STDERR_FILENO
     var text = text
-    text.withUTF8 { bytes in
-      var rest = UnsafeRawBufferPointer(bytes)
-      while !rest.isEmpty {
-        let count = Glibc.write(file, rest.baseAddress, rest.count)
-        if count < 0 && errno == EINTR { continue }
-        guard count > 0 else { return handleWriteFailure(stream, errno) }
-        rest = UnsafeRawBufferPointer(rebasing: rest[count...])
-      }
-    }
+    let isWritten = text.withUTF8 { Files.writeAll(UnsafeRawBufferPointer($0), to: file) }
+    if !isWritten { handleWriteFailure(stream, errno) }
   }
 
   /// Ends the program if its standard output cannot be written. Either the reader is gone, or the

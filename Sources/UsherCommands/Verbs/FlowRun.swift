@@ -51,8 +51,8 @@ struct FlowRunVerb: Verb {
 
   private var shortForms: [ShortForm] {
     [
-      ShortForm("--phone", for: "phoneNumber", phone),
-      ShortForm("--country", for: "countryCode", country),
+      ("--phone", "phoneNumber", phone.map(JSONValue.string)),
+      ("--country", "countryCode", country.map(JSONValue.string)),
     ]
   }
 }

@@ -60,12 +60,11 @@ struct LoginVerb: Verb {
 
   private var shortForms: [ShortForm] {
     [
-      ShortForm("--scope", for: "scope", scope),
-      ShortForm("--account", for: "account", account),
-      ShortForm("--login-hint", for: "loginHint", loginHint),
-      ShortForm(
-        "--grant", for: "grants", grant.isEmpty ? nil : .array(grant.map { .string($0) })),
-      ShortForm("--keep-alive", for: "keepAlive", keepAlive ? true : nil),
+      ("--scope", "scope", scope.map(JSONValue.string)),
+      ("--account", "account", account.map(JSONValue.string)),
+      ("--login-hint", "loginHint", loginHint.map(JSONValue.string)),
+      ("--grant", "grants", grant.isEmpty ? nil : JSONValue.array(grant.map(JSONValue.string))),
+      ("--keep-alive", "keepAlive", keepAlive ? JSONValue.bool(true) : nil),
     ]
   }
 }

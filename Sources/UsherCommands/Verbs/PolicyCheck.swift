@@ -73,14 +73,13 @@ struct PolicyCheckVerb: Verb {
   }
 
   private var question: PolicyCheck {
-    let parts = (target ?? "").split(
-      separator: "/", maxSplits: 1, omittingEmptySubsequences: false
-    ).map(String.init)
+    let parts = target?.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
+      .map(String.init)
     return PolicyCheck(
       client: client, user: user, groups: groups.isEmpty ? nil : groups, unit: unit,
       executable: executable, method: method,
-      provider: target == nil ? nil : parts.first.map { ProviderName($0) },
-      kind: parts.dropFirst().first, operation: operation,
+      provider: parts?.first.map { ProviderName($0) }, kind: parts?.dropFirst().first,
+      operation: operation,
       account: account, subject: subject, scope: scope, at: at)
   }
 
