@@ -51,12 +51,7 @@ package struct LineSplitter: Sendable {
   }
 
   /// Whether a line has begun and not ended, including a line that is being discarded.
-  package var hasPartialLine: Bool {
-    switch state {
-    case .betweenLines: false
-    case .insideLine, .discarding: true
-    }
-  }
+  package var hasPartialLine: Bool { state != .betweenLines }
 
   /// The number of buffered bytes of the line that has not ended.
   package var partialBytes: Int { buffer.count }

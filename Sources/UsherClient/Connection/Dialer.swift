@@ -42,10 +42,7 @@ actor Dialer {
   }
 
   func close() {
-    switch state {
-    case .connected(let connection): connection.close()
-    case .idle, .dialing, .closed: break
-    }
+    if case .connected(let connection) = state { connection.close() }
     state = .closed
   }
 

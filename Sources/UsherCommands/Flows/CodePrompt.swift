@@ -46,9 +46,7 @@ extension Step.EnterCode {
     var hints: [String] = []
     if let digits { hints.append("\(digits) digits") }
     hints.append(now < expiresAt ? "\((expiresAt - now).text) left" : "expired")
-    if let attemptsLeft {
-      hints.append(attemptsLeft == 1 ? "1 attempt left" : "\(attemptsLeft) attempts left")
-    }
+    if let attemptsLeft { hints.append("\(attemptsLeft.counting("attempt")) left") }
     let wait = resendAt - now
     hints.append(wait > .zero ? "r for a new code in \(wait.text)" : "r for a new code")
     return hints.joined(separator: ", ")

@@ -18,8 +18,7 @@ struct NamedParam: ExpressibleByArgument {
 }
 
 /// An option that is a shorthand for one parameter of a flow. The parameter may not be given in
-/// another way as well.
-/// The value is nil if the option is not given.
+/// another way as well. The value is nil if the option is not given.
 typealias ShortForm = (option: String, param: String, value: JSONValue?)
 
 /// Converts the parameters of a command line to the JSON types that the flow expects.

@@ -17,17 +17,14 @@ struct CommandFailure: Error, Equatable {
     case interrupted = 130
   }
 
+  /// A failure without a message, if everything is already printed.
+  static let silent = CommandFailure(lines: [], status: .failed)
+}
+
+extension CommandFailure {
   /// - Parameter hints: The next steps for the person, one per line.
   init(_ message: String, hints: [String] = [], status: Status = .failed) {
-    lines = ["usherctl: \(message)"] + hints
-    self.status = status
-  }
-
-  /// Returns a failure without a message, if everything is already printed.
-  static func silent(_ status: Status) -> CommandFailure {
-    var failure = CommandFailure("", status: status)
-    failure.lines = []
-    return failure
+    self.init(lines: ["usherctl: \(message)"] + hints, status: status)
   }
 
   /// Creates a failure from an error; nil if ArgumentParser is to report the error.
@@ -38,8 +35,7 @@ struct CommandFailure: Error, Equatable {
     case let problem as ConnectionError: self.init(problem)
     case let ended as EventsEnded: self.init("\(ended)", status: .unreachable)
     case let error as ConfigError:
-      self.init("")
-      lines = error.problems.map { "usherctl: \($0)" }
+      self.init(lines: error.problems.map { "usherctl: \($0)" }, status: .failed)
     case is CancellationError: self.init("interrupted", status: .interrupted)
     default: return nil
     }

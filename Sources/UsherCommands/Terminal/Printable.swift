@@ -26,6 +26,11 @@ extension String {
   }
 }
 
+extension Int {
+  /// The number with a noun, such as `1 flow` or `2 flows`.
+  func counting(_ noun: String) -> String { "\(self) \(noun)\(self == 1 ? "" : "s")" }
+}
+
 extension UInt16 {
   /// Four lower-case hexadecimal digits.
   var hexadecimal: String {

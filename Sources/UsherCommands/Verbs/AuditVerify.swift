@@ -19,7 +19,7 @@ struct AuditVerifyVerb: Verb {
       for finding in reply.findings { context.console.print(finding.message) }
       context.console.print(reply.summary)
     }
-    if !reply.whole { throw CommandFailure.silent(.failed) }
+    if !reply.whole { throw CommandFailure.silent }
   }
 }
 

@@ -18,9 +18,7 @@ struct ConfigCheckVerb: Verb {
       + config.executableProblems(
         daemonUser: context.environment.daemonUser, names: context.environment.names)
     guard problems.isEmpty else { throw ConfigError(problems) }
-    let providers = config.providers.count == 1 ? "provider" : "providers"
-    let clients = config.clients.count == 1 ? "client rule" : "client rules"
-    context.console.print(
-      "ok: \(config.providers.count) \(providers), \(config.clients.count) \(clients)")
+    let providers = config.providers.count.counting("provider")
+    context.console.print("ok: \(providers), \(config.clients.count.counting("client rule"))")
   }
 }

@@ -18,37 +18,30 @@ struct ConfirmAskVerb: Verb {
     }
     for question in reply.questions {
       context.show(question)
-      switch try await choose(context.console) {
-      case .leave: continue
-      case .answer(let allow, let remember):
-        do {
-          try await context.answer(question.id, allow, remember, on: client)
-        } catch let error as UsherError where [.notFound, .conflict].contains(error.reason) {
-          context.console.printMessage("\(error.message): it was already answered or has expired")
-        }
+      guard let (allow, remember) = try await choose(context.console) else { continue }
+      do {
+        try await context.answer(question.id, allow, remember, on: client)
+      } catch let error as UsherError where [.notFound, .conflict].contains(error.reason) {
+        context.console.printMessage("\(error.message): it was already answered or has expired")
       }
     }
   }
 
-  private enum Choice {
-    case answer(Bool, Remember)
-    case leave
-  }
-
-  private func choose(_ console: Console) async throws -> Choice {
+  /// - Returns: The person's answer; nil to leave the question open.
+  private func choose(_ console: Console) async throws -> (allow: Bool, remember: Remember)? {
     let days = Remember.longest / 86_400
     while true {
       console.prompt(
         "o once, s for the session, a number of days, n to refuse, Enter to leave it open: ")
-      guard let line = try await console.readLine() else { return .leave }
+      guard let line = try await console.readLine() else { return nil }
       switch line.lowercased() {
-      case "": return .leave
-      case "o": return .answer(true, .once)
-      case "s": return .answer(true, .session)
-      case "n": return .answer(false, .once)
+      case "": return nil
+      case "o": return (true, .once)
+      case "s": return (true, .session)
+      case "n": return (false, .once)
       case let text:
         if let count = Int(text), (1...days).contains(count) {
-          return .answer(true, .seconds(count * 86_400))
+          return (true, .seconds(count * 86_400))
         }
         console.printMessage("enter one of these letters, or a number from 1 to \(days)")
       }

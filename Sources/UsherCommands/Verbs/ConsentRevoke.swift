@@ -32,8 +32,7 @@ struct ConsentRevokeVerb: Verb {
     let method = ConsentRevoke(
       account: account, provider: provider, client: client, grant: grant)
     try await context.show(method) { reply in
-      let isOne = reply.revoked == 1
-      context.console.print("revoked \(reply.revoked) \(isOne ? "consent" : "consents")")
+      context.console.print("revoked \(reply.revoked.counting("consent"))")
     }
   }
 }

@@ -22,7 +22,7 @@ struct LocalAuthStatusVerb: Verb {
 extension LocalAuthStatus.Biometric {
   fileprivate func text(at now: Timestamp) -> String {
     switch state {
-    case .ready: "ready, \(fingers == 1 ? "1 finger" : "\(fingers ?? 0) fingers")"
+    case .ready: "ready, \((fingers ?? 0).counting("finger"))"
     case .noReader: "no reader"
     case .notEnrolled: "no finger enrolled"
     case .lockedOut: locked(until: lockedUntil, at: now)

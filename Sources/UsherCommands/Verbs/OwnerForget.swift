@@ -20,10 +20,8 @@ struct OwnerForgetVerb: Verb {
 
   func run(at context: CommandContext) async throws {
     try await context.show(OwnerForget(uid: uid), deadline: Self.deadline) { reply in
-      let (accounts, flows) = (reply.accounts, reply.flows)
-      context.console.print(
-        "forgot \(accounts) account\(accounts == 1 ? "" : "s") and \(flows) "
-          + "flow\(flows == 1 ? "" : "s") of uid \(reply.uid)")
+      let (accounts, flows) = (reply.accounts.counting("account"), reply.flows.counting("flow"))
+      context.console.print("forgot \(accounts) and \(flows) of uid \(reply.uid)")
       guard reply.notRevoked > 0 else { return }
       context.console.printMessage(
         "the tokens of \(reply.notRevoked) are not yet revoked and may stay valid until they "

@@ -69,7 +69,7 @@ struct PolicyCheckVerb: Verb {
     } else {
       reply = try await context.show(question) { $0.show(on: context.console) }
     }
-    if !reply.allowed { throw CommandFailure.silent(.failed) }
+    if !reply.allowed { throw CommandFailure.silent }
   }
 
   private var question: PolicyCheck {
@@ -79,8 +79,7 @@ struct PolicyCheckVerb: Verb {
       client: client, user: user, groups: groups.isEmpty ? nil : groups, unit: unit,
       executable: executable, method: method,
       provider: parts?.first.map { ProviderName($0) }, kind: parts?.dropFirst().first,
-      operation: operation,
-      account: account, subject: subject, scope: scope, at: at)
+      operation: operation, account: account, subject: subject, scope: scope, at: at)
   }
 
   /// Returns the answer of a daemon that runs on this machine with these files.

@@ -18,6 +18,6 @@ struct ProviderCheckVerb: Verb {
         ["CHECK", "RESULT", "MESSAGE"],
         reply.findings.map { [$0.subject, $0.fine ? "ok" : "FAILED", $0.message] })
     }
-    if !reply.healthy { throw CommandFailure.silent(.failed) }
+    if !reply.healthy { throw CommandFailure.silent }
   }
 }

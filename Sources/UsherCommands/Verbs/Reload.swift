@@ -17,7 +17,7 @@ struct ReloadVerb: Verb {
       guard reply.problems.isEmpty else { throw ConfigError(reply.problems.map { .init($0) }) }
       context.console.printMessage("reloaded")
     }
-    if !reply.problems.isEmpty { throw CommandFailure.silent(.failed) }
+    if !reply.problems.isEmpty { throw CommandFailure.silent }
   }
 }
 

@@ -12,10 +12,7 @@ extension BSA {
 
       /// The daemon's name of the type.
       var apiValue: RegistrationCheckDuplicate.VerifyType {
-        switch self {
-        case .Email: .email
-        case .PhoneNumber: .phoneNumber
-        }
+        self == .Email ? .email : .phoneNumber
       }
     }
 
