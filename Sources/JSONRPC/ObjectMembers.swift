@@ -18,7 +18,7 @@ package struct ObjectMembers: Sendable {
   private static func ranges(
     of bytes: UnsafeRawBufferPointer, offset: Int
   ) throws(JSONSyntaxError) -> [String: Range<Int>] {
-    var reader = try Reader(bytes, nesting: maxNesting)
+    var reader = try Reader(bytes, nesting: .max)
     guard reader.current == UInt8(ascii: "{") else { throw JSONSyntaxError(.notAValue, at: 0) }
     var ranges: [String: Range<Int>] = [:]
     var names = MemberNames()
@@ -30,9 +30,6 @@ package struct ObjectMembers: Sendable {
     try reader.finish()
     return ranges
   }
-
-  /// The maximum nesting of ``Reader``.
-  private static let maxNesting = 512
 
   /// The range of a member's value, including quotes or brackets; nil if there is no such member.
   package subscript(_ name: String) -> Range<Int>? { ranges[name] }

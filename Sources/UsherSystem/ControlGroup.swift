@@ -44,11 +44,7 @@ enum ControlGroup {
   }
 
   private static func isUnitCharacter(_ byte: UInt8) -> Bool {
-    switch byte {
-    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-      UInt8(ascii: "0")...UInt8(ascii: "9"):
-      true
-    default: ":-_.\\@".utf8.contains(byte)
-    }
+    (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
+      || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) || ":-_.\\@".utf8.contains(byte)
   }
 }
