@@ -1,4 +1,5 @@
 import Synchronization
+import UsherAPI
 import UsherClient
 
 /// The parameters of `startSimpleAuth` (the daemon's page LocalAuth).

@@ -1,4 +1,5 @@
 public import FoundationEssentials
+import UsherAPI
 import UsherClient
 
 extension BSA {

@@ -1,3 +1,4 @@
+import UsherAPI
 import UsherClient
 
 extension FreedomIDScreen {
