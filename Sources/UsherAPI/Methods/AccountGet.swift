@@ -25,21 +25,17 @@ public struct AccountGet: Method, Equatable {
 }
 
 extension AccountGet {
-  public static var examples: [MethodExample] {
-    [.init(["account": "acc_1"], returns: ["account": .exampleAccount])]
-  }
+  public static let examples: [MethodExample] = [
+    .init(["account": "acc_1"], returns: ["account": .exampleAccount])
+  ]
 
-  public static var memberDescriptions: [String: String] {
-    [
-      "account": "The id of the account."
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "account": "The id of the account."
+  ]
 }
 
 extension AccountGet.Reply: SchemaDocumented {
-  public static var memberDescriptions: [String: String] {
-    [
-      "account": "The account."
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "account": "The account."
+  ]
 }

@@ -27,24 +27,20 @@ public struct AccountList: Method, Equatable {
 }
 
 extension AccountList {
-  public static var examples: [MethodExample] {
-    [.init(["provider": "work"], returns: ["accounts": [.exampleAccount]])]
-  }
+  public static let examples: [MethodExample] = [
+    .init(["provider": "work"], returns: ["accounts": [.exampleAccount]])
+  ]
 
-  public static var memberDescriptions: [String: String] {
-    [
-      "provider": "Returns only the accounts at this provider."
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "provider": "Returns only the accounts at this provider."
+  ]
 }
 
 extension AccountList.Reply: SchemaDocumented {
-  public static var memberDescriptions: [String: String] {
-    [
-      "accounts": """
-      The accounts, the oldest of each owner first. With more than `limits.accounts_in_list` \
-      accounts the call fails with `message_too_large`; it may succeed for a single provider.
-      """
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "accounts": """
+    The accounts, the oldest of each owner first. With more than `limits.accounts_in_list` \
+    accounts the call fails with `message_too_large`; it may succeed for a single provider.
+    """
+  ]
 }

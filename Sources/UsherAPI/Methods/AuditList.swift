@@ -135,81 +135,73 @@ public struct AuditList: Method, Equatable {
 }
 
 extension AuditList {
-  public static var discussion: String {
-    "Each filter that is given must match."
-  }
+  public static let discussion = "Each filter that is given must match."
 
-  public static var examples: [MethodExample] {
-    [.init(["limit": 1, "denied": false], returns: ["rows": [.exampleAuditRow], "next": 17])]
-  }
+  public static let examples: [MethodExample] = [
+    .init(["limit": 1, "denied": false], returns: ["rows": [.exampleAuditRow], "next": 17])
+  ]
 
-  public static var memberDescriptions: [String: String] {
-    [
-      "since": "The earliest time of a row, inclusive.",
-      "until": "The latest time of a row, inclusive.",
-      "client": "Returns only the calls of this client, by the name of its rule.",
-      "uid": "Returns only the calls of this user.",
-      "account": "Returns only the calls about this account.",
-      "method": "Returns only the calls of this method.",
-      "provider": "Returns only the calls about this provider.",
-      "denied": "True returns only denied calls, false only allowed ones.",
-      "after": "The row number after which the list begins: `next` of the previous reply.",
-      "limit": "The maximum number of rows, from 1 to 1000; default 100.",
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "since": "The earliest time of a row, inclusive.",
+    "until": "The latest time of a row, inclusive.",
+    "client": "Returns only the calls of this client, by the name of its rule.",
+    "uid": "Returns only the calls of this user.",
+    "account": "Returns only the calls about this account.",
+    "method": "Returns only the calls of this method.",
+    "provider": "Returns only the calls about this provider.",
+    "denied": "True returns only denied calls, false only allowed ones.",
+    "after": "The row number after which the list begins: `next` of the previous reply.",
+    "limit": "The maximum number of rows, from 1 to 1000; default 100.",
+  ]
 }
 
 extension AuditList.Reply: SchemaDocumented {
-  public static var memberDescriptions: [String: String] {
-    [
-      "rows": "The rows, the oldest first.",
-      "unreadable": """
-      The numbers of the scanned rows that failed to decrypt; `audit.verify` tells more about \
-      them.
-      """,
-      "next": """
-      The value of `after` for the next call; absent if there are no more rows. A reply may have \
-      fewer rows than `limit` and still have a next one, because a call scans a limited number \
-      of rows.
-      """,
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "rows": "The rows, the oldest first.",
+    "unreadable": """
+    The numbers of the scanned rows that failed to decrypt; `audit.verify` tells more about \
+    them.
+    """,
+    "next": """
+    The value of `after` for the next call; absent if there are no more rows. A reply may have \
+    fewer rows than `limit` and still have a next one, because a call scans a limited number \
+    of rows.
+    """,
+  ]
 }
 
 extension AuditList.Entry: SchemaDocumented {
-  public static var memberDescriptions: [String: String] {
-    [
-      "n": "The number of the row. Numbers begin at 1 and have no gaps.",
-      "at": "The time of the call; for several calls, of the last one.",
-      "method": "The method that was called.",
-      "provider": "The provider that the call was about; absent if it was about none.",
-      "kind": "The kind of the flow; absent if the call was about no flow.",
-      "account": "The account that the call was about; absent if it was about none.",
-      "scope": "The scope of the token that was handed out.",
-      "fields": "The names of the profile members that were returned.",
-      "decision": "Whether the policy allowed the call.",
-      "rule": "The rule that decided: `till`, `(user)`, `(root)`, `(admin)`, ….",
-      "conditions": """
-      The conditions of the rule, and whether each was met. The keys are `local_auth`, \
-      `confirm`, `hours`, `scope` and `account`.
-      """,
-      "outcome": "`ok`, or the reason of the error. A call that was allowed can still fail.",
-      "client": "The name of the client's rule; `(user)` for a caller that no rule names.",
-      "uid": "The uid of the caller's process.",
-      "gid": "The primary gid of the caller's process.",
-      "pid": "The id of the caller's process.",
-      "unit": "The systemd unit of the caller's process; absent if it is unknown.",
-      "invocation": """
-      The invocation id of the unit, which systemd assigns at each start of the unit.
-      """,
-      "executable": "The path of the caller's program; absent if it is unknown.",
-      "flow": "The flow that the call was about; absent if it was about none.",
-      "owner": "The uid that an operator passed to `owner.accept` or `owner.forget`.",
-      "correlationId": """
-      The correlation id, the same as in the error's data and the journal; for several calls, \
-      that of the last one.
-      """,
-      "count": "The number of calls that the row represents.",
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "n": "The number of the row. Numbers begin at 1 and have no gaps.",
+    "at": "The time of the call; for several calls, of the last one.",
+    "method": "The method that was called.",
+    "provider": "The provider that the call was about; absent if it was about none.",
+    "kind": "The kind of the flow; absent if the call was about no flow.",
+    "account": "The account that the call was about; absent if it was about none.",
+    "scope": "The scope of the token that was handed out.",
+    "fields": "The names of the profile members that were returned.",
+    "decision": "Whether the policy allowed the call.",
+    "rule": "The rule that decided: `till`, `(user)`, `(root)`, `(admin)`, ….",
+    "conditions": """
+    The conditions of the rule, and whether each was met. The keys are `local_auth`, \
+    `confirm`, `hours`, `scope` and `account`.
+    """,
+    "outcome": "`ok`, or the reason of the error. A call that was allowed can still fail.",
+    "client": "The name of the client's rule; `(user)` for a caller that no rule names.",
+    "uid": "The uid of the caller's process.",
+    "gid": "The primary gid of the caller's process.",
+    "pid": "The id of the caller's process.",
+    "unit": "The systemd unit of the caller's process; absent if it is unknown.",
+    "invocation": """
+    The invocation id of the unit, which systemd assigns at each start of the unit.
+    """,
+    "executable": "The path of the caller's program; absent if it is unknown.",
+    "flow": "The flow that the call was about; absent if it was about none.",
+    "owner": "The uid that an operator passed to `owner.accept` or `owner.forget`.",
+    "correlationId": """
+    The correlation id, the same as in the error's data and the journal; for several calls, \
+    that of the last one.
+    """,
+    "count": "The number of calls that the row represents.",
+  ]
 }

@@ -47,37 +47,31 @@ public struct AuditVerify: Method, Equatable {
 }
 
 extension AuditVerify {
-  public static var examples: [MethodExample] {
-    [
-      .init(
-        [:],
-        returns: ["whole": true, "first": 1, "last": 17, "begunAt": .exampleTime, "findings": []])
-    ]
-  }
+  public static let examples: [MethodExample] = [
+    .init(
+      [:],
+      returns: ["whole": true, "first": 1, "last": 17, "begunAt": .exampleTime, "findings": []])
+  ]
 }
 
 extension AuditVerify.Reply: SchemaDocumented {
-  public static var memberDescriptions: [String: String] {
-    [
-      "whole": "Whether the log is intact: there are no findings.",
-      "first": "The number of the oldest row; absent if there are no rows.",
-      "last": "The number of the newest row; absent if there are no rows.",
-      "begunAt": """
-      The time at which the log was created. A later time than expected means that the whole log \
-      was replaced.
-      """,
-      "findings": """
-      The rows that were altered or removed, and other defects; empty if the log is intact.
-      """,
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "whole": "Whether the log is intact: there are no findings.",
+    "first": "The number of the oldest row; absent if there are no rows.",
+    "last": "The number of the newest row; absent if there are no rows.",
+    "begunAt": """
+    The time at which the log was created. A later time than expected means that the whole log \
+    was replaced.
+    """,
+    "findings": """
+    The rows that were altered or removed, and other defects; empty if the log is intact.
+    """,
+  ]
 }
 
 extension AuditVerify.Finding: SchemaDocumented {
-  public static var memberDescriptions: [String: String] {
-    [
-      "n": "The number of the first row that the finding concerns; absent if it concerns no row.",
-      "message": "A sentence, such as `row 17 was altered: it does not open`.",
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "n": "The number of the first row that the finding concerns; absent if it concerns no row.",
+    "message": "A sentence, such as `row 17 was altered: it does not open`.",
+  ]
 }

@@ -37,34 +37,28 @@ public struct ClientClear: Method, Equatable {
 }
 
 extension ClientClear {
-  public static var discussion: String {
-    """
+  public static let discussion = """
     Cancels the client's unfinished flows and withdraws its consents. Deletes the accounts that \
     its flows created, and revokes their tokens if the provider supports it. An account stays if \
     another client holds a consent for it.
     """
-  }
 
-  public static var examples: [MethodExample] {
-    [.init(["provider": "work"], returns: ["cancelled": 1, "forgotten": 1, "kept": 0])]
-  }
+  public static let examples: [MethodExample] = [
+    .init(["provider": "work"], returns: ["cancelled": 1, "forgotten": 1, "kept": 0])
+  ]
 
-  public static var memberDescriptions: [String: String] {
-    [
-      "provider": "The name of the provider."
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "provider": "The name of the provider."
+  ]
 }
 
 extension ClientClear.Reply: SchemaDocumented {
-  public static var memberDescriptions: [String: String] {
-    [
-      "cancelled": "The number of cancelled flows.",
-      "forgotten": "The number of deleted accounts.",
-      "kept": """
-      The number of accounts that stay although the client created them or held a consent for \
-      them.
-      """,
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "cancelled": "The number of cancelled flows.",
+    "forgotten": "The number of deleted accounts.",
+    "kept": """
+    The number of accounts that stay although the client created them or held a consent for \
+    them.
+    """,
+  ]
 }

@@ -26,26 +26,22 @@ public struct ConfirmAnswer: Method, Equatable {
 }
 
 extension ConfirmAnswer {
-  public static var discussion: String {
-    """
+  public static let discussion = """
     Fails with `not_found` if the question does not exist, has expired, or is not the caller's to \
     answer; with `conflict` if it has been answered; with `interaction_required` and the flow to \
     start if the user must first prove presence at this machine.
     """
-  }
 
-  public static var examples: [MethodExample] {
-    [.init(["confirmation": "cnf_1", "allow": true, "remember": "once"], returns: [:])]
-  }
+  public static let examples: [MethodExample] = [
+    .init(["confirmation": "cnf_1", "allow": true, "remember": "once"], returns: [:])
+  ]
 
-  public static var memberDescriptions: [String: String] {
-    [
-      "confirmation": "The id of the question.",
-      "allow": "Whether the client may make the call.",
-      "remember": """
-      How long the answer is valid; default `once`, which is the only value for a question about \
-      an operation (`about.operation`).
-      """,
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "confirmation": "The id of the question.",
+    "allow": "Whether the client may make the call.",
+    "remember": """
+    How long the answer is valid; default `once`, which is the only value for a question about \
+    an operation (`about.operation`).
+    """,
+  ]
 }

@@ -18,20 +18,14 @@ public struct ConfirmForget: Method, Equatable {
 }
 
 extension ConfirmForget {
-  public static var discussion: String {
-    """
+  public static let discussion = """
     Fails with `not_found` if there is no such answer or the caller could not have given it, and \
     with `interaction_required` under the same condition as `confirm.answer`.
     """
-  }
 
-  public static var examples: [MethodExample] {
-    [.init(["answer": "cnf_1"], returns: [:])]
-  }
+  public static let examples: [MethodExample] = [.init(["answer": "cnf_1"], returns: [:])]
 
-  public static var memberDescriptions: [String: String] {
-    [
-      "answer": "The id of the question that the answer belongs to."
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "answer": "The id of the question that the answer belongs to."
+  ]
 }

@@ -26,23 +26,19 @@ public struct ConfirmList: Method, Equatable {
 }
 
 extension ConfirmList {
-  public static var discussion: String {
-    """
+  public static let discussion = """
     A caller sees the questions that it may answer, even if answering needs a local authentication \
     first. The admin socket shows all questions and answers.
     """
-  }
 
-  public static var examples: [MethodExample] {
-    [.init([:], returns: ["questions": [.exampleConfirmation], "answers": []])]
-  }
+  public static let examples: [MethodExample] = [
+    .init([:], returns: ["questions": [.exampleConfirmation], "answers": []])
+  ]
 }
 
 extension ConfirmList.Reply: SchemaDocumented {
-  public static var memberDescriptions: [String: String] {
-    [
-      "questions": "The open questions, the oldest first.",
-      "answers": "The valid answers, the oldest first.",
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "questions": "The open questions, the oldest first.",
+    "answers": "The valid answers, the oldest first.",
+  ]
 }

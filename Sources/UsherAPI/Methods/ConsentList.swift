@@ -57,45 +57,37 @@ public struct ConsentList: Method, Equatable {
 }
 
 extension ConsentList {
-  public static var discussion: String {
-    """
+  public static let discussion = """
     A client that a rule names sees only its own consents. The user's own programs, and callers on \
     the admin socket, see the consents of all clients of that user.
     """
-  }
 
-  public static var examples: [MethodExample] {
-    [.init(["provider": "id"], returns: ["consents": [.exampleConsent]])]
-  }
+  public static let examples: [MethodExample] = [
+    .init(["provider": "id"], returns: ["consents": [.exampleConsent]])
+  ]
 
-  public static var memberDescriptions: [String: String] {
-    [
-      "account": "Returns only the consents for this account.",
-      "provider": "Returns only the consents for accounts at this provider.",
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "account": "Returns only the consents for this account.",
+    "provider": "Returns only the consents for accounts at this provider.",
+  ]
 }
 
 extension ConsentList.Reply: SchemaDocumented {
-  public static var memberDescriptions: [String: String] {
-    [
-      "consents": "The consents that have not expired."
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "consents": "The consents that have not expired."
+  ]
 }
 
 extension ConsentList.Entry: SchemaDocumented {
-  public static var memberDescriptions: [String: String] {
-    [
-      "account": "The account whose data the client may see.",
-      "provider": "The provider of the account.",
-      "client": """
-      The name of the client's rule; `(user)` for the user's own programs, which have no rule.
-      """,
-      "grant": "The provider's name for the grant: `read.firstname`.",
-      "grantedAt": "The time at which the user granted it.",
-      "expiresAt": "The time from which the consent is not valid any more.",
-      "grantedBy": "The uid of the user that granted it.",
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "account": "The account whose data the client may see.",
+    "provider": "The provider of the account.",
+    "client": """
+    The name of the client's rule; `(user)` for the user's own programs, which have no rule.
+    """,
+    "grant": "The provider's name for the grant: `read.firstname`.",
+    "grantedAt": "The time at which the user granted it.",
+    "expiresAt": "The time from which the consent is not valid any more.",
+    "grantedBy": "The uid of the user that granted it.",
+  ]
 }

@@ -42,37 +42,31 @@ public struct ConsentRevoke: Method, Equatable {
 }
 
 extension ConsentRevoke {
-  public static var discussion: String {
-    """
+  public static let discussion = """
     Profile members that no remaining consent opens are deleted. A client that a rule names can \
     withdraw only its own consents; the consents of other clients are not found.
     """
-  }
 
-  public static var examples: [MethodExample] {
-    [.init(["account": "acc_1", "client": "till"], returns: ["revoked": 2])]
-  }
+  public static let examples: [MethodExample] = [
+    .init(["account": "acc_1", "client": "till"], returns: ["revoked": 2])
+  ]
 
-  public static var memberDescriptions: [String: String] {
-    [
-      "account": """
-      The account. If neither the account nor `provider` is given, the call fails with \
-      `invalid_params` and field `account`.
-      """,
-      "provider": "The provider, for all of the caller's accounts there.",
-      "client": """
-      The client whose consents are withdrawn; default: every client that the caller may act \
-      for.
-      """,
-      "grant": "The grant that is withdrawn; default: all grants.",
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "account": """
+    The account. If neither the account nor `provider` is given, the call fails with \
+    `invalid_params` and field `account`.
+    """,
+    "provider": "The provider, for all of the caller's accounts there.",
+    "client": """
+    The client whose consents are withdrawn; default: every client that the caller may act \
+    for.
+    """,
+    "grant": "The grant that is withdrawn; default: all grants.",
+  ]
 }
 
 extension ConsentRevoke.Reply: SchemaDocumented {
-  public static var memberDescriptions: [String: String] {
-    [
-      "revoked": "The number of withdrawn consents."
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "revoked": "The number of withdrawn consents."
+  ]
 }

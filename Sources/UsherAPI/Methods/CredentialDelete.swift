@@ -15,13 +15,11 @@ public struct CredentialDelete: Method, Equatable {
 }
 
 extension CredentialDelete {
-  public static var examples: [MethodExample] {
-    [.init(["name": "work-client-secret"], returns: [:])]
-  }
+  public static let examples: [MethodExample] = [
+    .init(["name": "work-client-secret"], returns: [:])
+  ]
 
-  public static var memberDescriptions: [String: String] {
-    [
-      "name": "The name of the credential."
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "name": "The name of the credential."
+  ]
 }

@@ -35,33 +35,27 @@ public struct CredentialList: Method, Equatable {
 }
 
 extension CredentialList {
-  public static var examples: [MethodExample] {
-    [
-      .init(
-        [:],
-        returns: [
-          "credentials": [["name": "work-client-secret", "source": "store", "setAt": .exampleTime]]
-        ])
-    ]
-  }
+  public static let examples: [MethodExample] = [
+    .init(
+      [:],
+      returns: [
+        "credentials": [["name": "work-client-secret", "source": "store", "setAt": .exampleTime]]
+      ])
+  ]
 }
 
 extension CredentialList.Reply: SchemaDocumented {
-  public static var memberDescriptions: [String: String] {
-    [
-      "credentials": "The credentials, sorted by name."
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "credentials": "The credentials, sorted by name."
+  ]
 }
 
 extension CredentialList.Entry: SchemaDocumented {
-  public static var memberDescriptions: [String: String] {
-    [
-      "name": "The name of the credential, as the configuration of a provider states it.",
-      "source": """
-      `store`, or `systemd` for a credential that systemd passes with `LoadCredential=`.
-      """,
-      "setAt": "The time at which the credential was stored; null if systemd passes it.",
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "name": "The name of the credential, as the configuration of a provider states it.",
+    "source": """
+    `store`, or `systemd` for a credential that systemd passes with `LoadCredential=`.
+    """,
+    "setAt": "The time at which the credential was stored; null if systemd passes it.",
+  ]
 }

@@ -18,14 +18,12 @@ public struct CredentialSet: Method, Equatable {
 }
 
 extension CredentialSet {
-  public static var examples: [MethodExample] {
-    [.init(["name": "work-client-secret", "value": "s3cret"], returns: [:])]
-  }
+  public static let examples: [MethodExample] = [
+    .init(["name": "work-client-secret", "value": "s3cret"], returns: [:])
+  ]
 
-  public static var memberDescriptions: [String: String] {
-    [
-      "name": "The name of the credential, as the configuration of a provider states it.",
-      "value": "The credential, such as a client secret. It is never returned.",
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "name": "The name of the credential, as the configuration of a provider states it.",
+    "value": "The credential, such as a client secret. It is never returned.",
+  ]
 }

@@ -33,34 +33,28 @@ public struct EventsSubscribe: Method, Equatable {
 }
 
 extension EventsSubscribe {
-  public static var discussion: String {
-    """
+  public static let discussion = """
     The subscription ends when the connection closes or unsubscribes, or with one `events.lost` \
     when the queue of unsent events overflows (`limits.event_queue`, by default 256).
     """
-  }
 
-  public static var examples: [MethodExample] {
-    [.init(["topics": ["flow", "account"]], returns: ["subscription": "sub_1", "cursor": 41])]
-  }
+  public static let examples: [MethodExample] = [
+    .init(["topics": ["flow", "account"]], returns: ["subscription": "sub_1", "cursor": 41])
+  ]
 
-  public static var memberDescriptions: [String: String] {
-    [
-      "topics": "The topics of the events.",
-      "since": """
-      The opaque cursor of an earlier event of the same caller. The events after it are sent \
-      first. If they are no longer remembered, or the cursor is from before the daemon's start, \
-      `events.lost` ends the subscription at once.
-      """,
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "topics": "The topics of the events.",
+    "since": """
+    The opaque cursor of an earlier event of the same caller. The events after it are sent \
+    first. If they are no longer remembered, or the cursor is from before the daemon's start, \
+    `events.lost` ends the subscription at once.
+    """,
+  ]
 }
 
 extension EventsSubscribe.Reply: SchemaDocumented {
-  public static var memberDescriptions: [String: String] {
-    [
-      "subscription": "The id of the subscription, which each of its notifications names.",
-      "cursor": "The cursor of the newest event at the time of the subscription.",
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "subscription": "The id of the subscription, which each of its notifications names.",
+    "cursor": "The cursor of the newest event at the time of the subscription.",
+  ]
 }

@@ -15,13 +15,9 @@ public struct EventsUnsubscribe: Method, Equatable {
 }
 
 extension EventsUnsubscribe {
-  public static var examples: [MethodExample] {
-    [.init(["subscription": "sub_1"], returns: [:])]
-  }
+  public static let examples: [MethodExample] = [.init(["subscription": "sub_1"], returns: [:])]
 
-  public static var memberDescriptions: [String: String] {
-    [
-      "subscription": "The id of the subscription."
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "subscription": "The id of the subscription."
+  ]
 }

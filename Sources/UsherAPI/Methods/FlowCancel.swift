@@ -25,25 +25,20 @@ public struct FlowCancel: Method, Equatable {
 }
 
 extension FlowCancel {
-  public static var discussion: String {
+  public static let discussion =
     "Cancelling twice, or cancelling a finished flow, succeeds and changes nothing."
-  }
 
-  public static var examples: [MethodExample] {
-    [.init(["flow": "flw_1"], returns: ["flow": .exampleCancelledFlow])]
-  }
+  public static let examples: [MethodExample] = [
+    .init(["flow": "flw_1"], returns: ["flow": .exampleCancelledFlow])
+  ]
 
-  public static var memberDescriptions: [String: String] {
-    [
-      "flow": "The id of the flow."
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "flow": "The id of the flow."
+  ]
 }
 
 extension FlowCancel.Reply: SchemaDocumented {
-  public static var memberDescriptions: [String: String] {
-    [
-      "flow": "The flow, with its status after the call."
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "flow": "The flow, with its status after the call."
+  ]
 }

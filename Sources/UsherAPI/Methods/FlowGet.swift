@@ -23,21 +23,17 @@ public struct FlowGet: Method, Equatable {
 }
 
 extension FlowGet {
-  public static var examples: [MethodExample] {
-    [.init(["flow": "flw_1"], returns: ["flow": .exampleFlow])]
-  }
+  public static let examples: [MethodExample] = [
+    .init(["flow": "flw_1"], returns: ["flow": .exampleFlow])
+  ]
 
-  public static var memberDescriptions: [String: String] {
-    [
-      "flow": "The id of the flow."
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "flow": "The id of the flow."
+  ]
 }
 
 extension FlowGet.Reply: SchemaDocumented {
-  public static var memberDescriptions: [String: String] {
-    [
-      "flow": "The flow."
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "flow": "The flow."
+  ]
 }

@@ -37,34 +37,28 @@ public struct FlowList: Method, Equatable {
 }
 
 extension FlowList {
-  public static var discussion: String {
-    """
+  public static let discussion = """
     Finished flows are listed for `limits.finished_flow_hours`, by default 24. Each filter that is \
     given must match.
     """
-  }
 
-  public static var examples: [MethodExample] {
-    [.init(["provider": "work", "status": "active"], returns: ["flows": [.exampleListedFlow]])]
-  }
+  public static let examples: [MethodExample] = [
+    .init(["provider": "work", "status": "active"], returns: ["flows": [.exampleListedFlow]])
+  ]
 
-  public static var memberDescriptions: [String: String] {
-    [
-      "provider": "Returns only the flows of this provider.",
-      "kind": "Returns only the flows of this kind.",
-      "key": "Returns only the flows with this key.",
-      "status": "Returns only the flows with this status.",
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "provider": "Returns only the flows of this provider.",
+    "kind": "Returns only the flows of this kind.",
+    "key": "Returns only the flows with this key.",
+    "status": "Returns only the flows with this status.",
+  ]
 }
 
 extension FlowList.Reply: SchemaDocumented {
-  public static var memberDescriptions: [String: String] {
-    [
-      "flows": """
-      The flows, the newest first. Steps and results are left out, because they may contain \
-      secrets.
-      """
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "flows": """
+    The flows, the newest first. Steps and results are left out, because they may contain \
+    secrets.
+    """
+  ]
 }

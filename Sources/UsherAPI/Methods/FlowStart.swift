@@ -56,51 +56,43 @@ extension FlowStart {
 }
 
 extension FlowStart {
-  public static var discussion: String {
-    """
+  public static let discussion = """
     The call returns when the flow is stored. The flow's first step is then often `wait`: use \
     `waitMs`, or call `flow.wait`.
     """
-  }
 
-  public static var examples: [MethodExample] {
-    [
-      .init(
-        [
-          "provider": "work", "kind": "authorize", "params": ["scope": "openid email"],
-          "waitMs": 15000,
-        ],
-        returns: ["flow": .exampleFlow])
-    ]
-  }
+  public static let examples: [MethodExample] = [
+    .init(
+      [
+        "provider": "work", "kind": "authorize", "params": ["scope": "openid email"],
+        "waitMs": 15000,
+      ],
+      returns: ["flow": .exampleFlow])
+  ]
 
-  public static var memberDescriptions: [String: String] {
-    [
-      "provider": "The name of the provider, from `provider.list`.",
-      "kind": "The kind of the flow, one of those that `provider.get` returns.",
-      "params": """
-      The parameters of the flow. Their schema depends on the provider's type and the kind: \
-      `provider.get` returns it, and `x-flows` of this document lists all.
-      """,
-      "requestId": """
-      An id of 1 to 128 bytes that the caller chooses. If the owner has started a flow of the \
-      provider with the same id within `limits.request_id_days`, the call fails with \
-      `request_id_reused`.
-      """,
-      "waitMs": """
-      How long the reply waits for a step other than `wait` or the flow's end, in milliseconds, \
-      at most 60000; default 0.
-      """,
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "provider": "The name of the provider, from `provider.list`.",
+    "kind": "The kind of the flow, one of those that `provider.get` returns.",
+    "params": """
+    The parameters of the flow. Their schema depends on the provider's type and the kind: \
+    `provider.get` returns it, and `x-flows` of this document lists all.
+    """,
+    "requestId": """
+    An id of 1 to 128 bytes that the caller chooses. If the owner has started a flow of the \
+    provider with the same id within `limits.request_id_days`, the call fails with \
+    `request_id_reused`.
+    """,
+    "waitMs": """
+    How long the reply waits for a step other than `wait` or the flow's end, in milliseconds, \
+    at most 60000; default 0.
+    """,
+  ]
 
-  public static var memberComponents: [String: String] { ["params": "FlowParams"] }
+  public static let memberComponents: [String: String] = ["params": "FlowParams"]
 }
 
 extension FlowStart.Reply: SchemaDocumented {
-  public static var memberDescriptions: [String: String] {
-    [
-      "flow": "The new flow."
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "flow": "The new flow."
+  ]
 }

@@ -41,50 +41,42 @@ extension FlowSubmit: CustomStringConvertible, CustomReflectable {
 }
 
 extension FlowSubmit {
-  public static var discussion: String {
-    """
+  public static let discussion = """
     An input of another type than the step gives `unexpected_input`, a malformed one \
     `invalid_input` with the member as `field`; neither changes the flow. An input that the \
     provider refuses, such as a wrong code, is no error: the flow stays at the step and says so in \
     `problem`. Never repeat the call after a lost connection: read the flow instead.
     """
-  }
 
-  public static var examples: [MethodExample] {
-    [
-      .init(
-        [
-          "flow": "flw_1", "revision": 4,
-          "input": [
-            "type": "openURL", "redirectURL": "http://127.0.0.1:40001/callback?code=c&state=s",
-          ], "waitMs": 15000,
-        ],
-        returns: ["flow": .exampleFinishedFlow])
-    ]
-  }
+  public static let examples: [MethodExample] = [
+    .init(
+      [
+        "flow": "flw_1", "revision": 4,
+        "input": [
+          "type": "openURL", "redirectURL": "http://127.0.0.1:40001/callback?code=c&state=s",
+        ], "waitMs": 15000,
+      ],
+      returns: ["flow": .exampleFinishedFlow])
+  ]
 
-  public static var memberDescriptions: [String: String] {
-    [
-      "flow": "The id of the flow.",
-      "revision": """
-      The flow's revision that the input answers. If the flow has another revision, the call \
-      fails with `conflict` and changes nothing.
-      """,
-      "input": "The input. Its member `type` is the type of the step that it answers.",
-      "waitMs": """
-      How long the reply waits for a step other than `wait` or the flow's end, in milliseconds, \
-      at most 60000; default 0.
-      """,
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "flow": "The id of the flow.",
+    "revision": """
+    The flow's revision that the input answers. If the flow has another revision, the call \
+    fails with `conflict` and changes nothing.
+    """,
+    "input": "The input. Its member `type` is the type of the step that it answers.",
+    "waitMs": """
+    How long the reply waits for a step other than `wait` or the flow's end, in milliseconds, \
+    at most 60000; default 0.
+    """,
+  ]
 
-  public static var memberComponents: [String: String] { ["input": "StepInput"] }
+  public static let memberComponents: [String: String] = ["input": "StepInput"]
 }
 
 extension FlowSubmit.Reply: SchemaDocumented {
-  public static var memberDescriptions: [String: String] {
-    [
-      "flow": "The flow after the input."
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "flow": "The flow after the input."
+  ]
 }

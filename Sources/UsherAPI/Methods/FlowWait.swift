@@ -32,33 +32,27 @@ public struct FlowWait: Method, Equatable {
 }
 
 extension FlowWait {
-  public static var examples: [MethodExample] {
-    [
-      .init(
-        ["flow": "flw_1", "revision": 4, "timeoutMs": 30000],
-        returns: [
-          "flow": .exampleFinishedFlow,
-          "transitions": [["revision": 5, "state": "exchanging", "at": .exampleTime]],
-        ])
-    ]
-  }
+  public static let examples: [MethodExample] = [
+    .init(
+      ["flow": "flw_1", "revision": 4, "timeoutMs": 30000],
+      returns: [
+        "flow": .exampleFinishedFlow,
+        "transitions": [["revision": 5, "state": "exchanging", "at": .exampleTime]],
+      ])
+  ]
 
-  public static var memberDescriptions: [String: String] {
-    [
-      "flow": "The id of the flow.",
-      "revision": """
-      The revision that the caller knows. A flow with a higher one is returned at once.
-      """,
-      "timeoutMs": "The longest time to wait, in milliseconds, from 0 to 60000.",
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "flow": "The id of the flow.",
+    "revision": """
+    The revision that the caller knows. A flow with a higher one is returned at once.
+    """,
+    "timeoutMs": "The longest time to wait, in milliseconds, from 0 to 60000.",
+  ]
 }
 
 extension FlowWait.Reply: SchemaDocumented {
-  public static var memberDescriptions: [String: String] {
-    [
-      "flow": "The flow; unchanged if the time is over.",
-      "transitions": "The transitions since that revision, the oldest first.",
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "flow": "The flow; unchanged if the time is over.",
+    "transitions": "The transitions since that revision, the oldest first.",
+  ]
 }

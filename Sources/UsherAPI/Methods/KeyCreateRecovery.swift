@@ -25,36 +25,28 @@ public struct KeyCreateRecovery: Method, Equatable {
 }
 
 extension KeyCreateRecovery {
-  public static var discussion: String {
-    """
+  public static let discussion = """
     The reply is the only time at which the key is shown: the daemon does not store it, only the \
     data key that is encrypted with it.
     """
-  }
 
-  public static var examples: [MethodExample] {
-    [
-      .init(
-        [:],
-        returns: ["recoveryKey": "AAAAAAA-BBBBBBB-CCCCCCC-DDDDDDD-EEEEEEE-FFFFFFF-GGGGGGG-HHHHHHH"])
-    ]
-  }
+  public static let examples: [MethodExample] = [
+    .init(
+      [:],
+      returns: ["recoveryKey": "AAAAAAA-BBBBBBB-CCCCCCC-DDDDDDD-EEEEEEE-FFFFFFF-GGGGGGG-HHHHHHH"])
+  ]
 
-  public static var memberDescriptions: [String: String] {
-    [
-      "replace": """
-      Whether to replace an existing recovery key; default false: the call fails with `conflict` \
-      if there is one. A replaced key still opens the copies of the database that were made \
-      before.
-      """
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "replace": """
+    Whether to replace an existing recovery key; default false: the call fails with `conflict` \
+    if there is one. A replaced key still opens the copies of the database that were made \
+    before.
+    """
+  ]
 }
 
 extension KeyCreateRecovery.Reply: SchemaDocumented {
-  public static var memberDescriptions: [String: String] {
-    [
-      "recoveryKey": "The key, as eight groups of seven characters with hyphens between them."
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "recoveryKey": "The key, as eight groups of seven characters with hyphens between them."
+  ]
 }

@@ -67,47 +67,39 @@ public struct LocalAuthStatus: Method, Equatable {
 }
 
 extension LocalAuthStatus {
-  public static var examples: [MethodExample] {
-    [
-      .init(
-        [:],
-        returns: [
-          "methods": ["passcode"], "biometric": ["state": "noReader"],
-          "passcode": ["state": "ready"],
-        ])
-    ]
-  }
+  public static let examples: [MethodExample] = [
+    .init(
+      [:],
+      returns: [
+        "methods": ["passcode"], "biometric": ["state": "noReader"],
+        "passcode": ["state": "ready"],
+      ])
+  ]
 }
 
 extension LocalAuthStatus.Reply: SchemaDocumented {
-  public static var memberDescriptions: [String: String] {
-    [
-      "methods": "The methods that can be used now.",
-      "biometric": "The state of the fingerprint reader for the user.",
-      "passcode": "The state of the user's passcode.",
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "methods": "The methods that can be used now.",
+    "biometric": "The state of the fingerprint reader for the user.",
+    "passcode": "The state of the user's passcode.",
+  ]
 }
 
 extension LocalAuthStatus.Biometric: SchemaDocumented {
-  public static var memberDescriptions: [String: String] {
-    [
-      "state": """
-      `ready`, `noReader`, `notEnrolled`, `lockedOut` after too many failures, or `unavailable` \
-      if the reader cannot be used at present.
-      """,
-      "fingers": "The number of enrolled fingers; absent if it is unknown.",
-      "lockedUntil": "The time until which the reader is locked; absent if it is not.",
-      "message": "Why the reader is unavailable; absent in all other states.",
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "state": """
+    `ready`, `noReader`, `notEnrolled`, `lockedOut` after too many failures, or `unavailable` \
+    if the reader cannot be used at present.
+    """,
+    "fingers": "The number of enrolled fingers; absent if it is unknown.",
+    "lockedUntil": "The time until which the reader is locked; absent if it is not.",
+    "message": "Why the reader is unavailable; absent in all other states.",
+  ]
 }
 
 extension LocalAuthStatus.Passcode: SchemaDocumented {
-  public static var memberDescriptions: [String: String] {
-    [
-      "state": "`ready`, `notEnrolled`, or `lockedOut` after too many failures.",
-      "lockedUntil": "The time until which the passcode is locked; absent if it is not.",
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "state": "`ready`, `notEnrolled`, or `lockedOut` after too many failures.",
+    "lockedUntil": "The time until which the passcode is locked; absent if it is not.",
+  ]
 }

@@ -26,26 +26,21 @@ public struct OwnerAccept: Method, Equatable {
 }
 
 extension OwnerAccept {
-  public static var discussion: String {
+  public static let discussion =
     "Meant for a user that was renamed. Fails with `not_found` if nothing is stored for the uid."
-  }
 
-  public static var examples: [MethodExample] {
-    [.init(["uid": 1000], returns: ["uid": 1000, "user": "ada"])]
-  }
+  public static let examples: [MethodExample] = [
+    .init(["uid": 1000], returns: ["uid": 1000, "user": "ada"])
+  ]
 
-  public static var memberDescriptions: [String: String] {
-    [
-      "uid": "The uid."
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "uid": "The uid."
+  ]
 }
 
 extension OwnerAccept.Reply: SchemaDocumented {
-  public static var memberDescriptions: [String: String] {
-    [
-      "uid": "The uid.",
-      "user": "The user's name; null if the uid has none.",
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "uid": "The uid.",
+    "user": "The user's name; null if the uid has none.",
+  ]
 }

@@ -39,37 +39,31 @@ public struct OwnerForget: Method, Equatable {
 }
 
 extension OwnerForget {
-  public static var discussion: String {
-    """
+  public static let discussion = """
     Meant for a user that was removed, and for a uid that was reassigned to another person. \
     Deletes accounts with their tokens and consents, flows, the passcode, questions and answers. \
     Objects that are owned by a client (`owner = "client"`) stay. Fails with `not_found` if \
     nothing is stored for the uid.
     """
-  }
 
-  public static var examples: [MethodExample] {
-    [.init(["uid": 1000], returns: ["uid": 1000, "accounts": 2, "notRevoked": 0, "flows": 1])]
-  }
+  public static let examples: [MethodExample] = [
+    .init(["uid": 1000], returns: ["uid": 1000, "accounts": 2, "notRevoked": 0, "flows": 1])
+  ]
 
-  public static var memberDescriptions: [String: String] {
-    [
-      "uid": "The uid."
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "uid": "The uid."
+  ]
 }
 
 extension OwnerForget.Reply: SchemaDocumented {
-  public static var memberDescriptions: [String: String] {
-    [
-      "uid": "The uid.",
-      "accounts": "The number of deleted accounts.",
-      "notRevoked": """
-      The number of those accounts whose tokens the provider has not revoked so far. If the \
-      provider was unreachable, the daemon retries for a day; otherwise the tokens live until \
-      they expire.
-      """,
-      "flows": "The number of deleted flows.",
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "uid": "The uid.",
+    "accounts": "The number of deleted accounts.",
+    "notRevoked": """
+    The number of those accounts whose tokens the provider has not revoked so far. If the \
+    provider was unreachable, the daemon retries for a day; otherwise the tokens live until \
+    they expire.
+    """,
+    "flows": "The number of deleted flows.",
+  ]
 }

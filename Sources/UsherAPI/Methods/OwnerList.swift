@@ -60,42 +60,35 @@ public struct OwnerList: Method, Equatable {
 }
 
 extension OwnerList {
-  public static var discussion: String {
+  public static let discussion =
     "Each user is compared with the user database, as far as the database answers."
-  }
 
-  public static var examples: [MethodExample] {
-    [
-      .init(
-        [:],
-        returns: [
-          "owners": [["uid": 1000, "user": "ada", "recordedAt": .exampleTime, "state": "same"]]
-        ])
-    ]
-  }
+  public static let examples: [MethodExample] = [
+    .init(
+      [:],
+      returns: [
+        "owners": [["uid": 1000, "user": "ada", "recordedAt": .exampleTime, "state": "same"]]
+      ])
+  ]
 }
 
 extension OwnerList.Reply: SchemaDocumented {
-  public static var memberDescriptions: [String: String] {
-    [
-      "owners": "The users, in the order of their uids."
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "owners": "The users, in the order of their uids."
+  ]
 }
 
 extension OwnerList.Entry: SchemaDocumented {
-  public static var memberDescriptions: [String: String] {
-    [
-      "uid": "The uid.",
-      "user": "The name of the user when the daemon recorded it; null if the uid had no name.",
-      "recordedAt": "The time at which the daemon recorded the name.",
-      "state": """
-      Whether the uid still has its recorded user: `same`, `changed` (another name), `gone` (no \
-      user), `unconfirmed` (the user database has not answered yet) or `beingForgotten` (repeat \
-      `owner.forget`). In all states but `same` the stored objects are withheld.
-      """,
-      "now": "The name that the uid has now, if it is another one.",
-      "changedAt": "The time at which the daemon first saw the other name.",
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "uid": "The uid.",
+    "user": "The name of the user when the daemon recorded it; null if the uid had no name.",
+    "recordedAt": "The time at which the daemon recorded the name.",
+    "state": """
+    Whether the uid still has its recorded user: `same`, `changed` (another name), `gone` (no \
+    user), `unconfirmed` (the user database has not answered yet) or `beingForgotten` (repeat \
+    `owner.forget`). In all states but `same` the stored objects are withheld.
+    """,
+    "now": "The name that the uid has now, if it is another one.",
+    "changedAt": "The time at which the daemon first saw the other name.",
+  ]
 }

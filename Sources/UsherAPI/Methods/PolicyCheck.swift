@@ -167,106 +167,94 @@ public struct PolicyCheck: Method, Equatable {
 }
 
 extension PolicyCheck {
-  public static var discussion: String {
-    """
+  public static let discussion = """
     The decision is made as for a call on the app socket, but no call is made. If the parameters \
     do not describe the caller, it is a user that no rule names, that is in no group, and that is \
     neither root nor the daemon's own user.
     """
-  }
 
-  public static var examples: [MethodExample] {
-    [
-      .init(
-        ["client": "till", "method": "token.get", "provider": "work"],
-        returns: .examplePolicyDecision)
-    ]
-  }
+  public static let examples: [MethodExample] = [
+    .init(
+      ["client": "till", "method": "token.get", "provider": "work"],
+      returns: .examplePolicyDecision)
+  ]
 
-  public static var memberDescriptions: [String: String] {
-    [
-      "client": "The name of a rule. The caller is one that the rule matches.",
-      "user": """
-      The user, by name or number. A name that is unknown on this machine gives \
-      `invalid_params`.
-      """,
-      "groups": """
-      The groups, by name or number, the primary group first. Default: the groups of the user.
-      """,
-      "unit": "The full name of a unit of the system instance, such as `till.service`.",
-      "executable": "The absolute path of the caller's program.",
-      "method": "The method of the call.",
-      "provider": "The provider that the call is about.",
-      "kind": "The kind of the flow.",
-      "operation": "The provider API call that the flow is to make, as `METHOD:/path`.",
-      "account": """
-      The account that the call acts on. A rule can be limited to accounts by their id or by \
-      their `subject`.
-      """,
-      "subject": "The provider's identifier of the account that the call acts on.",
-      "scope": "The scope of the requested token, as words with spaces between them.",
-      "at": "The local time of the call, such as `Mon 08:30`; default: now.",
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "client": "The name of a rule. The caller is one that the rule matches.",
+    "user": """
+    The user, by name or number. A name that is unknown on this machine gives \
+    `invalid_params`.
+    """,
+    "groups": """
+    The groups, by name or number, the primary group first. Default: the groups of the user.
+    """,
+    "unit": "The full name of a unit of the system instance, such as `till.service`.",
+    "executable": "The absolute path of the caller's program.",
+    "method": "The method of the call.",
+    "provider": "The provider that the call is about.",
+    "kind": "The kind of the flow.",
+    "operation": "The provider API call that the flow is to make, as `METHOD:/path`.",
+    "account": """
+    The account that the call acts on. A rule can be limited to accounts by their id or by \
+    their `subject`.
+    """,
+    "subject": "The provider's identifier of the account that the call acts on.",
+    "scope": "The scope of the requested token, as words with spaces between them.",
+    "at": "The local time of the call, such as `Mon 08:30`; default: now.",
+  ]
 }
 
 extension PolicyCheck.Reply: SchemaDocumented {
-  public static var memberDescriptions: [String: String] {
-    [
-      "allowed": "Whether the caller may make the call.",
-      "rule": "The rule that decides. A name in parentheses is not a rule of the configuration.",
-      "why": "The decision and its reason as a sentence.",
-      "reason": "The reason of the error that the caller gets; absent if the call is allowed.",
-      "retryAfterMs": """
-      The time until the rule's hours begin again, if the call is denied only because of the \
-      hours.
-      """,
-      "conditions": """
-      The further conditions of the call and the limits on its reply; absent if the call is \
-      denied.
-      """,
-      "client": """
-      The client name in the audit log: the first rule that matches the caller; `(user)` if none \
-      does.
-      """,
-      "owner": "The owner of the accounts and flows that the caller creates.",
-      "lenders": "The clients that share their accounts with the caller.",
-      "confirms": "The clients whose confirmation questions the caller may answer.",
-      "considered": """
-      The rules that match the caller, in order, up to the one that decides; empty for a method \
-      that is open to every caller.
-      """,
-      "unidentified": """
-      The rule that denies such a caller every call if the kernel does not report its unit or \
-      program, for example because its process has ended; absent if there is none. Methods that \
-      are open to every caller stay permitted.
-      """,
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "allowed": "Whether the caller may make the call.",
+    "rule": "The rule that decides. A name in parentheses is not a rule of the configuration.",
+    "why": "The decision and its reason as a sentence.",
+    "reason": "The reason of the error that the caller gets; absent if the call is allowed.",
+    "retryAfterMs": """
+    The time until the rule's hours begin again, if the call is denied only because of the \
+    hours.
+    """,
+    "conditions": """
+    The further conditions of the call and the limits on its reply; absent if the call is \
+    denied.
+    """,
+    "client": """
+    The client name in the audit log: the first rule that matches the caller; `(user)` if none \
+    does.
+    """,
+    "owner": "The owner of the accounts and flows that the caller creates.",
+    "lenders": "The clients that share their accounts with the caller.",
+    "confirms": "The clients whose confirmation questions the caller may answer.",
+    "considered": """
+    The rules that match the caller, in order, up to the one that decides; empty for a method \
+    that is open to every caller.
+    """,
+    "unidentified": """
+    The rule that denies such a caller every call if the kernel does not report its unit or \
+    program, for example because its process has ended; absent if there is none. Methods that \
+    are open to every caller stay permitted.
+    """,
+  ]
 }
 
 extension PolicyCheck.Conditions: SchemaDocumented {
-  public static var memberDescriptions: [String: String] {
-    [
-      "localAuthSeconds": """
-      The maximum age of the required local authentication, in seconds; absent if none is \
-      required.
-      """,
-      "confirmation": "Whether a person must confirm the call.",
-      "scopes": "The scopes that a token may have at most; absent: any.",
-      "fields": "The profile members that are returned; absent: all.",
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "localAuthSeconds": """
+    The maximum age of the required local authentication, in seconds; absent if none is \
+    required.
+    """,
+    "confirmation": "Whether a person must confirm the call.",
+    "scopes": "The scopes that a token may have at most; absent: any.",
+    "fields": "The profile members that are returned; absent: all.",
+  ]
 }
 
 extension PolicyCheck.Verdict: SchemaDocumented {
-  public static var memberDescriptions: [String: String] {
-    [
-      "rule": "The name of the rule.",
-      "file": "The file in which the rule begins; absent if it is from no file.",
-      "line": "The line in which the rule begins, counted from 1.",
-      "allows": "Whether the rule allows the call.",
-      "why": "The reason, as a phrase that follows the rule's name: `does not list the call`.",
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "rule": "The name of the rule.",
+    "file": "The file in which the rule begins; absent if it is from no file.",
+    "line": "The line in which the rule begins, counted from 1.",
+    "allows": "Whether the rule allows the call.",
+    "why": "The reason, as a phrase that follows the rule's name: `does not list the call`.",
+  ]
 }

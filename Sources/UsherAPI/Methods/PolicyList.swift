@@ -40,43 +40,37 @@ public struct PolicyList: Method, Equatable {
 }
 
 extension PolicyList {
-  public static var examples: [MethodExample] {
-    [
-      .init(
-        [:],
-        returns: [
-          "rules": [
-            [
-              "name": "till", "file": "/etc/usherd/usherd.toml", "line": 12,
-              "settings": ["methods": ["token.get"]],
-            ]
-          ], "group": "usher",
-        ])
-    ]
-  }
+  public static let examples: [MethodExample] = [
+    .init(
+      [:],
+      returns: [
+        "rules": [
+          [
+            "name": "till", "file": "/etc/usherd/usherd.toml", "line": 12,
+            "settings": ["methods": ["token.get"]],
+          ]
+        ], "group": "usher",
+      ])
+  ]
 }
 
 extension PolicyList.Reply: SchemaDocumented {
-  public static var memberDescriptions: [String: String] {
-    [
-      "rules": "The rules, in the order in which they are tried.",
-      "group": """
-      The value of `access.group`: members may use their own accounts and flows if no rule \
-      matches.
-      """,
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "rules": "The rules, in the order in which they are tried.",
+    "group": """
+    The value of `access.group`: members may use their own accounts and flows if no rule \
+    matches.
+    """,
+  ]
 }
 
 extension PolicyList.Rule: SchemaDocumented {
-  public static var memberDescriptions: [String: String] {
-    [
-      "name": "The name of the rule.",
-      "file": "The file in which the rule begins; absent if it is from no file.",
-      "line": "The line in which the rule begins, counted from 1.",
-      "settings": """
-      The other settings of the rule, as in the configuration, without those at their default.
-      """,
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "name": "The name of the rule.",
+    "file": "The file in which the rule begins; absent if it is from no file.",
+    "line": "The line in which the rule begins, counted from 1.",
+    "settings": """
+    The other settings of the rule, as in the configuration, without those at their default.
+    """,
+  ]
 }

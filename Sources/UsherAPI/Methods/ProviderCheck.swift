@@ -43,42 +43,34 @@ public struct ProviderCheck: Method, Equatable {
 }
 
 extension ProviderCheck {
-  public static var examples: [MethodExample] {
-    [
-      .init(
-        ["provider": "work"],
-        returns: [
-          "provider": "work", "healthy": true,
-          "findings": [
-            ["subject": "discovery", "fine": true, "message": "issuer https://id.example"]
-          ],
-        ])
-    ]
-  }
+  public static let examples: [MethodExample] = [
+    .init(
+      ["provider": "work"],
+      returns: [
+        "provider": "work", "healthy": true,
+        "findings": [
+          ["subject": "discovery", "fine": true, "message": "issuer https://id.example"]
+        ],
+      ])
+  ]
 
-  public static var memberDescriptions: [String: String] {
-    [
-      "provider": "The name of the provider."
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "provider": "The name of the provider."
+  ]
 }
 
 extension ProviderCheck.Reply: SchemaDocumented {
-  public static var memberDescriptions: [String: String] {
-    [
-      "provider": "The name of the provider.",
-      "healthy": "Whether all tests succeeded.",
-      "findings": "The results of the tests.",
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "provider": "The name of the provider.",
+    "healthy": "Whether all tests succeeded.",
+    "findings": "The results of the tests.",
+  ]
 }
 
 extension ProviderCheck.Finding: SchemaDocumented {
-  public static var memberDescriptions: [String: String] {
-    [
-      "subject": "The name of the test: `discovery`, `keys`, `credential`, `clock`.",
-      "fine": "Whether the test succeeded.",
-      "message": "The result as a sentence for the operator.",
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "subject": "The name of the test: `discovery`, `keys`, `credential`, `clock`.",
+    "fine": "Whether the test succeeded.",
+    "message": "The result as a sentence for the operator.",
+  ]
 }

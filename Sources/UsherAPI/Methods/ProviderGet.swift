@@ -40,40 +40,32 @@ public struct ProviderGet: Method, Equatable {
 }
 
 extension ProviderGet {
-  public static var examples: [MethodExample] {
-    [.init(["provider": "work"], returns: .exampleProvider)]
-  }
+  public static let examples: [MethodExample] = [
+    .init(["provider": "work"], returns: .exampleProvider)
+  ]
 
-  public static var memberDescriptions: [String: String] {
-    [
-      "provider": "The name of the provider."
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "provider": "The name of the provider."
+  ]
 }
 
 extension ProviderGet.Reply: SchemaDocumented {
-  public static var component: SchemaComponent? {
-    .init("Provider", "A configured provider.")
-  }
+  public static let component: SchemaComponent? = .init("Provider", "A configured provider.")
 
-  public static var memberDescriptions: [String: String] {
-    [
-      "name": "The name of the provider in the configuration.",
-      "type": """
-      The type of the provider: `oidc`, `paysafe`, `truecaller`, `gopay`, `freedomid`, `bsa` or \
-      `local`.
-      """,
-      "flows": "The flows that the provider offers.",
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "name": "The name of the provider in the configuration.",
+    "type": """
+    The type of the provider: `oidc`, `paysafe`, `truecaller`, `gopay`, `freedomid`, `bsa` or \
+    `local`.
+    """,
+    "flows": "The flows that the provider offers.",
+  ]
 }
 
 extension ProviderGet.Flow: SchemaDocumented {
-  public static var memberDescriptions: [String: String] {
-    [
-      "kind": "The kind of the flow, for `flow.start`.",
-      "summary": "A sentence that describes the flow.",
-      "params": "The JSON Schema (draft 7) of the flow's parameters.",
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "kind": "The kind of the flow, for `flow.start`.",
+    "summary": "A sentence that describes the flow.",
+    "params": "The JSON Schema (draft 7) of the flow's parameters.",
+  ]
 }

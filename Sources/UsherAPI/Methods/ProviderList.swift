@@ -18,15 +18,13 @@ public struct ProviderList: Method, Equatable {
 }
 
 extension ProviderList {
-  public static var examples: [MethodExample] {
-    [.init([:], returns: ["providers": [.exampleProvider]])]
-  }
+  public static let examples: [MethodExample] = [
+    .init([:], returns: ["providers": [.exampleProvider]])
+  ]
 }
 
 extension ProviderList.Reply: SchemaDocumented {
-  public static var memberDescriptions: [String: String] {
-    [
-      "providers": "The providers."
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "providers": "The providers."
+  ]
 }

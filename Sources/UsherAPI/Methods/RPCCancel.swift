@@ -17,20 +17,14 @@ public struct RPCCancel: Method, Equatable {
 }
 
 extension RPCCancel {
-  public static var discussion: String {
-    """
+  public static let discussion = """
     The reply of the cancelled call is its result if that was ready, otherwise the error \
     `cancelled`. Usually sent as a notification.
     """
-  }
 
-  public static var examples: [MethodExample] {
-    [.init(["id": 7], returns: [:])]
-  }
+  public static let examples: [MethodExample] = [.init(["id": 7], returns: [:])]
 
-  public static var memberDescriptions: [String: String] {
-    [
-      "id": "The JSON-RPC id of the call, as the client sent it."
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "id": "The JSON-RPC id of the call, as the client sent it."
+  ]
 }

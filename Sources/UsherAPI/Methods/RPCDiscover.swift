@@ -12,13 +12,11 @@ public struct RPCDiscover: Method, Equatable {
 }
 
 extension RPCDiscover {
-  public static var examples: [MethodExample] {
-    [
-      .init(
-        [:],
-        returns: [
-          "openrpc": "1.3.2", "info": ["title": "usherd", "version": "1.0.0"], "methods": [],
-        ])
-    ]
-  }
+  public static let examples: [MethodExample] = [
+    .init(
+      [:],
+      returns: [
+        "openrpc": "1.3.2", "info": ["title": "usherd", "version": "1.0.0"], "methods": [],
+      ])
+  ]
 }

@@ -50,58 +50,46 @@ public struct RPCHello: Method, Equatable {
 }
 
 extension RPCHello {
-  public static var discussion: String {
-    "Clients may send it as their first call, but need not."
-  }
+  public static let discussion = "Clients may send it as their first call, but need not."
 
-  public static var examples: [MethodExample] {
-    [
-      .init(
-        ["protocol": [1], "client": ["name": "till", "version": "2.1"]],
-        returns: [
-          "protocol": 1, "server": ["version": "1.0.0"], "limits": ["batch": 64],
-          "instanceId": "5f0c",
-        ])
-    ]
-  }
+  public static let examples: [MethodExample] = [
+    .init(
+      ["protocol": [1], "client": ["name": "till", "version": "2.1"]],
+      returns: [
+        "protocol": 1, "server": ["version": "1.0.0"], "limits": ["batch": 64],
+        "instanceId": "5f0c",
+      ])
+  ]
 
-  public static var memberDescriptions: [String: String] {
-    [
-      "protocol": """
-      The protocol versions that the client supports. The daemon supports only version 1, and \
-      refuses a list without it with `invalid_params`.
-      """,
-      "client": "The name and the version of the client, for the journal.",
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "protocol": """
+    The protocol versions that the client supports. The daemon supports only version 1, and \
+    refuses a list without it with `invalid_params`.
+    """,
+    "client": "The name and the version of the client, for the journal.",
+  ]
 }
 
 extension RPCHello.Reply: SchemaDocumented {
-  public static var memberDescriptions: [String: String] {
-    [
-      "protocol": "The version of the protocol on this connection: 1.",
-      "server": "The daemon.",
-      "limits": """
-      The limits for callers, by their keys in the section `limits` of the configuration.
-      """,
-      "instanceId": "The id of the running daemon; each start creates a new one.",
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "protocol": "The version of the protocol on this connection: 1.",
+    "server": "The daemon.",
+    "limits": """
+    The limits for callers, by their keys in the section `limits` of the configuration.
+    """,
+    "instanceId": "The id of the running daemon; each start creates a new one.",
+  ]
 }
 
 extension RPCHello.Client: SchemaDocumented {
-  public static var memberDescriptions: [String: String] {
-    [
-      "name": "The name of the client.",
-      "version": "The version of the client.",
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "name": "The name of the client.",
+    "version": "The version of the client.",
+  ]
 }
 
 extension RPCHello.Server: SchemaDocumented {
-  public static var memberDescriptions: [String: String] {
-    [
-      "version": "The version of the daemon."
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "version": "The version of the daemon."
+  ]
 }

@@ -44,41 +44,33 @@ public struct RegistrationCheckDuplicate: Method, Equatable {
 }
 
 extension RegistrationCheckDuplicate {
-  public static var discussion: String {
-    """
+  public static let discussion = """
     The reply reveals who is a member. So the call fails with `permission_denied` unless the \
     provider's configuration has `registration_checks = true`, and with `rate_limited` beyond \
     `limits.registration_checks_per_minute`. Calls of `registration.checkUserKey` by the same user \
     count towards the same limit.
     """
-  }
 
-  public static var examples: [MethodExample] {
-    [
-      .init(
-        ["provider": "bank", "verifyType": "email", "verifyData": "ada@example.org"],
-        returns: ["duplicate": false])
-    ]
-  }
+  public static let examples: [MethodExample] = [
+    .init(
+      ["provider": "bank", "verifyType": "email", "verifyData": "ada@example.org"],
+      returns: ["duplicate": false])
+  ]
 
-  public static var memberDescriptions: [String: String] {
-    [
-      "provider": "The name of a provider of type `bsa`.",
-      "verifyType": "Whether `verifyData` is an e-mail address or a phone number.",
-      "verifyData": """
-      The e-mail address or phone number. An e-mail address has at most 254 bytes and one `@` \
-      with text on both sides. A phone number has 7 to 15 digits and an optional leading `+`; \
-      spaces, hyphens and parentheses are ignored. Other values give `invalid_params` with field \
-      `verifyData`.
-      """,
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "provider": "The name of a provider of type `bsa`.",
+    "verifyType": "Whether `verifyData` is an e-mail address or a phone number.",
+    "verifyData": """
+    The e-mail address or phone number. An e-mail address has at most 254 bytes and one `@` \
+    with text on both sides. A phone number has 7 to 15 digits and an optional leading `+`; \
+    spaces, hyphens and parentheses are ignored. Other values give `invalid_params` with field \
+    `verifyData`.
+    """,
+  ]
 }
 
 extension RegistrationCheckDuplicate.Reply: SchemaDocumented {
-  public static var memberDescriptions: [String: String] {
-    [
-      "duplicate": "Whether somebody is registered with the address or number."
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "duplicate": "Whether somebody is registered with the address or number."
+  ]
 }

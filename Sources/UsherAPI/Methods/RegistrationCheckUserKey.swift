@@ -33,35 +33,29 @@ public struct RegistrationCheckUserKey: Method, Equatable {
 }
 
 extension RegistrationCheckUserKey {
-  public static var discussion: String {
-    """
+  public static let discussion = """
     The reply reveals who is a member. So the call fails with `permission_denied` unless the \
     provider's configuration has `registration_checks = true`, and with `rate_limited` beyond \
     `limits.registration_checks_per_minute`. Calls of `registration.checkDuplicate` by the same \
     user count towards the same limit. Another person may take an available key before it is \
     registered.
     """
-  }
 
-  public static var examples: [MethodExample] {
-    [.init(["provider": "bank", "userKey": "ada.l"], returns: ["available": true])]
-  }
+  public static let examples: [MethodExample] = [
+    .init(["provider": "bank", "userKey": "ada.l"], returns: ["available": true])
+  ]
 
-  public static var memberDescriptions: [String: String] {
-    [
-      "provider": "The name of a provider of type `bsa`.",
-      "userKey": """
-      The user key: 4 to 64 ASCII letters, digits and `._-@`, not only dots. Other values give \
-      `invalid_params` with field `userKey`.
-      """,
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "provider": "The name of a provider of type `bsa`.",
+    "userKey": """
+    The user key: 4 to 64 ASCII letters, digits and `._-@`, not only dots. Other values give \
+    `invalid_params` with field `userKey`.
+    """,
+  ]
 }
 
 extension RegistrationCheckUserKey.Reply: SchemaDocumented {
-  public static var memberDescriptions: [String: String] {
-    [
-      "available": "Whether nobody is registered with the user key."
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "available": "Whether nobody is registered with the user key."
+  ]
 }

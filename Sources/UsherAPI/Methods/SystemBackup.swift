@@ -28,25 +28,21 @@ public struct SystemBackup: Method, Equatable {
 }
 
 extension SystemBackup {
-  public static var discussion: String {
-    """
+  public static let discussion = """
     The copy is encrypted like the database and is written to the same directory, from which a \
     program with access to the directory moves it. The daemon removes a leftover copy when it \
     starts; a later call removes copies that are older than an hour. Only one copy is made at a \
     time; other calls fail with `overloaded`.
     """
-  }
 
-  public static var examples: [MethodExample] {
-    [.init([:], returns: ["path": "/var/lib/usherd/copy-1.db", "bytes": 1_048_576])]
-  }
+  public static let examples: [MethodExample] = [
+    .init([:], returns: ["path": "/var/lib/usherd/copy-1.db", "bytes": 1_048_576])
+  ]
 }
 
 extension SystemBackup.Reply: SchemaDocumented {
-  public static var memberDescriptions: [String: String] {
-    [
-      "path": "The path of the copy.",
-      "bytes": "The size of the copy in bytes.",
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "path": "The path of the copy.",
+    "bytes": "The size of the copy in bytes.",
+  ]
 }

@@ -19,14 +19,10 @@ public struct SystemLock: Method, Equatable {
 }
 
 extension SystemLock {
-  public static var discussion: String {
-    """
+  public static let discussion = """
     The reply is sent when no secret is in memory any more. The daemon stays locked over restarts. \
     Locking a locked daemon succeeds and changes nothing.
     """
-  }
 
-  public static var examples: [MethodExample] {
-    [.init([:], returns: [:])]
-  }
+  public static let examples: [MethodExample] = [.init([:], returns: [:])]
 }

@@ -49,40 +49,32 @@ public struct SystemReload: Method, Equatable {
 }
 
 extension SystemReload {
-  public static var discussion: String {
-    """
+  public static let discussion = """
     Either everything is applied or nothing is: if there are problems, the previous configuration \
     stays active. In a locked daemon the new configuration takes full effect when it is unlocked.
     """
-  }
 
-  public static var examples: [MethodExample] {
-    [.init([:], returns: ["problems": []])]
-  }
+  public static let examples: [MethodExample] = [.init([:], returns: ["problems": []])]
 }
 
 extension SystemReload.Reply: SchemaDocumented {
-  public static var memberDescriptions: [String: String] {
-    [
-      "problems": """
-      The problems, in the order of the files; empty if the new configuration is active. Beyond \
-      100 problems the last entry tells how many more there are.
-      """
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "problems": """
+    The problems, in the order of the files; empty if the new configuration is active. Beyond \
+    100 problems the last entry tells how many more there are.
+    """
+  ]
 }
 
 extension SystemReload.Problem: SchemaDocumented {
-  public static var memberDescriptions: [String: String] {
-    [
-      "file": "The file; absent if the problem is not in a file.",
-      "line": "The line, counted from 1; absent if the problem concerns the whole file.",
-      "column": "The column in characters, counted from 1; absent if there is no line.",
-      "key": """
-      The path of the setting, such as `provider[0].endpoints.token`; absent if the problem \
-      concerns no setting.
-      """,
-      "message": "A sentence for the operator.",
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "file": "The file; absent if the problem is not in a file.",
+    "line": "The line, counted from 1; absent if the problem concerns the whole file.",
+    "column": "The column in characters, counted from 1; absent if there is no line.",
+    "key": """
+    The path of the setting, such as `provider[0].endpoints.token`; absent if the problem \
+    concerns no setting.
+    """,
+    "message": "A sentence for the operator.",
+  ]
 }

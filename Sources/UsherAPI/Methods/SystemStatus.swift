@@ -89,68 +89,60 @@ public struct SystemStatus: Method, Equatable {
 }
 
 extension SystemStatus {
-  public static var examples: [MethodExample] {
-    [
-      .init(
-        [:],
-        returns: [
-          "version": "1.0.0", "uptimeSeconds": 3600, "ready": true,
-          "providers": [["name": "work", "type": "oidc", "health": "ok"]], "flows": 1,
-          "connections": 2,
-        ])
-    ]
-  }
+  public static let examples: [MethodExample] = [
+    .init(
+      [:],
+      returns: [
+        "version": "1.0.0", "uptimeSeconds": 3600, "ready": true,
+        "providers": [["name": "work", "type": "oidc", "health": "ok"]], "flows": 1,
+        "connections": 2,
+      ])
+  ]
 }
 
 extension SystemStatus.Reply: SchemaDocumented {
-  public static var memberDescriptions: [String: String] {
-    [
-      "version": "The version of the daemon.",
-      "uptimeSeconds": "The number of seconds since the daemon was started.",
-      "ready": "Whether the daemon answers all methods; false while it is locked.",
-      "locked": "True while the daemon is locked; otherwise absent.",
-      "providers": "The configured providers that the caller may use.",
-      "flows": "The number of unfinished flows: the caller's own, or all on the admin socket.",
-      "connections": """
-      The number of open connections: those of the caller's user, or all on the admin socket.
-      """,
-      "store": "The database. Only on the admin socket, and not while the daemon is locked.",
-      "masterKey": """
-      The origin of the master key. Only on the admin socket, and not while the daemon is \
-      locked.
-      """,
-      "hasRecoveryKey": """
-      Whether the database has a recovery key. Only on the admin socket, and not while the \
-      daemon is locked.
-      """,
-      "peerIdentity": """
-      How the daemon identifies peer processes: `pidfd`, or `pid` if the kernel does not support \
-      `SO_PEERPIDFD`. Only on the admin socket.
-      """,
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "version": "The version of the daemon.",
+    "uptimeSeconds": "The number of seconds since the daemon was started.",
+    "ready": "Whether the daemon answers all methods; false while it is locked.",
+    "locked": "True while the daemon is locked; otherwise absent.",
+    "providers": "The configured providers that the caller may use.",
+    "flows": "The number of unfinished flows: the caller's own, or all on the admin socket.",
+    "connections": """
+    The number of open connections: those of the caller's user, or all on the admin socket.
+    """,
+    "store": "The database. Only on the admin socket, and not while the daemon is locked.",
+    "masterKey": """
+    The origin of the master key. Only on the admin socket, and not while the daemon is \
+    locked.
+    """,
+    "hasRecoveryKey": """
+    Whether the database has a recovery key. Only on the admin socket, and not while the \
+    daemon is locked.
+    """,
+    "peerIdentity": """
+    How the daemon identifies peer processes: `pidfd`, or `pid` if the kernel does not support \
+    `SO_PEERPIDFD`. Only on the admin socket.
+    """,
+  ]
 }
 
 extension SystemStatus.Provider: SchemaDocumented {
-  public static var memberDescriptions: [String: String] {
-    [
-      "name": "The name of the provider.",
-      "type": "The type of the provider.",
-      "health": """
-      `ok` if the provider's last reply was valid, `failing` if the last call did not reach it \
-      or its reply could not be parsed, `unknown` if it has not been called since the start or a \
-      change of its settings.
-      """,
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "name": "The name of the provider.",
+    "type": "The type of the provider.",
+    "health": """
+    `ok` if the provider's last reply was valid, `failing` if the last call did not reach it \
+    or its reply could not be parsed, `unknown` if it has not been called since the start or a \
+    change of its settings.
+    """,
+  ]
 }
 
 extension SystemStatus.Store: SchemaDocumented {
-  public static var memberDescriptions: [String: String] {
-    [
-      "path": "The path of the database.",
-      "schemaVersion": "The version of the database's schema.",
-      "sizeBytes": "The size of the database in bytes.",
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "path": "The path of the database.",
+    "schemaVersion": "The version of the database's schema.",
+    "sizeBytes": "The size of the database in bytes.",
+  ]
 }

@@ -19,20 +19,15 @@ public struct SystemUnlock: Method, Equatable {
 }
 
 extension SystemUnlock {
-  public static var discussion: String {
+  public static let discussion =
     "Unlocking a daemon that is not locked succeeds and changes nothing."
-  }
 
-  public static var examples: [MethodExample] {
-    [.init(["passcode": "493027"], returns: [:])]
-  }
+  public static let examples: [MethodExample] = [.init(["passcode": "493027"], returns: [:])]
 
-  public static var memberDescriptions: [String: String] {
-    [
-      "passcode": """
-      The passcode of the caller's user. A wrong one counts as a failed attempt. Not required on \
-      the admin socket.
-      """
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "passcode": """
+    The passcode of the caller's user. A wrong one counts as a failed attempt. Not required on \
+    the admin socket.
+    """
+  ]
 }

@@ -38,35 +38,27 @@ public struct TOTPCode: Method, Equatable {
 }
 
 extension TOTPCode {
-  public static var discussion: String {
-    "The secret of the code never leaves the daemon."
-  }
+  public static let discussion = "The secret of the code never leaves the daemon."
 
-  public static var examples: [MethodExample] {
-    [
-      .init(
-        ["account": "acc_1"],
-        returns: ["code": "042917", "periodSeconds": 30, "expiresAt": .exampleTime])
-    ]
-  }
+  public static let examples: [MethodExample] = [
+    .init(
+      ["account": "acc_1"],
+      returns: ["code": "042917", "periodSeconds": 30, "expiresAt": .exampleTime])
+  ]
 
-  public static var memberDescriptions: [String: String] {
-    [
-      "account": "The account; absent if `provider` identifies it.",
-      "provider": """
-      The provider, as an alternative to `account` if only one of the caller's accounts there \
-      has one-time codes. With several the call fails with `invalid_params` and field `account`.
-      """,
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "account": "The account; absent if `provider` identifies it.",
+    "provider": """
+    The provider, as an alternative to `account` if only one of the caller's accounts there \
+    has one-time codes. With several the call fails with `invalid_params` and field `account`.
+    """,
+  ]
 }
 
 extension TOTPCode.Reply: SchemaDocumented {
-  public static var memberDescriptions: [String: String] {
-    [
-      "code": "The digits of the code, with leading zeros.",
-      "periodSeconds": "The number of seconds for which each code is valid.",
-      "expiresAt": "The time at which the next code replaces this one.",
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "code": "The digits of the code, with leading zeros.",
+    "periodSeconds": "The number of seconds for which each code is valid.",
+    "expiresAt": "The time at which the next code replaces this one.",
+  ]
 }

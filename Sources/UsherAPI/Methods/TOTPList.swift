@@ -44,44 +44,36 @@ public struct TOTPList: Method, Equatable {
 }
 
 extension TOTPList {
-  public static var examples: [MethodExample] {
-    [
-      .init(
-        [:],
-        returns: [
-          "accounts": [
-            [
-              "account": "acc_1", "provider": "bank", "label": "Ada", "periodSeconds": 30,
-              "digits": 6,
-            ]
+  public static let examples: [MethodExample] = [
+    .init(
+      [:],
+      returns: [
+        "accounts": [
+          [
+            "account": "acc_1", "provider": "bank", "label": "Ada", "periodSeconds": 30,
+            "digits": 6,
           ]
-        ])
-    ]
-  }
+        ]
+      ])
+  ]
 
-  public static var memberDescriptions: [String: String] {
-    [
-      "provider": "Returns only the accounts at this provider."
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "provider": "Returns only the accounts at this provider."
+  ]
 }
 
 extension TOTPList.Reply: SchemaDocumented {
-  public static var memberDescriptions: [String: String] {
-    [
-      "accounts": "The accounts."
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "accounts": "The accounts."
+  ]
 }
 
 extension TOTPList.Entry: SchemaDocumented {
-  public static var memberDescriptions: [String: String] {
-    [
-      "account": "The id of the account.",
-      "provider": "The provider of the account.",
-      "label": "The account's text for people.",
-      "periodSeconds": "The number of seconds for which each code is valid.",
-      "digits": "The number of digits of a code.",
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "account": "The id of the account.",
+    "provider": "The provider of the account.",
+    "label": "The account's text for people.",
+    "periodSeconds": "The number of seconds for which each code is valid.",
+    "digits": "The number of digits of a code.",
+  ]
 }

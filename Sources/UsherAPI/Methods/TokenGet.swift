@@ -64,63 +64,55 @@ public struct TokenGet: Method, Equatable {
 }
 
 extension TokenGet {
-  public static var discussion: String {
-    """
+  public static let discussion = """
     Concurrent calls for the same token share one refresh. Without an account the call fails with \
     `interaction_required`, with a dead grant with `reauthentication_required`, and with a scope \
     beyond the grant with `consent_required`; each names in `next` the flow that resolves it.
     """
-  }
 
-  public static var examples: [MethodExample] {
-    [
-      .init(
-        ["provider": "work", "minValidSeconds": 120],
-        returns: [
-          "accessToken": "eyJhbGciOi…", "tokenType": "Bearer", "expiresAt": .exampleTime,
-          "scope": "openid email", "account": "acc_1",
-        ])
-    ]
-  }
+  public static let examples: [MethodExample] = [
+    .init(
+      ["provider": "work", "minValidSeconds": 120],
+      returns: [
+        "accessToken": "eyJhbGciOi…", "tokenType": "Bearer", "expiresAt": .exampleTime,
+        "scope": "openid email", "account": "acc_1",
+      ])
+  ]
 
-  public static var memberDescriptions: [String: String] {
-    [
-      "account": "The account; absent if `provider` identifies it.",
-      "provider": """
-      The provider, as an alternative to `account` if the caller has only one account there. \
-      With several accounts the call fails with `invalid_params` and field `account`.
-      """,
-      "scope": """
-      The scope of the token; default: the whole granted scope. A part of it gives \
-      `invalid_params` with field `scope`, unless the provider has `narrow_refresh` in its \
-      configuration: the request could narrow the grant for all programs.
-      """,
-      "audience": """
-      The audience of the token. No provider type offers a choice yet: a value gives \
-      `invalid_params` with field `audience`.
-      """,
-      "minValidSeconds": """
-      How long the token must remain valid, in seconds; default 60, at most 86400. Two \
-      exceptions avoid a refresh at every call. If the token's whole lifetime is not longer than \
-      this, the token is returned during the first half of its lifetime. A new token is always \
-      returned during the first tenth of its lifetime, at most 10 seconds.
-      """,
-      "forceRefresh": """
-      Whether to refresh the token even if it is valid; at most once in \
-      `limits.force_refresh_seconds` for each account.
-      """,
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "account": "The account; absent if `provider` identifies it.",
+    "provider": """
+    The provider, as an alternative to `account` if the caller has only one account there. \
+    With several accounts the call fails with `invalid_params` and field `account`.
+    """,
+    "scope": """
+    The scope of the token; default: the whole granted scope. A part of it gives \
+    `invalid_params` with field `scope`, unless the provider has `narrow_refresh` in its \
+    configuration: the request could narrow the grant for all programs.
+    """,
+    "audience": """
+    The audience of the token. No provider type offers a choice yet: a value gives \
+    `invalid_params` with field `audience`.
+    """,
+    "minValidSeconds": """
+    How long the token must remain valid, in seconds; default 60, at most 86400. Two \
+    exceptions avoid a refresh at every call. If the token's whole lifetime is not longer than \
+    this, the token is returned during the first half of its lifetime. A new token is always \
+    returned during the first tenth of its lifetime, at most 10 seconds.
+    """,
+    "forceRefresh": """
+    Whether to refresh the token even if it is valid; at most once in \
+    `limits.force_refresh_seconds` for each account.
+    """,
+  ]
 }
 
 extension TokenGet.Reply: SchemaDocumented {
-  public static var memberDescriptions: [String: String] {
-    [
-      "accessToken": "The access token. It is a secret.",
-      "tokenType": "The type of the token, such as `Bearer` (RFC 6749 §7.1).",
-      "expiresAt": "The expiry of the token; null if the provider did not report it.",
-      "scope": "The scope of the token, as words with spaces between them; empty if it has none.",
-      "account": "The account that the token belongs to.",
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "accessToken": "The access token. It is a secret.",
+    "tokenType": "The type of the token, such as `Bearer` (RFC 6749 §7.1).",
+    "expiresAt": "The expiry of the token; null if the provider did not report it.",
+    "scope": "The scope of the token, as words with spaces between them; empty if it has none.",
+    "account": "The account that the token belongs to.",
+  ]
 }

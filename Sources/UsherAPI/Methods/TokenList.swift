@@ -39,40 +39,30 @@ public struct TokenList: Method, Equatable {
 }
 
 extension TokenList {
-  public static var discussion: String {
-    "Each filter that is given must match."
-  }
+  public static let discussion = "Each filter that is given must match."
 
-  public static var examples: [MethodExample] {
-    [
-      .init(
-        ["provider": "work"],
-        returns: ["tokens": [["account": "acc_1", "provider": "work", "token": .exampleToken]]])
-    ]
-  }
+  public static let examples: [MethodExample] = [
+    .init(
+      ["provider": "work"],
+      returns: ["tokens": [["account": "acc_1", "provider": "work", "token": .exampleToken]]])
+  ]
 
-  public static var memberDescriptions: [String: String] {
-    [
-      "account": "Returns only the tokens of this account.",
-      "provider": "Returns only the tokens of accounts at this provider.",
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "account": "Returns only the tokens of this account.",
+    "provider": "Returns only the tokens of accounts at this provider.",
+  ]
 }
 
 extension TokenList.Reply: SchemaDocumented {
-  public static var memberDescriptions: [String: String] {
-    [
-      "tokens": "The tokens."
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "tokens": "The tokens."
+  ]
 }
 
 extension TokenList.Entry: SchemaDocumented {
-  public static var memberDescriptions: [String: String] {
-    [
-      "account": "The account that the token belongs to.",
-      "provider": "The provider of the account.",
-      "token": "The token without its value.",
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "account": "The account that the token belongs to.",
+    "provider": "The provider of the account.",
+    "token": "The token without its value.",
+  ]
 }

@@ -42,35 +42,31 @@ public struct TokenRevoke: Method, Equatable {
 }
 
 extension TokenRevoke {
-  public static var examples: [MethodExample] {
-    [.init(["account": "acc_1"], returns: ["account": "acc_1", "revoked": "done"])]
-  }
+  public static let examples: [MethodExample] = [
+    .init(["account": "acc_1"], returns: ["account": "acc_1", "revoked": "done"])
+  ]
 
-  public static var memberDescriptions: [String: String] {
-    [
-      "account": "The account; absent if `provider` identifies it.",
-      "provider": """
-      The provider, as an alternative to `account` if the caller has only one account there. \
-      With several accounts the call fails with `invalid_params` and field `account`.
-      """,
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "account": "The account; absent if `provider` identifies it.",
+    "provider": """
+    The provider, as an alternative to `account` if the caller has only one account there. \
+    With several accounts the call fails with `invalid_params` and field `account`.
+    """,
+  ]
 }
 
 extension TokenRevoke.Reply: SchemaDocumented {
-  public static var memberDescriptions: [String: String] {
-    [
-      "account": "The id of the account.",
-      "revoked": """
-      The outcome for the refresh token, or for the access tokens if there is no refresh token: \
-      `done`, `skipped` (nothing to revoke or not supported) or `failed` (`living` gives the \
-      reason).
-      """,
-      "living": "The tokens that may still be valid at the provider; absent if there are none.",
-      "retriedUntil": """
-      The time until which the daemon retries the revocation in the background, even after a \
-      restart; absent if it does not retry.
-      """,
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "account": "The id of the account.",
+    "revoked": """
+    The outcome for the refresh token, or for the access tokens if there is no refresh token: \
+    `done`, `skipped` (nothing to revoke or not supported) or `failed` (`living` gives the \
+    reason).
+    """,
+    "living": "The tokens that may still be valid at the provider; absent if there are none.",
+    "retriedUntil": """
+    The time until which the daemon retries the revocation in the background, even after a \
+    restart; absent if it does not retry.
+    """,
+  ]
 }

@@ -68,49 +68,42 @@ public struct TokenSummary: Codable, Sendable, Equatable {
 }
 
 extension Account: SchemaDocumented {
-  public static var component: SchemaComponent? {
-    .init(
-      "Account",
-      "An account that a successful sign-in created. It never contains the value of a token.")
-  }
+  public static let component: SchemaComponent? = .init(
+    "Account",
+    "An account that a successful sign-in created. It never contains the value of a token.")
 
-  public static var memberDescriptions: [String: String] {
-    [
-      "id": "The id of the account, `acc_…`.",
-      "provider": "The provider of the account.",
-      "subject": """
-      The provider's identifier of the person, such as the claim `sub` of OpenID Connect.
-      """,
-      "label": "A text for people: a name, an e-mail address, or the subject.",
-      "owner": """
-      The uid of the owner; absent if a client owns the account, whichever user it runs as.
-      """,
-      "client": """
-      The client that owns the account, by the name of its rule; null if a user owns it.
-      """,
-      "createdAt": "The time of the first sign-in.",
-      "keepAlive": "Whether the daemon refreshes the tokens in the background.",
-      "attributes": "The provider's values for the account that do not depend on a consent.",
-      "profile": "The provider's claims about the person, as far as the client may see them.",
-      "tokens": "The tokens of the account, without their values.",
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "id": "The id of the account, `acc_…`.",
+    "provider": "The provider of the account.",
+    "subject": """
+    The provider's identifier of the person, such as the claim `sub` of OpenID Connect.
+    """,
+    "label": "A text for people: a name, an e-mail address, or the subject.",
+    "owner": """
+    The uid of the owner; absent if a client owns the account, whichever user it runs as.
+    """,
+    "client": """
+    The client that owns the account, by the name of its rule; null if a user owns it.
+    """,
+    "createdAt": "The time of the first sign-in.",
+    "keepAlive": "Whether the daemon refreshes the tokens in the background.",
+    "attributes": "The provider's values for the account that do not depend on a consent.",
+    "profile": "The provider's claims about the person, as far as the client may see them.",
+    "tokens": "The tokens of the account, without their values.",
+  ]
 }
 
 extension TokenSummary: SchemaDocumented {
-  public static var component: SchemaComponent? {
-    .init("TokenSummary", "A token without its value.")
-  }
+  public static let component: SchemaComponent? = .init(
+    "TokenSummary", "A token without its value.")
 
-  public static var memberDescriptions: [String: String] {
-    [
-      "audience": "The audience of the token; absent if it has none.",
-      "scope": "The scope of the token, as words with spaces between them; empty if it has none.",
-      "expiresAt": "The expiry of the token; null if the provider did not report it.",
-      "status": """
-      `valid`; `refreshable` if the token has expired and the next `token.get` refreshes it; \
-      `dead` if the user has to sign in again.
-      """,
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "audience": "The audience of the token; absent if it has none.",
+    "scope": "The scope of the token, as words with spaces between them; empty if it has none.",
+    "expiresAt": "The expiry of the token; null if the provider did not report it.",
+    "status": """
+    `valid`; `refreshable` if the token has expired and the next `token.get` refreshes it; \
+    `dead` if the user has to sign in again.
+    """,
+  ]
 }

@@ -135,92 +135,77 @@ public struct Confirmation: Codable, Sendable, Equatable {
 }
 
 extension Confirmation: SchemaDocumented {
-  public static var component: SchemaComponent? {
-    .init(
-      "Confirmation",
-      "A question to a person: whether a client may make a call. It contains no secret.")
-  }
+  public static let component: SchemaComponent? = .init(
+    "Confirmation",
+    "A question to a person: whether a client may make a call. It contains no secret.")
 
-  public static var memberDescriptions: [String: String] {
-    [
-      "id": "The id of the question, `cnf_…`.",
-      "asker": "The caller whose call needs a confirmation.",
-      "about": "The call that needs a confirmation.",
-      "askedAt": "The time of the call.",
-      "expiresAt": "The time from which the question cannot be answered any more.",
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "id": "The id of the question, `cnf_…`.",
+    "asker": "The caller whose call needs a confirmation.",
+    "about": "The call that needs a confirmation.",
+    "askedAt": "The time of the call.",
+    "expiresAt": "The time from which the question cannot be answered any more.",
+  ]
 }
 
 extension Confirmation.Asker: SchemaDocumented {
-  public static var component: SchemaComponent? {
-    .init(
-      "Confirmation.Asker",
-      "The caller whose call needs a confirmation, as the kernel identifies its process.")
-  }
+  public static let component: SchemaComponent? = .init(
+    "Confirmation.Asker",
+    "The caller whose call needs a confirmation, as the kernel identifies its process.")
 
-  public static var memberDescriptions: [String: String] {
-    [
-      "client": "The name of the client's rule.",
-      "uid": "The uid of the process.",
-      "user": "The user name; absent if the uid has none.",
-      "unit": "The unit of the system instance; absent if it is unknown.",
-      "executable": "The path of the program; absent if it is unknown.",
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "client": "The name of the client's rule.",
+    "uid": "The uid of the process.",
+    "user": "The user name; absent if the uid has none.",
+    "unit": "The unit of the system instance; absent if it is unknown.",
+    "executable": "The path of the program; absent if it is unknown.",
+  ]
 }
 
 extension Confirmation.About: SchemaDocumented {
-  public static var component: SchemaComponent? {
-    .init("Confirmation.About", "The call that needs a confirmation.")
-  }
+  public static let component: SchemaComponent? = .init(
+    "Confirmation.About", "The call that needs a confirmation.")
 
-  public static var memberDescriptions: [String: String] {
-    [
-      "method": "The method of the call.",
-      "provider": "The provider that the call is about; absent if it is about none.",
-      "kind": "The kind of the flow that the call starts; absent if it starts none.",
-      "account": "The account that the call acts on; absent if it acts on none.",
-      "label": "The label of the account; absent if the account is gone.",
-      "scope": "The scope of the requested token; absent if the call requests none.",
-      "operation": """
-      The provider API call that the flow is to make, as `METHOD:/path?query`. An answer is \
-      valid once, for exactly this call with this body.
-      """,
-      "bodyDigest": """
-      The SHA-256 of the operation's body as compact JSON with sorted members, in hexadecimal \
-      digits; absent if there is no body.
-      """,
-      "summary": "The client's description of the operation.",
-      "amount": "The amount that the client states. It is not verified.",
-      "payee": "The payee that the client states. It is not verified.",
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "method": "The method of the call.",
+    "provider": "The provider that the call is about; absent if it is about none.",
+    "kind": "The kind of the flow that the call starts; absent if it starts none.",
+    "account": "The account that the call acts on; absent if it acts on none.",
+    "label": "The label of the account; absent if the account is gone.",
+    "scope": "The scope of the requested token; absent if the call requests none.",
+    "operation": """
+    The provider API call that the flow is to make, as `METHOD:/path?query`. An answer is \
+    valid once, for exactly this call with this body.
+    """,
+    "bodyDigest": """
+    The SHA-256 of the operation's body as compact JSON with sorted members, in hexadecimal \
+    digits; absent if there is no body.
+    """,
+    "summary": "The client's description of the operation.",
+    "amount": "The amount that the client states. It is not verified.",
+    "payee": "The payee that the client states. It is not verified.",
+  ]
 }
 
 extension Confirmation.Answer: SchemaDocumented {
-  public static var memberDescriptions: [String: String] {
-    [
-      "id": "The id of the answered question.",
-      "asker": "The caller that the answer is about.",
-      "about": "The call that the answer is about.",
-      "allow": "Whether the client may make the call.",
-      "remember": "How long the answer is valid: `once`, `session`, or a number of seconds.",
-      "answeredAt": "The time of the answer.",
-      "answeredBy": "The caller that answered.",
-      "expiresAt": "The end of the answer's validity; null if it is valid for the session.",
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "id": "The id of the answered question.",
+    "asker": "The caller that the answer is about.",
+    "about": "The call that the answer is about.",
+    "allow": "Whether the client may make the call.",
+    "remember": "How long the answer is valid: `once`, `session`, or a number of seconds.",
+    "answeredAt": "The time of the answer.",
+    "answeredBy": "The caller that answered.",
+    "expiresAt": "The end of the answer's validity; null if it is valid for the session.",
+  ]
 }
 
 extension Confirmation.Answerer: SchemaDocumented {
-  public static var memberDescriptions: [String: String] {
-    [
-      "client": """
-      The name of the client's rule; `(user)` for the user's own programs, `(admin)` for the \
-      admin socket.
-      """,
-      "uid": "The uid of the process that answered.",
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "client": """
+    The name of the client's rule; `(user)` for the user's own programs, `(admin)` for the \
+    admin socket.
+    """,
+    "uid": "The uid of the process that answered.",
+  ]
 }

@@ -74,61 +74,52 @@ extension FlowStart {
 }
 
 extension ErrorData: SchemaDocumented {
-  public static var component: SchemaComponent? {
-    .init(
-      "ErrorData",
-      "The member `data` of an error. Compare `reason`; the error's `message` is for people.")
-  }
+  public static let component: SchemaComponent? = .init(
+    "ErrorData",
+    "The member `data` of an error. Compare `reason`; the error's `message` is for people.")
 
-  public static var memberDescriptions: [String: String] {
-    [
-      "reason": """
-      The reason of the error, such as `not_found`. Programs compare it; the message is for \
-      people.
-      """,
-      "retryable": "Whether the same call may succeed later without any action by a person.",
-      "retryAfterMs": """
-      The number of milliseconds after which a retry makes sense; absent if it is unknown.
-      """,
-      "field": "The invalid parameter, with dots between the parts of a nested one.",
-      "limit": """
-      The limit that was reached, by its key in the section `limits` of the configuration.
-      """,
-      "flow": "The flow that the error is about.",
-      "confirmation": """
-      The question to answer with `confirm.answer`; after that the same call may succeed.
-      """,
-      "next": "The call that resolves the error; send it as it is.",
-      "provider": "The provider's own error code.",
-      "correlationId": "The id under which the daemon's journal and audit log record the error.",
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "reason": """
+    The reason of the error, such as `not_found`. Programs compare it; the message is for \
+    people.
+    """,
+    "retryable": "Whether the same call may succeed later without any action by a person.",
+    "retryAfterMs": """
+    The number of milliseconds after which a retry makes sense; absent if it is unknown.
+    """,
+    "field": "The invalid parameter, with dots between the parts of a nested one.",
+    "limit": """
+    The limit that was reached, by its key in the section `limits` of the configuration.
+    """,
+    "flow": "The flow that the error is about.",
+    "confirmation": """
+    The question to answer with `confirm.answer`; after that the same call may succeed.
+    """,
+    "next": "The call that resolves the error; send it as it is.",
+    "provider": "The provider's own error code.",
+    "correlationId": "The id under which the daemon's journal and audit log record the error.",
+  ]
 }
 
 extension ErrorData.Next: SchemaDocumented {
-  public static var memberDescriptions: [String: String] {
-    [
-      "method": "The method: `flow.start`.",
-      "params": "The parameters of the call.",
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "method": "The method: `flow.start`.",
+    "params": "The parameters of the call.",
+  ]
 }
 
 extension ProviderErrorCode: SchemaDocumented {
-  public static var component: SchemaComponent? {
-    .init("ProviderError", "The provider's own description of a failure.")
-  }
+  public static let component: SchemaComponent? = .init(
+    "ProviderError", "The provider's own description of a failure.")
 
-  public static var memberDescriptions: [String: String] {
-    [
-      "name": "The name of the provider.",
-      "code": """
-      The code of the provider or of its SDK, always as a string: `GPE-2208`, `dataError`, \
-      `invalid_grant`.
-      """,
-      "error": "The server's own code; absent if it is the same as `code`.",
-      "title": "The provider's heading for people.",
-      "message": "The provider's sentence for people.",
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "name": "The name of the provider.",
+    "code": """
+    The code of the provider or of its SDK, always as a string: `GPE-2208`, `dataError`, \
+    `invalid_grant`.
+    """,
+    "error": "The server's own code; absent if it is the same as `code`.",
+    "title": "The provider's heading for people.",
+    "message": "The provider's sentence for people.",
+  ]
 }

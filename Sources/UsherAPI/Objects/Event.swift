@@ -99,34 +99,30 @@ public struct EventsLost: DaemonNotification, Equatable {
 }
 
 extension Event: SchemaDocumented {
-  public static var component: SchemaComponent? {
-    .init(
-      "Event",
-      "An event. It contains ids, a status, a state and the type of a step, but no secret.")
-  }
+  public static let component: SchemaComponent? = .init(
+    "Event",
+    "An event. It contains ids, a status, a state and the type of a step, but no secret.")
 
-  public static var memberDescriptions: [String: String] {
-    [
-      "topic": "The topic of the event.",
-      "what": """
-      The change, by topic. `flow`: `started`, `moved`, `finished`. `account`: `added`, \
-      `updated`, `forgotten`. `token`: `refreshed`, `expiring` (the grant expires soon), `dead`. \
-      `provider`: `ok`, `unknown`, `failing`. `confirm`: `asked`, `answered`, `expired`, \
-      `forgotten`. `kyc`: the status of the identity verification, in lower case.
-      """,
-      "at": "The time of the change.",
-      "provider": "The provider that the event is about.",
-      "flow": "The flow that the event is about.",
-      "kind": "The kind of the flow.",
-      "status": "The status of the flow.",
-      "state": "The state of the flow.",
-      "revision": "The revision of the flow.",
-      "step": "The type of the flow's step; absent if the flow has finished.",
-      "account": "The account that the event is about.",
-      "confirmation": "The question that the event is about.",
-      "client": "The client whose call needs a confirmation, by the name of its rule.",
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "topic": "The topic of the event.",
+    "what": """
+    The change, by topic. `flow`: `started`, `moved`, `finished`. `account`: `added`, \
+    `updated`, `forgotten`. `token`: `refreshed`, `expiring` (the grant expires soon), `dead`. \
+    `provider`: `ok`, `unknown`, `failing`. `confirm`: `asked`, `answered`, `expired`, \
+    `forgotten`. `kyc`: the status of the identity verification, in lower case.
+    """,
+    "at": "The time of the change.",
+    "provider": "The provider that the event is about.",
+    "flow": "The flow that the event is about.",
+    "kind": "The kind of the flow.",
+    "status": "The status of the flow.",
+    "state": "The state of the flow.",
+    "revision": "The revision of the flow.",
+    "step": "The type of the flow's step; absent if the flow has finished.",
+    "account": "The account that the event is about.",
+    "confirmation": "The question that the event is about.",
+    "client": "The client whose call needs a confirmation, by the name of its rule.",
+  ]
 }
 
 extension EventNotification {
@@ -134,25 +130,21 @@ extension EventNotification {
     ["subscription": "sub_1", "cursor": 42, "event": .exampleEvent]
   }
 
-  public static var memberDescriptions: [String: String] {
-    [
-      "subscription": "The id of the subscription, from `events.subscribe`.",
-      "cursor": "The cursor of the event, for `since` of a later subscription.",
-      "event": "The event.",
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "subscription": "The id of the subscription, from `events.subscribe`.",
+    "cursor": "The cursor of the event, for `since` of a later subscription.",
+    "event": "The event.",
+  ]
 }
 
 extension EventsLost {
   public static var example: JSONValue { ["subscription": "sub_1", "cursor": 42] }
 
-  public static var memberDescriptions: [String: String] {
-    [
-      "subscription": "The id of the subscription, which has ended.",
-      "cursor": """
-      The cursor of the last event that was sent. A new subscription with it as `since` \
-      continues from there if the daemon still remembers the events.
-      """,
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "subscription": "The id of the subscription, which has ended.",
+    "cursor": """
+    The cursor of the last event that was sent. A new subscription with it as `since` \
+    continues from there if the daemon still remembers the events.
+    """,
+  ]
 }

@@ -128,95 +128,83 @@ public struct Transition: Codable, Sendable, Equatable {
 }
 
 extension Flow: SchemaDocumented {
-  public static var component: SchemaComponent? {
-    .init(
-      "Flow",
-      """
-      A flow as its owner sees it: a sign-in or another process of a provider that needs several \
-      steps.
-      """)
-  }
+  public static let component: SchemaComponent? = .init(
+    "Flow",
+    """
+    A flow as its owner sees it: a sign-in or another process of a provider that needs several \
+    steps.
+    """)
 
-  public static var memberDescriptions: [String: String] {
-    [
-      "id": "The id of the flow, `flw_…`.",
-      "provider": "The provider of the flow.",
-      "kind": "The kind of the flow.",
-      "key": """
-      A key by which the client can find the flow again with `flow.list`, such as the id of an \
-      SCA event; absent if flows of this kind have none.
-      """,
-      "status": """
-      The status of the flow, the same for all providers and kinds. Every status but `active` is \
-      final.
-      """,
-      "state": "The provider's name for the current state.",
-      "revision": """
-      A number that increases when the status, state, step or problem changes. Polls and timers \
-      alone do not increase it.
-      """,
-      "step": "The step that the app shows to the user now; null if the flow has finished.",
-      "problem": """
-      Why the last input did not advance the flow; null if it did. The next accepted input \
-      clears it.
-      """,
-      "result": """
-      The result; null unless the flow has succeeded. Its schema depends on the provider's type \
-      and the kind: see `x-flows`.
-      """,
-      "failure": "Why the flow ended without success; null while it is active and if it succeeded.",
-      "requestId": "The id that the caller passed to `flow.start`; absent if it passed none.",
-      "createdAt": "The time at which the flow was started.",
-      "updatedAt": "The time of the last change of the flow's revision.",
-      "expiresAt": "The time at which the flow expires if it has not finished by then.",
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "id": "The id of the flow, `flw_…`.",
+    "provider": "The provider of the flow.",
+    "kind": "The kind of the flow.",
+    "key": """
+    A key by which the client can find the flow again with `flow.list`, such as the id of an \
+    SCA event; absent if flows of this kind have none.
+    """,
+    "status": """
+    The status of the flow, the same for all providers and kinds. Every status but `active` is \
+    final.
+    """,
+    "state": "The provider's name for the current state.",
+    "revision": """
+    A number that increases when the status, state, step or problem changes. Polls and timers \
+    alone do not increase it.
+    """,
+    "step": "The step that the app shows to the user now; null if the flow has finished.",
+    "problem": """
+    Why the last input did not advance the flow; null if it did. The next accepted input \
+    clears it.
+    """,
+    "result": """
+    The result; null unless the flow has succeeded. Its schema depends on the provider's type \
+    and the kind: see `x-flows`.
+    """,
+    "failure": "Why the flow ended without success; null while it is active and if it succeeded.",
+    "requestId": "The id that the caller passed to `flow.start`; absent if it passed none.",
+    "createdAt": "The time at which the flow was started.",
+    "updatedAt": "The time of the last change of the flow's revision.",
+    "expiresAt": "The time at which the flow expires if it has not finished by then.",
+  ]
 
-  public static var memberComponents: [String: String] { ["result": "FlowResult"] }
+  public static let memberComponents: [String: String] = ["result": "FlowResult"]
 }
 
 extension Problem: SchemaDocumented {
-  public static var component: SchemaComponent? {
-    .init("Problem", "The reason why the last input did not advance a flow.")
-  }
+  public static let component: SchemaComponent? = .init(
+    "Problem", "The reason why the last input did not advance a flow.")
 
-  public static var memberDescriptions: [String: String] {
-    [
-      "reason": """
-      A word for programs to compare: `interrupted`, `wrong_code`, `provider_unreachable`, ….
-      """,
-      "title": "A heading for people.",
-      "message": "A sentence for people.",
-      "retryAfterMs": """
-      The number of milliseconds after which the user can try again; absent if it is unknown.
-      """,
-      "provider": "The provider's own error code.",
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "reason": """
+    A word for programs to compare: `interrupted`, `wrong_code`, `provider_unreachable`, ….
+    """,
+    "title": "A heading for people.",
+    "message": "A sentence for people.",
+    "retryAfterMs": """
+    The number of milliseconds after which the user can try again; absent if it is unknown.
+    """,
+    "provider": "The provider's own error code.",
+  ]
 }
 
 extension Failure: SchemaDocumented {
-  public static var component: SchemaComponent? {
-    .init("Failure", "The reason why a flow ended without success.")
-  }
+  public static let component: SchemaComponent? = .init(
+    "Failure", "The reason why a flow ended without success.")
 
-  public static var memberDescriptions: [String: String] {
-    [
-      "reason": "The reason for programs to compare, the same for all providers.",
-      "title": "A heading for people.",
-      "message": "A sentence for people.",
-      "retryable": "Whether a new flow of the same kind may succeed.",
-      "provider": "The provider's own error code.",
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "reason": "The reason for programs to compare, the same for all providers.",
+    "title": "A heading for people.",
+    "message": "A sentence for people.",
+    "retryable": "Whether a new flow of the same kind may succeed.",
+    "provider": "The provider's own error code.",
+  ]
 }
 
 extension Transition: SchemaDocumented {
-  public static var memberDescriptions: [String: String] {
-    [
-      "revision": "The revision of the flow after the change.",
-      "state": "The state of the flow after the change.",
-      "at": "The time of the change.",
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "revision": "The revision of the flow after the change.",
+    "state": "The state of the flow after the change.",
+    "at": "The time of the change.",
+  ]
 }

@@ -45,50 +45,38 @@ public struct Operation: Codable, Sendable, Equatable {
 }
 
 extension Field: SchemaDocumented {
-  public static var component: SchemaComponent? {
-    .init("Field", "A field of a form.")
-  }
+  public static let component: SchemaComponent? = .init("Field", "A field of a form.")
 
-  public static var memberDescriptions: [String: String] {
-    [
-      "name": "The name of the field in the input's `fields`.",
-      "type": """
-      The kind of text, for the keyboard and the display of the field; a `password` is hidden.
-      """,
-      "required": "Whether the input must contain the field.",
-      "maxLength": "The maximum number of characters; absent if there is none.",
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "name": "The name of the field in the input's `fields`.",
+    "type": """
+    The kind of text, for the keyboard and the display of the field; a `password` is hidden.
+    """,
+    "required": "Whether the input must contain the field.",
+    "maxLength": "The maximum number of characters; absent if there is none.",
+  ]
 }
 
 extension StepOption: SchemaDocumented {
-  public static var component: SchemaComponent? {
-    .init("Option", "An option that can be chosen.")
-  }
+  public static let component: SchemaComponent? = .init("Option", "An option that can be chosen.")
 
-  public static var memberDescriptions: [String: String] {
-    [
-      "id": "The id of the option, for the input.",
-      "label": "The text that describes the option to the user.",
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "id": "The id of the option, for the input.",
+    "label": "The text that describes the option to the user.",
+  ]
 }
 
 extension Operation: SchemaDocumented {
-  public static var component: SchemaComponent? {
-    .init(
-      "Operation",
-      """
-      The operation that the user authorizes. PSD2 RTS Art. 5 requires that the payer sees the \
-      amount and the payee.
-      """)
-  }
+  public static let component: SchemaComponent? = .init(
+    "Operation",
+    """
+    The operation that the user authorizes. PSD2 RTS Art. 5 requires that the payer sees the \
+    amount and the payee.
+    """)
 
-  public static var memberDescriptions: [String: String] {
-    [
-      "summary": "What the operation does.",
-      "amount": "The amount with its currency.",
-      "payee": "The receiver of the amount.",
-    ]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "summary": "What the operation does.",
+    "amount": "The amount with its currency.",
+    "payee": "The receiver of the amount.",
+  ]
 }

@@ -20,11 +20,11 @@ public struct SystemHostName: Method, Equatable {
 }
 
 extension SystemHostName {
-  public static var examples: [MethodExample] { [.init([:], returns: ["hostName": "till-7"])] }
+  public static let examples: [MethodExample] = [.init([:], returns: ["hostName": "till-7"])]
 }
 
 extension SystemHostName.Reply: SchemaDocumented {
-  public static var memberDescriptions: [String: String] {
-    ["hostName": "The name as the kernel reports it, such as `till-7`."]
-  }
+  public static let memberDescriptions: [String: String] = [
+    "hostName": "The name as the kernel reports it, such as `till-7`."
+  ]
 }
