@@ -26,6 +26,11 @@ package struct ProviderURL: CodedAsText, Hashable, Sendable {
 
   package var reach: HostReach { HostReach(host: host) }
 
+  /// A description of the error if paths cannot be appended to the URL; otherwise nil.
+  var baseComplaint: String? {
+    hasQuery || text.hasSuffix("/") ? "must have no query and no trailing slash" : nil
+  }
+
   /// Creates an https URL from a valid host and a path that is empty or begins with a slash.
   init(host: String, path: String = "") {
     text = "https://\(host)\(path)"

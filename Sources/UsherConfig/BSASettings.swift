@@ -42,12 +42,10 @@ package struct BSASettings: SettingsSection {
   }
 
   package mutating func bind(_ table: SettingsTable) {
-    table.setting(&baseURL, "base_url", complaint: Self.base)
-    table.required(&clientKeyCredential, "client_key_credential") { name in
-      name.isCredentialName ? nil : "must be a credential's name: up to 128 of A-Z a-z 0-9 . _ -"
-    }
-    table.required(&appPackage, "app_package", complaint: Self.visible)
-    table.required(&appVersion, "app_version", complaint: Self.visible)
+    table.setting(&baseURL, "base_url", complaint: \.baseComplaint)
+    table.required(&clientKeyCredential, "client_key_credential", complaint: \.credentialComplaint)
+    table.required(&appPackage, "app_package") { $0.visibleComplaint(upTo: 256) }
+    table.required(&appVersion, "app_version") { $0.visibleComplaint(upTo: 256) }
     table.setting(&lang, "lang") { tag in
       tag.isLanguageTag ? nil : "must be a language tag, such as \"en\""
     }
@@ -64,14 +62,6 @@ package struct BSASettings: SettingsSection {
     table.setting(&pollSeconds, "poll_seconds", 1...60)
     table.table(&totp, "totp")
     table.table(&paths, "paths")
-  }
-
-  private static func base(_ url: ProviderURL) -> String? {
-    url.hasQuery || url.text.hasSuffix("/") ? "must have no query and no trailing slash" : nil
-  }
-
-  private static func visible(_ text: String) -> String? {
-    text.consists(upTo: 256, of: \.isVisible) ? nil : "must be printable ASCII without spaces"
   }
 
   private static func line(_ text: String) -> String? {
@@ -131,25 +121,21 @@ package struct BSAPaths: SettingsSection {
   package static var blank: BSAPaths { BSAPaths() }
 
   package mutating func bind(_ table: SettingsTable) {
-    table.setting(&duplicateCheck, "duplicate_check", complaint: Self.plain)
-    table.setting(&idCheck, "id_check", complaint: Self.plain)
-    table.setting(&mail, "mail", complaint: Self.plain)
-    table.setting(&sms, "sms", complaint: Self.plain)
-    table.setting(&mailVerify, "mail_verify", complaint: Self.plain)
-    table.setting(&smsVerify, "sms_verify", complaint: Self.plain)
-    table.setting(&users, "users", complaint: Self.plain)
-    table.setting(&sendOTP, "send_otp", complaint: Self.plain)
+    table.setting(&duplicateCheck, "duplicate_check", complaint: \.plainComplaint)
+    table.setting(&idCheck, "id_check", complaint: \.plainComplaint)
+    table.setting(&mail, "mail", complaint: \.plainComplaint)
+    table.setting(&sms, "sms", complaint: \.plainComplaint)
+    table.setting(&mailVerify, "mail_verify", complaint: \.plainComplaint)
+    table.setting(&smsVerify, "sms_verify", complaint: \.plainComplaint)
+    table.setting(&users, "users", complaint: \.plainComplaint)
+    table.setting(&sendOTP, "send_otp", complaint: \.plainComplaint)
     table.setting(&device, "device") { $0.complaint(placeholder: "userKey", isNeeded: true) }
-    table.setting(&deviceCheck, "device_check", complaint: Self.plain)
-    table.setting(&authExist, "auth_exist", complaint: Self.plain)
-    table.setting(&auth, "auth", complaint: Self.plain)
-    table.setting(&authComplete, "auth_complete", complaint: Self.plain)
-    table.setting(&otpGenerate, "otp_generate", complaint: Self.plain)
+    table.setting(&deviceCheck, "device_check", complaint: \.plainComplaint)
+    table.setting(&authExist, "auth_exist", complaint: \.plainComplaint)
+    table.setting(&auth, "auth", complaint: \.plainComplaint)
+    table.setting(&authComplete, "auth_complete", complaint: \.plainComplaint)
+    table.setting(&otpGenerate, "otp_generate", complaint: \.plainComplaint)
     table.setting(&otp, "otp") { $0.complaint(placeholder: "code", isNeeded: true) }
-  }
-
-  private static func plain(_ path: ProviderPath) -> String? {
-    path.text.contains { $0 == "{" || $0 == "}" } ? "must have no placeholder in braces" : nil
   }
 }
 

@@ -46,10 +46,7 @@ package struct ClientRule: SettingsSection {
   package static var blank: ClientRule { ClientRule(name: "", match: .blank, allow: []) }
 
   package mutating func bind(_ table: SettingsTable) {
-    table.required(&name, "name") { name in
-      name.isConfigName
-        ? nil : "must be up to 64 of a-z 0-9 . _ - and begin with a letter or digit"
-    }
+    table.required(&name, "name", complaint: \.configNameComplaint)
     table.table(&match, "match", isRequired: true)
     table.required(&allow, "allow")
     table.setting(&requireLocalAuthSeconds, "require_local_auth_seconds") { seconds in

@@ -33,15 +33,13 @@ package struct FreedomIDSettings: SettingsSection {
   package mutating func bind(_ table: SettingsTable) {
     var mode: FreedomIDMode? = mode
     table.required(&mode, "mode")
-    table.setting(&baseURL, "base_url", complaint: Self.base)
+    table.setting(&baseURL, "base_url", complaint: \.baseComplaint)
     table.setting(&consentDays, "consent_days", 1...3650)
-    table.setting(&apiKeyCredential, "api_key_credential", complaint: Self.credential)
-    table.setting(&clientID, "client_id") { text in
-      text.consists(upTo: 256, of: \.isVisible) ? nil : "must be printable ASCII without spaces"
-    }
-    table.setting(&clientCredential, "client_credential", complaint: Self.credential)
+    table.setting(&apiKeyCredential, "api_key_credential", complaint: \.credentialComplaint)
+    table.setting(&clientID, "client_id") { $0.visibleComplaint(upTo: 256) }
+    table.setting(&clientCredential, "client_credential", complaint: \.credentialComplaint)
     table.setting(&redirect, "redirect")
-    table.setting(&apiBaseURL, "api_base_url", complaint: Self.base)
+    table.setting(&apiBaseURL, "api_base_url", complaint: \.baseComplaint)
     table.setting(&pollSeconds, "poll_seconds", 1...60)
     table.setting(&callbackListen, "callback_listen")
     table.setting(&scopes, "scopes", complaint: OIDCSettings.complaint(scopes:))
@@ -63,14 +61,6 @@ package struct FreedomIDSettings: SettingsSection {
     case .oauth2, .oidc:
       [("client_id", clientID != nil), ("client_credential", clientCredential != nil)]
     }
-  }
-
-  private static func base(_ url: ProviderURL) -> String? {
-    url.hasQuery || url.text.hasSuffix("/") ? "must have no query and no trailing slash" : nil
-  }
-
-  private static func credential(_ name: String) -> String? {
-    name.isCredentialName ? nil : "must be a credential's name: up to 128 of A-Z a-z 0-9 . _ -"
   }
 
   /// The name of the credential that authenticates the requests of this mode.
@@ -137,29 +127,25 @@ package struct FreedomIDPaths: SettingsSection {
   package static var blank: FreedomIDPaths { FreedomIDPaths() }
 
   package mutating func bind(_ table: SettingsTable) {
-    table.setting(&accounts, "accounts", complaint: Self.plain)
-    table.setting(&loginOTP, "login_otp", complaint: Self.plain)
-    table.setting(&loginOTPVerify, "login_otp_verify", complaint: Self.plain)
-    table.setting(&loginPassword, "login_password", complaint: Self.plain)
-    table.setting(&loginTwoFactor, "login_two_factor", complaint: Self.plain)
-    table.setting(&loginResend, "login_resend", complaint: Self.plain)
-    table.setting(&deviceToken, "device_token", complaint: Self.plain)
-    table.setting(&deviceConsent, "device_consent", complaint: Self.plain)
-    table.setting(&authorize, "authorize", complaint: Self.plain)
-    table.setting(&token, "token", complaint: Self.plain)
-    table.setting(&userInfo, "user_info", complaint: Self.plain)
-    table.setting(&profile, "profile", complaint: Self.plain)
-    table.setting(&profileStatus, "profile_status", complaint: Self.plain)
-    table.setting(&user, "user", complaint: Self.plain)
-    table.setting(&openid, "openid", complaint: Self.plain)
-    table.setting(&openidToken, "openid_token", complaint: Self.plain)
+    table.setting(&accounts, "accounts", complaint: \.plainComplaint)
+    table.setting(&loginOTP, "login_otp", complaint: \.plainComplaint)
+    table.setting(&loginOTPVerify, "login_otp_verify", complaint: \.plainComplaint)
+    table.setting(&loginPassword, "login_password", complaint: \.plainComplaint)
+    table.setting(&loginTwoFactor, "login_two_factor", complaint: \.plainComplaint)
+    table.setting(&loginResend, "login_resend", complaint: \.plainComplaint)
+    table.setting(&deviceToken, "device_token", complaint: \.plainComplaint)
+    table.setting(&deviceConsent, "device_consent", complaint: \.plainComplaint)
+    table.setting(&authorize, "authorize", complaint: \.plainComplaint)
+    table.setting(&token, "token", complaint: \.plainComplaint)
+    table.setting(&userInfo, "user_info", complaint: \.plainComplaint)
+    table.setting(&profile, "profile", complaint: \.plainComplaint)
+    table.setting(&profileStatus, "profile_status", complaint: \.plainComplaint)
+    table.setting(&user, "user", complaint: \.plainComplaint)
+    table.setting(&openid, "openid", complaint: \.plainComplaint)
+    table.setting(&openidToken, "openid_token", complaint: \.plainComplaint)
     table.setting(&revoke, "revoke") { path in
-      path.text.hasPrefix("/") ? Self.plain(path) : "must be a path"
+      path.text.hasPrefix("/") ? path.plainComplaint : "must be a path"
     }
-  }
-
-  private static func plain(_ path: ProviderPath) -> String? {
-    path.text.contains { $0 == "{" || $0 == "}" } ? "must have no placeholder in braces" : nil
   }
 }
 

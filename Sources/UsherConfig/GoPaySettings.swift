@@ -44,21 +44,22 @@ package struct GoPaySettings: SettingsSection {
   package static var blank: GoPaySettings { GoPaySettings(clientID: "", merchantID: "") }
 
   package mutating func bind(_ table: SettingsTable) {
-    table.required(&clientID, "client_id", complaint: Self.visible)
-    table.required(&merchantID, "merchant_id", complaint: Self.visible)
+    table.required(&clientID, "client_id") { $0.visibleComplaint(upTo: 256) }
+    table.required(&merchantID, "merchant_id") { $0.visibleComplaint(upTo: 256) }
     table.setting(&exchange, "exchange")
     table.setting(&exchangeSeconds, "exchange_seconds", 5...600)
     table.setting(&redirect, "redirect")
-    table.setting(&snapBaseURL, "snap_base_url", complaint: Self.base)
-    table.setting(&identityBaseURL, "identity_base_url", complaint: Self.base)
-    table.setting(&captureBaseURL, "capture_base_url", complaint: Self.base)
+    table.setting(&snapBaseURL, "snap_base_url", complaint: \.baseComplaint)
+    table.setting(&identityBaseURL, "identity_base_url", complaint: \.baseComplaint)
+    table.setting(&captureBaseURL, "capture_base_url", complaint: \.baseComplaint)
     table.setting(&exchangeURL, "exchange_url")
-    table.setting(&exchangeCredential, "exchange_credential", complaint: Self.credential)
-    table.setting(&privateKeyCredential, "private_key_credential", complaint: Self.credential)
-    table.setting(&clientSecretCredential, "client_secret_credential", complaint: Self.credential)
-    table.setting(&channelID, "channel_id", complaint: Self.visible)
+    table.setting(&exchangeCredential, "exchange_credential", complaint: \.credentialComplaint)
+    table.setting(&privateKeyCredential, "private_key_credential", complaint: \.credentialComplaint)
+    table.setting(
+      &clientSecretCredential, "client_secret_credential", complaint: \.credentialComplaint)
+    table.setting(&channelID, "channel_id") { $0.visibleComplaint(upTo: 256) }
     table.setting(&callbackListen, "callback_listen")
-    table.setting(&callbackCredential, "callback_credential", complaint: Self.credential)
+    table.setting(&callbackCredential, "callback_credential", complaint: \.credentialComplaint)
     table.setting(&locale, "locale")
     table.setting(&submissionType, "submission_type") { text in
       text.consists(upTo: 64, of: \.isWordByte) ? nil : "must be up to 64 of A-Z a-z 0-9 _"
@@ -83,18 +84,6 @@ package struct GoPaySettings: SettingsSection {
         ("channel_id", channelID != nil),
       ]
     }
-  }
-
-  private static func visible(_ text: String) -> String? {
-    text.consists(upTo: 256, of: \.isVisible) ? nil : "must be printable ASCII without spaces"
-  }
-
-  private static func base(_ url: ProviderURL) -> String? {
-    url.hasQuery || url.text.hasSuffix("/") ? "must have no query and no trailing slash" : nil
-  }
-
-  private static func credential(_ name: String) -> String? {
-    name.isCredentialName ? nil : "must be a credential's name: up to 128 of A-Z a-z 0-9 . _ -"
   }
 }
 
@@ -139,25 +128,21 @@ package struct GoPayPaths: SettingsSection {
   package static var blank: GoPayPaths { GoPayPaths() }
 
   package mutating func bind(_ table: SettingsTable) {
-    table.setting(&authCodePage, "auth_code_page", complaint: Self.plain)
-    table.setting(&authCode, "auth_code", complaint: Self.plain)
-    table.setting(&sessionToken, "session_token", complaint: Self.plain)
-    table.setting(&temporaryToken, "temporary_token", complaint: Self.plain)
-    table.setting(&b2bToken, "b2b_token", complaint: Self.plain)
-    table.setting(&binding, "binding", complaint: Self.plain)
-    table.setting(&unbinding, "unbinding", complaint: Self.plain)
-    table.setting(&capture, "capture", complaint: Self.plain)
+    table.setting(&authCodePage, "auth_code_page", complaint: \.plainComplaint)
+    table.setting(&authCode, "auth_code", complaint: \.plainComplaint)
+    table.setting(&sessionToken, "session_token", complaint: \.plainComplaint)
+    table.setting(&temporaryToken, "temporary_token", complaint: \.plainComplaint)
+    table.setting(&b2bToken, "b2b_token", complaint: \.plainComplaint)
+    table.setting(&binding, "binding", complaint: \.plainComplaint)
+    table.setting(&unbinding, "unbinding", complaint: \.plainComplaint)
+    table.setting(&capture, "capture", complaint: \.plainComplaint)
     table.setting(&submission, "submission") {
       $0.complaint(placeholder: "submissionId", isNeeded: true)
     }
-    table.setting(&currentSubmission, "current_submission", complaint: Self.plain)
+    table.setting(&currentSubmission, "current_submission", complaint: \.plainComplaint)
     table.setting(&callback, "callback") { path in
-      path.text.hasPrefix("/") ? Self.plain(path) : "must be a path"
+      path.text.hasPrefix("/") ? path.plainComplaint : "must be a path"
     }
-  }
-
-  private static func plain(_ path: ProviderPath) -> String? {
-    path.text.contains { $0 == "{" || $0 == "}" } ? "must have no placeholder in braces" : nil
   }
 }
 

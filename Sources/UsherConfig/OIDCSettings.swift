@@ -40,15 +40,13 @@ package struct OIDCSettings: SettingsSection {
 
   package mutating func bind(_ table: SettingsTable) {
     table.required(&issuer, "issuer") { $0.hasQuery ? "must have no query" : nil }
-    table.required(&clientID, "client_id", complaint: Self.visible)
-    table.setting(&clientCredential, "client_credential") { name in
-      name.isCredentialName ? nil : "must be a credential's name: up to 128 of A-Z a-z 0-9 . _ -"
-    }
+    table.required(&clientID, "client_id") { $0.visibleComplaint(upTo: 1024) }
+    table.setting(&clientCredential, "client_credential", complaint: \.credentialComplaint)
     table.setting(&clientAuth, "client_auth")
     table.setting(&scopes, "scopes", complaint: Self.complaint(scopes:))
     table.setting(&redirect, "redirect")
     table.setting(&allowPrivateEndpoints, "allow_private_endpoints")
-    table.setting(&audience, "audience", complaint: Self.visible)
+    table.setting(&audience, "audience") { $0.visibleComplaint(upTo: 1024) }
     table.setting(&clockSkewSeconds, "clock_skew_seconds", 0...300)
     table.setting(&narrowRefresh, "narrow_refresh")
     table.setting(&revokeReplaced, "revoke_replaced")
@@ -78,10 +76,6 @@ package struct OIDCSettings: SettingsSection {
     case .loopback: return "names \(url.host), which is this machine: \(remedy)"
     case .special: return "names \(url.host), which is not a valid address of a provider: \(remedy)"
     }
-  }
-
-  private static func visible(_ text: String) -> String? {
-    text.consists(upTo: 1024, of: \.isVisible) ? nil : "must be printable ASCII without spaces"
   }
 
   /// Returns a description of the error in the scopes (RFC 6749 §3.3; OIDC Core §3.1.2.1), or nil.

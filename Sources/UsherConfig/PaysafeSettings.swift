@@ -30,18 +30,12 @@ package struct PaysafeSettings: SettingsSection {
   package static var blank: PaysafeSettings { PaysafeSettings(baseURL: .blank, clientID: "") }
 
   package mutating func bind(_ table: SettingsTable) {
-    table.required(&baseURL, "base_url") { url in
-      url.hasQuery || url.text.hasSuffix("/") ? "must have no query and no trailing slash" : nil
-    }
+    table.required(&baseURL, "base_url", complaint: \.baseComplaint)
     table.setting(&brandIdentity, "brand_identity") { name in
       name.isBrandIdentity ? nil : "must be up to 128 of A-Z a-z 0-9 . _ -"
     }
-    table.required(&clientID, "client_id") { text in
-      text.consists(upTo: 1024, of: \.isVisible) ? nil : "must be printable ASCII without spaces"
-    }
-    table.setting(&clientCredential, "client_credential") { name in
-      name.isCredentialName ? nil : "must be a credential's name: up to 128 of A-Z a-z 0-9 . _ -"
-    }
+    table.required(&clientID, "client_id") { $0.visibleComplaint(upTo: 1024) }
+    table.setting(&clientCredential, "client_credential", complaint: \.credentialComplaint)
     table.setting(&exchange, "exchange")
     table.setting(&exchangeSeconds, "exchange_seconds", 5...600)
     table.setting(&redirect, "redirect")

@@ -36,8 +36,7 @@ package struct ProviderConfig: SettingsSection {
       if name.rawValue == Self.reservedName && !table.isStored {
         return "is reserved for the daemon; choose another name"
       }
-      return name.rawValue.isConfigName
-        ? nil : "must be up to 64 of a-z 0-9 . _ - and begin with a letter or digit"
+      return name.rawValue.configNameComplaint
     }
     var type: ProviderType? = settings.type
     table.required(&type, "type")

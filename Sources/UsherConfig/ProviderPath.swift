@@ -36,6 +36,11 @@ package struct ProviderPath: CodedAsText, Hashable, Sendable {
     return nil
   }
 
+  /// A description of the error if the path has a placeholder; otherwise nil.
+  var plainComplaint: String? {
+    text.contains { $0 == "{" || $0 == "}" } ? "must have no placeholder in braces" : nil
+  }
+
   /// Returns the URL of a path without placeholders.
   package func url(under base: ProviderURL) -> String {
     text.hasPrefix("/") ? base.text + text : text

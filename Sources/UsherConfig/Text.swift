@@ -38,6 +38,23 @@ extension String {
     utf8.first != UInt8(ascii: ".") && consists(upTo: 128) { $0.isWordByte || $0.isOne(of: ".-") }
   }
 
+  /// A description of the error if the text is not a valid credential name; otherwise nil.
+  var credentialComplaint: String? {
+    isCredentialName ? nil : "must be a credential's name: up to 128 of A-Z a-z 0-9 . _ -"
+  }
+
+  /// A description of the error if the text is not a valid name of a provider or client; otherwise
+  /// nil.
+  var configNameComplaint: String? {
+    isConfigName ? nil : "must be up to 64 of a-z 0-9 . _ - and begin with a letter or digit"
+  }
+
+  /// Returns a description of the error if the text has other bytes than printable ASCII without
+  /// spaces, or too many; otherwise nil.
+  func visibleComplaint(upTo limit: Int) -> String? {
+    consists(upTo: limit, of: \.isVisible) ? nil : "must be printable ASCII without spaces"
+  }
+
   var isAbsolutePath: Bool {
     hasPrefix("/") && consists(upTo: 4096) { $0 >= 0x20 && $0 != 0x7F }
   }

@@ -32,16 +32,14 @@ package struct TruecallerSettings: SettingsSection {
   }
 
   package mutating func bind(_ table: SettingsTable) {
-    table.required(&appKeyCredential, "app_key_credential") { name in
-      name.isCredentialName ? nil : "must be a credential's name: up to 128 of A-Z a-z 0-9 . _ -"
-    }
-    table.required(&appLink, "app_link", complaint: Self.visible)
+    table.required(&appKeyCredential, "app_key_credential", complaint: \.credentialComplaint)
+    table.required(&appLink, "app_link") { $0.visibleComplaint(upTo: 1024) }
     table.setting(&validation, "validation")
-    table.setting(&validationBaseURL, "validation_base_url", complaint: Self.base)
-    table.setting(&clientID, "client_id", complaint: Self.visible)
-    table.setting(&otpBaseURL, "otp_base_url", complaint: Self.base)
-    table.setting(&profileBaseURLEU, "profile_base_url_eu", complaint: Self.base)
-    table.setting(&profileBaseURLNonEU, "profile_base_url_noneu", complaint: Self.base)
+    table.setting(&validationBaseURL, "validation_base_url", complaint: \.baseComplaint)
+    table.setting(&clientID, "client_id") { $0.visibleComplaint(upTo: 1024) }
+    table.setting(&otpBaseURL, "otp_base_url", complaint: \.baseComplaint)
+    table.setting(&profileBaseURLEU, "profile_base_url_eu", complaint: \.baseComplaint)
+    table.setting(&profileBaseURLNonEU, "profile_base_url_noneu", complaint: \.baseComplaint)
     table.setting(&otpDigits, "otp_digits", 4...10)
     table.setting(&sdkVersion, "sdk_version", complaint: Self.version)
     table.setting(&appVersion, "app_version", complaint: Self.version)
@@ -51,16 +49,8 @@ package struct TruecallerSettings: SettingsSection {
     }
   }
 
-  private static func visible(_ text: String) -> String? {
-    text.consists(upTo: 1024, of: \.isVisible) ? nil : "must be printable ASCII without spaces"
-  }
-
   private static func version(_ text: String) -> String? {
     text.consists(upTo: 64, of: \.isVisible) ? nil : "must be up to 64 of printable ASCII"
-  }
-
-  private static func base(_ url: ProviderURL) -> String? {
-    url.hasQuery || url.text.hasSuffix("/") ? "must have no query and no trailing slash" : nil
   }
 
   /// The base URL and path of the access token check; nil if tokens are not checked.
@@ -108,17 +98,13 @@ package struct TruecallerPaths: SettingsSection {
   package static var blank: TruecallerPaths { TruecallerPaths() }
 
   package mutating func bind(_ table: SettingsTable) {
-    table.setting(&create, "create", complaint: Self.plain)
-    table.setting(&verify, "verify", complaint: Self.plain)
-    table.setting(&profile, "profile", complaint: Self.plain)
+    table.setting(&create, "create", complaint: \.plainComplaint)
+    table.setting(&verify, "verify", complaint: \.plainComplaint)
+    table.setting(&profile, "profile", complaint: \.plainComplaint)
     table.setting(&validate, "validate") {
       $0.complaint(placeholder: "accessToken", isNeeded: true)
     }
-    table.setting(&key, "key", complaint: Self.plain)
-  }
-
-  private static func plain(_ path: ProviderPath) -> String? {
-    path.text.contains { $0 == "{" || $0 == "}" } ? "must have no placeholder in braces" : nil
+    table.setting(&key, "key", complaint: \.plainComplaint)
   }
 }
 

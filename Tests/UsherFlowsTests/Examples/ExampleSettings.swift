@@ -18,12 +18,8 @@ package struct ExampleSettings: SettingsSection {
   }
 
   package mutating func bind(_ table: SettingsTable) {
-    table.required(&baseURL, "base_url") { url in
-      url.hasQuery || url.text.hasSuffix("/") ? "must have no query and no slash at its end" : nil
-    }
-    table.required(&apiKeyCredential, "api_key_credential") { name in
-      name.isCredentialName ? nil : "must be a credential's name: up to 128 of A-Z a-z 0-9 . _ -"
-    }
+    table.required(&baseURL, "base_url", complaint: \.baseComplaint)
+    table.required(&apiKeyCredential, "api_key_credential", complaint: \.credentialComplaint)
     table.setting(&tokenSeconds, "token_seconds", 60...86_400)
   }
 }
