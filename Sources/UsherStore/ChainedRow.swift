@@ -5,7 +5,7 @@ import UsherCore
 
 /// A row of the audit log with the hash of the previous row, which is part of the authenticated
 /// data.
-struct ChainedRow: SealedRow {
+struct ChainedRow: PayloadRow {
   var n: Int64
   var at: Timestamp
   /// The hash of row n − 1.
@@ -17,13 +17,6 @@ struct ChainedRow: SealedRow {
     identity.bind(at.milliseconds)
     identity.bind(before.base64EncodedString())
     return identity
-  }
-
-  var hidden: [UInt8] { payload.bytes }
-
-  mutating func reveal(_ hidden: [UInt8]) -> Bool {
-    payload = SealedPayload(hidden)
-    return true
   }
 }
 

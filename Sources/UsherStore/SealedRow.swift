@@ -11,6 +11,20 @@ protocol SealedRow {
   mutating func reveal(_ hidden: [UInt8]) -> Bool
 }
 
+/// A row whose only hidden column is its payload.
+protocol PayloadRow: SealedRow {
+  var payload: SealedPayload { get set }
+}
+
+extension PayloadRow {
+  var hidden: [UInt8] { payload.bytes }
+
+  mutating func reveal(_ hidden: [UInt8]) -> Bool {
+    payload = SealedPayload(hidden)
+    return true
+  }
+}
+
 extension Sealer {
   func seal(_ row: some SealedRow) throws -> Data {
     try seal(row.hidden, as: row.identity)
@@ -91,7 +105,7 @@ extension AccountRow: SealedRow {
   }
 }
 
-extension TokenRow: SealedRow {
+extension TokenRow: PayloadRow {
   var identity: RowIdentity {
     var identity = RowIdentity(table: "tokens", key: [account.rawValue, audience, scope])
     identity.bind(status)
@@ -99,39 +113,18 @@ extension TokenRow: SealedRow {
     identity.bind(expiresAt?.milliseconds ?? 0)
     return identity
   }
-
-  var hidden: [UInt8] { payload.bytes }
-
-  mutating func reveal(_ hidden: [UInt8]) -> Bool {
-    payload = SealedPayload(hidden)
-    return true
-  }
 }
 
-extension ConsentRow: SealedRow {
+extension ConsentRow: PayloadRow {
   var identity: RowIdentity {
     var identity = RowIdentity(table: "consents", key: [account.rawValue, client, grant])
     identity.bind(expiresAt.milliseconds)
     return identity
   }
-
-  var hidden: [UInt8] { payload.bytes }
-
-  mutating func reveal(_ hidden: [UInt8]) -> Bool {
-    payload = SealedPayload(hidden)
-    return true
-  }
 }
 
-extension LocalAuthRow: SealedRow {
+extension LocalAuthRow: PayloadRow {
   var identity: RowIdentity { RowIdentity(table: "local_auth", key: [realm, String(uid)]) }
-
-  var hidden: [UInt8] { payload.bytes }
-
-  mutating func reveal(_ hidden: [UInt8]) -> Bool {
-    payload = SealedPayload(hidden)
-    return true
-  }
 }
 
 extension CredentialRow: SealedRow {
@@ -146,44 +139,23 @@ extension CredentialRow: SealedRow {
   }
 }
 
-extension ConfirmationRow: SealedRow {
+extension ConfirmationRow: PayloadRow {
   var identity: RowIdentity {
     var identity = RowIdentity(
       table: "confirmations", key: [realm, String(uid), client, question])
     identity.bind(expiresAt.milliseconds)
     return identity
   }
-
-  var hidden: [UInt8] { payload.bytes }
-
-  mutating func reveal(_ hidden: [UInt8]) -> Bool {
-    payload = SealedPayload(hidden)
-    return true
-  }
 }
 
-extension OwnerRow: SealedRow {
+extension OwnerRow: PayloadRow {
   var identity: RowIdentity {
     var identity = RowIdentity(table: "owners", key: [realm, String(uid)])
     identity.bind(isWithheld ? 1 : 0)
     return identity
   }
-
-  var hidden: [UInt8] { payload.bytes }
-
-  mutating func reveal(_ hidden: [UInt8]) -> Bool {
-    payload = SealedPayload(hidden)
-    return true
-  }
 }
 
-extension NoteRow: SealedRow {
+extension NoteRow: PayloadRow {
   var identity: RowIdentity { RowIdentity(table: "notes", key: [name]) }
-
-  var hidden: [UInt8] { payload.bytes }
-
-  mutating func reveal(_ hidden: [UInt8]) -> Bool {
-    payload = SealedPayload(hidden)
-    return true
-  }
 }
