@@ -65,16 +65,7 @@ struct AuditHead: Sendable, Equatable, Codable {
   }
 
   func write(by sealer: Sealer) throws -> GroupCommit.Operation {
-    let row = NoteRow(name: Self.name, payload: try SealedPayload(encoding: self))
-    let sealed = try sealer.seal(row)
-    return { db in
-      try db.cachedStatement(
-        sql: """
-          INSERT INTO notes (name, sealed) VALUES (?, ?)
-          ON CONFLICT (name) DO UPDATE SET sealed = excluded.sealed
-          """
-      ).execute(arguments: [Self.name, sealed])
-    }
+    try NoteRow(name: Self.name, payload: SealedPayload(encoding: self)).upsert(by: sealer)
   }
 }
 

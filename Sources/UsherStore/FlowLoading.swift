@@ -23,19 +23,11 @@ extension Store {
   ) throws(UsherError) -> [SealedFlow] {
     try load(
       """
-      SELECT rowid, id, realm, uid, client, provider, kind, status, revision, expires_at, sealed
-      FROM flows WHERE rowid > ? ORDER BY rowid LIMIT ?
-      """, [last?.place ?? .min, count], from: database
+      SELECT rowid, \(FlowRow.table.columns) FROM flows WHERE rowid > ? ORDER BY rowid LIMIT ?
+      """, [last?.place ?? .min, count]
     ) { columns in
       SealedFlow(
-        place: try columns.next(),
-        clear: FlowRow(
-          id: FlowID(try columns.next()), owner: try columns.owner(),
-          provider: ProviderName(try columns.next()), kind: try columns.next(),
-          status: try columns.next(), revision: try columns.next(), state: "",
-          createdAt: Timestamp(milliseconds: 0), updatedAt: Timestamp(milliseconds: 0),
-          expiresAt: try columns.time(), payload: SealedPayload([])),
-        sealed: try columns.next())
+        place: try columns.next(), clear: try FlowRow(clear: &columns), sealed: try columns.next())
     }
   }
 
@@ -49,8 +41,7 @@ extension Store {
   /// - Parameter body: Must not call the store.
   package func readJournal(_ body: (JournalRow) -> Void) throws(UsherError) {
     _ = try load(
-      "SELECT flow, revision, state, status, step_type, at FROM journal ORDER BY sequence", [],
-      from: database
+      "SELECT flow, revision, state, status, step_type, at FROM journal ORDER BY sequence"
     ) { columns in
       body(
         JournalRow(

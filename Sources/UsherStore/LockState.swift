@@ -39,10 +39,7 @@ extension Store {
     let wasLocked = try Bool.fetchOne(
       db, sql: "SELECT EXISTS (SELECT 1 FROM notes WHERE name = ?)", arguments: [earlierLock])
     guard wasLocked == false else { return }
-    let note = try unlockedNote(at: now)
-    try db.execute(
-      sql: "INSERT OR REPLACE INTO notes (name, sealed) VALUES (?, ?)",
-      arguments: [note.name, try sealer.seal(note)])
+    try unlockedNote(at: now).upsert(by: sealer)(db)
   }
 
   /// Removes the note, so that the daemon starts locked.

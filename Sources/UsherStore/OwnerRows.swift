@@ -20,29 +20,18 @@ package struct OwnerRow: Sendable, Hashable {
 
 // These methods block, and throw `storage_unavailable`.
 extension Store {
-  private static let ownerColumns = "SELECT realm, uid, is_withheld, sealed FROM owners"
-
   /// Returns the record of a user, if there is one.
   package func loadOwner(realm: String, uid: UInt32) throws(UsherError) -> OwnerRow? {
-    try loadOwners("\(Self.ownerColumns) WHERE realm = ? AND uid = ?", [realm, uid]).first
+    try loadRows(OwnerRow.self, "WHERE \(OwnerRow.table.isKey)", [realm, uid], from: reader).first
   }
 
   /// Returns the records of the users whose stored objects are withheld.
   package func loadWithheldOwners() throws(UsherError) -> [OwnerRow] {
-    try loadOwners("\(Self.ownerColumns) WHERE is_withheld = 1")
+    try loadRows(OwnerRow.self, "WHERE is_withheld = 1", from: reader)
   }
 
-  package func loadOwners() throws(UsherError) -> [OwnerRow] { try loadOwners(Self.ownerColumns) }
-
-  private func loadOwners(
-    _ sql: String, _ arguments: StatementArguments = []
-  ) throws(UsherError) -> [OwnerRow] {
-    try load(sql, arguments, from: reader) { columns in
-      let row = OwnerRow(
-        realm: try columns.next(), uid: try columns.next(), isWithheld: try columns.next(),
-        payload: SealedPayload([]))
-      return try self.sealer.open(columns.next(), into: row)
-    }
+  package func loadOwners() throws(UsherError) -> [OwnerRow] {
+    try loadRows(OwnerRow.self, from: reader)
   }
 
   /// Returns whether an account, flow, passcode or confirmation answer of the user is stored.

@@ -113,13 +113,7 @@ struct RowSets: Equatable {
   }
 
   func write(to db: Database, by sealer: Sealer) throws {
-    let row = NoteRow(name: Self.name, payload: SealedPayload(bytes))
-    try db.cachedStatement(
-      sql: """
-        INSERT INTO notes (name, sealed) VALUES (?, ?)
-        ON CONFLICT (name) DO UPDATE SET sealed = excluded.sealed
-        """
-    ).execute(arguments: [Self.name, try sealer.seal(row)])
+    try NoteRow(name: Self.name, payload: SealedPayload(bytes)).upsert(by: sealer)(db)
   }
 
   /// Returns an operation that makes a change and updates the digests. It must run in a

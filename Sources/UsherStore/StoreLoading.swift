@@ -39,67 +39,33 @@ extension Store {
   }
 
   package func loadAccounts() throws(UsherError) -> [AccountRow] {
-    try load(
-      "SELECT id, realm, uid, client, provider, wake_at, call_tag, sealed, subject_tag FROM accounts"
-    ) { columns in
-      let clear = AccountRow(
-        id: AccountID(try columns.next()), owner: try columns.owner(),
-        provider: ProviderName(try columns.next()), subject: "", wakeAt: try columns.timeOrNil(),
-        callTag: try columns.nextOrNil(), payload: SealedPayload([]))
-      return try self.open(columns.next(), tagged: columns.next(), into: clear)
+    try load("SELECT \(AccountRow.table.columns) FROM accounts") { columns in
+      let clear = try AccountRow(clear: &columns)
+      let tag: Data = try columns.next()
+      return try self.open(columns.next(), tagged: tag, into: clear)
     }
   }
 
   package func loadTokens() throws(UsherError) -> [TokenRow] {
-    try load(
-      "SELECT account, audience, scope, expires_at, status, sealed FROM tokens"
-    ) { columns in
-      let row = TokenRow(
-        account: AccountID(try columns.next()), audience: try columns.next(),
-        scope: try columns.next(),
-        expiresAt: try columns.timeOrNil(),
-        status: try columns.next(), payload: SealedPayload([]))
-      return try self.sealer.open(columns.next(), into: row)
-    }
+    try loadRows(TokenRow.self)
   }
 
   /// Returns all consents, including expired ones.
   package func loadConsents() throws(UsherError) -> [ConsentRow] {
-    try load(
-      "SELECT account, client, grant_name, expires_at, sealed FROM consents"
-    ) { columns in
-      let row = ConsentRow(
-        account: AccountID(try columns.next()), client: try columns.next(),
-        grant: try columns.next(), expiresAt: try columns.time(), payload: SealedPayload([]))
-      return try self.sealer.open(columns.next(), into: row)
-    }
+    try loadRows(ConsentRow.self)
   }
 
   package func loadLocalAuth() throws(UsherError) -> [LocalAuthRow] {
-    try load("SELECT realm, uid, sealed FROM local_auth") { columns in
-      let row = LocalAuthRow(
-        realm: try columns.next(), uid: try columns.next(), payload: SealedPayload([]))
-      return try self.sealer.open(columns.next(), into: row)
-    }
+    try loadRows(LocalAuthRow.self)
   }
 
   package func loadCredentials() throws(UsherError) -> [CredentialRow] {
-    try load("SELECT name, sealed FROM credentials ORDER BY name") { columns in
-      let row = CredentialRow(name: try columns.next(), value: Secret(""))
-      return try self.sealer.open(columns.next(), into: row)
-    }
+    try loadRows(CredentialRow.self, "ORDER BY name")
   }
 
   /// Returns all confirmations, including expired ones.
   package func loadConfirmations() throws(UsherError) -> [ConfirmationRow] {
-    try load(
-      "SELECT realm, uid, client, question, expires_at, sealed FROM confirmations"
-    ) { columns in
-      let row = ConfirmationRow(
-        realm: try columns.next(), uid: try columns.next(), client: try columns.next(),
-        question: try columns.next(), expiresAt: try columns.time(), payload: SealedPayload([]))
-      return try self.sealer.open(columns.next(), into: row)
-    }
+    try loadRows(ConfirmationRow.self)
   }
 
   /// Returns the note with a name, if there is one.
@@ -115,8 +81,23 @@ extension Store {
   func loadNotes(
     where condition: String, _ arguments: StatementArguments
   ) throws(UsherError) -> [NoteRow] {
-    try load("SELECT name, sealed FROM notes WHERE \(condition)", arguments) { columns in
-      let row = NoteRow(name: try columns.next(), payload: SealedPayload([]))
+    try loadRows(NoteRow.self, "WHERE \(condition)", arguments)
+  }
+
+  /// Returns the decrypted rows of a table.
+  ///
+  /// - Parameters:
+  ///   - rest: The part of the SQL statement after the name of the table.
+  ///   - connection: As for ``load(_:_:from:_:)``.
+  func loadRows<Stored: StoredRow>(
+    _ type: Stored.Type, _ rest: String = "", _ arguments: StatementArguments = [],
+    from connection: DatabaseQueue? = nil
+  ) throws(UsherError) -> [Stored] {
+    let table = Stored.table
+    return try load(
+      "SELECT \(table.columns) FROM \(table.name) \(rest)", arguments, from: connection
+    ) { columns in
+      let row = try Stored(clear: &columns)
       return try self.sealer.open(columns.next(), into: row)
     }
   }
@@ -131,21 +112,16 @@ extension Store {
     return row
   }
 
-  private func load<Value>(
-    _ sql: String, _ arguments: StatementArguments = [],
-    _ read: (inout Columns) throws -> Value
-  ) throws(UsherError) -> [Value] {
-    try load(sql, arguments, from: database, read)
-  }
-
   /// Reads all rows of a query through a connection, which caches the prepared statement.
+  ///
+  /// - Parameter connection: Nil: the connection that writes.
   func load<Value>(
-    _ sql: String, _ arguments: StatementArguments, from connection: DatabaseQueue,
+    _ sql: String, _ arguments: StatementArguments = [], from connection: DatabaseQueue? = nil,
     _ read: (inout Columns) throws -> Value
   ) throws(UsherError) -> [Value] {
     try checkOpen()
     do {
-      return try connection.unsafeRead { db in
+      return try (connection ?? database).unsafeRead { db in
         let statement = try db.cachedStatement(sql: sql)
         let rows = try Row.fetchCursor(statement, arguments: arguments)
         var values: [Value] = []
@@ -201,9 +177,4 @@ struct Columns {
   private var refusal: UsherError {
     UsherError(.storageUnavailable, "the database is damaged: a column has a value of another type")
   }
-}
-
-extension Timestamp {
-  /// A placeholder until a row is decrypted.
-  fileprivate static let never = Timestamp(milliseconds: 0)
 }

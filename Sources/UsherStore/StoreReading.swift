@@ -13,7 +13,6 @@ package struct StoredAccount: Sendable {
 package struct SealedAccount: Sendable {
   fileprivate typealias Sealed<Row> = (clear: Row, sealed: Data)
 
-  package let id: AccountID
   /// The rowid of the account.
   fileprivate let place: Int64
   fileprivate let tag: Data
@@ -21,6 +20,7 @@ package struct SealedAccount: Sendable {
   fileprivate var tokens: [Sealed<TokenRow>] = []
   fileprivate var consents: [Sealed<ConsentRow>] = []
 
+  package var id: AccountID { account.clear.id }
   package var owner: Owner { account.clear.owner }
 }
 
@@ -60,15 +60,20 @@ extension Store {
     var accounts: [SealedAccount] = []
     var indices: [AccountID: Int] = [:]
     _ = try load(Self.accountQuery(query), arguments, from: reader) { columns in
-      let table: Int = try columns.next()
-      let id = AccountID(try columns.next())
-      guard table > 0 else {
-        indices[id] = accounts.count
-        accounts.append(try SealedAccount(id, &columns))
-        return
+      switch try columns.next() as Int {
+      case 0:
+        let account = try SealedAccount(&columns)
+        indices[account.id] = accounts.count
+        accounts.append(account)
+      case 1:
+        let clear = try TokenRow(clear: &columns)
+        guard let index = indices[clear.account] else { return }
+        accounts[index].tokens.append((clear, try columns.next()))
+      default:
+        let clear = try ConsentRow(clear: &columns)
+        guard let index = indices[clear.account] else { return }
+        accounts[index].consents.append((clear, try columns.next()))
       }
-      guard let index = indices[id] else { return }
-      try accounts[index].append(&columns, ofTokens: table == 1)
     }
     return accounts
   }
@@ -209,33 +214,9 @@ extension Store.AccountSelection {
 }
 
 extension SealedAccount {
-  fileprivate init(_ id: AccountID, _ columns: inout Columns) throws {
-    let clear = AccountRow(
-      id: id, owner: try columns.owner(), provider: ProviderName(try columns.next()), subject: "",
-      wakeAt: try columns.timeOrNil(), callTag: try columns.nextOrNil(),
-      payload: SealedPayload([]))
-    self.id = id
-    account = (clear, try columns.next())
+  fileprivate init(_ columns: inout Columns) throws {
+    account = (try AccountRow(clear: &columns), try columns.next())
     tag = try columns.next()
     place = try columns.next()
   }
-
-  fileprivate mutating func append(_ columns: inout Columns, ofTokens: Bool) throws {
-    if ofTokens {
-      let clear = TokenRow(
-        account: id, audience: try columns.next(), scope: try columns.next(),
-        expiresAt: try columns.timeOrNil(), status: try columns.next(),
-        payload: SealedPayload([]))
-      tokens.append((clear, try columns.next()))
-    } else {
-      let clear = ConsentRow(
-        account: id, client: try columns.next(), grant: try columns.next(),
-        expiresAt: try columns.time(), payload: SealedPayload([]))
-      consents.append((clear, try columns.next()))
-    }
-  }
-}
-
-extension Owner {
-  fileprivate var columns: StatementArguments { [realm, uid, client ?? ""] }
 }
