@@ -6,41 +6,23 @@ public struct MethodTraits: Sendable, Hashable {
   /// The sockets that offer the method.
   public var access: Access
   /// The callers that may call the method if no rule of the policy decides.
-  public var audience: Audience
+  public var audience = Audience.allowedCallers
   /// Whether a client may repeat a call that the daemon may have executed already.
-  public var repetition: Repetition
+  public var repetition = Repetition.never
   /// The decisions that the audit log records.
-  public var audit: AuditScope
+  public var audit = AuditScope.denials
   /// Whether a rule with `confirm = true` requires a person to confirm the call before it runs.
-  public var isConfirmable: Bool
+  public var isConfirmable = false
   /// Whether the reply lets its holder act as the owner of the account.
-  public var handsOutSecret: Bool
+  public var handsOutSecret = false
   /// Whether the reply contains members of a person's profile. A rule's `fields` can restrict them.
-  public var showsProfiles: Bool
+  public var showsProfiles = false
   /// Whether a rule's `share` gives the clients that it names this method for the rule's accounts.
-  public var readsSharedAccounts: Bool
+  public var readsSharedAccounts = false
   /// Whether the right to start a flow includes the method for that flow.
-  public var followsFlowStart: Bool
+  public var followsFlowStart = false
   /// Whether the method can be called while the daemon is locked.
-  public var worksLocked: Bool
-
-  public init(
-    access: Access, audience: Audience = .allowedCallers, repetition: Repetition = .never,
-    audit: AuditScope = .denials, isConfirmable: Bool = false, handsOutSecret: Bool = false,
-    showsProfiles: Bool = false, readsSharedAccounts: Bool = false,
-    followsFlowStart: Bool = false, worksLocked: Bool = false
-  ) {
-    self.access = access
-    self.audience = audience
-    self.repetition = repetition
-    self.audit = audit
-    self.isConfirmable = isConfirmable
-    self.handsOutSecret = handsOutSecret
-    self.showsProfiles = showsProfiles
-    self.readsSharedAccounts = readsSharedAccounts
-    self.followsFlowStart = followsFlowStart
-    self.worksLocked = worksLocked
-  }
+  public var worksLocked = false
 
   /// The traits that are used for an unknown method name.
   public static let unknown = MethodTraits(access: .app)

@@ -116,8 +116,6 @@ package struct BSAPaths: SettingsSection {
   package var otpGenerate = ProviderPath("/otp/generate")
   package var otp = ProviderPath("/otp/{code}")
 
-  package init() {}
-
   package static var blank: BSAPaths { BSAPaths() }
 
   package mutating func bind(_ table: SettingsTable) {

@@ -63,9 +63,4 @@ package struct Denial: Sendable, Equatable {
   /// no rule lists the call, the first rule that matches the caller.
   package var rule: String
   package var cause: Cause
-
-  package init(rule: String, cause: Cause) {
-    self.rule = rule
-    self.cause = cause
-  }
 }

@@ -122,8 +122,6 @@ package struct FreedomIDPaths: SettingsSection {
   /// The path at which the daemon serves the `revoke_uri`.
   package var revoke = ProviderPath("/v1/freedomid/revoke")
 
-  package init() {}
-
   package static var blank: FreedomIDPaths { FreedomIDPaths() }
 
   package mutating func bind(_ table: SettingsTable) {

@@ -123,8 +123,6 @@ package struct GoPayPaths: SettingsSection {
   /// The path at which the daemon receives the provider's callbacks.
   package var callback = ProviderPath("/v1/callback/partner")
 
-  package init() {}
-
   package static var blank: GoPayPaths { GoPayPaths() }
 
   package mutating func bind(_ table: SettingsTable) {

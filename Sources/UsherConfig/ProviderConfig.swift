@@ -59,8 +59,6 @@ package struct HTTPSettings: SettingsSection {
   /// The timeout of a request in seconds, from its start to the end of the response.
   package var requestTimeoutSeconds = 15
 
-  package init() {}
-
   package static var blank: HTTPSettings { HTTPSettings() }
 
   package mutating func bind(_ table: SettingsTable) {

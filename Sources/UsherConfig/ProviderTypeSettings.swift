@@ -44,8 +44,6 @@ package struct LocalProviderSettings: ProviderTypeSettings {
   package static let type = ProviderType.local
   package static var blank: LocalProviderSettings { LocalProviderSettings() }
 
-  package init() {}
-
   package var variety: ProviderVariety { .local }
   package var tokenAddresses: [String] { [] }
 

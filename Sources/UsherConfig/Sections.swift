@@ -113,8 +113,6 @@ package struct LogSettings: SettingsSection {
   /// The lowest level that is logged.
   package var level = LogLevel.info
 
-  package init() {}
-
   package static var blank: LogSettings { LogSettings() }
 
   package mutating func bind(_ table: SettingsTable) {
@@ -138,8 +136,6 @@ package struct TokenSettings: SettingsSection {
   /// The number of seconds before a grant expires at which its owner is notified.
   package var grantWarningSeconds = 300
 
-  package init() {}
-
   package static var blank: TokenSettings { TokenSettings() }
 
   package mutating func bind(_ table: SettingsTable) {
@@ -151,8 +147,6 @@ package struct TokenSettings: SettingsSection {
 package struct FlowSettings: SettingsSection {
   /// The number of seconds in which a user must finish a flow.
   package var deadlineSeconds = 600
-
-  package init() {}
 
   package static var blank: FlowSettings { FlowSettings() }
 

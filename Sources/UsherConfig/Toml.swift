@@ -6,12 +6,6 @@ package struct SourcePosition: Sendable, Hashable, CustomStringConvertible {
   package var line: Int
   package var column: Int
 
-  package init(file: String, line: Int, column: Int) {
-    self.file = file
-    self.line = line
-    self.column = column
-  }
-
   package var description: String { "\(file):\(line):\(column)" }
 }
 

@@ -93,8 +93,6 @@ package struct TruecallerPaths: SettingsSection {
   /// The keys that sign profiles.
   package var key = ProviderPath("/v1/key")
 
-  package init() {}
-
   package static var blank: TruecallerPaths { TruecallerPaths() }
 
   package mutating func bind(_ table: SettingsTable) {

@@ -17,12 +17,6 @@ package struct AuditRow: Sendable, Hashable {
   package var n: Int64
   package var at: Timestamp
   package var payload: SealedPayload
-
-  package init(n: Int64, at: Timestamp, payload: SealedPayload) {
-    self.n = n
-    self.at = at
-    self.payload = payload
-  }
 }
 
 /// Consecutive rows of the audit log, the oldest first.

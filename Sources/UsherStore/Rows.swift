@@ -234,11 +234,6 @@ package struct LocalAuthRow: Sendable, Hashable {
 package struct CredentialRow: Sendable, Hashable {
   package var name: String
   package var value: Secret
-
-  package init(name: String, value: Secret) {
-    self.name = name
-    self.value = value
-  }
 }
 
 /// A remembered answer to the question whether a client may make a call. Realm, uid, client and

@@ -1,5 +1,6 @@
 import Testing
-import UsherConfig
+
+@testable import UsherConfig
 
 @Suite("TOML parser")
 struct TomlTests {

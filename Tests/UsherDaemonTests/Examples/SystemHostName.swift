@@ -1,5 +1,6 @@
 import JSONRPC
-public import UsherAPI
+
+@testable public import UsherAPI
 
 /// Returns the name of the host that the daemon runs on.
 public struct SystemHostName: Method, Equatable {
