@@ -63,17 +63,7 @@ private enum Text {
   private static let alphabet = Array("0123456789ABCDEFGHJKMNPQRSTVWXYZ".utf8)
 
   static func characters(_ bytes: [UInt8]) -> [UInt8] {
-    var (bits, held) = (UInt32(0), 0)
-    var characters: [UInt8] = []
-    for byte in bytes {
-      bits = bits << 8 | UInt32(byte)
-      held += 8
-      while held >= 5 {
-        held -= 5
-        characters.append(alphabet[Int(bits >> held & 31)])
-      }
-    }
-    return characters
+    regrouped(bytes, from: 8, to: 5).map { alphabet[Int($0)] }
   }
 
   static func grouped(_ characters: [UInt8]) -> String {
@@ -82,18 +72,24 @@ private enum Text {
     }.joined(separator: "-")
   }
 
-  static func bytes(_ values: [UInt8]) -> [UInt8] {
+  static func bytes(_ values: [UInt8]) -> [UInt8] { regrouped(values, from: 5, to: 8) }
+
+  /// Returns the bits of numbers of `width` bits each as numbers of `newWidth` bits each. Bits that
+  /// fill no number are dropped.
+  private static func regrouped(
+    _ numbers: [UInt8], from width: Int, to newWidth: Int
+  ) -> [UInt8] {
     var (bits, held) = (UInt32(0), 0)
-    var bytes: [UInt8] = []
-    for value in values {
-      bits = bits << 5 | UInt32(value)
-      held += 5
-      if held >= 8 {
-        held -= 8
-        bytes.append(UInt8(truncatingIfNeeded: bits >> held))
+    var result: [UInt8] = []
+    for number in numbers {
+      bits = bits << width | UInt32(number)
+      held += width
+      while held >= newWidth {
+        held -= newWidth
+        result.append(UInt8(bits >> held & (1 << newWidth - 1)))
       }
     }
-    return bytes
+    return result
   }
 
   /// Returns the values of the characters, five bits each.
