@@ -42,21 +42,17 @@ extension JSONValue: SchemaDescribing {
 }
 
 extension Step: SchemaDescribing {
-  public static var schema: Schema {
-    .tagged(
-      name: "Step",
-      Kind.allCases.map { kind in
-        .init(type: kind.rawValue, members: SchemaReader.schema(of: kind.form).members)
-      })
-  }
+  public static var schema: Schema { form(isDocumented: false) }
+  public static var documentedSchema: Schema { form(isDocumented: true) }
 
-  public static var documentedSchema: Schema {
+  private static func form(isDocumented: Bool) -> Schema {
     .tagged(
       name: "Step",
       Kind.allCases.map { kind in
-        .init(
-          type: kind.rawValue, members: SchemaReader.documentedSchema(of: kind.form).members,
-          description: kind.documentation)
+        let form = SchemaReader.schema(of: kind.form, isDocumented: isDocumented)
+        return .init(
+          type: kind.rawValue, members: form.members,
+          description: isDocumented ? kind.documentation : "")
       })
   }
 

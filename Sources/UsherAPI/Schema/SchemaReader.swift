@@ -7,15 +7,10 @@
 enum SchemaReader {
   /// Returns the schema of a type. Terminates the process if the schema cannot be derived, because
   /// an incomplete schema would refuse valid calls.
-  static func schema(of type: any Decodable.Type) -> Schema { whole(type, isDocumented: false) }
-
-  /// Returns the schema of a type with the descriptions and the component names of the types that
-  /// are ``SchemaDocumented``.
-  static func documentedSchema(of type: any Decodable.Type) -> Schema {
-    whole(type, isDocumented: true)
-  }
-
-  private static func whole<T: Decodable>(_ type: T.Type, isDocumented: Bool) -> Schema {
+  ///
+  /// - Parameter isDocumented: Whether the schema has the descriptions and the component names of
+  ///   the types that are ``SchemaDocumented``.
+  static func schema<T: Decodable>(of type: T.Type, isDocumented: Bool = false) -> Schema {
     let (schema, value) = read(type, isDocumented: isDocumented)
     guard value != nil else {
       fatalError("the form of \(type) cannot be read: make what it holds describe itself")
@@ -36,10 +31,10 @@ enum SchemaReader {
       return (.string(oneOf: Words.all(of: words), format: nil), first)
     }
     if let map = type as? any StringMap.Type {
-      return (.map(of: whole(map.valueType, isDocumented: isDocumented)), map.empty as? T)
+      return (.map(of: schema(of: map.valueType, isDocumented: isDocumented)), map.empty as? T)
     }
     if let optional = type as? any NullableForm.Type {
-      let form = whole(optional.wrappedType, isDocumented: isDocumented)
+      let form = schema(of: optional.wrappedType, isDocumented: isDocumented)
       return (.nullable(form), optional.absent as? T)
     }
     let notes = Notes(

@@ -33,7 +33,7 @@ public enum StrictDecoding {
   /// Returns the schema of a type with descriptions, to show it to people. It decodes the same, but
   /// takes more memory.
   public static func documentedSchema(of type: any Decodable.Type) -> Schema {
-    SchemaReader.documentedSchema(of: type)
+    SchemaReader.schema(of: type, isDocumented: true)
   }
 
   private static func mistake(_ error: DecodingError, _ prefix: String) -> UsherError {
