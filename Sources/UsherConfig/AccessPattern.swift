@@ -125,22 +125,16 @@ package struct PolicyRequest: Sendable, Hashable {
   package init(
     method: String, provider: String? = nil, kind: String? = nil, operation: String? = nil
   ) {
-    self.init(method, Methods.traits(of: method), provider, kind, operation)
+    self.method = method
+    traits = Methods.traits(of: method)
+    self.provider = provider
+    self.kind = kind
+    self.operation = operation
   }
 
   /// Creates a request about a method alone.
   package init(_ method: (some Method).Type) {
-    self.init(method.name, method.traits, nil, nil, nil)
-  }
-
-  private init(
-    _ method: String, _ traits: MethodTraits, _ provider: String?, _ kind: String?,
-    _ operation: String?
-  ) {
-    self.method = method
-    self.traits = traits
-    self.provider = provider
-    self.kind = kind
-    self.operation = operation
+    self.method = method.name
+    traits = method.traits
   }
 }

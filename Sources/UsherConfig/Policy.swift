@@ -148,12 +148,7 @@ extension Config {
     daemonUser: UInt32, names: PrincipalResolver
   ) -> [ConfigProblem] {
     clients.enumerated().compactMap { place, rule in
-      let user: UInt32? =
-        switch rule.match.user {
-        case nil: nil
-        case .id(let id): id
-        case .name(let name): names.user(name)
-        }
+      let user = rule.match.user?.id(by: names.user)
       let key = "client[\(place)].match.executable"
       return rule.match.executableFlaw(user: user, daemonUser: daemonUser).map {
         ConfigProblem(sources[key], key: key, $0)

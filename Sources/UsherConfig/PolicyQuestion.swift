@@ -126,15 +126,12 @@ extension PolicyCheck {
   private static func id(
     _ principal: Principal?, _ field: String, _ find: (String) -> UInt32?
   ) throws(UsherError) -> UInt32? {
-    switch principal {
-    case nil: return nil
-    case .id(let id): return id
-    case .name(let name):
-      guard let id = find(name) else {
-        throw wrong(field, "names \"\(name)\", which does not exist on this machine")
-      }
-      return id
+    guard let principal else { return nil }
+    guard let id = principal.id(by: find) else {
+      throw wrong(
+        field, "names \"\(principal.settingText)\", which does not exist on this machine")
     }
+    return id
   }
 
   private static func read<Value>(

@@ -72,20 +72,21 @@ package enum Principal: CodedAsText, Hashable, Sendable {
     }
   }
 
+  /// Returns the id, which for a name is the result of `find`.
+  func id(by find: (String) -> UInt32?) -> UInt32? {
+    switch self {
+    case .name(let name): find(name)
+    case .id(let id): id
+    }
+  }
+
   /// Reads the setting; a number is accepted as well as a string.
   package static func read(_ field: SettingField) -> Principal? {
-    let text: String
     switch field.node.value {
-    case .string(let string): text = string
-    case .integer(let number): text = number < 0 ? "" : String(number)
+    case .string(let text): return field.setting(text)
+    case .integer(let number): return field.setting(number < 0 ? "" : String(number))
     case .table, .array, .float, .boolean, .date:
       field.complain(expected: "a name or a numeric id")
-      return nil
-    }
-    do throws(SettingError) {
-      return try Principal(setting: text)
-    } catch {
-      field.complain(error.message)
       return nil
     }
   }

@@ -53,6 +53,16 @@ package struct SettingField {
     complain("expected \(kind), found \(node.value.kind)")
   }
 
+  /// Returns the setting with a text; reports a problem and returns nil if it is not valid.
+  func setting<Setting: TextSetting>(_ text: String) -> Setting? {
+    do throws(SettingError) {
+      return try Setting(setting: text)
+    } catch {
+      complain(error.message)
+      return nil
+    }
+  }
+
   /// Returns a value inside this one, and records its position.
   func child(_ suffix: String, _ node: TomlNode) -> SettingField {
     let path = path + suffix
@@ -99,13 +109,7 @@ extension String: SettingValue {
 
 extension TextSetting {
   package static func read(_ field: SettingField) -> Self? {
-    guard let text = String.read(field) else { return nil }
-    do throws(SettingError) {
-      return try Self(setting: text)
-    } catch {
-      field.complain(error.message)
-      return nil
-    }
+    String.read(field).flatMap { field.setting($0) }
   }
 
   package var toml: TomlValue { .string(settingText) }

@@ -119,19 +119,12 @@ extension TomlTable {
 }
 
 extension TomlValue {
-  private enum Shape {
-    case table
-    case array
-    case single
-  }
-
-  fileprivate func hasShape(of other: TomlValue) -> Bool { shape == other.shape }
-
-  private var shape: Shape {
-    switch self {
-    case .table: .table
-    case .array: .array
-    case .string, .integer, .float, .boolean, .date: .single
+  /// Whether both values are tables, both are arrays, or neither is one of these.
+  fileprivate func hasShape(of other: TomlValue) -> Bool {
+    switch (self, other) {
+    case (.table, .table), (.array, .array): true
+    case (.table, _), (.array, _), (_, .table), (_, .array): false
+    case (_, _): true
     }
   }
 }
