@@ -126,9 +126,9 @@ extension Event: SchemaDocumented {
 }
 
 extension EventNotification {
-  public static var example: JSONValue {
-    ["subscription": "sub_1", "cursor": 42, "event": .exampleEvent]
-  }
+  public static let example: JSONValue = [
+    "subscription": "sub_1", "cursor": 42, "event": .exampleEvent,
+  ]
 
   public static let memberDescriptions: [String: String] = [
     "subscription": "The id of the subscription, from `events.subscribe`.",
@@ -138,7 +138,7 @@ extension EventNotification {
 }
 
 extension EventsLost {
-  public static var example: JSONValue { ["subscription": "sub_1", "cursor": 42] }
+  public static let example: JSONValue = ["subscription": "sub_1", "cursor": 42]
 
   public static let memberDescriptions: [String: String] = [
     "subscription": "The id of the subscription, which has ended.",

@@ -69,67 +69,49 @@ extension Step.Kind {
 }
 
 extension InputForm {
-  fileprivate static var redirect: InputForm {
-    .init(
-      "Submits the URL to which the browser was redirected.",
-      [.init("redirectURL", .text, "The whole URL, with its query. It is a secret.")])
-  }
+  fileprivate static let redirect = InputForm(
+    "Submits the URL to which the browser was redirected.",
+    [.init("redirectURL", .text, "The whole URL, with its query. It is a secret.")])
 
-  fileprivate static var code: InputForm {
-    .init(
-      "Submits the code.",
-      [
-        .init("code", .text, "The code as the user entered it. It is a secret."),
-        .fields(isRequired: false),
-      ])
-  }
+  fileprivate static let code = InputForm(
+    "Submits the code.",
+    [
+      .init("code", .text, "The code as the user entered it. It is a secret."),
+      .fields(isRequired: false),
+    ])
 
-  fileprivate static var resend: InputForm {
-    .init(
-      "Asks for another code. Accepted from the step's `resendAt` on.",
-      [.flag("resend", "Send another code.")])
-  }
+  fileprivate static let resend = InputForm(
+    "Asks for another code. Accepted from the step's `resendAt` on.",
+    [.flag("resend", "Send another code.")])
 
-  fileprivate static var password: InputForm {
-    .init(
-      "Submits the password.",
-      [.init("password", .text, "The password as the user entered it. It is a secret.")])
-  }
+  fileprivate static let password = InputForm(
+    "Submits the password.",
+    [.init("password", .text, "The password as the user entered it. It is a secret.")])
 
-  fileprivate static var alternative: InputForm {
-    .init(
-      "Chooses another method instead of the password.",
-      [.init("alternative", .text, "The `id` of one of the step's `alternatives`.")])
-  }
+  fileprivate static let alternative = InputForm(
+    "Chooses another method instead of the password.",
+    [.init("alternative", .text, "The `id` of one of the step's `alternatives`.")])
 
-  fileprivate static var choice: InputForm {
-    .init(
-      "Chooses an option.", [.init("id", .text, "The `id` of one of the step's `options`.")])
-  }
+  fileprivate static let choice = InputForm(
+    "Chooses an option.", [.init("id", .text, "The `id` of one of the step's `options`.")])
 
-  fileprivate static var form: InputForm {
-    .init("Submits the fields of the form.", [.fields(isRequired: true)])
-  }
+  fileprivate static let form = InputForm(
+    "Submits the fields of the form.", [.fields(isRequired: true)])
 
-  fileprivate static var granted: InputForm {
-    .init(
-      "Grants some or all of the requested data.",
-      [.init("granted", .array(of: .text), "The `id` of each granted one of the step's `grants`.")])
-  }
+  fileprivate static let granted = InputForm(
+    "Grants some or all of the requested data.",
+    [.init("granted", .array(of: .text), "The `id` of each granted one of the step's `grants`.")])
 
-  fileprivate static var denied: InputForm {
-    .init("Denies the client all data.", [.flag("denied", "Deny.")])
-  }
+  fileprivate static let denied = InputForm(
+    "Denies the client all data.", [.flag("denied", "Deny.")])
 
-  fileprivate static var exchanged: InputForm {
-    .init(
-      "Submits what the app's backend received for the credential.",
-      [
-        .init(
-          "success", .map(of: .text),
-          "The members of the token reply as strings, such as `accessToken`. They are secrets.")
-      ])
-  }
+  fileprivate static let exchanged = InputForm(
+    "Submits what the app's backend received for the credential.",
+    [
+      .init(
+        "success", .map(of: .text),
+        "The members of the token reply as strings, such as `accessToken`. They are secrets.")
+    ])
 
   fileprivate static var exchangeFailed: InputForm {
     let reason = Schema.Member("reason", .text, "The reason, as a word or a short sentence.")
@@ -138,23 +120,17 @@ extension InputForm {
       [.init("failure", .object([reason]), "Why the exchange failed.")])
   }
 
-  fileprivate static var passcode: InputForm {
-    .init(
-      "Submits the passcode.",
-      [.init("passcode", .text, "The passcode as the user entered it. It is a secret.")])
-  }
+  fileprivate static let passcode = InputForm(
+    "Submits the passcode.",
+    [.init("passcode", .text, "The passcode as the user entered it. It is a secret.")])
 
-  fileprivate static var biometric: InputForm {
-    .init("Starts the fingerprint reader.", [.flag("biometric", "Scan a finger.")])
-  }
+  fileprivate static let biometric = InputForm(
+    "Starts the fingerprint reader.", [.flag("biometric", "Scan a finger.")])
 
-  fileprivate static var cancelLocalAuth: InputForm {
-    .init("Gives the authentication up.", [.flag("cancel", "Give up.")])
-  }
+  fileprivate static let cancelLocalAuth = InputForm(
+    "Gives the authentication up.", [.flag("cancel", "Give up.")])
 
-  fileprivate static var fallback: InputForm {
-    .init(
-      "Asks for the passcode instead of the fingerprint.",
-      [.flag("fallback", "Use the passcode.")])
-  }
+  fileprivate static let fallback = InputForm(
+    "Asks for the passcode instead of the fingerprint.",
+    [.flag("fallback", "Use the passcode.")])
 }

@@ -2,41 +2,34 @@ import JSONRPC
 
 // Objects that the examples of several methods contain.
 extension JSONValue {
-  static var exampleTime: JSONValue { "2027-01-15T08:00:00Z" }
+  static let exampleTime: JSONValue = "2027-01-15T08:00:00Z"
 
-  static var exampleFlow: JSONValue {
-    exampleFlow(
-      status: "active", state: "authorizing", revision: 4,
-      [
-        "step": [
-          "type": "openURL", "url": "https://id.example/authorize?state=s",
-          "redirectURI": "http://127.0.0.1:40001/callback", "completes": "loopback",
-        ]
-      ])
-  }
+  static let exampleFlow: JSONValue = flow(
+    status: "active", state: "authorizing", revision: 4,
+    [
+      "step": [
+        "type": "openURL", "url": "https://id.example/authorize?state=s",
+        "redirectURI": "http://127.0.0.1:40001/callback", "completes": "loopback",
+      ]
+    ])
 
-  static var exampleFinishedFlow: JSONValue {
-    exampleFlow(
-      status: "succeeded", state: "succeeded", revision: 6, ["result": ["account": "acc_1"]])
-  }
+  static let exampleFinishedFlow: JSONValue = flow(
+    status: "succeeded", state: "succeeded", revision: 6, ["result": ["account": "acc_1"]])
 
-  static var exampleCancelledFlow: JSONValue {
-    exampleFlow(
-      status: "cancelled", state: "authorizing", revision: 5,
-      [
-        "failure": [
-          "reason": "cancelled", "title": "Cancelled", "message": "the flow was cancelled",
-          "retryable": true,
-        ]
-      ])
-  }
+  static let exampleCancelledFlow: JSONValue = flow(
+    status: "cancelled", state: "authorizing", revision: 5,
+    [
+      "failure": [
+        "reason": "cancelled", "title": "Cancelled", "message": "the flow was cancelled",
+        "retryable": true,
+      ]
+    ])
 
   /// A flow in the reply of `flow.list`, without its step.
-  static var exampleListedFlow: JSONValue {
-    exampleFlow(status: "active", state: "authorizing", revision: 4, [:])
-  }
+  static let exampleListedFlow: JSONValue = flow(
+    status: "active", state: "authorizing", revision: 4, [:])
 
-  private static func exampleFlow(
+  private static func flow(
     status: JSONValue, state: JSONValue, revision: JSONValue, _ others: [String: JSONValue]
   ) -> JSONValue {
     let flow: [String: JSONValue] = [
@@ -47,72 +40,58 @@ extension JSONValue {
     return .object(flow.merging(others) { $1 })
   }
 
-  static var exampleToken: JSONValue {
-    ["scope": "openid email", "expiresAt": exampleTime, "status": "valid"]
-  }
+  static let exampleToken: JSONValue = [
+    "scope": "openid email", "expiresAt": exampleTime, "status": "valid",
+  ]
 
-  static var exampleAccount: JSONValue {
-    [
-      "id": "acc_1", "provider": "work", "subject": "248289761001", "label": "Ada Lovelace",
-      "owner": 1000, "client": nil, "createdAt": exampleTime, "keepAlive": false,
-      "attributes": [:], "profile": ["name": "Ada Lovelace"], "tokens": [exampleToken],
-    ]
-  }
+  static let exampleAccount: JSONValue = [
+    "id": "acc_1", "provider": "work", "subject": "248289761001", "label": "Ada Lovelace",
+    "owner": 1000, "client": nil, "createdAt": exampleTime, "keepAlive": false,
+    "attributes": [:], "profile": ["name": "Ada Lovelace"], "tokens": [exampleToken],
+  ]
 
-  static var exampleAuditRow: JSONValue {
-    [
-      "n": 17, "at": exampleTime, "method": "token.get", "provider": "work", "account": "acc_1",
-      "scope": "openid email", "decision": "allowed", "rule": "till", "outcome": "ok",
-      "client": "till", "uid": 1000, "gid": 1000, "pid": 4711, "unit": "till.service",
-      "executable": "/usr/bin/till", "count": 3,
-    ]
-  }
+  static let exampleAuditRow: JSONValue = [
+    "n": 17, "at": exampleTime, "method": "token.get", "provider": "work", "account": "acc_1",
+    "scope": "openid email", "decision": "allowed", "rule": "till", "outcome": "ok",
+    "client": "till", "uid": 1000, "gid": 1000, "pid": 4711, "unit": "till.service",
+    "executable": "/usr/bin/till", "count": 3,
+  ]
 
-  static var exampleConfirmation: JSONValue {
-    [
-      "id": "cnf_1",
-      "asker": ["client": "till", "uid": 1000, "user": "ada", "executable": "/usr/bin/till"],
-      "about": ["method": "token.get", "provider": "work", "account": "acc_1", "label": "Ada"],
-      "askedAt": exampleTime, "expiresAt": "2027-01-15T08:05:00Z",
-    ]
-  }
+  static let exampleConfirmation: JSONValue = [
+    "id": "cnf_1",
+    "asker": ["client": "till", "uid": 1000, "user": "ada", "executable": "/usr/bin/till"],
+    "about": ["method": "token.get", "provider": "work", "account": "acc_1", "label": "Ada"],
+    "askedAt": exampleTime, "expiresAt": "2027-01-15T08:05:00Z",
+  ]
 
-  static var exampleConsent: JSONValue {
-    [
-      "account": "acc_1", "provider": "id", "client": "till", "grant": "read.firstname",
-      "grantedAt": exampleTime, "expiresAt": "2028-01-15T08:00:00Z", "grantedBy": 1000,
-    ]
-  }
+  static let exampleConsent: JSONValue = [
+    "account": "acc_1", "provider": "id", "client": "till", "grant": "read.firstname",
+    "grantedAt": exampleTime, "expiresAt": "2028-01-15T08:00:00Z", "grantedBy": 1000,
+  ]
 
-  static var exampleEvent: JSONValue {
-    [
-      "topic": "flow", "what": "moved", "at": exampleTime, "provider": "work", "flow": "flw_1",
-      "kind": "authorize", "status": "active", "state": "authorizing", "revision": 4,
-      "step": "openURL",
-    ]
-  }
+  static let exampleEvent: JSONValue = [
+    "topic": "flow", "what": "moved", "at": exampleTime, "provider": "work", "flow": "flw_1",
+    "kind": "authorize", "status": "active", "state": "authorizing", "revision": 4,
+    "step": "openURL",
+  ]
 
-  static var examplePolicyDecision: JSONValue {
-    [
-      "allowed": true, "rule": "till", "why": "rule till allows token.get",
-      "conditions": ["confirmation": false], "client": "till", "owner": "user", "lenders": [],
-      "confirms": [],
-      "considered": [["rule": "till", "allows": true, "why": "lists the call"]],
-    ]
-  }
+  static let examplePolicyDecision: JSONValue = [
+    "allowed": true, "rule": "till", "why": "rule till allows token.get",
+    "conditions": ["confirmation": false], "client": "till", "owner": "user", "lenders": [],
+    "confirms": [],
+    "considered": [["rule": "till", "allows": true, "why": "lists the call"]],
+  ]
 
-  static var exampleProvider: JSONValue {
-    [
-      "name": "work", "type": "oidc",
-      "flows": [
-        [
-          "kind": "device", "summary": "Sign a person in with a browser on another device.",
-          "params": [
-            "type": "object", "properties": ["scope": ["type": "string"]],
-            "additionalProperties": false,
-          ],
-        ]
-      ],
-    ]
-  }
+  static let exampleProvider: JSONValue = [
+    "name": "work", "type": "oidc",
+    "flows": [
+      [
+        "kind": "device", "summary": "Sign a person in with a browser on another device.",
+        "params": [
+          "type": "object", "properties": ["scope": ["type": "string"]],
+          "additionalProperties": false,
+        ],
+      ]
+    ],
+  ]
 }
