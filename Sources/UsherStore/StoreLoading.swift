@@ -26,16 +26,10 @@ extension Store {
   package func isRemembered(
     _ requestID: String, at provider: ProviderName
   ) throws(UsherError) -> Bool {
-    try checkOpen()
-    do {
-      return try database.unsafeRead { db in
-        try Bool.fetchOne(
-          db, sql: "SELECT EXISTS (SELECT 1 FROM requests WHERE provider = ? AND request_id = ?)",
-          arguments: [provider.rawValue, requestID]) ?? false
-      }
-    } catch {
-      throw .storage(error)
-    }
+    try load(
+      "SELECT EXISTS (SELECT 1 FROM requests WHERE provider = ? AND request_id = ?)",
+      [provider.rawValue, requestID]
+    ) { try $0.next() as Bool }.first ?? false
   }
 
   package func loadAccounts() throws(UsherError) -> [AccountRow] {
