@@ -9,18 +9,6 @@ package import UsherCore
 // A single statement needs no isolation. GRDB's isolated read would crash the process if the
 // connection has been closed meanwhile.
 extension Store {
-  /// Returns the remembered requests, including expired ones.
-  package func loadRequests() throws(UsherError) -> [RequestRow] {
-    try load(
-      "SELECT realm, uid, client, provider, request_id, flow, expires_at FROM requests"
-    ) { columns in
-      RequestRow(
-        owner: try columns.owner(), provider: ProviderName(try columns.next()),
-        requestID: try columns.next(), flow: FlowID(try columns.next()),
-        expiresAt: try columns.time())
-    }
-  }
-
   /// Returns whether a flow of any owner was started with this `requestId`, as far as that is
   /// remembered.
   package func isRemembered(

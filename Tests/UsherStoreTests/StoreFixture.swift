@@ -197,3 +197,17 @@ extension OwnerRow {
       realm: "host", uid: uid, isWithheld: isWithheld, payload: SealedPayload(Array("anna".utf8)))
   }
 }
+
+extension Store {
+  /// Returns the remembered requests, including expired ones.
+  func loadRequests() throws(UsherError) -> [RequestRow] {
+    try load(
+      "SELECT realm, uid, client, provider, request_id, flow, expires_at FROM requests"
+    ) { columns in
+      RequestRow(
+        owner: try columns.owner(), provider: ProviderName(try columns.next()),
+        requestID: try columns.next(), flow: FlowID(try columns.next()),
+        expiresAt: try columns.time())
+    }
+  }
+}
