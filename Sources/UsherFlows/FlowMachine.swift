@@ -259,7 +259,7 @@ package struct TransitionContext: Sendable {
 }
 
 /// An action that the engine performs after the machine's new state is on disk.
-package enum Effect<Call: ProviderCall>: Sendable, Equatable {
+package enum Effect<Call: Sendable>: Sendable {
   /// Makes the call; the outcome arrives as `.called`. The provider's request time-out applies.
   case call(Call)
   /// Fetches the provider's metadata, from the cache if it is fresh.
@@ -285,7 +285,7 @@ package enum Effect<Call: ProviderCall>: Sendable, Equatable {
 }
 
 /// The machine's answer to one event.
-package enum Answer<Call: ProviderCall>: Sendable, Equatable {
+package enum Answer<Call: Sendable>: Sendable {
   /// The flow continues: the engine stores the new state, then performs the effects in order.
   case proceed([Effect<Call>])
   /// The flow succeeds. The account and its tokens become durable together with the flow's end.
@@ -298,6 +298,9 @@ package enum Answer<Call: ProviderCall>: Sendable, Equatable {
   /// The event does not concern the present state.
   case ignore
 }
+
+extension Effect: Equatable where Call: Equatable {}
+extension Answer: Equatable where Call: Equatable {}
 
 /// The result of a successful flow.
 package struct Completion: Sendable, Equatable {

@@ -108,7 +108,7 @@ final class FlowHarness: Sendable {
     let session = LiveFlow(
       of: machine, id: id, provider: provider, client: client, at: clock.now())
     try await engine.open(
-      session, with: FlowMachineBox<Machine>.erased(answer), at: dependencies.moment()
+      session, with: Machine.erased(answer), at: dependencies.moment()
     ) {}
     return session
   }

@@ -56,9 +56,8 @@ struct FlowHibernatorTests {
   func memory() async throws {
     let session = try await harness.open()
     var standing = session.standing
-    standing.machine = FlowMachineBox(
-      machine: StubMachine(
-        provider: try .sample(), probe: harness.place.path, secret: Sealed(Secret("unwritten"))))
+    standing.machine = StubMachine(
+      provider: try .sample(), probe: harness.place.path, secret: Sealed(Secret("unwritten")))
     session.install(standing)
     session.rest()
     #expect(!session.isResting)

@@ -24,13 +24,12 @@ extension LiveFlow {
     of machine: Machine, id: String, owner: Owner = .anna, provider: ProviderName = .work,
     client: String? = nil, at now: Timestamp
   ) {
-    let box = FlowMachineBox(machine: machine)
     self.init(
       id: FlowID(id), owner: owner, provider: provider, kind: Machine.kind, client: client,
       requestID: nil, createdAt: now,
       standing: .init(
-        machine: box, view: box.view, ending: .active, revision: 1, updatedAt: now,
+        machine: machine, view: machine.view, ending: .active, revision: 1, updatedAt: now,
         expiresAt: now + FlowHarness.deadline),
-      transitions: [Transition(revision: 1, state: box.view.state, at: now)])
+      transitions: [Transition(revision: 1, state: machine.view.state, at: now)])
   }
 }

@@ -137,7 +137,7 @@ struct LocalAuthFlowTests {
   func restored() async throws {
     let session = try await scanning()
     let flow = try RestoredFlow(try harness.row(session), by: FlowCoder(nonce: "known_"))
-    #expect(flow.machine?.provider == .local && flow.stored.state == "scanning")
+    #expect(flow.machine?.config == .local && flow.stored.state == "scanning")
     #expect(await harness.cancel(session) == nil)
   }
 }

@@ -38,10 +38,10 @@ final class EffectRunner: Sendable {
 
   /// Starts an effect and returns; `report` receives the outcome later, once.
   func perform(
-    _ effect: EngineEffect, _ flow: LiveFlow, _ machine: any AnyFlowMachine,
+    _ effect: EngineEffect, _ flow: LiveFlow, _ machine: any FlowMachine,
     report: @escaping @Sendable (EngineEvent) -> Void
   ) {
-    let provider = machine.provider
+    let provider = machine.config
     func run(_ effect: @escaping @Sendable () async -> EngineEvent) {
       Task(executorPreference: dependencies.executor) { report(await effect()) }
     }

@@ -2,6 +2,7 @@ import JSONRPC
 import Synchronization
 import UsherConfig
 import UsherCore
+import UsherFlows
 import UsherStore
 
 /// Encodes and decodes flow machines.
@@ -120,11 +121,11 @@ extension ArraySlice<UInt8> {
 
 /// The packed machine of a resting flow.
 struct PackedMachine: Sendable {
-  let type: any AnyFlowMachine.Type
+  let type: any FlowMachine.Type
   let bytes: [UInt8]
   let coder: FlowCoder
 
-  func unpacked() throws(UsherError) -> any AnyFlowMachine {
+  func unpacked() throws(UsherError) -> any FlowMachine {
     try type.init(packed: bytes, by: coder)
   }
 }

@@ -7,7 +7,7 @@ import UsherFlows
 /// The consequences of an event for a flow: its next standing, and what to do once that is stored.
 struct FlowDecision {
   /// The machine after the event.
-  let machine: any AnyFlowMachine
+  let machine: any FlowMachine
   var next: LiveFlow.Standing
   var effects: [EngineEffect] = []
   /// The account to store, at the flow's end or before.
@@ -17,7 +17,7 @@ struct FlowDecision {
 
   /// Creates the decision from a machine's answer.
   init(
-    _ answer: EngineAnswer, _ machine: any AnyFlowMachine, _ before: LiveFlow.Standing,
+    _ answer: EngineAnswer, _ machine: any FlowMachine, _ before: LiveFlow.Standing,
     at now: Timestamp
   ) {
     self.machine = machine
@@ -46,7 +46,7 @@ struct FlowDecision {
 
   /// Returns the decision to end a flow that was cancelled or has expired.
   static func abandoning(
-    _ machine: any AnyFlowMachine, _ before: LiveFlow.Standing, as status: FlowStatus,
+    _ machine: any FlowMachine, _ before: LiveFlow.Standing, as status: FlowStatus,
     at now: Timestamp
   ) -> FlowDecision {
     let isExpiry = status == .expired
@@ -75,7 +75,7 @@ struct FlowDecision {
 }
 
 // Failures that the engine decides, not the machine.
-extension AnyFlowMachine {
+extension FlowMachine {
   /// The answer for a flow whose credential now belongs to another provider: the flow cannot
   /// continue.
   func overtaken(by error: UsherError) -> EngineAnswer {
@@ -103,7 +103,7 @@ extension AnyFlowMachine {
   ) -> Failure {
     Failure(
       reason: reason, title: title, message: message, retryable: retryable,
-      provider: providerErrorCode(for: reason))
+      provider: Self.providerErrorCode(for: reason, provider: provider.name))
   }
 }
 

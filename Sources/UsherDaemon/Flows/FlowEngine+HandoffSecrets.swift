@@ -20,7 +20,7 @@ extension FlowEngine {
   /// - Returns: The flow that left the secret; nil if the machine needs none.
   /// - Throws: `conflict` if another flow has claimed the secret.
   func claim(
-    for machine: any AnyFlowMachine, of givers: [LiveFlow]
+    for machine: any FlowMachine, of givers: [LiveFlow]
   ) throws(UsherError) -> LiveFlow? {
     guard let handle = machine.consumedHandoffSecret else { return nil }
     guard let giver = givers.first(where: { $0.handoffSecret?.handle == handle }),

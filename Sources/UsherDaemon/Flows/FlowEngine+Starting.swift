@@ -120,7 +120,7 @@ extension FlowEngine {
 
   private func begin<Machine: FlowMachine>(
     _ type: Machine.Type, _ beginning: Beginning, at config: ProviderConfig
-  ) throws(UsherError) -> (any AnyFlowMachine, EngineAnswer) {
+  ) throws(UsherError) -> (any FlowMachine, EngineAnswer) {
     guard let provider = Provider<Machine.Call.Settings>(config) else {
       throw UsherError(
         .internalError, "provider \(config.name) is not of the type of flow \(Machine.kind)")
@@ -131,7 +131,7 @@ extension FlowEngine {
     var moment = beginning.moment
     let (machine, answer) = try Machine.begin(
       params, context(beginning, at: provider), at: &moment)
-    return (FlowMachineBox(machine: machine), FlowMachineBox<Machine>.erased(answer))
+    return (machine, Machine.erased(answer))
   }
 
   private func context<Settings: ProviderTypeSettings>(
@@ -165,7 +165,7 @@ extension FlowEngine {
     }
   }
 
-  private func newFlow(_ beginning: Beginning, _ machine: any AnyFlowMachine) -> LiveFlow {
+  private func newFlow(_ beginning: Beginning, _ machine: any FlowMachine) -> LiveFlow {
     let (call, client, now) = (beginning.call, beginning.client, beginning.moment.now)
     // A blank or invalid request id is not recorded: no later call can refer to it.
     let requestID = call.requestId.flatMap { id in
@@ -173,7 +173,7 @@ extension FlowEngine {
     }
     let family = SharedFlowMetadata(
       owner: beginning.owner, provider: call.provider, kind: call.kind, client: client.name,
-      uid: client.uid, credentials: credentials.tags(of: machine.provider))
+      uid: client.uid, credentials: credentials.tags(of: machine.config))
     return LiveFlow(
       id: beginning.id, family: families.kept(family), requestID: requestID,
       createdAt: now,

@@ -33,7 +33,7 @@ extension FlowEngine {
     let decision = FlowDecision(answer, machine, before, at: moment.now)
     try await repository.inTurn(of: decision.grant, flow) { () throws(UsherError) in
       let without = try giver.map { giver throws(UsherError) in
-        try repository.emptied(giver, of: machine.provider.settings.variety)
+        try repository.emptied(giver, of: machine.config.settings.variety)
       }
       let plan = try await repository.commit(
         decision, flow, after: before, isNew: true, with: without.map { [$0.change] } ?? [])
@@ -93,7 +93,7 @@ extension FlowEngine {
     // Before the effects: the outcome of an effect may move the flow at once.
     if let news { publish(news, flow, at: decision.at) }
     for call in decision.cleanUp where call.revokedToken == nil {
-      effects.tidy(call, machine.provider, flow)
+      effects.tidy(call, machine.config, flow)
     }
     for revocation in plan.revocations {
       Task(executorPreference: dependencies.executor) { [revocations] in
@@ -145,7 +145,7 @@ extension FlowEngine {
   }
 
   private func submit(
-    _ input: FlowInput, _ revision: Int, to machine: any AnyFlowMachine, _ flow: LiveFlow,
+    _ input: FlowInput, _ revision: Int, to machine: any FlowMachine, _ flow: LiveFlow,
     _ before: LiveFlow.Standing
   ) async throws(UsherError) {
     guard revision == before.revision else {
@@ -161,7 +161,7 @@ extension FlowEngine {
     }
     var moved = machine
     var moment = dependencies.moment()
-    let answer = moved.receive(.input(input), at: &moment)
+    let answer = moved.handle(.input(input), at: &moment)
     switch answer {
     case .refuse(let field, let message):
       throw UsherError(
@@ -198,7 +198,7 @@ extension FlowEngine {
 
   /// Returns nil if the event does not concern the flow.
   private func decide(
-    _ event: EngineEvent, _ machine: any AnyFlowMachine, _ before: LiveFlow.Standing
+    _ event: EngineEvent, _ machine: any FlowMachine, _ before: LiveFlow.Standing
   ) -> FlowDecision? {
     var moved = machine
     var moment = dependencies.moment()
@@ -207,7 +207,7 @@ extension FlowEngine {
     case .expired: return .abandoning(machine, before, as: .expired, at: moment.now)
     case .overtaken(let error): answer = machine.overtaken(by: error)
     case .stateTaken: answer = machine.stateTaken
-    default: answer = moved.receive(event, at: &moment)
+    default: answer = moved.handle(event, at: &moment)
     }
     if case .ignore = answer { return nil }
     return FlowDecision(answer, moved, before, at: moment.now)

@@ -65,7 +65,7 @@ struct FlowRepository: Sendable {
     _ decision: FlowDecision, _ flow: LiveFlow, _ before: LiveFlow.Standing, _ isNew: Bool
   ) throws(UsherError) -> Plan {
     let (machine, next) = (decision.machine, decision.next)
-    let provider = machine.provider
+    let provider = machine.config
     let isMoved = next.revision > before.revision
     var plan = Plan(decision: decision)
     plan.account = try decision.grant.map { grant throws(UsherError) in

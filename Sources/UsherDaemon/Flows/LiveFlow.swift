@@ -52,7 +52,7 @@ final class LiveFlow: Sendable {
 
   /// A flow's state between two events.
   struct Standing: Sendable {
-    var machine: (any AnyFlowMachine)?
+    var machine: (any FlowMachine)?
     var view: FlowView
     var ending: FlowEnding
     var revision: Int

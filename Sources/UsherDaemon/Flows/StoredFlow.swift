@@ -61,7 +61,7 @@ struct StoredFlow: Codable {
 /// A flow read back from the store.
 struct RestoredFlow: Sendable {
   let stored: StoredFlow
-  private(set) var machine: (any AnyFlowMachine)?
+  private(set) var machine: (any FlowMachine)?
   /// The packed form of `machine`.
   private(set) var packed: PackedMachine?
 
@@ -78,12 +78,8 @@ struct RestoredFlow: Sendable {
     }
     guard let place else { return }
     let packed = PackedMachine(
-      type: Self.box(type), bytes: try coder.packed(row.payload.bytes, at: place), coder: coder)
+      type: type, bytes: try coder.packed(row.payload.bytes, at: place), coder: coder)
     machine = try packed.unpacked()
     self.packed = packed
-  }
-
-  private static func box<Machine: FlowMachine>(_ type: Machine.Type) -> any AnyFlowMachine.Type {
-    FlowMachineBox<Machine>.self
   }
 }

@@ -1,0 +1,116 @@
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+
+/// The clean-up that undoes calls that succeed after the flow's end.
+final class Compensation: Sendable {
+  let provider: ProviderConfig
+  let cleanUp: @Sendable (any ProviderCall, CallOutcome) -> [any ProviderCall]
+
+  init(
+    provider: ProviderConfig,
+    cleanUp: @escaping @Sendable (any ProviderCall, CallOutcome) -> [any ProviderCall]
+  ) {
+    self.provider = provider
+    self.cleanUp = cleanUp
+  }
+}
+
+/// ``FlowEvent`` with the machine's call type erased.
+enum EngineEvent: Sendable {
+  case input(FlowInput)
+  case browser(BrowserEvent)
+  /// The flow was not finished in time.
+  case expired
+  /// Another flow waits for a redirect with the same state.
+  case stateTaken
+  case called(any ProviderCall, CallOutcome)
+  /// The call was not sent: the credential now belongs to another provider.
+  case overtaken(UsherError)
+  case discovered(Discovery)
+  case idTokenVerified(IDTokenVerdict)
+  case woken
+  case calledBack(ProviderCallback)
+  case daemon(DaemonEvent)
+}
+
+/// ``Effect`` with the machine's call type erased.
+typealias EngineEffect = Effect<any ProviderCall>
+
+/// ``Answer`` with the machine's call type erased.
+typealias EngineAnswer = Answer<any ProviderCall>
+
+// What the engine asks of a machine without knowing its type of calls.
+extension FlowMachine {
+  init(packed: [UInt8], by coder: FlowCoder) throws(UsherError) {
+    self = try coder.unpack(Self.self, packed)
+  }
+
+  var config: ProviderConfig { provider.config }
+
+  mutating func handle(_ event: EngineEvent, at moment: inout TransitionContext) -> EngineAnswer {
+    guard let event = Self.typed(event) else { return .ignore }
+    return Self.erased(receive(event, at: &moment))
+  }
+
+  var compensation: Compensation {
+    Compensation(provider: config) { call, outcome in
+      (call as? Call).map { Self.cleanUp($0, outcome) } ?? []
+    }
+  }
+
+  func isSame(as other: any FlowMachine) -> Bool { (other as? Self) == self }
+
+  func packed(by coder: FlowCoder) throws(UsherError) -> PackedMachine {
+    PackedMachine(type: Self.self, bytes: try coder.pack(self), coder: coder)
+  }
+
+  static func erased(_ answer: Answer<Call>) -> EngineAnswer {
+    switch answer {
+    case .proceed(let effects): .proceed(effects.map(erased))
+    case .finish(let completion): .finish(completion)
+    case .fail(let failure, let calls): .fail(failure, cleanUp: calls)
+    case .refuse(let field, let message): .refuse(field: field, message: message)
+    case .ignore: .ignore
+    }
+  }
+
+  /// The access policy trusts the machine's type: a call with an account's token must be declared
+  /// there.
+  private static func checked(_ call: Call) -> Call {
+    assert(
+      call.account == nil || needsAccount || accountUse != .none,
+      "a flow of kind \(kind) uses an account's token without declaring it")
+    return call
+  }
+
+  private static func erased(_ effect: Effect<Call>) -> EngineEffect {
+    switch effect {
+    case .call(let call): .call(checked(call))
+    case .discover: .discover
+    case .verifyIDToken(let token, let metadata): .verifyIDToken(token, metadata: metadata)
+    case .verifySignature(let text): .verifySignature(text)
+    case .listen(let expectation): .listen(expectation)
+    case .stopListening: .stopListening
+    case .ask(let question): .ask(question)
+    case .store(let grant): .store(grant)
+    case .wake(let delay): .wake(after: delay)
+    }
+  }
+
+  private static func typed(_ event: EngineEvent) -> FlowEvent<Call>? {
+    switch event {
+    case .input(let input): .input(input)
+    case .browser(let event): .browser(event)
+    case .called(let call, let outcome):
+      (call as? Call).map { .provider(.called($0, outcome)) }
+    case .discovered(let discovery): .provider(.discovered(discovery))
+    case .idTokenVerified(let verdict): .provider(.idTokenVerified(verdict))
+    case .calledBack(let callback): .provider(.calledBack(callback))
+    case .daemon(let event): .daemon(event)
+    case .woken: .woken
+    case .expired, .overtaken, .stateTaken: nil
+    }
+  }
+}
