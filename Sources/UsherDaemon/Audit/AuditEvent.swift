@@ -11,14 +11,14 @@ struct AuditEvent: Sendable, Equatable {
   /// The scope of the token that was handed out.
   var scope: String?
   /// The names of the profile members that were handed out, in a fixed order.
-  var fields: [String]
+  var fields: [String] = []
   var decision: Decision
   /// The rule that decided: `till`, `(user)`, `(root)`, `(admin)`, …
   var rule: String
   /// The conditions that applied to the call.
-  var conditions: AuditConditions
+  var conditions: AuditConditions = []
   /// The conditions that were not met.
-  var unmet: AuditConditions
+  var unmet: AuditConditions = []
   /// The error if nothing was handed out, even if the call was allowed; nil on success.
   var failure: UsherError.Reason?
   var flow: FlowID?
@@ -27,27 +27,6 @@ struct AuditEvent: Sendable, Equatable {
   /// The ID that is also in the error's data and in the journal; in a row for several calls, the
   /// last one's.
   var correlationID: String
-
-  init(
-    method: String, provider: ProviderName? = nil, kind: String? = nil, account: AccountID? = nil,
-    scope: String? = nil, fields: [String] = [], decision: Decision, rule: String,
-    conditions: AuditConditions = [], unmet: AuditConditions = [],
-    failure: UsherError.Reason? = nil, flow: FlowID? = nil, correlationID: String
-  ) {
-    self.method = method
-    self.provider = provider
-    self.kind = kind
-    self.account = account
-    self.scope = scope
-    self.fields = fields
-    self.decision = decision
-    self.rule = rule
-    self.conditions = conditions
-    self.unmet = unmet
-    self.failure = failure
-    self.flow = flow
-    self.correlationID = correlationID
-  }
 }
 
 /// Conditions that a rule may set for a call (Access.md § Rules).
