@@ -182,7 +182,7 @@ struct AccountCacheTests {
     let harness = try ColdHarness()
     let record = try await harness.signIn("usr_anna")
     let repository = harness.repository()
-    try await repository.write(repository.update(record.id, attributes: ["mode": "other"]))
+    try await repository.write(repository.update(record) { $0.attributes = ["mode": "other"] })
     #expect(try repository.find(record.id)?.details.attributes == ["mode": "other"])
     #expect(try harness.repository().find(record.id)?.details.attributes == ["mode": "other"])
     try await harness.store.commit([.deleteAccount(record.id)])

@@ -103,7 +103,7 @@ struct AccountRepositoryTests {
   func withoutTokens() async throws {
     let first = try await signIn("usr_anna", .sample("access-1"))
     try await repository.write(
-      repository.update(first.id, attributes: ["kyc": "old", "deviceId": "d"]))
+      repository.update(first) { $0.attributes = ["kyc": "old", "deviceId": "d"] })
     for subject in ["usr_anna", "usr_other"] {
       try await repository.keep(
         AccountGrant(subject: subject, label: subject, attributes: ["kyc": "new"], tokens: nil))

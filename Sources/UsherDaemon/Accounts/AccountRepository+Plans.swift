@@ -181,12 +181,10 @@ extension AccountRepository {
   func update(
     _ id: AccountID, rotated: Sealed<Secret>, for used: Sealed<Secret>
   ) throws(UsherError) -> Update? {
-    guard let before = try find(id), before.details.grant.refreshToken == used else { return nil }
-    var record = before
-    record.details.grant.refreshToken = rotated
-    record.details.grant.refreshExpiresAt = nil
-    let change = try put(&record)
-    return Update(record: record, changes: [change], before: before)
+    try update(id, holding: used) {
+      $0.grant.refreshToken = rotated
+      $0.grant.refreshExpiresAt = nil
+    }
   }
 
   /// Plans the end of a grant. Its tokens are kept, so that lists show them as dead, but are not
@@ -196,25 +194,27 @@ extension AccountRepository {
   func update(
     _ id: AccountID, died word: ProviderErrorCode, of used: Sealed<Secret>?
   ) throws(UsherError) -> Update? {
-    guard let before = try find(id), before.details.grant.refreshToken == used else { return nil }
-    var record = before
-    record.details.grant.death = word
-    record.details.grant.refreshToken = nil
-    let change = try put(&record)
-    return Update(record: record, changes: [change], before: before)
+    try update(id, holding: used) {
+      $0.grant.death = word
+      $0.grant.refreshToken = nil
+    }
   }
 
-  /// Plans new attributes of an account.
-  ///
-  /// - Returns: Nil if the account was forgotten meanwhile.
-  func update(
-    _ id: AccountID, attributes: [String: JSONValue]
+  private func update(
+    _ id: AccountID, holding used: Sealed<Secret>?, _ change: (inout AccountDetails) -> Void
   ) throws(UsherError) -> Update? {
-    guard let before = try find(id) else { return nil }
+    guard let record = try find(id), record.details.grant.refreshToken == used else { return nil }
+    return try update(record, change)
+  }
+
+  /// Plans a change of an account's own row.
+  func update(
+    _ before: AccountRecord, _ change: (inout AccountDetails) -> Void
+  ) throws(UsherError) -> Update {
     var record = before
-    record.details.attributes = attributes
-    let change = try put(&record)
-    return Update(record: record, changes: [change], before: before)
+    change(&record.details)
+    let row = try put(&record)
+    return Update(record: record, changes: [row], before: before)
   }
 
   /// Plans the deletion of all tokens of an account; the account itself stays.

@@ -119,7 +119,7 @@ extension AccountWatch {
   ) throws(UsherError) -> AccountRepository.Update? {
     switch change {
     case .nothing, .stopPolling: nil
-    case .attributes(let attributes): try repository.update(record.id, attributes: attributes)
+    case .attributes(let attributes): try repository.update(record) { $0.attributes = attributes }
     // The end of a dead grant was announced before.
     case .grantRevoked(let word):
       record.details.grant.death == nil ? try repository.update(dropping: record, word: word) : nil

@@ -89,7 +89,9 @@ extension TOTPService {
         return .spent(until: codes.code.firstStart(from: end))
       }
       let reply = codes.reply(at: now)
-      let update = try repository.update(record, givenTo: client, until: reply.expiresAt)
+      let update = try repository.update(record) {
+        $0.authenticator?.givenUntil[client] = reply.expiresAt
+      }
       try await store.commit(update.changes)
       FailPoint.reach("totp.before-telling")
       repository.installSilently(update)
