@@ -72,12 +72,7 @@ extension AccountRepository {
       let used = existing.details.grant.refreshToken, used != brought.refreshToken,
       dependencies.configStore.current.provider(existing.provider)?.settings.revokesReplaced == true
     else { return nil }
-    if existing.keepsGrant(over: grant, place: place, at: now) {
-      return .init(
-        kind: brought.refreshToken == nil ? .accessToken : .refreshToken,
-        secret: brought.refreshToken ?? brought.accessToken, scope: brought.scope,
-        expiresAt: brought.refreshToken == nil ? brought.expiresAt : brought.refreshExpiresAt)
-    }
+    if existing.keepsGrant(over: grant, place: place, at: now) { return brought.revocable.first }
     guard existing.details.grant.isRenewable else { return nil }
     return existing.revocable(at: now).first { $0.kind == .refreshToken }
   }

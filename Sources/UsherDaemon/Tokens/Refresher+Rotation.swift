@@ -1,6 +1,6 @@
 import Logging
-import UsherAPI
 import UsherCore
+import UsherFlows
 import UsherStore
 
 extension Refresher {

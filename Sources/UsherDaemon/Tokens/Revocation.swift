@@ -17,7 +17,7 @@ struct Revocation: Codable, Sendable, Equatable {
   static let notePrefix = "revocation "
 
   struct Token: Codable, Sendable, Equatable {
-    let kind: LivingToken.Kind
+    let kind: TokenKind
     let secret: Sealed<Secret>
     let scope: String
     let expiresAt: Timestamp?
@@ -33,7 +33,7 @@ struct Revocation: Codable, Sendable, Equatable {
     }
 
     func living(_ why: LivingToken.Reason) -> LivingToken {
-      LivingToken(token: kind, scope: scope, expiresAt: expiresAt, why: why)
+      LivingToken(token: .init(kind), scope: scope, expiresAt: expiresAt, why: why)
     }
   }
 
@@ -97,7 +97,7 @@ struct Revocation: Codable, Sendable, Equatable {
     self.provider = provider.name
     tokens = [
       Token(
-        kind: LivingToken.Kind(token.kind), secret: Sealed(token.secret), scope: "", expiresAt: nil)
+        kind: token.kind, secret: Sealed(token.secret), scope: "", expiresAt: nil)
     ]
     asker = Asker(
       client: flow.client ?? CallerPolicy.ownPrograms, uid: flow.uid, gid: flow.uid)
@@ -168,10 +168,7 @@ extension AccountRecord {
     }
     let parts = tokens.filter { $0.key != mainKey }.sorted { $0.key.scope < $1.key.scope }
     for token in parts.map(\.value) + [tokens[mainKey]].compactMap(\.self) {
-      revocable.append(
-        .init(
-          kind: .accessToken, secret: token.set.accessToken, scope: token.set.scope,
-          expiresAt: token.set.expiresAt))
+      revocable.append(token.set.revocableAccess)
     }
     return revocable.filter { $0.isAlive(at: now) }
   }
@@ -194,9 +191,11 @@ extension TokenSet {
       Revocation.Token(
         kind: .refreshToken, secret: $0, scope: scope, expiresAt: refreshExpiresAt)
     }
-    let access = Revocation.Token(
-      kind: .accessToken, secret: accessToken, scope: scope, expiresAt: expiresAt)
-    return [refresh, access].compactMap(\.self)
+    return [refresh, revocableAccess].compactMap(\.self)
+  }
+
+  var revocableAccess: Revocation.Token {
+    .init(kind: .accessToken, secret: accessToken, scope: scope, expiresAt: expiresAt)
   }
 }
 

@@ -32,7 +32,7 @@ extension TokenSource {
           record, refreshToken.secret.unsealed(), scope: record.details.grant.scope
         ).sent
       {
-        living.append(fresh.token)
+        living.append(fresh.revocableAccess)
         last = fresh.rotated(from: refreshToken)
         taken = await office.revoke(back: last, bearer: living.last)
       }
@@ -66,10 +66,6 @@ extension RevocationAttempt {
 }
 
 extension TokenSet {
-  fileprivate var token: Revocation.Token {
-    .init(kind: .accessToken, secret: accessToken, scope: scope, expiresAt: expiresAt)
-  }
-
   fileprivate func rotated(from earlier: Revocation.Token) -> Revocation.Token {
     guard let refreshToken else { return earlier }
     return .init(
@@ -106,7 +102,7 @@ private struct Office {
   var isOpen: Bool { dialect.revocation(Secret(""), .accessToken, bearer: nil) != nil }
 
   func revoke(back token: Revocation.Token, bearer: Revocation.Token?) async -> Taken {
-    let (secret, kind) = (token.secret.unsealed(), TokenKind(token.kind))
+    let (secret, kind) = (token.secret.unsealed(), token.kind)
     let taken = await send(dialect.revocation(secret, kind, bearer: nil))
     // Some servers require a public client's own access token instead.
     guard taken == .refused, dialect.isPublicClient, let bearer else { return taken }
@@ -136,15 +132,5 @@ private struct Office {
       }
       pause = pause * 2
     }
-  }
-}
-
-extension TokenKind {
-  fileprivate init(_ kind: LivingToken.Kind) {
-    self =
-      switch kind {
-      case .refreshToken: .refreshToken
-      case .accessToken: .accessToken
-      }
   }
 }

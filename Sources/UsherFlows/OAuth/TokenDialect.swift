@@ -32,7 +32,7 @@ package protocol TokenDialect: Sendable {
 }
 
 /// The value of `token_type_hint` (RFC 7009 §2.1).
-package enum TokenKind: String, Sendable {
+package enum TokenKind: String, Codable, Sendable {
   case accessToken = "access_token"
   case refreshToken = "refresh_token"
 }
