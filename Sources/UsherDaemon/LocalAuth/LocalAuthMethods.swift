@@ -32,7 +32,11 @@ struct LocalAuthMethods: Sendable {
     case .oldIsNeeded:
       throw UsherError(
         .invalidParams, "a passcode is set: old is required", detail: .init(field: "old"))
-    case .refused(let outcome): throw refusal(outcome)
+    case .refused(let outcome):
+      throw outcome.refusal(
+        "the old passcode", field: "old", at: clock.now(),
+        ifNotEnrolled: UsherError(
+          .invalidParams, "no passcode is set, so old must be absent", detail: .init(field: "old")))
     }
   }
 
@@ -75,24 +79,28 @@ struct LocalAuthMethods: Sendable {
         detail: .init(field: "new"))
     }
   }
+}
 
-  private func refusal(_ outcome: PasscodeOutcome) -> UsherError {
-    switch outcome {
+extension PasscodeOutcome {
+  /// Returns the error for a passcode that was not accepted.
+  ///
+  /// - Parameter name: The passcode's name in the sentence.
+  func refusal(
+    _ name: String, field: String, at now: Timestamp, ifNotEnrolled missing: UsherError
+  ) -> UsherError {
+    switch self {
     case .wrong(let left):
       let attempts = left == 1 ? "1 attempt" : "\(left) attempts"
       return UsherError(
-        .permissionDenied, "the old passcode is wrong; \(attempts) left",
-        detail: .init(field: "old"))
+        .permissionDenied, "\(name) is wrong; \(attempts) left", detail: .init(field: field))
     case .lockedOut(let until):
-      let wait = max(until - clock.now(), .zero)
+      let wait = max(until - now, .zero)
       return UsherError(
         .rateLimited,
         "too many wrong passcodes: the passcode is locked for another \(wait.inWords)",
         detail: .init(
-          retryAfterMs: Int(wait.milliseconds), field: "old", limit: "passcode_attempts"))
-    case .notEnrolled, .accepted:
-      return UsherError(
-        .invalidParams, "no passcode is set, so old must be absent", detail: .init(field: "old"))
+          retryAfterMs: Int(wait.milliseconds), field: field, limit: "passcode_attempts"))
+    case .notEnrolled, .accepted: return missing
     case .unavailable(let sentence): return UsherError(.storageUnavailable, sentence)
     }
   }

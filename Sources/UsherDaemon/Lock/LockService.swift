@@ -73,31 +73,11 @@ struct LockService: Sendable {
       rounds: processContext.setting.passcodeRounds)
     try service.restore()
     let outcome = await service.check(passcode, of: caller.person)
-    guard let refusal = refusal(outcome, at: dependencies.clock.now()) else { return }
-    throw refusal
-  }
-
-  /// Returns the error for a passcode that was not accepted; nil if it was.
-  private func refusal(_ outcome: PasscodeOutcome, at now: Timestamp) -> UsherError? {
-    switch outcome {
-    case .accepted: return nil
-    case .wrong(let left):
-      let attempts = left == 1 ? "1 attempt" : "\(left) attempts"
-      return UsherError(
-        .permissionDenied, "the passcode is wrong; \(attempts) left",
-        detail: .init(field: "passcode"))
-    case .lockedOut(let until):
-      let wait = max(until - now, .zero)
-      return UsherError(
-        .rateLimited,
-        "too many wrong passcodes: the passcode is locked for another \(wait.inWords)",
-        detail: .init(
-          retryAfterMs: Int(wait.milliseconds), field: "passcode", limit: "passcode_attempts"))
-    case .notEnrolled:
-      return UsherError(
+    guard outcome != .accepted else { return }
+    throw outcome.refusal(
+      "the passcode", field: "passcode", at: dependencies.clock.now(),
+      ifNotEnrolled: UsherError(
         .permissionDenied, "you have no passcode; the operator can run: usherctl unlock --admin",
-        detail: .init(field: "passcode"))
-    case .unavailable(let sentence): return UsherError(.storageUnavailable, sentence)
-    }
+        detail: .init(field: "passcode")))
   }
 }
