@@ -30,20 +30,17 @@ struct StoreBootstrap {
           + "usherctl restore again"
       )
     }
-    let recovery = RecoveryKeySource(credentials: setting.credentials, disk: setting.disk)
     do {
       let key = try setting.disk.masterKey(
         MasterKeySource(credentials: setting.credentials), in: setting.stateDirectory
-      ) {
-        try !setting.hasDatabase || Self.opens(setting.databasePath, recovery, on: setting.disk)
-      }
+      ) { try !setting.hasDatabase || setting.recoveryKeyOpensDatabase }
       keyOrigin = key.origin
       store = try key.bytes.withUnsafeBytes { bytes throws(UsherError) in
         try setting.disk.openStore(
           StoreAccess(
-            path: setting.databasePath, masterKey: bytes, recoveryKey: recovery.load,
-            acceptsChanges: try Self.acceptsChanges(setting), clock: setting.clock,
-            entropy: setting.entropy, executor: setting.executor))
+            path: setting.databasePath, masterKey: bytes, recoveryKey: setting.recoveryKey,
+            acceptsChanges: try setting.credential(named: Self.acceptingChanges) != nil,
+            clock: setting.clock, entropy: setting.entropy, executor: setting.executor))
       }
     } catch let error as UsherError {
       throw error
@@ -52,29 +49,40 @@ struct StoreBootstrap {
     }
   }
 
-  /// Returns whether a missing master key may be created again: only if the recovery key opens the
-  /// database.
-  private static func opens(
-    _ database: String, _ recovery: RecoveryKeySource, on disk: any Disk
-  ) throws(UsherError) -> Bool {
-    guard let key = try recovery.load() else { return false }
-    return try disk.isOpened(database, by: key)
+  var isLocked: Bool {
+    get throws(UsherError) { try store.isLocked }
   }
+}
 
-  private static func acceptsChanges(
-    _ setting: DaemonSetting
-  ) throws(UsherError) -> Bool {
-    do {
-      return try setting.credentials.flatMap {
-        try setting.disk.credential(named: acceptingChanges, in: $0)
-      } != nil
+extension DaemonSetting {
+  /// Returns the recovery key that systemd passes for `usherctl recover` and `restore`; nil if it
+  /// passes none.
+  ///
+  /// - Throws: `storageUnavailable` if the credential is not a recovery key.
+  fileprivate func recoveryKey() throws(UsherError) -> RecoveryKey? {
+    guard let text = try credential(named: "usherd.recovery-key") else { return nil }
+    do throws(RecoveryKey.Mistake) {
+      return try RecoveryKey(text)
     } catch {
-      throw UsherError(
-        .storageUnavailable, "the credential \(acceptingChanges) cannot be read", cause: error)
+      throw UsherError(.storageUnavailable, "the recovery key \(error)")
     }
   }
 
-  var isLocked: Bool {
-    get throws(UsherError) { try store.isLocked }
+  /// Whether a missing master key may be created again: only if the recovery key opens the
+  /// database.
+  fileprivate var recoveryKeyOpensDatabase: Bool {
+    get throws(UsherError) {
+      try recoveryKey().map { key throws(UsherError) in
+        try disk.isOpened(databasePath, by: key)
+      } ?? false
+    }
+  }
+
+  fileprivate func credential(named name: String) throws(UsherError) -> Secret? {
+    do {
+      return try credentials.flatMap { try disk.credential(named: name, in: $0) }
+    } catch {
+      throw UsherError(.storageUnavailable, "the credential \(name) cannot be read", cause: error)
+    }
   }
 }
