@@ -244,23 +244,13 @@ private final class RedirectReply: Sendable {
   }
 
   private func send(_ page: RedirectPage) {
-    channel.eventLoop.execute { [channel] in Self.write(page, to: channel) }
-  }
-
-  private static func write(_ page: RedirectPage, to channel: any Channel) {
-    let body = ByteBuffer(string: page.html)
-    let headers: HTTPHeaders = [
-      "content-type": "text/html; charset=utf-8", "content-length": "\(body.readableBytes)",
-      "cache-control": "no-store", "referrer-policy": "no-referrer",
-      "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'",
-      "x-content-type-options": "nosniff", "connection": "close",
-    ]
-    let head = HTTPResponseHead(
-      version: .http1_1, status: .init(statusCode: page.status), headers: headers)
-    channel.write(HTTPServerResponsePart.head(head), promise: nil)
-    channel.write(HTTPServerResponsePart.body(.byteBuffer(body)), promise: nil)
-    channel.writeAndFlush(HTTPServerResponsePart.end(nil)).whenComplete { _ in
-      channel.close(promise: nil)
-    }
+    channel.answer(
+      page.status,
+      [
+        "content-type": "text/html; charset=utf-8", "cache-control": "no-store",
+        "referrer-policy": "no-referrer",
+        "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'",
+        "x-content-type-options": "nosniff",
+      ], ByteBuffer(string: page.html))
   }
 }

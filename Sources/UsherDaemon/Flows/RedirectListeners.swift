@@ -1,7 +1,6 @@
 import Glibc
 import Logging
 import NIOCore
-import NIOHTTP1
 import NIOPosix
 import Synchronization
 import UsherCore
@@ -128,27 +127,10 @@ final class RedirectListeners: Sendable {
   }
 
   private func bootstrap(_ port: RedirectPort) -> ServerBootstrap {
-    ServerBootstrap(group: group)
-      .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-      .serverChannelOption(.backlog, value: 64)
-      .serverChannelInitializer { [scheduler = dependencies.scheduler] channel in
-        channel.eventLoop.makeCompletedFuture {
-          try channel.pipeline.syncOperations.addHandler(AcceptPause(scheduler))
-        }
-      }
-      .childChannelOption(.maxMessagesPerRead, value: 1)
-      .childChannelInitializer {
-        [connections, judge, descriptors = dependencies.descriptors] channel in
-        guard descriptors.hasRoom(for: .caller),
-          let place = connections.admit(channel, to: port)
-        else {
-          return channel.close()
-        }
-        return channel.eventLoop.makeCompletedFuture {
-          try channel.pipeline.syncOperations.configureHTTPServerPipeline(withErrorHandling: true)
-          try channel.pipeline.syncOperations.addHandler(RedirectHandler(judge, port, place))
-        }
-      }
+    .loopback(on: group, dependencies) { [connections, judge] channel in
+      connections.admit(channel, to: port).map { RedirectHandler(judge, port, $0) }
+    }
+    .childChannelOption(.maxMessagesPerRead, value: 1)
   }
 
   private func keep(_ port: RedirectPort, at address: SocketAddress, _ channel: any Channel) {
@@ -291,22 +273,5 @@ final class RedirectPort: Sendable {
   /// Waits until the port is free.
   func closed() async throws {
     try await state.withLock { $0.channel }?.closeFuture.get()
-  }
-}
-
-/// Pauses accepting for 100 ms when descriptors have run out, instead of failing again at once.
-final class AcceptPause: ChannelInboundHandler {
-  typealias InboundIn = any Channel
-
-  private let scheduler: any Scheduler
-
-  init(_ scheduler: any Scheduler) { self.scheduler = scheduler }
-
-  func errorCaught(context: ChannelHandlerContext, error: any Error) {
-    let channel = context.channel
-    channel.setOption(.autoRead, value: false).whenComplete { _ in }
-    _ = scheduler.after(.milliseconds(100)) {
-      channel.setOption(.autoRead, value: true).whenComplete { _ in }
-    }
   }
 }

@@ -23,12 +23,12 @@ final class CallbackListener: Sendable {
   }
 
   private let channel: any Channel
-  private let connections: OpenChannels
+  private let places: RedirectConnections
   private let posting: Posting
 
-  private init(_ channel: any Channel, _ connections: OpenChannels, _ posting: Posting) {
+  private init(_ channel: any Channel, _ places: RedirectConnections, _ posting: Posting) {
     self.channel = channel
-    self.connections = connections
+    self.places = places
     self.posting = posting
   }
 
@@ -37,30 +37,17 @@ final class CallbackListener: Sendable {
     at address: LoopbackAddress, on group: any EventLoopGroup, _ service: CallbackService
   ) async throws -> CallbackListener {
     let places = RedirectConnections()
-    let connections = OpenChannels()
     let posting = Posting()
-    let channel = try await ServerBootstrap(group: group)
-      .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-      .serverChannelOption(.backlog, value: 64)
-      .serverChannelOption(.autoRead, value: false)
-      .serverChannelInitializer { channel in
-        channel.eventLoop.makeCompletedFuture {
-          try channel.pipeline.syncOperations.addHandler(
-            AcceptPause(service.dependencies.scheduler))
-        }
+    let channel = try await ServerBootstrap.loopback(on: group, service.dependencies) { channel in
+      // Admitted before the provider is read: a listener that closes finds each connection.
+      guard let place = places.admit(channel, to: posting), let post = posting.post else {
+        return nil
       }
-      .childChannelInitializer { channel in
-        guard let post = posting.post, service.dependencies.descriptors.hasRoom(for: .caller),
-          let place = places.admit(channel, to: posting)
-        else { return channel.close() }
-        connections.add(channel)
-        return channel.eventLoop.makeCompletedFuture {
-          try channel.pipeline.syncOperations.configureHTTPServerPipeline(withErrorHandling: true)
-          try channel.pipeline.syncOperations.addHandler(CallbackHandler(post, service, place))
-        }
-      }
-      .bind(host: address.host, port: address.port).get()
-    return CallbackListener(channel, connections, posting)
+      return CallbackHandler(post, service, place)
+    }
+    .serverChannelOption(.autoRead, value: false)
+    .bind(host: address.host, port: address.port).get()
+    return CallbackListener(channel, places, posting)
   }
 
   /// Sets the provider for new connections; requests in progress keep the previous provider.
@@ -70,8 +57,9 @@ final class CallbackListener: Sendable {
 
   /// Closes the listener and its connections, without waiting for requests in progress.
   func close() async {
+    _ = posting.change(to: nil)
     try? await channel.close()
-    connections.close()
+    places.closeAll(of: posting)
   }
 }
 
@@ -81,10 +69,10 @@ private final class Posting: Sendable {
 
   var post: CallbackListener.Post? { current.withLock { $0 } }
 
-  /// Sets the provider.
+  /// Sets the provider; nil closes new connections.
   ///
-  /// - Returns: Whether this is the first provider.
-  func change(to post: CallbackListener.Post) -> Bool {
+  /// - Returns: Whether there was no provider.
+  func change(to post: CallbackListener.Post?) -> Bool {
     current.withLock { current in
       defer { current = post }
       return current == nil
@@ -180,28 +168,19 @@ private final class CallbackHandler: ChannelInboundHandler {
   private static func judge(_ call: Call, _ service: CallbackService, _ channel: any Channel) {
     Task(executorPreference: service.dependencies.executor) {
       let outcome = await service.handle(call)
-      write(call.dialect.answer(outcome), to: channel)
+      channel.answer(call.dialect.answer(outcome))
     }
   }
 
   private func answer(_ outcome: CallbackOutcome, _ channel: any Channel) {
     isAnswered = true
-    Self.write(dialect.answer(outcome), to: channel)
+    channel.answer(dialect.answer(outcome))
   }
+}
 
-  private static func write(_ reply: HTTPReply, to channel: any Channel) {
-    channel.eventLoop.execute {
-      var headers = HTTPHeaders(reply.headers.sorted { $0.key < $1.key }.map { ($0.key, $0.value) })
-      headers.add(name: "content-length", value: String(reply.body.count))
-      headers.add(name: "connection", value: "close")
-      let head = HTTPResponseHead(
-        version: .http1_1, status: .init(statusCode: reply.status), headers: headers)
-      channel.write(HTTPServerResponsePart.head(head), promise: nil)
-      let body = ByteBuffer(bytes: reply.body)
-      channel.write(HTTPServerResponsePart.body(.byteBuffer(body)), promise: nil)
-      channel.writeAndFlush(HTTPServerResponsePart.end(nil)).whenComplete { _ in
-        channel.close(promise: nil)
-      }
-    }
+extension Channel {
+  fileprivate func answer(_ reply: HTTPReply) {
+    let headers = reply.headers.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
+    answer(reply.status, HTTPHeaders(headers), ByteBuffer(bytes: reply.body))
   }
 }
