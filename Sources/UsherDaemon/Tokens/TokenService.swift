@@ -37,43 +37,25 @@ struct TokenService: Sendable {
       throw dependencies.elsewhere(record)
     }
     let key = try key(for: call, record)
-    if record.isGuarded || scopes != nil {
-      return try guarded(call, record, key, seconds, caller, within: scopes)
-    }
+    // Not every client may have these tokens: the permission is checked before the provider is
+    // asked, and again when the token has arrived.
+    let isChecked = record.isGuarded || scopes != nil
+    if isChecked { try check(record, key, caller, within: scopes) }
     let isForced = call.forceRefresh ?? false
     let now = dependencies.clock.now()
-    if !isForced, let token = record.usableToken(key), let end = end(of: token, seconds, now) {
-      return .standing(CachedReply(reply: token.reply, moments: now...end, repository: repository))
-    }
-    let refresher = refresher
-    return .later { () async throws(UsherError) -> [UInt8] in
-      try await refresher.token(record.id, key, validFor: seconds, isForced: isForced)
-    }
-  }
-
-  /// Returns the last time at which the token is valid for `seconds`; nil if it is not.
-  private func end(of token: HeldToken, _ seconds: Int, _ now: Timestamp) -> Timestamp? {
-    token.validUntil(for: seconds, at: now, dependencies.clock.bootTime())
-  }
-
-  /// Handles ``get(_:of:_:within:)`` for tokens that not every client may have. The permission is
-  /// checked before the provider is asked, and again when the token has arrived.
-  private func guarded(
-    _ call: TokenGet, _ record: AccountRecord, _ key: TokenKey, _ seconds: Int, _ caller: Caller,
-    within scopes: [String]?
-  ) throws(UsherError) -> Response {
-    try check(record, key, caller, within: scopes)
-    let isForced = call.forceRefresh ?? false
-    let now = dependencies.clock.now()
-    if !isForced, let token = record.usableToken(key), let end = end(of: token, seconds, now) {
+    if !isForced, let token = record.usableToken(key),
+      let end = token.validUntil(for: seconds, at: now, dependencies.clock.bootTime())
+    {
       // A reply under a consent is not cached, because consents expire.
       if record.isGuarded { return .now(token.reply) }
       return .standing(CachedReply(reply: token.reply, moments: now...end, repository: repository))
     }
     return .later { [self] () async throws(UsherError) -> [UInt8] in
       let reply = try await refresher.token(record.id, key, validFor: seconds, isForced: isForced)
-      try check(
-        try repository.account(record.id, for: caller, TokenGet.name), key, caller, within: scopes)
+      if isChecked {
+        let current = try repository.account(record.id, for: caller, TokenGet.name)
+        try check(current, key, caller, within: scopes)
+      }
       return reply
     }
   }
