@@ -340,9 +340,7 @@ extension LiveFlow {
       return current.nextWaiter
     }
     guard let number else { return standing }
-    let timer = scheduler.after(timeout) { latch.open() }
-    await latch.wait()
-    timer.cancel()
+    await scheduler.wait(for: latch, atMost: timeout)
     current.withLock { _ = $0.waiters.removeValue(forKey: number) }
     return standing
   }

@@ -90,13 +90,11 @@ final class InFlightCalls: Sendable {
   func settle(within limit: Duration) async {
     let tasks = state.withLock { $0.running.values.compactMap(\.task) }
     let latch = AsyncLatch()
-    let timer = dependencies.scheduler.after(limit) { latch.open() }
     Task(executorPreference: dependencies.executor) {
       for task in tasks { await task.value }
       latch.open()
     }
-    await latch.wait()
-    timer.cancel()
+    await dependencies.scheduler.wait(for: latch, atMost: limit)
   }
 }
 

@@ -32,8 +32,13 @@ struct EventLoopScheduler: Scheduler {
 extension Scheduler {
   /// Waits for `delay`; returns at once if the task is cancelled.
   func pause(_ delay: Duration) async {
-    let latch = AsyncLatch()
-    let timer = after(delay) { latch.open() }
+    await wait(for: AsyncLatch(), atMost: delay)
+  }
+
+  /// Waits until `latch` opens, and opens it after `limit`; returns at once if the task is
+  /// cancelled.
+  func wait(for latch: AsyncLatch, atMost limit: Duration) async {
+    let timer = after(limit) { latch.open() }
     await latch.wait()
     timer.cancel()
   }

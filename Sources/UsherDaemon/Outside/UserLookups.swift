@@ -70,13 +70,11 @@ final class UserLookups: Sendable {
   /// Waits for a look-up until ``deadline``, and returns whether it has ended.
   private func hasEnded(_ lookup: PendingLookup) async -> Bool {
     let either = AsyncLatch()
-    let timer = scheduler.after(Self.deadline) { either.open() }
     Task(executorPreference: executor) {
       await lookup.ended.wait()
       either.open()
     }
-    await either.wait()
-    timer.cancel()
+    await scheduler.wait(for: either, atMost: Self.deadline)
     return lookup.answer.withLock { $0 } != nil
   }
 }

@@ -28,7 +28,6 @@ final class SubordinateUserMap: Sendable {
   func read(within limit: Duration, in dependencies: Dependencies) async -> Reading {
     guard !isReading.exchange(true, ordering: .acquiringAndReleasing) else { return .late }
     let over = AsyncLatch()
-    let timer = dependencies.scheduler.after(limit) { over.open() }
     Task(executorPreference: dependencies.executor) { [self] in
       let found = await dependencies.blocking.run(dependencies.users.subordinates)
       if let found { apply(found) }
@@ -36,8 +35,7 @@ final class SubordinateUserMap: Sendable {
       isReading.store(false, ordering: .releasing)
       over.open()
     }
-    await over.wait()
-    timer.cancel()
+    await dependencies.scheduler.wait(for: over, atMost: limit)
     guard !isReading.load(ordering: .acquiring) else {
       return Task.isCancelled ? .cancelled : .late
     }
