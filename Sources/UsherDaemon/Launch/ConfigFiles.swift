@@ -141,18 +141,3 @@ enum ConfigFiles {
     ConfigProblem(file: path, line: 0, column: 0, key: "", message: message)
   }
 }
-
-/// Environment of the process.
-enum Environment {
-  static func all() -> [String: String] {
-    var variables: [String: String] = [:]
-    var next = environ
-    while let entry = next.pointee {
-      let parts = String(cString: entry).split(
-        separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-      if parts.count == 2 { variables[String(parts[0])] = String(parts[1]) }
-      next += 1
-    }
-    return variables
-  }
-}

@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Glibc
 import Logging
 import ServiceLifecycle
@@ -77,7 +78,7 @@ package struct Launch: Sendable {
   /// - Parameter sockets: The sockets that systemd passed, by name.
   /// - Throws: The problems of the configuration or the state directory.
   package func setting(_ sockets: [String: CInt] = [:]) throws -> DaemonSetting {
-    let environment = Environment.all()
+    let environment = ProcessInfo.processInfo.environment
     let places = Directories.defaults(environment: environment, uid: getuid())
     let runtime = places.runtime
     var setting = DaemonSetting(
