@@ -9,7 +9,7 @@ import UsherTestKit
 @Suite("Caller cache")
 struct CallerCacheTests {
   private let connectingPeer = PeerIdentity(
-    CallerIdentity(uid: 1000, gid: 1000), pid: 7, isAdmin: false, realm: "host")
+    identity: CallerIdentity(uid: 1000, gid: 1000), pid: 7, isAdmin: false, realm: "host")
 
   private func policy(_ allow: String..., owner: ClientRule.Ownership = .user) throws -> Policy {
     var rule = ClientRule(

@@ -101,7 +101,8 @@ struct ConnectionAdmissionTests {
     func caller(_ uid: UInt32, _ groups: [UInt32], isAdmin: Bool = false) -> Caller {
       Caller(
         PeerIdentity(
-          CallerIdentity(uid: uid, gid: uid, groups: groups), isAdmin: isAdmin, realm: "system"),
+          identity: CallerIdentity(uid: uid, gid: uid, groups: groups),
+          isAdmin: isAdmin, realm: "system"),
         policy: policy)
     }
     let stranger = limits.allowed(for: caller(1234, []))
@@ -121,7 +122,8 @@ struct ConnectionAdmissionTests {
     func party(_ uid: UInt32, _ groups: [UInt32], isAdmin: Bool = false) -> FairScheduler.Party {
       let caller = Caller(
         PeerIdentity(
-          CallerIdentity(uid: uid, gid: uid, groups: groups), isAdmin: isAdmin, realm: "system"),
+          identity: CallerIdentity(uid: uid, gid: uid, groups: groups),
+          isAdmin: isAdmin, realm: "system"),
         policy: policy)
       return FairScheduler.Party(caller, user: uid)
     }

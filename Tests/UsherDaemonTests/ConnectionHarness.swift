@@ -16,7 +16,8 @@ import UsherTestKit
 final class ConnectionHarness: Sendable {
   /// The peer of every connection, a member of access.group.
   static let connectingPeer = PeerIdentity(
-    CallerIdentity(uid: Owner.anna.uid, gid: Owner.anna.uid, groups: [50]), pid: 7, isAdmin: false,
+    identity: CallerIdentity(uid: Owner.anna.uid, gid: Owner.anna.uid, groups: [50]),
+    pid: 7, isAdmin: false,
     realm: Owner.anna.realm)
 
   let harness: LockControllerHarness

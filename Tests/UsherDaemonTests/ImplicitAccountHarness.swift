@@ -91,7 +91,8 @@ final class ImplicitAccountHarness: Sendable {
   static func caller(_ rules: [ClientRule]) throws -> Caller {
     Caller(
       PeerIdentity(
-        CallerIdentity(uid: 1000, gid: 1000, groups: [50], unit: "till.service"), isAdmin: false,
+        identity: CallerIdentity(uid: 1000, gid: 1000, groups: [50], unit: "till.service"),
+        isAdmin: false,
         realm: "host"),
       policy: try Policy.of(rules))
   }

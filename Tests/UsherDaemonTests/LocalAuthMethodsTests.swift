@@ -59,7 +59,7 @@ struct LocalAuthMethodsTests {
         allow: [try AccessPattern(setting: "*")])
       edit(&rule)
       let till = Caller(
-        PeerIdentity(CallerIdentity(uid: 1000, gid: 1000), isAdmin: false, realm: "host"),
+        PeerIdentity(identity: CallerIdentity(uid: 1000, gid: 1000), isAdmin: false, realm: "host"),
         policy: try Policy.of([rule], group: nil))
       let error = await #expect(throws: UsherError.self) {
         _ = try await methods.setPasscode(.init(old: nil, new: WireSecret("till-4711")), till)

@@ -40,7 +40,8 @@ struct OwnerEventTests {
     harness.clock.advance(by: .milliseconds(1))
     return Caller(
       PeerIdentity(
-        ConnectionHarness.connectingPeer.identity, isAdmin: false, realm: Owner.anna.realm,
+        identity: ConnectionHarness.connectingPeer.identity,
+        isAdmin: false, realm: Owner.anna.realm,
         connectedAt: harness.clock.monotonicNow()),
       policy: harness.configStore.current.policy)
   }

@@ -114,7 +114,7 @@ final class OwnerHarness: Sendable {
     harness.clock.advance(by: .milliseconds(1))
     return Caller(
       PeerIdentity(
-        CallerIdentity(uid: uid, gid: uid, groups: [50]), isAdmin: isAdmin, realm: "host",
+        identity: CallerIdentity(uid: uid, gid: uid, groups: [50]), isAdmin: isAdmin, realm: "host",
         connectedAt: harness.clock.monotonicNow()),
       policy: harness.dependencies.configStore.current.policy)
   }

@@ -79,7 +79,7 @@ struct OwnerTests {
     let identity = CallerIdentity(uid: 1002, gid: 1002)
     let stranger = Caller(
       PeerIdentity(
-        identity, isAdmin: false, realm: "host",
+        identity: identity, isAdmin: false, realm: "host",
         connectedAt: harness.harness.clock.monotonicNow()),
       policy: harness.harness.dependencies.configStore.current.policy)
     #expect(try await harness.error("account.list", by: stranger)?.reason == .permissionDenied)
@@ -97,7 +97,8 @@ struct OwnerTests {
     #expect(harness.users.lookUps == count)
     let later = Caller(
       PeerIdentity(
-        CallerIdentity(uid: OwnerHarness.uid, gid: OwnerHarness.uid, groups: [50]), isAdmin: false,
+        identity: CallerIdentity(uid: OwnerHarness.uid, gid: OwnerHarness.uid, groups: [50]),
+        isAdmin: false,
         realm: "host", connectedAt: harness.harness.clock.monotonicNow() + .seconds(3601)),
       policy: harness.harness.dependencies.configStore.current.policy)
     #expect(try harness.owners.admits(later) == false)

@@ -22,7 +22,7 @@ struct RuledAccountTests {
   ) throws -> Caller {
     Caller(
       PeerIdentity(
-        CallerIdentity(uid: uid, gid: uid, groups: [50], unit: unit), isAdmin: false,
+        identity: CallerIdentity(uid: uid, gid: uid, groups: [50], unit: unit), isAdmin: false,
         realm: "host"),
       policy: try Policy.of(rules))
   }

@@ -14,11 +14,6 @@ struct FlowService: Sendable {
   let scheduler: any Scheduler
   private let lists = AsyncKeyedLock<Owner>()
 
-  init(engine: FlowEngine, scheduler: any Scheduler) {
-    self.engine = engine
-    self.scheduler = scheduler
-  }
-
   /// Reserves a place for a start before a task is created for it, or throws.
   func admit(_ call: FlowStart, _ caller: Caller) throws(UsherError) -> FlowPlace {
     try checkWait(call.waitMs, "waitMs")

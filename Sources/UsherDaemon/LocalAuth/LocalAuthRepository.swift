@@ -33,14 +33,9 @@ struct LocalAuthRecord: Codable, Sendable, Equatable {
 /// The client and purpose of a local authentication. Each asker has its own domain state.
 struct LocalAuthAsker: Sendable {
   /// Nil for the daemon itself, and for a flow that has no client.
-  let client: String?
+  var client: String?
   /// The provider of the flow.
-  let purpose: ProviderName
-
-  init(client: String? = nil, purpose: ProviderName = ProviderConfig.local.name) {
-    self.client = client
-    self.purpose = purpose
-  }
+  var purpose = ProviderConfig.local.name
 
   /// Whether each success saves the fingers. The flow of another provider asks for that explicitly.
   var savesEachSuccess: Bool { purpose == ProviderConfig.local.name }

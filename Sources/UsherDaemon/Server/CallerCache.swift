@@ -9,15 +9,17 @@ import UsherSystem
 struct PeerIdentity: Sendable {
   let identity: CallerIdentity
   /// The process ID; for the audit log only.
-  let pid: Int32
+  var pid: Int32 = 0
   /// The systemd invocation ID of the unit; for the audit log only.
-  let invocation: String?
+  var invocation: String?
   let isAdmin: Bool
   let realm: String
   /// The time at which the connection was accepted, by the monotonic clock; nil without a
   /// connection.
-  let connectedAt: Timestamp?
+  var connectedAt: Timestamp?
+}
 
+extension PeerIdentity {
   /// - Parameter owners: The users that may own the peer's uid as a subordinate id.
   init(
     _ peer: Peer, isAdmin: Bool, realm: String, subordinateTo owners: [SubordinateOwner] = [],
@@ -25,24 +27,12 @@ struct PeerIdentity: Sendable {
   ) {
     let known = peer.identity
     self.init(
-      CallerIdentity(
+      identity: CallerIdentity(
         uid: peer.uid, gid: peer.gid, groups: peer.groups, unit: known.unit,
         executable: known.executable, isUnitTold: !peer.unknown.contains(.unit),
         isExecutableTold: !peer.unknown.contains(.executable), subordinateTo: owners),
       pid: peer.pid, invocation: known.invocation, isAdmin: isAdmin, realm: realm,
       connectedAt: connectedAt)
-  }
-
-  init(
-    _ identity: CallerIdentity, pid: Int32 = 0, invocation: String? = nil, isAdmin: Bool,
-    realm: String, connectedAt: Timestamp? = nil
-  ) {
-    self.identity = identity
-    self.pid = pid
-    self.invocation = invocation
-    self.isAdmin = isAdmin
-    self.realm = realm
-    self.connectedAt = connectedAt
   }
 }
 

@@ -10,13 +10,6 @@ struct ParamsLimit: Sendable {
   /// No limit beside that of the line, for the admin socket.
   static let none = ParamsLimit(bytes: .max, values: .max)
 
-  private init(bytes: Int, values: Int) {
-    self.bytes = bytes
-    self.values = values
-  }
-
-  init(_ limits: Limits) { self.init(bytes: limits.paramsBytes, values: limits.paramsValues) }
-
   /// Returns the limit for a method that accepts at least `bytes` bytes.
   func allowing(bytes: Int) -> ParamsLimit {
     var limit = self
@@ -50,4 +43,8 @@ struct ParamsLimit: Sendable {
 
   /// The highest nesting that the configuration allows.
   private static let mostNesting = 256
+}
+
+extension ParamsLimit {
+  init(_ limits: Limits) { self.init(bytes: limits.paramsBytes, values: limits.paramsValues) }
 }
