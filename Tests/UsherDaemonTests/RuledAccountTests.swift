@@ -106,7 +106,9 @@ struct RuledAccountTests {
       #expect(error?.reason == .notFound)
     }
     #expect(harness.repository.record(other.id) != nil)
-    let event = Event.account("updated", other, at: harness.clock.now())
+    let event = Event(
+      topic: .account, what: "updated", at: harness.clock.now(), provider: other.provider,
+      account: other.id)
     let entry = EventBus.Entry(
       cursor: 1, event: event, owner: .anna, account: PolicyRequest.Account(other))
     #expect(!till.hears(entry))

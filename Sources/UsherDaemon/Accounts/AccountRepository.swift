@@ -345,8 +345,7 @@ extension AccountRepository {
     keep(update.record)
     for follower in followers.withLock({ $0 }) { follower(update) }
     let what = update.isNew ? "added" : "updated"
-    events.publish(
-      .account(what, update.record, at: dependencies.clock.now()), of: update.record)
+    events.publish(.account, what, update.record, at: dependencies.clock.now())
   }
 
   /// Installs a change without notifying followers or publishing an event.
@@ -359,7 +358,7 @@ extension AccountRepository {
       state.recordChange(nil, as: record.id)
     }
     changes.add(1, ordering: .releasing)
-    events.publish(.account("forgotten", record, at: dependencies.clock.now()), of: record)
+    events.publish(.account, "forgotten", record, at: dependencies.clock.now())
   }
 
   private func keep(_ record: AccountRecord) {

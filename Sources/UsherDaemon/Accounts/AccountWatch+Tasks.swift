@@ -8,7 +8,7 @@ import UsherStore
 // The tasks that an account can have.
 extension AccountWatch {
   func warn(_ record: AccountRecord) {
-    events.publish(.token("expiring", record, at: dependencies.clock.now()), of: record)
+    events.publish(.token, "expiring", record, at: dependencies.clock.now())
   }
 
   func renew(_ record: AccountRecord) {
@@ -40,7 +40,7 @@ extension AccountWatch {
 
   /// Tells the owner what the provider has decided about an account.
   func announce(_ record: AccountRecord, _ inquiry: any AccountInquiry) {
-    events.publish(.kyc(inquiry.eventName, record, at: dependencies.clock.now()), of: record)
+    events.publish(.kyc, inquiry.eventName, record, at: dependencies.clock.now())
     log.info(
       "verdict",
       metadata: [
@@ -107,7 +107,7 @@ extension AccountWatch {
       try await repository.store.commit(update.changes)
       repository.install(update)
       if case .grantRevoked = result {
-        events.publish(.token("dead", record, at: dependencies.clock.now()), of: record)
+        events.publish(.token, "dead", record, at: dependencies.clock.now())
       }
       return result
     }

@@ -166,7 +166,8 @@ extension ConfirmationService {
   }
 
   private func tell(_ what: String, _ question: OpenQuestion) {
-    events.publish(.confirm(what, question, at: dependencies.clock.now()), toWhoMayAnswer: question)
+    events.publish(
+      .confirm(what, question, at: dependencies.clock.now()), owner: nil, question: question)
   }
 }
 

@@ -110,15 +110,11 @@ final class EventBus: Sendable {
     state = Mutex(State(cursor: cursor))
   }
 
-  /// - Parameter record: The account that the event is about.
-  func publish(_ event: Event, of record: AccountRecord) {
+  /// Publishes an event about an account.
+  func publish(_ topic: EventTopic, _ what: String, _ record: AccountRecord, at now: Timestamp) {
     publish(
-      event, owner: record.owner,
-      account: .init(record))
-  }
-
-  func publish(_ event: Event, toWhoMayAnswer question: OpenQuestion) {
-    publish(event, owner: nil, question: question)
+      Event(topic: topic, what: what, at: now, provider: record.provider, account: record.id),
+      owner: record.owner, account: .init(record))
   }
 
   func publish(
@@ -265,17 +261,5 @@ extension Event {
     Event(
       topic: .flow, what: what, at: now, provider: flow.provider, flow: flow.id, kind: flow.kind,
       status: flow.status, state: flow.state, revision: flow.revision, step: flow.step?.kind)
-  }
-
-  static func account(_ what: String, _ record: AccountRecord, at now: Timestamp) -> Event {
-    Event(topic: .account, what: what, at: now, provider: record.provider, account: record.id)
-  }
-
-  static func kyc(_ what: String, _ record: AccountRecord, at now: Timestamp) -> Event {
-    Event(topic: .kyc, what: what, at: now, provider: record.provider, account: record.id)
-  }
-
-  static func token(_ what: String, _ record: AccountRecord, at now: Timestamp) -> Event {
-    Event(topic: .token, what: what, at: now, provider: record.provider, account: record.id)
   }
 }

@@ -46,7 +46,7 @@ extension Refresher {
       return update.record
     }
     guard let buried else { return try current(record.id, key) }
-    events.publish(.token("dead", record, at: dependencies.clock.now()), of: record)
+    events.publish(.token, "dead", record, at: dependencies.clock.now())
     throw deadGrant(buried)
   }
 

@@ -274,8 +274,7 @@ actor Refresher: ProviderObserver {
     FailPoint.reach("refresh.after-commit")
     repository.install(update)
     logNarrowing(update)
-    events.publish(
-      .token("refreshed", update.record, at: dependencies.clock.now()), of: update.record)
+    events.publish(.token, "refreshed", update.record, at: dependencies.clock.now())
     return try current(update.record.id, key)
   }
 
