@@ -11,12 +11,8 @@ import UsherSystem
 /// the daemon cannot start.
 package struct Daemon: ServiceLifecycle.Service {
   private let setting: DaemonSetting
-  private let log: Logger
 
-  package init(_ setting: DaemonSetting) {
-    self.setting = setting
-    log = setting.log
-  }
+  package init(_ setting: DaemonSetting) { self.setting = setting }
 
   package func run() async throws {
     let loops = try EventLoops(timersMovedBy: setting.timeShift)
@@ -40,7 +36,7 @@ package struct Daemon: ServiceLifecycle.Service {
       descriptors: .ofProcess())
     let processContext = ProcessContext(
       setting, dependencies, on: loops.providers, browsers: loops.browsers, serving: loops.sockets,
-      log)
+      setting.log)
     let lockController = LockController(processContext)
     try await lockController.begin()
     let service = RPCService(lockController)
@@ -52,11 +48,11 @@ package struct Daemon: ServiceLifecycle.Service {
     await lockController.resume()
     setting.notifier.ready(status: lockController.status)
     Task.detached(executorPreference: dependencies.executor, priority: .background) {
-      service.warm()
+      service.table.warm()
       // Starting needs more memory than the calls that follow.
       FreeMemory.release(keeping: 0)
     }
-    log.notice("ready", metadata: ["version": .string(Version.current)])
+    setting.log.notice("ready", metadata: ["version": .string(Version.current)])
     let reloads = Task(executorPreference: dependencies.executor) { await reload(lockController) }
     await upkeep(lockController, dependencies, watching: loops.sockets)
     reloads.cancel()
@@ -106,7 +102,8 @@ package struct Daemon: ServiceLifecycle.Service {
         } catch {
           // Stopping interrupts the sweep; the next start repeats it.
           guard !Task.isCancelled else { break }
-          log.warning("expired data could not be removed", metadata: ["cause": "\(error.message)"])
+          setting.log.warning(
+            "expired data could not be removed", metadata: ["cause": "\(error.message)"])
         }
         await dependencies.blocking.run { FreeMemory.release() }
         await dependencies.scheduler.pause(.seconds(60))
@@ -121,11 +118,11 @@ package struct Daemon: ServiceLifecycle.Service {
     switch await dependencies.subordinates.read(within: .seconds(5), in: dependencies) {
     case .done, .cancelled: break
     case .partial(let gaps):
-      for warning in gaps.warnings { log.warning("\(warning)") }
+      for warning in gaps.warnings { setting.log.warning("\(warning)") }
     case .unreadable:
-      log.warning("/etc/subuid cannot be read; check its permissions: \(Self.withoutMap)")
+      setting.log.warning("/etc/subuid cannot be read; check its permissions: \(Self.withoutMap)")
     case .late:
-      log.warning("the user database does not answer: \(Self.withoutMap)")
+      setting.log.warning("the user database does not answer: \(Self.withoutMap)")
     }
   }
 
@@ -144,7 +141,7 @@ package struct Daemon: ServiceLifecycle.Service {
     let limits = dependencies.config.limits
     setting.notifier.stopping()
     setting.notifier.extendTimeout(by: limits.longestStop)
-    log.notice("stopping")
+    setting.log.notice("stopping")
     for server in servers { await server.close() }
     waits.end()
     await acceptor.drain(within: limits, dependencies.scheduler)

@@ -16,7 +16,7 @@ extension Services {
         .init(name: $0.name, type: $0.type, health: health.health(of: $0.name))
       },
       flows: !isAdmin && owners.isWithheld(caller.owner)
-        ? 0 : flows.engine.liveCount(of: isAdmin ? nil : caller.owner),
+        ? 0 : flows.engine.index.liveCount(of: isAdmin ? nil : caller.owner),
       connections: processContext.count.count(of: isAdmin ? nil : caller.uid),
       store: isAdmin
         ? .init(

@@ -165,7 +165,10 @@ final class Services: Sendable {
 
   /// Restores the state from the store; nothing runs yet.
   func restore() async throws(UsherError) {
-    takeCredentials()
+    // An unreadable credential is reported now, and missing when it is needed.
+    let handed = credentials.reread()
+    for problem in handed.problems { log.warning("\(problem)") }
+    credentials.install(handed)
     try owners.restore()
     try localAuthService.restore()
     try confirm.restore()
@@ -202,13 +205,6 @@ final class Services: Sendable {
     } catch {
       throw error.error
     }
-  }
-
-  /// Reads the credentials. An unreadable one is reported now, and missing when it is needed.
-  private func takeCredentials() {
-    let handed = credentials.reread()
-    for problem in handed.problems { log.warning("\(problem)") }
-    credentials.install(handed)
   }
 
   /// Removes old flows, expired consents and old audit rows, and reviews the times of tokens in

@@ -67,7 +67,7 @@ struct ConnectionAdmissionTests {
     let loop = try SocketLoop()
     let count = lockController.processContext.count
     let acceptor = ConnectionAcceptor(lockController)
-    acceptor.apply(SubordinateUsers("4000:\(getuid()):1"))
+    acceptor.service.dependencies.subordinates.apply(SubordinateUsers("4000:\(getuid()):1"))
     let (near, far) = try FarEnd.pair()
     #expect(try await loop.submit { acceptor.admit(near, on: loop, isAdmin: false) } == nil)
     #expect(count.count(of: 4000) == 1)
@@ -173,8 +173,8 @@ struct ConnectionAdmissionTests {
     let own = try await reply()
     // The test's user database does not know the user; the rules are checked before that matters.
     #expect(!own.contains("you may not call"), "\(own)")
-    let lines = owners.map { "\($0):\(getuid()):1" }
-    acceptor.apply(SubordinateUsers(lines.joined(separator: "\n")))
+    let lines = owners.map { "\($0):\(getuid()):1" }.joined(separator: "\n")
+    acceptor.service.dependencies.subordinates.apply(SubordinateUsers(lines))
     let subordinate = try await reply()
     #expect(subordinate.contains("you may not call flow.list"), "\(subordinate)")
     await lockController.end()

@@ -86,16 +86,17 @@ struct SubscriptionTests {
   }
 
   private static func next(_ subscription: inout Subscription) throws -> JSONValue? {
-    guard let message = subscription.next("sub_1") else { return nil }
-    let json = try JSONValue(parsing: message.line)
-    #expect(message.isLast == (json["method"] == "events.lost"))
+    guard let message = subscription.nextMessage() else { return nil }
+    let json = try JSONValue(parsing: message.line(of: "sub_1"))
+    let isLast = if case .lost = message { true } else { false }
+    #expect(isLast == (json["method"] == "events.lost"))
     return json
   }
 
   @Test("the events of a subscription are sent in order, as notifications with id and cursor")
   func order() throws {
     var subscription = Subscription(listener: 1, cursor: 4)
-    #expect(subscription.next("sub_1") == nil)
+    #expect(subscription.nextMessage() == nil)
     for cursor in [5, 9] { subscription.push(Self.entry(cursor), limit: 2) }
     let first = try Self.next(&subscription)
     #expect(first?["method"] == "events.notify")
@@ -104,7 +105,7 @@ struct SubscriptionTests {
     #expect(first?["params"]?["cursor"] == 5)
     #expect(first?["params"]?["event"]?["what"] == "refreshed")
     #expect(try Self.next(&subscription)?["params"]?["cursor"] == 9)
-    #expect(subscription.next("sub_1") == nil)
+    #expect(subscription.nextMessage() == nil)
   }
 
   @Test("an overflowing event queue delivers what it holds, then events.lost with the last cursor")

@@ -80,7 +80,7 @@ struct LockTests {
       try await lockController.unlock()
       let services = try lockController.services()
       #expect(try services.repository.accounts(of: .anna).map(\.subject) == ["usr_anna"])
-      #expect(services.flows.engine.liveCount(of: .anna) == 1)
+      #expect(services.flows.engine.index.liveCount(of: .anna) == 1)
     }
     await lockController.end()
     #expect(lockController.unlocked == nil)
@@ -176,7 +176,7 @@ struct LockTests {
       try await group.waitForAll()
     }
     try await lockController.unlock()
-    #expect(try lockController.services().flows.engine.liveCount(of: .anna) == 1)
+    #expect(try lockController.services().flows.engine.index.liveCount(of: .anna) == 1)
     try await lockController.lock()
     #expect(lockController.unlocked == nil)
   }

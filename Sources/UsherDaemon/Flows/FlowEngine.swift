@@ -78,13 +78,6 @@ final class FlowEngine: Sendable {
       .filter(matches)
       .sorted { ($0.createdAt, $0.id.rawValue) > ($1.createdAt, $1.id.rawValue) }
   }
-
-  func liveCount(of owner: Owner?) -> Int { index.liveCount(of: owner) }
-
-  /// Whether a flow with this request id was started and the id is still remembered.
-  func isRemembered(_ requestID: String, at provider: ProviderName) throws(UsherError) -> Bool {
-    try store.isRemembered(requestID, at: provider)
-  }
 }
 
 // Requests of callers.

@@ -78,7 +78,10 @@ struct FlowRepository: Sendable {
       plan.decision.next.ending = next.ending.naming(account.record.id)
     }
     if isNew, let id = flow.requestID {
-      plan.changes.append(.rememberRequest(requestRow(flow, id, at: decision.at)))
+      let end = decision.at + .seconds(dependencies.config.limits.requestIdDays * 86_400)
+      let request = RequestRow(
+        owner: flow.owner, provider: flow.provider, requestID: id, flow: flow.id, expiresAt: end)
+      plan.changes.append(.rememberRequest(request))
     }
     // The flow's row precedes its first journal row, and the account's row precedes its token rows.
     if isNew || isMoved || before.machine.map({ !$0.isSame(as: machine) }) ?? true {
@@ -133,12 +136,6 @@ struct FlowRepository: Sendable {
       flow: flow.id, revision: standing.revision, state: standing.view.state,
       status: standing.ending.status.rawValue, stepType: standing.view.step.kind.rawValue,
       at: standing.updatedAt)
-  }
-
-  private func requestRow(_ flow: LiveFlow, _ id: String, at now: Timestamp) -> RequestRow {
-    RequestRow(
-      owner: flow.owner, provider: flow.provider, requestID: id, flow: flow.id,
-      expiresAt: now + .seconds(dependencies.config.limits.requestIdDays * 86_400))
   }
 }
 

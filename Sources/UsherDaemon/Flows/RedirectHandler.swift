@@ -61,7 +61,9 @@ final class RedirectJudge: Sendable {
     _ route: RedirectRoute, client: SocketAddress?, server: SocketAddress?
   ) async -> RedirectPage? {
     guard mayLookUp(for: route.owner) else { return .busy }
-    guard await isOwners(route.owner, client, server) else {
+    guard let client = client?.endpoint, let server = server?.endpoint,
+      await dependencies.blocking.run({ [uid] in uid(client, server) }) == route.owner
+    else {
       if let count = strangers.due() {
         log.notice(
           "another user's browser connected to a redirect listener",
@@ -82,13 +84,6 @@ final class RedirectJudge: Sendable {
 
   /// Runs on a blocking thread: without netlink, as in the system unit, the lookup reads the list
   /// of all sockets.
-  private func isOwners(
-    _ owner: UInt32, _ client: SocketAddress?, _ server: SocketAddress?
-  ) async -> Bool {
-    guard let client = client?.endpoint, let server = server?.endpoint else { return false }
-    return await dependencies.blocking.run { [uid] in uid(client, server) } == owner
-  }
-
   private func mayLookUp(for owner: UInt32) -> Bool {
     let now = dependencies.clock.monotonicNow()
     return lookups.withLock { lookups in

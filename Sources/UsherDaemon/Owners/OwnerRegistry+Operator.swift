@@ -85,7 +85,12 @@ extension OwnerRegistry {
       var values = [try await wipe()]
       // Deletes data that calls in progress have written; no other call writes any more.
       while try hasStoredObjects(person) {
-        guard values.count < Self.mostWipes else { throw Self.stillWriting(person.uid) }
+        guard values.count < Self.mostWipes else {
+          throw UsherError(
+            .overloaded,
+            "calls by uid \(person.uid) are still writing: end its processes and try again",
+            detail: .init(retryAfterMs: 2000))
+        }
         values.append(try await wipe())
       }
       try await store.commit([.deleteOwner(realm: person.realm, uid: person.uid)])
@@ -94,12 +99,6 @@ extension OwnerRegistry {
       await tell(.replaced, person)
       return values
     }
-  }
-
-  private static func stillWriting(_ uid: UInt32) -> UsherError {
-    UsherError(
-      .overloaded, "calls by uid \(uid) are still writing: end its processes and try again",
-      detail: .init(retryAfterMs: 2000))
   }
 
   private static func nobody(_ uid: UInt32) -> UsherError {

@@ -71,7 +71,7 @@ struct CallbackService: Sendable {
       if verdicts.contains(.match) { return .accepted }
       if verdicts.contains(.conflict) { return .conflict }
       guard callback.isVouchedFor, let requestID = callback.requestID else { return .unauthorized }
-      return try engine.isRemembered(requestID, at: provider.name) ? .accepted : .unknown
+      return try engine.store.isRemembered(requestID, at: provider.name) ? .accepted : .unknown
     } catch {
       log.warning(
         "a provider's callback could not be handled", metadata: ["cause": .string(error.message)])

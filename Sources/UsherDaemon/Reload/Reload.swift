@@ -41,10 +41,7 @@ struct Reload: Sendable {
   /// Key of the lock that makes reloads run one at a time.
   enum Turn { case next }
 
-  private struct Found {
-    let config: Config
-    let policy: Policy
-  }
+  private typealias Found = (config: Config, policy: Policy)
 
   private func change(to found: Found, _ unlocked: UnlockedServices?) async throws(ConfigError) {
     let (config, policy) = (found.config, found.policy)
@@ -76,7 +73,7 @@ struct Reload: Sendable {
         let config = try setting.reread()
         let fixed = setting.problems(with: config)
         guard fixed.isEmpty else { throw ConfigError(fixed) }
-        return Found(config: config, policy: try setting.policy(of: config))
+        return (config: config, policy: try setting.policy(of: config))
       }
     }
   }

@@ -35,17 +35,8 @@ final class RPCService: Sendable {
   /// The current limits.
   var limits: Limits { configStore.current.config.limits }
 
-  /// The budget that keeps some of the process's file descriptors in reserve.
-  var descriptors: DescriptorBudget { dependencies.descriptors }
-
   /// The executor of calls that wait.
   var executor: (any TaskExecutor)? { dependencies.executor }
-
-  /// The map from subordinate ids to users.
-  var subordinates: SubordinateUserMap { dependencies.subordinates }
-
-  /// Creates in advance what the first calls need.
-  func warm() { table.warm() }
 
   private enum LongLines { case ofUsers }
 
@@ -69,8 +60,6 @@ final class RPCService: Sendable {
   var generation: Int? { isDraining.load(ordering: .acquiring) ? nil : lockController.generation }
 
   var now: Timestamp { dependencies.clock.now() }
-
-  var monotonicNow: Timestamp { dependencies.clock.monotonicNow() }
 
   /// Returns whether the current rules let a caller keep a subscription that began under earlier
   /// rules.

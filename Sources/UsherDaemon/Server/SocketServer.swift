@@ -103,10 +103,6 @@ final class ConnectionAcceptor: Sendable {
     self.open = open
   }
 
-  /// Applies the map of subordinate ids: a user's limits then include its subordinate ids, and new
-  /// connections of these ids are subject to the rules about the user.
-  func apply(_ subordinates: SubordinateUsers) { service.subordinates.apply(subordinates) }
-
   /// Lets every connection answer what it has received, then closes it; returns when all are
   /// closed.
   ///
@@ -169,7 +165,7 @@ final class ConnectionAcceptor: Sendable {
       return error.message
     }
     /// The user whose limits apply.
-    let user = service.subordinates.user(ofSubordinate: own)
+    let user = service.dependencies.subordinates.user(ofSubordinate: own)
     let uid = user ?? own
     // Check the uid as well as the file mode, which may be set wrong.
     guard !isAdmin || admins.contains(own) else {
@@ -188,7 +184,7 @@ final class ConnectionAcceptor: Sendable {
       case .refused: throw Self.comesTooOften
       case .accepted:
         let use: DescriptorBudget.Use = isAdmin ? .administrator : .caller
-        guard service.descriptors.allows(socket.raw, for: use) else {
+        guard service.dependencies.descriptors.allows(socket.raw, for: use) else {
           refuse(socket, refusal(DescriptorBudget.exhausted, uid, at: begun))
           turns.refused(party, since: begun)
           return DescriptorBudget.exhausted.message
@@ -213,8 +209,8 @@ final class ConnectionAcceptor: Sendable {
     }
     let connectingPeer = PeerIdentity(
       peer, isAdmin: isAdmin, realm: realm,
-      subordinateTo: service.subordinates.owners(ofSubordinate: peer.uid),
-      connectedAt: service.monotonicNow)
+      subordinateTo: service.dependencies.subordinates.owners(ofSubordinate: peer.uid),
+      connectedAt: service.dependencies.clock.monotonicNow())
     let caller = CallerCache(connectingPeer, service.configStore)
     let isUnauthorized = caller.caller.isUnauthorized
     if isUnauthorized {

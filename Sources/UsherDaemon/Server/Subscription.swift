@@ -69,13 +69,6 @@ struct Subscription {
     return hasLost ? .lost(cursor: cursor) : nil
   }
 
-  /// Returns the next notification to send; `isLast` tells whether it ends the subscription.
-  mutating func next(_ name: String) -> (line: [UInt8], isLast: Bool)? {
-    guard let message = nextMessage() else { return nil }
-    if case .lost = message { return (message.line(of: name), true) }
-    return (message.line(of: name), false)
-  }
-
   private static func line(_ method: String, _ params: some Encodable) -> [UInt8] {
     var line: [UInt8] = []
     line.appendNotification(method: method, params: try? ReplyEncoder.encode(params))

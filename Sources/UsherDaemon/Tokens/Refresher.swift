@@ -45,11 +45,6 @@ actor Refresher: ProviderObserver {
     let refreshToken: Sealed<Secret>
     let error: UsherError
     let until: Timestamp
-
-    /// Limited by the current setting, which may be lower than when `until` was set.
-    func isInForce(at now: Timestamp, for seconds: Int) -> Bool {
-      until > now && until - now <= .seconds(seconds)
-    }
   }
 
   init(
@@ -362,11 +357,12 @@ actor Refresher: ProviderObserver {
     of account: AccountID, _ key: TokenKey, _ refreshToken: Sealed<Secret>
   ) -> UsherError? {
     guard let refusal = refusals[account], refusal.key == key,
-      refusal.refreshToken == refreshToken,
-      refusal.isInForce(
-        at: dependencies.clock.monotonicNow(), for: dependencies.config.limits.forceRefreshSeconds)
+      refusal.refreshToken == refreshToken
     else { return nil }
-    return refusal.error
+    // Limited by the current setting, which may be lower than when `until` was set.
+    let rest = refusal.until - dependencies.clock.monotonicNow()
+    let isInForce = rest > .zero && rest <= .seconds(dependencies.config.limits.forceRefreshSeconds)
+    return isInForce ? refusal.error : nil
   }
 
   /// Limits `forceRefresh`, because each one costs a request to the provider.
