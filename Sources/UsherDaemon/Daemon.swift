@@ -33,10 +33,9 @@ package struct Daemon: ServiceLifecycle.Service {
       scheduler: setting.scheduler(loops.providers.any()), executor: setting.executor,
       blocking: setting.blocking, computing: setting.computing, users: setting.users,
       sockets: setting.sockets, daemonUser: setting.daemonUser,
-      descriptors: .ofProcess())
+      descriptors: .ofProcess(), log: setting.log)
     let processContext = ProcessContext(
-      setting, dependencies, on: loops.providers, browsers: loops.browsers, serving: loops.sockets,
-      setting.log)
+      setting, dependencies, on: loops.providers, browsers: loops.browsers, serving: loops.sockets)
     let lockController = LockController(processContext)
     try await lockController.begin()
     let service = RPCService(lockController)

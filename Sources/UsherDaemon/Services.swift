@@ -43,19 +43,15 @@ final class Services: Sendable {
   private let refresher: Refresher
   private let revocations: RevocationQueue
   private let fingerprintReader: any FingerprintScanning
-  private let log: Logger
 
   init(_ processContext: ProcessContext, _ bootstrap: StoreBootstrap) throws(UsherError) {
-    let (setting, events, log) = (
-      processContext.setting, processContext.events, processContext.log
-    )
+    let (setting, events) = (processContext.setting, processContext.events)
     let (dependencies, store, group) = (
       processContext.dependencies, bootstrap.store, processContext.outside
     )
     self.processContext = processContext
     self.dependencies = dependencies
     self.store = store
-    self.log = log
     masterKeyOrigin = bootstrap.keyOrigin.sentence
     fingerprintReader = setting.fingerprints()
     providers = Providers(dependencies.configStore)
@@ -66,11 +62,10 @@ final class Services: Sendable {
         owner: nil)
     }
     credentials = try Credentials(
-      store: store, handed: setting.credentials, on: setting.disk,
-      dependencies: dependencies)
+      store: store, handed: setting.credentials, on: setting.disk, dependencies: dependencies)
     http = ProviderHTTP(
       through: setting.transport(group), credentials: credentials, health: health,
-      dependencies: dependencies, log: log)
+      dependencies: dependencies)
     metadata = MetadataCache(http: http, dependencies: dependencies)
     let verifier = IDTokenVerifier(http: http, dependencies: dependencies)
     repository = AccountRepository(dependencies: dependencies, events: events, store: store)
@@ -78,52 +73,44 @@ final class Services: Sendable {
 
     let source = TokenSource(
       dependencies: dependencies, providers: providers, http: http, metadata: metadata,
-      health: health,
-      installation: store.installationID(of:provider:))
+      health: health, installation: store.installationID(of:provider:))
     revocations = RevocationQueue(
-      dependencies: dependencies, store: store, source: source, audit: processContext.audit,
-      log: log)
+      dependencies: dependencies, store: store, source: source, audit: processContext.audit)
     refresher = Refresher(
       dependencies: dependencies, store: store, repository: repository, source: source,
-      queue: revocations,
-      events: events, log: log)
+      queue: revocations, events: events)
     let calls = AccountCalls(
       dependencies: dependencies, http: http, repository: repository, refresher: refresher)
     localAuthService = LocalAuthService(
       dependencies: dependencies, repository: LocalAuthRepository(store: store),
-      reader: fingerprintReader,
-      log: log,
-      rounds: setting.passcodeRounds)
+      reader: fingerprintReader, rounds: setting.passcodeRounds)
     totp = TOTPService(
       dependencies: dependencies, store: store, repository: repository, providers: providers)
     let effects = EffectRunner(
-      dependencies: dependencies, http: http, bearer: calls,
-      metadata: metadata, verifier: verifier,
+      dependencies: dependencies, http: http, bearer: calls, metadata: metadata, verifier: verifier,
       listeners: RedirectListeners(
         dependencies: dependencies, group: processContext.browsers,
-        uid: dependencies.sockets.loopbackUser,
-        holders: dependencies.sockets.loopbackListeners, log: log),
+        uid: dependencies.sockets.loopbackUser, holders: dependencies.sockets.loopbackListeners),
       answers: DaemonAnswers(
         accounts: repository, localAuth: LocalAuthAnswers(service: localAuthService), totp: totp,
         dependencies: dependencies))
-    let registry = OwnerRegistry(dependencies: dependencies, store: store, log: log)
+    let registry = OwnerRegistry(dependencies: dependencies, store: store)
     // Weak, because the registry notifies these objects of changes.
     let isWithheld = { @Sendable [weak registry] (owner: Owner) in
       registry?.isWithheld(owner) ?? true
     }
     let engine = FlowEngine(
       dependencies: dependencies, store: store, providers: providers, credentials: credentials,
-      accounts: repository, events: events, effects: effects, revocations: revocations, log: log,
+      accounts: repository, events: events, effects: effects, revocations: revocations,
       isWithheld: isWithheld)
     watch = AccountWatch(
       dependencies: dependencies, repository: repository, providers: providers,
-      refresher: refresher, calls: calls, events: events, log: log, isWithheld: isWithheld)
+      refresher: refresher, calls: calls, events: events, isWithheld: isWithheld)
     callbacks = CallbackPosts(
       on: group,
       CallbackService(
         credentials: credentials, engine: engine, repository: repository, watch: watch,
-        dependencies: dependencies,
-        log: log))
+        dependencies: dependencies))
 
     repository.addObserver { [revocations] update in
       guard let superseded = update.superseded else { return }
@@ -167,7 +154,7 @@ final class Services: Sendable {
   func restore() async throws(UsherError) {
     // An unreadable credential is reported now, and missing when it is needed.
     let handed = credentials.reread()
-    for problem in handed.problems { log.warning("\(problem)") }
+    for problem in handed.problems { dependencies.log.warning("\(problem)") }
     credentials.install(handed)
     try owners.restore()
     try localAuthService.restore()
@@ -177,7 +164,7 @@ final class Services: Sendable {
     let notifier = processContext.setting.notifier
     let unread = try await flows.engine.restore { notifier.extendTimeout(by: .seconds(30)) }
     for (flow, error) in unread {
-      log.error(
+      dependencies.log.error(
         "a stored flow cannot be read and is ignored",
         metadata: ["flow": .string(flow.rawValue), "cause": .string(error.message)])
     }
@@ -242,7 +229,8 @@ final class Services: Sendable {
     do throws(UsherError) {
       try store.close()
     } catch {
-      log.warning("the store could not be closed cleanly", metadata: ["cause": "\(error.message)"])
+      dependencies.log.warning(
+        "the store could not be closed cleanly", metadata: ["cause": "\(error.message)"])
     }
   }
 }

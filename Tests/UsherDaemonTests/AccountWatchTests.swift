@@ -32,7 +32,7 @@ struct TokenRenewalTests {
     watch = AccountWatch(
       dependencies: harness.dependencies, repository: harness.repository,
       providers: Providers(harness.dependencies.configStore), refresher: harness.refresher,
-      calls: harness.calls, events: harness.events, log: .silent)
+      calls: harness.calls, events: harness.events)
     _ = harness.events.listen(since: nil) { [told] entry in
       if entry.event.topic == .token { told.add(entry.event.what) }
     }

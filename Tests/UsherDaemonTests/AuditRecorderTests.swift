@@ -20,7 +20,7 @@ struct AuditRecorderTests {
   init() {
     scheduler = FakeScheduler(clock)
     repository = AuditRecorder(
-      dependencies: .fake(clock, scheduler), log: Logger(label: "test") { [lines] _ in lines })
+      dependencies: .fake(clock, scheduler, log: Logger(label: "test") { [lines] _ in lines }))
   }
 
   /// Advances the clock and writes the rows that are due.

@@ -19,8 +19,7 @@ struct AuditServiceTests {
     place = try TemporaryDirectory()
     store = try place.store(clock)
     repository = AuditRecorder(
-      dependencies: .fake(clock, FakeScheduler(clock)),
-      log: .silent)
+      dependencies: .fake(clock, FakeScheduler(clock)))
     repository.open(store.audit)
     service = AuditService(log: store.audit, repository: repository)
   }

@@ -62,7 +62,8 @@ struct DependenciesTests {
   func computing() async throws {
     let dependencies = Dependencies(
       configStore: .fake(Config()), clock: FakeClock(), entropy: FixedEntropy(),
-      scheduler: FakeScheduler(FakeClock()), blocking: HangingPool(), users: .fake)
+      scheduler: FakeScheduler(FakeClock()), blocking: HangingPool(), users: .fake,
+      log: .silent)
     let harness = try FlowHarness()
     let service = LocalAuthService.fake(dependencies, harness.store, FakeReader())
     let passcode = Secret("till-4711")
@@ -74,9 +75,8 @@ struct DependenciesTests {
   private func begun(_ setting: DaemonSetting, _ dependencies: Dependencies) async throws
     -> LockController
   {
-    let log = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     let lockController = LockController(
-      ProcessContext(setting, dependencies, on: MultiThreadedEventLoopGroup.singleton, log))
+      ProcessContext(setting, dependencies, on: MultiThreadedEventLoopGroup.singleton))
     try await lockController.begin()
     await lockController.resume()
     return lockController

@@ -90,7 +90,7 @@ extension LocalAuthService {
   {
     LocalAuthService(
       dependencies: dependencies, repository: LocalAuthRepository(store: store), reader: reader,
-      log: .silent, rounds: 16)
+      rounds: 16)
   }
 }
 

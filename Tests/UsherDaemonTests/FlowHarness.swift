@@ -46,7 +46,8 @@ final class FlowHarness: Sendable {
     place = try TemporaryDirectory()
     scheduler = FakeScheduler(clock)
     dependencies = Dependencies.fake(
-      clock, scheduler, config: config, users: users, descriptors: descriptors)
+      clock, scheduler, config: config, users: users, descriptors: descriptors,
+      log: log)
     store = try place.store(clock)
     probe = CallProbe(place.path, store: store)
     repository = AccountRepository(dependencies: dependencies, events: events, store: store)
@@ -55,18 +56,18 @@ final class FlowHarness: Sendable {
       store: store, handed: nil, on: LocalDisk(), dependencies: dependencies)
     http = ProviderHTTP(
       through: HTTPClientTransport(on: group), credentials: credentials, health: health,
-      dependencies: dependencies, log: log)
+      dependencies: dependencies)
     let metadata = MetadataCache(http: http, dependencies: dependencies)
     source = TokenSource(
       dependencies: dependencies, providers: Providers(dependencies.config), http: http,
       metadata: metadata,
       health: health)
     revocations = RevocationQueue(
-      dependencies: dependencies, store: store, source: source, log: log)
+      dependencies: dependencies, store: store, source: source)
     refresher = Refresher(
       dependencies: dependencies, store: store, repository: repository, source: source,
       queue: revocations,
-      events: events, log: log)
+      events: events)
     calls = AccountCalls(
       dependencies: dependencies, http: http, repository: repository, refresher: refresher)
     localAuth = .fake(dependencies, store, reader)
@@ -77,14 +78,14 @@ final class FlowHarness: Sendable {
       dependencies: dependencies, http: http, bearer: calls, metadata: metadata,
       verifier: IDTokenVerifier(http: http, dependencies: dependencies),
       listeners: RedirectListeners(
-        dependencies: dependencies, group: group, uid: { _, _ in nil }, log: log),
+        dependencies: dependencies, group: group, uid: { _, _ in nil }),
       answers: DaemonAnswers(
         accounts: repository, localAuth: LocalAuthAnswers(service: localAuth), totp: totp,
         dependencies: dependencies))
     engine = FlowEngine(
       dependencies: dependencies, store: store, providers: Providers(dependencies.config),
       credentials: credentials, accounts: repository, events: events, effects: effects,
-      revocations: revocations, log: log)
+      revocations: revocations)
   }
 
   var call: StubCall { StubCall(name: "effect", probe: place.path) }

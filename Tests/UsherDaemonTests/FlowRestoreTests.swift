@@ -74,7 +74,7 @@ struct FlowRestoreTests {
     let second = FlowEngine(
       dependencies: harness.dependencies, store: engine.store, providers: engine.providers,
       credentials: engine.credentials, accounts: engine.accounts, events: engine.events,
-      effects: engine.effects, revocations: engine.revocations, log: engine.log)
+      effects: engine.effects, revocations: engine.revocations)
     let unread = try await second.restore()
     #expect(Set(unread.map { $0.flow.rawValue }) == ["flw_3", "flw_10", "flw_17"])
     #expect(try engine.store.loadFlows().count == 20)

@@ -79,8 +79,7 @@ struct LateRefreshTests {
       provider.answerRevocations(status: 200)
       let next = RevocationQueue(
         dependencies: fixture.harness.dependencies, store: fixture.harness.store,
-        source: fixture.source,
-        log: .silent)
+        source: fixture.source)
       try await next.restore()
       await next.resume()
       try await reached("refresh-2 is revoked, there are \(provider.revoked)") {

@@ -62,14 +62,13 @@ final class LockControllerHarness: Sendable {
     dependencies = Dependencies(
       configStore: .fake(config), clock: clock, entropy: SystemEntropy(),
       scheduler: holdsTimers ? scheduler : EventLoopScheduler(on: loop), users: users,
-      descriptors: descriptors)
+      descriptors: descriptors, log: .silent)
   }
 
   /// Starts a daemon.
   func begun() async throws -> LockController {
-    let log = Logger.silent
     let lockController = LockController(
-      ProcessContext(setting, dependencies, on: MultiThreadedEventLoopGroup.singleton, log))
+      ProcessContext(setting, dependencies, on: MultiThreadedEventLoopGroup.singleton))
     try await lockController.begin()
     await lockController.resume()
     return lockController

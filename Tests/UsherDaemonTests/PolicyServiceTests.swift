@@ -30,7 +30,7 @@ struct PolicyServiceTests {
       dependencies: Dependencies(
         configStore: ConfigStore(config, try Policy(config, daemonUser: 990, names: names)),
         clock: clock, entropy: FixedEntropy(), scheduler: FakeScheduler(clock),
-        users: UserDatabase(user: { _ in .nameless }, principals: names)))
+        users: UserDatabase(user: { _ in .nameless }, principals: names), log: .silent))
   }
 
   @Test("policy.check without a time uses the machine's present local time")

@@ -41,8 +41,7 @@ struct RedirectFloodTests {
       uid: { _, _ in
         loop.next().execute { isLoopFree.signal() }
         return isLoopFree.wait(timeout: .now() + 60) == .success ? 1000 : nil
-      },
-      log: .silent)
+      })
     let expectation = RedirectExpectation(
       host: "127.0.0.1", port: nil, path: "/callback", state: Secret("our-state"))
     let listener = try await listeners.open(expectation, for: 1000) { _ in nil }

@@ -31,8 +31,8 @@ final class RedirectListenerFixture: Sendable {
     let box = LookupBox()
     let log = log
     listeners = RedirectListeners(
-      dependencies: .fake(clock, scheduler), group: MultiThreadedEventLoopGroup.singleton,
-      uid: { _, _ in box.body.withLock { $0 }() }, log: Logger(label: "test") { _ in log })
+      dependencies: .fake(clock, scheduler, log: Logger(label: "test") { _ in log }),
+      group: MultiThreadedEventLoopGroup.singleton, uid: { _, _ in box.body.withLock { $0 }() })
     box.body.withLock { body in
       body = { [weak self] in self?.lookUp() }
     }

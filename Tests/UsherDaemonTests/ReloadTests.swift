@@ -143,11 +143,9 @@ struct ReloadTests {
     let places = Recorded<Bool>()
     var setting = harness.setting
     setting.applyLogSettings = { _ in places.add(loop.isOnLoop) }
-    let log = Logger.silent
     let lockController = LockController(
       ProcessContext(
-        setting, harness.dependencies, on: MultiThreadedEventLoopGroup.singleton, serving: loop, log
-      ))
+        setting, harness.dependencies, on: MultiThreadedEventLoopGroup.singleton, serving: loop))
     try await lockController.begin()
     #expect(try await reload(lockController).isEmpty)
     try await lockController.lock()

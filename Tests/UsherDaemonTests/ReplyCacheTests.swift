@@ -16,7 +16,7 @@ struct ReplyCacheTests {
   init() throws {
     harness = try FlowHarness()
     audit = AuditRecorder(
-      dependencies: harness.dependencies, log: .silent)
+      dependencies: harness.dependencies)
   }
 
   /// A reply that is valid for a minute.

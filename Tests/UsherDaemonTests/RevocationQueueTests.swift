@@ -35,8 +35,7 @@ struct RevocationQueueTests {
     RevocationQueue(
       dependencies: fixture.harness.dependencies, store: fixture.harness.store,
       source: fixture.source,
-      audit: audit,
-      log: .silent)
+      audit: audit)
   }
 
   private var notes: Int {
@@ -80,7 +79,7 @@ struct RevocationQueueTests {
     let dependencies = Dependencies(
       configStore: fixture.harness.dependencies.configStore, clock: fixture.clock,
       entropy: SystemEntropy(),
-      scheduler: fixture.harness.scheduler)
+      scheduler: fixture.harness.scheduler, log: .silent)
     // An administrator's revocations are not limited and do not count for the owner.
     let root = Revocation.Asker(client: "admin", uid: 0, gid: 0)
     for _ in 0...RevocationQueue.mostPerOwner {
@@ -153,7 +152,7 @@ struct RevocationQueueTests {
         source: TokenSource(
           dependencies: harness.dependencies, providers: Providers(configStore), http: source.http,
           metadata: source.metadata, health: source.health),
-        audit: audit, log: .silent)
+        audit: audit)
       await queue.pursue(revocation)
       try await harness.scheduler.isSet(.zero)
       harness.scheduler.advance(by: .zero)
@@ -178,8 +177,7 @@ struct RevocationQueueTests {
       harness.clock.advance(by: Revocation.patience + .seconds(3600))
       let queue = RevocationQueue(
         dependencies: harness.dependencies, store: harness.store, source: fixture.source,
-        audit: audit,
-        log: .silent)
+        audit: audit)
       try await queue.restore()
       await queue.resume()
       try await reached("the end: \(audit.outcomes)") {

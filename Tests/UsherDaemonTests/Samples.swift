@@ -59,13 +59,12 @@ extension Dependencies {
   static func fake(
     _ clock: FakeClock = FakeClock(), _ scheduler: FakeScheduler? = nil, config: Config = Config(),
     executor: (any TaskExecutor)? = nil, users: UserDatabase = .fake,
-    descriptors: DescriptorBudget = .unlimited
+    descriptors: DescriptorBudget = .unlimited, log: Logger = .silent
   ) -> Dependencies {
     Dependencies(
       configStore: .fake(config), clock: clock, entropy: FixedEntropy(),
       scheduler: scheduler ?? FakeScheduler(clock), executor: executor ?? TaskDelays.executor,
-      users: users,
-      descriptors: descriptors)
+      users: users, descriptors: descriptors, log: log)
   }
 }
 

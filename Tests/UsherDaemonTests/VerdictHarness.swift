@@ -42,11 +42,11 @@ final class VerdictHarness: Sendable {
     watch = AccountWatch(
       dependencies: harness.dependencies, repository: harness.repository,
       providers: Providers(configStore), refresher: harness.refresher, calls: harness.calls,
-      events: harness.events, log: .silent)
+      events: harness.events)
     service = CallbackService(
       credentials: harness.credentials, engine: harness.engine, repository: harness.repository,
       watch: watch,
-      dependencies: harness.dependencies, log: .silent)
+      dependencies: harness.dependencies)
     _ = try await harness.credentials.set(
       CredentialSet(name: "gopay-callback", value: WireSecret(Secret("shared-value"))))
     _ = harness.events.listen(since: nil) { [told] entry in

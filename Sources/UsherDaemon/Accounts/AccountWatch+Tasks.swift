@@ -20,7 +20,7 @@ extension AccountWatch {
           renewed = repository.record(record.id)
         }
       } catch {
-        log.notice(
+        dependencies.log.notice(
           "a token could not be refreshed before it expires",
           metadata: [
             "account": .string(record.id.rawValue), "cause": .string(error.message),
@@ -41,7 +41,7 @@ extension AccountWatch {
   /// Tells the owner what the provider has decided about an account.
   func announce(_ record: AccountRecord, _ inquiry: any AccountInquiry) {
     events.publish(.kyc, inquiry.eventName, record, at: dependencies.clock.now())
-    log.info(
+    dependencies.log.info(
       "verdict",
       metadata: [
         "account": .string(record.id.rawValue), "provider": .string(record.provider.rawValue),
@@ -63,7 +63,7 @@ extension AccountWatch {
             return inquiry.changes(from: outcome, at: clock.now())
           }
         } catch {
-          log.warning(
+          dependencies.log.warning(
             "a provider's news of an account could not be stored",
             metadata: ["account": .string(account.rawValue), "cause": .string(error.message)])
         }

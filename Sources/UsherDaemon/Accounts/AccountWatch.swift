@@ -20,7 +20,6 @@ final class AccountWatch: ProviderObserver {
   let refresher: Refresher
   let calls: AccountCalls
   let events: EventBus
-  let log: Logger
   private let isWithheld: @Sendable (Owner) -> Bool
   private let waking: WakingAccounts
   private let state = Mutex(State())
@@ -58,7 +57,7 @@ final class AccountWatch: ProviderObserver {
   /// - Parameter isWithheld: Whether an owner is withheld; such an owner's accounts are left alone.
   init(
     dependencies: Dependencies, repository: AccountRepository, providers: Providers,
-    refresher: Refresher, calls: AccountCalls, events: EventBus, log: Logger,
+    refresher: Refresher, calls: AccountCalls, events: EventBus,
     isWithheld: @escaping @Sendable (Owner) -> Bool = { _ in false }
   ) {
     self.dependencies = dependencies
@@ -67,9 +66,8 @@ final class AccountWatch: ProviderObserver {
     self.refresher = refresher
     self.calls = calls
     self.events = events
-    self.log = log
     self.isWithheld = isWithheld
-    waking = WakingAccounts(store: repository.store, dependencies: dependencies, log: log)
+    waking = WakingAccounts(store: repository.store, dependencies: dependencies)
     dependencies.configStore.register(self)
   }
 
@@ -168,7 +166,7 @@ final class AccountWatch: ProviderObserver {
         return true
       }
       guard isNew else { return nil }
-      log.warning(
+      dependencies.log.warning(
         "an account cannot be read for its background work",
         metadata: ["account": .string(account.rawValue), "cause": .string(error.message)])
       return nil

@@ -22,13 +22,11 @@ final class WakingAccounts: Sendable {
 
   private let store: Store
   private let dependencies: Dependencies
-  private let log: Logger
   private let state = Mutex(State())
 
-  init(store: Store, dependencies: Dependencies, log: Logger) {
+  init(store: Store, dependencies: Dependencies) {
     self.store = store
     self.dependencies = dependencies
-    self.log = log
   }
 
   /// Whether the watch must keep the account in memory, because the search has passed it.
@@ -85,7 +83,7 @@ final class WakingAccounts: Sendable {
     do throws(UsherError) {
       return try store.dueAccounts(after: last, until: end, atMost: Self.page)
     } catch {
-      log.warning(
+      dependencies.log.warning(
         "the accounts that are due cannot be read", metadata: ["cause": .string(error.message)])
       return nil
     }

@@ -47,12 +47,10 @@ final class AuditRecorder: Sendable {
   }
 
   let dependencies: Dependencies
-  private let log: Logger
   private let state = Mutex(State())
 
-  init(dependencies: Dependencies, log: Logger) {
+  init(dependencies: Dependencies) {
     self.dependencies = dependencies
-    self.log = log
   }
 
   /// Whether too many rows wait to be written.
@@ -113,7 +111,7 @@ final class AuditRecorder: Sendable {
   func end() {
     let lost = state.withLock { $0.aggregator.unwritten }
     guard lost > 0 else { return }
-    log.warning(
+    dependencies.log.warning(
       "rows of the audit log are lost: they could not be written", metadata: ["count": "\(lost)"])
   }
 
@@ -189,7 +187,7 @@ extension AuditRecorder {
       defer { state.isFailing = false }
       return (state.isFailing, state.untrimmed >= Self.mostUntrimmed)
     }
-    if wasFailing { log.notice("the audit log is written again") }
+    if wasFailing { dependencies.log.notice("the audit log is written again") }
     return isMuch
   }
 
@@ -200,7 +198,8 @@ extension AuditRecorder {
       return (state.isFailing, state.setTimer())
     }
     if !wasFailing {
-      log.error("the audit log cannot be written", metadata: ["cause": .string(error.message)])
+      dependencies.log.error(
+        "the audit log cannot be written", metadata: ["cause": .string(error.message)])
     }
     if isDue { ring(after: Self.pause) }
   }

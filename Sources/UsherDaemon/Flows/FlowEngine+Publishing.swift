@@ -24,7 +24,7 @@ extension FlowEngine {
   private func record(
     _ what: JournalMessage, _ sentence: Logger.Message, _ flow: Flow, _ live: LiveFlow
   ) {
-    guard log.logLevel <= .info else { return }
+    guard dependencies.log.logLevel <= .info else { return }
     var metadata = live.metadata.merging(what.metadata) { $1 }
     metadata["kind"] = .string(flow.kind)
     metadata["state"] = .string(flow.state)
@@ -38,7 +38,7 @@ extension FlowEngine {
       // text, so they are not logged.
       if failure.reason == .providerProtocolError { metadata["cause"] = .string(failure.message) }
     }
-    log.info(sentence, metadata: metadata)
+    dependencies.log.info(sentence, metadata: metadata)
   }
 }
 

@@ -240,7 +240,7 @@ extension FlowEngine {
       } catch {
         var metadata = flow.metadata
         if let cause = error.cause { metadata["cause"] = .string(String(describing: cause)) }
-        log.error("\(error.message)", metadata: metadata)
+        dependencies.log.error("\(error.message)", metadata: metadata)
         guard error.reason == .storageUnavailable, isRunning else { return }
         await dependencies.scheduler.pause(pause)
         for reply in flow.takeRequests() { reply(.failure(error)) }

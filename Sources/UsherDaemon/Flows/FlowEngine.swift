@@ -24,7 +24,6 @@ final class FlowEngine: Sendable {
   let accounts: AccountRepository
   let events: EventBus
   let revocations: RevocationQueue
-  let log: Logger
   /// Whether an owner is withheld: nothing is sent for the owner's flows.
   let isWithheld: @Sendable (Owner) -> Bool
   /// The flows in memory.
@@ -45,7 +44,7 @@ final class FlowEngine: Sendable {
   init(
     dependencies: Dependencies, store: Store, providers: Providers, credentials: Credentials,
     accounts: AccountRepository, events: EventBus, effects: EffectRunner,
-    revocations: RevocationQueue, log: Logger,
+    revocations: RevocationQueue,
     isWithheld: @escaping @Sendable (Owner) -> Bool = { _ in false }
   ) {
     self.dependencies = dependencies
@@ -56,7 +55,6 @@ final class FlowEngine: Sendable {
     self.events = events
     self.effects = effects
     self.revocations = revocations
-    self.log = log
     self.isWithheld = isWithheld
     repository = FlowRepository(
       dependencies: dependencies, store: store, accounts: accounts,

@@ -19,18 +19,16 @@ final class RedirectJudge: Sendable {
   let dependencies: Dependencies
   private let uid: @Sendable (LoopbackPeer.Endpoint, LoopbackPeer.Endpoint) -> UInt32?
   private let strangers: RepeatedNotice
-  private let log: Logger
   private let lookups = Mutex(Lookups())
 
   init(
     dependencies: Dependencies,
     uid: @escaping @Sendable (LoopbackPeer.Endpoint, LoopbackPeer.Endpoint) -> UInt32?,
-    strangers: RepeatedNotice, log: Logger
+    strangers: RepeatedNotice
   ) {
     self.dependencies = dependencies
     self.uid = uid
     self.strangers = strangers
-    self.log = log
   }
 
   enum Verdict {
@@ -65,7 +63,7 @@ final class RedirectJudge: Sendable {
       await dependencies.blocking.run({ [uid] in uid(client, server) }) == route.owner
     else {
       if let count = strangers.due() {
-        log.notice(
+        dependencies.log.notice(
           "another user's browser connected to a redirect listener",
           metadata: ["count": .stringConvertible(count)])
       }

@@ -22,7 +22,6 @@ final class RedirectListeners: Sendable {
   private let ports = Mutex<[SocketAddress: RedirectPort]>([:])
   private let turns = AsyncKeyedLock<SocketAddress>()
   private let holders: @Sendable (LoopbackPeer.Endpoint) -> Set<UInt32>?
-  private let log: Logger
   private let takenPorts: RepeatedNotice
 
   /// - Parameters:
@@ -33,15 +32,13 @@ final class RedirectListeners: Sendable {
   init(
     dependencies: Dependencies, group: any EventLoopGroup,
     uid: @escaping @Sendable (LoopbackPeer.Endpoint, LoopbackPeer.Endpoint) -> UInt32?,
-    holders: @escaping @Sendable (LoopbackPeer.Endpoint) -> Set<UInt32>? = { _ in nil },
-    log: Logger
+    holders: @escaping @Sendable (LoopbackPeer.Endpoint) -> Set<UInt32>? = { _ in nil }
   ) {
     self.dependencies = dependencies
     self.group = group
     self.holders = holders
-    self.log = log
     judge = RedirectJudge(
-      dependencies: dependencies, uid: uid, strangers: RepeatedNotice(dependencies.clock), log: log)
+      dependencies: dependencies, uid: uid, strangers: RepeatedNotice(dependencies.clock))
     takenPorts = RepeatedNotice(dependencies.clock)
   }
 
@@ -156,7 +153,7 @@ final class RedirectListeners: Sendable {
     let holder =
       names.isEmpty ? "an unknown user" : "user \(names.joined(separator: " and "))"
     if isAnothers, let count = takenPorts.due() {
-      log.warning(
+      dependencies.log.warning(
         "another user's program uses the redirect port of a sign-in",
         metadata: [
           "port": .stringConvertible(port), "holder": .string(holder),

@@ -18,7 +18,6 @@ final class LocalAuthService: Sendable {
   let dependencies: Dependencies
   private let repository: LocalAuthRepository
   private let reader: any FingerprintScanning
-  private let log: Logger
   private let memory = LocalAuthMemory()
   private let rounds: Int
   /// Each `localAuth.status` queries the reader; callers must not be able to fill the journal that
@@ -31,14 +30,12 @@ final class LocalAuthService: Sendable {
 
   init(
     dependencies: Dependencies, repository: LocalAuthRepository, reader: any FingerprintScanning,
-    log: Logger,
     rounds: Int = PasscodeHash.defaultRounds
   ) {
     self.dependencies = dependencies
     self.repository = repository
     self.reader = reader
     readerNotices = RepeatedNotice(dependencies.clock)
-    self.log = log
     self.rounds = rounds
   }
 
@@ -126,7 +123,9 @@ extension LocalAuthService {
       record.save(DomainState(fingers: names), for: asker)
       return nil
     }
-    if let problem { log.warning("the enrolled fingers could not be saved: \(problem)") }
+    if let problem {
+      dependencies.log.warning("the enrolled fingers could not be saved: \(problem)")
+    }
   }
 
   private func fingers(of person: LocalPerson) async -> Result<[String], ReaderObstacle> {
@@ -191,7 +190,7 @@ extension LocalAuthService {
     case .noReader, .notEnrolled, .inUse, .cancelled, .timedOut: return
     }
     guard let count = readerNotices.due() else { return }
-    log.notice(
+    dependencies.log.notice(
       "the fingerprint reader cannot be used",
       metadata: [
         "client": .string("uid \(person.uid)"), "cause": .string(cause), "count": "\(count)",

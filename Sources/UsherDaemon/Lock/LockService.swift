@@ -63,13 +63,13 @@ struct LockService: Sendable {
     _ passcode: Secret, _ caller: Caller, in store: Store
   ) async throws(UsherError) {
     let dependencies = processContext.dependencies
-    let owners = OwnerRegistry(dependencies: dependencies, store: store, log: processContext.log)
+    let owners = OwnerRegistry(dependencies: dependencies, store: store)
     try owners.restore()
     // Nothing may be written while the daemon is locked, and nothing is stored for the caller.
     try await owners.verify(caller, andRecord: false)
     let service = LocalAuthService(
       dependencies: dependencies, repository: LocalAuthRepository(store: store),
-      reader: processContext.setting.fingerprints(), log: processContext.log,
+      reader: processContext.setting.fingerprints(),
       rounds: processContext.setting.passcodeRounds)
     try service.restore()
     let outcome = await service.check(passcode, of: caller.person)

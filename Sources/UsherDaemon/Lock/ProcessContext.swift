@@ -27,23 +27,23 @@ struct ProcessContext: Sendable {
   let browsers: any EventLoopGroup
   /// The event loop of the sockets; nil if there are none.
   private let serving: SocketLoop?
-  let log: Logger
   /// An ID that changes with every start.
   let instanceID: String
   let startedAt: Timestamp
   /// The start time by the monotonic clock.
   let started: Timestamp
 
+  var log: Logger { dependencies.log }
+
   init(
     _ setting: DaemonSetting, _ dependencies: Dependencies, on outside: any EventLoopGroup,
-    browsers: (any EventLoopGroup)? = nil, serving: SocketLoop? = nil, _ log: Logger
+    browsers: (any EventLoopGroup)? = nil, serving: SocketLoop? = nil
   ) {
     self.setting = setting
     self.dependencies = dependencies
     self.outside = outside
     self.browsers = browsers ?? outside
     self.serving = serving
-    self.log = log
     waits = DrainingScheduler(dependencies.scheduler)
     startedAt = dependencies.clock.now()
     started = dependencies.clock.monotonicNow()
@@ -51,7 +51,7 @@ struct ProcessContext: Sendable {
     events = .of(startedAt, dependencies.clock)
     count = ConnectionCount(dependencies.configStore)
     policies = PolicyService(dependencies: dependencies)
-    audit = AuditRecorder(dependencies: dependencies, log: log)
+    audit = AuditRecorder(dependencies: dependencies)
   }
 
   /// Runs `change`, which must not block, on the event loop of the sockets, so that no call that is

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Glibc
+import Logging
 import UsherConfig
 import UsherCore
 import UsherFlows
@@ -33,6 +34,7 @@ final class Dependencies: Sendable {
   let processors: Int
   /// The budget that keeps some file descriptors in reserve.
   let descriptors: DescriptorBudget
+  let log: Logger
   /// The map from subordinate ids to their users, whose limits and rules apply to these ids.
   let subordinates = SubordinateUserMap()
 
@@ -42,7 +44,7 @@ final class Dependencies: Sendable {
     computing: any BlockingPool = DispatchPool.computing, users: UserDatabase = .system,
     sockets: any LocalSockets = KernelSockets(), daemonUser: UInt32 = getuid(),
     processors: Int = ProcessInfo.processInfo.activeProcessorCount,
-    descriptors: DescriptorBudget = .unlimited
+    descriptors: DescriptorBudget = .unlimited, log: Logger
   ) {
     self.configStore = configStore
     self.clock = clock
@@ -56,6 +58,7 @@ final class Dependencies: Sendable {
     self.daemonUser = daemonUser
     self.processors = processors
     self.descriptors = descriptors
+    self.log = log
     lookups = UserLookups(in: users, on: blocking, scheduler: scheduler, executor: executor)
   }
 

@@ -68,7 +68,6 @@ final class OwnerRegistry: Sendable {
 
   let dependencies: Dependencies
   let store: Store
-  private let log: Logger
   /// The users that have called, and those whose property is withheld. The others are on disk.
   let entries = Mutex<[LocalPerson: Entry]>([:])
   /// The users whose property was deleted, until the next call from their uids.
@@ -79,10 +78,9 @@ final class OwnerRegistry: Sendable {
   /// Whether every owner has a record (``recordAll()``).
   private let isComplete = Atomic<Bool>(false)
 
-  init(dependencies: Dependencies, store: Store, log: Logger) {
+  init(dependencies: Dependencies, store: Store) {
     self.dependencies = dependencies
     self.store = store
-    self.log = log
   }
 
   /// Loads the withheld users, which are as many as await an operator's decision.
@@ -256,7 +254,7 @@ extension OwnerRegistry {
       try await store.commit([.putOwner(try OwnerRow(record, of: person))])
       return true
     } catch {
-      log.debug(
+      dependencies.log.debug(
         "the user name of a uid cannot be stored; the next call tries again",
         metadata: ["uid": "\(person.uid)", "cause": .string(error.message)])
       return false
@@ -270,7 +268,7 @@ extension OwnerRegistry {
     }
     await tell(after.isWithheld ? .withheld : .restored, person)
     guard let record = after.record, let other = record.other else { return }
-    log.warning(
+    dependencies.log.warning(
       """
       a uid now has another user name: its stored data is withheld; run: usherctl owner accept, or \
       usherctl owner forget

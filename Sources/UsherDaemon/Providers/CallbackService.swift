@@ -13,7 +13,6 @@ struct CallbackService: Sendable {
   let repository: AccountRepository
   let watch: AccountWatch
   let dependencies: Dependencies
-  let log: Logger
 
   /// One callback as the listener received it.
   struct Call: Sendable {
@@ -36,7 +35,7 @@ struct CallbackService: Sendable {
     }
     // Any local program can cause the other outcomes at will, so they are logged at the debug
     // level.
-    log.log(
+    dependencies.log.log(
       level: outcome.isOfInterest ? .info : .debug, "provider callback",
       metadata: [
         "provider": .string(provider.name.rawValue), "outcome": .string(outcome.word),
@@ -64,7 +63,7 @@ struct CallbackService: Sendable {
         record async throws(UsherError) in
         verdicts.append(try await offer(callback, to: record, provider))
       } skipped: { error in
-        log.warning(
+        dependencies.log.warning(
           "an account could not be checked for a provider's callback",
           metadata: ["cause": .string(error.message)])
       }
@@ -73,7 +72,7 @@ struct CallbackService: Sendable {
       guard callback.isVouchedFor, let requestID = callback.requestID else { return .unauthorized }
       return try engine.store.isRemembered(requestID, at: provider.name) ? .accepted : .unknown
     } catch {
-      log.warning(
+      dependencies.log.warning(
         "a provider's callback could not be handled", metadata: ["cause": .string(error.message)])
       return .unavailable
     }

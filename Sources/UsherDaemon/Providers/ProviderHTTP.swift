@@ -13,20 +13,17 @@ final class ProviderHTTP: ProviderObserver {
   private let credentials: Credentials
   private let health: ProviderHealth
   private let dependencies: Dependencies
-  private let log: Logger
   private let clientTokens: ClientTokens
   private let inFlight = Mutex(0)
 
   init(
     through transport: any ProviderTransport, credentials: Credentials, health: ProviderHealth,
-    dependencies: Dependencies,
-    log: Logger
+    dependencies: Dependencies
   ) {
     self.transport = transport
     self.credentials = credentials
     self.health = health
     self.dependencies = dependencies
-    self.log = log
     clientTokens = ClientTokens(dependencies: dependencies)
     dependencies.configStore.register(self)
   }
@@ -90,7 +87,7 @@ final class ProviderHTTP: ProviderObserver {
       // Nothing was sent, so this says nothing about the provider's health.
       outcome = .unreachable(message: error.message, sent: false)
     }
-    log.debug(
+    dependencies.log.debug(
       "called provider",
       metadata: [
         "provider": .string(provider.name.rawValue), "call": .string(call.name),

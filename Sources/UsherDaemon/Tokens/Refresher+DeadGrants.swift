@@ -28,11 +28,12 @@ extension Refresher {
     ]
     if word.isOfIDToken {
       metadata["cause"] = word.message.map { .string($0) }
-      log.warning(
+      dependencies.log.warning(
         "a refresh returned an ID token that is not valid: a new sign-in is needed",
         metadata: metadata)
     } else {
-      log.notice("the provider refuses to refresh: a new sign-in is needed", metadata: metadata)
+      dependencies.log.notice(
+        "the provider refuses to refresh: a new sign-in is needed", metadata: metadata)
     }
     let refused = record.details.grant.refreshToken
     let buried = try await repository.turns.withLock(record.shelf) {
@@ -74,7 +75,7 @@ extension Refresher {
       try await store.commitFromReserve(changes)
       unwrittenDeaths[account] = nil
     } catch {
-      log.error(
+      dependencies.log.error(
         "the end of a grant cannot be stored yet; it is lost if usherd restarts now",
         metadata: ["account": .string(account.rawValue), "cause": .string(error.message)])
     }

@@ -20,7 +20,7 @@ extension Refresher {
       do throws(UsherError) {
         try await store.commitFromReserve(update.changes)
       } catch {
-        log.error(
+        dependencies.log.error(
           "a new refresh token cannot be stored: a restart before the next refresh loses it",
           metadata: [
             "account": .string(record.id.rawValue), "cause": .string(error.message),

@@ -20,7 +20,6 @@ actor Refresher: ProviderObserver {
   private let source: TokenSource
   let queue: RevocationQueue
   let events: EventBus
-  let log: Logger
 
   private var running: [AccountID: (key: TokenKey, task: Task<Outcome, Never>)] = [:]
   private var unsaved: [AccountID: Unsaved] = [:]
@@ -49,8 +48,7 @@ actor Refresher: ProviderObserver {
 
   init(
     dependencies: Dependencies, store: Store, repository: AccountRepository, source: TokenSource,
-    queue: RevocationQueue,
-    events: EventBus, log: Logger
+    queue: RevocationQueue, events: EventBus
   ) {
     self.dependencies = dependencies
     self.store = store
@@ -58,7 +56,6 @@ actor Refresher: ProviderObserver {
     self.source = source
     self.queue = queue
     self.events = events
-    self.log = log
     dependencies.configStore.register(self)
   }
 
@@ -278,7 +275,7 @@ actor Refresher: ProviderObserver {
     guard let scope = grant.narrowedTo, update.before?.details.grant.narrowedTo != scope else {
       return
     }
-    log.warning(
+    dependencies.log.warning(
       "a refresh returned less scope than was granted: a new sign-in is needed for the rest",
       metadata: [
         "provider": .string(update.record.provider.rawValue),

@@ -23,7 +23,6 @@ actor RevocationQueue {
   private let store: Store
   private let source: TokenSource
   private let audit: (any Auditing)?
-  private let log: Logger
 
   /// The retry tasks, each with the owner against whose limit it counts.
   private var running: [String: (owner: Owner?, task: Task<Void, Never>)] = [:]
@@ -33,14 +32,12 @@ actor RevocationQueue {
 
   /// - Parameter audit: The audit log; nil if outcomes are not recorded.
   init(
-    dependencies: Dependencies, store: Store, source: TokenSource, audit: (any Auditing)? = nil,
-    log: Logger
+    dependencies: Dependencies, store: Store, source: TokenSource, audit: (any Auditing)? = nil
   ) {
     self.dependencies = dependencies
     self.store = store
     self.source = source
     self.audit = audit
-    self.log = log
   }
 
   /// Asks the provider, and continues in the background if it is unreachable.
@@ -70,7 +67,7 @@ actor RevocationQueue {
     do throws(UsherError) {
       try await store.commitFromReserve([.putNote(try revocation.row())])
     } catch {
-      log.error(
+      dependencies.log.error(
         "the revocation of tokens cannot be stored: it ends if usherd restarts",
         metadata: logged(revocation).merging(["cause": .string(error.message)]) { $1 })
     }
@@ -196,11 +193,12 @@ actor RevocationQueue {
       by: revocation.asker.audited)
     let metadata = logged(revocation)
     if let failure {
-      log.warning(
+      dependencies.log.warning(
         "deleted tokens may still be valid: the provider did not revoke them",
         metadata: metadata.merging(["reason": .string(failure.rawValue)]) { $1 })
     } else {
-      log.notice("the provider has revoked tokens that were deleted earlier", metadata: metadata)
+      dependencies.log.notice(
+        "the provider has revoked tokens that were deleted earlier", metadata: metadata)
     }
     await forget(revocation)
   }
