@@ -20,6 +20,16 @@ public struct UsherError: Error, Sendable {
     self.cause = cause
   }
 
+  /// Creates an error about one parameter.
+  public init(_ reason: Reason, _ message: String, field: String) {
+    self.init(reason, message, detail: Detail(field: field))
+  }
+
+  /// Creates an error about one limit, which is named by its key in the configuration.
+  public init(_ reason: Reason, _ message: String, limit: String) {
+    self.init(reason, message, detail: Detail(limit: limit))
+  }
+
   /// The values that a program needs to react to an error. Clients get them in the member `data` of
   /// a JSON-RPC error.
   public struct Detail: Sendable, Equatable {

@@ -362,6 +362,6 @@ extension MethodTable {
 
 extension UsherError {
   static func wrongType(_ field: String, _ expected: String) -> UsherError {
-    UsherError(.invalidParams, "\(field) must be \(expected)", detail: .init(field: field))
+    UsherError(.invalidParams, "\(field) must be \(expected)", field: field)
   }
 }

@@ -36,15 +36,12 @@ extension AccountRepository {
     if let id {
       let record = try account(id, for: caller, method)
       guard provider == nil || provider == record.provider else {
-        throw UsherError(
-          .invalidParams, "account \(id) is not at that provider",
-          detail: .init(field: "provider"))
+        throw UsherError(.invalidParams, "account \(id) is not at that provider", field: "provider")
       }
       return record
     }
     guard let provider else {
-      throw UsherError(
-        .invalidParams, "account or provider must be given", detail: .init(field: "account"))
+      throw UsherError(.invalidParams, "account or provider must be given", field: "account")
     }
     let records = try accounts(
       for: caller, method, at: provider, most: Self.mostToChoose, where: isMeant)
@@ -95,7 +92,7 @@ extension AccountRepository {
       throw UsherError(
         .messageTooLarge,
         "there are more than \(most) accounts, the most that a list may have: \(advice)",
-        detail: .init(limit: "accounts_in_list"))
+        limit: "accounts_in_list")
     }
     return records
   }
@@ -122,8 +119,8 @@ extension AccountRepository {
       let many = Self.mostToChoose
       let count = records.count > many ? "more than \(many)" : "\(records.count)"
       throw UsherError(
-        .invalidParams, "there are \(count) accounts at provider \(provider): name one",
-        detail: .init(field: field))
+        .invalidParams,
+        "there are \(count) accounts at provider \(provider): name one", field: field)
     }
     return first
   }

@@ -86,7 +86,7 @@ final class AccountRepository: Sendable {
   private var longestList: Int { min(max(room / 8, 1), 200) }
 
   static func notFound(_ id: AccountID) -> UsherError {
-    UsherError(.notFound, "account \(id) does not exist", detail: .init(field: "account"))
+    UsherError(.notFound, "account \(id) does not exist", field: "account")
   }
 }
 

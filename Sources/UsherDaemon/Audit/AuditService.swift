@@ -15,8 +15,7 @@ struct AuditService: Sendable {
   func list(_ call: AuditList) async throws(UsherError) -> AuditList.Reply {
     let limit = call.limit ?? Self.defaultLimit
     guard (1...Self.mostRows).contains(limit) else {
-      throw UsherError(
-        .invalidParams, "limit must be from 1 to \(Self.mostRows)", detail: .init(field: "limit"))
+      throw UsherError(.invalidParams, "limit must be from 1 to \(Self.mostRows)", field: "limit")
     }
     let since = call.since ?? .earliest
     guard since <= call.until ?? .latest else { return .init(rows: []) }

@@ -80,7 +80,7 @@ extension ConfirmationService {
       throw UsherError(
         .invalidParams,
         "\(field) is too long: a call that needs approval may have \(ConfirmCall.longest) bytes",
-        detail: .init(field: field))
+        field: field)
     }
     let now = dependencies.clock.now()
     let (ruling, replaced) = rule(on: call, caller, at: now)
@@ -204,8 +204,8 @@ extension ConfirmationService {
     let remember = call.remember ?? .once
     guard question.call.operation == nil || remember == .once else {
       throw UsherError(
-        .invalidParams, "remember must be \"once\": the question is about one operation",
-        detail: .init(field: "remember"))
+        .invalidParams,
+        "remember must be \"once\": the question is about one operation", field: "remember")
     }
     return try await turns.withLock(question.person) { () throws(UsherError) in
       // Another caller may have answered meanwhile.
@@ -267,7 +267,7 @@ extension ConfirmationService {
       throw UsherError(
         .rateLimited,
         "\(limit) answers are remembered for this user; withdraw some: usherctl confirm forget",
-        detail: .init(limit: "remembered_confirmations_per_user"))
+        limit: "remembered_confirmations_per_user")
     }
     return before
   }
@@ -283,8 +283,7 @@ extension ConfirmationService {
     case nil: throw Self.noQuestion
     case .answered(let answered):
       guard caller.right(over: answered) != nil else { throw Self.noQuestion }
-      throw UsherError(
-        .conflict, "this question was already answered", detail: .init(field: "confirmation"))
+      throw UsherError(.conflict, "this question was already answered", field: "confirmation")
     case .open(let open): question = open
     }
     guard let right = caller.right(over: question) else { throw Self.noQuestion }
@@ -309,12 +308,11 @@ extension ConfirmationService {
   }
 
   private static var noQuestion: UsherError {
-    UsherError(
-      .notFound, "the question does not exist", detail: .init(field: "confirmation"))
+    UsherError(.notFound, "the question does not exist", field: "confirmation")
   }
 
   private static var noAnswer: UsherError {
-    UsherError(.notFound, "the answer does not exist", detail: .init(field: "answer"))
+    UsherError(.notFound, "the answer does not exist", field: "answer")
   }
 }
 

@@ -47,14 +47,12 @@ struct ConsentService: Sendable {
     where isCovered: (AccountRecord) -> Bool
   ) async throws(UsherError) -> ConsentRevoke.Reply {
     guard call.account != nil || call.provider != nil else {
-      throw UsherError(
-        .invalidParams, "account or provider must be given", detail: .init(field: "account"))
+      throw UsherError(.invalidParams, "account or provider must be given", field: "account")
     }
     if let provider = call.provider, providers.map({ (try? $0.named(provider)) == nil }) ?? false,
       try !repository.hasAccounts(of: caller.owner, at: provider)
     {
-      throw UsherError(
-        .notFound, "provider \(provider) does not exist", detail: .init(field: "provider"))
+      throw UsherError(.notFound, "provider \(provider) does not exist", field: "provider")
     }
     var revoked = 0
     for record in try records(call.account, record, call.provider, caller, ConsentRevoke.name)

@@ -29,8 +29,8 @@ extension FlowEngine {
     guard let place = FlowPlace(index, for: owner, atMost: limits.liveFlowsPerUser, users)
     else {
       throw UsherError(
-        .rateLimited, "this user already has \(limits.liveFlowsPerUser) live flows",
-        detail: .init(limit: "live_flows_per_user"))
+        .rateLimited,
+        "this user already has \(limits.liveFlowsPerUser) live flows", limit: "live_flows_per_user")
     }
     return place
   }
@@ -49,12 +49,10 @@ extension FlowEngine {
     let provider = try providers.named(call.provider)
     guard let type = ProviderRegistry.flow(call.kind, of: provider.settings.variety) else {
       throw UsherError(
-        .invalidParams, "provider \(call.provider) has no flow of kind \(call.kind)",
-        detail: .init(field: "kind"))
+        .invalidParams, "provider \(call.provider) has no flow of kind \(call.kind)", field: "kind")
     }
     if let id = call.requestId, !Self.isRequestID(id), !type.judgesRequestID {
-      throw UsherError(
-        .invalidParams, "requestId must have 1 to 128 bytes", detail: .init(field: "requestId"))
+      throw UsherError(.invalidParams, "requestId must have 1 to 128 bytes", field: "requestId")
     }
     let record = try knownAccount(call, type, of: owner, for: client)
     let known =
@@ -70,8 +68,7 @@ extension FlowEngine {
     let (machine, answer) = try begin(type, beginning, at: provider)
     if case .proceed(let effects) = answer, effects.contains(where: self.effects.isTaken) {
       throw UsherError(
-        .invalidParams, "params.state is in use: choose a new random value",
-        detail: .init(field: "params.state"))
+        .invalidParams, "params.state is in use: choose a new random value", field: "params.state")
     }
     let flow = newFlow(beginning, machine)
     let giver = try claim(for: machine, of: beginning.givers)
@@ -196,8 +193,7 @@ extension FlowEngine {
     let named = try namedAccount(call, of: owner)
     guard type.usesAccount(isNamed: named != nil) else { return named }
     guard let record = named else {
-      throw UsherError(
-        .invalidParams, "params.account is missing", detail: .init(field: "params.account"))
+      throw UsherError(.invalidParams, "params.account is missing", field: "params.account")
     }
     guard mayActWith(record, client) else {
       throw UsherError(
@@ -226,8 +222,8 @@ extension FlowEngine {
     let record = try accounts.account(AccountID(id), of: owner)
     guard record.provider == call.provider else {
       throw UsherError(
-        .invalidParams, "account \(id) is not at provider \(call.provider)",
-        detail: .init(field: "params.account"))
+        .invalidParams,
+        "account \(id) is not at provider \(call.provider)", field: "params.account")
     }
     return record
   }

@@ -35,8 +35,8 @@ extension FlowService {
     }
     guard record.provider == call.provider else {
       throw UsherError(
-        .invalidParams, "account \(id) is not at provider \(call.provider)",
-        detail: .init(field: "params.account"))
+        .invalidParams,
+        "account \(id) is not at provider \(call.provider)", field: "params.account")
     }
     return record
   }

@@ -30,13 +30,12 @@ struct LocalAuthMethods: Sendable {
     switch change {
     case .done: return Done()
     case .oldIsNeeded:
-      throw UsherError(
-        .invalidParams, "a passcode is set: old is required", detail: .init(field: "old"))
+      throw UsherError(.invalidParams, "a passcode is set: old is required", field: "old")
     case .refused(let outcome):
       throw outcome.refusal(
         "the old passcode", field: "old", at: clock.now(),
         ifNotEnrolled: UsherError(
-          .invalidParams, "no passcode is set, so old must be absent", detail: .init(field: "old")))
+          .invalidParams, "no passcode is set, so old must be absent", field: "old"))
     }
   }
 
@@ -46,13 +45,13 @@ struct LocalAuthMethods: Sendable {
     guard let uid = call.uid else { return caller.person }
     guard caller.isAdmin else {
       throw UsherError(
-        .permissionDenied, "another user's passcode can be set on the admin socket only",
-        detail: .init(field: "uid"))
+        .permissionDenied,
+        "another user's passcode can be set on the admin socket only", field: "uid")
     }
     switch await service.dependencies.lookups.user(uid) {
     case .named: break
     case .nameless:
-      throw UsherError(.notFound, "user \(uid) does not exist", detail: .init(field: "uid"))
+      throw UsherError(.notFound, "user \(uid) does not exist", field: "uid")
     case .failed: throw UserLookups.noAnswer
     }
     return LocalPerson(realm: caller.owner.realm, uid: uid)
@@ -75,8 +74,8 @@ struct LocalAuthMethods: Sendable {
     else {
       let (least, most) = (Self.passcodeLength.lowerBound, Self.passcodeLength.upperBound)
       throw UsherError(
-        .invalidParams, "new must have \(least) to \(most) characters, not all of them blank",
-        detail: .init(field: "new"))
+        .invalidParams,
+        "new must have \(least) to \(most) characters, not all of them blank", field: "new")
     }
   }
 }
@@ -91,8 +90,7 @@ extension PasscodeOutcome {
     switch self {
     case .wrong(let left):
       let attempts = left == 1 ? "1 attempt" : "\(left) attempts"
-      return UsherError(
-        .permissionDenied, "\(name) is wrong; \(attempts) left", detail: .init(field: field))
+      return UsherError(.permissionDenied, "\(name) is wrong; \(attempts) left", field: field)
     case .lockedOut(let until):
       let wait = max(until - now, .zero)
       return UsherError(

@@ -29,8 +29,7 @@ struct LockService: Sendable {
     let caller = call.caller
     if !caller.isAdmin, unlock.passcode == nil {
       throw call.failed(
-        UsherError(
-          .invalidParams, "the passcode is required to unlock", detail: .init(field: "passcode")))
+        UsherError(.invalidParams, "the passcode is required to unlock", field: "passcode"))
     }
     let passcode = caller.isAdmin ? nil : unlock.passcode?.secret
     return try await toTheEnd { () throws(UsherError) in
@@ -77,7 +76,7 @@ struct LockService: Sendable {
     throw outcome.refusal(
       "the passcode", field: "passcode", at: dependencies.clock.now(),
       ifNotEnrolled: UsherError(
-        .permissionDenied, "you have no passcode; the operator can run: usherctl unlock --admin",
-        detail: .init(field: "passcode")))
+        .permissionDenied,
+        "you have no passcode; the operator can run: usherctl unlock --admin", field: "passcode"))
   }
 }

@@ -10,8 +10,7 @@ extension ProcessContext {
     _ call: RPCHello, on connection: any ConnectionLink
   ) throws(UsherError) -> RPCHello.Reply {
     if let versions = call.protocol, !versions.contains(1) {
-      throw UsherError(
-        .invalidParams, "this usherd supports protocol 1 only", detail: .init(field: "protocol"))
+      throw UsherError(.invalidParams, "this usherd supports protocol 1 only", field: "protocol")
     }
     return .init(
       protocol: 1, server: .init(version: Version.current),

@@ -102,6 +102,6 @@ extension OwnerRegistry {
   }
 
   private static func nobody(_ uid: UInt32) -> UsherError {
-    UsherError(.notFound, "nothing is stored for uid \(uid)", detail: .init(field: "uid"))
+    UsherError(.notFound, "nothing is stored for uid \(uid)", field: "uid")
   }
 }

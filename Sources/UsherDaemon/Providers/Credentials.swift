@@ -80,13 +80,10 @@ final class Credentials: Sendable {
 
   func set(_ call: CredentialSet) async throws(UsherError) -> Done {
     guard call.name.isCredentialName else {
-      throw UsherError(
-        .invalidParams, "name must be up to 128 of A-Z a-z 0-9 . _ -",
-        detail: .init(field: "name"))
+      throw UsherError(.invalidParams, "name must be up to 128 of A-Z a-z 0-9 . _ -", field: "name")
     }
     guard (1...65_536).contains(call.value.revealed().utf8.count) else {
-      throw UsherError(
-        .invalidParams, "value must have 1 to 65536 bytes", detail: .init(field: "value"))
+      throw UsherError(.invalidParams, "value must have 1 to 65536 bytes", field: "value")
     }
     try await store.commit([.putCredential(call.name, call.value.secret)])
     let now = dependencies.clock.now()

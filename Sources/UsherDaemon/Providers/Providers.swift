@@ -26,8 +26,7 @@ struct Providers: Sendable {
   }
 
   private func unknown(_ name: ProviderName) -> UsherError {
-    UsherError(
-      .notFound, "provider \(printable(name)) does not exist", detail: .init(field: "provider"))
+    UsherError(.notFound, "provider \(printable(name)) does not exist", field: "provider")
   }
 
   /// The name comes from the caller: only a well-formed name is repeated in the message.

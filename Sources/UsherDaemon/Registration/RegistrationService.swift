@@ -57,8 +57,7 @@ struct RegistrationService: Sendable {
     let config = try providers.named(name)
     guard let provider = Provider<BSASettings>(config) else {
       throw UsherError(
-        .invalidParams, "provider \(name) is of type \(config.type), not bsa",
-        detail: .init(field: "provider"))
+        .invalidParams, "provider \(name) is of type \(config.type), not bsa", field: "provider")
     }
     guard provider.settings.registrationChecks else {
       throw UsherError(
@@ -75,8 +74,7 @@ struct RegistrationService: Sendable {
     do throws(InvalidValue) {
       return try member()
     } catch {
-      throw UsherError(
-        .invalidParams, "\(field) \(error.message)", detail: .init(field: field))
+      throw UsherError(.invalidParams, "\(field) \(error.message)", field: field)
     }
   }
 

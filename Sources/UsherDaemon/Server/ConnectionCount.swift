@@ -31,8 +31,7 @@ final class ConnectionCount: Sendable {
       return nil
     }
     guard let reached else { return }
-    throw UsherError(
-      .overloaded, "there are too many connections: \(reached)", detail: .init(limit: reached))
+    throw UsherError(.overloaded, "there are too many connections: \(reached)", limit: reached)
   }
 
   /// Counts a connection, which is already counted for its user, among those of callers without
@@ -50,8 +49,8 @@ final class ConnectionCount: Sendable {
     }
     guard !isIn else { return }
     throw UsherError(
-      .overloaded, "callers without rights already have \(most) connections",
-      detail: .init(limit: "unauthorized_connections"))
+      .overloaded,
+      "callers without rights already have \(most) connections", limit: "unauthorized_connections")
   }
 
   func leaveUnauthorized() { state.withLock { $0.unauthorized -= 1 } }

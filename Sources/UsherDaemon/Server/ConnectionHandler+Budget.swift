@@ -35,7 +35,7 @@ extension ConnectionHandler {
       UsherError(
         .overloaded,
         "this connection has \(limits.unreadReplyBytes) bytes of unread replies: read them first",
-        detail: .init(limit: "unread_reply_bytes")), origin)
+        limit: "unread_reply_bytes"), origin)
     return true
   }
 
@@ -63,7 +63,7 @@ extension ConnectionHandler {
       UsherError(
         .overloaded,
         "the line was dropped: this connection holds \(limits.unreadReplyBytes) bytes of replies",
-        detail: .init(limit: "unread_reply_bytes")))
+        limit: "unread_reply_bytes"))
   }
 }
 

@@ -131,7 +131,7 @@ extension ConnectionHandler {
         .null,
         UsherError(
           .deadlineExceeded, "a line must end within \(limits.lineSeconds) s of its first byte",
-          detail: .init(limit: "line_seconds")))
+          limit: "line_seconds"))
       close()
     }
   }

@@ -140,13 +140,13 @@ extension ConnectionHandler {
   ) throws(UsherError) {
     guard callsInFlight < limits.callsInFlight else {
       throw UsherError(
-        .overloaded, "this connection has \(limits.callsInFlight) calls in flight",
-        detail: .init(limit: "calls_in_flight"))
+        .overloaded,
+        "this connection has \(limits.callsInFlight) calls in flight", limit: "calls_in_flight")
     }
     guard turns.began(party) else {
       throw UsherError(
         .overloaded, "this user has \(service.limits.callsInFlightPerUser) calls in flight",
-        detail: .init(limit: "calls_in_flight_per_user"))
+        limit: "calls_in_flight_per_user")
     }
     callsInFlight += 1
     let number = newNumber()

@@ -27,13 +27,13 @@ extension ConnectionHandler: ConnectionLink {
     guard transport.isOpen else { throw UsherError(.shuttingDown, "the connection is closing") }
     guard feed.count < Subscription.most else {
       throw UsherError(
-        .overloaded, "this connection has \(Subscription.most) subscriptions",
-        detail: .init(limit: "subscriptions"))
+        .overloaded,
+        "this connection has \(Subscription.most) subscriptions", limit: "subscriptions")
     }
     guard turns.subscribed(party) else {
       throw UsherError(
         .overloaded, "this user has \(service.limits.subscriptionsPerUser) subscriptions",
-        detail: .init(limit: "subscriptions_per_user"))
+        limit: "subscriptions_per_user")
     }
     let name = "sub_\(newNumber())"
     let limit = limits.eventQueue

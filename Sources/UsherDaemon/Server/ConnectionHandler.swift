@@ -281,8 +281,7 @@ final class ConnectionHandler: TransportUser {
     refuse(
       .null,
       UsherError(
-        .messageTooLarge, "a line may have \(limits.maxLineBytes) bytes",
-        detail: .init(limit: "max_line_bytes")))
+        .messageTooLarge, "a line may have \(limits.maxLineBytes) bytes", limit: "max_line_bytes"))
     // The line was not parsed, so the connection has not shown that it speaks JSON.
     if !hasHeardJSON { close() }
   }

@@ -41,6 +41,6 @@ extension RequestID {
   }
 
   private static func wrong(_ field: String, _ what: String) -> UsherError {
-    UsherError(.invalidParams, "\(field) \(what)", detail: .init(field: field))
+    UsherError(.invalidParams, "\(field) \(what)", field: field)
   }
 }

@@ -24,8 +24,8 @@ struct ParamsLimit: Sendable {
     guard let params else { return nil }
     guard params.count <= bytes else {
       throw UsherError(
-        .messageTooLarge, "the parameters of this call may have \(bytes) bytes",
-        detail: .init(limit: "params_bytes"))
+        .messageTooLarge,
+        "the parameters of this call may have \(bytes) bytes", limit: "params_bytes")
     }
     do {
       // The scanner has checked the nesting of the whole line.
@@ -36,8 +36,8 @@ struct ParamsLimit: Sendable {
         throw UsherError(.invalidParams, "params: \(error)")
       }
       throw UsherError(
-        .messageTooLarge, "the parameters of a call may have \(values) values",
-        detail: .init(limit: "params_values"))
+        .messageTooLarge,
+        "the parameters of a call may have \(values) values", limit: "params_values")
     }
   }
 

@@ -159,8 +159,8 @@ extension TOTPService {
 
   private func noCodes(_ record: AccountRecord) -> UsherError {
     UsherError(
-      .notFound, "account \(record.id) of provider \(record.provider) has no one-time codes",
-      detail: .init(field: "account"))
+      .notFound,
+      "account \(record.id) of provider \(record.provider) has no one-time codes", field: "account")
   }
 }
 

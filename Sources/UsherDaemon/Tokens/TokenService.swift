@@ -28,8 +28,8 @@ struct TokenService: Sendable {
     let seconds = call.minValidSeconds ?? Self.defaultValidity
     guard (0...Self.longestValidity).contains(seconds) else {
       throw UsherError(
-        .invalidParams, "minValidSeconds must be from 0 to \(Self.longestValidity)",
-        detail: .init(field: "minValidSeconds"))
+        .invalidParams,
+        "minValidSeconds must be from 0 to \(Self.longestValidity)", field: "minValidSeconds")
     }
     // Tokens of a provider that is not configured are kept, and handed out when it is configured
     // again.
@@ -119,16 +119,15 @@ struct TokenService: Sendable {
   private func key(for call: TokenGet, _ record: AccountRecord) throws(UsherError) -> TokenKey {
     guard call.audience == nil else {
       throw UsherError(
-        .invalidParams, "provider \(record.provider) issues tokens for one audience only",
-        detail: .init(field: "audience"))
+        .invalidParams,
+        "provider \(record.provider) issues tokens for one audience only", field: "audience")
     }
     guard let scope = call.scope else { return record.mainKey }
     if let variety = dependencies.configStore.current.tokenPlace(of: record.provider)?.variety,
       !ProviderRegistry.hasScopes(variety)
     {
       throw UsherError(
-        .invalidParams, "tokens of provider \(record.provider) have no scope",
-        detail: .init(field: "scope"))
+        .invalidParams, "tokens of provider \(record.provider) have no scope", field: "scope")
     }
     let asked = scope.scopeWords
     let granted = record.details.grant.scope.scopeWords
@@ -159,7 +158,6 @@ extension UsherError {
   static func beyond(_ scopes: [String]) -> UsherError {
     let most = scopes.isEmpty ? "none at all" : scopes.joined(separator: " ")
     return UsherError(
-      .permissionDenied, "your rule allows tokens for these scopes only: \(most)",
-      detail: .init(field: "scope"))
+      .permissionDenied, "your rule allows tokens for these scopes only: \(most)", field: "scope")
   }
 }
