@@ -190,19 +190,13 @@ struct MethodTable: Sendable {
   private mutating func addOperatorMethods() {
     wait(PolicyList.self) { _, _, services async in services.processContext.policies.list() }
     wait(PolicyCheck.self) { $0.processContext.policies.check }
-    wait(OwnerList.self) { _, _, services async throws(UsherError) in
-      try await services.ownerService.list()
-    }
+    wait(OwnerList.self) { $0.ownerService.list }
     wait(OwnerAccept.self) { $0.ownerService.accept }
     wait(OwnerForget.self) { $0.ownerService.forget }
-    wait(SystemBackup.self) { _, _, services async throws(UsherError) in
-      try await services.backUp()
-    }
+    wait(SystemBackup.self) { $0.backUp }
     wait(KeyCreateRecovery.self) { $0.createRecoveryKey }
     wait(AuditList.self) { $0.audits.list }
-    wait(AuditVerify.self) { _, _, services async throws(UsherError) in
-      try await services.audits.verify()
-    }
+    wait(AuditVerify.self) { $0.audits.verify }
   }
 
   /// Creates in advance what the first calls need.

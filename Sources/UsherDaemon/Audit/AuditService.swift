@@ -32,7 +32,7 @@ struct AuditService: Sendable {
     return page.reply
   }
 
-  func verify() async throws(UsherError) -> AuditVerify.Reply {
+  func verify(_: AuditVerify = .init()) async throws(UsherError) -> AuditVerify.Reply {
     await repository.flush()
     let report = try await log.verify()
     return .init(

@@ -4,7 +4,7 @@ import UsherStore
 
 // Backup and recovery.
 extension Services {
-  func backUp() async throws(UsherError) -> SystemBackup.Reply {
+  func backUp(_: SystemBackup) async throws(UsherError) -> SystemBackup.Reply {
     let copies = BackupCopies(database: store.status.path, on: processContext.setting.disk)
     copies.sweep(before: dependencies.clock.now() - BackupCopies.patience)
     let path = copies.path(dependencies.identifier(""))

@@ -43,22 +43,17 @@ extension OwnerRegistry {
         throw Self.nobody(person.uid)
       }
       let began = dependencies.clock.monotonicNow()
-      let name: String?
-      switch await dependencies.lookups.user(person.uid) {
-      case .named(let found): name = found
-      case .nameless: name = nil
-      case .failed: throw UserLookups.noAnswer
+      let found = await dependencies.lookups.user(person.uid)
+      let isLocal = await isLocal(person, found)
+      guard let record = OwnerRecord(found, isLocal: isLocal, at: dependencies.clock.now()) else {
+        throw UserLookups.noAnswer
       }
-      let isLocal = await dependencies.blocking.run { [users = dependencies.users] in
-        name != nil && users.isLocal(person.uid)
-      }
-      let record = OwnerRecord(name: name, isLocal: isLocal, at: dependencies.clock.now())
       try await store.commit([.putOwner(try OwnerRow(record, of: person))])
       var entry = Entry()
       (entry.record, entry.isStored, entry.comparedAt) = (record, true, began)
       entries.withLock { $0[person] = entry }
       await publishChange(from: before, to: entry, person)
-      return name
+      return record.name
     }
   }
 

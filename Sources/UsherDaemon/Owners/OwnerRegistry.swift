@@ -184,9 +184,7 @@ extension OwnerRegistry {
     _ found: UserLookup, of person: LocalPerson, since began: Timestamp
   ) async throws(UsherError) {
     let now = dependencies.clock.now()
-    let isLocal = await dependencies.blocking.run { [users = dependencies.users] in
-      found.isNamed && users.isLocal(person.uid)
-    }
+    let isLocal = await isLocal(person, found)
     var entry = try known(person) ?? Entry()
     if let comparedAt = entry.comparedAt, comparedAt > began { return }
     let before = entry
@@ -213,6 +211,13 @@ extension OwnerRegistry {
   }
 
   /// Whether the user owns something and has lost the record, which usherd itself deletes last.
+  func isLocal(_ person: LocalPerson, _ found: UserLookup) async -> Bool {
+    guard case .named = found else { return false }
+    return await dependencies.blocking.run { [users = dependencies.users] in
+      users.isLocal(person.uid)
+    }
+  }
+
   private func hasLostRecord(_ person: LocalPerson) throws(UsherError) -> Bool {
     // Admin calls are not compared, so root and the daemon's user may own something without a
     // record.
@@ -355,8 +360,4 @@ extension OwnerRegistry.Entry {
     }
     return verdict.refusal(of: uid)
   }
-}
-
-extension UserLookup {
-  fileprivate var isNamed: Bool { if case .named = self { true } else { false } }
 }

@@ -17,7 +17,7 @@ struct OwnerService: Sendable {
   let confirm: ConfirmationService
   let audit: any Auditing
 
-  func list() async throws(UsherError) -> OwnerList.Reply {
+  func list(_: OwnerList) async throws(UsherError) -> OwnerList.Reply {
     .init(owners: try await registry.standings().map { OwnerList.Entry($0) })
   }
 
@@ -60,13 +60,11 @@ struct OwnerService: Sendable {
     ) { group in
       for record in records {
         group.addTask {
-          do throws(UsherError) {
+          await Result(awaiting: { () async throws(UsherError) in
             let result = try await revoker.forget(record, revoke: true, by: .init(caller))
             recordForget(record, caller)
-            return .success(result)
-          } catch {
-            return .failure(error)
-          }
+            return result
+          })
         }
       }
       return await group.reduce(into: []) { $0.append($1) }
