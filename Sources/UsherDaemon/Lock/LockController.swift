@@ -85,7 +85,7 @@ final class LockController: Sendable {
   }
 
   /// Starts background work.
-  func resume() async { await inTurn { unlocked?.resume() } }
+  func resume() async { await turns.withLock(.any) { _ = unlocked?.resume() } }
 
   func sweep() async throws(UsherError) {
     try await turns.withLock(.any) { () throws(UsherError) in try await unlocked?.services.sweep() }
@@ -93,7 +93,7 @@ final class LockController: Sendable {
 
   /// Shuts down in order when the daemon stops. This does not lock the daemon.
   func end() async {
-    await inTurn {
+    await turns.withLock(.any) {
       let last = unlocked
       become(.over)
       await last?.end(within: Self.patience)
@@ -192,13 +192,5 @@ final class LockController: Sendable {
   private func become(_ next: State) {
     state.withLock { $0 = next }
     changes.add(1, ordering: .releasing)
-  }
-
-  private func inTurn(_ body: () async -> Void) async {
-    do throws(UsherError) {
-      try await turns.withLock(.any) { () throws(UsherError) in await body() }
-    } catch {
-      // Unreachable: the lock throws only what its body throws, and this body does not throw.
-    }
   }
 }

@@ -13,16 +13,14 @@ struct PolicyService: Sendable {
     let now = dependencies.weekMinute()
     let snapshot = dependencies.configStore.current
     // Reads the user database, which may block for long.
-    let result = await dependencies.blocking.run {
-      [names = dependencies.users.principals, subordinates = dependencies.subordinates] in
-      Result { () throws(UsherError) in
-        try snapshot.policy.answer(
-          check, of: snapshot.config, at: now, names: names,
-          usesAccount: snapshot.startsFlowWithAccount(check),
-          subordinateTo: { subordinates.owners(ofSubordinate: $0) })
-      }
+    return try await dependencies.blocking.run {
+      [names = dependencies.users.principals, subordinates = dependencies.subordinates]
+      () throws(UsherError) in
+      try snapshot.policy.answer(
+        check, of: snapshot.config, at: now, names: names,
+        usesAccount: snapshot.startsFlowWithAccount(check),
+        subordinateTo: { subordinates.owners(ofSubordinate: $0) })
     }
-    return try result.get()
   }
 
   func list() -> PolicyList.Reply { dependencies.config.policyList() }

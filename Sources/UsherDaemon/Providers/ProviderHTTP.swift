@@ -44,13 +44,15 @@ final class ProviderHTTP: ProviderObserver {
     guard let grant = call.clientToken else {
       return await send(call, asker, accessToken, clientToken: nil)
     }
-    let first = await clientToken(by: grant, for: asker)
-    guard case .success(let token) = first else { return first.outcome }
-    let outcome = await send(call, asker, accessToken, clientToken: token)
-    guard case .reply(let reply) = outcome, call.refusesClientToken(reply) else { return outcome }
-    let second = await clientToken(by: grant, for: asker, otherThan: token)
-    guard case .success(let other) = second else { return second.outcome }
-    return await send(call, asker, accessToken, clientToken: other)
+    do throws(ClientTokens.Unavailable) {
+      let token = try await clientToken(by: grant, for: asker)
+      let outcome = await send(call, asker, accessToken, clientToken: token)
+      guard case .reply(let reply) = outcome, call.refusesClientToken(reply) else { return outcome }
+      let other = try await clientToken(by: grant, for: asker, otherThan: token)
+      return await send(call, asker, accessToken, clientToken: other)
+    } catch {
+      return error.outcome
+    }
   }
 
   /// The provider and flow whose credentials a call uses.
@@ -61,10 +63,10 @@ final class ProviderHTTP: ProviderObserver {
 
   private func clientToken(
     by grant: any ClientTokenCall, for asker: Asker, otherThan refused: Secret? = nil
-  ) async -> Result<Secret, ClientTokens.Unavailable> {
-    await clientTokens.token(for: asker.provider, by: grant, otherThan: refused) { call in
+  ) async throws(ClientTokens.Unavailable) -> Secret {
+    try await clientTokens.token(for: asker.provider, by: grant, otherThan: refused) { call in
       await self.send(call, asker, nil, clientToken: nil)
-    }
+    }.get()
   }
 
   private func send(
@@ -148,16 +150,6 @@ final class ProviderHTTP: ProviderObserver {
     guard case .reply(var reply) = outcome else { return outcome }
     if reply.headers["retry-after"] != nil { reply.receivedAt = dependencies.clock.now() }
     return .reply(reply.withoutByteOrderMark.withoutEchoes(of: request))
-  }
-}
-
-extension Result where Success == Secret, Failure == ClientTokens.Unavailable {
-  /// The outcome for the call that needed the token.
-  fileprivate var outcome: CallOutcome {
-    switch self {
-    case .success: .noToken(message: "no client token is available")
-    case .failure(let unavailable): unavailable.outcome
-    }
   }
 }
 

@@ -139,7 +139,7 @@ actor Refresher: ProviderObserver {
     else { throw deadGrant(record) }
     if let error = refusal(of: record.id, key, refreshToken) { throw error }
     // Without this check, calls for an unreachable provider would cause writes.
-    if let error = source.obstacle(to: record) { throw error }
+    try source.usableProvider(of: record)
     guard try await storeTakes(record, key, refreshToken) else {
       return try current(record.id, key)
     }

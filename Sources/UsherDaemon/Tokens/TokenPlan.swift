@@ -2,7 +2,8 @@ import UsherCore
 
 /// The next background task for an account's tokens, and its time.
 struct TokenPlan: Sendable, Equatable {
-  enum Action: Sendable, Equatable {
+  /// At the same time, the first action is first: a refresh makes the warning unnecessary.
+  enum Action: Int, Sendable {
     /// Refresh the access token, and with it the grant.
     case renew
     /// Notify the owner that the grant is about to expire.
@@ -40,7 +41,7 @@ struct TokenPlan: Sendable, Equatable {
       if record.tokens[record.mainKey].map({ $0.issuedAt > now }) == true { due = now }
       plans.append(TokenPlan(action: .renew, at: max(due, progress.retryAt ?? due)))
     }
-    return plans.min { ($0.at, $0.action.order) < ($1.at, $1.action.order) }
+    return plans.min { ($0.at, $0.action.rawValue) < ($1.at, $1.action.rawValue) }
   }
 
   /// Returns when the main token is to be refreshed; nil if it never expires.
@@ -79,16 +80,6 @@ struct TokenPlan: Sendable, Equatable {
       if let due, due <= now { return failed(at: now) }
       retryAt = nil
       failures = 0
-    }
-  }
-}
-
-extension TokenPlan.Action {
-  /// At the same time, refresh first: it makes the warning unnecessary.
-  fileprivate var order: Int {
-    switch self {
-    case .renew: 0
-    case .warn: 1
     }
   }
 }

@@ -37,30 +37,26 @@ struct TokenSource: Sendable {
   /// Returns an owner's installation id at a provider, if the provider expects one.
   var installation: @Sendable (Owner, ProviderName) -> String? = { _, _ in nil }
 
-  /// Returns why no refresh can be sent now; nil if nothing prevents it.
-  func obstacle(to record: AccountRecord) -> UsherError? {
+  /// Returns the provider that a refresh can be sent to now, or throws what prevents it.
+  @discardableResult
+  func usableProvider(of record: AccountRecord) throws(UsherError) -> ProviderConfig {
     if let pause = health.pause(
       for: record.provider, record.id, at: dependencies.clock.monotonicNow())
     {
-      return unreachable(record, "the provider did not answer the last call", after: pause)
+      throw unreachable(record, "the provider did not answer the last call", after: pause)
     }
-    do throws(UsherError) {
-      let provider = try providers.named(record.provider)
-      guard record.isOf(provider) else { return dependencies.elsewhere(record) }
-      try http.checkCredential(of: provider)
-      return nil
-    } catch {
-      return error
-    }
+    let provider = try providers.named(record.provider)
+    guard record.isOf(provider) else { throw dependencies.elsewhere(record) }
+    try http.checkCredential(of: provider)
+    return provider
   }
 
   func refresh(
     _ record: AccountRecord, _ refreshToken: Secret, scope: String
   ) async -> Refreshed {
-    if let error = obstacle(to: record) { return .failed(error) }
     let provider: ProviderConfig
     do throws(UsherError) {
-      provider = try providers.named(record.provider)
+      provider = try usableProvider(of: record)
     } catch {
       return .failed(error)
     }
