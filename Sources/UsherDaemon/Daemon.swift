@@ -16,12 +16,7 @@ package struct Daemon: ServiceLifecycle.Service {
 
   package func run() async throws {
     let loops = try EventLoops(timersMovedBy: setting.timeShift)
-    let result: Result<Void, any Error>
-    do {
-      result = .success(try await serve(on: loops))
-    } catch {
-      result = .failure(error)
-    }
+    let result = await Result(awaiting: { () async throws in try await serve(on: loops) })
     try await loops.stop()
     try result.get()
   }

@@ -55,7 +55,8 @@ private final class LogoutHarness: Sendable {
     let dialect = try #require(ProviderRegistry.callback(of: calls.provider))
     let outcome = await calls.service.handle(
       .init(
-        authorization: nil, body: Array(body.utf8), provider: calls.provider, dialect: dialect))
+        authorization: nil, body: Array(body.utf8),
+        post: .init(dialect: dialect, provider: calls.provider)))
     return (outcome, dialect.answer(outcome))
   }
 

@@ -123,6 +123,6 @@ final class VerdictHarness: Sendable {
     return await service.handle(
       .init(
         authorization: authorization.map { Secret($0) }, body: Array(body.utf8),
-        provider: provider, dialect: dialect))
+        post: .init(dialect: dialect, provider: provider)))
   }
 }

@@ -87,7 +87,9 @@ extension LocalAuthService {
   func availability(
     of person: LocalPerson, for asker: LocalAuthAsker = .init()
   ) async -> (LocalAuthAvailability, fingers: Int?) {
-    let fingers = await fingers(of: person)
+    let fingers = await Result(awaiting: { () async throws(ReaderObstacle) in
+      try await self.fingers(of: person)
+    })
     let now = dependencies.clock.now()
     var record = repository.record(of: person, at: now)
     let hasChanged = hasChanged(try? fingers.get(), record, asker)
@@ -118,7 +120,7 @@ extension LocalAuthService {
 
   /// Saves the currently enrolled fingers for later comparisons by an asker.
   func saveFingers(of person: LocalPerson, for asker: LocalAuthAsker) async {
-    guard let names = try? await fingers(of: person).get() else { return }
+    guard let names = try? await fingers(of: person) else { return }
     let problem = await changing(person, orElse: Optional.some) { record -> String? in
       record.save(DomainState(fingers: names), for: asker)
       return nil
@@ -128,16 +130,13 @@ extension LocalAuthService {
     }
   }
 
-  private func fingers(of person: LocalPerson) async -> Result<[String], ReaderObstacle> {
-    let user: String
-    do throws(ReaderObstacle) { user = try await readerUser(person) } catch {
-      return .failure(error)
-    }
+  private func fingers(of person: LocalPerson) async throws(ReaderObstacle) -> [String] {
+    let user = try await readerUser(person)
     do throws(FingerprintError) {
-      return .success(try await reader.enrolledFingers(of: user))
+      return try await reader.enrolledFingers(of: user)
     } catch {
       tell(error, person)
-      return .failure(ReaderObstacle(error) ?? .unavailable("the daemon is stopping"))
+      throw ReaderObstacle(error) ?? .unavailable("the daemon is stopping")
     }
   }
 

@@ -93,10 +93,7 @@ private final class CallbackHandler: ChannelInboundHandler {
   typealias InboundIn = HTTPServerRequestPart
   typealias OutboundOut = HTTPServerResponsePart
 
-  typealias Call = CallbackService.Call
-
-  private let dialect: any CallbackDialect
-  private let provider: ProviderConfig
+  private let post: CallbackListener.Post
   private let service: CallbackService
   private let place: RedirectConnections.Place
   private var head: HTTPRequestHead?
@@ -107,8 +104,7 @@ private final class CallbackHandler: ChannelInboundHandler {
   init(
     _ post: CallbackListener.Post, _ service: CallbackService, _ place: RedirectConnections.Place
   ) {
-    dialect = post.dialect
-    provider = post.provider
+    self.post = post
     self.service = service
     self.place = place
   }
@@ -145,8 +141,8 @@ private final class CallbackHandler: ChannelInboundHandler {
 
   private func refusal(of head: HTTPRequestHead) -> CallbackOutcome? {
     let path = head.uri.prefix { $0 != "?" }
-    guard path == dialect.path else { return .otherPath }
-    guard head.method.rawValue == dialect.method.rawValue else { return .otherMethod }
+    guard path == post.dialect.path else { return .otherPath }
+    guard head.method.rawValue == post.dialect.method.rawValue else { return .otherMethod }
     let length = head.headers.first(name: "content-length").flatMap { Int($0) } ?? 0
     return length > CallbackListener.longestBody ? .tooLarge : nil
   }
@@ -161,20 +157,15 @@ private final class CallbackHandler: ChannelInboundHandler {
     // Surrounding white space is not part of a header value (RFC 9110 §5.5).
     let value = values.count == 1 ? values[0].trimmingBlanks : nil
     let authorization = value.map { Secret($0) }
-    let call = Call(authorization: authorization, body: body, provider: provider, dialect: dialect)
-    Self.judge(call, service, channel)
-  }
-
-  private static func judge(_ call: Call, _ service: CallbackService, _ channel: any Channel) {
-    Task(executorPreference: service.dependencies.executor) {
-      let outcome = await service.handle(call)
-      channel.answer(call.dialect.answer(outcome))
+    let call = CallbackService.Call(authorization: authorization, body: body, post: post)
+    Task(executorPreference: service.dependencies.executor) { [service] in
+      channel.answer(call.post.dialect.answer(await service.handle(call)))
     }
   }
 
   private func answer(_ outcome: CallbackOutcome, _ channel: any Channel) {
     isAnswered = true
-    channel.answer(dialect.answer(outcome))
+    channel.answer(post.dialect.answer(outcome))
   }
 }
 

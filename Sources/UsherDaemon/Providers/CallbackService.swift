@@ -19,12 +19,11 @@ struct CallbackService: Sendable {
     /// Nil if the header is missing or occurs more than once.
     let authorization: Secret?
     let body: [UInt8]
-    let provider: ProviderConfig
-    let dialect: any CallbackDialect
+    let post: CallbackListener.Post
   }
 
   func handle(_ call: Call) async -> CallbackOutcome {
-    let (provider, dialect) = (call.provider, call.dialect)
+    let (provider, dialect) = (call.post.provider, call.post.dialect)
     let outcome: CallbackOutcome
     do throws(CallbackRefusal) {
       var callback = try dialect.read(authorization: call.authorization, body: call.body)

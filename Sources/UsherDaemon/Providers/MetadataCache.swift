@@ -47,7 +47,7 @@ actor MetadataCache: ProviderObserver {
   }
 
   private func fetchForAll(_ provider: Provider<OIDCSettings>) async -> Discovery {
-    let (discovery, isWhole) = await fetchDocuments(provider)
+    let (discovery, isWhole) = await fetch(provider)
     if isWhole, case .found(let metadata) = discovery {
       entries[provider.name] = Entry(
         settings: provider.settings, metadata: metadata,
@@ -61,17 +61,13 @@ actor MetadataCache: ProviderObserver {
     for provider in providers { entries[provider] = nil }
   }
 
-  /// Fetches the metadata without using the cache.
-  func fetch(_ provider: Provider<OIDCSettings>) async -> Discovery {
-    await fetchDocuments(provider).0
-  }
-
-  /// Reads both well-known documents and applies the configuration's overrides.
+  /// Reads both well-known documents without using the cache, and applies the configuration's
+  /// overrides.
   ///
   /// - Returns: The metadata, and whether both URLs answered; incomplete metadata is not cached.
-  private func fetchDocuments(_ provider: Provider<OIDCSettings>) async -> (
-    Discovery, isWhole: Bool
-  ) {
+  func fetch(
+    _ provider: Provider<OIDCSettings>
+  ) async -> (discovery: Discovery, isWhole: Bool) {
     let urls = OIDCMetadata.wellKnownURLs(issuer: provider.settings.issuer.text)
     var documents: [JSONValue] = []
     var failure: String?

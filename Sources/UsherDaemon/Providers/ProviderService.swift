@@ -53,7 +53,7 @@ extension ProviderService {
 
   private func check(_ provider: Provider<OIDCSettings>) async -> [ProviderCheck.Finding] {
     var findings: [ProviderCheck.Finding] = []
-    switch await metadata.fetch(provider) {
+    switch await metadata.fetch(provider).discovery {
     case .found(let metadata):
       findings.append(
         .init(subject: "discovery", fine: true, message: "issuer \(metadata.issuer)"))
