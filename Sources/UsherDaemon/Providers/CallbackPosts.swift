@@ -71,9 +71,6 @@ final class CallbackPosts: Sendable {
     return unused
   }
 
-  /// Closes the listeners of a change that is not applied.
-  func drop(_ change: Change) async { for listener in change.new.values { await listener.close() } }
-
   func close() async {
     let all = listeners.withLock { listeners in
       defer { listeners = [:] }
