@@ -13,7 +13,7 @@ extension LiveFlow {
     packed: PackedMachine? = nil, isToResume: Bool = false
   ) {
     let family = SharedFlowMetadata(
-      owner: owner, provider: provider, kind: kind, client: client, uid: nil, credentials: nil)
+      .init(owner: owner, provider: provider, kind: kind, client: client, uid: owner.uid))
     self.init(
       id: id, family: family, requestID: requestID, createdAt: createdAt, standing: standing,
       transitions: transitions, packed: packed, isToResume: isToResume)

@@ -169,8 +169,9 @@ extension FlowEngine {
       Self.isRequestID(id) && !id.allSatisfy(\.isWhitespace) ? id : nil
     }
     let family = SharedFlowMetadata(
-      owner: beginning.owner, provider: call.provider, kind: call.kind, client: client.name,
-      uid: client.uid, credentials: credentials.tags(of: machine.config))
+      .init(
+        owner: beginning.owner, provider: call.provider, kind: call.kind, client: client.name,
+        uid: client.uid), credentials.tags(of: machine.config))
     return LiveFlow(
       id: beginning.id, family: families.kept(family), requestID: requestID,
       createdAt: now,

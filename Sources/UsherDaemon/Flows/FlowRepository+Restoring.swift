@@ -87,8 +87,9 @@ extension FlowRepository {
   private func flow(_ row: FlowRow, _ read: RestoredFlow, _ transitions: [Transition]) -> LiveFlow {
     let (stored, machine) = (read.stored, read.machine)
     let family = SharedFlowMetadata(
-      owner: row.owner, provider: row.provider, kind: row.kind, client: stored.client,
-      uid: stored.uid, credentials: stored.credentials)
+      .init(
+        owner: row.owner, provider: row.provider, kind: row.kind, client: stored.client,
+        uid: stored.uid ?? row.owner.uid), stored.credentials ?? CredentialTags())
     return LiveFlow(
       id: row.id, family: families.kept(family), requestID: row.requestID,
       createdAt: row.createdAt,

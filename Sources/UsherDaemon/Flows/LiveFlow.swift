@@ -110,11 +110,11 @@ final class LiveFlow: Sendable {
         earlier: earlier.suffix(LiveFlow.rememberedTransitions - 1), isToResume: isToResume))
   }
 
-  var owner: Owner { family.owner }
-  var provider: ProviderName { family.provider }
-  var kind: String { family.kind }
-  var client: String? { family.client }
-  var uid: UInt32 { family.uid }
+  var owner: Owner { family.key.owner }
+  var provider: ProviderName { family.key.provider }
+  var kind: String { family.key.kind }
+  var client: String? { family.key.client }
+  var uid: UInt32 { family.key.uid }
   var credentials: CredentialTags { family.credentials }
 
   var person: LocalPerson { LocalPerson(realm: owner.realm, uid: uid) }
