@@ -31,8 +31,6 @@ extension Refresher {
     if isKept { return }
     let token = Revocation.Token(
       kind: .refreshToken, secret: rotated, scope: record.details.grant.scope, expiresAt: nil)
-    await queue.enqueue(
-      Revocation(
-        of: record, try unwanted([token], of: record), by: .init(ownerOf: record), dependencies))
+    await revoke(try unwanted([token], of: record), of: record)
   }
 }

@@ -150,8 +150,7 @@ actor Refresher: ProviderObserver {
     case .granted(let tokens):
       return try await keep(tokens, for: refreshToken, record, key)
     case .flawed(let tokens, let word):
-      await queue.enqueue(
-        Revocation(of: record, tokens.revocable, by: .init(ownerOf: record), dependencies))
+      await revoke(tokens.revocable, of: record)
       return try await bury(record, key, word)
     case .dead(let word): return try await bury(record, key, word)
     case .refused(let word):
@@ -200,10 +199,7 @@ actor Refresher: ProviderObserver {
     if let saved { return saved }
     // On disk before the caller is answered: the provider may be unreachable, and the daemon may be
     // killed.
-    await queue.enqueue(
-      Revocation(
-        of: record, try unwanted(tokens.revocable, of: record), by: .init(ownerOf: record),
-        dependencies))
+    await revoke(try unwanted(tokens.revocable, of: record), of: record)
     return try current(record.id, key)
   }
 
@@ -225,6 +221,11 @@ actor Refresher: ProviderObserver {
       [current.details.grant.refreshToken]
       + current.tokens.values.map { Optional($0.set.accessToken) }
     return tokens.prefix(1).filter { !held.contains($0.secret) }
+  }
+
+  /// Revokes tokens that are not stored, for the account's owner.
+  func revoke(_ tokens: [Revocation.Token], of record: AccountRecord) async {
+    await queue.enqueue(Revocation(of: record, tokens, by: .init(ownerOf: record), dependencies))
   }
 
   /// Writes a result that is not yet on disk; nil if there is none.
