@@ -1,6 +1,7 @@
 import Glibc
 import Logging
 import NIOCore
+import Synchronization
 import UsherAPI
 import UsherConfig
 import UsherCore
@@ -125,10 +126,6 @@ final class Services: Sendable {
       dependencies: dependencies, store: store, events: events, accounts: repository,
       localAuth: localAuth)
     owners = registry
-    let follower = OwnerFollower(
-      engine: engine, repository: repository, localAuth: localAuthService, confirm: confirm,
-      watch: watch, events: events)
-    owners.addObserver { await follower.apply($0, of: $1) }
     ownerService = OwnerService(
       registry: owners, engine: engine, repository: repository, revoker: revoker,
       localAuth: localAuthService, confirm: confirm, audit: audit)
@@ -148,6 +145,25 @@ final class Services: Sendable {
       return await http.send(call, for: provider.config)
     }
     audits = AuditService(log: store.audit, repository: audit)
+    owners.addObserver { [weak self] in await self?.apply($0, of: $1) }
+  }
+
+  /// Applies a change of an owner's access to flows, accounts and events.
+  private func apply(_ change: OwnerRegistry.Change, of person: LocalPerson) async {
+    let owner = person.owner
+    // Invalidates the replies that connections cache.
+    repository.changes.add(1, ordering: .releasing)
+    switch change {
+    case .reconsidered: break
+    case .withheld: flows.engine.pause(owner)
+    case .restored:
+      await flows.engine.resume(owner)
+      watch.review(((try? repository.accounts(of: owner)) ?? []).map(\.id))
+    case .replaced:
+      try? await confirm.forget(person)
+      try? await localAuthService.forget(person)
+      processContext.events.forget(owner)
+    }
   }
 
   /// Restores the state from the store; nothing runs yet.

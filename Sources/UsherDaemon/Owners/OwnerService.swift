@@ -1,4 +1,3 @@
-import Synchronization
 import UsherAPI
 import UsherConfig
 import UsherCore
@@ -85,33 +84,6 @@ struct OwnerService: Sendable {
 
   private func person(_ uid: UInt32) -> LocalPerson {
     LocalPerson(realm: DaemonSetting.realm, uid: uid)
-  }
-}
-
-/// Applies a change of an owner's access to flows, accounts and events.
-struct OwnerFollower: Sendable {
-  let engine: FlowEngine
-  let repository: AccountRepository
-  let localAuth: LocalAuthService
-  let confirm: ConfirmationService
-  let watch: AccountWatch
-  let events: EventBus
-
-  func apply(_ change: OwnerRegistry.Change, of person: LocalPerson) async {
-    let owner = person.owner
-    // Invalidates the replies that connections cache.
-    repository.changes.add(1, ordering: .releasing)
-    switch change {
-    case .reconsidered: break
-    case .withheld: engine.pause(owner)
-    case .restored:
-      await engine.resume(owner)
-      watch.review(((try? repository.accounts(of: owner)) ?? []).map(\.id))
-    case .replaced:
-      try? await confirm.forget(person)
-      try? await localAuth.forget(person)
-      events.forget(owner)
-    }
   }
 }
 
