@@ -49,8 +49,7 @@ extension OwnerRegistry {
         throw UserLookups.noAnswer
       }
       try await store.commit([.putOwner(try OwnerRow(record, of: person))])
-      var entry = Entry()
-      (entry.record, entry.isStored, entry.comparedAt) = (record, true, began)
+      let entry = Entry(record: record, isStored: true, comparedAt: began)
       entries.withLock { $0[person] = entry }
       await publishChange(from: before, to: entry, person)
       return record.name

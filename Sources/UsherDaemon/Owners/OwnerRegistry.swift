@@ -55,15 +55,6 @@ final class OwnerRegistry: Sendable {
 
     /// Whether the entry can be dropped from memory without loss.
     var isLikeOnDisk: Bool { isStored && verdict == .same && !isWithheld && !isAssumed }
-
-    init() {}
-
-    init(_ row: OwnerRow) throws(UsherError) {
-      let record: OwnerRecord = try row.payload.decoded()
-      self.record = record
-      isStored = true
-      verdict = record.lastVerdict
-    }
   }
 
   let dependencies: Dependencies
@@ -344,6 +335,11 @@ extension OwnerRegistry {
 }
 
 extension OwnerRegistry.Entry {
+  init(_ row: OwnerRow) throws(UsherError) {
+    let record: OwnerRecord = try row.payload.decoded()
+    self.init(record: record, isStored: true, verdict: record.lastVerdict)
+  }
+
   mutating func compare(
     with found: UserLookup, isLocal: Bool, at now: Timestamp
   ) -> OwnerRecord.Verdict {

@@ -78,8 +78,7 @@ struct TokenPlan: Sendable, Equatable {
     mutating func renewed(_ record: AccountRecord, at now: Timestamp) {
       let due = TokenPlan.renewal(of: record, record.details.grant.refreshExpiresAt)
       if let due, due <= now { return failed(at: now) }
-      retryAt = nil
-      failures = 0
+      forgetFailures()
     }
   }
 }
