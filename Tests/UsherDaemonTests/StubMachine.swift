@@ -50,15 +50,13 @@ struct StubMachine: FlowMachine {
     case .provider(.called(let call, .reply)): return move(to: "answered \(call.name)")
     case .woken: return move(to: "woken")
     case .daemon(.resumed): return move(to: "resumed", [.call(call("again"))])
-    case .provider(.called), .input, .browser, .provider(.discovered), .provider(.idTokenVerified),
-      .provider(.calledBack), .daemon(.answered(.localAuth)):
-      return .ignore
     case .daemon(.answered(.stored(let account))): return move(to: "kept \(account)")
     case .daemon(.answered(.consents(let grants))):
       return move(to: "may " + grants.sorted().joined(separator: " "))
     case .daemon(.answered(.presence(let isThere))): return move(to: isThere ? "there" : "gone")
     case .daemon(.answered(.oneTimeCode(.given))): return move(to: "shown")
     case .daemon(.answered(.oneTimeCode)): return move(to: "not shown")
+    case .input, .browser, .provider, .daemon: return .ignore
     }
   }
 
