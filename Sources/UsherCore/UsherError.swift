@@ -153,83 +153,81 @@ extension UsherError {
     case storageUnavailable = "storage_unavailable"
 
     /// The JSON-RPC error code.
-    public var code: Int {
-      switch self {
-      case .parseError: -32700
-      case .invalidRequest: -32600
-      case .methodNotFound: -32601
-      case .invalidParams: -32602
-      case .internalError: -32603
-      case .cancelled: -32800
-      case .permissionDenied: -32001
-      case .rateLimited: -32002
-      case .overloaded: -32003
-      case .messageTooLarge: -32004
-      case .shuttingDown: -32005
-      case .locked: -32006
-      case .deadlineExceeded: -32007
-      case .notFound: 1001
-      case .conflict: 1002
-      case .requestIDReused: 1003
-      case .interactionRequired: 1101
-      case .reauthenticationRequired: 1102
-      case .consentRequired: 1103
-      case .flowFinished: 1201
-      case .unexpectedInput: 1202
-      case .invalidInput: 1203
-      case .providerRejected: 1301
-      case .providerUnreachable: 1302
-      case .providerProtocolError: 1303
-      case .storageUnavailable: 1401
-      }
-    }
+    public var code: Int { traits.code }
 
     /// Whether the same call may succeed later without any action by a person.
-    public var isRetryable: Bool {
-      switch self {
-      case .rateLimited, .overloaded, .shuttingDown, .deadlineExceeded, .providerUnreachable,
-        .storageUnavailable:
-        true
-      case .parseError, .invalidRequest, .methodNotFound, .invalidParams, .internalError,
-        .cancelled, .permissionDenied, .messageTooLarge, .locked, .notFound, .conflict,
-        .requestIDReused, .interactionRequired, .reauthenticationRequired, .consentRequired,
-        .flowFinished, .unexpectedInput, .invalidInput, .providerRejected, .providerProtocolError:
-        false
-      }
-    }
-  }
-}
+    public var isRetryable: Bool { traits.isRetryable }
 
-extension UsherError.Reason {
-  /// When the error occurs, as a sentence for the description of the API.
-  public var meaning: String {
-    switch self {
-    case .parseError: "The line is not JSON, or has duplicate members or too deep a nesting."
-    case .invalidRequest: "The JSON is not a JSON-RPC 2.0 request, or its id is still in use."
-    case .methodNotFound: "The method does not exist, or not on this socket."
-    case .invalidParams: "A parameter is missing, unknown or has a wrong value: see `field`."
-    case .internalError: "The daemon has a fault: see its journal, by `correlationId`."
-    case .cancelled: "The call was cancelled by `rpc.cancel`."
-    case .permissionDenied: "The policy or the configuration does not allow the call."
-    case .rateLimited: "The caller made too many such calls: see `limit` and `retryAfterMs`."
-    case .overloaded: "Too much is in progress: see `limit`."
-    case .messageTooLarge: "The message, or the reply, is larger than allowed: see `limit`."
-    case .shuttingDown: "The daemon is stopping; connect again."
-    case .locked: "The daemon is locked until `system.unlock`."
-    case .deadlineExceeded: "The call took longer than allowed; whether it had an effect is open."
-    case .notFound: "The object does not exist, or is not the caller's."
-    case .conflict: "The object has changed or the call does not fit its state: read it again."
-    case .requestIDReused: "The `requestId` was used before: see `flow`."
-    case .interactionRequired: "A person must act first: see `next`, or `confirmation`."
-    case .reauthenticationRequired: "The account's grant is dead: sign in again, see `next`."
-    case .consentRequired: "The grant does not cover the call: ask the user for more, see `next`."
-    case .flowFinished: "The flow has finished and takes no input."
-    case .unexpectedInput: "The input is of another type than the flow's step. Nothing changed."
-    case .invalidInput: "A member of the input is missing or wrong: see `field`. Nothing changed."
-    case .providerRejected: "The provider refused the request: see `provider`."
-    case .providerUnreachable: "The provider could not be reached or is overloaded."
-    case .providerProtocolError: "The provider's reply cannot be read or is not trustworthy."
-    case .storageUnavailable: "The database cannot be written or read at present."
+    /// When the error occurs, as a sentence for the description of the API.
+    public var meaning: String { traits.meaning }
+
+    /// The level at which the error is logged. A fault of the daemon or of a provider is visible by
+    /// default, a mistake of the caller is not: any caller can cause it at will, so it must not
+    /// flood the journal.
+    package var severity: Severity { traits.severity }
+
+    package enum Severity: Sendable { case debug, info, warning, error }
+
+    private typealias Traits = (code: Int, meaning: String, isRetryable: Bool, severity: Severity)
+
+    private static func row(
+      _ code: Int, _ meaning: String, isRetryable: Bool = false, _ severity: Severity = .debug
+    ) -> Traits { (code, meaning, isRetryable, severity) }
+
+    private var traits: Traits {
+      switch self {
+      case .parseError:
+        Self.row(-32700, "The line is not JSON, or has duplicate members or too deep a nesting.")
+      case .invalidRequest:
+        Self.row(-32600, "The JSON is not a JSON-RPC 2.0 request, or its id is still in use.")
+      case .methodNotFound: Self.row(-32601, "The method does not exist, or not on this socket.")
+      case .invalidParams:
+        Self.row(-32602, "A parameter is missing, unknown or has a wrong value: see `field`.")
+      case .internalError:
+        Self.row(-32603, "The daemon has a fault: see its journal, by `correlationId`.", .error)
+      case .cancelled: Self.row(-32800, "The call was cancelled by `rpc.cancel`.")
+      case .permissionDenied:
+        Self.row(-32001, "The policy or the configuration does not allow the call.")
+      case .rateLimited:
+        Self.row(
+          -32002, "The caller made too many such calls: see `limit` and `retryAfterMs`.",
+          isRetryable: true)
+      case .overloaded: Self.row(-32003, "Too much is in progress: see `limit`.", isRetryable: true)
+      case .messageTooLarge:
+        Self.row(-32004, "The message, or the reply, is larger than allowed: see `limit`.")
+      case .shuttingDown:
+        Self.row(-32005, "The daemon is stopping; connect again.", isRetryable: true)
+      case .locked: Self.row(-32006, "The daemon is locked until `system.unlock`.")
+      case .deadlineExceeded:
+        Self.row(
+          -32007, "The call took longer than allowed; whether it had an effect is open.",
+          isRetryable: true)
+      case .notFound: Self.row(1001, "The object does not exist, or is not the caller's.")
+      case .conflict:
+        Self.row(1002, "The object has changed or the call does not fit its state: read it again.")
+      case .requestIDReused: Self.row(1003, "The `requestId` was used before: see `flow`.")
+      case .interactionRequired:
+        Self.row(1101, "A person must act first: see `next`, or `confirmation`.")
+      case .reauthenticationRequired:
+        Self.row(1102, "The account's grant is dead: sign in again, see `next`.")
+      case .consentRequired:
+        Self.row(1103, "The grant does not cover the call: ask the user for more, see `next`.")
+      case .flowFinished: Self.row(1201, "The flow has finished and takes no input.")
+      case .unexpectedInput:
+        Self.row(1202, "The input is of another type than the flow's step. Nothing changed.")
+      case .invalidInput:
+        Self.row(1203, "A member of the input is missing or wrong: see `field`. Nothing changed.")
+      case .providerRejected:
+        Self.row(1301, "The provider refused the request: see `provider`.", .info)
+      case .providerUnreachable:
+        Self.row(
+          1302, "The provider could not be reached or is overloaded.", isRetryable: true, .info)
+      case .providerProtocolError:
+        Self.row(1303, "The provider's reply cannot be read or is not trustworthy.", .warning)
+      case .storageUnavailable:
+        Self.row(
+          1401, "The database cannot be written or read at present.", isRetryable: true, .warning)
+      }
     }
   }
 }

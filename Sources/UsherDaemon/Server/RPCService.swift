@@ -94,7 +94,7 @@ final class RPCService: Sendable {
     ]
     if let flow = error.detail.flow { metadata["flow"] = .string(flow.rawValue) }
     if let cause = error.cause { metadata["cause"] = .string(String(describing: cause)) }
-    logger.log(level: error.reason.level, "\(error.message)", metadata: metadata)
+    logger.log(level: Logger.Level(error.reason.severity), "\(error.message)", metadata: metadata)
     return correlation
   }
 
@@ -115,21 +115,14 @@ final class RPCService: Sendable {
   }
 }
 
-extension UsherError.Reason {
-  /// The level at which an error is logged. A fault of the daemon or of a provider is visible by
-  /// default, a mistake of the caller is not.
-  fileprivate var level: Logger.Level {
-    switch self {
-    case .internalError: .error
-    case .storageUnavailable, .providerProtocolError: .warning
-    case .providerRejected, .providerUnreachable: .info
-    // Any caller can cause these at will, so they must not flood the journal.
-    case .permissionDenied, .overloaded, .parseError, .invalidRequest, .methodNotFound,
-      .invalidParams, .cancelled, .rateLimited,
-      .messageTooLarge, .shuttingDown, .locked, .deadlineExceeded, .notFound, .conflict,
-      .requestIDReused, .interactionRequired, .reauthenticationRequired, .consentRequired,
-      .flowFinished, .unexpectedInput, .invalidInput:
-      .debug
-    }
+extension Logger.Level {
+  fileprivate init(_ severity: UsherError.Reason.Severity) {
+    self =
+      switch severity {
+      case .debug: .debug
+      case .info: .info
+      case .warning: .warning
+      case .error: .error
+      }
   }
 }
