@@ -11,7 +11,7 @@ package enum ProviderType: String, TextSetting, Codable, CaseIterable, Equatable
 
   /// The settings of the providers of this type. One more provider type is one more case above, and
   /// one more line here and in ``ProviderVariety``.
-  var settings: any ProviderTypeSettings.Type {
+  package var settings: any ProviderTypeSettings.Type {
     switch self {
     case .oidc: OIDCSettings.self
     case .paysafe: PaysafeSettings.self

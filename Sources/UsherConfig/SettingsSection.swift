@@ -11,10 +11,11 @@ extension SettingsSection {
   /// The section as it is written in a file, defaults included.
   package var tomlTable: TomlTable { bound().output }
 
-  /// Every key of the section, in the order in which they are bound.
+  /// Every key of the section, in the order in which they are bound. The keys of a table inside the
+  /// section follow the table's key, as `paths.token`.
   package static var keys: [String] { blank.bound().boundKeys }
 
-  private func bound() -> SettingsTable {
+  func bound() -> SettingsTable {
     let table = SettingsTable()
     var copy = self
     copy.bind(table)

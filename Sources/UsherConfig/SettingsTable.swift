@@ -13,6 +13,8 @@ package final class SettingsTable {
   private let path: String
   private let position: SourcePosition?
   private var keys: [String] = []
+  /// The tables inside this one that were written, by key.
+  private var inner: [String: SettingsTable] = [:]
   private var isOpen = false
   private var written = TomlTable()
 
@@ -84,7 +86,10 @@ package final class SettingsTable {
     _ section: inout Section, _ key: String, isRequired: Bool = false
   ) {
     switch work {
-    case .writing: write(.table(section.tomlTable), key)
+    case .writing:
+      let table = section.bound()
+      inner[key] = table
+      write(.table(table.output), key)
     case .reading(_, let reading):
       guard let entry = take(key) else {
         if isRequired { reading.complain(position, path(of: key), "is missing") }
@@ -159,8 +164,10 @@ package final class SettingsTable {
   /// The settings that were written so far.
   var output: TomlTable { written }
 
-  /// The keys that were bound, in order.
-  var boundKeys: [String] { keys }
+  /// The keys that were bound, in order; those of a table inside this one follow the table's key.
+  var boundKeys: [String] {
+    keys.flatMap { key in [key] + (inner[key]?.boundKeys ?? []).map { "\(key).\($0)" } }
+  }
 
   /// Reports a problem for every key that was not bound.
   func refuseOtherKeys() {

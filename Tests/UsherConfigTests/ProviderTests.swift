@@ -38,9 +38,10 @@ struct ProviderTests {
     #expect(isFit || found.hasPrefix("usherd.toml:2:8: provider[0].name: "))
   }
 
-  @Test("a file may configure every provider type but local, which is the daemon's own")
+  /// `SampleTests.uncommented` configures every other type.
+  @Test("a file cannot configure the provider type local, which is the daemon's own")
   func types() {
-    #expect(ProviderType.configurable == [.oidc, .paysafe, .truecaller, .gopay, .freedomid, .bsa])
+    #expect(!ProviderType.configurable.contains(.local))
     #expect(
       problems("[[provider]]\nname = \"x\"\ntype = \"local\"\n")
         == "usherd.toml:3:8: provider[0].type: is reserved for the daemon")

@@ -38,8 +38,14 @@ struct SampleTests {
     }
   }
 
-  private func keys(_ path: String..., place: Int = 0) throws -> [String] {
-    try table(path, place).entries.map(\.key)
+  /// Returns the keys of a table of the sample, in the form of ``SettingsSection/keys``.
+  private func keys(_ path: [String], _ place: Int = 0, known: [String]) throws -> [String] {
+    try table(path, place).entries.flatMap { entry in
+      guard case .table(let inner) = entry.node.value,
+        known.contains(where: { $0.hasPrefix("\(entry.key).") })
+      else { return [entry.key] }
+      return [entry.key] + inner.entries.map { "\(entry.key).\($0.key)" }
+    }
   }
 
   @Test("the sample configuration as installed loads as the default configuration")
@@ -59,48 +65,24 @@ struct SampleTests {
 
   @Test("the sample configuration has every key that the program knows, in the program's order")
   func complete() throws {
-    #expect(try keys() == Config.keys)
-    #expect(try keys("store") == StoreSettings.keys)
-    #expect(try keys("access") == AccessSettings.keys)
-    #expect(try keys("limits") == Limits.keys)
-    #expect(try keys("audit") == AuditSettings.keys)
-    #expect(try keys("log") == LogSettings.keys)
-    #expect(try keys("flow") == FlowSettings.keys)
-    #expect(try keys("token") == TokenSettings.keys)
-    let common = ["name", "type"] + HTTPSettings.keys
-    #expect(try keys("provider") == common + OIDCSettings.keys)
-    #expect(try keys("provider") == ProviderConfig.keys)
-    #expect(try keys("provider", "endpoints") == OIDCEndpoints.keys)
-    #expect(try keys("provider", place: 1) == common + PaysafeSettings.keys)
-    #expect(try keys("provider", "paths", place: 1) == PaysafePaths.keys)
-    #expect(try keys("provider", place: 2) == common + TruecallerSettings.keys)
-    #expect(try keys("provider", "paths", place: 2) == TruecallerPaths.keys)
-    #expect(try keys("provider", place: 3) == common + GoPaySettings.keys)
-    #expect(try keys("provider", "paths", place: 3) == GoPayPaths.keys)
-    #expect(try keys("provider", place: 4) == common + FreedomIDSettings.keys)
-    #expect(try keys("provider", "paths", place: 4) == FreedomIDPaths.keys)
-    #expect(try keys("provider", "endpoints", place: 4) == OIDCEndpoints.keys)
-    #expect(try keys("provider", place: 5) == common + BSASettings.keys)
-    #expect(try keys("provider", "totp", place: 5) == TOTPSettings.keys)
-    #expect(try keys("provider", "paths", place: 5) == BSAPaths.keys)
-    #expect(try Set(keys("client")) == Set(ClientRule.keys))
-    #expect(try keys("client", "match") == ClientMatch.keys)
+    #expect(try keys([], known: Config.keys) == Config.keys)
+    for (place, type) in ProviderType.configurable.enumerated() {
+      let known = ["name", "type"] + HTTPSettings.keys + type.settings.keys
+      #expect(try keys(["provider"], place, known: known) == known, "\(type)")
+    }
+    #expect(try Set(keys(["client"], known: ClientRule.keys)) == Set(ClientRule.keys))
   }
 
   @Test(
     "each provider in the sample configuration shows the default of every optional key",
-    arguments: [
-      (provider, 0), (wallet, 1), (phones, 2), (identities, 3), (people, 4), (members, 5),
-    ])
-  func providerDefaults(least: String, place: Int) throws {
-    let least = try #require(load(least).providers.first).tomlTable
-    let examples: Set = [
-      "name", "issuer", "client_id", "base_url", "endpoints", "extra_authorize",
-      "app_key_credential", "app_link", "merchant_id",
-    ]
+    arguments: ProviderType.configurable)
+  func providerDefaults(type: ProviderType) throws {
+    let place = try #require(ProviderType.configurable.firstIndex(of: type))
     let shown = try table(["provider"], place)
-    let defaults = least.entries.filter { !examples.contains($0.key) }
-    #expect(!defaults.isEmpty)
+    let missing = problems("[[provider]]\nname = \"x\"\ntype = \"\(type.rawValue)\"\n")
+    let settings = HTTPSettings.blank.tomlTable.entries + type.settings.blank.tomlTable.entries
+    let defaults = settings.filter { !missing.contains(".\($0.key): is missing") }
+    #expect(!missing.isEmpty && !defaults.isEmpty)
     for entry in defaults {
       #expect(shown[entry.key]?.node.value.shows(entry.node.value) ?? false, "\(entry.key)")
     }
