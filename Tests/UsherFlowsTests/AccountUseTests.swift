@@ -8,65 +8,49 @@ import UsherFlows
 /// Rules and consents rely on what a flow type declares in `needsAccount` and `accountUse`.
 @Suite("Declared account use of flow types")
 struct AccountUseTests {
-  private struct Sample {
-    let provider: ProviderConfig
-    let params: [String: JSONValue]
+  /// The account's id at the provider. It fits the example of `verifyPhone`.
+  private static let subject = "+919876543210"
+
+  /// Returns a provider whose settings let the examples of its flows begin.
+  private func sample(of variety: ProviderVariety) throws -> ProviderConfig {
+    switch variety {
+    case .oidc, .freedomidOIDC: try provider()
+    case .paysafe:
+      try DrivenPaysafeAuthorize.provider {
+        $0.operations = [try OperationPattern(setting: "*:/*")]
+      }
+    case .truecaller: truecaller()
+    case .gopay: try gopay()
+    case .freedomidDevice: DeviceDriven.provider()
+    case .freedomidOAuth2: try Freedom.provider()
+    case .bsa: BSAParts.provider()
+    case .local: .local
+    }
   }
 
-  private static func samples() throws -> [ProviderVariety: Sample] {
-    [
-      .oidc: Sample(provider: try provider(), params: [:]),
-      .paysafe: Sample(
-        provider: try DrivenPaysafeAuthorize.provider {
-          $0.operations = [try OperationPattern(setting: "GET:/wallets/*")]
-        },
-        params: [
-          "method": "GET", "path": "/wallets/1", "eventId": "evt-1", "walletOperationId": "wop-1",
-        ]),
-      .truecaller: Sample(
-        provider: truecaller(), params: ["phoneNumber": "9876543210", "countryCode": "IN"]),
-      .gopay: Sample(
-        provider: try gopay(),
-        params: ["credentialReceiver": "none", "userCorrelationId": "+919876543210"]),
-      .freedomidDevice: Sample(
-        provider: DeviceDriven.provider(), params: ["grants": ["read.firstname"]]),
-      .freedomidOAuth2: Sample(
-        provider: try Freedom.provider(),
-        params: [
-          "grants": ["read.firstname"], "phone": "+77011234567",
-          "freedomId": .string(Freedom.person),
-        ]),
-      .freedomidOIDC: Sample(provider: try provider(), params: [:]),
-      .bsa: Sample(
-        provider: BSAParts.provider(),
-        params: ["sendType": "email", "sendTarget": .string(BSAParts.email)]),
-      .local: Sample(
-        provider: .local,
-        params: ["localAuthType": "biometric", "reason": "open the till"]),
-    ]
-  }
-
-  /// Whether one of the flow's first calls carries the token of an account.
+  /// Whether one of the first calls of a flow's example carries the token of an account.
   private func usesToken<Machine: FlowMachine>(
-    _ type: Machine.Type, _ sample: Sample
+    _ type: Machine.Type, _ sample: ProviderConfig
   ) throws -> Bool {
     let schema = StrictDecoding.schema(of: Machine.Params.self)
     guard case .object(let members) = schema else { return false }
     let known = Set(members.map(\.name))
-    var params = sample.params.filter { known.contains($0.key) }
+    var params = Machine.example.params.objectValue ?? [:]
     if known.contains("account") { params["account"] = "acc_1" }
-    guard
-      let decoded = try? StrictDecoding.decode(
-        Machine.Params.self, from: .object(params), schema: schema)
-    else { return false }
+    if type.kind == VerifyIdentity.kind {
+      params["userCorrelationId"] = .string(Self.subject)
+      params["credentialReceiver"] = "none"
+    }
+    let decoded = try StrictDecoding.decode(
+      Machine.Params.self, from: .object(params), schema: schema)
     let account = AccountID("acc_1")
     var origin = FlowContext<Machine.Call.Settings>(
-      provider: try #require(Provider(sample.provider)),
+      provider: try #require(Provider(sample)),
       account: known.contains("account")
-        ? KnownAccount(id: account, subject: "+919876543210") : nil,
+        ? KnownAccount(id: account, subject: Self.subject) : nil,
       requestID: "req-1", statedRequestID: "req-1",
       credential: CredentialCheck(Secret("secret")),
-      accounts: [NamedAccount(id: account, subject: "+919876543210", label: "somebody")])
+      accounts: [NamedAccount(id: account, subject: Self.subject, label: "somebody")])
     origin.accountAttributes = [account: ["profilePending": true]]
     var moment = moment()
     guard let (machine, answer) = try? Machine.begin(decoded, origin, at: &moment) else {
@@ -99,10 +83,9 @@ struct AccountUseTests {
 
   @Test("every flow type whose calls carry an account's token declares that it uses an account")
   func declared() throws {
-    let samples = try Self.samples()
     var acting: Set<String> = []
     for variety in ProviderVariety.allCases {
-      let sample = try #require(samples[variety])
+      let sample = try sample(of: variety)
       for type in ProviderRegistry.flows(of: variety) {
         guard try usesToken(type, sample) else { continue }
         acting.insert(type.kind)
