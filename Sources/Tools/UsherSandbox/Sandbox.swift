@@ -61,11 +61,6 @@ package struct Sandbox: Sendable {
     guard (0...65_535).contains(configuration.port) else {
       throw ConfigurationError(description: "the port must be 0 to 65535")
     }
-    guard Self.isPath(configuration.issuerPath) else {
-      throw ConfigurationError(
-        description: "the issuer path must look like /oidc and not start with a reserved name: "
-          + Self.taken.joined(separator: ", "))
-    }
     self.host = host
     port = configuration.port
     clock = SandboxClock(base: configuration.now)
@@ -73,16 +68,23 @@ package struct Sandbox: Sendable {
       users: Users(configuration.population.users), clock: clock,
       tokenGenerator: configuration.tokenGenerator,
       pages: try Pages.parsed.get(), mailServer: configuration.mailServer)
-    router = SandboxRouter(context, try Self.backends(context, configuration))
+    let backends = Self.backends(context)
+    let segments = backends.flatMap(\.endpoints).compactMap { $0.path.split(separator: "/").first }
+    let taken = Set(segments).union(["_control", ".well-known", "outbox"])
+    guard Self.isPath(configuration.issuerPath, outside: taken) else {
+      throw ConfigurationError(
+        description: "the issuer path must look like /oidc and not start with a reserved name: "
+          + taken.sorted().joined(separator: ", "))
+    }
+    let issuer = try OIDCBackend(
+      context, clients: configuration.population.clients, path: configuration.issuerPath)
+    router = SandboxRouter(context, [issuer] + backends)
   }
 
-  /// Returns all backends. Add a new backend here.
-  private static func backends(
-    _ context: BackendContext, _ configuration: Configuration
-  ) throws -> [any Backend] {
+  /// Returns all backends but the OpenID provider, whose path is configurable. Add a new backend
+  /// here.
+  private static func backends(_ context: BackendContext) -> [any Backend] {
     [
-      try OIDCBackend(
-        context, clients: configuration.population.clients, path: configuration.issuerPath),
       PaysafeBackend(context),
       TruecallerBackend(context),
       GoPayBackend(context),
@@ -95,17 +97,12 @@ package struct Sandbox: Sendable {
     "127.0.0.1": "127.0.0.1", "localhost": "127.0.0.1", "::1": "::1", "[::1]": "::1",
   ]
 
-  /// First path segments that other parts of the sandbox use, so that an issuer's path cannot.
-  private static let taken = [
-    "_control", ".well-known", "outbox", "paysafe", "truecaller", "gopay", "freedomid", "bsa",
-  ]
-
   /// Whether the path is empty, or has segments of letters, digits, `-`, `_` and `.` of which the
-  /// first is not in ``taken``.
-  private static func isPath(_ path: String) -> Bool {
+  /// first is not one that another part of the sandbox uses.
+  private static func isPath(_ path: String, outside taken: Set<Substring>) -> Bool {
     guard !path.isEmpty else { return true }
     let segments = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst()
-    return path.hasPrefix("/") && !taken.contains { segments.first == $0[...] }
+    return path.hasPrefix("/") && !segments.prefix(1).contains(where: taken.contains)
       && segments.allSatisfy { segment in
         segment.contains { $0 != "." }
           && segment.allSatisfy {
