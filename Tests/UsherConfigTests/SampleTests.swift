@@ -73,6 +73,13 @@ struct SampleTests {
     #expect(try Set(keys(["client"], known: ClientRule.keys)) == Set(ClientRule.keys))
   }
 
+  @Test("the sample's comment on the type of a provider names every type that it can have")
+  func types() throws {
+    let comment = try #require(
+      sample().split(separator: "#type = ").first?.split(separator: "#name = ").last)
+    for type in ProviderType.configurable { #expect(comment.contains(type.rawValue)) }
+  }
+
   @Test(
     "each provider in the sample configuration shows the default of every optional key",
     arguments: ProviderType.configurable)

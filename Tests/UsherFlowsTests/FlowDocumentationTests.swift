@@ -26,6 +26,12 @@ struct FlowDocumentationTests {
     #expect(Set(names).count == count && names.count == count)
   }
 
+  @Test("the description of a provider's type names every type")
+  func types() throws {
+    let description = try #require(ProviderGet.Reply.memberDescriptions["type"])
+    for type in ProviderType.allCases { #expect(description.contains("`\(type.rawValue)`")) }
+  }
+
   @Test("the parameters of each example are accepted, and its result is as declared")
   func examples() throws {
     for variety in ProviderVariety.allCases {
