@@ -18,14 +18,11 @@ extension FreedomIDErrorCode {
   /// Returns the SDK's error code for a flow that was cancelled or expired, whose credential is not
   /// set, or whose account or consent was removed meanwhile.
   static func ending(_ reason: Failure.Reason, _ provider: ProviderName) -> ProviderErrorCode? {
-    switch reason {
-    case .cancelled, .expired: userCanceled.providerErrorCode(provider)
-    case .providerRejected: configurationError.providerErrorCode(provider)
-    case .denied: accessDenied.providerErrorCode(provider)
-    case .invalidRequest, .providerUnreachable, .providerProtocolError,
-      .attemptsExhausted, .exchangeFailed, .exchangeTimedOut, .localAuthFailed, .overloaded:
-      nil
-    }
+    let codes: [Failure.Reason: FreedomIDErrorCode] = [
+      .cancelled: .userCanceled, .expired: .userCanceled, .denied: .accessDenied,
+      .providerRejected: .configurationError,
+    ]
+    return codes[reason]?.providerErrorCode(provider)
   }
 }
 
