@@ -51,7 +51,8 @@ struct MemberNames {
     return true
   }
 
-  /// Adds a name if a name has an escape or there are many names.
+  /// Adds the next name of an object that has an escaped name or more than sixteen names; returns
+  /// false if the object has the name already. All names are compared unescaped.
   @inline(never)
   private mutating func insertUnescaped(
     _ name: Text, in bytes: UnsafeRawBufferPointer

@@ -1,12 +1,12 @@
 import UsherCore
 
-/// Selects one account that a rule is about: `acc_…` or `subject:…`.
+/// An entry of the list `accounts` of a client rule. Selects accounts by their id (`acc_…`) or by
+/// their subject (`subject:…`) at any provider.
 package enum AccountSelector: CodedAsText, Hashable, Sendable {
   private static let subjectPrefix = "subject:"
 
   case id(String)
-  /// The subject, which is the provider's identifier of the person: up to 1024 bytes with the
-  /// prefix.
+  /// The provider's identifier of the person: up to 1024 bytes with the prefix `subject:`.
   case subject(String)
 
   package init(setting text: String) throws(SettingError) {

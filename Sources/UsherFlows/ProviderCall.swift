@@ -22,8 +22,9 @@ package protocol ProviderCall<Settings>: Sendable, Equatable {
   /// and repeats the call once. That is safe: a call rejected for its token has not been performed.
   func refusesToken(_ reply: HTTPReply) -> Bool
 
-  /// The call that obtains the client token which this call carries; nil if it carries none. The
-  /// engine makes that call and caches the token for all flows of the provider.
+  /// The call that obtains the daemon's own token (client credentials or a similar grant), which
+  /// this call carries; nil if it carries none. The engine makes that call and caches the token for
+  /// all flows of the provider.
   var clientToken: (any ClientTokenCall)? { get }
 
   /// Returns whether a reply rejects the client token. If it does, the engine obtains another token
@@ -60,7 +61,7 @@ extension ProviderCall {
   package func refusesToken(_ reply: HTTPReply) -> Bool { account != nil && reply.status == 401 }
 }
 
-/// A token that a call revokes.
+/// A token that a provider call revokes (RFC 7009).
 package struct RevokedToken: Sendable, Equatable {
   package var secret: Secret
   package var kind: TokenKind
@@ -76,25 +77,26 @@ package protocol ClientTokenCall: ProviderCall {
   func read(_ reply: HTTPReply) -> ClientTokenReply
 }
 
-/// The outcome of a request for a client token.
+/// The outcome of a request for a token that is issued to the client itself.
 package enum ClientTokenReply: Sendable, Equatable {
   case granted(Secret, lifetime: Duration)
   /// The provider refused. This reply becomes the outcome of the call that needed the token.
   case refused
-  /// The reply cannot be read; a sentence for users.
+  /// The provider's reply cannot be read. The text is a sentence for users that says why.
   case unreadable(String)
 }
 
-/// The values that a call may use to render its request.
+/// The values that a provider call may put into its HTTP request: settings, credentials, tokens,
+/// time and random bytes.
 package struct RenderContext<Settings: ProviderTypeSettings>: Sendable {
   package var provider: Provider<Settings>
   /// The credential that the provider's configuration names; nil for a public client.
   package var credential: Secret?
   /// The provider's credentials that are set, by name.
   package var credentials: [String: Secret]
-  /// The access token of the call's account.
+  /// The access token of the account in ``ProviderCall/account``; nil if the call names none.
   package var accessToken: Secret?
-  /// The token that the call's ``ProviderCall/clientToken`` obtained.
+  /// The daemon's own token, obtained by ``ProviderCall/clientToken``; nil if the call needs none.
   package var clientToken: Secret?
   package var transition: TransitionContext
 
@@ -174,7 +176,7 @@ package struct HTTPReply: Sendable, Equatable, CustomStringConvertible {
   package var description: String { "HTTP \(status), \(body.count) bytes" }
 }
 
-/// The outcome of a call.
+/// The outcome of an HTTP call to a provider.
 package enum CallOutcome: Sendable, Equatable {
   case reply(HTTPReply)
   /// No reply arrived in time, or the connection failed.

@@ -4,8 +4,9 @@ package import UsherCore
 
 /// The audit log: numbered rows, each of which contains the hash of the previous row.
 ///
-/// The log knows only the time of a row, not its content. Changes are made one at a time, each in
-/// one commit with the head, so that rows and head match even after a failure or a kill.
+/// The log knows only the time of a row, not its content. Changes are made one at a time. Each is
+/// one commit with the head (number and hash of the last row), so that rows and head match even
+/// after a failure or a kill.
 package actor AuditLog {
   /// The number of rows that are read at a time. Other callers write between the reads.
   private static let batch = 512

@@ -25,7 +25,8 @@ extension Store {
     try loadRows(OwnerRow.self, "WHERE \(OwnerRow.table.isKey)", [realm, uid], from: reader).first
   }
 
-  /// Returns the records of the users whose stored objects are withheld.
+  /// Returns the records of the users whose stored objects are withheld (used for nobody), because
+  /// the uid may belong to another person now or the objects are being deleted.
   package func loadWithheldOwners() throws(UsherError) -> [OwnerRow] {
     try loadRows(OwnerRow.self, "WHERE is_withheld = 1", from: reader)
   }

@@ -50,12 +50,13 @@ extension Store {
     try loadRows(ConfirmationRow.self)
   }
 
-  /// Returns the note with a name, if there is one.
+  /// Returns the note (an internal value of the daemon) of this name; nil if there is none.
   package func loadNote(_ name: String) throws(UsherError) -> NoteRow? {
     try loadNotes(where: "name = ?", [name]).first
   }
 
-  /// Returns the notes whose names begin with an ASCII prefix, in the order of their names.
+  /// Returns the notes (internal values of the daemon) whose names begin with an ASCII prefix,
+  /// sorted by name.
   package func loadNotes(named prefix: String) throws(UsherError) -> [NoteRow] {
     try loadNotes(where: "substr(name, 1, ?) = ? ORDER BY name", [prefix.utf8.count, prefix])
   }

@@ -20,7 +20,8 @@ package struct ServiceNotifier: Sendable {
     self.send = send
   }
 
-  /// Creates a notifier for the service manager in the process environment.
+  /// Creates a notifier for the systemd socket in the environment variable `NOTIFY_SOCKET`. If the
+  /// variable is not set, the notifier sends nothing.
   package static func system() -> ServiceNotifier {
     var microseconds: UInt64 = 0
     let isWatched = usher_watchdog_enabled(&microseconds) > 0

@@ -56,7 +56,7 @@ public struct Confirmation: Codable, Sendable, Equatable {
     public var account: AccountID?
     /// The label of the account; nil if the account is gone.
     public var label: String?
-    /// The scope of the requested token.
+    /// The OAuth scope that the call requests for a token; nil if it names none.
     public var scope: String?
     /// The provider API call that the flow is to make, as `METHOD:/path?query`. An answer is valid
     /// once, for exactly this call with this body.

@@ -85,7 +85,8 @@ final class LiveFlow: Sendable {
     case callBack(ProviderCallback)
   }
 
-  /// The limit of transitions in memory, for `flow.wait`. The complete journal is on disk.
+  /// How many of one flow's latest transitions are in memory, from which `flow.wait` replies. All
+  /// of the flow's transitions are in the store.
   private static let rememberedTransitions = 64
 
   /// - Parameters:

@@ -6,11 +6,12 @@ import UsherFlows
 /// The access tokens that providers issue to the daemon itself. Concurrent calls share one request;
 /// a token is kept in memory until a minute before its expiry.
 final class ClientTokens: Sendable {
-  /// How long before its expiry a token is no longer used.
+  /// How long a cached token must still be valid to be used for another call.
   static let validity = Duration.seconds(60)
 
-  /// The outcome for a call whose client token could not be obtained.
+  /// The daemon's own token for a provider call could not be obtained.
   struct Unavailable: Error {
+    /// The outcome of the call that needed the token.
     let outcome: CallOutcome
   }
 

@@ -9,8 +9,8 @@ import UsherFlows
 /// (``SigningKey``), because jwt-kit's own choice accepts too much; jwt-kit computes the
 /// verification.
 actor IDTokenVerifier {
-  /// The minimum time between two fetches for a missing key, counted from a fetch that returned a
-  /// key set.
+  /// How long no fetch is made for an ID token's key that the provider's JWKS lacks, counted from
+  /// the last such fetch that returned a key set. A failed fetch does not count.
   static let searchInterval = Duration.seconds(60)
   /// The minimum time between a failed fetch and the next one. Until then the error is repeated.
   static let failureInterval = Duration.seconds(1)

@@ -113,7 +113,7 @@ package enum BSAAuthType: String, Codable, Sendable, CaseIterable {
     self = type
   }
 
-  /// The value that `loadLocalAuthType` returns.
+  /// The type's name in the BSA SDK, as `loadLocalAuthType()` returns it.
   var sdkName: String { rawValue.uppercased() }
 
   init?(sdkName: String) {

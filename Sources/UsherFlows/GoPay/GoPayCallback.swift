@@ -18,12 +18,14 @@ struct GoPayCallback: CallbackDialect {
     credentialName = settings.callbackCredential
   }
 
-  /// The members that are kept. Others may be personal data and are dropped.
+  /// The members of GoPay's JSON body that the daemon keeps. It drops all others, which may be
+  /// personal data.
   private static let members: Set = [
     "submissionId", "partnerSessionId", "status", "result", "reasonCode",
   ]
 
-  /// Reads a call. A missing `authorization` is read as an empty one, which matches no token.
+  /// Reads GoPay's request. A missing `Authorization` header is read as an empty one, which equals
+  /// neither a user's linking token nor the callback credential.
   func read(authorization: Secret?, body: [UInt8]) throws(CallbackRefusal) -> ProviderCallback {
     guard let all = (try? JSONValue(parsing: body))?.objectValue else {
       throw CallbackRefusal("the body is not a JSON object")

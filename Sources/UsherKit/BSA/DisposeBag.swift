@@ -19,7 +19,8 @@ public final class DisposeBag: Sendable {
 
   deinit { dispose() }
 
-  /// Cancels the calls. A call that is given this bag later is not made, and calls no callback.
+  /// Cancels the calls that were given this bag; their callbacks are not called any more. A call
+  /// that is given the bag later is not made, and its callback is never called.
   ///
   /// Disposing again has no effect. A callback that is running is not interrupted.
   public func dispose() {
