@@ -51,10 +51,10 @@ enum ParamsValidation {
     return account
   }
 
-  /// Returns the error for a parameter.
+  /// Returns the error for an invalid member of `flow.start`'s `params`.
   ///
-  /// - Parameter what: The end of the sentence: `must be …`.
-  static func wrong(_ name: String, _ what: String) -> UsherError {
-    UsherError(.invalidParams, "params.\(name) \(what)", detail: .init(field: "params.\(name)"))
+  /// - Parameter fault: The sentence after the member's name: `must be …` or `is missing`.
+  static func wrong(_ name: String, _ fault: String) -> UsherError {
+    UsherError(.invalidParams, "params.\(name) \(fault)", detail: .init(field: "params.\(name)"))
   }
 }

@@ -182,7 +182,7 @@ extension Connection {
     case .notification(let method, let params): deliver(method, params ?? [])
     case .request(let id, let method, _):
       var line: [UInt8] = []
-      let error = UsherError(.methodNotFound, "a client has no methods")
+      let error = UsherError(.methodNotFound, "this client serves no requests of the daemon")
       line.appendError(code: error.reason.code, message: "\(error.message): \(method)", id: id)
       send(line)
     }

@@ -41,7 +41,9 @@ extension AccountRepository {
       return record
     }
     guard let provider else {
-      throw UsherError(.invalidParams, "account or provider must be given", field: "account")
+      throw UsherError(
+        .invalidParams, "account and provider are missing: give one of them or both",
+        field: "account")
     }
     let records = try accounts(
       for: caller, method, at: provider, most: Self.mostToChoose, where: isMeant)

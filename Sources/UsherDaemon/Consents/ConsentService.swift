@@ -47,7 +47,9 @@ struct ConsentService: Sendable {
     where isCovered: (AccountRecord) -> Bool
   ) async throws(UsherError) -> ConsentRevoke.Reply {
     guard call.account != nil || call.provider != nil else {
-      throw UsherError(.invalidParams, "account or provider must be given", field: "account")
+      throw UsherError(
+        .invalidParams, "account and provider are missing: give one of them or both",
+        field: "account")
     }
     if let provider = call.provider, providers.map({ (try? $0.named(provider)) == nil }) ?? false,
       try !repository.hasAccounts(of: caller.owner, at: provider)

@@ -68,7 +68,9 @@ extension GoPayCall {
   ) throws(UsherError) -> HTTPRequest {
     let settings = context.provider.settings
     guard let url = settings.exchangeURL?.text else {
-      throw UsherError(.internalError, "no exchange_url is configured")
+      throw UsherError(
+        .internalError,
+        "provider \(context.provider.name): exchange_url is not set; add it to the configuration")
     }
     let proof = try settings.exchangeCredential.map { name throws(UsherError) in
       HTTPRequest.Header.bearer(try context.credential(named: name))
