@@ -191,7 +191,7 @@ struct RuledAccountTests {
     }
   }
 
-  @Test("a client with which accounts are shared may read them and do nothing else")
+  @Test("a client reads shared accounts and gets their tokens, but cannot forget or revoke them")
   func share() async throws {
     let till = try lender()
     let kioskRule = try rule("kiosk") { _ in }
@@ -228,7 +228,7 @@ struct RuledAccountTests {
     #expect(reason { _ = try harness.accounts.get(one.id, kiosk) }?.reason == .notFound)
   }
 
-  @Test("account.list shows no profile of an account that no rule allows")
+  @Test("account.list shows no profile of an account at a provider outside of the client's rule")
   func unlisted() async throws {
     _ = try await keep("one")
     let till = try caller(rule(allow: "account.list work") { _ in })

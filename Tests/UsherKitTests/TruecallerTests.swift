@@ -214,7 +214,7 @@ struct TruecallerTests {
     #expect(sdk.delegate == nil && sdk.viewDelegate == nil)
   }
 
-  @Test("a Truecaller phone request is dumped without the app key")
+  @Test("dump(_:to:) of a Truecaller PhoneRequest does not print the app key")
   func secrets() {
     let app = PhoneRequest.App(key: Secret("canary"), link: "l")
     var text = ""

@@ -47,7 +47,7 @@ struct RTCodeTests {
         })
   }
 
-  @Test("only rtCodes of a temporary state of the server are retryable")
+  @Test("only BSA rtCodes for a temporary state of the server are retryable")
   func retryable() {
     #expect(
       RTCode.table.filter(\.isRetryable).map(\.code.number)

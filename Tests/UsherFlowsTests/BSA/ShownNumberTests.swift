@@ -219,7 +219,8 @@ struct SecretNumberTests {
     }
   }
 
-  @Test("authenticate by totp fails for an account without a secret and names reregisterDevice")
+  @Test(
+    "BSA authenticate by totp fails without a stored TOTP secret and advises reregisterDevice")
   func noSecret() throws {
     var driven = try asking()
     driven.answer(.noSecret)

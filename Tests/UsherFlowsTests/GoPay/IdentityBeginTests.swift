@@ -223,7 +223,8 @@ struct IdentityCredentialTests {
     #expect(try Driven(provider: gopay(.backend), credentials: [:]).failure == nil)
   }
 
-  @Test("verify by SNAP fails with GPE-2201 without a client secret and a usable RSA key")
+  @Test(
+    "GoPay verify by SNAP fails with GPE-2201 if the client secret or a usable RSA key is missing")
   func snap() throws {
     let secret = ("secret", Secret("client-secret"))
     let cases: [([(String, Secret)], String)] = [

@@ -88,7 +88,8 @@ struct IdentityCallbackTests {
     #expect(driven.flow.validate(callback()) == .noMatch)
   }
 
-  @Test("a callback with another submissionId or an unknown verdict changes nothing")
+  @Test(
+    "GoPay verify ignores a callback with another flow's submissionId or with an unknown verdict")
   func noMatch() throws {
     for stray in [
       callback(submission: "sub-2"), callback("ODD"), callback(result: "ODD"),

@@ -68,7 +68,7 @@ struct SCAChoosingTests {
     #expect(driven.options == ids)
   }
 
-  @Test("Paysafe sca asks for no choice if one verification is usable or one is wanted")
+  @Test("Paysafe sca asks for no choice if one verification is usable or params name one")
   func noQuestion() throws {
     let one = try DrivenSCA(wanting: nil) {
       $0.availableVerifications = [.init(method: "PASSKEYS"), .init(method: "PIN")]
@@ -155,7 +155,8 @@ struct SCAChoosingTests {
     #expect(driven.challenge == .pin)
   }
 
-  @Test("Paysafe sca ends at once if the event is already verified, rejected or failed")
+  @Test(
+    "Paysafe sca ends at once with the event's outcome if it is verified, rejected or failed")
   func settled() throws {
     var driven = try DrivenSCA(wanting: nil)
     driven.answer(WalletReplies.standing("VERIFIED"))
