@@ -8,7 +8,7 @@ import UsherCore
 
 @Suite("Parameters of authenticate (BSA)")
 struct AuthenticateBeginTests {
-  @Test("authenticate without an account is refused as invalid parameters")
+  @Test("BSA authenticate without an account is refused as invalid parameters")
   func account() throws {
     #expect(BSAAuthenticate.needsAccount)
     var origin = DrivenSignIn.origin()
@@ -17,7 +17,7 @@ struct AuthenticateBeginTests {
     #expect(error?.reason == .invalidParams && error?.detail.field == "params.account")
   }
 
-  @Test("the parameter qrId is refused unless authenticate's parameter by is qr")
+  @Test("the parameter qrId is refused unless BSA authenticate's parameter by is qr")
   func qrElsewhere() throws {
     for way in [nil, BSAAuthenticate.Way.push, .otp, .totp] {
       let error = #expect(throws: UsherError.self) { try DrivenSignIn(way, qrID: "qr-1") }
@@ -25,7 +25,7 @@ struct AuthenticateBeginTests {
     }
   }
 
-  @Test("an impossible qrId fails authenticate, and does so again after a restart")
+  @Test("an impossible qrId fails BSA authenticate, and does so again after a restart")
   func impossibleQR() throws {
     let longest = String(repeating: "q", count: 4096)
     for text in ["", "a b", "qr\n", "qür", "\u{7f}", longest + "q"] {
@@ -42,7 +42,7 @@ struct AuthenticateBeginTests {
     #expect(try DrivenSignIn(.qr, qrID: longest).state == "localAuth")
   }
 
-  @Test("authenticate accepts the configured clientKey and fails for another one")
+  @Test("BSA authenticate accepts the configured clientKey and fails for another one")
   func clientKey() throws {
     var params = BSAAuthenticate.Params()
     params.clientKey = WireSecret("client-key-secret")
@@ -53,7 +53,7 @@ struct AuthenticateBeginTests {
     #expect(driven.failure?.message == "the clientKey is not the configured one")
   }
 
-  @Test("authenticate signs in by push if the parameter by is absent")
+  @Test("BSA authenticate signs in by push if the parameter by is absent")
   func defaultWay() throws {
     for way in [nil, BSAAuthenticate.Way.push] {
       let driven = try DrivenSignIn(way)
@@ -62,7 +62,7 @@ struct AuthenticateBeginTests {
     }
   }
 
-  @Test("authenticate uses this machine's device id if the account has none")
+  @Test("BSA authenticate uses this machine's device id if the account has none")
   func device() throws {
     var origin = DrivenSignIn.origin()
     origin.attributes["deviceId"] = nil
@@ -71,7 +71,7 @@ struct AuthenticateBeginTests {
         == [.exists(device: BSAParts.registeredDevice, userKey: BSAParts.userKey)])
   }
 
-  @Test("authenticate asks for the local authentication that the account is registered with")
+  @Test("BSA authenticate asks for the local authentication that the account is registered with")
   func knownBy() throws {
     for (word, questions) in [
       ("PASSCODE", [DaemonQuestion.localAuth(.passcodeAvailability)]),
@@ -84,7 +84,7 @@ struct AuthenticateBeginTests {
     }
   }
 
-  @Test("authenticate fails without a valid localAuthType", arguments: [nil, "passcode", ""])
+  @Test("BSA authenticate fails without a valid localAuthType", arguments: [nil, "passcode", ""])
   func unknown(word: String?) throws {
     for way in BSAAuthenticate.Way.allCases {
       let driven = try DrivenSignIn(way, knownBy: word)
@@ -93,7 +93,7 @@ struct AuthenticateBeginTests {
     }
   }
 
-  @Test("a cancelled authenticate has rtCode 5011, an expired one 5001, any other none")
+  @Test("a cancelled BSA authenticate has rtCode 5011, an expired one 5001, any other none")
   func words() {
     for reason in Failure.Reason.allCases {
       let word = BSAAuthenticate.providerErrorCode(for: reason, provider: BSAParts.name)
@@ -159,7 +159,7 @@ struct AbandonedSignInTests {
     }
   }
 
-  @Test("authenticate's outcome is unknown once its completion may have been performed")
+  @Test("BSA authenticate's outcome is unknown once its completion may have been performed")
   func dark() throws {
     var early = [try Driven(), try Driven(.qr), try .showing(.otp), try .starting(.push)]
     early.append(try Driven(.otp))

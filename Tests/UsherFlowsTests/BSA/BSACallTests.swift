@@ -254,7 +254,7 @@ struct BSACallTests {
     #expect(url.hasSuffix("/idcheck?lang=ko-KR&clientKey=client-key-secret&userKey=ada1"))
   }
 
-  @Test("the client key is escaped in a query")
+  @Test("the BSA client key is escaped in a query")
   func escaping() throws {
     let context = RenderContext<BSASettings>(
       provider: Provider(BSAParts.provider())!, credential: Secret("a+b/c=&d e"),

@@ -249,7 +249,7 @@ struct BSAContractTests {
     try restart(Standing<BSAAuthenticate>.all())
   }
 
-  @Test("a typed verification code is never part of the stored flow")
+  @Test("a typed BSA verification code is never part of the stored flow")
   func numbers() throws {
     var paused = try DrivenContact.verifying()
     paused.answered(BSAParts.gone)

@@ -6,7 +6,7 @@ import UsherCore
 @Suite("Contacts, user keys and names of BSA")
 struct BSAPersonTests {
   @Test(
-    "an e-mail address has one @ with text on both sides and is kept unchanged",
+    "an e-mail address of a BSA user has one @ with text on both sides and is kept unchanged",
     arguments: ["ada@example.com", "a@b", "Ada+1.x@Example.COM", "адa@пример.рф", "\"a\"@[::1]"])
   func addresses(text: String) throws {
     let contact = try BSAContact(.email, text)
@@ -16,7 +16,7 @@ struct BSAPersonTests {
   }
 
   @Test(
-    "a text that is no e-mail address is refused",
+    "a text that is no e-mail address is refused as a BSA contact",
     arguments: [
       "", "@", "ada", "ada@", "@example.com", "a@b@c", "ada @example.com", " ada@example.com",
       "ada@example.com\n", "ada@exam\tple.com", "ada@exam\u{a0}ple.com", "ada@\u{7}example.com",
@@ -28,7 +28,7 @@ struct BSAPersonTests {
     }
   }
 
-  @Test("an e-mail address has at most 254 bytes")
+  @Test("the e-mail address of a BSA user has at most 254 bytes")
   func addressLength() throws {
     let domain = "@example.com"
     let longest = String(repeating: "a", count: 254 - domain.utf8.count) + domain
@@ -40,7 +40,7 @@ struct BSAPersonTests {
   }
 
   @Test(
-    "blanks, hyphens and brackets are removed from a phone number; a leading plus is kept",
+    "blanks, hyphens and brackets are removed from BSA phone numbers; a leading plus is kept",
     arguments: [
       ("+44 7700 900123", "+447700900123"), ("(010) 1234-5678", "01012345678"),
       ("1234567", "1234567"), ("123456789012345", "123456789012345"),
@@ -53,7 +53,7 @@ struct BSAPersonTests {
   }
 
   @Test(
-    "a phone number without 7 to 15 ASCII digits is refused",
+    "a BSA phone number without 7 to 15 ASCII digits is refused",
     arguments: [
       "", "+", "123456", "+123456", "1234567890123456", "+1234567890123456", "44+7700900123",
       "++447700900123", "447700900123+", "4477009001x3", "447700.900123", "447700900123\n",
@@ -66,7 +66,7 @@ struct BSAPersonTests {
   }
 
   @Test(
-    "a mask shows an address's first letters, or a phone number's last two digits",
+    "a masked BSA contact shows an address's first letters or a number's last two digits",
     arguments: [
       (BSAContact.Channel.email, "ada@example.com", "a•••@e•••"), (.email, "a@b", "a•••@b•••"),
       (.sms, "+44 7700 900123", "+••••••••••23"), (.sms, "1234567", "•••••67"),
@@ -76,7 +76,7 @@ struct BSAPersonTests {
   }
 
   @Test(
-    "a contact's flow key is the SHA-256 of its type and target, however a number is written",
+    "a BSA contact's flow key is the SHA-256 of its type and target, in any spelling",
     arguments: [
       (
         BSAContact.Channel.email, "ada@example.com",
@@ -93,14 +93,14 @@ struct BSAPersonTests {
   }
 
   @Test(
-    "a user key is 4 to 64 letters, digits and characters of ._-@",
+    "a BSA user key is 4 to 64 letters, digits and characters of ._-@",
     arguments: ["ada1", "ada.1815", "A_d-a@x.org", "....a", "0000", "@@@@", "____"])
   func userKeys(text: String) throws {
     #expect(try BSAUserKey.checked(text) == text)
   }
 
   @Test(
-    "a user key that is short, has other characters or has only dots is refused",
+    "a BSA user key that is short, has other characters or has only dots is refused",
     arguments: [
       "", "ada", "ada 1815", "ada/1815", "ada%2F1815", "ada1815\n", "ädä1815", "ada:1815",
       "ada+1815", "ada1815?", "ada#1815", "....", ".....", "ada`", "ada[", "адаада",
@@ -111,14 +111,16 @@ struct BSAPersonTests {
     }
   }
 
-  @Test("a user key has at most 64 bytes")
+  @Test("a BSA user key has at most 64 bytes")
   func userKeyLength() throws {
     let longest = String(repeating: "k", count: 64)
     #expect(try BSAUserKey.checked(longest) == longest)
     #expect(throws: InvalidValue.self) { try BSAUserKey.checked(longest + "k") }
   }
 
-  @Test("a name is visible text of up to 256 bytes", arguments: ["Ada", "O'Neil-Ödön 3.", "김 에이다"])
+  @Test(
+    "the name of a BSA user is visible text of up to 256 bytes",
+    arguments: ["Ada", "O'Neil-Ödön 3.", "김 에이다"])
   func names(text: String) throws {
     #expect(try BSAName.checked(text) == text)
     let longest = String(repeating: "é", count: 128)
@@ -126,7 +128,7 @@ struct BSAPersonTests {
   }
 
   @Test(
-    "a name that is blank, has no letter or has invisible characters is refused",
+    "a BSA user's name that is blank, has no letter or has invisible characters is refused",
     arguments: [
       "", " ", " \u{a0}\t", "Ada\n", "A\u{0}da", "A\u{7f}da", "A\u{9b}da", "\u{200b}", "-", " Ada",
       "\u{202e}adA",
@@ -137,7 +139,7 @@ struct BSAPersonTests {
     }
   }
 
-  @Test("a name of more than 256 bytes is refused")
+  @Test("a BSA user's name of more than 256 bytes is refused")
   func nameLength() {
     #expect(throws: InvalidValue.self) {
       try BSAName.checked(String(repeating: "é", count: 128) + "a")
@@ -158,7 +160,7 @@ struct BSAPersonTests {
     #expect(BSAAuthType(sdkName: word) == type)
   }
 
-  @Test("an unknown number or word is no authType")
+  @Test("an unknown number or word is no BSA authType")
   func noAuthTypes() {
     for number in [-1, 1, 2, 5, 33] { #expect(BSAAuthType(number: Int64(number)) == nil) }
     for word in ["", "none", "Biometric", "PIN"] { #expect(BSAAuthType(sdkName: word) == nil) }

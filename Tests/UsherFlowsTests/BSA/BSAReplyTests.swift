@@ -10,7 +10,7 @@ import UsherCore
 struct BSAReplyTests {
   private static let statuses = [200, 201, 204, 302, 400, 401, 403, 404, 408, 425, 429, 500, 503]
 
-  @Test("a reply with rtCode 0 is a success, whatever its HTTP status", arguments: statuses)
+  @Test("a reply with BSA rtCode 0 is a success, whatever its HTTP status", arguments: statuses)
   func said(status: Int) {
     let data: JSONValue = ["result": true, "more": [1, "x"]]
     #expect(BSAReply(BSAParts.said(data, status: status)) == .success(data))
@@ -32,7 +32,7 @@ struct BSAReplyTests {
     "{\"rtCode\":99999999999999999999999999}",
   ]
 
-  @Test("a reply without rtCode is unreadable unless the server failed", arguments: noEnvelopes)
+  @Test("a reply without BSA rtCode is unreadable unless the server failed", arguments: noEnvelopes)
   func unreadable(text: String) {
     for status in [200, 302, 400, 401, 404, 499] {
       #expect(
@@ -41,7 +41,7 @@ struct BSAReplyTests {
     }
   }
 
-  @Test("HTTP 408, 425, 429 or 5xx without an rtCode is a failed call", arguments: noEnvelopes)
+  @Test("HTTP 408, 425, 429 or 5xx without a BSA rtCode is a failed call", arguments: noEnvelopes)
   func problem(text: String) {
     for (status, mayHaveTakenEffect) in [
       (408, true), (425, false), (429, false), (500, true), (503, true), (599, true),
@@ -55,7 +55,7 @@ struct BSAReplyTests {
     }
   }
 
-  @Test("Retry-After of an HTTP 429 or 503 reply is part of the failure")
+  @Test("Retry-After of an HTTP 429 or 503 reply of BSA is part of the failure")
   func retryAfter() {
     for status in [429, 503] {
       let answer = BSAReply(BSAParts.failing(status, after: 7))
@@ -67,7 +67,7 @@ struct BSAReplyTests {
     }
   }
 
-  @Test("a call without a reply is a failure that says whether the request was sent")
+  @Test("a BSA call without a reply is a failure that says whether the request was sent")
   func unreachable() {
     #expect(
       BSAReply(BSAParts.gone) == .failed(BSAReplyError(message: "gone", mayHaveTakenEffect: false)))
@@ -108,7 +108,7 @@ struct BSARefusalTests {
     return try #require(driven.failure)
   }
 
-  @Test("a known rtCode ends the flow with its own reason, message and retryability")
+  @Test("a known BSA rtCode ends the flow with its own reason, message and retryability")
   func table() throws {
     // rtCode 3006 (invalid) has a message of its own if it refuses the call that sends a code.
     for entry in RTCode.table where ![.done, .invalid].contains(entry.code) {
@@ -129,7 +129,7 @@ struct BSARefusalTests {
     }
   }
 
-  @Test("an unknown rtCode ends the flow as rejected", arguments: [1, -1, 2018, 4242, 99_999])
+  @Test("an unknown BSA rtCode ends the flow as rejected", arguments: [1, -1, 2018, 4242, 99_999])
   func unknown(code: Int64) throws {
     let failure = try failure(code)
     #expect(failure.reason == .providerRejected && !failure.retryable)

@@ -8,7 +8,8 @@ import UsherCore
 
 @Suite("Verification codes of BSA whose sending failed")
 struct SendingDoubtTests {
-  @Test("a send request that never left is retried five times, with growing pauses")
+  @Test(
+    "a request to BSA to send a code that never left is retried five times, with growing pauses")
   func unsent() throws {
     var driven = try DrivenContact()
     for pause in [1, 2, 4, 8, 16] {
@@ -21,7 +22,7 @@ struct SendingDoubtTests {
     #expect(driven.end == End(.providerUnreachable))
   }
 
-  @Test("Retry-After sets the pause before a code is sent again, from 1 to 120 seconds")
+  @Test("Retry-After sets the pause before a BSA code is sent again, from 1 to 120 seconds")
   func retryAfter() throws {
     for (asked, pause) in [(7, 7), (0, 1), (3000, 120)] {
       var driven = try DrivenContact()
@@ -30,7 +31,7 @@ struct SendingDoubtTests {
     }
   }
 
-  @Test("a successful send clears the problem of the attempt before it")
+  @Test("a successful send of a BSA code clears the problem of the attempt before it")
   func cleared() throws {
     var driven = try DrivenContact()
     driven.answered(BSAParts.gone)
@@ -39,7 +40,7 @@ struct SendingDoubtTests {
     #expect(driven.state == "otpSent" && driven.problem == nil)
   }
 
-  @Test("a restart during the pause after a refused connection sends the code at once")
+  @Test("a restart during the pause after a refused connection sends the BSA code at once")
   func restart() throws {
     var driven = try DrivenContact()
     driven.answered(BSAParts.gone)
@@ -50,7 +51,7 @@ struct SendingDoubtTests {
 
 @Suite("Verification codes of BSA whose check failed")
 struct CheckingDoubtTests {
-  @Test("the user types the code again if the reply to its check was lost")
+  @Test("the user types the BSA code again if the reply to its check was lost")
   func lost() throws {
     for outcome in [BSAParts.lost, BSAParts.failing(500), BSAParts.failing(503, after: 9)] {
       var driven = try DrivenContact.sent()
@@ -78,7 +79,7 @@ struct CheckingDoubtTests {
     #expect(driven.end == End(.providerUnreachable))
   }
 
-  @Test("HTTP 429 delays the check of a code for as long as Retry-After says")
+  @Test("HTTP 429 delays the check of a BSA code for as long as Retry-After says")
   func tooMany() throws {
     var driven = try DrivenContact.verifying()
     driven.answered(BSAParts.failing(429, after: 20))
@@ -88,7 +89,7 @@ struct CheckingDoubtTests {
     #expect(driven.completion != nil)
   }
 
-  @Test("a code that expires during the retry pause is not checked again")
+  @Test("a BSA code that expires during the retry pause is not checked again")
   func expired() throws {
     var driven = try DrivenContact.verifying()
     driven.answered(BSAParts.gone)
@@ -96,7 +97,7 @@ struct CheckingDoubtTests {
     #expect(driven.last == .proceed([]) && driven.problem?.reason == "code_expired")
   }
 
-  @Test("the user types a code under check again after a restart, as it is not stored")
+  @Test("the user types a BSA code under check again after a restart, as it is not stored")
   func restarted() throws {
     var paused = try DrivenContact.verifying()
     paused.answered(BSAParts.gone)
@@ -115,7 +116,7 @@ struct CheckingDoubtTests {
     #expect(forgotten.problem == .interrupted, "a timer that comes first")
   }
 
-  @Test("a restart changes nothing while verifyContact waits for the code")
+  @Test("a restart changes nothing while BSA verifyContact waits for the code")
   func sent() throws {
     var driven = try DrivenContact.sent()
     driven.type()

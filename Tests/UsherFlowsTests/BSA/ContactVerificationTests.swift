@@ -10,7 +10,7 @@ private let channels = BSAContact.Channel.allCases
 
 @Suite("Verification of a contact (BSA)")
 struct ContactVerificationTests {
-  @Test("verifyContact begins by sending a code to the contact", arguments: channels)
+  @Test("BSA verifyContact begins by sending a code to the contact", arguments: channels)
   func begins(channel: BSAContact.Channel) throws {
     let driven = try DrivenContact(channel)
     #expect(driven.calls == [.send(BSAParts.contact(channel))])
@@ -18,7 +18,7 @@ struct ContactVerificationTests {
     #expect(driven.problem == nil)
   }
 
-  @Test("verifyContact asks for the code as long as it is valid", arguments: channels)
+  @Test("BSA verifyContact asks for the code as long as it is valid", arguments: channels)
   func asks(channel: BSAContact.Channel) throws {
     let driven = try DrivenContact.sent(channel)
     #expect(driven.last == .proceed([]))
@@ -31,7 +31,7 @@ struct ContactVerificationTests {
           expiresAt: now + .seconds(180), resendAt: now + .seconds(30), alsoAsk: []))
   }
 
-  @Test("the length and the times of a code are the configured ones")
+  @Test("BSA verifyContact takes the length, lifetime and resend time of a code from the settings")
   func settings() throws {
     var driven = try DrivenContact(.email) {
       $0.otpDigits = 4
@@ -55,7 +55,7 @@ struct ContactVerificationTests {
   }
 
   @Test(
-    "a typed code that is not six ASCII digits is refused at once",
+    "a typed BSA code that is not six ASCII digits is refused at once",
     arguments: ["", "73914", "7391460", "73914a", "７３９１４６", " 73914", "-73914", "7391\u{301}4"])
   func unfit(text: String) throws {
     var driven = try DrivenContact.sent()
@@ -65,7 +65,7 @@ struct ContactVerificationTests {
     #expect(driven.flow == before)
   }
 
-  @Test("verifyContact refuses unknown fields and a step back")
+  @Test("BSA verifyContact refuses unknown fields and a step back")
   func unrelatedEvents() throws {
     var driven = try DrivenContact.sent()
     let before = driven.flow
@@ -76,7 +76,7 @@ struct ContactVerificationTests {
     #expect(driven.flow == before)
   }
 
-  @Test("a wrong code is the problem wrong_code, and a code can be typed again")
+  @Test("a wrong BSA code is the problem wrong_code, and a code can be typed again")
   func wrongNumber() throws {
     let wrong: [@Sendable (inout DrivenContact) -> Void] = [
       { $0.wrong() }, { $0.said(["result": false, "disposeToken": "dispose-secret"]) },
@@ -99,7 +99,7 @@ struct ContactVerificationTests {
     }
   }
 
-  @Test("rtCode 3006 for a typed code is the problem code_expired")
+  @Test("BSA rtCode 3006 for a typed code is the problem code_expired")
   func expiredThere() throws {
     var driven = try DrivenContact.verifying()
     driven.refused(3006)
@@ -119,7 +119,7 @@ struct ContactVerificationTests {
     #expect(driven.calls.count == 1, "in its last millisecond")
   }
 
-  @Test("a code can be resent after 30 seconds and then gets new times")
+  @Test("a BSA code can be resent after 30 seconds and then gets new times")
   func resend() throws {
     var driven = try DrivenContact.sent()
     driven.say(.resend, at: now + .seconds(30) - .milliseconds(1500))
@@ -138,7 +138,7 @@ struct ContactVerificationTests {
     #expect(driven.calls.count == 1)
   }
 
-  @Test("a retryable rtCode for a typed code is a problem; any other ends verifyContact")
+  @Test("a retryable BSA rtCode for a typed code is a problem; any other ends verifyContact")
   func refused() throws {
     for entry in RTCode.table where ![0, 3005, 3006].contains(entry.code.number) {
       var driven = try DrivenContact.verifying()
@@ -163,7 +163,7 @@ struct ContactVerificationTests {
     (["result": true, "disposeToken": "a b"], "data.disposeToken"),
   ]
 
-  @Test("a reply without a usable result or disposeToken ends verifyContact")
+  @Test("a reply without a usable result or disposeToken ends BSA verifyContact")
   func unusable() throws {
     for (data, member) in Self.unusable {
       var driven = try DrivenContact.verifying()
@@ -180,7 +180,7 @@ struct ContactVerificationTests {
     }
   }
 
-  @Test("a finished verifyContact ignores every event")
+  @Test("a finished BSA verifyContact ignores every event")
   func over() throws {
     var verified = try DrivenContact.verifying()
     verified.verified()
@@ -202,7 +202,7 @@ struct ContactVerificationTests {
 
 @Suite("Limits of a contact verification (BSA)")
 struct ContactLimitTests {
-  @Test("the fifth wrong code ends verifyContact as attempts_exhausted")
+  @Test("the fifth wrong code ends BSA verifyContact as attempts_exhausted")
   func guesses() throws {
     var driven = try DrivenContact.sent()
     for _ in 1...4 {
@@ -217,7 +217,7 @@ struct ContactLimitTests {
     #expect(driven.problem == nil)
   }
 
-  @Test("the count of wrong codes survives a resend, a lost reply and a restart")
+  @Test("the count of wrong BSA codes survives a resend, a lost reply and a restart")
   func guessesStay() throws {
     var driven = try DrivenContact.sent()
     for _ in 1...2 {
@@ -239,7 +239,7 @@ struct ContactLimitTests {
     #expect(driven.end == End(.attemptsExhausted, "3005"))
   }
 
-  @Test("expired codes and lost replies do not count as wrong codes")
+  @Test("expired BSA codes and lost replies do not count as wrong codes")
   func uncounted() throws {
     var driven = try DrivenContact.sent()
     for round in 1...10 {
@@ -252,7 +252,7 @@ struct ContactLimitTests {
     #expect(driven.problem?.reason == "wrong_code")
   }
 
-  @Test("verifyContact sends at most five codes, and the fifth can still be typed")
+  @Test("BSA verifyContact sends at most five codes, and the fifth can still be typed")
   func sendings() throws {
     var driven = try DrivenContact.sent()
     var time = now

@@ -18,7 +18,7 @@ struct KeptRegistrationTests {
   ]
 
   @Test(
-    "register accepts a TOTP secret of 80 bits or more",
+    "BSA register accepts a TOTP secret of 80 bits or more",
     arguments: [
       "GEZDGNBVGY3TQOJQ", "gezd gnbv gy3t qojq", "GEZDGNBVGY3TQOJQGEZDGNBV",
       "GEZDGNBVGY3TQOJQGEZDGNBVGY======",
@@ -30,7 +30,7 @@ struct KeptRegistrationTests {
     #expect(TOTPKey(base32: Secret(text)) != nil)
   }
 
-  @Test("register without a usable secret keeps the account and reports a totpProblem")
+  @Test("BSA register without a usable secret keeps the account and reports a totpProblem")
   func register() throws {
     for data in Self.answers {
       var driven = try DrivenRegister.signingUp()
@@ -45,7 +45,7 @@ struct KeptRegistrationTests {
     }
   }
 
-  @Test("reregisterDevice without a usable secret succeeds and drops the old secret")
+  @Test("BSA reregisterDevice without a usable secret succeeds and drops the old secret")
   func reregister() throws {
     var driven = try DrivenReregister.replacing()
     driven.said(["secretKey": "GEZD"])

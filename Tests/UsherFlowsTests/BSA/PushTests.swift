@@ -10,7 +10,7 @@ private typealias Driven = DrivenSignIn
 
 @Suite("BSA sign-in by push")
 struct PushTests {
-  @Test("authenticate polls every poll_seconds while no site waits")
+  @Test("BSA authenticate polls every poll_seconds while no site waits")
   func polls() throws {
     var driven = try Driven { $0.pollSeconds = 7 }
     for _ in 1...20 {
@@ -22,7 +22,7 @@ struct PushTests {
     }
   }
 
-  @Test("rtCodes 2010 and 5019 mean that no site waits yet, and polling continues")
+  @Test("BSA rtCodes 2010 and 5019 mean that no site waits yet, and polling continues")
   func notYet() throws {
     var driven = try Driven()
     driven.answered(BSAParts.gone)
@@ -36,7 +36,7 @@ struct PushTests {
     }
   }
 
-  @Test("any other rtCode ends authenticate, except a retryable one, which is polled again")
+  @Test("any other BSA rtCode ends authenticate, except a retryable one, which is polled again")
   func refused() throws {
     for entry in RTCode.table where ![0, 2010, 5019].contains(entry.code.number) {
       var driven = try Driven()
@@ -68,7 +68,7 @@ struct PushTests {
     }
   }
 
-  @Test("Retry-After sets the pause, and the next successful poll clears the problem")
+  @Test("Retry-After sets the pause, and the next successful BSA poll clears the problem")
   func recovered() throws {
     var driven = try Driven()
     for _ in 1...3 {
@@ -83,7 +83,7 @@ struct PushTests {
     }
   }
 
-  @Test("a poll reply without isExist or clientKey fails with an error that names the member")
+  @Test("a BSA poll reply without isExist or clientKey fails with an error that names the member")
   func unusable() throws {
     let answers: [(JSONValue?, String)] = [
       (nil, "data.isExist"), ([:], "data.isExist"), (["isExist": "true"], "data.isExist"),
@@ -102,7 +102,8 @@ struct PushTests {
     #expect(driven.end == End(.providerProtocolError))
   }
 
-  @Test("the step names the site that waits, and the sign-in starts after local authentication")
+  @Test(
+    "BSA authenticate names the site that waits, and starts the sign-in after local authentication")
   func wished() throws {
     var driven = try Driven()
     driven.said(Driven.wish)
@@ -121,14 +122,14 @@ struct PushTests {
     #expect(driven.state == "starting" && driven.isWaiting)
   }
 
-  @Test("an account without local authentication starts the sign-in without asking the user")
+  @Test("a BSA account without local authentication starts the sign-in without asking the user")
   func none() throws {
     var driven = try Driven(.push, knownBy: "NONE")
     driven.said(Driven.wish)
     #expect(driven.calls == [.start(Driven.visit(.push), userKey: BSAParts.userKey)])
   }
 
-  @Test("an earlier local authentication does not count, and changed fingerprints are refused")
+  @Test("BSA authenticate accepts no earlier local authentication and no changed fingerprints")
   func proof() throws {
     var driven = try Driven()
     driven.said(Driven.wish)
@@ -142,7 +143,7 @@ struct PushTests {
     #expect(driven.failure?.provider?.name == BSAParts.name)
   }
 
-  @Test("a failed local authentication cancels the sign-in that the site waits for")
+  @Test("a failed local authentication cancels the BSA sign-in that the site waits for")
   func notKnown() throws {
     let ends: [(FlowEvent<BSACall>, End)] = [
       (.input(.cancelLocalAuth), End(.cancelled, "USER_CANCEL")),
@@ -162,7 +163,7 @@ struct PushTests {
     }
   }
 
-  @Test("a restarted authenticate polls at once, or asks for the local authentication again")
+  @Test("a restarted BSA authenticate polls at once, or asks for the local authentication again")
   func restarts() throws {
     var asking = try Driven()
     var waiting = asking

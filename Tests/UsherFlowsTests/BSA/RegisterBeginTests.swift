@@ -38,7 +38,7 @@ private let faults: [Fault] = [
 
 @Suite("Parameters of register (BSA)")
 struct RegisterBeginTests {
-  @Test("a wrong parameter fails register before any call, with the rtCode of that fault")
+  @Test("a wrong parameter fails BSA register before any call, with the rtCode of that fault")
   func faulty() throws {
     for fault in faults {
       let driven = try DrivenRegister { fault.change(&$0) }
@@ -49,7 +49,7 @@ struct RegisterBeginTests {
     }
   }
 
-  @Test("register reports the first of several wrong parameters")
+  @Test("BSA register reports the first of several wrong parameters")
   func order() throws {
     for first in faults.indices {
       let driven = try DrivenRegister { params in
@@ -59,7 +59,7 @@ struct RegisterBeginTests {
     }
   }
 
-  @Test("register names all agreements that are missing")
+  @Test("BSA register names all agreements that are missing")
   func agreements() throws {
     for (missing, names) in [
       ([\Params.agreeGccs], "agreeGccs"), ([\.agreePerson], "agreePerson"),
@@ -77,7 +77,7 @@ struct RegisterBeginTests {
     }
   }
 
-  @Test("a register that failed for a missing agreement fails the same way after a restart")
+  @Test("a BSA register that failed for a missing agreement fails the same way after a restart")
   func early() throws {
     var driven = try DrivenRegister { $0.agreeGccs = false }
     let failure = try #require(driven.failure)
@@ -88,7 +88,7 @@ struct RegisterBeginTests {
     #expect(driven.failure == failure)
   }
 
-  @Test("register first sends a code, by e-mail or by the channel that verifyBy names")
+  @Test("BSA register first sends a code, by e-mail or by the channel that verifyBy names")
   func begins() throws {
     let driven = try DrivenRegister {
       $0.clientKey = WireSecret("client-key-secret")
@@ -102,7 +102,7 @@ struct RegisterBeginTests {
     }
   }
 
-  @Test("authType none signs up without local authentication if allow_no_local_auth is set")
+  @Test("BSA register with authType none skips local authentication if allow_no_local_auth is set")
   func none() throws {
     var driven = try DrivenRegister(origin: BSAParts.origin { $0.allowNoLocalAuth = true }) {
       $0.authType = .none
@@ -133,7 +133,7 @@ struct RegisterHandleTests {
     }
   }
 
-  @Test("register with a disposeToken sends no code and begins with local authentication")
+  @Test("BSA register with a disposeToken sends no code and begins with local authentication")
   func good() throws {
     var driven = try begun([BSAParts.kept()])
     #expect(driven.state == "localAuth" && driven.calls.isEmpty)
@@ -147,7 +147,7 @@ struct RegisterHandleTests {
     #expect(enrolment.contact == BSAParts.contact())
   }
 
-  @Test("register uses the handoff secret that its disposeToken names")
+  @Test("BSA register uses the handoff secret that its disposeToken names")
   func several() throws {
     let other = BSAParts.kept(handle: "dsp_other", token: "other-secret")
     for handoffSecrets in [[other, BSAParts.kept()], [BSAParts.kept(), other]] {
@@ -161,14 +161,14 @@ struct RegisterHandleTests {
     }
   }
 
-  @Test("a disposeToken of a phone number is valid only with verifyBy sms")
+  @Test("BSA register accepts a disposeToken of a phone number only with verifyBy sms")
   func bySMS() throws {
     let kept = BSAParts.kept(BSAParts.contact(.sms))
     #expect(try begun([kept]) { $0.verifyBy = .sms }.state == "localAuth")
     #expect(try begun([kept]).end == End(.invalidRequest, "3006"))
   }
 
-  @Test("an unknown disposeToken, or one of another contact, fails register")
+  @Test("an unknown disposeToken, or one of another contact, fails BSA register")
   func bad() throws {
     #expect(try begun([]).end == End(.invalidRequest, "3006"))
     let handles = [

@@ -12,7 +12,7 @@ struct RegisterProofTests {
     try .handled { $0.authType = type }
   }
 
-  @Test("register asks for its authType's local authentication after the code was verified")
+  @Test("BSA register asks for its authType's local authentication after the code was verified")
   func asks() throws {
     for (type, question) in [
       (BSAAuthType.passcode, LocalAuthQuestion.passcodeAvailability), (.biometric, .availability),
@@ -28,7 +28,7 @@ struct RegisterProofTests {
     }
   }
 
-  @Test("the user can retry a wrong passcode, and the right one starts the sign-up")
+  @Test("the user can retry a wrong passcode, and the right one starts the BSA sign-up")
   func asked() throws {
     var driven = try begun(.passcode)
     #expect(driven.isWaiting)
@@ -49,7 +49,7 @@ struct RegisterProofTests {
     #expect(driven.calls.map(\.name) == ["users"])
   }
 
-  @Test("register accepts changed fingerprints, because none are saved yet")
+  @Test("BSA register accepts changed fingerprints, because none are saved yet")
   func fingers() throws {
     var driven = try begun(.biometric)
     driven.answer(.availability(.init(biometric: .ready(hasChanged: true), passcode: .ready)))
@@ -62,7 +62,7 @@ struct RegisterProofTests {
     #expect(driven.state == "signingUp")
   }
 
-  @Test("a biometric sign-up saves the enrolled fingers, also after a passcode instead")
+  @Test("a biometric BSA sign-up saves the enrolled fingers, also after a passcode instead")
   func savesFingers() throws {
     var scanned = try begun(.biometric)
     scanned.answer(.availability(.init(biometric: .ready(hasChanged: false), passcode: .ready)))
@@ -75,7 +75,7 @@ struct RegisterProofTests {
     }
   }
 
-  @Test("a sign-up by passcode does not save the enrolled fingers")
+  @Test("a BSA sign-up by passcode does not save the enrolled fingers")
   func savesNone() throws {
     var driven = try begun(.passcode)
     driven.prove()
@@ -114,7 +114,7 @@ struct RegisterProofTests {
       ),
     ]
 
-  @Test("a failed local authentication ends register with the SDK's word and its rtCode")
+  @Test("a failed local authentication ends BSA register with the SDK's word and its rtCode")
   func failed() throws {
     for (word, code, standing, events) in Self.ends {
       var driven = try begun(.biometric)
@@ -137,7 +137,7 @@ struct RegisterProofTests {
     #expect(driven.failure?.provider?.error == nil)
   }
 
-  @Test("a local authentication of the last 300 seconds is not asked for again")
+  @Test("BSA register does not ask again for a local authentication of the last 300 seconds")
   func earlier() throws {
     for (age, isGood) in [
       (0, true), (299_999, true), (300_000, true), (300_001, false), (-1, false),
@@ -149,7 +149,7 @@ struct RegisterProofTests {
     }
   }
 
-  @Test("an earlier local authentication by another method does not count")
+  @Test("BSA register does not count an earlier local authentication by another method")
   func otherWay() throws {
     var driven = try begun(.passcode)
     driven.look([.init(method: .biometric, at: now)])
@@ -159,7 +159,7 @@ struct RegisterProofTests {
     #expect(driven.state == "signingUp")
   }
 
-  @Test("local_auth_seconds sets how old an earlier local authentication may be")
+  @Test("local_auth_seconds sets how old an earlier local authentication for BSA register may be")
   func configured() throws {
     for (seconds, state) in [(60, "signingUp"), (59, "localAuth")] {
       var driven = try DrivenRegister.handled(settings: { $0.localAuthSeconds = seconds })
@@ -168,7 +168,7 @@ struct RegisterProofTests {
     }
   }
 
-  @Test("after a restart the passcode under check is forgotten and asked for again")
+  @Test("after a restart BSA register has forgotten the passcode under check and asks for it again")
   func restarts() throws {
     var driven = try begun(.passcode)
     try driven.restart()
@@ -196,14 +196,14 @@ struct ProofAgeTests {
     return driven
   }
 
-  @Test("a local authentication of at most 300 s is good for a retry of the sign-up")
+  @Test("a local authentication of at most 300 s is good for a retry of the BSA sign-up")
   func young() throws {
     var driven = try paused()
     driven.receive(.woken, at: now + .seconds(300))
     #expect(driven.state == "signingUp" && driven.calls.map(\.name) == ["users"])
   }
 
-  @Test("an older local authentication is asked for again before the sign-up is retried")
+  @Test("an older local authentication is asked for again before the BSA sign-up is retried")
   func old() throws {
     let late = now + .milliseconds(300_001)
     for isRestarted in [false, true] {
@@ -218,7 +218,7 @@ struct ProofAgeTests {
     }
   }
 
-  @Test("the age of a local authentication counts from its own time, not from its use")
+  @Test("BSA register counts the age of a local authentication from its own time, not from its use")
   func usedLater() throws {
     var driven = try DrivenRegister.handled()
     driven.look([.init(method: .passcode, at: now - .seconds(200))])
@@ -230,7 +230,7 @@ struct ProofAgeTests {
     #expect(other.state == "localAuth")
   }
 
-  @Test("a sign-up without local authentication is retried without asking for one")
+  @Test("a BSA sign-up without local authentication is retried without asking for one")
   func none() throws {
     var driven = try DrivenRegister.handled(
       { $0.authType = .none }, settings: { $0.allowNoLocalAuth = true })

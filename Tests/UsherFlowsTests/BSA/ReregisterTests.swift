@@ -23,7 +23,7 @@ struct ReregisterBeginTests {
     ("3000", "authType must not be none", { $0.authType = BSAAuthType.none }),
   ]
 
-  @Test("the first wrong parameter fails reregisterDevice before any call")
+  @Test("the first wrong parameter fails BSA reregisterDevice before any call")
   func faulty() throws {
     for index in Self.faults.indices {
       let (code, message, change) = Self.faults[index]
@@ -43,7 +43,7 @@ struct ReregisterBeginTests {
     #expect(driven.failure == failure)
   }
 
-  @Test("reregisterDevice sends a code to the member's e-mail address or phone number")
+  @Test("BSA reregisterDevice sends a code to the member's e-mail address or phone number")
   func begins() throws {
     for channel in BSAContact.Channel.allCases {
       let driven = try DrivenReregister(channel) {
@@ -55,7 +55,7 @@ struct ReregisterBeginTests {
     }
   }
 
-  @Test("reregisterDevice with a disposeToken sends no code and needs an authType")
+  @Test("BSA reregisterDevice with a disposeToken sends no code and needs an authType")
   func handle() throws {
     let origin = BSAParts.origin(handoffSecrets: [BSAParts.kept()])
     let without = try DrivenReregister(origin: origin) {
@@ -77,7 +77,7 @@ struct ReregisterBeginTests {
     #expect(enrolment.authType == .biometric && token == BSAParts.dispose.unsealed())
   }
 
-  @Test("a disposeToken that is unknown or of another contact fails reregisterDevice")
+  @Test("a disposeToken that is unknown or of another contact fails BSA reregisterDevice")
   func otherHandle() throws {
     for (channel, handle) in [(BSAContact.Channel.email, "dsp_other"), (.sms, BSAParts.handle)] {
       let driven = try DrivenReregister(
@@ -112,7 +112,7 @@ struct ReregisterPersonTests {
     }
   }
 
-  @Test("local authentication follows the registered authType, a number or a string")
+  @Test("BSA reregisterDevice asks for the registered authType, given as a number or a string")
   func registered() throws {
     for (said, question) in [
       (3, LocalAuthQuestion.availability), ("3", .availability), (4, .passcodeAvailability),
@@ -127,7 +127,7 @@ struct ReregisterPersonTests {
     }
   }
 
-  @Test("a registration without local authentication needs allow_no_local_auth")
+  @Test("a BSA registration without local authentication needs allow_no_local_auth")
   func none() throws {
     for isAllowed in [true, false] {
       var driven = try DrivenReregister.sent(0) { $0.allowNoLocalAuth = isAllowed }
@@ -141,7 +141,7 @@ struct ReregisterPersonTests {
     }
   }
 
-  @Test("a missing or unknown authType fails reregisterDevice before a code is typed")
+  @Test("a missing or unknown authType fails BSA reregisterDevice before a code is typed")
   func unsaid() throws {
     for type: JSONValue in [.null, 5, 1, "x", "", 3.5, true, [3]] {
       let driven = try DrivenReregister.sent(type)
@@ -150,7 +150,7 @@ struct ReregisterPersonTests {
     }
   }
 
-  @Test("the parameter authType overrides the registered one")
+  @Test("the parameter authType of BSA reregisterDevice overrides the registered one")
   func chosen() throws {
     for said: JSONValue in [["result": true, "authType": 3], ["result": true]] {
       var driven = try DrivenReregister { $0.authType = .passcode }
@@ -161,7 +161,7 @@ struct ReregisterPersonTests {
     }
   }
 
-  @Test("local authentication follows the authType of the reply to the last resend")
+  @Test("BSA reregisterDevice follows the authType of the reply to the last resend")
   func registeredLast() throws {
     var driven = try DrivenReregister.sent(4)
     driven.say(.resend, at: now + .seconds(30))
@@ -180,7 +180,7 @@ struct ReregisterPersonTests {
     #expect(driven.end == End(.providerRejected, "2008"))
   }
 
-  @Test("the fifth wrong code ends reregisterDevice")
+  @Test("the fifth wrong code ends BSA reregisterDevice")
   func guesses() throws {
     var driven = try DrivenReregister.sent()
     for _ in 1...5 {
@@ -194,7 +194,7 @@ struct ReregisterPersonTests {
 
 @Suite("The replacement call of reregisterDevice (BSA)")
 struct ReplacementTests {
-  @Test("the replacement call has the verified contact and no other address or number")
+  @Test("BSA's replacement call has the verified contact and no other address or number")
   func enrolled() throws {
     let driven = try DrivenReregister.replacing()
     #expect(driven.state == "signingUp" && driven.flow.isOutcomeUnknown)
@@ -208,7 +208,7 @@ struct ReplacementTests {
       ])
   }
 
-  @Test("a successful replacement gives the account the new TOTP secret")
+  @Test("a successful replacement of a BSA device gives the account the new TOTP secret")
   func succeeds() throws {
     var driven = try DrivenReregister.replacing()
     driven.said(["secretKey": .string(BSAParts.secretKey)])
@@ -220,7 +220,7 @@ struct ReplacementTests {
     #expect(completion.grant?.totpSecret == Sealed(Secret(BSAParts.secretKey)))
   }
 
-  @Test("an unanswered replacement is repeated five times; its failure is retryable")
+  @Test("an unanswered BSA replacement call is repeated five times; its failure is retryable")
   func lost() throws {
     for outcome in [BSAParts.lost, BSAParts.gone, BSAParts.failing(500)] {
       var driven = try DrivenReregister.replacing()
@@ -238,7 +238,7 @@ struct ReplacementTests {
     }
   }
 
-  @Test("a restart repeats the replacement if the local authentication is at most 300 s old")
+  @Test("a restart repeats BSA's replacement call if the local authentication is at most 300 s old")
   func restart() throws {
     var driven = try DrivenReregister.replacing()
     let call = try #require(driven.calls.first)
@@ -248,7 +248,7 @@ struct ReplacementTests {
     #expect(driven.state == "localAuth" && driven.calls.isEmpty)
   }
 
-  @Test("a refused or unreadable replacement fails reregisterDevice")
+  @Test("a refused or unreadable replacement fails BSA reregisterDevice")
   func refused() throws {
     var driven = try DrivenReregister.replacing()
     driven.refused(3006)

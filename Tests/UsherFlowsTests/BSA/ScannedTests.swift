@@ -17,7 +17,7 @@ struct ScannedTests {
     return driven
   }
 
-  @Test("authenticate by qr asks for the content of the QR code")
+  @Test("BSA authenticate by qr asks for the content of the QR code")
   func asks() throws {
     let driven = try Driven(.qr)
     #expect(driven.last == .proceed([]))
@@ -42,7 +42,7 @@ struct ScannedTests {
     }
   }
 
-  @Test("authenticate by qr refuses an impossible QR id, an unknown field and a step back")
+  @Test("BSA authenticate by qr refuses an impossible QR id, an unknown field and a step back")
   func refused() throws {
     var driven = try Driven(.qr)
     let before = driven.flow
@@ -63,7 +63,7 @@ struct ScannedTests {
     #expect(driven.flow == before)
   }
 
-  @Test("a qrId parameter needs no scan and is kept for the completion and the token call")
+  @Test("BSA authenticate with qrId needs no scan, and keeps it for the completion and token calls")
   func given() throws {
     var driven = try Driven.completing(.qr)
     #expect(driven.calls == [.complete(Driven.visit(.qr), isProved: true)])
@@ -94,7 +94,8 @@ struct ScannedTests {
     #expect(driven.cleared == [.cancel(Driven.visit(.qr))])
   }
 
-  @Test("rtCodes 5023 and 5024 end a sign-in without a QR code", arguments: [Int64(5023), 5024])
+  @Test(
+    "BSA rtCodes 5023 and 5024 end a sign-in without a QR code", arguments: [Int64(5023), 5024])
   func invalidElsewhere(code: Int64) throws {
     for way in [BSAAuthenticate.Way.push, .otp, .totp] {
       var driven = try Driven.starting(way)

@@ -14,7 +14,7 @@ struct ResendTests {
     return driven
   }
 
-  @Test("a refused resend is the problem not_sent, and the earlier code stays valid")
+  @Test("a resend that BSA refuses is the problem not_sent, and the earlier code stays valid")
   func notSent() throws {
     for outcome in [BSAParts.refusal(3006), BSAParts.refusal(2012), BSAParts.failing(404)] {
       var driven = try resending()
@@ -38,7 +38,7 @@ struct ResendTests {
     #expect(driven.state == "otpSent" && driven.problem?.reason == "not_sent")
   }
 
-  @Test("a refusal to send the first code ends verifyContact in the state sending")
+  @Test("a refusal to send the first code ends BSA verifyContact in the state sending")
   func firstNotSent() throws {
     var driven = try DrivenContact()
     driven.refused(3006)
@@ -49,7 +49,7 @@ struct ResendTests {
 
 @Suite("The final state and message of a BSA registration")
 struct LastWordTests {
-  @Test("a failed reregisterDevice keeps the state in which it failed")
+  @Test("a failed BSA reregisterDevice keeps the state in which it failed")
   func states() throws {
     var sending = try DrivenReregister()
     sending.said(["result": false])
@@ -83,7 +83,7 @@ struct LastWordTests {
     #expect(first.failure?.retryable == false, "nothing was lost")
   }
 
-  @Test("an unreadable reply to a sign-up fails with a message that names reregisterDevice")
+  @Test("an unreadable reply to a sign-up fails with a message that names BSA reregisterDevice")
   func unreadable() throws {
     for outcome in [BSAParts.failing(404), .unreadable(message: "a redirect")] {
       var driven = try DrivenRegister.signingUp()
@@ -98,7 +98,7 @@ struct LastWordTests {
 struct WishedTests {
   private typealias Driven = DrivenSignIn
 
-  @Test("a sign-in for a removed account fails after local authentication and is cancelled")
+  @Test("a BSA sign-in for a removed account fails after local authentication and is cancelled")
   func forgotten() throws {
     var driven = try Driven()
     driven.hasAccount = false
@@ -108,7 +108,7 @@ struct WishedTests {
     #expect(driven.cleared == [.cancel(Driven.visit(.push))])
   }
 
-  @Test("a site that waits while a code is shown always needs another local authentication")
+  @Test("a site that waits while a BSA code is shown needs another local authentication")
   func anyProof() throws {
     for age in [0, 100, 301] {
       var driven = try Driven.showing(.otp)

@@ -12,7 +12,7 @@ private typealias Driven = DrivenSignIn
 struct ShownNumberTests {
   private static let numbers: [BSAAuthenticate.Way] = [.otp, .totp]
 
-  @Test("authenticate gets a code only after local authentication, or if the account has none")
+  @Test("BSA authenticate gets a code only after local authentication, or if the account has none")
   func proof() throws {
     for way in Self.numbers {
       var driven = try Driven(way)
@@ -29,7 +29,7 @@ struct ShownNumberTests {
     #expect(totp.state == "generating")
   }
 
-  @Test("a shown code has its site and its expiry, while authenticate polls for the sign-in")
+  @Test("a shown code has its site and its expiry, while BSA authenticate polls for the sign-in")
   func shown() throws {
     for (way, end) in [(BSAAuthenticate.Way.otp, 180), (.totp, 40)] {
       let driven = try Driven.showing(way)
@@ -43,7 +43,7 @@ struct ShownNumberTests {
     }
   }
 
-  @Test("a code's site and lifetime are taken from site_url and otp_seconds")
+  @Test("the site and lifetime of a shown BSA code are taken from site_url and otp_seconds")
   func settings() throws {
     let site = try ProviderURL(setting: "https://login.example.com/typed")
     var driven = try Driven(.otp, knownBy: "NONE") {
@@ -55,7 +55,7 @@ struct ShownNumberTests {
     #expect(driven.displayCode?.expiresAt == soon + .seconds(60))
   }
 
-  @Test("an expired code is replaced by a new one, also after a restart, and never earlier")
+  @Test("an expired BSA code is replaced by a new one, also after a restart, and never earlier")
   func over() throws {
     for (way, seconds) in [(BSAAuthenticate.Way.otp, 180), (.totp, 40)] {
       var driven = try Driven.showing(way)
@@ -82,7 +82,7 @@ struct ShownNumberTests {
     }
   }
 
-  @Test("once the code is typed, the sign-in starts only after another local authentication")
+  @Test("once a BSA code is typed, the sign-in starts only after another local authentication")
   func typed() throws {
     for way in Self.numbers {
       var driven = try Driven.showing(way)
@@ -115,7 +115,7 @@ struct ShownNumberTests {
     }
   }
 
-  @Test("a restart shows the same code and polls at once for the site that waits")
+  @Test("a restart shows the same BSA code and polls at once for the site that waits")
   func restart() throws {
     for way in Self.numbers {
       var driven = try Driven.showing(way)
@@ -158,7 +158,7 @@ struct ProviderNumberTests {
     #expect(driven.end == End(.providerProtocolError))
   }
 
-  @Test("the generation of a code is retried up to five times, and at once after a restart")
+  @Test("the generation of a BSA code is retried up to five times, and at once after a restart")
   func fault() throws {
     for outcome in [BSAParts.gone, BSAParts.lost, BSAParts.failing(500)] {
       var driven = try generating()
@@ -190,7 +190,7 @@ struct SecretNumberTests {
   private func asking() throws -> Driven { try Driven(.totp, knownBy: "NONE") }
   private let question = DaemonQuestion.oneTimeCode(of: BSAParts.account)
 
-  @Test("a code that was already given makes authenticate wait for the next time step")
+  @Test("a code that was already given makes BSA authenticate wait for the next time step")
   func later() throws {
     for (wait, pause) in [
       (Duration.milliseconds(42_500), Duration.milliseconds(42_500)),
@@ -209,7 +209,7 @@ struct SecretNumberTests {
     }
   }
 
-  @Test("authenticate waits for the next time step as often as it has to")
+  @Test("BSA authenticate waits for the next time step as often as it has to")
   func muchLater() throws {
     var driven = try asking()
     for _ in 1...10 {
@@ -228,7 +228,7 @@ struct SecretNumberTests {
     #expect(driven.failure?.message.contains("reregisterDevice") == true)
   }
 
-  @Test("an unavailable code is asked for again up to five times, then authenticate fails")
+  @Test("an unavailable code is asked for again up to five times, then BSA authenticate fails")
   func unavailable() throws {
     var driven = try asking()
     for pause in [1, 2, 4, 8, 16] {

@@ -87,7 +87,7 @@ struct SignInCompletionTests {
     }
   }
 
-  @Test("a start reply without a usable channelKey fails and cancels the sign-in")
+  @Test("a reply to BSA's start call without a usable channelKey fails and cancels the sign-in")
   func noChannel() throws {
     for data: JSONValue? in [
       nil, "x", [:], ["channelKey": ""], ["channelKey": 7], ["channelKey": "a b"],
@@ -100,7 +100,7 @@ struct SignInCompletionTests {
     }
   }
 
-  @Test("a reply without a usable token makes authenticate fail")
+  @Test("a reply without a usable token makes BSA authenticate fail")
   func noToken() throws {
     let long = JSONValue.string(String(repeating: "t", count: 8193))
     for data: JSONValue? in [nil, "", "a b", "tökén", 7, ["token": "t"], ["t"], true, long] {
@@ -114,7 +114,7 @@ struct SignInCompletionTests {
 
 @Suite("BSA sign-ins that BSA delays, refuses or does not answer")
 struct HeldUpSignInTests {
-  @Test("a call with rtCode 2010 or 5019 is retried ten times", arguments: [Int64(2010), 5019])
+  @Test("a call with BSA rtCode 2010 or 5019 is retried ten times", arguments: [Int64(2010), 5019])
   func waits(code: Int64) throws {
     for leg in Leg.allCases {
       var driven = try leg.driven { $0.pollSeconds = 5 }
@@ -132,7 +132,7 @@ struct HeldUpSignInTests {
     }
   }
 
-  @Test("a sign-in call that succeeds after ten delays continues the sign-in")
+  @Test("a BSA sign-in call that succeeds after ten delays continues the sign-in")
   func goesOn() throws {
     for leg in Leg.allCases {
       var driven = try leg.driven()
@@ -146,7 +146,7 @@ struct HeldUpSignInTests {
     }
   }
 
-  @Test("the start call has ten delays of its own; completion and token share ten")
+  @Test("BSA's start call has ten delays of its own; completion and token share ten")
   func counts() throws {
     var driven = try Leg.start.driven()
     for _ in 1...10 {
@@ -198,7 +198,7 @@ struct HeldUpSignInTests {
     }
   }
 
-  @Test("an unanswered sign-in call is retried five times, then the sign-in is cancelled")
+  @Test("an unanswered BSA sign-in call is retried five times, then the sign-in is cancelled")
   func fault() throws {
     for leg in Leg.allCases {
       for outcome in [BSAParts.gone, BSAParts.lost, BSAParts.failing(503)] {
@@ -224,7 +224,7 @@ struct HeldUpSignInTests {
     }
   }
 
-  @Test("rtCode 5019 after a completion's reply was lost means that it was completed")
+  @Test("BSA rtCode 5019 after a completion's reply was lost means that it was completed")
   func lostCompletion() throws {
     for outcome in [BSAParts.lost, BSAParts.failing(500)] {
       var driven = try Driven.completing()
@@ -249,7 +249,7 @@ struct HeldUpSignInTests {
     #expect(restarted.calls == [Leg.fetch.call()])
   }
 
-  @Test("a lost completion survives a restart; a lost start does not count as one")
+  @Test("a lost completion of a BSA sign-in survives a restart; a lost start does not count as one")
   func lossStays() throws {
     var completing = try Driven.completing()
     completing.answered(BSAParts.lost)
@@ -264,7 +264,7 @@ struct HeldUpSignInTests {
     #expect(starting.pause == .seconds(2) && starting.state == "completing")
   }
 
-  @Test("each call of a sign-in has five retries of its own")
+  @Test("each call of a BSA sign-in has five retries of its own")
   func triesAnew() throws {
     var driven = try Driven.starting(.push)
     for leg in Leg.allCases {
@@ -278,7 +278,7 @@ struct HeldUpSignInTests {
     #expect(driven.completion != nil)
   }
 
-  @Test("rtCode 5019 for a completion is a delay if no reply was lost")
+  @Test("BSA rtCode 5019 for a completion is a delay if no reply was lost")
   func notLost() throws {
     var unsent = try Driven.completing()
     unsent.answered(BSAParts.gone)
@@ -295,7 +295,7 @@ struct HeldUpSignInTests {
     }
   }
 
-  @Test("a restart repeats the pending call of a sign-in")
+  @Test("a restart repeats the pending call of a BSA sign-in")
   func restarts() throws {
     for leg in Leg.allCases {
       for way in Way.allCases {

@@ -13,7 +13,7 @@ struct SignUpTests {
     return enrolment
   }
 
-  @Test("the sign-up call has the person, contact, authType, app version and device")
+  @Test("BSA's sign-up call has the person, contact, authType, app version and device")
   func enrolled() throws {
     #expect(
       enrolment(try .signingUp())
@@ -32,7 +32,7 @@ struct SignUpTests {
     #expect(other?.phoneNumber == "+447700900123" && other?.name == "Ödön")
   }
 
-  @Test("a successful sign-up gives an account with the SDK's attributes and the TOTP secret")
+  @Test("a successful BSA sign-up gives an account with the SDK's attributes and the TOTP secret")
   func succeeds() throws {
     var driven = try DrivenRegister.signingUp { $0.pushToken = "fcm:token" }
     driven.said(["secretKey": .string(BSAParts.secretKey), "more": 1])
@@ -50,7 +50,7 @@ struct SignUpTests {
     #expect(completion.grant == expected)
   }
 
-  @Test("a biometric sign-up has localAuthType BIOMETRIC, and a null pushToken without a token")
+  @Test("a biometric BSA sign-up has localAuthType BIOMETRIC, and a null pushToken without one")
   func biometric() throws {
     var driven = try DrivenRegister.handled { $0.authType = .biometric }
     driven.answer(.availability(.init(biometric: .ready(hasChanged: false), passcode: .ready)))
@@ -61,7 +61,7 @@ struct SignUpTests {
     #expect(attributes["pushToken"] == .some(.null))
   }
 
-  @Test("a refused sign-up fails register with its rtCode, also with one that is unknown")
+  @Test("a refused sign-up fails BSA register with its rtCode, also with one that is unknown")
   func refused() throws {
     for entry in RTCode.table where entry.code != .done {
       var driven = try DrivenRegister.signingUp()
@@ -74,7 +74,7 @@ struct SignUpTests {
     #expect(unknown.end == End(.providerRejected, "4242"))
   }
 
-  @Test("a sign-up whose outcome is unknown is not repeated; the error names reregisterDevice")
+  @Test("a sign-up whose outcome is unknown is not repeated; the error names BSA reregisterDevice")
   func lost() throws {
     for outcome in [
       BSAParts.lost, BSAParts.failing(500), BSAParts.failing(503, after: 1), BSAParts.failing(408),
@@ -110,14 +110,14 @@ struct SignUpTests {
     }
   }
 
-  @Test("a sign-up that got HTTP 429 is retried after the seconds of Retry-After")
+  @Test("a BSA sign-up that got HTTP 429 is retried after the seconds of Retry-After")
   func retryAfter() throws {
     var driven = try DrivenRegister.signingUp()
     driven.answered(BSAParts.failing(429, after: 30))
     #expect(driven.pause == .seconds(30))
   }
 
-  @Test("a restart in a retry pause repeats the sign-up; a lost reply then ends register")
+  @Test("a restart in a retry pause repeats the sign-up; a lost reply then ends BSA register")
   func restartInPause() throws {
     var driven = try DrivenRegister.signingUp()
     let call = try #require(driven.calls.first)
@@ -128,7 +128,7 @@ struct SignUpTests {
     #expect(driven.failure?.retryable == false)
   }
 
-  @Test("register's outcome is unknown during a send or sign-up call, and not in between")
+  @Test("BSA register's outcome is unknown during a send or sign-up call, and not in between")
   func dark() throws {
     var driven = try DrivenRegister()
     #expect(driven.flow.isOutcomeUnknown)

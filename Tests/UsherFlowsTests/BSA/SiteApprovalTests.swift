@@ -15,7 +15,8 @@ struct SiteApprovalTests {
     if case .localAuth(let step) = driven.step { step.reason } else { nil }
   }
 
-  @Test("the user must approve the named site, even just after authenticating for the code")
+  @Test(
+    "the user must approve the site of a BSA sign-in, even just after authenticating for the code")
   func named() throws {
     for way in [BSAAuthenticate.Way.otp, .totp] {
       var driven = try Driven.showing(way)
@@ -43,7 +44,7 @@ struct SiteApprovalTests {
     }
   }
 
-  @Test("a site without a usable address is shown as a site that gives no address")
+  @Test("a BSA site without a usable address is shown as a site that gives no address")
   func nameless() throws {
     for url: JSONValue in [nil, "", "\u{1B}", 7] {
       var driven = try Driven(.push)

@@ -17,7 +17,7 @@ struct VerifyContactTests {
     return try DrivenContact(params, BSAParts.origin())
   }
 
-  @Test("verifyContact accepts the configured clientKey and bundleIdentifier")
+  @Test("BSA verifyContact accepts the configured clientKey and bundleIdentifier")
   func app() throws {
     let same = try begun {
       $0.clientKey = WireSecret("client-key-secret")
@@ -26,7 +26,7 @@ struct VerifyContactTests {
     #expect(same.calls == [.send(BSAParts.contact())])
   }
 
-  @Test("another clientKey or bundleIdentifier fails verifyContact before any call")
+  @Test("another clientKey or bundleIdentifier fails BSA verifyContact before any call")
   func otherApp() throws {
     for key in ["", "client-key-secre", "client-key-secret ", "other-key-secret"] {
       let driven = try begun { $0.clientKey = WireSecret(key) }
@@ -41,7 +41,7 @@ struct VerifyContactTests {
     }
   }
 
-  @Test("a clientKey parameter fails verifyContact if the daemon has no client key")
+  @Test("a clientKey parameter fails BSA verifyContact if the daemon has no client key")
   func keyNotSet() throws {
     var params = BSAVerifyContact.Params(sendType: .email, sendTarget: BSAParts.email)
     params.clientKey = WireSecret("client-key-secret")
@@ -50,7 +50,7 @@ struct VerifyContactTests {
     #expect(try DrivenContact(params, origin).end == End(.invalidRequest, "2000"))
   }
 
-  @Test("an impossible sendTarget fails verifyContact with a message that says what it must be")
+  @Test("an impossible sendTarget fails BSA verifyContact with a message that says what it must be")
   func targets() throws {
     let email = try begun(.email, "ada@")
     #expect(email.end == End(.invalidRequest, "2002"))
@@ -63,7 +63,7 @@ struct VerifyContactTests {
     #expect(both.end?.code == "2000", "whose app it is comes first")
   }
 
-  @Test("a verifyContact with an impossible target fails the same way after a restart")
+  @Test("a BSA verifyContact with an impossible target fails the same way after a restart")
   func failedEarly() throws {
     var driven = try begun(.email, "ada")
     let failure = try #require(driven.failure)
@@ -74,7 +74,7 @@ struct VerifyContactTests {
   }
 
   @Test(
-    "the key of a verifyContact flow is its contact's key in every state",
+    "the key of a BSA verifyContact flow is its contact's key in every state",
     arguments: [(BSAContact.Channel.email, "ada@example.com"), (.sms, "+44 7700 900123")])
   func key(channel: BSAContact.Channel, target: String) throws {
     var driven = try begun(channel, target)
@@ -86,7 +86,8 @@ struct VerifyContactTests {
     #expect(driven.flow.view.key == key)
   }
 
-  @Test("verifyContact returns a handle and leaves a handoff secret that is valid for 30 minutes")
+  @Test(
+    "BSA verifyContact returns a handle and leaves a handoff secret that is valid for 30 minutes")
   func handoffSecret() throws {
     for channel in BSAContact.Channel.allCases {
       var driven = try DrivenContact.verifying(channel)
@@ -111,7 +112,7 @@ struct VerifyContactTests {
     }
   }
 
-  @Test("verifyContact's outcome is unknown only during the call that sends the code")
+  @Test("BSA verifyContact's outcome is unknown only during the call that sends the code")
   func dark() throws {
     var driven = try DrivenContact()
     #expect(driven.flow.isOutcomeUnknown)

@@ -59,7 +59,7 @@ struct FreedomPartnerContractTests {
     try checkStoredForms(flows)
   }
 
-  @Test("every state of requestProfile fulfils the flow contract")
+  @Test("every state of Freedom ID requestProfile fulfils the flow contract")
   func requestProfile() throws {
     var flows: [DrivenFlow<FreedomRequestProfile>] = []
     var driven = try ProfileFlow()
@@ -76,7 +76,7 @@ struct FreedomPartnerContractTests {
     try checkStoredForms(flows)
   }
 
-  @Test("every state of createUser and updateUser fulfils the flow contract")
+  @Test("every state of Freedom ID createUser and updateUser fulfils the flow contract")
   func users() throws {
     let unrelatedEvents = foreignEvents + redirects + listeners + exchange
     var create = try CreateFlow()

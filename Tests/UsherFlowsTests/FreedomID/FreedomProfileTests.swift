@@ -88,7 +88,7 @@ struct FreedomProfileTests {
     }
   }
 
-  @Test("requestProfile polls at the configured interval until the profile is completed")
+  @Test("Freedom ID requestProfile polls at the configured interval until the profile is completed")
   func polled() throws {
     var driven = try ProfileFlow(settings: { $0.pollSeconds = 7 })
     driven.answered(Freedom.said(["request_id": .string(request), "status": "pending"]))
@@ -112,7 +112,7 @@ struct FreedomProfileTests {
           ]))
   }
 
-  @Test("requestProfile asks for the profile at once if the request was accepted")
+  @Test("Freedom ID requestProfile asks for the profile at once if the request was accepted")
   func accepted() throws {
     var driven = try ProfileFlow()
     driven.answered(Freedom.said(["status": "accepted"]))
@@ -128,7 +128,7 @@ struct FreedomProfileTests {
     #expect(driven.completion?.result["profile"] == ["phone": nil])
   }
 
-  @Test("requestProfile fails if the person or the provider refuses the profile")
+  @Test("Freedom ID requestProfile fails if the person or the provider refuses the profile")
   func refused() throws {
     let cases: [(JSONValue, Failure.Reason, String, String)] = [
       (["status": "rejected"], .denied, "accessDenied", "the person does not share the profile"),
@@ -215,7 +215,8 @@ struct FreedomProfileTests {
     #expect(driven.failure?.reason == .providerUnreachable)
   }
 
-  @Test("requestProfile polls as long as the flow lives, even if the provider is unreachable")
+  @Test(
+    "Freedom ID requestProfile polls until the flow ends, even if the provider is unreachable")
   func away() throws {
     var driven = try ProfileFlow()
     driven.answered(Freedom.said(["status": "pending"]))

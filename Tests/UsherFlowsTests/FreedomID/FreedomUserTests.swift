@@ -35,7 +35,7 @@ extension PartnerFlow where Machine == FreedomUpdateUser {
 struct FreedomUserTests {
   private static let done = Freedom.said(["freedom_id": .string(Freedom.person)])
 
-  @Test("createUser sends every given member and completes with the user's id")
+  @Test("Freedom ID createUser sends every given member and completes with the user's id")
   func created() throws {
     var driven = try CreateFlow {
       $0.phone = "+7 701 123 45 67"
@@ -63,7 +63,7 @@ struct FreedomUserTests {
         == Completion(grant: nil, result: ["freedomId": .string(Freedom.person)]))
   }
 
-  @Test("updateUser sends only the given members of the user")
+  @Test("Freedom ID updateUser sends only the given members of the user")
   func updated() throws {
     var driven = try UpdateFlow {
       $0.freedomId = Freedom.person.uppercased()
@@ -78,7 +78,7 @@ struct FreedomUserTests {
     #expect(driven.completion?.result == ["freedomId": .string(Freedom.person)])
   }
 
-  @Test("createUser and updateUser refuse an invalid member without a call and name it")
+  @Test("Freedom ID createUser and updateUser refuse an invalid member without a call and name it")
   func unfit() throws {
     let cases: [(String, (inout FreedomCreateUser.Params) -> Void)] = [
       ("phone", { $0.phone = nil }), ("phone", { $0.phone = "+1" }), ("phone", { $0.phone = "" }),
@@ -142,7 +142,7 @@ struct FreedomUserTests {
     #expect(driven.failure?.message.hasSuffix("whether it was done is not known") == true)
   }
 
-  @Test("updateUser is repeated if it certainly was not done, also after a restart")
+  @Test("Freedom ID updateUser is repeated if it certainly was not done, also after a restart")
   func notDone() throws {
     for outcome in [Freedom.gone, .reply(reply([:], status: 429))] {
       var driven = try UpdateFlow()
@@ -164,7 +164,7 @@ struct FreedomUserTests {
     }
   }
 
-  @Test("a refused createUser fails with the SDK's error code")
+  @Test("a refused Freedom ID createUser fails with the SDK's error code")
   func refused() throws {
     for (outcome, word) in [
       (Freedom.refusal(401), "transmissionError.autheticationError"),
@@ -181,7 +181,8 @@ struct FreedomUserTests {
     }
   }
 
-  @Test("createUser and updateUser fail if the reply is unreadable or names another user")
+  @Test(
+    "Freedom ID createUser and updateUser fail if the reply is unreadable or names another user")
   func unreadable() throws {
     for (json, word) in [
       ([:], "parsingError"), (["freedom_id": 7], "parsingError"),

@@ -42,7 +42,7 @@ struct GoPayCallTests {
   ]
   private let authorized = ["authorization": "linking-secret"]
 
-  @Test("the auth-code call has the linking token without Bearer (traps 6 and 7)")
+  @Test("the GoPay auth-code call has the linking token without Bearer (traps 6 and 7)")
   func authCode() throws {
     let calls: [(LinkingToken, Secret?)] = [(.token(Self.link), nil), (Self.account, Self.link)]
     for (link, held) in calls {
@@ -55,7 +55,7 @@ struct GoPayCallTests {
     }
   }
 
-  @Test("the capture token is requested with a log-in's auth code or a linking token")
+  @Test("the GoPay capture token is requested with a log-in's auth code or a linking token")
   func captureToken() throws {
     let session = try render(GoPayCall.sessionToken(code: Self.code, requestID: "req-1"))
     #expect(session.method == .post)
@@ -74,7 +74,7 @@ struct GoPayCallTests {
     }
   }
 
-  @Test("the call for the current submission has the linking token, given or the account's")
+  @Test("GoPay's call for the current submission has the linking token, given or the account's")
   func current() throws {
     for (link, held) in [(LinkingToken.token(Self.link), nil), (Self.account, Self.link)] {
       let request = try render(
@@ -88,7 +88,7 @@ struct GoPayCallTests {
     }
   }
 
-  @Test("a call that uses an account's linking token is not rendered without that token")
+  @Test("a GoPay call that uses an account's linking token is not rendered without that token")
   func account() {
     let calls: [GoPayCall] = [
       .authCode(Self.account, correlationID: "corr-1", requestID: "req-1"),
@@ -102,7 +102,7 @@ struct GoPayCallTests {
     #expect(GoPayCall.temporaryToken(.token(Self.link), requestID: "req-1").account == nil)
   }
 
-  @Test("the capture calls have the session's headers, language, return URL and escaped ids")
+  @Test("GoPay's capture calls have the session's headers, language, return URL and escaped ids")
   func capture() throws {
     let own = [
       "x-merchant-id": "merchant-1", "x-onekyc-token": "capture-secret",
@@ -130,7 +130,7 @@ struct GoPayCallTests {
     #expect(page.body == nil && standing.body == nil)
   }
 
-  @Test("the exchange call posts the auth code to the partner's backend")
+  @Test("the GoPay exchange call posts the auth code to the partner's backend")
   func exchange() throws {
     let call = GoPayCall.exchange(code: Self.code, correlationID: "corr-1", requestID: "req-1")
     let plain = try render(call)

@@ -14,7 +14,7 @@ struct GoPayDataTests {
     nil, .null, "", "a b", "a\n", "\u{7F}", "ä", 7, true, ["t"], ["t": "t"],
   ]
 
-  @Test("an auth code or token of visible ASCII is accepted up to its maximum length")
+  @Test("a GoPay auth code or token of visible ASCII is accepted up to its maximum length")
   func tokens() throws {
     let longest = String(repeating: "x", count: 4096)
     #expect(try data(["authCode": "c/+~="]).authCode() == Secret("c/+~="))
@@ -25,7 +25,7 @@ struct GoPayDataTests {
     #expect(try data(["token": .string(token)]).captureToken() == Secret(token))
   }
 
-  @Test("a value that no header can carry is not a token", arguments: unfit)
+  @Test("a value that no header can carry is not a GoPay token", arguments: unfit)
   func noTokens(value: JSONValue?) {
     #expect(throws: UnusableReply.self) { try data(["authCode": value ?? .null]).authCode() }
     #expect(throws: UnusableReply.self) { try data(["token": value ?? .null]).captureToken() }
@@ -35,7 +35,7 @@ struct GoPayDataTests {
     #expect(throws: UnusableReply.self) { try data(["accessTokenInfo": value ?? 7]).linkingToken() }
   }
 
-  @Test("an auth code or token that is absent or too long makes the reply unusable")
+  @Test("a GoPay reply without an auth code or token, or with one that is too long, is unusable")
   func tooLong() {
     let long = JSONValue.string(String(repeating: "x", count: 4097))
     #expect(throws: UnusableReply.self) { try data([:]).authCode() }
@@ -47,7 +47,7 @@ struct GoPayDataTests {
     #expect(throws: UnusableReply.self) { try data(["token": longer]).captureToken() }
   }
 
-  @Test("an exchange reply has a userCorrelationId and may have a linking token")
+  @Test("a GoPay exchange reply has a userCorrelationId and may have a linking token")
   func exchanged() throws {
     #expect(
       try data(["userCorrelationId": "corr-1"]).exchanged()
@@ -61,7 +61,7 @@ struct GoPayDataTests {
   }
 
   @Test(
-    "an exchange reply with a missing or malformed member is unusable",
+    "a GoPay exchange reply with a missing or malformed member is unusable",
     arguments: [
       [:], ["userCorrelationId": nil], ["userCorrelationId": 5678],
       ["userCorrelationId": "c", "token": "a b"], ["userCorrelationId": "c", "token": 7],
@@ -73,7 +73,7 @@ struct GoPayDataTests {
   }
 
   @Test(
-    "a capture page has an https or loopback URL and may have an expiry",
+    "a GoPay capture page has an https or loopback URL and may have an expiry",
     arguments: [
       "https://onekyc.example.com/c/1?session=1", "http://127.0.0.1:8080/c",
       "http://localhost/c", "https://x.example/#/capture",
@@ -91,7 +91,7 @@ struct GoPayDataTests {
   }
 
   @Test(
-    "a capture page with any other URL makes the reply unusable",
+    "a GoPay capture page with any other URL makes the reply unusable",
     arguments: [
       "", "http://onekyc.example.com/", "javascript:alert(1)", "file:///etc/passwd",
       "//x.example/", "https://", "https://u:p@x.example/", "https://x.example/ a",
@@ -108,7 +108,7 @@ struct GoPayDataTests {
     nil, "", "a b", "ä", 7, .string(String(repeating: "x", count: 257)),
   ]
 
-  @Test("a malformed submissionId makes the reply unusable", arguments: noIDs)
+  @Test("a malformed submissionId makes the GoPay reply unusable", arguments: noIDs)
   func ids(value: JSONValue) {
     #expect(throws: UnusableReply.self) {
       try data(["submissionId": value, "url": "https://x.example/"]).capturePage()
@@ -121,7 +121,7 @@ struct GoPayDataTests {
     }
   }
 
-  @Test("a capture's status is accepted only with the submissionId that was asked about")
+  @Test("a GoPay capture's status is accepted only with the submissionId that was asked about")
   func capture() throws {
     #expect(try data(["submissionId": "s", "status": "CREATED"]).capture("s") == .created)
     #expect(try data(["submissionId": "s", "status": "SUBMITTED"]).capture("s") == .submitted)
@@ -135,7 +135,7 @@ struct GoPayDataTests {
     }
   }
 
-  @Test("a capture that failed without an error word is an unknown failure")
+  @Test("a GoPay capture that failed without an error word is an unknown failure")
   func failedSilently() throws {
     for error in [nil, 7, "", ["a"]] as [JSONValue] {
       let standing = try data(["submissionId": "s", "status": "FAILED", "error": error])
@@ -155,7 +155,7 @@ struct GoPayDataTests {
     return try KYCStatus(data(members))
   }
 
-  @Test("a submission's status, result and reasonCode are read from the reply")
+  @Test("the status, result and reasonCode of a GoPay submission are read from the reply")
   func kyc() throws {
     for (status, known) in [
       ("INITIATED", .initiated), ("IN_PROGRESS", .inProgress), ("COMPLETED", .completed),
@@ -171,7 +171,7 @@ struct GoPayDataTests {
     #expect(try standing("IN_PROGRESS").submissionID == "s")
   }
 
-  @Test("a submission with an unknown status or result makes the reply unusable")
+  @Test("a GoPay submission with an unknown status or result makes the reply unusable")
   func noStanding() {
     for status in ["completed", "", nil, 1] as [JSONValue] {
       #expect(throws: UnusableReply("status is missing or unknown")) { try standing(status) }
@@ -186,7 +186,7 @@ struct GoPayDataTests {
     }
   }
 
-  @Test("an unknown result is ignored until the submission is completed")
+  @Test("an unknown result of a GoPay submission is ignored until its status is COMPLETED")
   func unknownResult() throws {
     #expect(try standing("IN_PROGRESS", "PENDING").result == nil)
     #expect(try standing("INITIATED", "VALID").result == .valid)

@@ -31,7 +31,8 @@ struct GPErrorTests {
   }
 
   @Test(
-    "a GPE code has its documented meaning and retryability", arguments: GoPayErrorCode.allCases)
+    "each GPE code of GoPay has its documented meaning and retryability",
+    arguments: GoPayErrorCode.allCases)
   func table(error: GoPayErrorCode) throws {
     let rows = try rows()
     #expect(rows.count == GoPayErrorCode.allCases.count)

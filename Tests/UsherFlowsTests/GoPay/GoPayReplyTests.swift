@@ -144,14 +144,15 @@ struct IdentityReplyTests {
     return read(DrivenIdentity.refusal(code, "WHY"), status, to: call)
   }
 
-  @Test("a successful identity or capture reply yields its data", arguments: asked)
+  @Test("a successful reply of GoPay's identity or capture API yields its data", arguments: asked)
   func said(call: GoPayCall) {
     let yes: JSONValue = ["success": true, "data": ["a": 1]]
     #expect(read(yes, to: call) == .success(GoPayData(members: ["a": 1])))
   }
 
   @Test(
-    "an identity or capture refusal has its own GPE code, in HTTP 200 too", arguments: asked,
+    "a refusal of GoPay's identity or capture API has its own GPE code, in HTTP 200 too",
+    arguments: asked,
     [
       (400, 1539, .fieldMissing), (401, 1401, .unauthorized), (403, 1403, .notWhitelisted),
       (404, 1519, .api), (422, 1999, .api), (422, 899, .api), (422, 1000, .api),
@@ -172,7 +173,7 @@ struct IdentityReplyTests {
     }
   }
 
-  @Test("error code 1601 is a failed exchange only as a reply to the session-token call")
+  @Test("GoPay's error code 1601 is a failed exchange only in a reply to the session-token call")
   func notRedeemed() {
     for status in [409, 200] {
       #expect(theRefusal(no(1601, status, to: sessionToken))?.error == .exchangeFailed)
@@ -181,7 +182,7 @@ struct IdentityReplyTests {
     #expect(theRefusal(no(1600, 409, to: sessionToken))?.error == .api)
   }
 
-  @Test("the HTTP status of a refusal decides, whatever its error code", arguments: asked)
+  @Test("the HTTP status of a GoPay refusal decides, whatever its error code", arguments: asked)
   func byStatus(call: GoPayCall) {
     #expect(theRefusal(no(nil, 401, to: call))?.error == .unauthorized)
     #expect(theRefusal(no(7, 401, to: call))?.error == .unauthorized)
@@ -191,7 +192,9 @@ struct IdentityReplyTests {
     #expect(theRefusal(no(nil, 404, to: call))?.sentence == "the provider answers HTTP 404")
   }
 
-  @Test("a reply with a server fault or too many requests is a failure to retry", arguments: asked)
+  @Test(
+    "a GoPay reply with a server fault or too many requests is a failure to retry",
+    arguments: asked)
   func tryLater(call: GoPayCall) {
     for (code, status) in [(900, 500), (nil, 503), (nil, 429), (900, 200), (999, 200), (nil, 408)]
       as [(Int64?, Int)]
@@ -208,7 +211,7 @@ struct IdentityReplyTests {
       replyError(GoPayReply(.reply(busy), to: call))?.retryAfter == .seconds(7))
   }
 
-  @Test("an HTTP 200 reply without success and data is unreadable", arguments: asked)
+  @Test("an HTTP 200 reply of GoPay without success and data is unreadable", arguments: asked)
   func garbage(call: GoPayCall) {
     let texts = [
       "", "null", "[]", "{}", "<html>", "{\"success\":true}", "{\"data\":{}}",
@@ -223,7 +226,7 @@ struct IdentityReplyTests {
     }
   }
 
-  @Test("an identity or capture refusal without an error code is an API error")
+  @Test("a refusal of GoPay's identity or capture API without an error code is an API error")
   func silent() {
     for json in [["success": false], ["success": false, "errors": []]] as [JSONValue] {
       let no = theRefusal(read(json, to: capture))
@@ -233,7 +236,7 @@ struct IdentityReplyTests {
     #expect(theRefusal(read(["errors": [["code": 1403]]], to: capture))?.error == .notWhitelisted)
   }
 
-  @Test("the error code and the cause of a refusal are cleaned and cut")
+  @Test("the error code and the cause of a GoPay refusal are cleaned and cut")
   func words() {
     let long = String(repeating: "x", count: 300)
     let json: JSONValue = [
@@ -245,7 +248,7 @@ struct IdentityReplyTests {
     #expect(no?.message?.hasPrefix("x") == true)
   }
 
-  @Test("no reply is a connection error, and an account without a token is unauthorized")
+  @Test("no reply of GoPay is a connection error; an account without a token is unauthorized")
   func nothing() {
     let gone = GoPayReply(.unreachable(message: "gone", sent: false), to: current)
     #expect(replyError(gone)?.mayHaveTakenEffect == false)
@@ -266,7 +269,7 @@ struct IdentityReplyTests {
     #expect(signIn?.code == nil)
   }
 
-  @Test("a refused linking token is reported as it is, because nothing can refresh it")
+  @Test("a linking token that GoPay refuses is reported as refused, because nothing can refresh it")
   func linkingToken() {
     let own = GoPayCall.currentSubmission(.account(AccountID("acc_1")), requestID: "req-1")
     for status in [401, 403] {
@@ -279,13 +282,15 @@ struct IdentityReplyTests {
 
 @Suite("Replies of the partner's backend (GoPay)")
 struct PartnerReplyTests {
-  @Test("a successful reply of the backend yields its members")
+  @Test("a successful reply of the GoPay partner's backend yields its members")
   func said() {
     let yes: JSONValue = ["userCorrelationId": "corr-1", "reason": nil]
     #expect(read(yes, to: exchange) == .success(GoPayData(members: yes.objectValue ?? [:])))
   }
 
-  @Test("a reason is a failed exchange, whatever the status", arguments: [200, 400, 401, 404, 500])
+  @Test(
+    "a reason from the GoPay partner's backend is a failed exchange, whatever the status",
+    arguments: [200, 400, 401, 404, 500])
   func reason(status: Int) {
     let no = theRefusal(
       read(["reason": "no\u{07} such user", "userCorrelationId": "c"], status, to: exchange))
@@ -297,7 +302,7 @@ struct PartnerReplyTests {
     #expect(silent?.sentence == "the exchange failed")
   }
 
-  @Test("a backend refusal without a reason is an API error; a server fault is retried")
+  @Test("a GoPay backend's refusal without a reason is an API error; a server fault is retried")
   func other() {
     for status in [400, 401, 403, 404, 409] {
       #expect(theRefusal(read([:], status, to: exchange))?.error == .api)
@@ -308,7 +313,9 @@ struct PartnerReplyTests {
     }
   }
 
-  @Test("a backend reply without an object is unreadable", arguments: ["", "[]", "null", "<html>"])
+  @Test(
+    "a reply of the GoPay partner's backend without an object is unreadable",
+    arguments: ["", "[]", "null", "<html>"])
   func garbage(text: String) {
     guard case .unreadable = GoPayReply(.reply(reply(text: text)), to: exchange) else {
       return #expect(Bool(false), "it was read")

@@ -44,7 +44,8 @@ struct IdentityBeginTests {
   ]
 
   @Test(
-    "verify's first call is for its receiver, and a given token is used first", arguments: rows)
+    "GoPay verify's first call is for its receiver, and a given token is used first",
+    arguments: rows)
   func firstCall(row: Row) throws {
     let driven = try Driven(row.receiver, token: row.token, account: row.account)
     #expect(driven.state == row.state && driven.problem == nil)
@@ -52,7 +53,7 @@ struct IdentityBeginTests {
     #expect(driven.last == .proceed([.call(row.call)]))
   }
 
-  @Test("verify without a token and an account opens a listener for the log-in page")
+  @Test("GoPay verify without a token and an account opens a listener for the log-in page")
   func listener() throws {
     let driven = try Driven()
     #expect(driven.state == "preparing")
@@ -62,7 +63,7 @@ struct IdentityBeginTests {
     #expect(expectation.path == "/callback" && expectation.form == .gopay)
   }
 
-  @Test("verify listens at the port and path of the configured redirect")
+  @Test("GoPay verify listens at the port and path of the configured redirect")
   func fixedRedirect() throws {
     let provider = try gopay {
       $0.redirect = try Redirect(setting: "http://127.0.0.1:8767/gopay")
@@ -71,7 +72,7 @@ struct IdentityBeginTests {
     #expect(expectation.port == 8767 && expectation.path == "/gopay")
   }
 
-  @Test("verify with the app's own redirectURI shows the log-in page at once")
+  @Test("GoPay verify with the app's own redirectURI shows the log-in page at once")
   func redirectURI() throws {
     let driven = try Driven { $0.redirectURI = "https://partner.example/cb" }
     #expect(driven.state == "login" && driven.last == .proceed([]))
@@ -97,7 +98,7 @@ struct IdentityMissingTests {
     #expect(driven.cleanUp == [] && driven.state == state)
   }
 
-  @Test("an absent or malformed requestId fails verify with GPE-2206 before any call")
+  @Test("an absent or malformed requestId fails GoPay verify with GPE-2206 before any call")
   func requestID() throws {
     let long = String(repeating: "r", count: 129)
     for id in [nil, "", " ", "\t\n", "\u{00A0}", "a b", "ä", "a\r\nb", "a\u{7F}", "a\u{0}", long] {
@@ -105,7 +106,7 @@ struct IdentityMissingTests {
     }
   }
 
-  @Test("an absent or malformed userCorrelationId fails verify with GPE-2206")
+  @Test("an absent or malformed userCorrelationId fails GoPay verify with GPE-2206")
   func correlationID() throws {
     let long = String(repeating: "c", count: 257)
     for id in [nil, "", " ", "\u{3000}", "a b", "é", "a\nb", long] {
@@ -115,7 +116,7 @@ struct IdentityMissingTests {
     #expect(try Driven(correlationID: whole).failure == nil)
   }
 
-  @Test("a token that no header can carry fails verify with GPE-2206")
+  @Test("a token that no header can carry fails GoPay verify with GPE-2206")
   func token() throws {
     let long = String(repeating: "t", count: 4097)
     for token in ["", " ", "a b", "ü", "a\r\nX-Evil: 1", long] {
@@ -125,18 +126,18 @@ struct IdentityMissingTests {
     #expect(try Driven(.none, token: String(repeating: "t", count: 4096)).failure == nil)
   }
 
-  @Test("verify with the receiver none fails with GPE-2206 without a token or an account")
+  @Test("GoPay verify with the receiver none fails with GPE-2206 without a token or an account")
   func noToken() throws {
     check(try Driven(.none), "token", "kyc")
   }
 
-  @Test("the failure for a malformed token does not contain the token")
+  @Test("the failure of GoPay verify for a malformed token does not contain the token")
   func secrecy() throws {
     let driven = try Driven(.none, token: "linking secret")
     #expect(driven.failure?.message.contains("linking") == false)
   }
 
-  @Test("a verify without a requestId fails the same way after a restart")
+  @Test("a GoPay verify without a requestId fails the same way after a restart")
   func restart() throws {
     var driven = try Driven(requestID: nil)
     #expect(driven.receive(.woken) == .ignore)
@@ -157,7 +158,7 @@ struct IdentityParamsTests {
     }
   }
 
-  @Test("verify refuses the reserved featureId, even if required parameters are missing")
+  @Test("GoPay verify refuses the reserved featureId, even if required parameters are missing")
   func featureID() throws {
     #expect(field { $0.featureId = "verify" } == "params.featureId")
     #expect(field { $0.featureId = "" } == "params.featureId")
@@ -166,7 +167,7 @@ struct IdentityParamsTests {
     }
   }
 
-  @Test("redirectURI and returnUrl must be https, or http on the loopback")
+  @Test("redirectURI and returnUrl of GoPay verify must be https, or http on the loopback")
   func addresses() {
     for url in ["http://partner.example/", "javascript:alert(1)", "app:/cb", "", "https://a/#x"] {
       #expect(field { $0.redirectURI = url } == "params.redirectURI")
@@ -178,7 +179,7 @@ struct IdentityParamsTests {
     }
   }
 
-  @Test("verify refuses an account that has another userCorrelationId")
+  @Test("GoPay verify refuses an account that has another userCorrelationId")
   func otherAccount() throws {
     let other = KnownAccount(id: AccountID("acc_9"), subject: "corr-9")
     let error = #expect(throws: UsherError.self) { try Driven(.none, account: other) }
@@ -187,7 +188,7 @@ struct IdentityParamsTests {
     #expect(try Driven(.none, account: other, correlationID: " ").code == "GPE-2206")
   }
 
-  @Test("verify refuses unknown, missing and mistyped parameters")
+  @Test("GoPay verify refuses unknown, missing and mistyped parameters")
   func strictly() throws {
     let schema = StrictDecoding.schema(of: VerifyIdentity.Params.self)
     func read(_ json: JSONValue) throws -> VerifyIdentity.Params {
@@ -210,7 +211,7 @@ struct IdentityParamsTests {
 
 @Suite("Missing credentials of GoPay verify (GPE-2201)")
 struct IdentityCredentialTests {
-  @Test("verify fails with GPE-2201 if the backend's configured credential is not set")
+  @Test("GoPay verify fails with GPE-2201 if the backend's configured credential is not set")
   func backend() throws {
     let provider = try gopay(.backend) { $0.exchangeCredential = "gopay-exchange" }
     let driven = try Driven(provider: provider)
@@ -242,7 +243,7 @@ struct IdentityCredentialTests {
     #expect(try Driven(provider: gopay(.snap)).failure == nil)
   }
 
-  @Test("verify needs no credential if nothing is exchanged, or if the app does it")
+  @Test("GoPay verify needs no credential if nothing is exchanged, or if the app does it")
   func notNeeded() throws {
     for exchange in GoPayExchange.allCases {
       let provider = try gopay(exchange) { $0.exchangeCredential = "gopay-exchange" }

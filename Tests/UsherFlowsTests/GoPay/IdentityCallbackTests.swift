@@ -35,7 +35,7 @@ struct IdentityCallbackTests {
     return driven
   }
 
-  @Test("a callback ends verify with the verdict that it brings")
+  @Test("a callback ends GoPay verify with the verdict that it brings")
   func verdict() throws {
     let cases: [(String, JSONValue, JSONValue)] = [
       ("COMPLETED", "VALID", ["status": "COMPLETED", "result": "VALID"]),
@@ -56,7 +56,7 @@ struct IdentityCallbackTests {
     }
   }
 
-  @Test("a callback is judged by its requestId, its authorization, then its submissionId")
+  @Test("a GoPay callback is judged by its requestId, its authorization, then its submissionId")
   func judgement() throws {
     let flow = try atPage().flow
     for id in ["", "req-2", "REQ-1", "req-1 "] {
@@ -75,7 +75,7 @@ struct IdentityCallbackTests {
     }
   }
 
-  @Test("a verify flow takes no callback before its capture page or after its end")
+  @Test("a GoPay verify flow takes no callback before its capture page or after its end")
   func elsewhere() throws {
     var driven = try Driven(.none, token: "linking-secret")
     let flows = [
@@ -128,7 +128,7 @@ struct IdentityCallbackTests {
     #expect(driven.completion != nil && driven.grant?.tokens == nil)
   }
 
-  @Test("a callback that completes verify stores the account's linking token")
+  @Test("a callback that completes GoPay verify stores the account's linking token")
   func bound() throws {
     var driven = try Driven(provider: gopay(.snap))
     driven.toExchange()

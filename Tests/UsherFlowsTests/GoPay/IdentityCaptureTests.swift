@@ -27,7 +27,7 @@ struct IdentityCaptureTests {
 
   private static let created: JSONValue = ["submissionId": "sub-1", "status": "CREATED"]
 
-  @Test("verify requests a capture token, then the page of a new capture session")
+  @Test("GoPay verify requests a capture token, then the page of a new capture session")
   func page() throws {
     var driven = try driven {
       $0.returnUrl = "https://partner.example/done"
@@ -53,7 +53,7 @@ struct IdentityCaptureTests {
     #expect(driven.calls == [.submission(id: "sub-1", session, token: Secret("capture-secret"))])
   }
 
-  @Test("verify polls the capture every poll_seconds, and its state does not change")
+  @Test("GoPay verify polls the capture every poll_seconds, and its state does not change")
   func polling() throws {
     var driven = try atPage(settings: { $0.pollSeconds = 7 })
     #expect(driven.last == .proceed([.wake(after: .seconds(7))]))
@@ -67,7 +67,7 @@ struct IdentityCaptureTests {
     }
   }
 
-  @Test("a submission ends verify with an account that has the linking token")
+  @Test("a submission ends GoPay verify with an account that has the linking token")
   func submitted() throws {
     var driven = try atPage()
     driven.clock = now + .seconds(30)
@@ -92,7 +92,7 @@ struct IdentityCaptureTests {
     #expect(driven.receive(.woken) == .ignore)
   }
 
-  @Test("verify without any linking token ends with an account without tokens")
+  @Test("GoPay verify without any linking token ends with an account without tokens")
   func noToken() throws {
     var driven = try Driven()
     driven.toKYC()
@@ -101,7 +101,7 @@ struct IdentityCaptureTests {
     #expect(driven.grant?.subject == "corr-5678" && driven.grant?.tokens == nil)
   }
 
-  @Test("verify ends with the linking token of the exchange, not with the given one")
+  @Test("GoPay verify ends with the linking token of the exchange, not with the given one")
   func handedIn() throws {
     var driven = try Driven(token: "given-secret")
     driven.toKYC(token: "handed-secret")
@@ -110,7 +110,7 @@ struct IdentityCaptureTests {
     #expect(driven.grant?.tokens?.accessToken.unsealed() == Secret("handed-secret"))
   }
 
-  @Test("each capture error fails verify with its own GPE code")
+  @Test("each capture error fails GoPay verify with its own GPE code")
   func failed() throws {
     let cases: [(String?, String, Failure.Reason, Bool)] = [
       ("CAMERA", "GPE-2210", .providerRejected, true),
@@ -138,7 +138,7 @@ struct IdentityCaptureTests {
   }
 
   /// `GoPayDataTests` covers each malformed value.
-  @Test("an unreadable capture token, page or status fails verify with GPE-2215")
+  @Test("an unreadable capture token, page or status fails GoPay verify with GPE-2215")
   func unreadable() throws {
     let other: JSONValue = ["submissionId": "sub-2", "status": "SUBMITTED"]
     let answers = [["token": "a b"], ["submissionId": "s", "url": "javascript:alert(1)"], other]
@@ -155,7 +155,7 @@ struct IdentityCaptureTests {
     #expect(driven.code == "GPE-2215" && driven.completion == nil)
   }
 
-  @Test("HTTP 401 to a linking token or a log-in's code fails verify with GPE-2202")
+  @Test("HTTP 401 to a linking token or a log-in's code fails GoPay verify with GPE-2202")
   func linkRefused() throws {
     var driven = try driven()
     driven.refused(401, 1401)
@@ -170,7 +170,7 @@ struct IdentityCaptureTests {
     #expect(driven.code == "GPE-2208" && driven.failure?.reason == .exchangeFailed)
   }
 
-  @Test("a merchant that is not whitelisted fails verify with GPE-2204 at each call")
+  @Test("a merchant that is not whitelisted fails GoPay verify with GPE-2204 at each call")
   func notWhitelisted() throws {
     var driven = try driven()
     driven.refused(403, 1403)
@@ -185,7 +185,7 @@ struct IdentityCaptureTests {
     #expect(driven.code == "GPE-2204")
   }
 
-  @Test("a refused capture token is replaced once, and the capture page stays")
+  @Test("a refused GoPay capture token is replaced once, and the capture page stays")
   func replaced() throws {
     var driven = try atPage()
     let view = driven.flow.view
@@ -213,7 +213,7 @@ struct IdentityCaptureTests {
     #expect(driven.calls == [.temporaryToken(link, requestID: "req-1")])
   }
 
-  @Test("a capture token that is refused before the page is replaced once")
+  @Test("a GoPay capture token that is refused before the page is replaced once")
   func replacedEarly() throws {
     var driven = try driven()
     driven.answered(data: ["token": "capture-secret"])
@@ -224,7 +224,7 @@ struct IdentityCaptureTests {
     #expect(driven.code == "GPE-2202")
   }
 
-  @Test("an unanswered call before the capture page is retried five times")
+  @Test("an unanswered call before the GoPay capture page is retried five times")
   func troubleEarly() throws {
     for hasToken in [false, true] {
       var driven = try driven()
@@ -235,7 +235,7 @@ struct IdentityCaptureTests {
     }
   }
 
-  @Test("the retries of the page call are counted apart from those of the token call")
+  @Test("GoPay verify counts the retries of the page call apart from those of the token call")
   func tries() throws {
     var driven = try driven()
     driven.answered(Driven.gone)
@@ -246,7 +246,7 @@ struct IdentityCaptureTests {
     #expect(driven.last == .proceed([.wake(after: .seconds(1))]))
   }
 
-  @Test("an unreachable capture does not end verify, which polls it less often")
+  @Test("an unreachable capture does not end GoPay verify, which polls it less often")
   func troubleLate() throws {
     var driven = try atPage()
     driven.receive(.woken)
@@ -270,7 +270,7 @@ struct IdentityCaptureTests {
     #expect(driven.last == .proceed([.wake(after: .seconds(6))]))
   }
 
-  @Test("a retry pause at the capture page is never shorter than poll_seconds")
+  @Test("a retry pause at GoPay's capture page is never shorter than poll_seconds")
   func longPoll() throws {
     var driven = try atPage(settings: { $0.pollSeconds = 60 })
     driven.receive(.woken)
@@ -278,7 +278,7 @@ struct IdentityCaptureTests {
     #expect(driven.last == .proceed([.wake(after: .seconds(60))]))
   }
 
-  @Test("a return to the returnUrl only makes verify poll at once; other URLs are refused")
+  @Test("a return to the returnUrl only makes GoPay verify poll at once; other URLs are refused")
   func cameBack() throws {
     var driven = try atPage { $0.returnUrl = "https://partner.example/done" }
     let before = driven.flow
@@ -296,7 +296,7 @@ struct IdentityCaptureTests {
     #expect(nowhere.receive(.input(.redirect(url: Secret("https://x/")))) == .ignore)
   }
 
-  @Test("a restart repeats the pending capture call, and the capture page stays")
+  @Test("a restart repeats GoPay's pending capture call, and the capture page stays")
   func restart() throws {
     var driven = try driven()
     let first = driven.calls
@@ -318,7 +318,7 @@ struct IdentityCaptureTests {
     #expect(driven.completion != nil)
   }
 
-  @Test("a cancelled or expired verify has GPE-2207")
+  @Test("a cancelled or expired GoPay verify has GPE-2207")
   func givenUp() {
     for reason in [Failure.Reason.cancelled, .expired] {
       #expect(

@@ -48,7 +48,7 @@ private let busy = foreignEvents + redirects + listeners + callbacks
 struct IdentityContractTests {
   private var flows: [DrivenFlow<VerifyIdentity>] = []
 
-  @Test("verify keeps the flow contract in every state with the log-in page and the app")
+  @Test("GoPay verify keeps the flow contract in every state with the log-in page and the app")
   mutating func app() throws {
     var driven = try Driven()
     add("preparing", driven, foreignEvents + redirects + answers + callbacks + [.woken])
@@ -90,7 +90,7 @@ struct IdentityContractTests {
     try check("-token")
   }
 
-  @Test("verify keeps the flow contract with an account, and after an early failure")
+  @Test("GoPay verify keeps the flow contract with an account, and after an early failure")
   mutating func account() throws {
     var driven = try Driven(.none, account: Driven.knownAccount)
     add("current", driven, busy + answers + [.woken])
@@ -145,7 +145,7 @@ struct IdentityContractTests {
     try checkStoredForms(flows, variant: variant)
   }
 
-  @Test("a verify flow that holds secrets cannot be encoded by a plain coder")
+  @Test("a GoPay verify flow that holds secrets cannot be encoded by a plain coder")
   func plainCoder() throws {
     var driven = try Driven()
     #expect(throws: EncodingError.self) { try JSONEncoder().encode(driven.flow) }

@@ -20,7 +20,7 @@ struct IdentityCurrentTests {
     ]
   }
 
-  @Test("an earlier valid verdict ends verify at once, and its documents are not kept")
+  @Test("an earlier valid verdict ends GoPay verify at once, and its documents are not kept")
   func valid() throws {
     var driven = try driven()
     driven.answered(data: Self.current("COMPLETED", "VALID"))
@@ -41,7 +41,7 @@ struct IdentityCurrentTests {
     #expect(driven.grant?.tokens == nil)
   }
 
-  @Test("an earlier submission without a valid verdict leads to the capture, as does none")
+  @Test("an earlier GoPay submission without a valid verdict leads to the capture, as does none")
   func capture() throws {
     let others: [(String, JSONValue)] = [
       ("INITIATED", nil), ("IN_PROGRESS", nil), ("COMPLETED", "INVALID"), ("COMPLETED", nil),
@@ -59,7 +59,7 @@ struct IdentityCurrentTests {
     #expect(driven.state == "kyc")
   }
 
-  @Test("a refused or unreadable inquiry about the earlier submission fails verify")
+  @Test("a refused or unreadable inquiry about the earlier submission fails GoPay verify")
   func refusals() throws {
     let cases: [(Int, Int64, String)] = [
       (400, 1539, "GPE-2206"), (401, 1401, "GPE-2202"), (403, 1403, "GPE-2204"),
@@ -78,7 +78,7 @@ struct IdentityCurrentTests {
     #expect(driven.code == "GPE-2215")
   }
 
-  @Test("an earlier submission with an unknown status or result leads to the capture")
+  @Test("an earlier GoPay submission with an unknown status or result leads to the capture")
   func odd() throws {
     for odd: JSONValue in [
       ["status": "EXPIRED", "submissionId": "sub-0"], ["status": "INITIATED"], [:],
@@ -90,7 +90,7 @@ struct IdentityCurrentTests {
     }
   }
 
-  @Test("an unanswered inquiry is retried five times, and a restart repeats it")
+  @Test("an unanswered GoPay inquiry is retried five times, and a restart repeats it")
   func fault() throws {
     var driven = try driven()
     let call = driven.calls

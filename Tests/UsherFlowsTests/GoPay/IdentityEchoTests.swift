@@ -21,7 +21,7 @@ struct IdentityEchoTests {
     for secret in Self.secrets { #expect(!told(driven).contains(secret)) }
   }
 
-  @Test("a capture refusal that repeats a secret of another call is shown without it")
+  @Test("a GoPay capture refusal that repeats a secret of another call is shown without it")
   func refusal() throws {
     let cause = "refused " + Self.secrets.joined(separator: " ")
     var driven = try Driven(.none, token: "linking-secret")
@@ -36,7 +36,7 @@ struct IdentityEchoTests {
     expectSilence(driven)
   }
 
-  @Test("a secret that a refusal repeats in another spelling is not shown")
+  @Test("a secret that a GoPay refusal repeats in another spelling is not shown")
   func spelled() throws {
     for spelling in ["linking%2Dsecret", "LINKING-SECRET", "linking&#45;secret"] {
       var driven = try Driven(.none, token: "linking-secret")
@@ -48,7 +48,7 @@ struct IdentityEchoTests {
     }
   }
 
-  @Test("a failed capture whose message repeats a secret is shown without it")
+  @Test("a failed GoPay capture whose message repeats a secret is shown without it")
   func failedCapture() throws {
     var driven = try Driven(.none, token: "linking-secret")
     driven.toPage()
@@ -60,7 +60,7 @@ struct IdentityEchoTests {
     expectSilence(driven)
   }
 
-  @Test("a word of a refusal stays if it equals a token that is too short to be a secret")
+  @Test("a word of a GoPay refusal stays if it equals a token that is too short to be a secret")
   func short() throws {
     var driven = try Driven(.none, token: "refused")
     driven.toPage()

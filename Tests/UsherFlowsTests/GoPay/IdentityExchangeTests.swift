@@ -18,7 +18,7 @@ struct IdentityBackendTests {
   private static let call = GoPayCall.exchange(
     code: Secret("code-secret"), correlationID: "corr-5678", requestID: "req-1")
 
-  @Test("verify sends the auth code to the backend at once, with a deadline of 60 seconds")
+  @Test("GoPay verify sends the auth code to the backend at once, with a deadline of 60 seconds")
   func asked() throws {
     let driven = try driven()
     #expect(
@@ -28,7 +28,7 @@ struct IdentityBackendTests {
     #expect(driven.flow.view.step == .wait(.init(for: "the auth code to be exchanged")))
   }
 
-  @Test("verify begins the capture with the backend's linking token, or with the one it has")
+  @Test("GoPay verify begins the capture with the backend's linking token, or with the one it has")
   func success() throws {
     var driven = try driven()
     driven.answered(["userCorrelationId": "corr-5678", "token": "handed-secret"])
@@ -43,14 +43,14 @@ struct IdentityBackendTests {
     #expect(driven.calls == [.temporaryToken(.token(Secret("given-secret")), requestID: "req-1")])
   }
 
-  @Test("another userCorrelationId from the backend fails verify with GPE-2214")
+  @Test("another userCorrelationId from the backend fails GoPay verify with GPE-2214")
   func otherPerson() throws {
     var driven = try driven()
     driven.answered(["userCorrelationId": "corr-5679"])
     #expect(driven.code == "GPE-2214")
   }
 
-  @Test("a reason from the backend fails verify with GPE-2208, another refusal with GPE-2215")
+  @Test("a reason from the backend fails GoPay verify with GPE-2208, another refusal with GPE-2215")
   func failed() throws {
     var driven = try driven()
     driven.answered(["reason": "user unknown"], status: 500)
@@ -60,7 +60,7 @@ struct IdentityBackendTests {
     #expect(driven.code == "GPE-2215" && driven.failure?.reason == .providerRejected)
   }
 
-  @Test("an unreadable HTTP 200 reply of the backend fails verify with GPE-2215")
+  @Test("an unreadable HTTP 200 reply of the backend fails GoPay verify with GPE-2215")
   func garbage() throws {
     let answers = [reply(text: "ok"), reply([:]), reply(["userCorrelationId": 5678])]
     for answer in answers {
@@ -71,7 +71,7 @@ struct IdentityBackendTests {
     }
   }
 
-  @Test("an unanswered exchange is repeated within its one deadline")
+  @Test("GoPay verify repeats an unanswered exchange within its one deadline")
   func repeated() throws {
     var driven = try driven()
     driven.clock = now + .seconds(10)
@@ -86,7 +86,7 @@ struct IdentityBackendTests {
     #expect(driven.state == "kyc" && driven.problem == nil)
   }
 
-  @Test("a retry pause ends at the exchange deadline, which fails verify with GPE-2209")
+  @Test("a retry pause ends at the exchange deadline, which fails GoPay verify with GPE-2209")
   func pauseAtTheEnd() throws {
     var driven = try driven()
     driven.clock = now + .seconds(55)
@@ -97,7 +97,7 @@ struct IdentityBackendTests {
     #expect(driven.code == "GPE-2209")
   }
 
-  @Test("the exchange deadline fails verify with GPE-2209, also with a reply at that time")
+  @Test("the exchange deadline fails GoPay verify with GPE-2209, also with a reply at that time")
   func deadline() throws {
     var driven = try driven()
     driven.clock = now + .seconds(59)
@@ -110,7 +110,7 @@ struct IdentityBackendTests {
     #expect(late.code == "GPE-2209")
   }
 
-  @Test("exhausted retries fail verify with GPE-2203, or with GPE-2215 after HTTP 503")
+  @Test("exhausted retries fail GoPay verify with GPE-2203, or with GPE-2215 after HTTP 503")
   func usedUp() throws {
     func end(_ outcome: CallOutcome) throws -> Driven {
       var driven = try Driven(provider: gopay(.backend) { $0.exchangeSeconds = 600 })
@@ -127,7 +127,7 @@ struct IdentityBackendTests {
     #expect(busy.code == "GPE-2215" && busy.failure?.reason == .providerUnreachable)
   }
 
-  @Test("a restart repeats the exchange for the rest of its time")
+  @Test("a restart of GoPay verify repeats the exchange for the rest of its time")
   func restart() throws {
     var driven = try driven()
     driven.clock = now + .seconds(20)
@@ -157,7 +157,7 @@ struct IdentityBindingTests {
     if case .binding(Secret("code-secret"), device, let id) = call { id } else { nil }
   }
 
-  @Test("a binding call has an external id of 32 digits and a deadline of 60 seconds")
+  @Test("a SNAP binding call has an external id of 32 digits and a deadline of 60 seconds")
   func asked() throws {
     let driven = try driven()
     let id = try #require(externalID(driven.calls.first))
@@ -167,7 +167,7 @@ struct IdentityBindingTests {
     #expect(driven.flow.view.step.kind == .wait)
   }
 
-  @Test("verify begins the capture with the linking token of the binding")
+  @Test("GoPay verify begins the capture with the linking token of the binding")
   func success() throws {
     for token in [nil, "given-secret"] {
       var driven = try driven(token: token)
@@ -187,7 +187,7 @@ struct IdentityBindingTests {
     #expect(driven.cleanUp == [])
   }
 
-  @Test("an unanswered binding is repeated with the same external id, also after a restart")
+  @Test("an unanswered SNAP binding is repeated with its external id, also after a restart")
   func repeated() throws {
     var driven = try driven()
     let first = driven.calls
@@ -204,7 +204,7 @@ struct IdentityBindingTests {
     #expect(driven.state == "kyc" && driven.problem == nil)
   }
 
-  @Test("after a conflict verify gets another auth code and binds with another external id")
+  @Test("after a conflict GoPay verify gets another auth code and binds with another external id")
   func conflictWithToken() throws {
     var driven = try driven(token: "given-secret")
     let first = externalID(driven.calls.first)
@@ -220,7 +220,7 @@ struct IdentityBindingTests {
     #expect(driven.effects.last == .wake(after: .seconds(60)))
   }
 
-  @Test("after a conflict verify shows the log-in page again, with another state")
+  @Test("after a conflict GoPay verify shows the log-in page again, with another state")
   func conflictWithPage() throws {
     var driven = try Driven(provider: gopay(.snap))
     let first = driven.expectation?.state
@@ -236,7 +236,7 @@ struct IdentityBindingTests {
     #expect(driven.state == "kyc")
   }
 
-  @Test("the third conflict fails verify with GPE-2203")
+  @Test("the third conflict fails GoPay verify with GPE-2203")
   func rounds() throws {
     var driven = try driven(token: "given-secret")
     for round in 1...3 {
@@ -248,7 +248,7 @@ struct IdentityBindingTests {
     #expect(driven.failure?.provider?.error == "4090700" && driven.failure?.retryable == true)
   }
 
-  @Test("conflicts before a restart count towards the limit of three")
+  @Test("conflicts of SNAP bindings before a restart count towards the limit of three")
   func roundsOverRestart() throws {
     var driven = try driven(token: "given-secret")
     for _ in 1...2 {
@@ -260,7 +260,7 @@ struct IdentityBindingTests {
     #expect(driven.code == "GPE-2203")
   }
 
-  @Test("a binding reply without a token, or an unreadable one, fails with GPE-2215")
+  @Test("a SNAP binding reply without a token, or an unreadable one, fails with GPE-2215")
   func unreadable() throws {
     for outcome in [
       CallOutcome.reply(reply(["responseCode": "2000700"])), .unreadable(message: "garbage"),
@@ -271,7 +271,7 @@ struct IdentityBindingTests {
     }
   }
 
-  @Test("a binding that succeeds at the deadline fails verify with GPE-2209 and is undone")
+  @Test("a binding that succeeds at the deadline fails GoPay verify with GPE-2209 and is undone")
   func deadline() throws {
     var driven = try driven()
     driven.clock = now + .seconds(60)
@@ -279,7 +279,7 @@ struct IdentityBindingTests {
     #expect(driven.code == "GPE-2209" && driven.cleanUp == [Self.unbinding])
   }
 
-  @Test("a binding that succeeds after the flow's end is undone, and no other outcome is")
+  @Test("a SNAP binding that succeeds after the flow's end is undone, and no other outcome is")
   func late() throws {
     let driven = try driven()
     let call = try #require(driven.pending)
@@ -292,7 +292,7 @@ struct IdentityBindingTests {
     #expect(VerifyIdentity.cleanUp(other, yes) == [])
   }
 
-  @Test("a failed or abandoned verify undoes its binding, and a finished one keeps it")
+  @Test("a failed or abandoned GoPay verify undoes its binding, and a finished one keeps it")
   func abandoned() throws {
     var driven = try driven()
     #expect(driven.flow.callsIfAbandoned == [])
@@ -311,7 +311,7 @@ struct IdentityBindingTests {
     #expect(driven.flow.callsIfAbandoned == [])
   }
 
-  @Test("verify does not unbind a linking token that was given as a parameter")
+  @Test("GoPay verify does not unbind a linking token that was given as a parameter")
   func given() throws {
     var driven = try Driven(.none, token: "given-secret", provider: gopay(.snap))
     #expect(driven.flow.callsIfAbandoned == [])
@@ -319,7 +319,7 @@ struct IdentityBindingTests {
     #expect(driven.cleanUp == [])
   }
 
-  @Test("the account has the device id of the binding only if the daemon bound it")
+  @Test("a GoPay account has the device id of the SNAP binding only if the daemon bound it")
   func deviceID() throws {
     var driven = try driven()
     driven.answered(Self.yes)

@@ -110,7 +110,7 @@ struct IdentityFuzzTests {
     #expect(!text.contains("-secret"))
   }
 
-  @Test("verify keeps its invariants under random events", arguments: 0..<12 as Range<UInt64>)
+  @Test("GoPay verify keeps its invariants under random events", arguments: 0..<12 as Range<UInt64>)
   func nonsense(seed: UInt64) throws {
     var steps = 0
     for round in 0..<6 as Range<UInt64> {

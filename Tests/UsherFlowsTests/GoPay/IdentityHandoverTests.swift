@@ -23,7 +23,7 @@ struct IdentityHandoverTests {
     return .input(.exchanged(fields))
   }
 
-  @Test("the exchange step has the auth code, the requestId and a deadline of 60 seconds")
+  @Test("GoPay's exchange step has the auth code, the requestId and a deadline of 60 seconds")
   func step() throws {
     let driven = try driven()
     #expect(driven.state == "waitAck")
@@ -34,14 +34,14 @@ struct IdentityHandoverTests {
     #expect(driven.calls == [])
   }
 
-  @Test("exchange_seconds sets the deadline of the exchange step")
+  @Test("exchange_seconds sets the deadline of GoPay's exchange step")
   func otherDeadline() throws {
     let driven = try driven(provider: gopay { $0.exchangeSeconds = 300 })
     #expect(driven.exchangeStep?.deadline == now + .seconds(300))
     #expect(driven.effects.last == .wake(after: .seconds(300)))
   }
 
-  @Test("the expected userCorrelationId begins the capture with the log-in's auth code")
+  @Test("GoPay verify begins the capture with the auth code if the app's userCorrelationId fits")
   func success() throws {
     var driven = try driven()
     driven.receive(Self.success())
@@ -49,7 +49,7 @@ struct IdentityHandoverTests {
     #expect(driven.calls == [.sessionToken(code: Secret("code-secret"), requestID: "req-1")])
   }
 
-  @Test("the app's linking token is used before the given one, and both before the log-in's")
+  @Test("GoPay verify prefers the app's linking token to the given one, and both to the log-in's")
   func tokens() throws {
     func link(_ token: String) -> [GoPayCall] {
       [.temporaryToken(.token(Secret(token)), requestID: "req-1")]
@@ -68,7 +68,7 @@ struct IdentityHandoverTests {
     #expect(driven.calls == [.temporaryToken(.account(AccountID("acc_1")), requestID: "req-1")])
   }
 
-  @Test("a userCorrelationId that differs in one byte fails verify with GPE-2214")
+  @Test("a userCorrelationId that differs in one byte fails GoPay verify with GPE-2214")
   func otherPerson() throws {
     for id in [
       "corr-5679", "corr-567", "corr-56789", "CORR-5678", "corr\u{2010}5678", "", " corr-5678",
@@ -80,7 +80,7 @@ struct IdentityHandoverTests {
     }
   }
 
-  @Test("a failed exchange fails verify with GPE-2208 and the app's reason, cleaned")
+  @Test("a failed exchange fails GoPay verify with GPE-2208 and the app's reason, cleaned")
   func failed() throws {
     for (reason, message) in [
       ("invalid_grant", "invalid_grant"), ("a\u{1B}[0m\nb", "a[0m b"),
@@ -94,7 +94,7 @@ struct IdentityHandoverTests {
     }
   }
 
-  @Test("a malformed answer to the exchange step is refused with its field, and the step stays")
+  @Test("a malformed answer to GoPay's exchange step is refused with its field; the step stays")
   func shapes() throws {
     let long = String(repeating: "t", count: 4097)
     let cases: [(String, [String: String])] = [
@@ -119,7 +119,7 @@ struct IdentityHandoverTests {
     #expect(driven.state == "kyc")
   }
 
-  @Test("an answer at the exchange deadline, or none, fails verify with GPE-2209")
+  @Test("an answer at the exchange deadline, or none, fails GoPay verify with GPE-2209")
   func deadline() throws {
     let events: [FlowEvent<GoPayCall>] = [
       .woken, .resumed, Self.success(), .input(.exchangeFailed(reason: "late")),
@@ -137,7 +137,7 @@ struct IdentityHandoverTests {
     #expect(driven.state == "kyc")
   }
 
-  @Test("the exchange deadline is at least a second before the flow's own end")
+  @Test("GoPay's exchange deadline is at least a second before the flow's own end")
   func flowsEnd() throws {
     var driven = try Driven(endsAt: now + .seconds(30))
     driven.toExchange()
@@ -151,7 +151,7 @@ struct IdentityHandoverTests {
     #expect(driven.code == "GPE-2209")
   }
 
-  @Test("a timer that fires before the exchange deadline is set again")
+  @Test("a timer that fires before GoPay's exchange deadline is set again")
   func early() throws {
     var driven = try driven()
     let before = driven.flow
@@ -160,7 +160,7 @@ struct IdentityHandoverTests {
     #expect(driven.flow == before)
   }
 
-  @Test("a restart keeps the exchange step with its code and deadline")
+  @Test("a restart keeps GoPay's exchange step with its code and deadline")
   func restart() throws {
     var driven = try driven()
     let view = driven.flow.view
@@ -172,14 +172,14 @@ struct IdentityHandoverTests {
     #expect(driven.state == "kyc")
   }
 
-  @Test("the exchange step refuses a step back")
+  @Test("GoPay's exchange step refuses a step back")
   func back() throws {
     var driven = try driven()
     driven.receive(.input(.back(.exchangeCredential)))
     #expect(driven.refusedField == "input.back")
   }
 
-  @Test("verify does not undo a binding that the app reports")
+  @Test("GoPay verify does not undo a binding that the app reports")
   func notOurs() throws {
     var driven = try driven()
     driven.receive(Self.success(token: "handed-secret"))

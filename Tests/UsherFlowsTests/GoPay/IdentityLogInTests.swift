@@ -17,7 +17,7 @@ struct IdentityLogInTests {
     return driven
   }
 
-  @Test("the log-in page is get-auth-code with the redirect URL, the state and the merchant")
+  @Test("GoPay's log-in page is get-auth-code with the redirect URL, the state and the merchant")
   func url() throws {
     let driven = try driven()
     #expect(driven.state == "login" && driven.last == .proceed([]))
@@ -30,7 +30,7 @@ struct IdentityLogInTests {
     #expect(page.url.contains("redirectURL=http%3A%2F%2F127.0.0.1%3A40001%2Fcallback"))
   }
 
-  @Test("the log-in's state is 32 hexadecimal digits of 128 random bits, as listened for")
+  @Test("the state of a GoPay log-in is 32 hexadecimal digits of 128 random bits, as listened for")
   func state() throws {
     var driven = try Driven()
     let expected = try #require(driven.expectation).state.revealed()
@@ -43,14 +43,14 @@ struct IdentityLogInTests {
     #expect(state.hasSuffix("1d1e1f20"))
   }
 
-  @Test("the log-in page has the caller's locale, or the configured one without it")
+  @Test("GoPay's log-in page has the caller's locale, or the configured one without it")
   func locale() throws {
     #expect(try driven().query["lang"] == "id")
     #expect(try driven { $0.locale = .en }.query["lang"] == "en")
     #expect(try driven(gopay { $0.locale = .en }).query["lang"] == "en")
   }
 
-  @Test("a redirect with an auth code begins the exchange")
+  @Test("a redirect of GoPay with an auth code begins the exchange")
   func code() throws {
     var driven = try driven()
     driven.cameBack()
@@ -58,7 +58,7 @@ struct IdentityLogInTests {
     #expect(driven.effects == [.stopListening, .wake(after: .seconds(60))])
   }
 
-  @Test("a pasted redirect URL counts only with the right address and state")
+  @Test("a pasted GoPay redirect URL counts only with the right address and state")
   func pasted() throws {
     var driven = try driven()
     let state = try #require(driven.query["state"])
@@ -75,7 +75,7 @@ struct IdentityLogInTests {
     #expect(driven.exchangeStep?.credential.code == WireSecret("code-secret"))
   }
 
-  @Test("an app with its own redirectURI submits the redirect's URL")
+  @Test("an app with its own redirectURI submits the URL of GoPay's redirect")
   func apps() throws {
     var driven = try driven { $0.redirectURI = "https://partner.example/cb" }
     let state = try #require(driven.query["state"])
@@ -86,7 +86,7 @@ struct IdentityLogInTests {
   }
 
   @Test(
-    "an aborted log-in fails verify with GPE-2207, any other error with GPE-2205",
+    "an aborted log-in fails GoPay verify with GPE-2207, any other error with GPE-2205",
     arguments: [
       (AuthorizationResponse(error: "abort"), "GPE-2207", .denied, true),
       (AuthorizationResponse(error: "access_denied"), "GPE-2207", .denied, true),
@@ -107,7 +107,7 @@ struct IdentityLogInTests {
     if let words = answer.errorDescription { #expect(driven.failure?.message == words) }
   }
 
-  @Test("a redirect without a usable auth code fails verify with GPE-2215")
+  @Test("a redirect without a usable auth code fails GoPay verify with GPE-2215")
   func nothing() throws {
     let long = String(repeating: "c", count: 4097)
     for code in [nil, "", "a b", "a\nb", "ä", long] {
@@ -122,14 +122,14 @@ struct IdentityLogInTests {
     #expect(driven.state == "waitAck")
   }
 
-  @Test("the log-in page refuses a step back")
+  @Test("GoPay's log-in page refuses a step back")
   func back() throws {
     var driven = try driven()
     driven.receive(.input(.back(.openURL)))
     #expect(driven.refusedField == "input.back")
   }
 
-  @Test("verify fails with GPE-2205 if no listener can be opened")
+  @Test("GoPay verify fails with GPE-2205 if no listener can be opened")
   func noListener() throws {
     var driven = try Driven()
     driven.receive(.listenFailed("none"))
@@ -138,7 +138,7 @@ struct IdentityLogInTests {
   }
 
   @Test(
-    "a fixed port that another user holds fails verify, as there is no PKCE",
+    "a fixed port that another user holds fails GoPay verify, as there is no PKCE",
     arguments: [false, true])
   func takenByAnother(afterRestart: Bool) throws {
     let provider = try gopay {
@@ -155,7 +155,7 @@ struct IdentityLogInTests {
     #expect(driven.code == "GPE-2205")
   }
 
-  @Test("a fixed port that is taken leaves the user to paste the redirect URL")
+  @Test("if GoPay verify's fixed port is taken, the user has to paste the redirect URL")
   func fixedPort() throws {
     let provider = try gopay {
       $0.redirect = try Redirect(setting: "http://127.0.0.1:8767/callback")
@@ -166,7 +166,7 @@ struct IdentityLogInTests {
     #expect(driven.page?.redirectURI == "http://127.0.0.1:8767/callback")
   }
 
-  @Test("a restart listens again at the same port and for the same state")
+  @Test("GoPay verify listens again at the same port and for the same state after a restart")
   func restart() throws {
     var driven = try Driven()
     let expectation = try #require(driven.expectation)
@@ -183,7 +183,7 @@ struct IdentityLogInTests {
     #expect(driven.state == "waitAck")
   }
 
-  @Test("verify shows a new log-in page if its port is taken after a restart")
+  @Test("GoPay verify shows a new log-in page if its port is taken after a restart")
   func stranded() throws {
     var driven = try driven()
     let state = driven.query["state"]
@@ -202,7 +202,8 @@ struct IdentityLogInTests {
 struct IdentityAuthCodeTests {
   private func driven() throws -> Driven { try Driven(token: "linking-secret") }
 
-  @Test("an auth code for a linking token begins the exchange without a log-in page")
+  @Test(
+    "GoPay verify begins the exchange without a log-in page if a linking token gives an auth code")
   func code() throws {
     var driven = try driven()
     driven.answered(data: ["authCode": "code-secret"])
@@ -211,7 +212,7 @@ struct IdentityAuthCodeTests {
     #expect(driven.exchangeStep?.credential.code == WireSecret("code-secret"))
   }
 
-  @Test("a refused auth-code call fails verify with the GPE code of the refusal")
+  @Test("a refused auth-code call fails GoPay verify with the GPE code of the refusal")
   func refusals() throws {
     let cases: [(Int, Int64, String)] = [
       (400, 1539, "GPE-2206"), (401, 1401, "GPE-2202"), (403, 1403, "GPE-2204"),
@@ -225,14 +226,14 @@ struct IdentityAuthCodeTests {
     }
   }
 
-  @Test("verify fails with GPE-2202 if the account's linking token is gone")
+  @Test("GoPay verify fails with GPE-2202 if the account's linking token is gone")
   func noToken() throws {
     var driven = try Driven(account: Driven.knownAccount)
     driven.answered(.noToken(message: "sign in again"))
     #expect(driven.code == "GPE-2202" && driven.failure?.message == "sign in again")
   }
 
-  @Test("an unreadable auth-code reply fails verify with GPE-2215")
+  @Test("an unreadable auth-code reply fails GoPay verify with GPE-2215")
   func unreadable() throws {
     let outcomes: [CallOutcome] = [
       .unreadable(message: "too long"), .reply(reply(text: "<html>")),
@@ -245,7 +246,7 @@ struct IdentityAuthCodeTests {
     }
   }
 
-  @Test("an unanswered auth-code call is retried five times, after doubled pauses")
+  @Test("an unanswered GoPay auth-code call is retried five times, after doubled pauses")
   func fault() throws {
     var driven = try driven()
     driven.waitOutFive()
@@ -255,7 +256,7 @@ struct IdentityAuthCodeTests {
     #expect(driven.failure?.retryable == true)
   }
 
-  @Test("a server fault is retried after Retry-After, and at last fails with GPE-2215")
+  @Test("GoPay verify retries a server fault after Retry-After, and at last fails with GPE-2215")
   func server() throws {
     var driven = try driven()
     driven.answered(.reply(reply(text: "", status: 503, headers: ["retry-after": "20"])))
@@ -270,7 +271,7 @@ struct IdentityAuthCodeTests {
     #expect(driven.code == "GPE-2215" && driven.failure?.reason == .providerUnreachable)
   }
 
-  @Test("a restart repeats the auth-code call, also in a retry pause")
+  @Test("a restart repeats GoPay's auth-code call, also in a retry pause")
   func restart() throws {
     var driven = try driven()
     let call = driven.calls

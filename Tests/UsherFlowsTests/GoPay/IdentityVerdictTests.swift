@@ -57,7 +57,7 @@ struct IdentityVerdictTests {
 
   private let later = now + .seconds(100)
 
-  @Test("only an account with a complete submission record is followed up")
+  @Test("only a GoPay account with a complete submission record is followed up")
   func none() throws {
     let provider = try gopay()
     #expect(ProviderRegistry.followUp(of: provider, attributes: [:]) == nil)
@@ -70,7 +70,7 @@ struct IdentityVerdictTests {
     #expect(ProviderRegistry.followUp(of: try UsherFlowsTests.provider(), attributes: [:]) == nil)
   }
 
-  @Test("a submission is asked about after 5 s, then at doubled times, at last every hour")
+  @Test("a GoPay submission is asked about after 5 s, then at doubled times, at last every hour")
   func schedule() throws {
     let verdict = try verdict()
     var moment = now
@@ -85,7 +85,7 @@ struct IdentityVerdictTests {
       ])
   }
 
-  @Test("the next inquiry depends only on the time of the submission and the present time")
+  @Test("GoPay's next inquiry depends only on the time of the submission and the present time")
   func restart() throws {
     let verdict = try verdict()
     for (time, next) in [
@@ -96,7 +96,7 @@ struct IdentityVerdictTests {
     }
   }
 
-  @Test("inquiries about a submission stop after kyc_days")
+  @Test("inquiries about a GoPay submission stop after kyc_days")
   func days() throws {
     let end = now + .seconds(86_400)
     let verdict = try verdict(days: 1)
@@ -108,7 +108,7 @@ struct IdentityVerdictTests {
     #expect(try self.verdict(days: 2).nextInquiry(after: end) == now + .seconds(87_920))
   }
 
-  @Test("a submission is asked about until it is COMPLETED or has an ERROR")
+  @Test("a GoPay submission is asked about until it is COMPLETED or has an ERROR")
   func open() throws {
     for status in ["SUBMITTED", "INITIATED", "IN_PROGRESS"] {
       #expect(try verdict(status).nextInquiry(after: now) == now + .seconds(5))
@@ -118,14 +118,14 @@ struct IdentityVerdictTests {
     }
   }
 
-  @Test("an inquiry has the account's linking token and the flow's requestId")
+  @Test("a GoPay inquiry has the account's linking token and the flow's requestId")
   func inquiry() throws {
     let call = try verdict().inquiry(of: AccountID("acc_1")) as? GoPayCall
     #expect(
       call == .currentSubmission(.account(AccountID("acc_1")), requestID: "req-1"))
   }
 
-  @Test("a verdict is stored in the account's attributes, without the user's data")
+  @Test("a GoPay verdict is stored in the account's attributes, without the user's data")
   func learnt() throws {
     let outcome = try verdict().changes(from: Self.said("COMPLETED", "VALID"), at: later)
     let expected = Self.attributes(
@@ -133,7 +133,7 @@ struct IdentityVerdictTests {
     #expect(outcome == .attributes(expected))
   }
 
-  @Test("a submission's status never goes back, and a repeated status changes nothing")
+  @Test("a GoPay submission's status never goes back, and a repeated status changes nothing")
   func order() throws {
     let order = ["SUBMITTED", "INITIATED", "IN_PROGRESS", "ERROR", "COMPLETED"]
     for (before, old) in order.enumerated() {
@@ -147,7 +147,7 @@ struct IdentityVerdictTests {
     }
   }
 
-  @Test("a COMPLETED verdict is final, and COMPLETED without a result is ignored")
+  @Test("a COMPLETED verdict of GoPay is final, and COMPLETED without a result is ignored")
   func final() throws {
     for result in ["VALID", "INVALID"] as [JSONValue] {
       let verdict = try verdict("COMPLETED", ["result": "VALID"])
@@ -158,7 +158,7 @@ struct IdentityVerdictTests {
     #expect(try verdict().changes(from: Self.said("COMPLETED"), at: later) == .nothing)
   }
 
-  @Test("the reasonCode of an ERROR is kept until the verdict comes")
+  @Test("the reasonCode of a GoPay ERROR is kept until the verdict comes")
   func error() throws {
     var callback = Self.callback("ERROR")
     callback.members["reasonCode"] = "BLUR"
@@ -180,7 +180,7 @@ struct IdentityVerdictTests {
     #expect(last["kyc"]?["submittedAt"] == .string(now.description))
   }
 
-  @Test("a reply or a callback about another submission is ignored")
+  @Test("a reply or a callback about another GoPay submission is ignored")
   func otherSubmission() throws {
     for id in ["sub-2", "", nil, 1] as [JSONValue] {
       #expect(
@@ -190,7 +190,7 @@ struct IdentityVerdictTests {
     #expect(try verdict().changes(from: stray, at: later) == .nothing)
   }
 
-  @Test("a refused or missing linking token stops the inquiries, and no other failure does")
+  @Test("a refused or missing linking token stops GoPay's inquiries, and no other failure does")
   func stopPolling() throws {
     func outcome(_ status: Int, _ code: Int64) throws -> FollowUpOutcome {
       try verdict().changes(
@@ -211,7 +211,7 @@ struct IdentityVerdictTests {
     }
   }
 
-  @Test("a callback about a submission needs the linking token or must be vouched for")
+  @Test("a callback about a GoPay submission needs the linking token or must be vouched for")
   func judgement() throws {
     let verdict = try verdict()
     let token = Secret("linking-secret")
@@ -235,7 +235,7 @@ struct IdentityVerdictTests {
     #expect(judged(Self.callback("ERROR", of: "sub-2", shows: "x"), token) == .unauthorized)
   }
 
-  @Test("the news of a verdict is its status in lower case")
+  @Test("the news of a GoPay verdict is its status in lower case")
   func eventName() throws {
     for (status, eventName) in [
       ("SUBMITTED", "submitted"), ("INITIATED", "initiated"), ("IN_PROGRESS", "in_progress"),

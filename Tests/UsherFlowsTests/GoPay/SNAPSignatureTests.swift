@@ -61,7 +61,7 @@ enum OpenSSL {
 
 @Suite("Signatures of SNAP")
 struct SNAPSignatureTests {
-  @Test("the signature of the published text is the published signature (contract §8)")
+  @Test("the SNAP signature of the published text is the published signature (contract §8)")
   func published() {
     let text =
       "POST:/v1.0/debit/payment-host-to-host"
@@ -85,7 +85,7 @@ struct SNAPSignatureTests {
       timestamp: timestamp, clientSecret: Secret(secret))
   }
 
-  @Test("the symmetric signature covers the method, path, token, body, time and secret")
+  @Test("SNAP's symmetric signature covers the method, path, token, body, time and secret")
   func symmetric() {
     #expect(
       signature() == "Pt/1MUJKVS9ddfsCsfOmyasE0FEw045ZWtamPX8rZrV8Js3/4oInG5VcA/Nr70xQ"
@@ -104,7 +104,7 @@ struct SNAPSignatureTests {
     try SNAPSignature.asymmetric(clientKey: clientKey, timestamp: timestamp, privateKey: key)
   }
 
-  @Test("the client token's signature equals OpenSSL's, for a PKCS #8 and a PKCS #1 key")
+  @Test("the signature for SNAP's client token equals OpenSSL's, for a PKCS #8 and a PKCS #1 key")
   func asymmetric() throws {
     #expect(try asymmetric(PartnerKeys.good) == OpenSSL.signature)
     #expect(try asymmetric(OpenSSL.traditional) == OpenSSL.signature)
@@ -114,7 +114,7 @@ struct SNAPSignatureTests {
         != OpenSSL.signature)
   }
 
-  @Test("a key that is short, public, cut or no PEM text signs nothing")
+  @Test("a key that is short, public, cut or no PEM text signs nothing for SNAP")
   func keys() {
     let whole = PartnerKeys.good.revealed()
     let bad = [
@@ -139,7 +139,7 @@ struct SNAPSignatureTests {
 
 @Suite("The X-EXTERNAL-ID of SNAP")
 struct ExternalIDTests {
-  @Test("an X-EXTERNAL-ID has 32 decimal digits, and no two drawn ones are equal")
+  @Test("an X-EXTERNAL-ID of SNAP has 32 decimal digits, and no two drawn ones are equal")
   func digits() {
     var moment = TransitionContext(now: now, entropy: FixedEntropy())
     let ids = (0..<100).map { _ in ExternalID.draw(&moment) }
@@ -147,7 +147,7 @@ struct ExternalIDTests {
     #expect(Set(ids).count == 100)
   }
 
-  @Test("an X-EXTERNAL-ID is the last 32 decimal digits of a 128-bit random number")
+  @Test("an X-EXTERNAL-ID of SNAP is the last 32 decimal digits of a 128-bit random number")
   func whole() {
     struct Same: Entropy {
       let byte: UInt8

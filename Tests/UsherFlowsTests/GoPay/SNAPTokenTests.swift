@@ -21,7 +21,7 @@ struct SNAPTokenTests {
   private let unreadable = ClientTokenReply.unreadable(
     "the provider's client token cannot be read")
 
-  @Test("a client token's lifetime is a number of seconds, also as a string (trap 6)")
+  @Test("the lifetime of SNAP's client token is a number of seconds, also as a string (trap 6)")
   func lifetime() {
     #expect(read() == .granted(Secret("b2b-secret"), lifetime: .seconds(900)))
     #expect(read(["expiresIn": 1]) == .granted(Secret("b2b-secret"), lifetime: .seconds(1)))
@@ -30,7 +30,7 @@ struct SNAPTokenTests {
   }
 
   @Test(
-    "a client token without a plausible lifetime is unreadable",
+    "a SNAP client token without a plausible lifetime is unreadable",
     arguments: [
       "", "0", "-900", "+900", "900.0", " 900", "86401", "99999999999999999999", 0, -1, 900.5,
       86_401, true, nil, [900], ["s": 900],
@@ -40,14 +40,14 @@ struct SNAPTokenTests {
   }
 
   @Test(
-    "a client token that no header can carry is unreadable",
+    "a SNAP client token that no header can carry is unreadable",
     arguments: ["", "a b", "a\n", "ä", nil, 7, .string(String(repeating: "x", count: 65_537))]
       as [JSONValue?])
   func tokens(value: JSONValue?) {
     #expect(read(["accessToken": value]) == unreadable)
   }
 
-  @Test("a client token is a bearer token, also without a tokenType; others are unreadable")
+  @Test("a SNAP client token is a bearer token, also without a tokenType; others are unreadable")
   func types() {
     for type in ["Bearer", "bearer", nil] as [JSONValue?] {
       #expect(read(["tokenType": type]) == .granted(Secret("b2b-secret"), lifetime: .seconds(900)))
@@ -55,7 +55,7 @@ struct SNAPTokenTests {
     #expect(read(["tokenType": "MAC"]) == unreadable)
   }
 
-  @Test("a refused client token is recognized by the HTTP status or the responseCode")
+  @Test("SNAP's refusal of a client token is recognized by the HTTP status or the responseCode")
   func refused() {
     #expect(read(["responseCode": "4017300"], status: 401) == .refused)
     #expect(read(["responseCode": "4007300"]) == .refused)
@@ -65,7 +65,7 @@ struct SNAPTokenTests {
   }
 
   @Test(
-    "an HTTP 200 reply without a client token is unreadable",
+    "an HTTP 200 reply of SNAP without a client token is unreadable",
     arguments: ["", "null", "[]", "{}", "\"b2b\"", "<html>", "{\"accessToken\":"])
   func garbage(text: String) {
     #expect(SNAPToken().read(reply(text: text)) == unreadable)
@@ -100,7 +100,7 @@ struct GoPayTokensTests {
     return dialect
   }
 
-  @Test("a linking token is revoked by unbinding only if the daemon bound the account")
+  @Test("a GoPay linking token is revoked by unbinding only if the daemon bound the account")
   func revocation() throws {
     let link = Secret("linking-secret")
     let call = try dialect().revocation(link, .accessToken, bearer: nil)
@@ -127,7 +127,7 @@ struct GoPayTokensTests {
     #expect(try dialect().hasTakenBack(answer) == isGone)
   }
 
-  @Test("an unreadable reply does not confirm the revocation of a linking token")
+  @Test("an unreadable reply does not confirm the revocation of a GoPay linking token")
   func garbage() throws {
     #expect(try !dialect().hasTakenBack(reply(text: "<html>")))
     #expect(try !dialect().hasTakenBack(reply(text: "", status: 401)))

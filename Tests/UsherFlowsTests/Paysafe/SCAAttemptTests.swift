@@ -99,7 +99,7 @@ struct SCAAttemptTests {
     #expect(driven.failure?.message.contains("334455") == false)
   }
 
-  @Test("a typed password that is part of the provider's error code does not hide the code")
+  @Test("a typed password that is part of Paysafe's error code does not hide the code")
   func echoedWord() throws {
     var driven = try DrivenSCA.withPIN()
     driven.submit(.password(Secret("E")))

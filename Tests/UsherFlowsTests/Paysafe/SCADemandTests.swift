@@ -34,7 +34,7 @@ struct SCADemandTests {
     return demand
   }
 
-  @Test("a demand for SCA has the same members in a header and in a body (trap 3)")
+  @Test("Paysafe's demand for SCA has the same members in a header and in a body (trap 3)")
   func forms() throws {
     for form in [PaysafeCall.Approval.Form.header, .body] {
       let demand = try demand(form)
@@ -49,7 +49,7 @@ struct SCADemandTests {
   }
 
   @Test(
-    "the SCA scheme is found in WWW-Authenticate among others, in any case, with quoted commas",
+    "Paysafe's SCA scheme is found among others in WWW-Authenticate, in any case, with commas",
     arguments: [
       #"Bearer realm="a, b", error="invalid_token", SCA realm="x", auth-param1="B64""#,
       #"SCA realm="Authentication, \"quoted, twice\"", auth-param1="B64", Bearer realm="SCA x""#,
@@ -70,7 +70,7 @@ struct SCADemandTests {
   }
 
   @Test(
-    "a malformed SCA header is unreadable but does not mean that the access token is refused",
+    "a malformed SCA header of Paysafe is unreadable; the access token does not count as refused",
     arguments: [
       "SCA", #"SCA realm="Authentication""#, #"SCA auth-param1="%%%""#, #"SCA auth-param1="""#,
       #"SCA auth-param1="e30=""#, #"SCA auth-param1="bm8=""#, #"SCA other-param="B64""#,
@@ -86,7 +86,7 @@ struct SCADemandTests {
   }
 
   @Test(
-    "a demand for SCA without valid ids or with an unusable list is unreadable",
+    "a Paysafe demand for SCA without valid ids or with an unusable list is unreadable",
     arguments: [
       ("eventId", nil), ("eventId", ""), ("eventId", " "), ("eventId", "a\u{0}"), ("eventId", 1),
       ("eventId", "."), ("eventId", ".."),
@@ -108,7 +108,7 @@ struct SCADemandTests {
     }
   }
 
-  @Test("a demand for SCA skips malformed verifications, and a missing list means any")
+  @Test("a Paysafe demand for SCA skips malformed verifications, and a missing list means any")
   func lists() throws {
     var details = Self.details
     details["availableVerifications"] = [
@@ -131,7 +131,7 @@ struct SCADemandTests {
     }
   }
 
-  @Test("a demand for SCA in a body is read with any 2xx or 4xx, even if its expiry is invalid")
+  @Test("Paysafe's demand for SCA in a body is read with any 2xx or 4xx, even with a wrong expiry")
   func bodies() throws {
     var details = Self.details
     details["expirationTime"] = "soon"
@@ -148,7 +148,7 @@ struct SCADemandTests {
   }
 
   @Test(
-    "a reply without scaDetails or with another status is no demand for SCA (trap 3)",
+    "a Paysafe reply without scaDetails or with another status is no demand for SCA (trap 3)",
     arguments: [
       reply([:]), reply(["scaDetails": nil]), reply([["scaDetails": [:]]]), reply(text: "x"),
       reply(["scaDetails": details], status: 500), reply(["scaDetails": details], status: 302),
@@ -160,7 +160,7 @@ struct SCADemandTests {
     #expect(SCADemand.find(in: reply) == nil)
   }
 
-  @Test("only a 401 without a demand for SCA means that the access token is refused (trap 3)")
+  @Test("only a 401 without a demand for SCA means that Paysafe refuses the access token (trap 3)")
   func refusesToken() {
     let call = PaysafeCall.operation(
       WalletOperation(method: .get, path: "/x"), account: AccountID("acc_1"), approval: nil)

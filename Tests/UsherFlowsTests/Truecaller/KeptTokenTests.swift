@@ -32,7 +32,7 @@ struct KeptTokenTests {
     #expect(driven.failure?.provider?.code == code, comment)
   }
 
-  @Test("an unreadable or refused profile keeps the account, then fails verifyPhone")
+  @Test("an unreadable or refused profile keeps the account, then fails Truecaller verifyPhone")
   func profile() throws {
     for (outcome, code) in [
       (.reply(reply(["code": 8], status: 404)), "10"), (.reply(reply(["code": 8])), "10"),
@@ -45,7 +45,7 @@ struct KeptTokenTests {
     }
   }
 
-  @Test("a refused name keeps the account, then fails verifyPhone")
+  @Test("a refused name keeps the account, then fails Truecaller verifyPhone")
   func name() throws {
     for (outcome, code) in [
       (.reply(reply(["code": 4221], status: 422)), "13"), (.reply(reply(["code": 4221])), "13"),
@@ -57,7 +57,9 @@ struct KeptTokenTests {
     }
   }
 
-  @Test("an unreachable provider still keeps the account", arguments: [Phase.update, .profile])
+  @Test(
+    "Truecaller verifyPhone keeps the account even if the provider is unreachable",
+    arguments: [Phase.update, .profile])
   func away(stage: Phase) throws {
     var driven = try standing(at: stage)
     for _ in 0..<5 {
@@ -68,7 +70,7 @@ struct KeptTokenTests {
     try expectKept(driven, "9", "\(stage)")
   }
 
-  @Test("a signature that cannot be checked keeps the account, then fails verifyPhone")
+  @Test("a signature that cannot be checked keeps the account, then fails Truecaller verifyPhone")
   func keyless() throws {
     var driven = try standing(at: .profile)
     let payload = Data(DrivenVerification.profile.encoded()).base64EncodedString()
@@ -96,14 +98,14 @@ struct KeptTokenTests {
     #expect(driven.kept != nil && driven.flow.grantIfAbandoned == nil)
   }
 
-  @Test("a verifyPhone that is abandoned before its token is validated keeps no account")
+  @Test("a Truecaller verifyPhone that is abandoned before its token is validated keeps no account")
   func abandonedEarly() throws {
     for stage in [Phase.create, .verify, .validate] {
       #expect(try standing(at: stage).flow.grantIfAbandoned == nil)
     }
   }
 
-  @Test("verifyPhone's outcome is unknown only during the request for an SMS")
+  @Test("Truecaller verifyPhone's outcome is unknown only during the request for an SMS")
   func dark() throws {
     var driven = try DrivenVerification()
     #expect(
@@ -118,7 +120,7 @@ struct KeptTokenTests {
     }
   }
 
-  @Test("a token that is not valid, or of another number, is not kept")
+  @Test("Truecaller verifyPhone keeps no token that is not valid or is of another number")
   func dropped() throws {
     var validated = try standing(at: .validate)
     validated.answered(["code": 404], status: 404)
@@ -134,7 +136,7 @@ struct KeptTokenTests {
     }
   }
 
-  @Test("the failure of a kept account's profile says that the number is verified")
+  @Test("the failure of a kept Truecaller account's profile says that the number is verified")
   func message() throws {
     var driven = try Phase.profile.driven()
     driven.answered(["code": 8, "message": "not now"], status: 404)
@@ -155,7 +157,7 @@ struct PendingProfileTests {
     })
   }
 
-  @Test("verifyPhone reads a pending profile without asking for a code")
+  @Test("Truecaller verifyPhone reads a pending profile without asking for a code")
   func profile() throws {
     var driven = try begun()
     #expect(driven.last == .proceed([.call(.keptProfile(try phone(), account))]))
@@ -170,7 +172,7 @@ struct PendingProfileTests {
     #expect(completion.grant?.reliance == .init(account: account, consents: []))
   }
 
-  @Test("verifyPhone asks for a code if the kept token is no longer valid")
+  @Test("Truecaller verifyPhone asks for a code if the kept token is no longer valid")
   func gone() throws {
     for outcome in [
       CallOutcome.noToken(message: "dead"), .reply(reply(["code": 4011], status: 401)),
@@ -183,7 +185,8 @@ struct PendingProfileTests {
     }
   }
 
-  @Test("a pending profile that fails again fails verifyPhone and keeps no second account")
+  @Test(
+    "a pending profile that fails again fails Truecaller verifyPhone and keeps no second account")
   func again() throws {
     for isAway in [true, false] {
       var driven = try begun()
@@ -197,14 +200,14 @@ struct PendingProfileTests {
     }
   }
 
-  @Test("a pending profile of another number fails verifyPhone with TCError 15")
+  @Test("a pending profile of another number fails Truecaller verifyPhone with TCError 15")
   func other() throws {
     var driven = try begun()
     driven.answered(["phoneNumber": "919876543211"])
     #expect(driven.failure?.provider?.code == "15")
   }
 
-  @Test("a pending profile is read only for its own number and while it is pending")
+  @Test("a pending Truecaller profile is read only for its own number and while it is pending")
   func others() throws {
     for driven in [
       try begun(subject: "+919876543211"), try begun(attributes: [:]),

@@ -9,7 +9,7 @@ private let marks = String(repeating: "\u{301}", count: 3)
 @Suite("Names in verifyPhone")
 struct NameTests {
   @Test(
-    "verifyPhone accepts a first and last name by the SDK's rules",
+    "Truecaller verifyPhone accepts a first and last name by the SDK's rules",
     arguments: [
       ("Asha", "Rao", true), ("Asha", "", true), ("A", "1a", true), ("आशा", "राव", true),
       ("Ōsaka", "O'Neill-Smith", true), ("e\u{301}", "", true), ("Asha 2", "", true),
@@ -45,7 +45,7 @@ struct NameTests {
     #expect(driven.problem?.provider?.code == "18")
   }
 
-  @Test("the problem with a name says what is wrong and does not contain the name")
+  @Test("Truecaller verifyPhone's problem with a name says what is wrong, without the name")
   func sentences() throws {
     var driven = try DrivenVerification()
     driven.toCode()

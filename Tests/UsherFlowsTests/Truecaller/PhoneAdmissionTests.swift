@@ -16,7 +16,7 @@ struct PhoneAdmissionTests {
   }
 
   @Test(
-    "verifyPhone validates the token before it writes the name",
+    "Truecaller verifyPhone validates the token before it writes the name",
     arguments: [TokenValidation.legacy, .sdk28, .oauth])
   func validation(generation: TokenValidation) throws {
     var driven = try validating(generation)
@@ -26,7 +26,7 @@ struct PhoneAdmissionTests {
     #expect(driven.calls.first?.name == "profile_update")
   }
 
-  @Test("verifyPhone validates the token of a number that was verified before")
+  @Test("Truecaller verifyPhone validates the token of a number that was verified before")
   func validatedBefore() throws {
     var driven = try DrivenVerification(provider: truecaller { $0.validation = .sdk28 })
     driven.answered(["accessToken": "otp-access-secret", "status": 1])
@@ -38,7 +38,7 @@ struct PhoneAdmissionTests {
   }
 
   @Test(
-    "a token of another number fails verifyPhone with TCError 15",
+    "a token of another number fails Truecaller verifyPhone with TCError 15",
     arguments: [
       ["phoneNumber": 919_876_543_211, "countryCode": "IN"], ["phoneNumber": "+929876543210"],
       ["phoneNumber": 9_876_543_210, "countryCode": "PK"], ["phoneNumber": ""],
@@ -53,7 +53,7 @@ struct PhoneAdmissionTests {
     }
   }
 
-  @Test("verifyPhone shows each state once, however many calls it makes in that state")
+  @Test("Truecaller verifyPhone shows each state once, however many calls it makes in that state")
   func views() throws {
     let payload = Data(DrivenVerification.profile.encoded()).base64EncodedString()
     let signed: JSONValue = ["payload": .string(payload), "signature": "AA=="]
@@ -79,7 +79,7 @@ struct PhoneAdmissionTests {
     }
   }
 
-  @Test("an empty reply to the legacy validation is a success")
+  @Test("an empty reply to Truecaller's legacy validation is a success")
   func legacy() throws {
     for answer in [reply([:]), reply(text: ""), reply(text: "", status: 204)] {
       var driven = try validating(.legacy)
@@ -88,7 +88,7 @@ struct PhoneAdmissionTests {
     }
   }
 
-  @Test("an empty reply to the call that writes the name is a success")
+  @Test("an empty reply to the Truecaller call that writes the name is a success")
   func update() throws {
     for answer in [reply([:]), reply(["code": nil]), reply(text: ""), reply(text: "", status: 204)]
     {
@@ -98,7 +98,7 @@ struct PhoneAdmissionTests {
     }
   }
 
-  @Test("each call of verifyPhone has five retries, whatever the call before it needed")
+  @Test("each call of Truecaller verifyPhone has five retries, whatever the call before it needed")
   func tries() throws {
     var driven = try validating(.sdk28)
     for answer in [["phoneNumber": "919876543210"], [:], DrivenVerification.profile] as [JSONValue]
@@ -115,7 +115,7 @@ struct PhoneAdmissionTests {
     #expect(driven.completion != nil)
   }
 
-  @Test("the profile of the result has every member, even if the server sends none")
+  @Test("a Truecaller profile in a result has every member, even if the server sends none")
   func emptyProfile() throws {
     var driven = try Phase.profile.driven()
     driven.answered([:])
@@ -134,7 +134,7 @@ struct PhoneAdmissionTests {
     #expect(completion.grant?.label == "+91 ••• 210")
   }
 
-  @Test("the profile is read with the server's member names and types")
+  @Test("a Truecaller profile is read with the server's member names and types")
   func profile() throws {
     var driven = try Phase.profile.driven()
     driven.answered([
@@ -156,7 +156,7 @@ struct PhoneAdmissionTests {
   }
 
   @Test(
-    "the gender of a profile is male, female or notSpecified",
+    "the gender of a Truecaller profile is male, female or notSpecified",
     arguments: [
       ("m", "male"), ("M", "male"), ("f", "female"), ("F", "female"), ("n", "notSpecified"),
       ("male", "notSpecified"), (nil, "notSpecified"), (1, "notSpecified"),
@@ -167,14 +167,14 @@ struct PhoneAdmissionTests {
     #expect(driven.completion?.result["profile"]?["gender"]?.stringValue == shown)
   }
 
-  @Test("an empty phone number in a profile is null in the result")
+  @Test("an empty phone number in a Truecaller profile is null in the result")
   func emptyNumber() throws {
     var driven = try Phase.profile.driven()
     driven.answered(["phoneNumber": ""])
     #expect(driven.completion?.result["profile"]?["phoneNumber"] == .null)
   }
 
-  @Test("a requestTime that not every JSON reader reads alike is null in the result")
+  @Test("a Truecaller requestTime that not every JSON reader reads alike is null in the result")
   func requestTime() throws {
     let cases: [(told: JSONValue, shown: JSONValue)] = [
       (.integer(1 << 53), .integer(1 << 53)), (.integer(1 << 53 + 1), .null),
@@ -188,7 +188,7 @@ struct PhoneAdmissionTests {
     }
   }
 
-  @Test("a profile of another number fails verifyPhone with TCError 15")
+  @Test("a profile of another number fails Truecaller verifyPhone with TCError 15")
   func otherProfile() throws {
     var driven = try Phase.profile.driven()
     driven.answered(["phoneNumber": "919876543211"])
@@ -215,7 +215,7 @@ struct SignedProfileTests {
     return driven
   }
 
-  @Test("the signature covers the Base64 payload, and only the payload's members are used")
+  @Test("Truecaller's signature covers the Base64 payload, and only the payload's members are used")
   func genuine() throws {
     var driven = try checking(signed())
     let text = SignedText(text: payload, signature: Array("signature".utf8))
@@ -226,7 +226,7 @@ struct SignedProfileTests {
     #expect(driven.completion?.grant?.label == "Asha Rao")
   }
 
-  @Test("a signed profile may leave out its algorithm and may name no other")
+  @Test("a signed Truecaller profile may leave out its algorithm and may name no other")
   func algorithm() throws {
     #expect(
       try checking(signed(["signatureAlgorithm": .some(nil)])).last
@@ -239,7 +239,7 @@ struct SignedProfileTests {
   }
 
   @Test(
-    "a signed profile that cannot be checked fails verifyPhone with TCError 15",
+    "a signed profile that cannot be checked fails Truecaller verifyPhone with TCError 15",
     arguments: [
       ["signature": .some(nil)], ["signature": ""], ["signature": "***"], ["signature": 5],
       ["payload": ""], ["payload": 5],
@@ -250,7 +250,7 @@ struct SignedProfileTests {
     #expect(driven.failure?.provider == ProviderErrorCode(name: phones, code: "15"))
   }
 
-  @Test("a wrong signature of a profile fails verifyPhone with TCError 15")
+  @Test("a wrong signature of a profile fails Truecaller verifyPhone with TCError 15")
   func wrong() throws {
     var driven = try checking(signed())
     driven.receive(.idTokenVerified(.refused(message: "the profile's signature is wrong")))
@@ -258,7 +258,7 @@ struct SignedProfileTests {
     #expect(driven.failure?.provider?.code == "15")
   }
 
-  @Test("a signed payload that is no profile, or of another number, fails verifyPhone")
+  @Test("a signed payload that is no profile, or of another number, fails Truecaller verifyPhone")
   func otherPayload() throws {
     for (text, code) in [("[1]", "13"), ("{\"phoneNumber\":\"919876543211\"}", "15")] {
       let payload = Data(text.utf8).base64EncodedString()
@@ -268,7 +268,8 @@ struct SignedProfileTests {
     }
   }
 
-  @Test("signature keys that cannot be fetched are requested again, also after a restart")
+  @Test(
+    "Truecaller's signature keys are requested again after a failed fetch, also after a restart")
   func keysGone() throws {
     var driven = try checking(signed())
     let effects = driven.last
@@ -281,7 +282,7 @@ struct SignedProfileTests {
     #expect(driven.last == effects)
   }
 
-  @Test("a key server that fails for a time is waited for, and its own code is shown")
+  @Test("verifyPhone waits for a Truecaller key server that fails for a time, and shows its code")
   func keysBusy() throws {
     var driven = try checking(signed())
     let busy = reply(["code": 503], status: 503, headers: ["retry-after": "9"])
@@ -290,7 +291,7 @@ struct SignedProfileTests {
     #expect(driven.problem?.provider == ProviderErrorCode(name: phones, code: "10", error: "503"))
   }
 
-  @Test("a provider without an RSA key fails verifyPhone with a protocol error")
+  @Test("a provider without an RSA key fails Truecaller verifyPhone with a protocol error")
   func keyless() throws {
     var driven = try checking(signed())
     driven.receive(.idTokenVerified(.keyless(message: "the provider publishes no RSA key")))
@@ -298,7 +299,7 @@ struct SignedProfileTests {
     #expect(driven.failure?.provider == ProviderErrorCode(name: phones, code: "10"))
   }
 
-  @Test("the signature key is the list's first usable RSA key, and without one there is none")
+  @Test("Truecaller's signature key is the list's first usable RSA key, if it has one")
   func keys() {
     let der = Data([0x30, 0x03]).base64EncodedString()
     let good: JSONValue = [

@@ -5,7 +5,7 @@ import UsherFlows
 @Suite("Phone numbers")
 struct PhoneNumberTests {
   @Test(
-    "the usual spellings of a phone number yield the same number",
+    "the usual spellings of a phone number yield the same Truecaller PhoneNumber",
     arguments: [
       "9876543210", "98765 43210", "98765-43210", "(98765) 43210", "98765.43210", "+919876543210",
       "+91 98765 43210", "+91-98765-43210", "0091 9876543210", " 9876543210 ",
@@ -18,7 +18,7 @@ struct PhoneNumberTests {
   }
 
   @Test(
-    "a text that cannot be a phone number of India is refused",
+    "a text that cannot be a phone number of India is refused for Truecaller",
     arguments: [
       "", " ", "987654321", "98765432101", "5876543210", "0987654321", "1234567890", "09876543210",
       "919876543210", "987654321O", "abcdefghij", "98765４3210", "९८७६५४३२१०", "٩٨٧٦٥٤٣٢١٠",
@@ -32,7 +32,7 @@ struct PhoneNumberTests {
   }
 
   @Test(
-    "a country is the two-letter code of a known country, in any case",
+    "a country for Truecaller is the two-letter code of a known country, in any case",
     arguments: [
       ("IN", true), ("in", true), ("In", true), ("", false), ("I", false), ("IND", false),
       ("ZZ", false), ("ın", false), ("ＩＮ", false), ("IN ", false), ("91", false), ("AQ", false),
@@ -46,7 +46,7 @@ struct PhoneNumberTests {
   }
 
   @Test(
-    "a phone number of another country yields its E.164 form",
+    "a Truecaller phone number of another country than India yields its E.164 form",
     arguments: [
       ("7911123456", "GB", "+447911123456"), ("+44 7911 123456", "UK", "+447911123456"),
       ("2025550123", "US", "+12025550123"), ("+1 (202) 555-0123", "CA", "+12025550123"),
@@ -59,7 +59,7 @@ struct PhoneNumberTests {
   }
 
   @Test(
-    "a text that cannot be a phone number of its country is refused",
+    "a text that cannot be a phone number of its country is refused for Truecaller",
     arguments: [
       ("07911123456", "GB"), ("1025550123", "US"), ("0701234567", "SE"), ("9012345678", "KZ"),
       ("+442025550123", "US"), ("123", "DE"),
@@ -68,7 +68,7 @@ struct PhoneNumberTests {
     #expect(throws: InvalidValue.self) { try phone(text, country) }
   }
 
-  @Test("the refusal of a phone number says why and does not repeat the number")
+  @Test("Truecaller's refusal of a phone number says why and does not repeat the number")
   func sentences() {
     let told = [("987654321", "IN"), ("98765432x1", "IN"), ("0987654321", "IN"), ("1", "ZZ")]
       .map { text, country in
@@ -88,14 +88,14 @@ struct PhoneNumberTests {
       ])
   }
 
-  @Test("a masked phone number shows its calling code and its last digits")
+  @Test("a masked Truecaller phone number shows its calling code and its last digits")
   func masked() throws {
     #expect(try phone().masked == "+91 ••• 210")
     #expect(try phone("12345", "FK").masked == "+500 ••• 45")
   }
 
   @Test(
-    "a number in a server's reply matches in any spelling, and another number does not",
+    "a number in a Truecaller reply matches in any spelling, and another number does not",
     arguments: [
       (.integer(919_876_543_210), nil, true), (.integer(9_876_543_210), "IN", true),
       (.string("919876543210"), nil, true), (.string("+919876543210"), nil, true),
@@ -111,7 +111,7 @@ struct PhoneNumberTests {
     #expect(try phone().isMatch(for: value, country: country) == isMeant)
   }
 
-  @Test("a phone number that loses its leading 0 as a JSON number still matches")
+  @Test("a Truecaller number that loses its leading 0 as a JSON number still matches")
   func zero() throws {
     let number = try phone("0701234567", "CI")
     #expect(number.isMatch(for: 701_234_567, country: "CI"))
@@ -120,7 +120,7 @@ struct PhoneNumberTests {
     #expect(try phone("7911123456", "UK").isMatch(for: 7_911_123_456, country: "GB"))
   }
 
-  @Test("each phone plan has a calling code of one to three digits and lengths within E.164")
+  @Test("each Truecaller phone plan has a calling code of one to three digits and E.164 lengths")
   func plans() throws {
     #expect(PhoneNumberingPlan.countries.count == 246)
     for country in PhoneNumberingPlan.countries {

@@ -38,7 +38,7 @@ struct TruecallerCallTests {
     return try #require(driven.calls.first)
   }
 
-  @Test("the create call has the SDK's parameters and the installation's id")
+  @Test("Truecaller's create call has the SDK's parameters and the installation's id")
   func create() throws {
     let request = try render(.create(phone("9876543210", "in"), installation: installation))
     #expect(request.method == .post)
@@ -52,7 +52,7 @@ struct TruecallerCallTests {
       ])
   }
 
-  @Test("the verify call has the number, the code and the verification token")
+  @Test("Truecaller's verify call has the number, the code and the verification token")
   func verify() throws {
     let request = try render(.verify(phone(), code: otp, token: verificationToken))
     #expect(request.method == .post)
@@ -65,7 +65,7 @@ struct TruecallerCallTests {
       ])
   }
 
-  @Test("the calls that write the name and read the profile have the access token")
+  @Test("the Truecaller calls that write the name and read the profile have the access token")
   func profile() throws {
     let bearer = ["Authorization": "Bearer otp-access-secret"]
     let update = try render(update())
@@ -81,7 +81,7 @@ struct TruecallerCallTests {
   }
 
   @Test(
-    "the validation call has the method, URL and header of its generation",
+    "Truecaller's validation call has the method, URL and header of its generation",
     arguments: [
       (
         .legacy, .post, "https://api4.truecaller.com/v1/otp/installation/validate/a%2Fb",
@@ -111,19 +111,19 @@ struct TruecallerCallTests {
     #expect(request.body == nil)
   }
 
-  @Test("a validation call is not rendered if no validation is configured")
+  @Test("a Truecaller validation call is not rendered if no validation is configured")
   func noValidation() {
     #expect(throws: UsherError.self) { try render(.validate(accessToken: otpToken)) }
   }
 
-  @Test("the call for the signature keys needs no app key")
+  @Test("the call for Truecaller's signature keys needs no app key")
   func keys() throws {
     let request = try render(.keys, key: nil)
     #expect(request.url == "https://api4.truecaller.com/v1/key")
     #expect(headers(request) == ["Accept": "application/json"])
   }
 
-  @Test("a call without the app key fails and names the credential that is not set")
+  @Test("a Truecaller call without the app key fails and names the credential that is not set")
   func noKey() throws {
     let calls: [TruecallerCall] = [
       .create(try phone(), installation: installation),

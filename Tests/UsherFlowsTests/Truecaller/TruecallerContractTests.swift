@@ -28,7 +28,7 @@ private func foreignEvents() throws -> [FlowEvent<TruecallerCall>] {
 
 @Suite("The contract of verifyPhone")
 struct TruecallerContractTests {
-  @Test("verifyPhone keeps the flow contract in every state")
+  @Test("Truecaller verifyPhone keeps the flow contract in every state")
   func everyState() throws {
     let always = try foreignEvents()
     let inputs: [FlowEvent<TruecallerCall>] = [.input(.resend), DrivenVerification.code()]
@@ -93,7 +93,7 @@ struct TruecallerContractTests {
     try checkStoredForms(flows)
   }
 
-  @Test("verifyPhone refuses missing, mistyped and unknown parameters")
+  @Test("Truecaller verifyPhone refuses missing, mistyped and unknown parameters")
   func params() throws {
     let schema = StrictDecoding.schema(of: VerifyPhone.Params.self)
     let good: JSONValue = ["phoneNumber": "9876543210", "countryCode": "IN", "appKey": "k"]

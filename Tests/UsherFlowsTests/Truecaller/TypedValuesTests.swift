@@ -59,16 +59,16 @@ struct TypedValuesTests {
     }
   }
 
-  @Test("a typed code that the server repeats is not reported", arguments: codes)
+  @Test("a typed code that Truecaller repeats in a message is not reported", arguments: codes)
   func code(text: String) throws { try check(text, [.verify]) }
 
-  @Test("a phone number that the server repeats is not reported", arguments: numbers)
+  @Test("a phone number that Truecaller repeats in a message is not reported", arguments: numbers)
   func number(text: String) throws { try check(text, Phase.allCases) }
 
-  @Test("a typed name that the server repeats is not reported", arguments: names)
+  @Test("a typed name that Truecaller repeats in a message is not reported", arguments: names)
   func name(text: String) throws { try check(text, [.verify, .validate, .update, .profile]) }
 
-  @Test("a message that contains another code of six digits is not reported")
+  @Test("a Truecaller message that contains another code of six digits is not reported")
   func otherCode() throws {
     for stage in Phase.allCases {
       let told = try told(stage, 422, ["code": 4220, "message": "not 739146, but 111222"])
@@ -76,7 +76,7 @@ struct TypedValuesTests {
     }
   }
 
-  @Test("a typed code that the server repeats as a JSON number is not reported")
+  @Test("a typed code that Truecaller repeats as a JSON number is not reported")
   func codeAsNumber() throws {
     for status in [200, 422, 503] {
       let told = try told(.verify, status, ["code": 739_146, "message": "no"])
@@ -85,7 +85,7 @@ struct TypedValuesTests {
     }
   }
 
-  @Test("a message that repeats no typed text is reported whole")
+  @Test("a Truecaller message that repeats no typed text is reported whole")
   func others() throws {
     for text in [
       "wrong otp", "too many attempts, try in 24 hours", "Invalid access token.", "extraordinary",
@@ -97,7 +97,8 @@ struct TypedValuesTests {
     }
   }
 
-  @Test("a typed name that is an ordinary word hides only a message that has it as a word")
+  @Test(
+    "a typed name that is an ordinary word hides only Truecaller messages that have it as a word")
   func ordinaryWord() throws {
     for (text, isShown) in [
       ("a name is refused", false), ("many names are refused", true), ("", false),

@@ -7,7 +7,7 @@ import UsherFlows
 
 @Suite("The flow verifyPhone of Truecaller")
 struct VerifyPhoneTests {
-  @Test("verifyPhone passes through the SDK's states in order and ends with an account")
+  @Test("Truecaller verifyPhone passes through the SDK's states in order and ends with an account")
   func way() throws {
     let number = try phone()
     var driven = try DrivenVerification()
@@ -42,7 +42,7 @@ struct VerifyPhoneTests {
           accessToken: Sealed(otpToken), tokenType: "Bearer", expiresAt: nil, scope: ""))
   }
 
-  @Test("the code step asks for the code and the name and shows the code's expiry")
+  @Test("Truecaller's code step asks for the code and the name and shows the code's expiry")
   func step() throws {
     var driven = try DrivenVerification()
     driven.toCode()
@@ -58,7 +58,7 @@ struct VerifyPhoneTests {
           ]))
   }
 
-  @Test("a number that was verified before needs no code")
+  @Test("a number that was verified with Truecaller before needs no code")
   func verifiedBefore() throws {
     let number = try phone()
     var driven = try DrivenVerification()
@@ -71,7 +71,7 @@ struct VerifyPhoneTests {
   }
 
   @Test(
-    "an invalid TTL of a code counts as a minute, and a long one as a day",
+    "an invalid TTL of a Truecaller code counts as a minute, and a long one as a day",
     arguments: [
       (.integer(1), 1), (.integer(300), 300), (.number(30.9), 30), (.string("45"), 45),
       (.integer(0), 60), (.integer(-5), 60), (.null, 60), (.string("soon"), 60), (.string(""), 60),
@@ -84,7 +84,7 @@ struct VerifyPhoneTests {
     #expect(driven.step?.expiresAt == now + .seconds(seconds))
   }
 
-  @Test("a resend before the TTL is over is refused without a call and shows when it is possible")
+  @Test("Truecaller verifyPhone refuses a resend before the TTL ends and shows when it is possible")
   func tooEarly() throws {
     var driven = try DrivenVerification()
     driven.toCode()
@@ -96,7 +96,7 @@ struct VerifyPhoneTests {
     #expect(driven.problem?.provider?.code == "10")
   }
 
-  @Test("a resend after the TTL repeats the request, and its reply has a TTL of its own")
+  @Test("Truecaller verifyPhone repeats the request on a resend; the reply has a TTL of its own")
   func resend() throws {
     var driven = try DrivenVerification()
     let request = driven.last
@@ -116,7 +116,7 @@ struct VerifyPhoneTests {
       driven.calls == [.verify(try phone(), code: otp, token: Secret("v-2"))])
   }
 
-  @Test("a code after its TTL is refused without a call")
+  @Test("a Truecaller code after its TTL is refused without a call")
   func tooLate() throws {
     var driven = try DrivenVerification()
     driven.toCode()
@@ -128,7 +128,7 @@ struct VerifyPhoneTests {
   }
 
   @Test(
-    "a typed code that is not six ASCII digits is refused and changes nothing",
+    "a typed Truecaller code that is not six ASCII digits is refused and changes nothing",
     arguments: [
       "", "12345", "1234567", "12 456", " 123456", "123456 ", "123456\n", "12345a", "１２３４５６",
       "१२३४५६",
@@ -145,7 +145,7 @@ struct VerifyPhoneTests {
     #expect(driven.flow == flow)
   }
 
-  @Test("otp_digits sets the length of a code")
+  @Test("otp_digits sets the length of a Truecaller code")
   func digits() throws {
     var driven = try DrivenVerification(provider: truecaller { $0.otpDigits = 4 })
     driven.toCode()
@@ -154,7 +154,7 @@ struct VerifyPhoneTests {
     #expect(driven.state == "otpReceived")
   }
 
-  @Test("verifyPhone refuses an unknown field and a step back")
+  @Test("Truecaller verifyPhone refuses an unknown field and a step back")
   func otherInput() throws {
     var driven = try DrivenVerification()
     driven.toCode()
@@ -166,7 +166,7 @@ struct VerifyPhoneTests {
     #expect(driven.last == .refuse(field: "input.back", message: "there is no previous step"))
   }
 
-  @Test("the next accepted input clears the problem of the code step")
+  @Test("the next accepted input clears the problem of Truecaller's code step")
   func cleared() throws {
     var driven = try DrivenVerification()
     driven.toCode()
@@ -176,14 +176,15 @@ struct VerifyPhoneTests {
     #expect(driven.problem == nil)
   }
 
-  @Test("a cancelled or expired verifyPhone has TCError 3")
+  @Test("a cancelled or expired Truecaller verifyPhone has TCError 3")
   func words() {
     #expect(VerifyPhone.providerErrorCode(for: .cancelled, provider: phones)?.code == "3")
     #expect(VerifyPhone.providerErrorCode(for: .expired, provider: phones)?.code == "3")
     #expect(VerifyPhone.providerErrorCode(for: .providerRejected, provider: phones) == nil)
   }
 
-  @Test("another appKey or appLink than the configured one fails verifyPhone without a call")
+  @Test(
+    "another appKey or appLink than the configured one fails Truecaller verifyPhone without a call")
   func otherApp() throws {
     let right = "https://acme.example.com/truecaller"
     let known: [(String?, String?, String?)] = [
@@ -202,14 +203,14 @@ struct VerifyPhoneTests {
     }
   }
 
-  @Test("no app key is accepted if the credential is not set")
+  @Test("Truecaller verifyPhone accepts no app key if the credential is not set")
   func noCredential() {
     #expect(!CredentialCheck(nil).accepts(Secret("")))
     #expect(CredentialCheck(appKey).accepts(Secret("app-key-secret")))
   }
 
   @Test(
-    "an impossible number or country fails verifyPhone without a call",
+    "an impossible number or country fails Truecaller verifyPhone without a call",
     arguments: [
       ("987654321", "IN"), ("98765432101", "IN"), ("98765abcde", "IN"), ("9876543210", "ZZ"),
       ("", "IN"), ("9876543210", ""),

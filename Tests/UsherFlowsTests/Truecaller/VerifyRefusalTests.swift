@@ -29,7 +29,7 @@ enum Phase: CaseIterable {
 @Suite("Refusals of Truecaller")
 struct VerifyRefusalTests {
   @Test(
-    "a refusal fails verifyPhone with its TCError and the server's code",
+    "a refusal fails Truecaller verifyPhone with its TCError and the server's code",
     arguments: [
       (.create, 400, 4000, .invalidRequest, 14), (.create, 400, 4001, .invalidRequest, 14),
       (.create, 400, 4002, .invalidRequest, 14), (.create, 401, 4010, .providerRejected, 12),
@@ -59,7 +59,7 @@ struct VerifyRefusalTests {
   }
 
   @Test(
-    "a wrong code leads back to the code step, whatever code the server has for it",
+    "a wrong Truecaller code leads back to the code step, whatever code the server has for it",
     arguments: [(422, 4220), (400, 4000), (404, 1), (200, 7), (409, 3)] as [(Int, Int64)])
   func wrongCode(status: Int, code: Int64) throws {
     var driven = try DrivenVerification()
@@ -80,7 +80,7 @@ struct VerifyRefusalTests {
     #expect(driven.state == "otpReceived")
   }
 
-  @Test("the server counts the wrong codes, and its HTTP 429 ends verifyPhone")
+  @Test("the server counts the wrong codes, and its HTTP 429 ends Truecaller verifyPhone")
   func cap() throws {
     var driven = try DrivenVerification()
     driven.toCode()
@@ -94,7 +94,7 @@ struct VerifyRefusalTests {
     #expect(driven.failure?.reason == .attemptsExhausted)
   }
 
-  @Test("a code that has expired by the server's clock can be resent at once")
+  @Test("a code that has expired by Truecaller's clock can be resent at once")
   func expired() throws {
     var driven = try DrivenVerification()
     driven.toVerify()
@@ -107,7 +107,7 @@ struct VerifyRefusalTests {
     #expect(driven.calls == [.create(try phone(), installation: installation)])
   }
 
-  @Test("the server's refusal after a code's expiry does not change that expiry")
+  @Test("Truecaller's refusal after a code's expiry does not change that expiry")
   func expiredBefore() throws {
     var driven = try DrivenVerification()
     driven.toVerify()
@@ -115,7 +115,7 @@ struct VerifyRefusalTests {
     #expect(driven.step?.expiresAt == now + .seconds(90))
   }
 
-  @Test("a reached limit is a retryable failure; a refused app, token or name is not")
+  @Test("a reached Truecaller limit is a retryable failure; a refused app, token or name is not")
   func retryable() throws {
     for (stage, status, code, isRetryable) in [
       (.create, 429, 4291, true), (.verify, 429, 4293, true), (.create, 400, 4001, true),
@@ -127,7 +127,7 @@ struct VerifyRefusalTests {
     }
   }
 
-  @Test("a server's message is shown without control characters, at most 200 characters of it")
+  @Test("at most 200 characters of a Truecaller message are shown, without control characters")
   func cleaned() throws {
     var driven = try DrivenVerification()
     let said = "no\u{1B}[31m\u{202E}\nmore " + String(repeating: "a", count: 5000)
@@ -138,7 +138,7 @@ struct VerifyRefusalTests {
   }
 
   @Test(
-    "a reply without the members that it must have is a protocol error",
+    "a Truecaller reply without the members that it must have is a protocol error",
     arguments: [
       (.create, [:]), (.create, ["method": "call", "verificationToken": "v"]),
       (.create, ["method": "sms"]), (.create, ["method": "sms", "verificationToken": ""]),
@@ -177,7 +177,7 @@ struct VerifyRefusalTests {
   }
 
   @Test(
-    "a reply with any code but null is a refusal, whatever type the code has",
+    "a Truecaller reply with any code but null is a refusal, whatever type the code has",
     arguments: [true, false, "", [:], [], 0]
       as [JSONValue])
   func codeOfAnyType(code: JSONValue) throws {
@@ -195,7 +195,7 @@ struct VerifyRefusalTests {
     }
   }
 
-  @Test("the server's own code may be text, and is shown without control characters")
+  @Test("Truecaller's own code may be text, and is shown without control characters")
   func words() throws {
     var driven = try DrivenVerification()
     driven.answered(refusal("E\u{1B}[1m-7"), status: 400)
@@ -229,7 +229,7 @@ struct VerifyTroubleTests {
     #expect(driven.failure?.provider?.code == "9")
   }
 
-  @Test("a request for a code that certainly sent none is repeated")
+  @Test("a request to Truecaller for a code that certainly sent none is repeated")
   func harmless() throws {
     let outcomes: [CallOutcome] = [
       .unreachable(message: "gone", sent: false), .reply(reply(text: "", status: 429)),
@@ -252,7 +252,7 @@ struct VerifyTroubleTests {
   }
 
   @Test(
-    "a server's failure has its own code, and its Retry-After sets the pause",
+    "a failure of Truecaller's server has its own code, and its Retry-After sets the pause",
     arguments: [Phase.create, .validate, .update, .profile])
   func server(stage: Phase) throws {
     for (status, body) in [(500, ["code": 500]), (503, [:]), (429, [:])] as [(Int, JSONValue)] {
@@ -266,7 +266,7 @@ struct VerifyTroubleTests {
     }
   }
 
-  @Test("the next successful reply clears the problem of an unreachable server")
+  @Test("the next successful reply clears the problem of an unreachable Truecaller server")
   func cleared() throws {
     var driven = try DrivenVerification()
     let call = try #require(driven.calls.first)
@@ -283,7 +283,7 @@ struct VerifyTroubleTests {
     #expect(driven.problem == nil)
   }
 
-  @Test("a code that certainly did not reach the server is sent again")
+  @Test("a typed code that certainly did not reach Truecaller's server is sent again")
   func notSent() throws {
     var driven = try DrivenVerification()
     driven.toVerify()
@@ -299,7 +299,7 @@ struct VerifyTroubleTests {
     #expect(driven.failure?.reason == .providerUnreachable)
   }
 
-  @Test("a code that expires during a retry pause is not sent again")
+  @Test("a Truecaller code that expires during a retry pause is not sent again")
   func expiresMeanwhile() throws {
     var driven = try DrivenVerification()
     driven.toVerify()
@@ -310,7 +310,7 @@ struct VerifyTroubleTests {
   }
 
   @Test(
-    "a code whose check has an unknown outcome is asked for again",
+    "a Truecaller code whose check has an unknown outcome is asked for again",
     arguments: [
       (.unreachable(message: "gone", sent: true), "provider_unreachable", "9", nil),
       (.reply(reply(["code": 500], status: 500)), "provider_unreachable", "10", nil),

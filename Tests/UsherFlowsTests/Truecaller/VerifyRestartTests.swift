@@ -19,7 +19,7 @@ struct VerifyRestartTests {
     #expect(driven.failure?.provider?.code == "9")
   }
 
-  @Test("a restart keeps the rest of a code's TTL")
+  @Test("a restart keeps the rest of a Truecaller code's TTL")
   func remaining() throws {
     var driven = try DrivenVerification()
     driven.toCode()
@@ -33,7 +33,7 @@ struct VerifyRestartTests {
     #expect(driven.state == "otpReceived")
   }
 
-  @Test("a restart during the check of a code asks for the code again")
+  @Test("a restart during Truecaller's check of a code asks for the code again")
   func interrupted() throws {
     var driven = try DrivenVerification()
     driven.toVerify()
@@ -49,7 +49,7 @@ struct VerifyRestartTests {
     #expect(driven.problem == .interrupted)
   }
 
-  @Test("verifyPhone writes the typed name even if the reply to its code was lost")
+  @Test("Truecaller verifyPhone writes the typed name even if the reply to its code was lost")
   func nameOfLostCode() throws {
     let later = now + .seconds(90)
     for isKilled in [false, true] {
@@ -76,7 +76,7 @@ struct VerifyRestartTests {
     }
   }
 
-  @Test("a restart repeats the validation, name or profile call without another code")
+  @Test("a restart repeats Truecaller's validation, name or profile call without another code")
   func admitted() throws {
     for stage in [Phase.validate, .update, .profile] {
       var driven = try stage.driven()
