@@ -34,7 +34,7 @@ struct BSAContactTests {
     #expect(try fixture.enter(fixture.number(), to: sent)["status"] == "succeeded")
   }
 
-  @Test("the fifth wrong OTP ends verifyContact with attempts_exhausted and rtCode 3005")
+  @Test("the fifth wrong OTP ends BSA verifyContact with attempts_exhausted and rtCode 3005")
   func fiveWrong() throws {
     try fixture.set(["attempts": 20])
     var flow = try fixture.verifyContact()
@@ -56,7 +56,8 @@ struct BSAContactTests {
     #expect(try fixture.requests("mailVerify") == 1)
   }
 
-  @Test("an invalid contact or userKey fails with rtCode 2002; invalid parameters start no flow")
+  @Test(
+    "an invalid contact or userKey fails with BSA rtCode 2002; invalid parameters start no flow")
   func impossible() throws {
     for (kind, params, member) in [
       ("verifyContact", ["sendType": "email", "sendTarget": "alice"], "sendTarget"),

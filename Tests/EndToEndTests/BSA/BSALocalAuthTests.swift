@@ -21,7 +21,7 @@ struct BSALocalAuthTests {
     }
   }
 
-  @Test("register waits at localAuth and sends no sign-up before the right passcode is entered")
+  @Test("BSA register waits at localAuth and sends no sign-up before the right passcode is entered")
   func before() throws {
     let flow = try fixture.registering()
     #expect(flow.state == "localAuth" && flow.stepType == "localAuth", "\(flow.text)")
@@ -34,7 +34,7 @@ struct BSALocalAuthTests {
     #expect(try fixture.prove(wrong)["status"] == "succeeded")
   }
 
-  @Test("a recent local/authenticate makes register skip localAuth, for the same authType only")
+  @Test("a recent local/authenticate makes BSA register skip localAuth, for the same authType only")
   func passedOver() throws {
     try authenticate(fixture)
     let other = try fixture.registering(authType: "biometric")

@@ -41,7 +41,8 @@ struct BSAProviderAnswerTests {
     (["body": ["rtMsg": "fine", "data": [:]]], false),
   ]
 
-  @Test("verifyContact asks for an OTP that may have been sent; an unreadable answer ends the flow")
+  @Test(
+    "BSA verifyContact asks for an OTP that may have been sent; an unreadable answer ends the flow")
   func faults() throws {
     for (count, (fault, mayBeSent)) in Self.faults.enumerated() {
       try fixture.spoil("mail", fault, times: 1)
@@ -74,7 +75,8 @@ struct BSAProviderAnswerTests {
     }
   }
 
-  @Test("a sign-up whose answer is lost is not repeated; reregisterDevice then adds the account")
+  @Test(
+    "a sign-up whose answer is lost is not repeated; BSA reregisterDevice then adds the account")
   func lostSignUp() throws {
     let flow = try fixture.registering()
     try fixture.spoil("users", ["reset": true, "processed": true], times: 1)

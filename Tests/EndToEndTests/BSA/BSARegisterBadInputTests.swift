@@ -35,7 +35,7 @@ struct BSARegisterBadInputTests {
     #expect(try fixture.requestsInOrder() == [])
   }
 
-  @Test("without a client key, verifyContact fails with a message that names the credential")
+  @Test("without a client key, BSA verifyContact fails with a message that names the credential")
   func noClientKey() throws {
     let fixture = try BSAFixture(clientKey: nil)
     let flow = try fixture.verifyContact()
@@ -44,7 +44,8 @@ struct BSARegisterBadInputTests {
     #expect(try fixture.requestsInOrder() == [])
   }
 
-  @Test("without a passcode or a reader, register fails with the SDK's error and sends no sign-up")
+  @Test(
+    "without a passcode or a reader, BSA register fails with the SDK's error and sends no sign-up")
   func nobodyToAsk() throws {
     let fixture = try BSAFixture(passcode: nil)
     for (type, word, rtCode) in [
@@ -58,7 +59,7 @@ struct BSARegisterBadInputTests {
     #expect(try fixture.requests("users") == 0)
   }
 
-  @Test("register refuses a disposeToken older than 30 minutes with 3006 and sends no sign-up")
+  @Test("BSA register refuses a disposeToken older than 30 minutes with 3006 and sends no sign-up")
   func oldHandle() throws {
     let clock = MovableClock()
     let fixture = try BSAFixture(clock: clock)

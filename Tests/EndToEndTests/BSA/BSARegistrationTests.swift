@@ -94,7 +94,7 @@ struct BSARegistrationTests {
     #expect(try fixture.accounts().count == 1)
   }
 
-  @Test("register without a disposeToken asks for an OTP, then for the passcode, then signs up")
+  @Test("BSA register without a disposeToken asks for an OTP, then for the passcode, then signs up")
   func alone() throws {
     let sent = try fixture.start("register", alice.params())
     #expect(sent.state == "otpSent" && sent["step"]?["channel"] == "email", "\(sent.text)")

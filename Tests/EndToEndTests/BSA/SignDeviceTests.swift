@@ -15,7 +15,7 @@ struct SignDeviceTests {
     return try fixture.enter(fixture.number(to: BSAPerson.alice.contact(channel)), to: flow)
   }
 
-  @Test("reregisterDevice on another machine voids the TOTP codes and sign-ins of the old one")
+  @Test("BSA reregisterDevice on another machine voids the TOTP codes and sign-ins of the old one")
   func anotherMachine() throws {
     let clock = MovableClock()
     let old = try BSAFixture(clock: clock)
@@ -52,7 +52,7 @@ struct SignDeviceTests {
     try new.signedIn()
   }
 
-  @Test("reregisterDevice on the same machine keeps the account and replaces its TOTP secret")
+  @Test("BSA reregisterDevice on the same machine keeps the account and replaces its TOTP secret")
   func sameMachine() throws {
     let clock = MovableClock()
     let fixture = try BSAFixture(clock: clock)
@@ -75,7 +75,7 @@ struct SignDeviceTests {
     #expect(try fixture.accounts().count == 1)
   }
 
-  @Test("reregisterDevice with a disposeToken requires authType and sends no OTP")
+  @Test("BSA reregisterDevice with a disposeToken requires authType and sends no OTP")
   func handle() throws {
     let fixture = try BSAFixture()
     let account = try fixture.registered().account
@@ -94,7 +94,7 @@ struct SignDeviceTests {
       "a disposeToken can be used once: \(again.text)")
   }
 
-  @Test("cancelling reregisterDevice at localAuth leaves the old device registered")
+  @Test("cancelling BSA reregisterDevice at localAuth leaves the old device registered")
   func unproven() throws {
     let fixture = try BSAFixture()
     let new = try BSAFixture(sandbox: fixture.sandbox)
@@ -106,7 +106,7 @@ struct SignDeviceTests {
     try fixture.signedIn()
   }
 
-  @Test("reregisterDevice with another person's name fails with 2008, and no OTP is sent")
+  @Test("BSA reregisterDevice with another person's name fails with 2008, and no OTP is sent")
   func wrongPerson() throws {
     let fixture = try BSAFixture()
     try fixture.registered()

@@ -108,7 +108,7 @@ struct TotpSingleUseTests {
     try expectSpent(fixture.again(), account)
   }
 
-  @Test("after reregisterDevice, a code of the new secret is available in the same time step")
+  @Test("after BSA reregisterDevice, a code of the new secret is available in the same time step")
   func newSecret() throws {
     let clock = MovableClock()
     // The local authentication of the first registration must still count after the time step.

@@ -13,7 +13,8 @@ struct FreedomDeviceFlowTests {
 
   // MARK: App Initialization, Account Check
 
-  @Test("without an account of this device, authorize begins at the authentication screen")
+  @Test(
+    "without an account of this device, Freedom ID authorize begins at the authentication screen")
   func noAccount() throws {
     let flow = try fixture.authorize(["read.firstname"])
     #expect(flow.state == "authentication", "\(flow.text)")
@@ -47,7 +48,7 @@ struct FreedomDeviceFlowTests {
 
   // MARK: Authentication Screen Interaction
 
-  @Test("authorize signs a person in by phone number and the code of an SMS")
+  @Test("Freedom ID authorize signs a person in by phone number and the code of an SMS")
   func phoneAndCode() throws {
     var flow = try fixture.choose("phoneOTP", at: fixture.authorize(["read.firstname"]))
     #expect(
@@ -103,7 +104,8 @@ struct FreedomDeviceFlowTests {
     #expect(accounts[1]["profile"] == ["firstname": "Bob", "lastname": "Brown"])
   }
 
-  @Test("a cancelled or failed localAuth at the home screen does not lead to the permissions")
+  @Test(
+    "a cancelled or failed localAuth at Freedom ID's home screen does not lead to the permissions")
   func localAuthentication() throws {
     var flow = try fixture.standing(at: "localAuth")
     #expect(flow["step"]?["methods"] == ["passcode"], "\(flow.text)")
@@ -117,7 +119,7 @@ struct FreedomDeviceFlowTests {
     #expect(try fixture.requests("consent") == 0)
   }
 
-  @Test("authorize with an account preselects it and refuses a log-in by another person")
+  @Test("Freedom ID authorize with an account preselects it and refuses a log-in by another person")
   func named() throws {
     let account = try fixture.authorized(["read.firstname"])["result"]?["account"] ?? .null
     let flow = try fixture.authorize(["read.lastname"], ["account": account])

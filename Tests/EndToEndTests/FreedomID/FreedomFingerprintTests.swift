@@ -11,7 +11,7 @@ import UsherTestKit
     if: FprintdUnderTest.isPossible,
     "SKIPPED, NOT PROVEN: fprintd, dbus-daemon or python3-dbusmock is missing"))
 struct FreedomFingerprintTests {
-  @Test("a known finger leads authorize on to the permissions without typed input")
+  @Test("a known finger leads Freedom ID authorize on to the permissions without typed input")
   func match() async throws {
     let fprintd = try await FprintdUnderTest.start()
     try await fprintd.enrol(

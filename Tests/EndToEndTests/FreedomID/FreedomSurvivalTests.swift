@@ -51,7 +51,7 @@ struct FreedomSurvivalTests {
   }
 
   @Test(
-    "after kill -9, requestProfile stays one request, and createUser is not repeated",
+    "after kill -9, Freedom ID requestProfile stays one request, and createUser is not repeated",
     .ownProcess)
   func others() throws {
     let fixture = try FreedomFixture.partner()

@@ -9,7 +9,7 @@ import UsherTestKit
 struct FreedomWordTests {
   private static let one = ["read.firstname"]
 
-  @Test("an unusable answer ends authorize with the SDK's error, and nothing is stored")
+  @Test("an unusable answer ends Freedom ID authorize with the SDK's error, and nothing is stored")
   func answers() throws {
     let fixture = try FreedomFixture()
     let location: JSONValue = ["Location": .string(fixture.sandbox.base)]
@@ -42,7 +42,8 @@ struct FreedomWordTests {
     #expect(!wrong.text.contains("canary-key"))
   }
 
-  @Test("without a reader or a passcode, authorize fails with a message that names usherctl")
+  @Test(
+    "without a reader or a passcode, Freedom ID authorize fails with a message that names usherctl")
   func nobodyCanBeKnown() throws {
     let fixture = try FreedomFixture(passcode: nil)
     let home = try fixture.walk(fixture.authorize(Self.one)) { $0.state == "home" }

@@ -11,7 +11,8 @@ struct PartnerAuthorizeTests {
 
   init() throws { fixture = try FreedomFixture.partner() }
 
-  @Test("authorize by the partner API adds an account with exactly the members asked for")
+  @Test(
+    "Freedom ID authorize by the partner API adds an account with exactly the members asked for")
   func allowed() throws {
     let end = try fixture.signedIn(["read.phone", "read.firstname"])
     #expect(end["result"]?["granted"] == ["read.firstname", "read.phone"], "\(end.text)")
@@ -33,7 +34,8 @@ struct PartnerAuthorizeTests {
     #expect(try fixture.requests("token") == 1 && fixture.requests("user") == 1)
   }
 
-  @Test("members that authorize did not ask for are neither returned nor stored nor logged")
+  @Test(
+    "members that Freedom ID authorize did not ask for are neither returned nor stored nor logged")
   func extraFields() throws {
     try fixture.set(["extraProfileFields": true])
     let end = try fixture.signedIn(["read.firstname"])
@@ -45,7 +47,8 @@ struct PartnerAuthorizeTests {
     #expect(!fixture.daemon.log.contains("901231400456"))
   }
 
-  @Test("declining at the log-in or the consent ends authorize as denied with code 100102")
+  @Test(
+    "declining at the log-in or the consent ends Freedom ID authorize as denied with code 100102")
   func denied() throws {
     for decision in [FreedomFixture.Decision.deny, .giveUp] {
       let end = try fixture.attempt(["read.firstname"], as: "alice", decision)
@@ -75,7 +78,8 @@ struct PartnerAccountTests {
       try fixture.account(alice)["profile"] == ["firstname": "Alice", "email": "alice@example.com"])
   }
 
-  @Test("authorize for a named account refuses another person's log-in and changes nothing")
+  @Test(
+    "Freedom ID authorize for a named account refuses another person's log-in and changes nothing")
   func named() throws {
     let fixture = try FreedomFixture.partner()
     let alice = try fixture.signedIn().account

@@ -127,7 +127,7 @@ struct PartnerLogoutTests {
     withExtendedLifetime(idle) {}
   }
 
-  @Test("a log-out in the middle of authorize ends the flow, and no account is added")
+  @Test("a log-out in the middle of Freedom ID authorize ends the flow, and no account is added")
   func duringFlow() throws {
     let flow = try fixture.authorize(["read.firstname"])
     try fixture.spoil("user", ["status": 503])

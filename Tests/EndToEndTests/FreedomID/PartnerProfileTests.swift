@@ -39,7 +39,8 @@ struct PartnerProfileTests {
     return waiting
   }
 
-  @Test("requestProfile by phone or id returns the members asked for and adds no account")
+  @Test(
+    "Freedom ID requestProfile by phone or id returns the members asked for and adds no account")
   func completed() throws {
     try fixture.set(["profileAnswer": "accept"])
     let id = try fixture.person("bob")["id"] ?? .null
@@ -84,7 +85,7 @@ struct PartnerProfileTests {
     #expect(end["failure"]?["message"] == "the person declined")
   }
 
-  @Test("revoking the consent of the asking account ends a pending requestProfile")
+  @Test("revoking the consent of the asking account ends a pending Freedom ID requestProfile")
   func takenBack() throws {
     try fixture.set(["profileAnswer": "pending"])
     let flow = try waiting()
@@ -113,7 +114,7 @@ struct PartnerProfileTests {
       "the daemon stops polling after the flow has expired")
   }
 
-  @Test("a cancelled requestProfile stays cancelled when the person accepts later")
+  @Test("a cancelled Freedom ID requestProfile stays cancelled when the person accepts later")
   func cancelled() throws {
     let flow = try waiting()
     let end = try fixture.app.flow(
@@ -123,7 +124,8 @@ struct PartnerProfileTests {
     #expect(try fixture.flow(flow) == end)
   }
 
-  @Test("requestProfile neither returns, stores nor logs members that were not asked for")
+  @Test(
+    "Freedom ID requestProfile neither returns, stores nor logs members that were not asked for")
   func extraFields() throws {
     try fixture.set(["profileAnswer": "accept", "extraProfileFields": true])
     let end = try request(["read.firstname"])

@@ -65,7 +65,8 @@ struct PartnerTokenTests {
     #expect(try fixture.token()["account"] == end.account)
   }
 
-  @Test("requestProfile with an expired token renews it once; a second refusal ends the flow")
+  @Test(
+    "Freedom ID requestProfile renews an expired token once; a second refusal ends the flow")
   func renewedInFlow() throws {
     try fixture.signedIn(["read.profile"])
     try fixture.set(["profileAnswer": "accept"])

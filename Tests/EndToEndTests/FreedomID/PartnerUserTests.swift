@@ -30,7 +30,7 @@ struct PartnerUserTests {
     try fixture.list("people").first { $0["id"] == id } ?? .null
   }
 
-  @Test("createUser creates a person with all given members and adds no account")
+  @Test("Freedom ID createUser creates a person with all given members and adds no account")
   func created() throws {
     let end = try fixture.perform(
       "createUser",
@@ -50,7 +50,7 @@ struct PartnerUserTests {
     #expect(try fixture.accounts().count == 1)
   }
 
-  @Test("updateUser changes the given members and keeps the others")
+  @Test("Freedom ID updateUser changes the given members and keeps the others")
   func updated() throws {
     let id = try fixture.person("bob")["id"]
     let end = try update(["firstname": "Robert", "phone": "+447700900999"])
@@ -74,7 +74,8 @@ struct PartnerUserTests {
     }
   }
 
-  @Test("an invalid member of createUser or updateUser is named in the failure, and not sent")
+  @Test(
+    "Freedom ID createUser and updateUser name an invalid member in the failure and do not send it")
   func cannotBe() throws {
     for end in [try create(["email": "canary@b@c"]), try update(["email": "canary@b@c"])] {
       #expect(end.failure == ["invalid_request", "componentValidationError", nil], "\(end.text)")
@@ -97,7 +98,8 @@ struct PartnerUserTests {
     #expect(try fixture.requests("createUser") == 1 && fixture.requests("updateUser") == 1)
   }
 
-  @Test("createUser leaves a person's identifier in no event, log or file once it has ended")
+  @Test(
+    "Freedom ID createUser leaves a person's identifier in no event, log or file once it has ended")
   func canary() throws {
     let listener = try PartnerListener(fixture.daemon.client())
     let flow = try create(["identifier": "990101-canary"])

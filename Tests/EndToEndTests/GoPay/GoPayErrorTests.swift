@@ -48,7 +48,7 @@ struct GoPayEnd: Sendable {
 /// One error of each origin. `UsherFlowsTests/GoPay` covers every code of every call.
 @Suite("GoPay's error codes", .mayBlock, .timeLimit(.minutes(10)))
 struct GoPayErrorTests {
-  @Test("a revoked token of an account ends verify with GPE-2202; a given token replaces it")
+  @Test("a revoked token of an account ends GoPay verify with GPE-2202; a given token replaces it")
   func accountToken() throws {
     let fixture = try GoPayFixture()
     let end = try fixture.verified()
@@ -70,7 +70,7 @@ struct GoPayErrorTests {
     #expect(try fixture.allRequests() == 2)
   }
 
-  @Test("an unreadable answer with HTTP 200 ends verify with GPE-2215, and adds no account")
+  @Test("an unreadable answer with HTTP 200 ends GoPay verify with GPE-2215, and adds no account")
   func garbage() throws {
     let fixture = try GoPayFixture()
     try fixture.spoil("temporaryToken", ["brokenJSON": true], times: 1)
@@ -79,7 +79,8 @@ struct GoPayErrorTests {
     #expect(try fixture.app.call("account.list")["accounts"] == [])
   }
 
-  @Test("after six tries, verify ends with GPE-2203 without an answer, GPE-2215 with HTTP 503")
+  @Test(
+    "after six tries, GoPay verify ends with GPE-2203 without an answer, GPE-2215 with HTTP 503")
   func away() throws {
     let clock = MovableClock()
     let fixture = try GoPayFixture(clock: clock)

@@ -25,7 +25,8 @@ struct GoPayExchangeTests {
     #expect(try fixture.codeStates() == ["redeemed"])
   }
 
-  @Test("an exchange deadline that passes while the daemon is stopped ends verify with GPE-2209")
+  @Test(
+    "an exchange deadline that passes while the daemon is stopped ends GoPay verify with GPE-2209")
   func lateAfterwards() throws {
     let clock = MovableClock()
     let fixture = try GoPayFixture(clock: clock)
@@ -61,7 +62,7 @@ struct GoPayExchangeTests {
     #expect(try fixture.submit(GoPayFixture.exchanged(), to: asked).completes == "poll")
   }
 
-  @Test("a cancelled verify flow refuses an exchange answer with flow_finished")
+  @Test("a cancelled GoPay verify flow refuses an exchange answer with flow_finished")
   func cancelled() throws {
     let asked = try fixture.verify(token: "alice-short-term")
     let end = try fixture.cancel(asked)
@@ -78,7 +79,7 @@ struct GoPayExchangeTests {
   .timeLimit(.minutes(10)),
   .enabled(if: OtherUser.isPossible, "NOT TESTED: only root can run a program in another group"))
 struct GoPayOwnerTests {
-  @Test("a client without permission for verify can neither see, answer nor cancel the flow")
+  @Test("a client without permission for GoPay verify can neither see, answer nor cancel the flow")
   func clients() throws {
     let fixture = try GoPayFixture(
       more: """

@@ -10,7 +10,8 @@ struct GoPayFlowsTableTests {
 
   init() throws { fixture = try GoPayFixture() }
 
-  @Test("provider.get lists the params of verify, and flow.start refuses others without a request")
+  @Test(
+    "provider.get lists the params of GoPay verify; flow.start refuses others without a request")
   func params() throws {
     let provider = try fixture.app.call("provider.get", ["provider": "gopay"])
     let flows = (provider["provider"] ?? provider)["flows"]?.arrayValue ?? []
@@ -28,7 +29,8 @@ struct GoPayFlowsTableTests {
     #expect(try fixture.allRequests() == 0)
   }
 
-  @Test("a blank requestId or userCorrelationId makes a verify flow that has failed with GPE-2206")
+  @Test(
+    "a blank requestId or userCorrelationId makes a GoPay verify flow that failed with GPE-2206")
   func blank() throws {
     let blanks = [
       try fixture.verify(token: "alice-short-term", requestID: " "),
@@ -40,7 +42,7 @@ struct GoPayFlowsTableTests {
     }
   }
 
-  @Test("flow.start of verify refuses the param featureId")
+  @Test("flow.start of GoPay verify refuses the param featureId")
   func featureID() throws {
     let start = GoPayFixture.start("none", "t", "corr-5678", "req-1", more: ["featureId": "x"])
     let error = try fixture.app.error(of: "flow.start", start)
@@ -48,7 +50,8 @@ struct GoPayFlowsTableTests {
     #expect(error["data"]?["field"]?.stringValue?.hasSuffix("featureId") == true)
   }
 
-  @Test("verify's requestId is shown in the step, is the partnerSessionId and cannot be reused")
+  @Test(
+    "GoPay verify's requestId is shown in the step, is the partnerSessionId and cannot be reused")
   func requestID() throws {
     let asked = try fixture.verify(token: "alice-short-term", requestID: "req-1")
     #expect(asked["requestId"] == "req-1" && asked["step"]?["requestId"] == "req-1")
@@ -61,7 +64,7 @@ struct GoPayFlowsTableTests {
     #expect(try fixture.handIn(page)["status"] == "succeeded")
   }
 
-  @Test("verify with exchange and a token gets an auth code without a log-in page")
+  @Test("GoPay verify with exchange and a token gets an auth code without a log-in page")
   func exchangeWithToken() throws {
     let asked = try fixture.verify(token: "alice-short-term")
     let page = try fixture.submit(GoPayFixture.exchanged(), to: asked)
@@ -70,7 +73,7 @@ struct GoPayFlowsTableTests {
     #expect(try fixture.requests("authCodePage") == 0)
   }
 
-  @Test("verify without an exchange and without a token fails with GPE-2206")
+  @Test("GoPay verify without an exchange and without a token fails with GPE-2206")
   func noneWithoutToken() throws {
     #expect(try fixture.verify("none").failure == ["invalid_request", "GPE-2206", nil])
   }
@@ -97,7 +100,7 @@ struct GoPayFlowsTableTests {
     #expect(end["failure"]?["provider"]?["code"] == "GPE-2214")
   }
 
-  @Test("a verify result has the submissionId, the metadata and the account")
+  @Test("a GoPay verify result has the submissionId, the metadata and the account")
   func result() throws {
     let end = try fixture.verified()
     let result = try #require(end["result"])

@@ -7,7 +7,8 @@ import UsherTestKit
 /// cover a restart in each state.
 @Suite("GoPay flows when the daemon restarts or is killed", .mayBlock, .timeLimit(.minutes(10)))
 struct GoPaySurvivalTests {
-  @Test("log-in and capture pages opened before a restart of the daemon still complete verify")
+  @Test(
+    "log-in and capture pages opened before a restart of the daemon still complete GoPay verify")
   func openPages() throws {
     let fixture = try GoPayFixture()
     let flow = try fixture.verify()
@@ -62,7 +63,8 @@ struct GoPaySurvivalTests {
     #expect(try after.handIn(page)["status"] == "succeeded")
   }
 
-  @Test("ended verify flows, their account, token and verdict survive a restart of the daemon")
+  @Test(
+    "ended GoPay verify flows, their account, token and verdict survive a restart of the daemon")
   func ended() throws {
     let fixture = try GoPayFixture()
     let failed = try fixture.verify("none", token: "expired-token")
@@ -79,7 +81,7 @@ struct GoPaySurvivalTests {
   }
 
   @Test(
-    "verify succeeds once wherever the daemon dies, and no reported state is lost",
+    "GoPay verify succeeds once wherever the daemon dies, and no reported state is lost",
     .ownProcess, arguments: failPoints)
   func deaths(point: String) async throws {
     try await aside {

@@ -36,7 +36,7 @@ struct GoPayCallbackTests {
     #expect(try fixture.flow(end) == end)
   }
 
-  @Test("a callback before the flow's end ends verify with the verdict")
+  @Test("a callback before the flow's end ends GoPay verify with the verdict")
   func early() throws {
     // The capture host reports the submission late.
     try fixture.set(["submissionReply": ["status": "CREATED"]])

@@ -9,7 +9,7 @@ struct GoPayVerifyTests {
   typealias Mode = GoPayFixture.Mode
 
   @Test(
-    "verify with exchange and a short-term token succeeds without a log-in page",
+    "GoPay verify with exchange and a short-term token succeeds without a log-in page",
     arguments: Mode.allCases)
   func byToken(mode: Mode) throws {
     let fixture = try GoPayFixture(mode)
@@ -48,7 +48,7 @@ struct GoPayVerifyTests {
     #expect(token["account"] == end["result"]?["account"])
   }
 
-  @Test("verify without exchange and with a long-term token leads straight to the capture")
+  @Test("GoPay verify without exchange and with a long-term token leads straight to the capture")
   func without() throws {
     let fixture = try GoPayFixture()
     let flow = try fixture.atCapture("long-term-token", requestID: "req-none")
@@ -71,7 +71,7 @@ struct GoPayParameterTests {
 
   init() throws { fixture = try GoPayFixture() }
 
-  @Test("verify uses the account's token and, if there is a verdict, skips the capture")
+  @Test("GoPay verify uses the account's token and, if there is a verdict, skips the capture")
   func account() throws {
     let first = try fixture.verified()
     let account: JSONValue = ["account": first["result"]?["account"] ?? .null]
@@ -96,7 +96,7 @@ struct GoPayParameterTests {
     #expect(other["error"]?["code"] == -32602 && other.text.contains("account"), "\(other.text)")
   }
 
-  @Test("verify without a new linking token keeps the account's token, if there is one")
+  @Test("GoPay verify without a new linking token keeps the account's token, if there is one")
   func keepsToken() throws {
     func logInOnly() throws -> JSONValue {
       let flow = try fixture.verify()
@@ -120,7 +120,7 @@ struct GoPayParameterTests {
     #expect(token["accessToken"] == "alice-long-term")
   }
 
-  @Test("the capture page redirects to returnUrl, and a forged redirect does not end verify")
+  @Test("the capture page redirects to returnUrl, and a forged redirect does not end GoPay verify")
   func returnURL() throws {
     let mine = "https://partner.example/done"
     let flow = try fixture.atCapture(more: ["returnUrl": .string(mine)])

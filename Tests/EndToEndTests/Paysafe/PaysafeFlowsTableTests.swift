@@ -11,7 +11,7 @@ struct PaysafeAuthorizeRowTests {
     return Dictionary(items.map { ($0.name, $0.value ?? "") }) { first, _ in first }
   }
 
-  @Test("authorize begins with an openURL step whose URL has the params of flow.start")
+  @Test("Paysafe authorize begins with an openURL step whose URL has the params of flow.start")
   func details() throws {
     let fixture = try PaysafeFixture()
     let flow = try fixture.app.startFlow(
@@ -33,7 +33,7 @@ struct PaysafeAuthorizeRowTests {
     #expect(asked["redirect_uri"] == flow["step"]?["redirectURI"]?.stringValue)
   }
 
-  @Test("authorize passes a caller's state and codeChallenge through and shows no verifier")
+  @Test("Paysafe authorize passes a caller's state and codeChallenge through and shows no verifier")
   func passedThrough() throws {
     let fixture = try PaysafeFixture()
     let challenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
@@ -69,7 +69,7 @@ struct PaysafeAuthorizeRowTests {
     #expect(token["accessToken"] == granted["access_token"])
   }
 
-  @Test("authorize completes by the loopback listener or by a submitted redirect URL")
+  @Test("Paysafe authorize completes by the loopback listener or by a submitted redirect URL")
   func returnLegs() throws {
     let fixture = try PaysafeFixture()
     #expect(try fixture.signIn()["status"] == "succeeded")
@@ -80,7 +80,7 @@ struct PaysafeAuthorizeRowTests {
     #expect(pasted["status"] == "succeeded", "\(pasted.text)")
   }
 
-  @Test("a redirect with a wrong state is refused and never touches the authorize flow")
+  @Test("a redirect with a wrong state is refused and never touches the Paysafe authorize flow")
   func wrongState() throws {
     let fixture = try PaysafeFixture()
     let flow = try fixture.app.startFlow("paysafe", "authorize")
@@ -95,7 +95,7 @@ struct PaysafeAuthorizeRowTests {
     #expect(try fixture.app.finished(flow)["status"] == "succeeded")
   }
 
-  @Test("a denial at the log-in page fails authorize with the OAuth code access_denied")
+  @Test("a denial at the log-in page fails Paysafe authorize with the OAuth code access_denied")
   func denied() throws {
     let fixture = try PaysafeFixture()
     let flow = try fixture.app.startFlow("paysafe", "authorize")
@@ -105,7 +105,8 @@ struct PaysafeAuthorizeRowTests {
     #expect(end.failure["provider"]?["code"] == "access_denied")
   }
 
-  @Test("with exchange app, authorize shows code and verifier and takes the partner's tokens")
+  @Test(
+    "with exchange app, Paysafe authorize shows code and verifier and takes the partner's tokens")
   func byApp() throws {
     let fixture = try PaysafeFixture(provider: "exchange = \"app\"")
     let flow = try fixture.app.startFlow("paysafe", "authorize")
@@ -133,7 +134,7 @@ struct PaysafeAuthorizeRowTests {
         == "flow_finished")
   }
 
-  @Test("the URL of authorize has the digital fingerprint of a config token")
+  @Test("the URL of Paysafe authorize has the digital fingerprint of a config token")
   func fingerprint() throws {
     let fixture = try PaysafeFixture()
     try fixture.set(["requireDigitalFingerprint": true])
@@ -147,7 +148,8 @@ struct PaysafeAuthorizeRowTests {
 
 @Suite("Documented flows of Paysafe: sca and operation", .mayBlock)
 struct PaysafeSCARowTests {
-  @Test("an sca flow lets the customer choose a method, resends the challenge and is VERIFIED")
+  @Test(
+    "a Paysafe sca flow lets the customer choose a method, resends the challenge and is VERIFIED")
   func rows() throws {
     let fixture = try PaysafeFixture(signedIn: "alice")
     let event = try fixture.event()
@@ -169,7 +171,7 @@ struct PaysafeSCARowTests {
     #expect(words.contains("attempting"))
   }
 
-  @Test("an sca flow with the method PASSKEYS is refused as invalid params")
+  @Test("a Paysafe sca flow with the method PASSKEYS is refused as invalid params")
   func passkeys() throws {
     let fixture = try PaysafeFixture(signedIn: "alice")
     let reply = try fixture.app.reply(

@@ -54,7 +54,7 @@ struct SCATests {
     succeeded(try fixture.submit(["type": "enterPassword", "password": "2468"], to: wrong), event)
   }
 
-  @Test("an sca flow waits for a push and succeeds when the backend reports the approval")
+  @Test("a Paysafe sca flow waits for a push and succeeds when the backend reports the approval")
   func push() throws {
     let event = try fixture.event(["availableVerifications": ["PUSH_NOTIFICATION"]])
     let started = try fixture.start("sca", event, ["verification": ["method": "PUSH_NOTIFICATION"]])
@@ -65,7 +65,8 @@ struct SCATests {
     succeeded(try fixture.app.finished(flow), event)
   }
 
-  @Test("an sca redirect succeeds when the backend reports approval, whatever its query claims")
+  @Test(
+    "a Paysafe sca redirect succeeds when the backend reports approval, whatever its query claims")
   func redirect() throws {
     let event = try fixture.event()
     let flow = try fixture.sca(
@@ -109,7 +110,7 @@ struct SCATests {
     #expect(try fixture.enter(fixture.code(), to: stillLimited)["status"] == "succeeded")
   }
 
-  @Test("an sca flow ends as expired, without any input, when its event's time is over")
+  @Test("a Paysafe sca flow ends as expired, without any input, when its event's time is over")
   func expiry() throws {
     let clock = MovableClock()
     let fixture = try PaysafeFixture(signedIn: "alice", clock: clock)
@@ -132,7 +133,8 @@ struct SCATests {
     #expect(try fixture.requests("attempt") == 0)
   }
 
-  @Test("an sca flow is refused without an account, and with two accounts unless one is named")
+  @Test(
+    "a Paysafe sca flow is refused without an account, and with two accounts unless one is named")
   func accounts() throws {
     let params: JSONValue = ["eventId": "evt", "walletOperationId": "op"]
     let start: JSONValue = ["provider": "paysafe", "kind": "sca", "params": params]

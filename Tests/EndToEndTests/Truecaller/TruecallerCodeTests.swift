@@ -12,7 +12,8 @@ struct TruecallerCodeTests {
 
   init() throws { fixture = try TruecallerFixture(clock: clock) }
 
-  @Test("an invalid input to verifyPhone's enterCode step is refused and changes nothing")
+  @Test(
+    "an invalid input to Truecaller verifyPhone's enterCode step is refused and changes nothing")
   func inputs() throws {
     let flow = try fixture.verify()
     let code = try fixture.code()
@@ -74,7 +75,7 @@ struct TruecallerCodeTests {
     #expect(try fixture.enter(fixture.code(), to: wrong)["status"] == "succeeded")
   }
 
-  @Test("a create call of unknown outcome ends verifyPhone and is not repeated")
+  @Test("a create call of unknown outcome ends Truecaller verifyPhone and is not repeated")
   func createFails() throws {
     try fixture.spoil("create", ["reset": true, "processed": true], times: 1)
     let end = try fixture.app.finished(fixture.start())
@@ -98,7 +99,8 @@ struct TruecallerCodeTests {
     #expect(try fixture.enter(fixture.code(), to: asked)["status"] == "succeeded")
   }
 
-  @Test("verifyPhone reports a deleted app key as a problem and continues once it is set")
+  @Test(
+    "Truecaller verifyPhone reports a deleted app key as a problem and continues once it is set")
   func keyDeleted() throws {
     let flow = try fixture.verify()
     #expect(

@@ -13,7 +13,8 @@ struct TruecallerFlowsTableTests {
 
   init() throws { fixture = try TruecallerFixture(clock: clock) }
 
-  @Test("verifyPhone has an SMS sent and shows an enterCode step with TTL and name fields")
+  @Test(
+    "Truecaller verifyPhone has an SMS sent and shows an enterCode step with TTL and name fields")
   func requestVerification() throws {
     let before = clock.date
     let flow = try fixture.verify()
@@ -55,7 +56,7 @@ struct TruecallerFlowsTableTests {
       ])
   }
 
-  @Test("verifyPhone writes the names to the profile, and the last name may be empty")
+  @Test("Truecaller verifyPhone writes the names to the profile, and the last name may be empty")
   func names() throws {
     let flow = try fixture.verify()
     let end = try fixture.enter(fixture.code(), "Asha", "", to: flow)
@@ -65,7 +66,7 @@ struct TruecallerFlowsTableTests {
     #expect(try fixture.requests("update") == 1)
   }
 
-  @Test("an invalid name is TCError 18, sends no request and leaves the step unchanged")
+  @Test("an invalid name is Truecaller TCError 18, sends no request and leaves the step unchanged")
   func badName() throws {
     let flow = try fixture.verify()
     let bad = try fixture.enter(fixture.code(), "12345", to: flow)
@@ -174,7 +175,8 @@ struct TruecallerFlowsTableTests {
     #expect(try fixture.account(of: end)["attributes"]?["verifiedBefore"] == true)
   }
 
-  @Test("verifyPhone's account has the E.164 number as its subject and the name as its label")
+  @Test(
+    "Truecaller verifyPhone's account has the E.164 number as subject and the name as label")
   func account() throws {
     let account = try fixture.account(of: fixture.verified())
     #expect(account["subject"] == "+919876543210", "\(account.text)")

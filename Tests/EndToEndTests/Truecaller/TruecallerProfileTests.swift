@@ -15,7 +15,8 @@ struct TruecallerProfileTests {
     return try fixture.enter(fixture.code(), to: flow)
   }
 
-  @Test("a profile of another number ends verifyPhone with TCError 15 and adds no account")
+  @Test(
+    "a profile of another number ends Truecaller verifyPhone with TCError 15 and adds no account")
   func otherNumber() throws {
     try fixture.set(["profileOtherNumber": true, "profileNumber": "number"])
     let end = try end()
@@ -24,7 +25,8 @@ struct TruecallerProfileTests {
     #expect(try fixture.app.call("account.list")["accounts"] == [])
   }
 
-  @Test("verifyPhone keeps the token if the profile fails, and the next flow needs no code")
+  @Test(
+    "Truecaller verifyPhone keeps the token if the profile fails, and the next flow needs no code")
   func kept() throws {
     try fixture.spoil("profile", ["status": 404, "body": ["code": 8]], times: 1)
     #expect(try end().failure == ["provider_rejected", "10", "8"])
@@ -39,7 +41,7 @@ struct TruecallerProfileTests {
     #expect(accounts.count == 1 && accounts.first?["attributes"]?["profilePending"] == nil)
   }
 
-  @Test("verifyPhone reports a profile request that fails with HTTP 503, and repeats it")
+  @Test("Truecaller verifyPhone reports a profile request that fails with HTTP 503, and repeats it")
   func fails() throws {
     let listener = try Listener(fixture.daemon)
     try fixture.spoil("profile", ["status": 503], times: 1)
@@ -75,7 +77,8 @@ struct TruecallerProfileTests {
     #expect(try fixture.requests("key") == 2)
   }
 
-  @Test("a profile with a wrong signature ends verifyPhone with TCError 15, adds no account")
+  @Test(
+    "a profile with a wrong signature ends Truecaller verifyPhone with TCError 15, adds no account")
   func wronglySigned() throws {
     try fixture.set(["profileSignature": "wrong"])
     let end = try end()

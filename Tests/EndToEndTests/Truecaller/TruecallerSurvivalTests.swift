@@ -32,7 +32,7 @@ struct TruecallerSurvivalTests {
     #expect(try after.enter(code, to: asked)["status"] == "succeeded")
   }
 
-  @Test("verifyPhone keeps its problem, and the wrong codes count, across a restart")
+  @Test("Truecaller verifyPhone keeps its problem, and the wrong codes count, across a restart")
   func problem() throws {
     let fixture = try TruecallerFixture()
     try fixture.set(["wrongCodeCap": 1])

@@ -49,7 +49,7 @@ struct TruecallerValidationTests {
     #expect(try fixture.app.call("account.list")["accounts"] == [])
   }
 
-  @Test("an access token of another number is TCError 15 and adds no account")
+  @Test("an access token of another number is Truecaller TCError 15 and adds no account")
   func mismatch() throws {
     let fixture = try TruecallerFixture(validation: "v2_8")
     try fixture.set(["validateOtherNumber": true])
