@@ -1,6 +1,6 @@
 import UsherCore
 
-/// Call on whose behalf the current task works, for the journal.
+/// The RPC call on whose behalf the current task works, for log entries.
 enum Cause {
   /// The correlation ID of the call; nil if none caused the work, as for a provider's callback or a
   /// timer.

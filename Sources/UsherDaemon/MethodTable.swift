@@ -11,8 +11,8 @@ struct MethodTable: Sendable {
     @Sendable (M, AuthorizedCall, Services) throws(UsherError) -> Result
   typealias WaitingHandler<M, Result> =
     @Sendable (M, AuthorizedCall, Services) async throws(UsherError) -> Result
-  /// A service's method that takes the call and its caller. A call that waits keeps only this
-  /// service, so that a lock does not leave the others in memory.
+  /// A method of a service that handles an RPC call: it takes the decoded call and its caller. A
+  /// call that waits keeps only this service, so that a lock does not leave the others in memory.
   typealias ServiceMethod<M, Result> =
     @Sendable (Services) -> @Sendable (M, Caller) async throws(UsherError) -> Result
 
@@ -298,7 +298,7 @@ extension MethodTable {
     }
   }
 
-  /// Adds a method whose handler records the outcome of the call.
+  /// Adds an RPC method whose handler itself writes the outcome of the call to the audit log.
   private mutating func enter<M: Method>(
     _ type: M.Type, _ subject: Subject<M>, isList: Bool = false,
     _ handler: @escaping Handler<M, Response>

@@ -19,7 +19,7 @@ import UsherCore
 // reply                 `ConnectionHandler`, `WriteCoalescer`
 
 extension RPCService {
-  /// Answers a call whose parameters are still encoded.
+  /// Answers an RPC call whose parameters are still JSON text.
   func respond(
     to method: String, params: UnsafeRawBufferPointer?, _ call: Call
   ) throws(UsherError) -> Response {
@@ -27,7 +27,7 @@ extension RPCService {
     return try serve(try decode(params, of: target, call.caller), call, by: target)
   }
 
-  /// Answers a call whose parameters have been decoded.
+  /// Answers an RPC call whose parameters have been decoded already.
   func respond(
     to method: String, decoded params: DecodedParams, _ call: Call
   ) throws(UsherError) -> Response {

@@ -17,7 +17,8 @@ struct AccountRecord: Sendable {
   var tokens: [TokenKey: HeldToken]
   /// The stored result of ``waking(at:for:)``.
   var wakeAt: Timestamp?
-  /// The stored tag of the key from ``calling(for:)``.
+  /// The stored tag of the account's ``AccountFollowUp/callKey``, by which a provider's callback
+  /// finds the account; nil if it has none.
   var callTag: Data?
 
   var shelf: AccountRepository.OwnerAtProvider { .init(owner: owner, provider: provider) }

@@ -16,7 +16,7 @@ final class AccountRepository: Sendable {
   struct Update: Sendable {
     var record: AccountRecord
     var changes: [Change]
-    /// The record before the change; nil for a new account.
+    /// The account's record before the change; nil for a new account.
     var before: AccountRecord?
     /// The revocation of tokens that are no longer used; its note is among `changes`.
     var superseded: Revocation?
@@ -338,7 +338,7 @@ extension AccountRepository {
 // MARK: - Changes
 
 extension AccountRepository {
-  /// Calls `body` for each later change that is not silent, before its event is published.
+  /// Calls `body` for each later change of an account that is not silent, before its event.
   func addObserver(_ body: @escaping Follower) { followers.withLock { $0.append(body) } }
 
   func install(_ update: Update) {

@@ -47,10 +47,10 @@ final class AccountWatch: ProviderObserver {
     /// Whether asking is pointless until the account changes, its provider changes, or the daemon
     /// restarts.
     var isHopeless = false
-    /// Whether the row failed to decrypt and that has been logged.
+    /// Whether the account's row failed to decrypt and that has been logged.
     var isUnreadable = false
 
-    /// Whether it is kept although the account has no task soon.
+    /// Whether this entry is kept although the account has no task soon.
     var isKept: Bool { tokens != TokenPlan.Progress() || isRenewing || isAsking || isHopeless }
   }
 

@@ -53,10 +53,10 @@ struct AuditAggregator {
     fileprivate let index: Int
   }
 
-  /// Outcome of recording a call that equals an earlier one.
+  /// Outcome of recording an RPC call that equals one recorded before.
   enum RepeatOutcome: Sendable, Equatable {
     case counted
-    /// The call became a row of its own: it is the first of its minute.
+    /// The call became an audit row of its own, as the first of its minute.
     case written
     /// The buffer is full: the call must not be served.
     case refused
@@ -80,7 +80,7 @@ struct AuditAggregator {
     }
   }
 
-  /// Records a call that equals one recorded before.
+  /// Records an RPC call that equals one recorded before.
   mutating func again(_ call: inout AuditRepeat, at now: Timestamp) -> RepeatOutcome {
     if isFull { return .refused }
     turn(at: now)

@@ -8,12 +8,13 @@ struct AuditEvent: Sendable, Equatable {
   var provider: ProviderName?
   var kind: String?
   var account: AccountID?
-  /// The scope of the token that was handed out.
+  /// The OAuth scope of the token that the call handed out; nil if it handed out none.
   var scope: String?
-  /// The names of the profile members that were handed out, in a fixed order.
+  /// The names of the profile members that the call handed out, in a fixed order.
   var fields: [String] = []
   var decision: Decision
-  /// The rule that decided: `till`, `(user)`, `(root)`, `(admin)`, …
+  /// The client rule that decided the call: `till`, or one that is built in: `(user)`, `(root)`,
+  /// `(admin)`, …
   var rule: String
   /// The conditions that applied to the call.
   var conditions: AuditConditions = []

@@ -26,7 +26,7 @@ extension AuditRecorder: Auditing {}
 /// When too many have accumulated, ``admit()`` refuses calls, so that nothing is handed out
 /// unrecorded.
 final class AuditRecorder: Sendable {
-  /// The time that a row waits to be written together with others.
+  /// How long an audit row waits to be written together with others.
   static let delay = Duration.milliseconds(50)
   /// The time after a failure at which writing is tried again.
   static let pause = Duration.seconds(1)

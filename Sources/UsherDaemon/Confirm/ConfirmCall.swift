@@ -118,7 +118,7 @@ struct OpenQuestion: Codable, Sendable, Equatable {
   func isOpen(at now: Timestamp) -> Bool { askedAt <= now && now < expiresAt }
 }
 
-/// An answer to a question, as long as it is remembered.
+/// A person's remembered answer to the question whether a client may make a call.
 struct GivenAnswer: Codable, Sendable, Equatable {
   /// How long a single-use answer is valid: for the one call that it allows, or for all calls that
   /// it refuses.
@@ -129,11 +129,11 @@ struct GivenAnswer: Codable, Sendable, Equatable {
   let allow: Bool
   let remember: Remember
   let at: Timestamp
-  /// The client that gave the answer.
+  /// The client through which the person answered.
   let client: String
   let uid: UInt32
 
-  /// Nil if the answer is valid for the session.
+  /// The end of the answer's validity; nil if it is valid until the daemon stops or is locked.
   var expiresAt: Timestamp? {
     switch remember {
     case .once: at + (allow ? Self.onceAllowed : Self.onceRefused)
@@ -163,7 +163,7 @@ struct GivenAnswer: Codable, Sendable, Equatable {
 extension GivenAnswer {
   init(_ row: ConfirmationRow) throws(UsherError) { self = try row.payload.decoded() }
 
-  /// Returns the row; nil if the answer is not kept over a restart.
+  /// Returns the row that stores the answer; nil if it is not kept over a restart.
   func row() throws(UsherError) -> ConfirmationRow? {
     guard isStored, let expiresAt else { return nil }
     return ConfirmationRow(

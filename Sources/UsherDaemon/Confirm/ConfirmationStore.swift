@@ -89,7 +89,7 @@ struct ConfirmationStore: Sendable {
     return nil
   }
 
-  /// Returns the answer to a call, even if it has expired.
+  /// Returns the person's remembered answer about a call, even if it has expired; nil without one.
   func answer(to call: ConfirmCall, of person: LocalPerson) -> GivenAnswer? {
     entries[person]?.answers[call]
   }
@@ -104,7 +104,7 @@ struct ConfirmationStore: Sendable {
     return count - (entries[person]?.answers[call] == nil ? 0 : 1)
   }
 
-  /// Stores an answer and closes its question.
+  /// Remembers a person's answer and closes the question.
   mutating func settle(_ answer: GivenAnswer) {
     let question = answer.question
     restore(answer)
@@ -119,7 +119,7 @@ struct ConfirmationStore: Sendable {
     entries[answer.question.person, or: PersonEntries()].answers[answer.question.call] = answer
   }
 
-  /// Removes an answer; returns whether it existed.
+  /// Removes a remembered answer; returns whether there was one.
   mutating func forget(_ answer: GivenAnswer) -> Bool {
     let question = answer.question
     guard entries[question.person]?.answers[question.call]?.question.id == question.id else {

@@ -16,7 +16,7 @@ extension AccountRecord {
     return ruled?.only(consents.members(openTo: client, at: now))
   }
 
-  /// Whether the tokens are not available to every client of the owner.
+  /// Whether a client of the owner needs a consent for the account's tokens, or never gets them.
   var isGuarded: Bool { details.isByConsent || details.tokensAreInternal }
 
   /// Whether a client is granted everything that a token with this scope gives access to. Always

@@ -6,7 +6,7 @@ import UsherFlows
 
 /// The consequences of an event for a flow: its next standing, and what to do once that is stored.
 struct FlowDecision {
-  /// The machine after the event.
+  /// The flow's state machine after the event.
   let machine: any FlowMachine
   var next: LiveFlow.Standing
   var effects: [EngineEffect] = []

@@ -196,7 +196,7 @@ extension FlowEngine {
     await insist(on: decision, flow, after: before)
   }
 
-  /// Returns nil if the event does not concern the flow.
+  /// Returns the state machine's decision on an event; nil if the event does not concern the flow.
   private func decide(
     _ event: EngineEvent, _ machine: any FlowMachine, _ before: LiveFlow.Standing
   ) -> FlowDecision? {

@@ -15,7 +15,7 @@ final class FlowIndex: Sendable {
     var keepers: Set<FlowID> = []
 
     var isEmpty: Bool { flows.isEmpty && reserved == 0 }
-    /// The number that counts towards the limit.
+    /// How many flows count towards the limit of live flows: the live ones and the reserved places.
     var taken: Int { live + reserved }
   }
 

@@ -20,7 +20,8 @@ struct FlowRepository: Sendable {
     var decision: FlowDecision
     var changes: [Change] = []
     var account: AccountRepository.Update?
-    /// The packed machine of the row; nil if the row is unchanged or the flow has ended.
+    /// The flow's packed state machine, as its row stores it; nil if the row is unchanged or the
+    /// flow has ended.
     var packed: PackedMachine?
     /// Revocations of tokens that will not be used; their notes are among `changes`.
     var revocations: [Revocation] = []

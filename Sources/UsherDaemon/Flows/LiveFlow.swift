@@ -67,7 +67,7 @@ final class LiveFlow: Sendable {
     }
   }
 
-  /// A message for a flow.
+  /// An entry of a flow's mailbox; the flow processes one at a time.
   enum Mail: Sendable {
     /// An event is not processed on behalf of the call that started its effect.
     case event(EngineEvent)
@@ -78,7 +78,7 @@ final class LiveFlow: Sendable {
 
   typealias Reply = @Sendable (Result<CallbackVerdict, UsherError>) -> Void
 
-  /// A request whose caller waits for the reply.
+  /// A request to the flow by an RPC call or a provider's callback, which waits for the reply.
   enum Request: Sendable {
     case submit(FlowInput, revision: Int)
     case cancel

@@ -192,7 +192,7 @@ private final class RedirectReply: Sendable {
   private enum Phase {
     /// The browser's user is not known yet.
     case undecided
-    /// The flow has received the answer.
+    /// The flow has received the provider's answer.
     case delivering
     case written
   }
@@ -222,7 +222,7 @@ private final class RedirectReply: Sendable {
     if isFirst { send(page) }
   }
 
-  /// Writes a page only if the flow has not received the answer.
+  /// Writes a page only if the flow has not received the provider's answer.
   func writeUnlessDelivering(_ page: RedirectPage) {
     if advance(to: .written) { send(page) }
   }

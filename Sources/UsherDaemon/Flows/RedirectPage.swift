@@ -10,13 +10,13 @@ enum RedirectPage: Sendable, Equatable {
   case notSignedIn(String?)
   /// The user has to repeat the sign-in: the reason, as a sentence without a full stop.
   case again(String)
-  /// The outcome is not known yet, or the flow continues with another step in the client.
+  /// The outcome of the sign-in is not known yet, or the client shows another step.
   case pending
   /// No flow waits for this answer. The page does not reveal whether a flow did, or its owner.
   case notOurs
   case otherUser, onlyGET, unknown, busy
 
-  /// Creates the page that shows a flow's state after an answer.
+  /// Creates the page that shows a flow's state after it has received the provider's answer.
   init(_ standing: LiveFlow.Standing) {
     switch standing.ending.status {
     case .succeeded: self = .signedIn

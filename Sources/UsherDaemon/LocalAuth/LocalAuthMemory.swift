@@ -7,7 +7,7 @@ import UsherFlows
 /// In memory only, so a restart of the daemon forgets all proofs. Times are monotonic
 /// (``Clock/monotonicNow()``): setting the wall clock does not make a proof newer.
 final class LocalAuthMemory: Sendable {
-  /// The limit of remembered proofs; beyond it the oldest is forgotten.
+  /// The maximum number of proofs, of all users together; beyond it the oldest is forgotten.
   static let limit = 1024
 
   private struct Key: Hashable {

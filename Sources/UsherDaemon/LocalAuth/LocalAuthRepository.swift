@@ -19,7 +19,7 @@ struct LocalAuthRecord: Codable, Sendable, Equatable {
   /// The fingers that were enrolled at the last fingerprint success; nil without one. Databases of
   /// 0.1.0 have this one value for all askers.
   private(set) var domainState: DomainState?
-  /// The state that each asker saved.
+  /// The enrolled fingers at the last fingerprint success, for each asker.
   private var saved: [String: DomainState]?
 
   /// Returns the fingers that an asker compares with; nil if it has saved none.
@@ -81,7 +81,7 @@ final class LocalAuthRepository: Sendable {
     }
   }
 
-  /// Stores a record, then installs it.
+  /// Stores a user's passcode, counts of attempts and fingers; then makes them valid in memory.
   func persist(_ record: LocalAuthRecord, of person: LocalPerson) async throws(UsherError) {
     let row = LocalAuthRow(
       realm: person.realm, uid: person.uid, payload: try SealedPayload(encoding: record))

@@ -98,7 +98,7 @@ final class InFlightCalls: Sendable {
   }
 }
 
-/// Outcome of a call: the first one that is given.
+/// The outcome of an RPC call. Only the first one that is given counts.
 private final class Answer<Reply: Sendable>: Sendable {
   typealias Outcome = Result<Reply, UsherError>
 

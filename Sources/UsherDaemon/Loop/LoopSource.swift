@@ -6,7 +6,7 @@ class LoopSource {
   let loop: SocketLoop
   /// The socket; nil once it is closed.
   private(set) var socket: DirectSocket?
-  /// The key in the loop's table; nil before ``begin(_:)``.
+  /// The socket's key in the loop's table; nil before ``begin(_:)``.
   private var key: UInt64?
   private var interest: Readiness = []
 

@@ -65,13 +65,13 @@ struct OwnerRecord: Codable, Sendable, Equatable {
     other = Other(name: present, at: now)
   }
 
-  /// Whether the user's property is withheld until an operator decides.
+  /// Whether nobody may use the user's stored objects until an operator decides.
   var isWithheld: Bool { other != nil || isBeingForgotten == true }
 
   /// Records that an operator has begun to delete the user's property.
   mutating func beginForgetting() { isBeingForgotten = true }
 
-  /// The verdict at the time the record was written.
+  /// Whether the uid still had its recorded name when the record was written.
   var lastVerdict: Verdict { other.map { .other(name: $0.name) } ?? .same }
 
   /// Whether another record differs at most in the time of the last confirmation.

@@ -93,18 +93,20 @@ final class OwnerRegistry: Sendable {
     try checkNotBeingForgotten(person)
   }
 
-  /// Calls `body` for each change, before a call that waits for the change continues.
+  /// Calls `body` for each change in the access to a user's stored objects, before an RPC call that
+  /// waits for the change continues.
   func addObserver(_ body: @escaping Follower) {
     follower.withLock { $0 = HeldFollower(tell: body) }
   }
 
-  /// Whether an owner's property is withheld. Costs one lock.
+  /// Whether nobody may use an owner's stored objects, because its uid may belong to another person
+  /// or they are being deleted. Costs one lock.
   func isWithheld(_ owner: Owner) -> Bool {
     guard owner.client == nil else { return false }
     return entries.withLock { $0[LocalPerson(owner)]?.isWithheld ?? false }
   }
 
-  /// The users whose property is withheld.
+  /// The users whose stored objects nobody may use.
   var withheld: [LocalPerson] {
     entries.withLock { entries in entries.filter { $0.value.isWithheld }.map(\.key) }
   }
@@ -220,13 +222,14 @@ extension OwnerRegistry {
     return try hasStoredObjects(person)
   }
 
-  /// Returns the entry from memory, or else from disk.
+  /// Returns what is known about a user, from memory or else from disk; nil if nothing is.
   func known(_ person: LocalPerson) throws(UsherError) -> Entry? {
     if let entry = entries.withLock({ $0[person] }) { return entry }
     return try store.loadOwner(realm: person.realm, uid: person.uid).map(Entry.init)
   }
 
-  /// Stores the record if it has changed. If the disk is full, a mere confirmation is dropped.
+  /// Stores the user's record if it has changed. If the store fails, a record that differs only in
+  /// the time of its last confirmation is dropped.
   private func save(_ entry: inout Entry, after before: Entry, of person: LocalPerson) async {
     guard entry.record != before.record || !entry.isStored else { return }
     let isStored = await write(entry.record, of: person)

@@ -2,7 +2,7 @@ import UsherAPI
 import UsherConfig
 import UsherCore
 
-/// Call that the policy allows; it records the outcome in the audit log.
+/// An RPC call that the policy allows; it records its outcome in the audit log.
 struct AuthorizedCall: Sendable {
   let request: PolicyRequest
   let caller: Caller
@@ -15,7 +15,7 @@ struct AuthorizedCall: Sendable {
   /// The generation of the accounts from before the decision.
   var generation = 0
 
-  /// Data that a call hands out.
+  /// What an RPC call hands out to its caller, for the audit log.
   enum Given: Sendable {
     case token(scope: String?)
     case profiles(@Sendable () -> [(account: AccountID, fields: [String])])
@@ -256,7 +256,7 @@ extension AuditEvent {
 }
 
 extension Permit {
-  /// The conditions that the permit sets for the call.
+  /// The conditions on the call that the audit log records.
   var conditions: AuditConditions {
     var conditions: AuditConditions = []
     if localAuthSeconds != nil { conditions.insert(.localAuth) }

@@ -101,7 +101,7 @@ extension CallbackOutcome {
     }
   }
 
-  /// The outcome in log lines.
+  /// The outcome of a callback, as log entries name it.
   var word: String {
     switch self {
     case .accepted: "taken"

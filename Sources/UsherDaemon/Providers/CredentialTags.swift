@@ -16,7 +16,7 @@ struct CredentialTags: Codable, Sendable, Equatable {
   func has(_ name: String, _ tag: Data) -> Bool { byName[name] == tag }
 }
 
-/// The credentials that a call may be rendered with.
+/// The credentials that the HTTP request of a provider call may contain.
 struct Proofs: Sendable {
   /// The credential that the provider's calls need; nil for a public client.
   var credential: Secret?

@@ -55,7 +55,8 @@ final class ProviderHTTP: ProviderObserver {
     }
   }
 
-  /// The provider and flow whose credentials a call uses.
+  /// The provider that a call goes to, and the tags of the credentials that its flow may use; nil
+  /// outside of a flow.
   private struct Asker {
     let provider: ProviderConfig
     let flow: CredentialTags?

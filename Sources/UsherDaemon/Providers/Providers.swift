@@ -19,7 +19,8 @@ struct Providers: Sendable {
     return provider
   }
 
-  /// Returns the token place of the provider that has this name now.
+  /// Returns where the tokens of the provider come from that has this name in the current
+  /// configuration.
   func tokenPlace(of name: ProviderName) throws(UsherError) -> TokenPlace {
     guard let place = configStore.current.tokenPlace(of: name) else { throw unknown(name) }
     return place
@@ -29,7 +30,8 @@ struct Providers: Sendable {
     UsherError(.notFound, "provider \(printable(name)) does not exist", field: "provider")
   }
 
-  /// The name comes from the caller: only a well-formed name is repeated in the message.
+  /// Returns the provider's name for an error message. The name comes from the caller, so a
+  /// malformed one is not repeated.
   private func printable(_ name: ProviderName) -> String {
     let isName = name.rawValue.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }
     return isName && name.rawValue.utf8.count <= 64 ? name.rawValue : "of that name"

@@ -13,7 +13,7 @@ struct RegistrationService: Sendable {
   let send: @Sendable (BSACall, Provider<BSASettings>) async throws(UsherError) -> CallOutcome
   private let budget = RateLimiter()
 
-  /// A request that was admitted.
+  /// A registration check at BSA that was admitted and can be sent.
   struct Question: Sendable {
     fileprivate let check: BSARegistrationCheck
     fileprivate let provider: Provider<BSASettings>

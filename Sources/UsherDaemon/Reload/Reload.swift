@@ -98,7 +98,8 @@ final class LastReload: Sendable {
 
   func ended(problems count: Int) { problems.withLock { $0 = count } }
 
-  /// The text to append to the daemon's status.
+  /// The text to append to the daemon's line in `systemctl status`; empty if the last reload had no
+  /// problems.
   var words: String {
     switch problems.withLock({ $0 }) {
     case 0: ""

@@ -77,7 +77,7 @@ final class ConnectionHandler: TransportUser {
   var batchedBytes = 0
   var nextNumber = 0
   let feed = EventFeed()
-  /// Calls that wait for the disk, in order.
+  /// The RPC calls that wait for the disk, in the order of their arrival.
   var cold: [ColdCall] = [] {
     didSet { if cold.isEmpty != oldValue.isEmpty { adjustReading() } }
   }
@@ -88,19 +88,19 @@ final class ConnectionHandler: TransportUser {
     didSet { if (readingLine == nil) != (oldValue == nil) { adjustReading() } }
   }
 
-  /// The batch with calls that have not run yet.
+  /// The JSON-RPC batch that has calls which have not run yet; nil if there is none.
   var unfinished: UnfinishedBatch? {
     didSet { if (unfinished == nil) != (oldValue == nil) { adjustReading() } }
   }
 
-  /// Call that waits.
+  /// An RPC call that a task works on, for instance because it waits for a provider.
   struct InFlightCall {
     let number: Int
     let origin: Origin
     let task: Task<Void, Never>
   }
 
-  /// Call about data that is on disk.
+  /// An RPC call that needs data which is not in memory and has to be loaded from disk.
   struct ColdCall {
     let number: Int
     let id: RequestID?
@@ -119,7 +119,8 @@ final class ConnectionHandler: TransportUser {
     case answering
   }
 
-  /// Destination of a call's reply.
+  /// Where the reply to an RPC call goes: to a line of its own, or into the reply of a batch, given
+  /// by the batch's number and the call's index.
   enum Origin {
     case line
     case batch(Int, Int)
@@ -250,7 +251,7 @@ final class ConnectionHandler: TransportUser {
   /// and no long line is being parsed.
   var isFree: Bool { transport.hasRoom && cold.isEmpty && readingLine == nil }
 
-  /// Whether a call waits or has not run yet.
+  /// Whether an RPC call of this connection waits or has not run yet.
   var isAwaited: Bool {
     !inFlight.isEmpty || !cold.isEmpty || readingLine != nil || unfinished != nil
   }

@@ -287,7 +287,7 @@ struct Slice {
   /// Adds bytes that were read or written; reads the clock every few calls.
   mutating func spend(_ bytes: Int) { spend(effort: bytes + 512) }
 
-  /// Adds a call of a batch; reads the clock.
+  /// Counts one call of a JSON-RPC batch against the time slice, and reads the clock.
   mutating func spendCall() { spend(effort: 2049) }
 
   /// Adds bytes that were only copied.

@@ -22,7 +22,7 @@ struct FairScheduler {
   /// Work that is left on a connection when its slice is over.
   enum Rest: Equatable {
     case nothing
-    /// Calls that have been read.
+    /// RPC calls that have been read and can run.
     case bytes
     /// Calls that have been read but cannot run yet, for instance because replies are unread; the
     /// connection resumes by itself.
@@ -30,7 +30,7 @@ struct FairScheduler {
   }
 
   enum Step: Equatable {
-    /// This connection works for one slice.
+    /// The connection handles its calls for one time slice.
     case work(ConnectionID)
     /// This connection starts to read, and the other one, of the same user, stops.
     case listen(ConnectionID, insteadOf: ConnectionID?)

@@ -23,7 +23,7 @@ enum Response: Sendable {
   }
 }
 
-/// One call, on the event loop of its connection.
+/// The caller and the connection of one RPC call, on the event loop of that connection.
 struct Call {
   let caller: Caller
   let connection: any ConnectionLink
@@ -57,7 +57,8 @@ enum Subject<M>: Sendable {
   case flow(@Sendable (M) -> FlowID)
 }
 
-/// Call about one account, given by its id or as the only account of a provider.
+/// An RPC method about one account, which the parameters name by its id or as the caller's only
+/// account at a provider.
 protocol OneAccountCall: Method {
   var account: AccountID? { get }
   var provider: ProviderName? { get }

@@ -68,7 +68,7 @@ struct TOTPService: Sendable {
 extension TOTPService {
   private enum Resolution {
     case given(TOTPCode.Reply)
-    /// The client has received the code of this time step.
+    /// The client has received the code of this time step already; it gets another one at `until`.
     case spent(until: Timestamp)
   }
 
@@ -164,7 +164,8 @@ extension TOTPService {
   }
 }
 
-/// The code generator of an account.
+/// The one-time codes of an account: the provider's settings and the generator with the account's
+/// secret.
 private struct AccountCodes {
   let settings: TOTPSettings
   let code: OneTimeCode

@@ -8,7 +8,7 @@ import UsherFlows
 /// refreshed and the call is sent once more. That is safe, because a call that is refused for its
 /// token has had no effect.
 struct AccountCalls: Sendable {
-  /// The number of seconds for which a token must still be valid.
+  /// For how many seconds an access token must still be valid to be used for a provider call.
   static let validity = 15
 
   let dependencies: Dependencies

@@ -13,7 +13,7 @@ struct Revocation: Codable, Sendable, Equatable {
   /// How long an unreachable provider is asked again.
   static let patience = Duration.seconds(86_400)
 
-  /// The prefix of the notes' names.
+  /// The prefix of the names of the notes in the store, each of which is one revocation.
   static let notePrefix = "revocation "
 
   struct Token: Codable, Sendable, Equatable {
@@ -159,7 +159,7 @@ struct Revocation: Codable, Sendable, Equatable {
 }
 
 extension AccountRecord {
-  /// Returns the tokens that can be revoked and have not expired.
+  /// Returns the account's tokens that can be revoked at the provider and have not expired.
   func revocable(at now: Timestamp) -> [Revocation.Token] {
     let grant = details.grant
     var revocable = [grant.refreshToken].compactMap(\.self).map {

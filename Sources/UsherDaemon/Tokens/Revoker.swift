@@ -81,7 +81,7 @@ struct Revoker: Sendable {
 }
 
 extension Revocation {
-  /// Returns the change that stores the note; empty if there is nothing to revoke.
+  /// Returns the change that stores this revocation as a note; empty if there is nothing to revoke.
   fileprivate func changes() throws(UsherError) -> [Change] {
     tokens.isEmpty ? [] : [.putNote(try row())]
   }

@@ -20,7 +20,7 @@ struct TokenSource: Sendable {
     /// sent may be spent.
     case unusable(UsherError, rotated: Secret)
 
-    /// The tokens that the provider sent, including those that must not be used.
+    /// The tokens that the provider sent; also those of another account, which must not be used.
     var sent: TokenSet? {
       switch self {
       case .granted(let tokens), .flawed(let tokens, _): tokens
