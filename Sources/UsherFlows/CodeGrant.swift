@@ -29,7 +29,7 @@ protocol CodeGrant: FlowMachine, RetryingMachine {
 
   /// Returns the secret that the redirect carries.
   func secret(of round: Round) -> Secret
-  /// Enters the state that waits for the listener.
+  /// Enters the state that waits until the loopback listener is open.
   mutating func prepare(_ round: Round)
   /// Enters the state in which the user is in the browser.
   mutating func show(_ round: Round, redirectURI: String, _ listener: ListenerState)
@@ -178,7 +178,7 @@ protocol CodeRedemption {
 protocol RedeemingCodeGrant: CodeGrant {
   associatedtype Redemption: CodeRedemption where Redemption.Round == Round
 
-  /// Enters the state in which the code is redeemed.
+  /// Enters the state in which the authorization code is redeemed (RFC 6749 §4.1.3).
   mutating func keep(_ redemption: Redemption)
   func exchange(_ code: Secret, _ redemption: Redemption) -> Call
   /// Returns the code in a call of this redemption; nil for any other call.

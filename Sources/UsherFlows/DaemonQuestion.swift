@@ -24,7 +24,7 @@ package enum DaemonAnswer: Sendable, Equatable {
   case oneTimeCode(OneTimeCodeAnswer)
 }
 
-/// The answer to a request for a one-time code.
+/// The daemon's answer to a flow that asks for the current TOTP code of an account.
 package enum OneTimeCodeAnswer: Sendable, Equatable {
   /// - Parameter until: When the code's time step ends.
   case given(Secret, until: Timestamp)

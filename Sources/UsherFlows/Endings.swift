@@ -49,7 +49,7 @@ extension Failure {
 }
 
 extension String {
-  /// Ends a sentence about a call whose outcome is unknown.
+  /// The end of a sentence for users about a provider call whose reply was lost.
   package static let operationUnknown = "whether the operation was performed is not known"
 
   /// Ends a sentence about a call that may have sent the user a message.
@@ -70,7 +70,8 @@ extension Problem {
       message: "the provider's answer was lost: \(message) may have come all the same")
   }
 
-  /// The call is retried automatically, or when the user repeats the step.
+  /// The problem of a step while the provider is unreachable. The call is retried automatically, or
+  /// when the user repeats the step.
   package static func unreachable(_ message: String) -> Problem {
     Problem(reason: "provider_unreachable", title: "Provider unreachable", message: message)
   }

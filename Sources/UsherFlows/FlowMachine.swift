@@ -123,7 +123,7 @@ extension FlowMachine {
 
 /// The part of a flow that its owner sees; a change of any member raises the flow's revision.
 package struct FlowView: Codable, Sendable, Equatable {
-  /// The state's name in the provider's terms.
+  /// The name of the flow's state, in the provider's own terms.
   package var state: String
   package var step: Step
   package var problem: Problem?
@@ -295,7 +295,7 @@ package enum Answer<Call: Sendable>: Sendable {
   case fail(Failure, cleanUp: [Call] = [])
   /// The input is invalid; the flow's state does not change.
   case refuse(field: String, message: String)
-  /// The event does not concern the present state.
+  /// The event does not concern the flow in its present state; nothing changes.
   case ignore
 }
 

@@ -8,11 +8,11 @@ package struct SignedText: Codable, Sendable, Equatable {
 
 /// Where the key comes from with which a provider signs texts.
 package struct SignatureKeySource: Sendable {
-  /// The address of the keys, which tells one source from another.
+  /// The URL of the signature keys, which tells one source from another.
   package var url: String
-  /// The call that fetches the keys.
+  /// The provider call that fetches the signature keys.
   package var call: any ProviderCall
-  /// Reads the key out of the reply.
+  /// Reads the signature key out of the reply to ``call``.
   package var read: @Sendable (CallOutcome) -> SignatureKey
 }
 

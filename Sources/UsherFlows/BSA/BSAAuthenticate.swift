@@ -64,7 +64,7 @@ package struct BSAAuthenticate: FlowMachine, RetryingMachine {
     case starting(BSASignInSession, Attempt)
     /// The sign-in is confirmed. → fetching, or the end
     case completing(BSASignInSession, channel: Sealed<Secret>, Attempt)
-    /// The token is requested. → the end
+    /// Requests the access token of the confirmed sign-in. → the end
     case fetching(BSASignInSession, channel: Sealed<Secret>, Attempt)
   }
 
@@ -74,14 +74,14 @@ package struct BSAAuthenticate: FlowMachine, RetryingMachine {
     let until: Timestamp
   }
 
-  /// The state of polling for a site's request.
+  /// How far the flow is with polling BSA for a site's request to sign in.
   struct Poll: Codable, Sendable, Equatable {
     var retrying = RetryBackoff()
     /// Whether the flow waits between two polls.
     var isPaused = false
   }
 
-  /// The state of one call of the sign-in.
+  /// How often BSA's start, completion or token call was tried, and whether its outcome is unknown.
   struct Attempt: Codable, Sendable, Equatable {
     var retrying = RetryBackoff()
     /// Whether the flow waits because the provider was not ready.

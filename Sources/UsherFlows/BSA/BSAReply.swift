@@ -79,7 +79,7 @@ extension Failure {
 }
 
 extension RTCode {
-  /// The reason with which the code ends a flow.
+  /// The failure reason of a flow that ends with this rtCode.
   fileprivate var endedAs: Failure.Reason {
     switch self {
     case .certificateTimeout, .authTimeout: .expired

@@ -11,13 +11,14 @@ import UsherCore
 struct ContactVerification: RetryingMachine, Codable, Sendable, Equatable {
   /// The number of wrong guesses that ends the verification.
   static let maxGuesses = 5
-  /// The maximum number of sendings.
+  /// How many times a code is sent at most, the first one included.
   static let sendLimit = 5
 
   let contact: BSAContact
   /// The registered user that the contact must belong to; nil if it may be any user's.
   let member: BSAMember?
-  /// The authentication method that the member is registered with, as the provider reports it.
+  /// The local authentication that the member is registered with, as BSA reports it; nil before it
+  /// does.
   private(set) var registered: BSAAuthType?
   var problem: Problem?
   private var stage = Phase.sending(Sending())

@@ -28,7 +28,7 @@ package struct RTCode: Codable, Sendable, Hashable {
   static let qrInvalid = RTCode(5023)
   static let qrOtherApp = RTCode(5024)
 
-  /// The vendor's name for a code, with the daemon's description.
+  /// A row of the table of BSA's rtCodes: the vendor's name and the daemon's description.
   package struct Entry: Sendable, Equatable {
     package let code: RTCode
     package let name: String
@@ -44,7 +44,7 @@ package struct RTCode: Codable, Sendable, Hashable {
 
   private static let known = Dictionary(uniqueKeysWithValues: table.map { ($0.code, $0) })
 
-  /// The entry in the table; nil for an unknown code.
+  /// The row of this rtCode in the table; nil if BSA's documentation does not list it.
   package var entry: Entry? { Self.known[self] }
 
   /// The description for users.

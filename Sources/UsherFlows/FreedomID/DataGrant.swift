@@ -34,10 +34,10 @@ package enum DataGrant: String, Codable, CaseIterable, Sendable {
     self = grant
   }
 
-  /// The member of the provider's profile.
+  /// The grant's member in the profile that Freedom ID returns.
   var field: String { String(wire.dropFirst("read.".count)) }
 
-  /// The member of the daemon's profile.
+  /// The grant's member in the daemon's profile of an account.
   package var member: String {
     switch self {
     case .dateOfBirth: "dateOfBirth"
@@ -57,7 +57,7 @@ package enum DataGrant: String, Codable, CaseIterable, Sendable {
     }
   }
 
-  /// The text for users (seed, the table of DataGrants).
+  /// The name of the grant for users (seed, the table of DataGrants).
   package var label: String {
     switch self {
     case .dateOfBirth: "Date of birth"
@@ -86,7 +86,7 @@ package enum PartnerGrant: Codable, Hashable, Sendable {
   private static let others: [PartnerGrant] = [.profile, .cards, .openid]
   package static let all = DataGrant.allCases.map { PartnerGrant.data($0) } + others
 
-  /// The name in steps, results, consents and scopes.
+  /// The name of the grant in steps, results, consents and scopes.
   package var text: String {
     switch self {
     case .data(let grant): grant.rawValue

@@ -38,12 +38,12 @@ package struct FreedomDeviceAuthorize: FlowMachine, RetryingMachine {
   struct Request: Codable, Sendable, Equatable {
     /// The requested grants, in the order of the table.
     let grants: [DataGrant]
-    /// The id of the owner's installation.
+    /// The owner's installation id, which is its device id at Freedom ID.
     let device: String
     let account: KnownAccount?
     /// The owner's accounts that the daemon stores.
     let accounts: [NamedAccount]
-    /// The name of the client for users.
+    /// The name of the client that is shown to the user.
     let client: String
   }
 

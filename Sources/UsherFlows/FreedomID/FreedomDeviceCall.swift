@@ -53,7 +53,7 @@ package enum FreedomDeviceCall: ProviderCall {
     }
   }
 
-  /// The device that makes the call; nil if it is not known.
+  /// The device id that the request contains; nil if it is not known.
   var device: String? {
     switch self {
     case .accounts(let device), .otp(phone: _, let device),
@@ -74,7 +74,7 @@ package enum FreedomDeviceCall: ProviderCall {
     return refusal.refusesToken
   }
 
-  /// The user input in the call.
+  /// What the user typed and the request contains; it must not be shown if the reply repeats it.
   var typed: [Secret] {
     switch self {
     case .otp(let phone, device: _): [phone]
@@ -87,7 +87,7 @@ package enum FreedomDeviceCall: ProviderCall {
   }
 }
 
-/// The name with which a user signs in.
+/// The phone number or e-mail address with which a user signs in to Freedom ID.
 package enum LoginName: Sendable, Equatable {
   case phone(Secret)
   case email(Secret)

@@ -61,13 +61,13 @@ extension FreedomReplyError {
 /// (contract §4.3).
 struct FreedomIDRefusal: Equatable {
   let status: Int
-  /// The code as a string; nil if there is none.
+  /// Freedom ID's error code, such as `100202`; nil if the reply has none.
   let code: String?
-  /// The message; nil if there is none, or if it repeats user input.
+  /// Freedom ID's message; nil if the reply has none or repeats user input.
   let message: String?
   /// Whether the body reports the error, whatever the HTTP status.
   let isInBody: Bool
-  /// The names of the invalid members: `grants.3`.
+  /// The paths of the request members that Freedom ID calls invalid: `grants.3`.
   let wrongMembers: [String]
   let attemptsLeft: Int?
   /// The delay of `Retry-After`, at most an hour.
@@ -123,7 +123,7 @@ struct FreedomIDRefusal: Equatable {
   var saysWrongCode: Bool { code == "100202" }
   var saysCodeExpired: Bool { code == "100203" }
   var saysTooEarly: Bool { code == "100205" }
-  /// Whether the token of the call is invalid.
+  /// Whether Freedom ID refused the request's access token.
   var refusesToken: Bool { code == "100004" }
 }
 

@@ -6,7 +6,8 @@ import UsherCore
 /// (contract §4.3, §10, traps 10 and 11).
 struct FreedomIDTokens: TokenDialect {
   let mode: FreedomIDMode
-  /// The id of the owner's installation, for mode `device`.
+  /// The owner's installation id, which is its device id at Freedom ID; nil in other modes than
+  /// `device`.
   var device: String?
 
   var isPublicClient: Bool { false }
@@ -56,7 +57,8 @@ struct FreedomIDTokens: TokenDialect {
     }
   }
 
-  /// Returns whether the token is invalid now: this call untied it, or it was invalid before.
+  /// Returns whether the token is invalid after the call that unties the device: it succeeded, or
+  /// the token was invalid before.
   func hasTakenBack(_ reply: HTTPReply) -> Bool {
     switch FreedomIDReply(.reply(reply), needsBody: false) {
     case .success: true
@@ -68,7 +70,8 @@ struct FreedomIDTokens: TokenDialect {
 
 /// A reply of Freedom ID's token endpoint.
 struct FreedomIDTokenSet: Equatable {
-  /// The id of the tokens, with which the provider calls the `revoke_uri`.
+  /// The id of this set of tokens, which Freedom ID sends to the `revoke_uri` when the user logs
+  /// out.
   let id: String?
   private let access: Secret
   private let refresh: Secret?

@@ -16,7 +16,7 @@ extension FreedomLogin.Task {
     }
   }
 
-  /// The step that was shown before this task began.
+  /// The phase of the log-in before this task began, to which a failure returns.
   var origin: FreedomLogin.Phase {
     switch self {
     case .send(let name): .form(name.method)
@@ -33,7 +33,7 @@ extension FreedomLogin.Task {
     }
   }
 
-  /// Whether the task makes the provider send a code.
+  /// Whether the task makes Freedom ID send a code to the user.
   var sends: Bool {
     switch self {
     case .send, .resend: true
@@ -50,7 +50,7 @@ extension FreedomLogin.Task {
     }
   }
 
-  /// The name of the user who signs in.
+  /// The phone number or e-mail address of the user who signs in.
   var name: FreedomName {
     switch self {
     case .send(let name), .password(let name): name
@@ -68,7 +68,7 @@ extension FreedomLogin.Task {
 }
 
 extension FreedomDeviceCall {
-  /// The password or code in the call, which is never stored.
+  /// The password or code that the request contains and that is never stored; nil if it has none.
   var secret: Secret? {
     switch self {
     case .password(_, let password, device: _): password

@@ -24,13 +24,14 @@ struct FreedomLogin: Codable, Sendable, Equatable {
     case form(Method)
     case password(FreedomName)
     case code(FreedomChallenge)
-    /// A call is in progress; on failure the flow returns to the phase before it.
+    /// A request to Freedom ID is in progress; if it fails, the log-in returns to the phase before
+    /// it.
     case calling(PendingTask)
   }
 
-  /// A request to the provider on behalf of the user.
+  /// A request of the log-in to Freedom ID.
   enum Task: Codable, Sendable, Equatable {
-    /// Sends a code.
+    /// Sends a code to the phone number or e-mail address.
     case send(FreedomName)
     /// Sends another code.
     case resend(FreedomChallenge)
@@ -50,7 +51,7 @@ struct FreedomLogin: Codable, Sendable, Equatable {
   /// whose challenge was lost. Nil also in states stored by 0.1.0.
   private var noCodeBefore: Timestamp?
 
-  /// The result of an event.
+  /// How the flow continues after an event of the log-in.
   enum Progress: Equatable {
     case proceed([Effect<FreedomDeviceCall>], Problem?)
     case signedIn(SignedIn)
@@ -89,7 +90,7 @@ struct FreedomLogin: Codable, Sendable, Equatable {
     }
   }
 
-  /// Whether a call that sends a code to the user is in progress.
+  /// Whether a request that makes Freedom ID send a code is in progress.
   var isSending: Bool {
     if case .calling(let pending) = stage {
       pending.task.sends && !pending.retrying.isPaused

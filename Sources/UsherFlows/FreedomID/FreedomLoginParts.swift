@@ -2,7 +2,8 @@ import JSONRPC
 import UsherAPI
 import UsherCore
 
-/// The name with which a user signs in, and the method; sealed in storage.
+/// The phone number or e-mail address with which a user signs in, and which of the two it is;
+/// sealed in storage.
 struct FreedomName: Codable, Sendable, Equatable {
   let method: FreedomLogin.Method
   private let text: Sealed<Secret>

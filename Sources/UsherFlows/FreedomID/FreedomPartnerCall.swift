@@ -61,7 +61,8 @@ package enum FreedomPartnerCall: ProviderCall {
     }
   }
 
-  /// Returns whether the reply's code names the token, or it is a 401 without a code.
+  /// Returns whether Freedom ID refused the account's access token: by its error code, or by a 401
+  /// without one.
   package func refusesToken(_ reply: HTTPReply) -> Bool {
     guard account != nil, case .refused(let refusal) = FreedomIDReply(.reply(reply)) else {
       return false
@@ -72,7 +73,7 @@ package enum FreedomPartnerCall: ProviderCall {
 
 /// A request for the profile of another user.
 package struct ProfileRequest: Codable, Sendable, Equatable {
-  /// A UUID; the same when the call is repeated.
+  /// A UUID that identifies the request at Freedom ID; a repeated call has the same one.
   package var id: String
   package var createdAt: Timestamp
   package var person: Person

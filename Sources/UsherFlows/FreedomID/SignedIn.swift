@@ -8,7 +8,7 @@ struct SignedIn: Codable, Sendable, Equatable {
   let label: String
   private let tokens: TokenSet
 
-  /// The scope of the tokens that tie a device; no grant has this name.
+  /// The scope under which the tokens of mode `device` are stored; no grant has this name.
   private static let scope = "device"
 
   /// - Throws: A sentence that names the missing or invalid member.

@@ -8,12 +8,13 @@ import UsherCore
 struct Capture: Codable, Sendable, Equatable {
   let session: CaptureSession
   let source: Source
-  /// Whether this flow itself created the link to GoPay.
+  /// Whether this flow itself bound the account by SNAP, so that it has to undo the binding if it
+  /// fails.
   let isBound: Bool
   /// The capture token; nil while one is requested.
   var token: Sealed<Secret>?
   var page: Page?
-  /// Whether the token is a replacement that no reply has accepted yet.
+  /// Whether the capture token replaces one that GoPay refused, and GoPay has not accepted it yet.
   var isReplaced = false
   /// Counts failures until the page is known.
   var retrying = RetryBackoff()

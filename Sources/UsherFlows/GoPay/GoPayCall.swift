@@ -61,10 +61,11 @@ package enum GoPayCall: ProviderCall {
   }
 }
 
-/// The token that links a user to GoPay.
+/// The token that links a user of the partner to a GoPay account, as a GoPay call names it.
 package enum LinkingToken: Sendable, Equatable {
   case token(Secret)
-  /// The token of an account; the engine supplies it.
+  /// The linking token of this account, which the flow does not know; the engine puts it into the
+  /// request.
   case account(AccountID)
 }
 

@@ -1,6 +1,7 @@
 import JSONRPC
 
-/// The outcome of a call (the page GoPay of the documentation).
+/// The outcome of a call to GoPay, SNAP or the partner's backend (the page GoPay of the
+/// documentation).
 typealias GoPayReply = ProviderReply<GoPayData, GoPayRefusal, String>
 typealias GoPayReplyError = ReplyError<GoPayRefusal>
 

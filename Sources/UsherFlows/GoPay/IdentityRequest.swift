@@ -4,9 +4,10 @@ import UsherCore
 
 /// The validated parameters of a verification.
 struct IdentityRequest: Codable, Sendable, Equatable {
-  /// The request id; empty if the caller gave none, which is a flaw.
+  /// The `requestId` of the call; empty if the caller gave none, which fails the flow (GPE-2206).
   let requestID: String
-  /// The id that links the user to GoPay; empty if the caller gave none, which is a flaw.
+  /// The `userCorrelationId` of the call; empty if the caller gave none, which fails the flow
+  /// (GPE-2206).
   let correlationID: String
   let receiver: VerifyIdentity.CredentialReceiver
   /// The linking token that the caller passed, or the account that it named.
@@ -42,7 +43,7 @@ struct IdentityRequest: Codable, Sendable, Equatable {
       params.token.map { .token(Sealed($0.secret)) } ?? context.account.map { .account($0.id) }
   }
 
-  /// The state in which the flow starts.
+  /// The name of the state in which GoPay verify starts.
   var firstState: String {
     switch (receiver, link) {
     case (.none, .account): "current"
@@ -105,7 +106,7 @@ enum KnownLink: Codable, Sendable, Equatable {
   case token(Sealed<Secret>)
   case account(AccountID)
 
-  /// The token for a call.
+  /// The linking token in the form in which a GoPay call names it.
   var token: LinkingToken {
     switch self {
     case .token(let token): .token(token.unsealed())
@@ -113,7 +114,8 @@ enum KnownLink: Codable, Sendable, Equatable {
     }
   }
 
-  /// The token; nil if it is an account's, because flows do not know the tokens of accounts.
+  /// The linking token; nil if it is an account's, because flows do not know the tokens of
+  /// accounts.
   var secret: Sealed<Secret>? {
     switch self {
     case .token(let token): token

@@ -71,7 +71,7 @@ struct KYCRecord: Equatable {
 }
 
 extension KYCRecord {
-  /// Creates the record; nil if a member is missing or invalid.
+  /// Reads the record from an account's attributes; nil if a member is missing or invalid.
   init?(_ json: JSONValue?) {
     guard let requestID = json?["requestId"]?.stringValue,
       let submissionID = json?["submissionId"]?.stringValue,

@@ -12,7 +12,8 @@ struct OIDCTokens: TokenDialect {
     OIDCCall.refresh(refreshToken, scope: scope, metadata)
   }
 
-  /// Returns why the ID token of a refresh is not acceptable (OIDC Core §12.2).
+  /// Returns why the ID token of a refresh is not acceptable (OIDC Core §12.2), as a sentence; nil
+  /// if it is, or if the refresh returned none.
   func flaw(in tokens: TokenSet, of subject: String) -> String? {
     guard let token = tokens.idToken?.unsealed() else { return nil }
     let clientID = provider.settings.clientID

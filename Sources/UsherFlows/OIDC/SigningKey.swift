@@ -6,9 +6,9 @@ package enum SigningKey: Sendable, Equatable {
   /// Exactly one key fits. The JWK holds only the members that the algorithm needs, with `alg` and
   /// `kid` set to those of the token. The signature must be verified with this key alone.
   case key(JSONValue, SigningAlgorithm)
-  /// No key fits. The caller fetches the key set again, once.
+  /// No key of the JWKS fits the token. The caller fetches the JWKS again, once.
   case unknownKey
-  /// The token must be rejected with any key set. The message is a user-facing sentence.
+  /// The ID token must be rejected with any JWKS. The message is a user-facing sentence.
   case refused(message: String)
 }
 

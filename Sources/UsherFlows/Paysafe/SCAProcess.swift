@@ -8,9 +8,10 @@ import UsherCore
 /// call's outcome is unknown, the provider is asked before anything is sent again.
 struct SCAProcess: RetryingMachine, Codable, Sendable, Equatable {
   let terms: Terms
-  /// The event's verifications. Nil if they are unknown, empty for any agreed method.
+  /// The verifications that Paysafe offers for the SCA event: nil if they are unknown, empty for
+  /// any method that is agreed.
   var offers: [SCADemand.Offer]?
-  /// The event's expiry, or nil if it is unknown.
+  /// The time at which the SCA event expires; nil if it is unknown.
   var expiresAt: Timestamp?
   var counters = SCACounters()
   /// The ids of options that the provider offered and then refused.
@@ -117,7 +118,7 @@ struct SCAProcess: RetryingMachine, Codable, Sendable, Equatable {
   enum UnknownOutcome: Codable, Sendable, Equatable {
     case challenge(Sending)
     case attempt(Challenge)
-    /// The provider says that the event is settled, but not how.
+    /// Paysafe says that the SCA event is settled, but not whether it is verified.
     case completion
   }
 

@@ -47,11 +47,11 @@ struct SCARefusal: Sendable, Equatable {
   let errorCode: ProviderErrorCode
 
   enum Kind: Sendable, Equatable {
-    /// The verification is not one of the event's.
+    /// The SCA event does not offer this verification.
     case unavailable
-    /// No challenge is open.
+    /// The SCA event has no open challenge.
     case noChallenge
-    /// The event is already settled.
+    /// The SCA event is already verified, rejected or failed.
     case completed
     case expired
     /// No attempts are left.

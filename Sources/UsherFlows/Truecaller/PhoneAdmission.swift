@@ -13,23 +13,23 @@ import UsherCore
 /// its token, and a later flow reads the profile.
 struct PhoneAdmission: RetryingMachine, Codable, Sendable, Equatable {
   private let number: PhoneNumber
-  /// Nil if the token of ``account`` is used.
+  /// The access token of the verification; nil if the token of ``account`` is used.
   private let token: Sealed<Secret>?
   /// The account that an earlier flow stored without a profile.
   private var account: AccountID?
-  /// The name to write, or nil if the user was not asked for one.
+  /// The user's name to write to the Truecaller profile; nil if the user was not asked for one.
   private let name: TruecallerName?
   private let isVerifiedBefore: Bool
   private var phase: Phase
   private var retrying = RetryBackoff()
   var problem: Problem?
-  /// Whether the token of ``account`` is known to be good.
+  /// Whether Truecaller has accepted the token of ``account`` in this flow; nil if not yet.
   private var isConfirmed: Bool?
 
   private enum Phase: Codable, Sendable, Equatable {
     /// Validates the access token. → updating, reading, or the end
     case validating
-    /// Writes the name. → reading, keeping, or the end
+    /// Writes the user's name to the profile. → reading, keeping, or the end
     case updating(TruecallerName)
     /// Reads the profile. → checking, keeping, or the end
     case reading

@@ -7,10 +7,10 @@ import UsherCore
 /// very short value, and masking a name that is an ordinary word would damage other words.
 struct TypedValues {
   let number: PhoneNumber
-  /// The code that the reply is about, if it is about one.
+  /// The typed code that the server's reply is about; nil if it is about none.
   var code: Secret?
   var name: TruecallerName?
-  /// The number of digits of a code.
+  /// The number of digits of a verification code.
   let codeLength: Int
 
   /// Whether a sentence must not be shown. It must not repeat a value, and must not have a run of
