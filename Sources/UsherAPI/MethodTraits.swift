@@ -40,9 +40,9 @@ public struct MethodTraits: Sendable, Hashable {
   /// Whether a call that the daemon may have executed already can be repeated without harm.
   public enum Repetition: Sendable, Hashable {
     case always, never
-    /// Only if the call has this parameter.
+    /// It can be repeated if it has this parameter.
     case ifGiven(String)
-    /// Unless this parameter is true.
+    /// It can be repeated unless this parameter is true.
     case unlessTrue(String)
 
     /// Returns whether a call with these parameters may be repeated.

@@ -25,7 +25,8 @@ public struct AccountForget: Method, Equatable {
 
   public struct Reply: Codable, Sendable, Equatable {
     public var account: AccountID
-    /// The outcome for the refresh token, or for the access tokens if there is no refresh token.
+    /// The outcome of the revocation at the provider: of the refresh token, or of the access tokens
+    /// if there is no refresh token.
     public var revoked: Revocation
     /// The tokens that may still be valid at the provider; nil if there are none.
     public var living: [LivingToken]?
@@ -44,7 +45,7 @@ public struct AccountForget: Method, Equatable {
     }
   }
 
-  /// The outcome of a revocation.
+  /// The outcome of a revocation of an account's tokens at the provider (RFC 7009).
   public enum Revocation: String, Codable, Sendable, CaseIterable {
     /// The provider revoked the tokens.
     case done

@@ -58,7 +58,7 @@ public struct AuditList: Method, Equatable {
     }
   }
 
-  /// One row: a call, or several similar calls.
+  /// One row of the audit log: a call, or several similar calls.
   public struct Entry: Codable, Sendable, Equatable {
     /// The number of the row. Numbers begin at 1 and have no gaps.
     public var n: Int
@@ -68,12 +68,13 @@ public struct AuditList: Method, Equatable {
     public var provider: ProviderName?
     public var kind: String?
     public var account: AccountID?
-    /// The scope of the token that was handed out.
+    /// The OAuth scope of the token that the call returned; nil if it returned none.
     public var scope: String?
-    /// The names of the profile members that were returned.
+    /// The names of the profile members that the call returned; nil if it returned none.
     public var fields: [String]?
     public var decision: Decision
-    /// The rule that decided: `till`, `(user)`, `(root)`, `(admin)`, ….
+    /// The client rule that decided the call: `till`, or a built-in one: `(user)`, `(root)`,
+    /// `(admin)`, ….
     public var rule: String
     /// The conditions of the rule, and whether each was met. The keys are `local_auth`, `confirm`,
     /// `hours`, `scope` and `account`.

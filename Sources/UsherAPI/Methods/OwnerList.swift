@@ -25,7 +25,7 @@ public struct OwnerList: Method, Equatable {
     @Nullable public var user: String?
     public var recordedAt: Timestamp
     public var state: State
-    /// The name that the uid has now, if it is another one.
+    /// The user name that the uid has now; nil if it is the recorded one.
     public var now: String?
     /// The time at which the daemon first saw the other name.
     public var changedAt: Timestamp?

@@ -16,7 +16,7 @@ public struct PolicyCheck: Method, Equatable {
   // The caller. A missing value is taken from the rule that `client` names; otherwise it is
   // unknown.
 
-  /// The name of a rule. The caller is one that the rule matches.
+  /// The name of a client rule. The assumed caller is one that this rule matches.
   public var client: String?
   /// The user, by name or number. A name that is unknown on this machine gives `invalid_params`.
   public var user: String?
@@ -67,7 +67,7 @@ public struct PolicyCheck: Method, Equatable {
 
   public struct Reply: Codable, Sendable, Equatable {
     public var allowed: Bool
-    /// The rule that decides. A name in parentheses is not a rule of the configuration.
+    /// The client rule that decides. A name in parentheses, such as `(user)`, is built in.
     public var rule: String
     /// The decision and its reason as a sentence.
     public var why: String
@@ -129,9 +129,9 @@ public struct PolicyCheck: Method, Equatable {
     public var localAuthSeconds: Int?
     /// Whether a person must confirm the call.
     public var confirmation: Bool
-    /// The scopes that a token may have at most; nil: any.
+    /// The OAuth scopes that a returned token may have at most; nil: any.
     public var scopes: [String]?
-    /// The profile members that are returned; nil: all.
+    /// The members of an account's profile that the call returns; nil: all.
     public var fields: [String]?
 
     public init(
@@ -145,7 +145,7 @@ public struct PolicyCheck: Method, Equatable {
     }
   }
 
-  /// The decision of one rule.
+  /// The decision of one client rule that matches the caller.
   public struct Verdict: Codable, Sendable, Equatable {
     public var rule: String
     /// The file in which the rule begins; nil if it is from no file.

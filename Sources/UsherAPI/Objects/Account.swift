@@ -43,7 +43,7 @@ public struct Account: Codable, Sendable, Equatable {
   }
 }
 
-/// A token without its value.
+/// The metadata of one token of an account, without the token itself.
 public struct TokenSummary: Codable, Sendable, Equatable {
   public var audience: String?
   public var scope: String

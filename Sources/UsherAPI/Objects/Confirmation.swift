@@ -25,7 +25,7 @@ public struct Confirmation: Codable, Sendable, Equatable {
 
   /// The caller whose call needs a confirmation, as the kernel identifies its process.
   public struct Asker: Codable, Sendable, Equatable {
-    /// The name of the client's rule.
+    /// The name of the client rule that matches the caller.
     public var client: String
     public var uid: UInt32
     /// The user name; nil if the uid has none.
@@ -91,7 +91,7 @@ public struct Confirmation: Codable, Sendable, Equatable {
     }
   }
 
-  /// A remembered answer.
+  /// A person's answer to a confirmation, while it is remembered.
   public struct Answer: Codable, Sendable, Equatable {
     /// The id of the answered question.
     public var id: ConfirmationID
@@ -101,7 +101,7 @@ public struct Confirmation: Codable, Sendable, Equatable {
     public var remember: Remember
     public var answeredAt: Timestamp
     public var answeredBy: Confirmation.Answerer
-    /// The end of the answer's validity; null if it is valid for the session.
+    /// The end of the answer's validity; null if it is valid until the daemon stops or is locked.
     @Nullable public var expiresAt: Timestamp?
 
     public init(

@@ -1,9 +1,9 @@
 public import UsherCore
 
-/// A token that was deleted here and may still be valid at its provider.
+/// A token that the daemon has deleted and that may still be valid at its provider.
 public struct LivingToken: Codable, Sendable, Equatable {
   public var token: Kind
-  /// The scope of the token; empty if the provider did not report it.
+  /// The OAuth scope of the token; empty if the provider did not report it.
   public var scope: String
   /// The expiry of the token; nil if the provider did not report it.
   public var expiresAt: Timestamp?
@@ -22,13 +22,13 @@ public struct LivingToken: Codable, Sendable, Equatable {
     case accessToken = "access_token"
   }
 
-  /// The reason why a token was not revoked.
+  /// Why a deleted token was not revoked at its provider.
   public enum Reason: String, Codable, Sendable, Equatable, CaseIterable {
-    /// The caller did not request it.
+    /// The caller did not request the revocation.
     case notAsked = "not_asked"
     /// The provider does not support the revocation of such tokens.
     case unsupported
-    /// The provider refused.
+    /// The provider refused the revocation.
     case refused
     /// The provider cannot be reached, or answers with 429 or 5xx (RFC 7009 §2.2.1).
     case unreachable

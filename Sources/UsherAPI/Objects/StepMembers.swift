@@ -63,7 +63,8 @@ extension Step {
     public var resendAt: Timestamp
     /// The number of attempts left, as the provider counts them.
     public var attemptsLeft: Int?
-    /// The fields to ask for together with the code.
+    /// The form fields to ask for together with the code, such as the names in Truecaller
+    /// verifyPhone.
     public var alsoAsk: [Field]
     public var operation: Operation?
 

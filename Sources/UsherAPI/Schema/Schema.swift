@@ -10,7 +10,7 @@ public indirect enum Schema: Equatable, Sendable {
   case integer
   case number
   case boolean
-  /// The value `true`; the schema of a member that is a choice by being present.
+  /// The value `true`, for a member such as `resend` in which only its presence matters.
   case onlyTrue
   case array(of: Schema)
   case map(of: Schema)
@@ -18,9 +18,9 @@ public indirect enum Schema: Equatable, Sendable {
   /// An object whose member `type` determines its other members; `name` is the name of the Swift
   /// type.
   case tagged(name: String, [Variant])
-  /// The value or `null`; the member itself is always present.
+  /// A member that is always present: a value of this schema, or `null`.
   case nullable(Schema)
-  /// A value of exactly one of these forms.
+  /// A value that fits exactly one of these schemas.
   case either([Schema])
   /// A schema with its description. Occurs only in a documented schema, never in one that decodes
   /// calls.

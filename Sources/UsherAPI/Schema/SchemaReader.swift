@@ -74,7 +74,7 @@ extension Optional: NullableForm where Wrapped: Decodable {
   fileprivate static var absent: Any { Wrapped?.none as Any }
 }
 
-/// The record of the calls to one decoder.
+/// What a type's `init(from:)` asks of one decoder, from which its schema is derived.
 private final class Notes {
   var schema: Schema = .object([])
   let isDocumented: Bool
