@@ -22,9 +22,10 @@ public struct ConnectionError: Error, Sendable, Equatable {
     case lost
     /// The connection was closed by `UsherClient.close()`.
     case closed
-    /// The answer is not JSON-RPC, or this client cannot decode it.
+    /// The daemon's answer is not JSON-RPC, or this client cannot decode it.
     case garbled
-    /// The answer is longer than this client accepts (``UsherClient/UsherClient/maxReplyBytes``).
+    /// The daemon's answer is longer than this client accepts
+    /// (``UsherClient/UsherClient/maxReplyBytes``).
     case replyTooLarge
     /// The daemon speaks another version of the protocol.
     case incompatible

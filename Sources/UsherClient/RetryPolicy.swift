@@ -3,7 +3,7 @@ import UsherCore
 
 /// Decides whether a failed call is sent again, and after which pause.
 struct RetryPolicy {
-  /// Whether the call may be sent again if the daemon may have begun it.
+  /// Whether a call may be sent again that the daemon may have begun already.
   private let isSafe: Bool
   /// How many more times the call is sent again after a lost connection or a shutdown of the
   /// daemon. The limit keeps a call that crashes the daemon from crashing it again and again.

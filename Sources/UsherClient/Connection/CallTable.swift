@@ -6,11 +6,11 @@ import JSONRPC
 /// Each waiter is nevertheless returned exactly once.
 struct CallTable<Waiter> {
   private enum Call {
-    /// The id is reserved, and the call has not begun.
+    /// The JSON-RPC id is reserved, and the call has not begun.
     case reserved
-    /// The call was given up before it began.
+    /// The program cancelled the call before it began.
     case cancelledEarly(any Error)
-    /// The call waits, because the limit of calls in flight is reached.
+    /// The call is not sent yet, because the limit of calls in flight is reached.
     case queued([UInt8], Waiter)
     /// The call counts as in flight, and no byte of it has been written yet.
     case aboutToSend(Waiter)
@@ -41,7 +41,7 @@ struct CallTable<Waiter> {
     case ended(any Error)
   }
 
-  /// The line of a call.
+  /// A JSON-RPC request, encoded as the line to send.
   struct Line: Equatable {
     let id: RequestID
     let bytes: [UInt8]
@@ -54,7 +54,7 @@ struct CallTable<Waiter> {
   private var inFlight = 0
   private var lastID: Int64 = 0
 
-  /// - Parameter limit: The maximum of calls in flight. Further calls are queued in order.
+  /// - Parameter limit: How many calls may be in flight. Further calls are queued in order.
   init(limit: Int) { self.limit = limit }
 
   var isOpen: Bool {
