@@ -82,17 +82,18 @@ extension AccessPattern {
   }
 }
 
-/// The parts of a call that the policy decides by.
+/// The parts of an RPC call by which the client rules decide whether it is allowed.
 package struct PolicyRequest: Sendable, Hashable {
   package let method: String
   package let traits: MethodTraits
   /// The name of the provider that the call is about, directly or through an account or a flow.
   package var provider: String?
-  /// The kind of flow that the call is about.
+  /// The kind of the flow that the call starts or acts on, such as `authorize`; nil for other
+  /// calls.
   package var kind: String?
   /// The call of the provider's API that the flow is to make: `METHOD:/path`.
   package var operation: String?
-  /// The account that the call is about, if the caller may see it.
+  /// The account that the call acts on; nil if it acts on none or the caller may not see it.
   package var account: Account?
   /// Whether the call starts a flow that uses an account's token.
   package var usesAccount = false
@@ -106,12 +107,12 @@ package struct PolicyRequest: Sendable, Hashable {
   /// The account id in the call, whether or not the caller may see the account. It is for the
   /// audit.
   package var named: String?
-  /// The scopes that are requested for a token.
+  /// The OAuth scopes that the call requests for a token; nil if it names none.
   package var scopes: [String]?
   /// The time of the call; nil if no rule is limited to certain hours.
   package var moment: WeekMinute?
 
-  /// The properties of an account that a rule can select by.
+  /// The properties by which a client rule can select accounts.
   package struct Account: Sendable, Hashable {
     package var id: String
     package var subject: String

@@ -7,9 +7,9 @@ package struct CallerPolicy: Sendable {
   let otherwise: Standing
   /// The clients whose accounts the caller may read.
   package let lenders: [String]
-  /// Whether a rule of the caller is limited to some accounts.
+  /// Whether a client rule that matches the caller is limited to some accounts.
   package let choosesAccounts: Bool
-  /// Whether a rule of the caller is limited to certain hours.
+  /// Whether a client rule that matches the caller is limited to certain hours.
   package let choosesHours: Bool
 
   init(rules: [PolicyRule], otherwise: Standing, lenders: [String]) {
@@ -44,7 +44,8 @@ package struct CallerPolicy: Sendable {
   /// matches.
   package var ownership: ClientRule.Ownership { rules.first?.setting.owner ?? .user }
 
-  /// Whether a rule of the caller requires a local authentication or a confirmation.
+  /// Whether a client rule that matches the caller requires a local authentication or a
+  /// confirmation.
   package var asksPeople: Bool {
     rules.contains { $0.setting.confirm || $0.setting.requireLocalAuthSeconds != nil }
   }

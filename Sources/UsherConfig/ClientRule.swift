@@ -1,9 +1,9 @@
 /// One `[[client]]`: the calls that matching callers may make.
 package struct ClientRule: SettingsSection {
-  /// The name of the rule in the audit; it has the syntax of a provider's name.
+  /// The client's name, also in the audit log; it has the syntax of a provider's name.
   package var name: String
   package var match: ClientMatch
-  /// The calls that are allowed; an empty list allows nothing.
+  /// The RPC calls that the client may make; an empty list allows none.
   package var allow: [AccessPattern]
   /// The maximum age, in seconds, of the client's last local authentication when the rule hands out
   /// a token or a one-time code, or starts a flow that uses an account's token, such as
@@ -11,9 +11,9 @@ package struct ClientRule: SettingsSection {
   package var requireLocalAuthSeconds: Int?
   /// The accounts that the rule is limited to; nil: every account that the caller has.
   package var accounts: [AccountSelector]?
-  /// The scopes that a token may have at most; nil: any.
+  /// The OAuth scopes that a token for the client may have at most; nil: any.
   package var scopes: [String]?
-  /// The profile members that replies may show; nil: all.
+  /// The members of an account's profile that the client may see; nil: all.
   package var fields: [String]?
   /// The hours in which the rule allows calls, in local time; nil: always.
   package var hours: [OpeningHours]?

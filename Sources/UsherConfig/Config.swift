@@ -121,7 +121,8 @@ private struct KnownNames {
     self.names = Set(names)
   }
 
-  /// Returns why a name is refused; nil if the name is defined.
+  /// Returns why a setting may not refer to this name: nothing with the name is defined. Nil if
+  /// there is.
   mutating func refusal(of name: String) -> String? {
     guard !names.contains(name) else { return nil }
     var hint = ""

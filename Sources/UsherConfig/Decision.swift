@@ -35,9 +35,9 @@ package struct Permit: Sendable, Equatable {
   package var localAuthSeconds: Int?
   /// Whether a person must confirm the call.
   package var needsConfirmation = false
-  /// The scopes that a token may have at most; nil: any.
+  /// The OAuth scopes that a returned token may have at most; nil: any.
   package var scopes: [String]?
-  /// The profile members that the reply may show; nil: all.
+  /// The members of an account's profile that the reply may show; nil: all.
   package var fields: [String]?
 
   package init(rule: String, localAuthSeconds: Int? = nil) {
@@ -46,16 +46,16 @@ package struct Permit: Sendable, Equatable {
   }
 }
 
-/// The refusal of a call, and its cause.
+/// The refusal of an RPC call by the policy, and its cause.
 package struct Denial: Sendable, Equatable {
   package enum Cause: Sendable, Equatable {
-    /// No rule lists such a call.
+    /// No client rule that matches the caller has such a call in its `allow`.
     case notListed
     /// The rule is limited to other accounts: to the caller this account does not exist.
     case account
-    /// The call requests more than these scopes.
+    /// The call requests more than these scopes, which the rule allows.
     case scope([String])
-    /// The rule allows the call again in this many minutes.
+    /// The call is outside of the rule's `hours`, which begin again in this many minutes.
     case hours(minutes: Int)
   }
 

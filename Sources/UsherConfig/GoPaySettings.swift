@@ -16,9 +16,10 @@ package struct GoPaySettings: SettingsSection {
   /// The name of the credential that is sent to the partner's backend as a bearer token; nil: none
   /// is sent.
   package var exchangeCredential: String?
-  /// The name of the RSA key (PEM) that signs the request for SNAP's client token.
+  /// The name of the credential with the RSA key (PEM) that signs the request for SNAP's client
+  /// token.
   package var privateKeyCredential: String?
-  /// The name of the secret that signs SNAP's other requests.
+  /// The name of the credential with the client secret, which signs SNAP's other requests.
   package var clientSecretCredential: String?
   /// The `CHANNEL-ID` of SNAP.
   package var channelID: String?
@@ -108,9 +109,9 @@ package struct GoPayPaths: SettingsSection {
   package var authCodePage = ProviderPath("/v1.0/get-auth-code")
   /// Exchanges a linking token for an auth code.
   package var authCode = ProviderPath("/gopay-id/sdk/v1/auth-code")
-  /// Exchanges a sign-in for a token for the capture.
+  /// Exchanges the auth code of a log-in for the capture token.
   package var sessionToken = ProviderPath("/gopay-id/sdk/v1/token")
-  /// Exchanges a linking token for a token for the capture.
+  /// Exchanges a linking token for the capture token.
   package var temporaryToken = ProviderPath("/forward/gopay-id/identity/v1/gopay-id/token")
   package var b2bToken = ProviderPath("/v1.0/access-token/b2b")
   package var binding = ProviderPath("/v1.0/registration-account-binding")

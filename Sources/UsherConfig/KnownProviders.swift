@@ -5,7 +5,7 @@ import Synchronization
 ///
 /// Data that is encoded this way can be decoded only with the same table.
 package final class KnownProviders: Sendable {
-  /// The text that every mark begins with.
+  /// The text that begins every mark, which stands for a provider configuration in encoded data.
   package let prefix: String
   private let state = Mutex<[ProviderConfig]>([])
 

@@ -29,7 +29,7 @@ final class PolicyRule: Sendable {
 
   var name: String { setting.name }
 
-  /// The decision of the rule on a call, and its reason.
+  /// The decision of one client rule on an RPC call, and its reason.
   struct Verdict {
     let rule: PolicyRule
     /// The pattern of `allow` that lists the call; nil if none does.

@@ -1,6 +1,6 @@
 /// A path of a provider's API, or an absolute URL, with `{name}` in place of a variable part.
 package struct ProviderPath: CodedAsText, Hashable, Sendable {
-  /// The text as it was written.
+  /// The path or URL as it is in the configuration.
   package let text: String
 
   init(_ text: String) { self.text = text }

@@ -94,9 +94,9 @@ package enum Principal: CodedAsText, Hashable, Sendable {
 
 /// `[audit]`: how long audit rows are kept. The limit that is reached first applies.
 package struct AuditSettings: SettingsSection {
-  /// The maximum number of rows.
+  /// The maximum number of rows in the audit log.
   package var maxRows = 100_000
-  /// The maximum age of a row in days.
+  /// The maximum age of an audit row, in days.
   package var maxDays = 90
 
   package init() {}

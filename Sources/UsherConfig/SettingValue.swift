@@ -1,9 +1,9 @@
-/// A type of value that a setting can have.
+/// A type of the values that a setting in the configuration can have.
 package protocol SettingValue {
-  /// Reads the value; reports a problem and returns nil if it is not valid.
+  /// Reads the value of a setting. If it is not valid, reports a problem and returns nil.
   static func read(_ field: SettingField) -> Self?
 
-  /// The value as it is written in a file.
+  /// The value in TOML, as a configuration file has it.
   var toml: TomlValue { get }
 }
 
@@ -41,7 +41,7 @@ package struct SettingError: Error, Equatable, Sendable {
   package init(_ message: String) { self.message = message }
 }
 
-/// A value in the file that is being read.
+/// A value in the configuration file that is being read, with its path.
 package struct SettingField {
   let path: String
   let node: TomlNode
