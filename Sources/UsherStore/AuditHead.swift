@@ -7,7 +7,7 @@ import UsherCore
 ///
 /// The head is created together with the tables, so a missing head was removed.
 struct AuditHead: Sendable, Equatable, Codable {
-  /// The name of the note.
+  /// The name of the note in the store that has the head.
   static let name = "audit.head"
   /// The value that is used as the hash of the row before the first one.
   static let origin = Data(count: 32)

@@ -7,7 +7,7 @@ import UsherCore
 /// belong, is deleted together with the old rows after it. The head then records it as a break, so
 /// that no manipulation is lost with the rows.
 struct AuditTrim {
-  /// The head after the deletion.
+  /// The audit log's head after the deletion of its oldest rows.
   private(set) var head: AuditHead
   /// The rows that remain to be read; nil at the end.
   private(set) var rest: ClosedRange<Int64>?
@@ -19,7 +19,7 @@ struct AuditTrim {
   /// age.
   private let kept: Int64
   private var next: Int64
-  /// The hash of the row before `next`; nil if it is unknown.
+  /// The hash of the audit row before `next`; nil if it is unknown.
   private var before: Data?
   /// The breaks among the rows about which no decision has been made yet.
   private var damage: [AuditHead.Break] = []

@@ -5,7 +5,8 @@ package import UsherCore
 // Whether the daemon is locked. The daemon is unlocked only if a sealed note says so, so that
 // deleting a note from the file cannot unlock it.
 extension Store {
-  /// The content of the note: the time at which the daemon was unlocked or the database created.
+  /// The content of the note ``unlocked``: the time at which the daemon was unlocked or the
+  /// database created.
   private struct Unlocked: Codable {
     var at: Timestamp
   }

@@ -6,7 +6,7 @@ package import UsherCore
 package struct OwnerRow: Sendable, Hashable {
   package var realm: String
   package var uid: UInt32
-  /// Whether the user's stored objects are withheld until an operator decides.
+  /// Whether nobody may use the user's stored objects until an operator decides.
   package var isWithheld: Bool
   package var payload: SealedPayload
 
@@ -20,7 +20,7 @@ package struct OwnerRow: Sendable, Hashable {
 
 // These methods block, and throw `storage_unavailable`.
 extension Store {
-  /// Returns the record of a user, if there is one.
+  /// Returns the record of the user of a uid; nil if there is none.
   package func loadOwner(realm: String, uid: UInt32) throws(UsherError) -> OwnerRow? {
     try loadRows(OwnerRow.self, "WHERE \(OwnerRow.table.isKey)", [realm, uid], from: reader).first
   }

@@ -50,7 +50,7 @@ struct GuardedRows: Sendable {
 /// to compute the hash of a row or to find another set of rows with the same digest. The cost of an
 /// update depends only on the number of changed rows.
 struct RowSets: Equatable {
-  /// The name of the note.
+  /// The name of the note in the store that has the digests.
   static let name = "row-sets"
 
   private var digests: [String: [UInt8]] = [:]
