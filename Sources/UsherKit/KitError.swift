@@ -10,7 +10,7 @@ struct KitError: Error, Sendable, Equatable {
   /// The name of the wrong parameter; the path of a nested one is separated by dots.
   var field: String?
   var retryAfter: Duration?
-  /// The code and the message of the provider, unchanged.
+  /// The provider's error code and message, unchanged; nil if the error is not the provider's.
   var provider: ProviderErrorCode?
 
   init(
@@ -25,28 +25,28 @@ struct KitError: Error, Sendable, Equatable {
   }
 
   enum Kind: Sendable, Equatable, CaseIterable {
-    /// A parameter or an answer is invalid.
+    /// A parameter of the SDK call, or the answer that the program gave to a step, is invalid.
     case invalidRequest
     /// The daemon has no such provider, or the provider has no such flow.
     case notConfigured
     /// A person has to sign in, or to sign in again.
     case signInRequired
-    /// No flow waits for this answer.
+    /// No flow of the daemon waits for the answer that the program gave.
     case nothingWaiting
     /// A rule of the daemon's policy forbids the call.
     case notPermitted
     /// The person, or the provider on the person's behalf, refused.
     case denied
     case expired
-    /// The limit of wrong answers is reached.
+    /// The person has given as many wrong codes, PINs or passwords as are permitted.
     case attemptsExhausted
-    /// The provider refuses for another reason.
+    /// The provider refused for a reason that no other case names.
     case rejected
     case rateLimited
     /// The daemon or the provider cannot be reached now.
     case unavailable
     case cancelled
-    /// An answer cannot be decoded, or the daemon has an internal error.
+    /// The daemon's answer cannot be decoded, or the daemon has an internal error.
     case unexpected
   }
 }

@@ -15,7 +15,7 @@ final class ContactService: Sendable {
     var types: [Secret: BSA.APICaller.OTPSendType] = [:]
   }
 
-  /// The app data of a call, which the daemon compares with its configuration.
+  /// The app data in a call of the BSA SDK, which the daemon compares with its configuration.
   struct App: Sendable, Equatable {
     var clientKey: Secret
     var bundleIdentifier: String

@@ -35,7 +35,7 @@ extension FreedomIDScreen {
   public struct Choice: Sendable, Equatable {
     /// The daemon's id of the account, or the name of the method.
     public let id: String
-    /// The text for the person; phone numbers and addresses are masked.
+    /// The name of the account or method to show; phone numbers and addresses are masked.
     public let label: String
   }
 
@@ -68,7 +68,7 @@ extension FreedomIDScreen {
     public let isSecondFactor: Bool
     /// The channel by which the person gets the code: `sms`, `email`, `totp`, …
     public let channel: String
-    /// The number or address that the code was sent to, masked.
+    /// The phone number or e-mail address that the code was sent to, masked.
     public let maskedTarget: String
     /// The number of digits of the code.
     public let digits: Int?
@@ -102,7 +102,7 @@ extension FreedomIDScreen {
   }
 
   public struct Permissions: Sendable, Equatable {
-    /// The name of the app that asks.
+    /// The name of the app that asks for the permissions.
     public let client: String
     public let permissions: [Permission]
   }

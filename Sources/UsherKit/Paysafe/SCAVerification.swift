@@ -62,9 +62,9 @@ extension Wallet {
   public enum SCAAuthenticationEventAttemptStatus: String, Sendable, Equatable, CaseIterable {
     /// The customer is verified: repeat the wallet operation with its `scaDetails`.
     case verified = "VERIFIED"
-    /// The value was wrong, and attempts are left.
+    /// The customer's code, PIN or password was wrong, and attempts are left.
     case failed = "FAILED"
-    /// The customer refused.
+    /// The customer refused the verification.
     case rejected = "REJECTED"
   }
 }

@@ -1,8 +1,8 @@
 /// The state of a verification, with the SDK's raw values (seed, "Possible Verification states").
 public enum TCVerificationState: Int, Sendable, Equatable, CaseIterable {
-  /// A code was sent: ask the person for it.
+  /// Truecaller sent a code by SMS: ask the person for it.
   case otpInitiated = 0
-  /// The code was submitted.
+  /// The person's code was submitted and is being verified.
   case otpReceived = 1
   /// The number is verified.
   case verificationComplete = 2
@@ -17,7 +17,7 @@ public enum TCVerificationState: Int, Sendable, Equatable, CaseIterable {
   }
 }
 
-/// An event of a verification.
+/// An event of the verification of a phone number.
 public enum TCVerificationEvent: Sendable, Equatable {
   case state(TCVerificationState)
   /// The verification has succeeded. This is the last event.
