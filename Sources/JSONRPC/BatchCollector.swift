@@ -46,7 +46,7 @@ package struct BatchCollector: Sendable {
   /// none.
   package var isComplete: Bool { open == 0 }
 
-  /// Adds the reply, a complete response object, to the call at an index.
+  /// Adds the reply to the call at an index of the batch. The reply is a complete response object.
   package mutating func fill(_ index: Int, with reply: [UInt8]) -> OnReply {
     guard slots.indices.contains(index), case .waiting = slots[index] else { return .ignore }
     slots[index] = .filled(reply)

@@ -34,13 +34,13 @@ struct MemberNames {
   /// The maximum number of bytes of a short name, before unescaping.
   private static let shortLimit = 8
   private var inlineNames = InlineArray<16, Text>(repeating: .empty)
-  /// Whether a name in ``inlineNames`` has an escape.
+  /// Whether a name in ``inlineNames`` has a JSON escape.
   private var isEscaped = false
   /// The set of all names; nil while ``inlineNames`` contains them.
   private var nameSet: Set<Key>?
   private(set) var count = 0
 
-  /// Adds a name; returns false if the object has it already.
+  /// Adds the next member name of the object; returns false if the object has it already.
   mutating func insert(_ name: Text, in bytes: UnsafeRawBufferPointer) -> Bool {
     defer { count += 1 }
     guard nameSet == nil, count < Self.inlineLimit, !name.isEscaped, !isEscaped else {
@@ -77,7 +77,7 @@ struct MemberNames {
 
   /// A name that is compared by its unescaped bytes. It is valid only as long as the reader's text.
   private struct Key: Hashable {
-    /// The bytes of the name in the text, with escapes.
+    /// The bytes of the name in the JSON text, with escapes.
     private let written: UnsafeRawBufferPointer
     /// The unescaped name; nil if it has no escapes.
     private let unescaped: [UInt8]?
