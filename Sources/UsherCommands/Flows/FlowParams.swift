@@ -88,7 +88,7 @@ struct FlowParams {
 extension NamedParam {
   fileprivate var json: JSONValue? { try? JSONValue(parsing: value) }
 
-  /// Whether the value may be something else than a string.
+  /// Whether the value of the parameter may be another JSON value than a string.
   fileprivate var mayBeNonString: Bool {
     value.hasPrefix("@") || json.map { $0.stringValue == nil } ?? false
   }

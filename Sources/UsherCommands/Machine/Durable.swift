@@ -71,7 +71,7 @@ enum Durable {
     return file
   }
 
-  /// Returns the name of a file of usherctl's until it is complete.
+  /// Returns the path under which usherctl writes a file until it is complete.
   static func draft(of path: String) -> String { path + ".new" }
 
   /// Writes a file under ``draft(of:)``, then renames it when it is on disk.
