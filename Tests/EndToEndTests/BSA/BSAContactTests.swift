@@ -11,7 +11,8 @@ struct BSAContactTests {
 
   init() throws { fixture = try BSAFixture(["resend_seconds": "150"], clock: clock) }
 
-  @Test("a wrong OTP is reported as wrong_code; a resend after the pause replaces the first OTP")
+  @Test(
+    "a wrong BSA OTP is reported as wrong_code; a resend after the pause replaces the first OTP")
   func numbers() throws {
     let flow = try fixture.verifyContact(by: "sms")
     let first = try fixture.number()
@@ -90,7 +91,7 @@ struct BSAContactTests {
     #expect(try fixture.requestsInOrder() == [])
   }
 
-  @Test("a phone number is sent without spaces and brackets, and both spellings are one contact")
+  @Test("a phone number is sent to BSA without spaces and brackets; both spellings are one contact")
   func writings() throws {
     let flow = try fixture.start(
       "verifyContact", ["sendType": "sms", "sendTarget": "+44 (7700) 900-123"])

@@ -114,7 +114,7 @@ struct BSAFingerTests {
     #expect(flow.isScanning, "\(flow.text)")
   }
 
-  @Test("after a restart during a scan, the finger is asked for again and one sign-up is sent")
+  @Test("after a restart during a scan, the finger is asked for again and one BSA sign-up is sent")
   func killed() async throws {
     let flow = try await scanning()
     let after = try await atFixture { try $0.restarted() }

@@ -30,7 +30,7 @@ struct BSAIsolationTests {
     }
   }
 
-  @Test("another program's disposeToken is refused with 3006 and stays valid for its own program")
+  @Test("BSA refuses another program's disposeToken with 3006; it stays valid for its own program")
   func handle() throws {
     let token: JSONValue = .string(try till.disposeToken())
     let params = BSAPerson.alice.params() + ["disposeToken": token]
@@ -46,7 +46,7 @@ struct BSAIsolationTests {
     #expect(own["status"] == "succeeded", "\(own.text)")
   }
 
-  @Test("a local authentication for one program does not count for another program's registration")
+  @Test("a local authentication for one program does not count for another's BSA registration")
   func localAuth() throws {
     try authenticate(till)
     #expect(try till.registering()["status"] == "succeeded")
@@ -61,7 +61,7 @@ struct BSAIsolationTests {
   "Separation of two Unix users at BSA", .mayBlock, .timeLimit(.minutes(10)),
   .enabled(if: OtherUser.isPossible, "NOT TESTED: only root can run programs as two users"))
 struct BSAOwnerTests {
-  @Test("another user's disposeToken and account cannot be used, and each user has a device id")
+  @Test("another user's BSA disposeToken and account cannot be used; each user has a device id")
   func owners() throws {
     let fixture = try BSAFixture(more: "[access]\ngroup = \"4242\"\n")
     let users = try [4001, 4002].map { try OtherUser($0, groups: "4242", at: fixture.daemon) }

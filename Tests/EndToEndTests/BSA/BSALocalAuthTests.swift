@@ -43,7 +43,8 @@ struct BSALocalAuthTests {
     #expect(flow["status"] == "succeeded", "\(flow.text)")
   }
 
-  @Test("a local authentication counts for local_auth_seconds, whatever the wall clock is set to")
+  @Test(
+    "a local authentication for BSA counts for local_auth_seconds, whatever the wall clock says")
   func old() throws {
     let clock = MovableClock()
     let fixture = try BSAFixture(["local_auth_seconds": "120"], clock: clock)

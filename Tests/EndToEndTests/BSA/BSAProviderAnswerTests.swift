@@ -91,7 +91,8 @@ struct BSAProviderAnswerTests {
     #expect(try fixture.code().code == fixture.numberOfSecret())
   }
 
-  @Test("an account without a usable TOTP secret has no codes, and its earlier secret is dropped")
+  @Test(
+    "a BSA account without a usable TOTP secret has no codes, and its earlier secret is dropped")
   func lackingSecret() throws {
     func expectNoCodes(_ end: JSONValue) throws {
       let problem = end["result"]?["totpProblem"]?.stringValue

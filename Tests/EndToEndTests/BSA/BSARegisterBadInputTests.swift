@@ -73,7 +73,7 @@ struct BSARegisterBadInputTests {
     #expect(try fixture.requests("users") == 0)
   }
 
-  @Test("a disposeToken stays valid after a refused sign-up and is used up by a successful one")
+  @Test("a BSA disposeToken stays valid after a refused sign-up and is used up by a successful one")
   func handles() throws {
     let check: JSONValue = ["provider": "bsa", "userKey": .string(alice.userKey)]
     #expect(try fixture.app.call("registration.checkUserKey", check) == ["available": true])

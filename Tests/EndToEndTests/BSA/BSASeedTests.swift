@@ -135,7 +135,7 @@ struct BSASeedTests {
     #expect(example.saved == [device, "fcm-token", "user1", "PASSCODE"])
   }
 
-  @Test("requestSignUp before local authentication runs onFailed with 9009 and sends nothing")
+  @Test("BSA's requestSignUp before local authentication runs onFailed with 9009 and sends nothing")
   func tooEarly() async throws {
     let example = example()
     _ = await told(example) { $0.requestSendOTPNumber() }
@@ -171,7 +171,7 @@ struct BSASeedTests {
     #expect(await authenticated(other) == News("onError", "not available"))
   }
 
-  @Test("an SDK call that gets no answer or is not permitted runs onError, then onCompleted")
+  @Test("a call of BSA's SDK without an answer or a permission runs onError, then onCompleted")
   func unanswered() async throws {
     try fixture.spoil("mail", ["reset": true])
     await expectNo("onError", of: example()) { $0.requestSendOTPNumber() }
@@ -183,7 +183,7 @@ struct BSASeedTests {
   }
 
   @Test(
-    "the SDK example registers a person by fingerprint at the real fprintd",
+    "BSA's SDK example registers a person by fingerprint at the real fprintd",
     .enabled(if: FprintdUnderTest.isPossible, noFprintd))
   func byFinger() async throws {
     let fprintd = try await FprintdUnderTest.start()

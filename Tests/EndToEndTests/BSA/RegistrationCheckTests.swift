@@ -21,7 +21,7 @@ struct RegistrationCheckTests {
     return reply["error"]?["data"]?["reason"]?.stringValue ?? (reply["result"]?.text ?? "nothing")
   }
 
-  @Test("a client rule permits registration checks only for the methods and providers it names")
+  @Test("a client rule permits BSA registration checks only for the methods and providers it names")
   func rules() throws {
     let sandbox = try SandboxUnderTest()
     let fixture = try BSAFixture(
@@ -58,7 +58,7 @@ struct RegistrationCheckTests {
     #expect(try fixture.requests("duplicateCheck") == 2)
   }
 
-  @Test("usherctl registration prints free or taken, or that registration_checks is off")
+  @Test("usherctl registration prints free or taken for BSA, or that registration_checks is off")
   func commands() throws {
     let fixture = try BSAFixture(passcode: nil)
     let checks = [
@@ -84,7 +84,7 @@ struct RegistrationCheckTests {
     #expect(try closed.requestsInOrder() == [])
   }
 
-  @Test("the log of a registration check has no contact or key, whatever the provider answers")
+  @Test("the log of a BSA registration check has no contact or key, whatever the provider answers")
   func journal() throws {
     let fixture = try BSAFixture(passcode: nil, logLevel: "trace")
     let answers: [JSONValue] = [

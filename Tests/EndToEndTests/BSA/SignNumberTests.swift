@@ -50,7 +50,7 @@ struct SignNumberTests {
   }
 
   @Test(
-    "an expired sign-in number is replaced by another, which the site accepts",
+    "an expired BSA sign-in number is replaced by another, which the site accepts",
     arguments: ["otp", "totp"])
   func nextNumber(way: String) throws {
     let clock = MovableClock()
@@ -77,7 +77,7 @@ struct SignNumberTests {
     #expect(try fixture.app.finished(fixture.approved(second))["status"] == "succeeded")
   }
 
-  @Test("a displayed sign-in number is in no log, event or file")
+  @Test("a displayed BSA sign-in number is in no log, event or file")
   func onlyThere() throws {
     let fixture = try BSAFixture(logLevel: "trace")
     try fixture.registered()

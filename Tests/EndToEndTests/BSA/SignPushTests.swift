@@ -38,7 +38,7 @@ struct SignPushTests {
     #expect(try fixture.account(account)["attributes"] == before["attributes"])
   }
 
-  @Test("an account with authType none signs in without localAuth, and the site is told so")
+  @Test("a BSA account with authType none signs in without localAuth, and the site is told so")
   func withoutLocalAuth() throws {
     let fixture = try BSAFixture(["allow_no_local_auth": "true"])
     let account = try fixture.registered(authType: "none").account
@@ -50,7 +50,7 @@ struct SignPushTests {
     #expect(try fixture.atSite(visit)["localAuth"] == false)
   }
 
-  @Test("a push sign-in that no site starts expires with code 5001")
+  @Test("a BSA push sign-in that no site starts expires with code 5001")
   func nobodyBegins() throws {
     let clock = MovableClock()
     let fixture = try BSAFixture(more: "[flow]\ndeadline_seconds = 60\n", clock: clock)
@@ -164,7 +164,7 @@ struct SignAbandonedTests {
     try fixture.signedIn()
   }
 
-  @Test("flow.cancel withdraws a displayed sign-in number, and the site then refuses it")
+  @Test("flow.cancel withdraws a displayed BSA sign-in number, and the site then refuses it")
   func number() throws {
     let fixture = try BSAFixture()
     try fixture.registered()

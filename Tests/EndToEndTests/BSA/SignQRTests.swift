@@ -37,7 +37,7 @@ struct SignQRTests {
   }
 
   @Test(
-    "an unknown QR id and another app's are reported as qr_invalid; then the right one works")
+    "an unknown BSA QR id or another app's is reported as qr_invalid; then the right one works")
   func wrongThenRight() throws {
     var flow = try fixture.asked(fixture.authenticate("qr"), for: "fillForm")
     let other = try fixture.qrID(fixture.visit("qr", client: "other"))

@@ -6,7 +6,7 @@ import UsherTestKit
 /// `totp.code`: codes of the secret that a registration returned.
 @Suite("BSA's TOTP codes by totp.code", .mayBlock, .timeLimit(.minutes(10)))
 struct TotpCodeTests {
-  @Test("totp.code returns the provider's code and the end of its minute, and the site accepts it")
+  @Test("totp.code returns BSA's code and the end of its minute, and the site accepts it")
   func right() throws {
     let clock = MovableClock()
     let fixture = try BSAFixture(clock: clock)
@@ -32,7 +32,7 @@ struct TotpCodeTests {
     #expect(try fixture.restarted().code(of: account) == code, "a restart does not change the code")
   }
 
-  @Test("a client rule for token.get does not permit totp.code, and the other way round")
+  @Test("a client rule for token.get at BSA does not permit totp.code, and the other way round")
   func rules() throws {
     let place = try TemporaryDirectory()
     let allowed = ["codes": "totp.code bsa", "tokens": "token.get bsa"]
@@ -72,7 +72,7 @@ struct TotpSingleUseTests {
     return pause
   }
 
-  @Test("a second totp.code call in a time step is rate_limited; the next step has another code")
+  @Test("a second totp.code at BSA in a time step is rate_limited; the next step has another code")
   func once() throws {
     let clock = MovableClock()
     let fixture = try BSAFixture(tables: Self.tables, clock: clock)
@@ -92,7 +92,7 @@ struct TotpSingleUseTests {
     try expectSpent(fixture.restarted(), account)
   }
 
-  @Test("a TOTP code counts as issued if the daemon dies before it replies", .ownProcess)
+  @Test("a BSA TOTP code counts as issued if the daemon dies before it replies", .ownProcess)
   func deathBetween() throws {
     let clock = MovableClock()
     let fixture = try BSAFixture(tables: Self.tables, clock: clock)
@@ -132,7 +132,7 @@ struct TotpSingleUseTests {
   "TOTP codes of two Unix users at BSA", .mayBlock, .timeLimit(.minutes(10)),
   .enabled(if: OtherUser.isPossible, "NOT TESTED: only root can run programs as two users"))
 struct TotpOwnerTests {
-  @Test("a user gets no TOTP code of another user's account, and totp.list does not show it")
+  @Test("a user gets no TOTP code of another user's BSA account, and totp.list does not show it")
   func owners() throws {
     let fixture = try BSAFixture(more: "[access]\ngroup = \"4242\"\n")
     let users = try [4001, 4002].map { try OtherUser($0, groups: "4242", at: fixture.daemon) }

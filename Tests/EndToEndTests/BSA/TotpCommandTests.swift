@@ -7,7 +7,7 @@ import UsherTestKit
 @Suite(
   "usherctl totp, and usherctl flow run bsa authenticate", .mayBlock, .timeLimit(.minutes(10)))
 struct TotpCommandTests {
-  @Test("usherctl totp code prints only the code into a pipe, and totp list names the account")
+  @Test("usherctl totp code prints only BSA's code into a pipe, and totp list names the account")
   func piped() throws {
     let clock = MovableClock()
     let fixture = try BSAFixture(clock: clock)

@@ -73,7 +73,7 @@ struct TotpConditionTests {
     }
   }
 
-  @Test("token.get and totp.code are refused until the flow that the refusal names has succeeded")
+  @Test("token.get and totp.code at BSA are refused until the flow that the refusal names succeeds")
   func sameConnection() throws {
     let shop = try Shop()
     let till = try shop.till()
@@ -100,7 +100,7 @@ struct TotpConditionTests {
     try expectGiven(shop.fixture, shop)
   }
 
-  @Test("a local authentication for another program, or for no program, does not count")
+  @Test("at BSA, a local authentication for another program, or for no program, does not count")
   func otherClient() throws {
     let shop = try Shop()
     let (till, desk) = (try shop.till(), try shop.desk())
@@ -111,7 +111,7 @@ struct TotpConditionTests {
     try expectAsked(till, shop)
   }
 
-  @Test("a local authentication counts for require_local_auth_seconds, whatever the wall clock is")
+  @Test("require_local_auth_seconds at BSA is counted independently of the wall clock")
   func timeOver() throws {
     let clock = MovableClock()
     let shop = try Shop(clock)
@@ -127,7 +127,7 @@ struct TotpConditionTests {
     try expectGiven(till, shop)
   }
 
-  @Test("usherctl token get is refused with a command, and succeeds after that command has run")
+  @Test("usherctl token get at BSA is refused with a command, and succeeds after that command")
   func usherctl() throws {
     let path = URL(fileURLWithPath: BuiltProduct.path("usherctl")).resolvingSymlinksInPath().path
     let rule = """

@@ -24,7 +24,7 @@ struct BrowserReturnTests {
     #expect(Set(flows.map { $0.redirectURI.suffix(32) }).count == 3)
   }
 
-  @Test("a redirect to another path never touches the flow")
+  @Test("a redirect to another path never touches Freedom ID's flow")
   func otherPath() throws {
     let flow = try fixture.authorize(["read.firstname"])
     let back = try fixture.decide(at: flow.url)
@@ -44,7 +44,7 @@ struct BrowserReturnTests {
     #expect(try fixture.app.finished(flow)["status"] == "succeeded")
   }
 
-  @Test("if the port of a fixed redirect is in use, the flow completes by a pasted redirect URL")
+  @Test("if a fixed redirect port is in use, Freedom ID's flow completes by a pasted redirect URL")
   func portTaken() throws {
     let port = try TakenPort()
     let fixture = try FreedomFixture.partner(
@@ -57,7 +57,7 @@ struct BrowserReturnTests {
     withExtendedLifetime(port) {}
   }
 
-  @Test("two flows with one fixed redirect port each accept only the redirect to their own path")
+  @Test("two Freedom ID flows with one fixed redirect port accept only the redirect to their path")
   func fixedPort() throws {
     let port = UInt16(try LoopbackPort.unused())
     let fixture = try FreedomFixture.partner("redirect = \"http://127.0.0.1:\(port)/callback\"")
@@ -78,7 +78,7 @@ struct BrowserReturnTests {
     #expect(try fixture.app.finished(flows[0]).profile == ["firstname": "Alice"])
   }
 
-  @Test("an expired link is replaced in the step by a new one with the same redirect URI")
+  @Test("an expired Freedom ID link is replaced by a new one with the same redirect URI")
   func expired() throws {
     try fixture.set(["linkSeconds": 60])
     let flow = try fixture.authorize(["read.firstname"])
@@ -100,7 +100,7 @@ struct BrowserCodeTests {
 
   init() throws { fixture = try FreedomFixture.partner() }
 
-  @Test("an invalid authorization code ends the flow with 100101, and the browser's page says so")
+  @Test("an invalid Freedom ID code ends the flow with 100101, and the browser's page says so")
   func notGood() throws {
     try fixture.set(["wayBack": ["code": "spent-or-guessed"]])
     let flow = try fixture.authorize(["read.firstname"])
@@ -114,7 +114,7 @@ struct BrowserCodeTests {
     #expect(try fixture.accounts().isEmpty)
   }
 
-  @Test("after a lost token answer, the flow opens a new page and does not redeem the code again")
+  @Test("after a lost token answer, Freedom ID's flow opens a new page and redeems no code again")
   func lost() throws {
     try fixture.spoil("token", ["reset": true, "processed": true], times: 1)
     let flow = try fixture.authorize(["read.firstname"])

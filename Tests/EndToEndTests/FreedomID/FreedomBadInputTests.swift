@@ -20,7 +20,7 @@ struct FreedomBadInputTests {
     )
   }
 
-  @Test("a log-in does not reveal whether an e-mail address or a phone number is known")
+  @Test("a Freedom ID log-in does not reveal whether an e-mail address or phone number is known")
   func wrongFactor() throws {
     let known = try fixture.enter(
       password: "not it", at: password(of: "alice@example.com"))
@@ -59,7 +59,7 @@ struct FreedomBadInputTests {
     #expect(try fixture.refusal(["type": "choose", "id": "other"], to: flow)[0] != nil)
   }
 
-  @Test("too many wrong passwords lock the log-in for a stated time, also across a restart")
+  @Test("too many wrong passwords lock the Freedom ID log-in for a time, also across a restart")
   func lockOut() throws {
     try fixture.set(["attempts": 3, "lockSeconds": 200])
     var flow = try password(of: "alice@example.com")
@@ -83,7 +83,7 @@ struct FreedomBadInputTests {
     #expect(try after.walk(after.choose("other", at: home))["status"] == "succeeded")
   }
 
-  @Test("a wrong second-factor code reports attemptsLeft; an expired one is replaced by resend")
+  @Test("a wrong Freedom ID 2FA code reports attemptsLeft; an expired one is replaced by resend")
   func secondFactor() throws {
     try fixture.set(["attempts": 3])
     var flow = try fixture.standing(at: "enterCode", ["read.firstname"], .aigerim)
@@ -100,7 +100,7 @@ struct FreedomBadInputTests {
     #expect(try fixture.walk(fresh, .aigerim)["status"] == "succeeded")
   }
 
-  @Test("an expired access token of a device is renewed by PATCH without another log-in")
+  @Test("Freedom ID's expired device token is renewed by PATCH without another log-in")
   func renewed() throws {
     try fixture.authorized(["read.firstname"])
     try fixture.sandbox.control("POST", "freedomid/expireTokens")
@@ -109,7 +109,7 @@ struct FreedomBadInputTests {
     #expect(try fixture.requests("password") == 1)
   }
 
-  @Test("after a refused renewal, the flow asks for a log-in and continues with the same account")
+  @Test("after a refused renewal, Freedom ID authorize asks for a log-in and keeps the account")
   func renewalRefused() throws {
     let account = try fixture.authorized(["read.firstname"])["result"]?["account"]
     let asked = try fixture.standing(at: "consent", ["read.firstname", "read.lastname"])
@@ -124,7 +124,7 @@ struct FreedomBadInputTests {
     #expect(try fixture.accounts().count == 1)
   }
 
-  @Test("a password whose answer is lost is not sent again but asked for again")
+  @Test("a Freedom ID password whose answer is lost is not sent again but asked for again")
   func passwordMayBeCounted() throws {
     try fixture.spoil("password", ["reset": true], times: 1)
     let flow = try fixture.standing(at: "enterPassword")

@@ -73,7 +73,8 @@ struct FreedomCommandTests {
       try fixture.consents().map { $0["grant"] } == ["read.firstname", "read.phone"])
   }
 
-  @Test("usherctl login hides passwords, asks again after a wrong one, and takes a 2FA code")
+  @Test(
+    "usherctl login at Freedom ID hides passwords, asks again after a wrong one, takes a 2FA code")
   func passwords() throws {
     let program = try login("read.firstname")
     try program.answer("choose how to sign in:", "2")
@@ -93,7 +94,7 @@ struct FreedomCommandTests {
     }
   }
 
-  @Test("usherctl login with grants from before asks only for the account and the passcode")
+  @Test("usherctl login with earlier Freedom ID grants asks only for the account and the passcode")
   func again() throws {
     try fixture.authorized(["read.firstname"])
     let program = try login("read.firstname")
@@ -104,7 +105,7 @@ struct FreedomCommandTests {
     #expect(program.text.contains("Alice"))
   }
 
-  @Test("usherctl login exits with status 3 and accessDenied after the second denial")
+  @Test("usherctl login at Freedom ID exits with status 3 and accessDenied after the second denial")
   func denied() throws {
     try fixture.authorized(["read.firstname"])
     let program = try login("read.email")
@@ -117,7 +118,7 @@ struct FreedomCommandTests {
     #expect(program.text.contains("accessDenied"), "\(program.text)")
   }
 
-  @Test("usherctl exits with status 3 and the SDK's error without grants or with an unknown grant")
+  @Test("usherctl exits with status 3 and Freedom ID's error without grants or with an unknown one")
   func impossible() throws {
     for (arguments, word) in [
       (
@@ -132,7 +133,7 @@ struct FreedomCommandTests {
     }
   }
 
-  @Test("usherctl consent list shows account, client, grant and expiry; consent revoke ends it")
+  @Test("usherctl consent list shows Freedom ID's consents, and consent revoke ends one")
   func consents() throws {
     let program = try login("read.firstname")
     try program.answer("choose how to sign in:", "3")

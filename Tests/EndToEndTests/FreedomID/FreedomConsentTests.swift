@@ -10,7 +10,7 @@ struct FreedomConsentTests {
 
   init() throws { fixture = try FreedomFixture(provider: "consent_days = 30") }
 
-  @Test("a grant from before skips the consent step, and the profile is read anew")
+  @Test("an earlier Freedom ID grant skips the consent step, and the profile is read anew")
   func passedOver() throws {
     try fixture.authorized(["read.firstname", "read.email"])
     try fixture.set(["consentReply": ["profile": ["firstname": "Alicia", "email": .null]]])
@@ -25,7 +25,7 @@ struct FreedomConsentTests {
     #expect(try fixture.requests("consent") == 2)
   }
 
-  @Test("consent.list returns account, client, grant, granting user and expiry of each consent")
+  @Test("consent.list returns account, client, grant, user and expiry of each Freedom ID consent")
   func listed() throws {
     let end = try fixture.authorized(["read.firstname", "read.phone"])
     let consents = try fixture.consents()
@@ -41,7 +41,7 @@ struct FreedomConsentTests {
       try fixture.app.call("consent.list", ["provider": "other"])["consents"] == [])
   }
 
-  @Test("consent.revoke removes the profile member at once, and the next flow asks for it again")
+  @Test("consent.revoke at Freedom ID removes the member at once; the next flow asks for it again")
   func revoked() throws {
     let account = try fixture.authorized(["read.firstname", "read.phone"])["result"]?["account"]
     let reply = try fixture.app.call(
@@ -60,7 +60,7 @@ struct FreedomConsentTests {
     #expect(try fixture.again().account(account)["profile"] ?? .null == .null)
   }
 
-  @Test("consent.revoke accepts both spellings of a grant and refuses an unknown provider")
+  @Test("consent.revoke takes both spellings of a Freedom ID grant and refuses an unknown provider")
   func revokedByEitherName() throws {
     try fixture.authorized(["read.data_of_birth"])
     #expect(
@@ -73,7 +73,7 @@ struct FreedomConsentTests {
       "\(String(describing: error))")
   }
 
-  @Test("a consent that is revoked during a flow is not restored by that flow")
+  @Test("a Freedom ID consent that is revoked during a flow is not restored by that flow")
   func revokedMeanwhile() throws {
     try fixture.authorized(["read.firstname"])
     let asked = try fixture.standing(at: "consent", ["read.firstname", "read.phone"])
@@ -84,7 +84,7 @@ struct FreedomConsentTests {
     #expect(try fixture.consents().allSatisfy { $0["grant"] == "read.phone" })
   }
 
-  @Test("a consent ends after consent_days: its member is gone and is asked for again")
+  @Test("a Freedom ID consent ends after consent_days: its member is gone and is asked for again")
   func expired() throws {
     let fixture = try FreedomFixture(provider: "consent_days = 1")
     let account = try fixture.authorized(["read.firstname"])["result"]?["account"]

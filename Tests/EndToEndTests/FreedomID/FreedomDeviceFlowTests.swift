@@ -67,7 +67,7 @@ struct FreedomDeviceFlowTests {
   }
 
   @Test(
-    "with 2FA, a password log-in asks for a second code before the account is added",
+    "with 2FA, a Freedom ID password log-in asks for a second code before the account is added",
     arguments: [(FreedomGuest.Way.emailPassword, "totp"), (.phonePassword, "email")])
   func secondFactor(way: FreedomGuest.Way, channel: String) throws {
     try fixture.setTwoFactor(channel, of: "alice")
@@ -139,7 +139,7 @@ struct FreedomDeviceFlowTests {
 
   // MARK: Request for Permissions, User Decision, Completion
 
-  @Test("after a partial consent, the members that were not granted are not returned or stored")
+  @Test("after a partial Freedom ID consent, the other members are not returned or stored")
   func grantedSome() throws {
     let asked = try fixture.standing(at: "consent", ["read.firstname", "read.phone", "read.email"])
     #expect(asked["step"]?["client"] == .string(NSUserName()), "\(asked.text)")
@@ -161,7 +161,7 @@ struct FreedomDeviceFlowTests {
     #expect(next.asked == ["read.firstname": false, "read.phone": true])
   }
 
-  @Test("the first denial leads back to the home screen; the second one ends with accessDenied")
+  @Test("Freedom ID's first denial leads to the home screen; the second ends with accessDenied")
   func denied() throws {
     let home = try fixture.deny(fixture.standing(at: "consent"))
     #expect(home.state == "home" && home.problem == "denied", "\(home.text)")

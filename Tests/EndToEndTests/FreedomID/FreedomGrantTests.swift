@@ -21,7 +21,7 @@ struct FreedomGrantTests {
 
   init() throws { fixture = try FreedomFixture() }
 
-  @Test("the grant for the date of birth, in either spelling, opens dateOfBirth and nothing else")
+  @Test("Freedom ID's grant for the date of birth, in either spelling, opens only dateOfBirth")
   func alone() throws {
     let end = try fixture.authorized(["read.date_of_birth", "read.data_of_birth"])
     let profile: JSONValue = ["dateOfBirth": "1990-12-31"]
@@ -42,7 +42,7 @@ struct FreedomGrantTests {
     #expect(end["result"]?["granted"] == .array(Self.table.map { .string($0.grant) }))
   }
 
-  @Test("profile members that were not asked for are neither returned nor kept for later consents")
+  @Test("Freedom ID profile members that were not asked for are neither returned nor kept")
   func extraFields() throws {
     try fixture.set(["extraProfileFields": true])
     let end = try fixture.authorized(["read.firstname"])
@@ -62,7 +62,7 @@ struct FreedomGrantTests {
       ], "\(account.text)")
   }
 
-  @Test("an answer with a grant that was never asked for ends the flow, and nothing is stored")
+  @Test("a Freedom ID answer with a grant that was not asked for ends the flow; nothing is stored")
   func neverAsked() throws {
     try fixture.set(["grantsNeverAsked": true])
     let end = try fixture.walk(fixture.authorize(["read.firstname"]))

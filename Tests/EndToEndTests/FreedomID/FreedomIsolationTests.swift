@@ -55,7 +55,7 @@ struct FreedomIsolationTests {
     return told.map(\.text).joined(separator: "\n")
   }
 
-  @Test("each program sees of a shared account only the members that were granted to itself")
+  @Test("a program sees of a shared Freedom ID account only the members that were granted to it")
   func oneField() throws {
     let tills = try till.authorized(["read.firstname"])
     let desks = try desk.authorized(["read.email", "read.identifier"])
@@ -85,7 +85,8 @@ struct FreedomIsolationTests {
     }
   }
 
-  @Test("another program sees no step or result of a flow and can neither answer nor cancel it")
+  @Test(
+    "another program sees no step or result of a Freedom ID flow and cannot answer or cancel it")
   func othersFlow() throws {
     var flow = try till.authorize(["read.firstname"])
     var kinds: Set<String> = []

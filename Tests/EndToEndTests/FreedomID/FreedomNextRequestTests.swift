@@ -25,7 +25,7 @@ struct FreedomNextRequestTests {
     }
   }
 
-  @Test("after consent.revoke, token.get is refused on other connections until a new consent")
+  @Test("after consent.revoke at Freedom ID, other connections get no token until a new consent")
   func revoked() throws {
     try warm()
     _ = try fixture.app.call("consent.revoke", ["provider": "freedom", "grant": "read.email"])
@@ -40,7 +40,8 @@ struct FreedomNextRequestTests {
     }
   }
 
-  @Test("a consent of the user does not count for a client from the first call after the reload")
+  @Test(
+    "a user's Freedom ID consent does not count for a client from its first call after a reload")
   func anotherClient() throws {
     try warm()
     let config = try String(

@@ -66,7 +66,7 @@ struct FreedomSeedTests {
     }
   }
 
-  @Test("the SDK's authorize asks for a log-in once, and again only after clear")
+  @Test("authorize of Freedom ID's SDK asks for a log-in once, and again only after clear")
   func threeCalls() async throws {
     let person = Person(fixture)
     let first = try await authorize(person).get()
@@ -91,7 +91,8 @@ struct FreedomSeedTests {
     #expect(profile.emails == ["alice@example.com", "alice.adams@example.com"])
   }
 
-  @Test("the SDK's authorize throws its own errors for a denial, another API key and no grants")
+  @Test(
+    "authorize of Freedom ID's SDK throws its own errors for a denial, a wrong key and no grants")
   func errors() async throws {
     let person = Person(fixture, permits: false)
     #expect(await authorize(person, []) == .failure(.dataGrantsCanNotBeEmpty))
@@ -104,7 +105,7 @@ struct FreedomSeedTests {
     #expect(try fixture.requests("consent") == 0)
   }
 
-  @Test("the SDK's authorize succeeds although the daemon restarts while the profile is read")
+  @Test("authorize of Freedom ID's SDK survives a restart of the daemon while the profile is read")
   func restarted() async throws {
     try fixture.spoil("consent", ["delayMs": 60_000], times: 1)
     async let profile = authorize(Person(fixture))

@@ -8,7 +8,7 @@ import UsherTestKit
 @Suite("Freedom ID flows when the daemon is killed", .mayBlock, .timeLimit(.minutes(10)))
 struct FreedomSurvivalTests {
   @Test(
-    "after kill -9, an SMS is not requested again; a profile is, and stays one consent",
+    "after kill -9, a Freedom ID SMS is not requested again; a profile is, with one consent",
     .ownProcess)
   func device() throws {
     let fixture = try FreedomFixture()

@@ -33,7 +33,8 @@ struct OpenIDTests {
     return Dictionary(items.map { ($0.name, $0.value ?? "") }) { $1 }
   }
 
-  @Test("an OpenID log-in adds an account whose token token.get returns without a consent")
+  @Test(
+    "a Freedom ID log-in by OpenID adds an account whose token token.get returns without consent")
   func allowed() throws {
     // OpenID has the relative `expires_in`; an absolute time is ignored (trap 11).
     try fixture.set([
@@ -52,7 +53,7 @@ struct OpenIDTests {
     #expect(try fixture.accounts().count == 2)
   }
 
-  @Test("the OpenID log-in URL has a new state and nonce for each flow, and no code_challenge")
+  @Test("Freedom ID's OpenID log-in URL has a state and nonce for each flow, and no code_challenge")
   func request() throws {
     let flows = try (0..<2).map { _ in try fixture.app.startFlow("freedom") }
     for flow in flows {
@@ -77,7 +78,7 @@ struct OpenIDTests {
     #expect(try fixture.app.finished(flow)["status"] == "succeeded")
   }
 
-  @Test("declining at the log-in or the consent ends an OpenID log-in as denied")
+  @Test("declining at the log-in or the consent ends an OpenID log-in at Freedom ID as denied")
   func denied() throws {
     for decision in [FreedomFixture.Decision.deny, .giveUp] {
       let end = try attempt(as: "alice", decision)
@@ -87,7 +88,7 @@ struct OpenIDTests {
   }
 
   @Test(
-    "an ID token that is missing or has a wrong issuer, nonce or signature adds no account",
+    "a Freedom ID ID token that is missing or has a wrong claim or signature adds no account",
     arguments: [
       (["claims": ["iss": "https://passport.freedompay.kz"]], "iss"),
       (["claims": ["nonce": "other"]], "nonce"), (["badSignature": true], "signature"),
@@ -113,7 +114,7 @@ struct OpenIDTests {
     #expect(try fixture.requests("openidToken") == 2)
   }
 
-  @Test("a page opened before a restart of the daemon still completes the OpenID log-in")
+  @Test("a page opened before a restart of the daemon still completes Freedom ID's OpenID log-in")
   func restarted() throws {
     let flow = try fixture.app.startFlow("freedom")
     let back = try fixture.decide(at: flow.url)

@@ -95,7 +95,7 @@ struct PartnerAccountTests {
   }
 
   @Test(
-    "token.get returns the token to programs with consent and names the flow to the others")
+    "token.get at Freedom ID serves programs with consent and names the flow to the others")
   func programs() throws {
     let place = try TemporaryDirectory()
     let names = ["till", "desk"]

@@ -22,7 +22,7 @@ struct PartnerCommandTests {
     return (program, page ?? "")
   }
 
-  @Test("usherctl login in mode oauth2 prints the page's URL, then the granted profile")
+  @Test("usherctl login at Freedom ID in mode oauth2 prints the page's URL, then the profile")
   func partner() throws {
     let fixture = try FreedomFixture.partner()
     let (program, page) = try login(fixture, "read.firstname", "read.data_of_birth")
@@ -34,7 +34,7 @@ struct PartnerCommandTests {
     #expect(output == "\(try fixture.token()["accessToken"]?.stringValue ?? "none")\n")
   }
 
-  @Test("usherctl login in mode oauth2 fails after a denial, and there is no token")
+  @Test("usherctl login at Freedom ID in mode oauth2 fails after a denial, and there is no token")
   func denied() throws {
     let fixture = try FreedomFixture.partner()
     let (program, page) = try login(fixture, "read.firstname")
@@ -44,7 +44,7 @@ struct PartnerCommandTests {
     #expect(try fixture.daemon.usherctl(["token", "get", "freedom"]).status != 0)
   }
 
-  @Test("usherctl login in mode oidc prints the page's URL, and then token get succeeds")
+  @Test("usherctl login at Freedom ID in mode oidc prints the page's URL; token get then succeeds")
   func openID() throws {
     let fixture = try FreedomFixture.openID()
     let (program, page) = try login(fixture)

@@ -24,7 +24,7 @@ struct PartnerFlowsTableTests {
     return try #require(reply["flow"])
   }
 
-  @Test("provider.get in mode oauth2 lists all flow kinds and params; others are refused")
+  @Test("provider.get lists all flows and params of Freedom ID in mode oauth2; others are refused")
   func kinds() throws {
     let provider = try fixture.app.call("provider.get", ["provider": "freedom"])
     let flows = (provider["provider"] ?? provider)["flows"]?.arrayValue ?? []

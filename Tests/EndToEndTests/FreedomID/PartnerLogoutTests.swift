@@ -58,7 +58,7 @@ struct PartnerLogoutTests {
     #expect(try fixture.token()["account"] == account)
   }
 
-  @Test("a log-out ends the token of its own account only, also after a restart")
+  @Test("Freedom ID's log-out ends the token of its own account only, also after a restart")
   func onlyOne() throws {
     let alice = try fixture.signedIn().account
     let bob = try fixture.signedIn(as: "bob").account
@@ -74,7 +74,7 @@ struct PartnerLogoutTests {
     #expect(try after.token(["account": alice])["account"] == alice)
   }
 
-  @Test("a log-out of an unknown id is answered like one of a known id, and ends nothing")
+  @Test("Freedom ID's log-out of an unknown id is answered like a known one's, and ends nothing")
   func unknown() throws {
     let account = try fixture.signedIn().account
     let id = try tokenID(account)
@@ -94,7 +94,7 @@ struct PartnerLogoutTests {
     #expect(try logOut(["tokenId": "nobody's"])["answers"]?[0]?["status"] == 200)
   }
 
-  @Test("a malformed log-out callback is refused, reveals nothing and ends nothing")
+  @Test("a malformed Freedom ID log-out callback is refused, reveals nothing and ends nothing")
   func noise() throws {
     let account = try fixture.signedIn().account
     let id = try tokenID(account)
@@ -117,7 +117,7 @@ struct PartnerLogoutTests {
     #expect(try fixture.requests("refresh") == 0)
   }
 
-  @Test("twenty unfinished requests do not keep a log-out callback from being served")
+  @Test("twenty unfinished requests do not keep a Freedom ID log-out callback from being served")
   func halfACall() throws {
     let account = try fixture.signedIn().account
     let port = UInt16(try #require(URLComponents(string: url)?.port))

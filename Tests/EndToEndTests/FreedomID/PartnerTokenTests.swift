@@ -27,7 +27,7 @@ struct PartnerTokenTests {
     return end
   }
 
-  @Test("an expired partner token is renewed once for three token.get calls; the account stays")
+  @Test("an expired Freedom ID token is renewed once for three token.get calls; the account stays")
   func renewed() throws {
     let end = try signedInWithExpiredToken()
     let before = try fixture.account(end.account)
@@ -92,7 +92,7 @@ struct PartnerTokenTests {
     #expect(try fixture.tokenError()["code"] == 1101)
   }
 
-  @Test("token.get refuses the parameter scope for a partner API account")
+  @Test("token.get refuses the parameter scope for an account of Freedom ID's partner API")
   func scope() throws {
     try fixture.signedIn(["read.firstname", "read.email"])
     let error = try fixture.tokenError(["provider": "freedom", "scope": "read.email"])

@@ -6,7 +6,7 @@ import UsherTestKit
 /// The requests on the wire, call by call. `FreedomPartnerCallTests` covers how they are built.
 @Suite("Requests of Freedom ID's partner API on the wire", .mayBlock, .timeLimit(.minutes(10)))
 struct PartnerTrapTests {
-  @Test("each partner API request has the headers and members of the contract")
+  @Test("each request to Freedom ID's partner API has the headers and members of the contract")
   func contract() throws {
     let wire = try PartnerWire()
     let fixture = try FreedomFixture.partner(wire: wire)

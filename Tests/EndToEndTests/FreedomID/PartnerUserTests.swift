@@ -60,7 +60,7 @@ struct PartnerUserTests {
     #expect(profile?["email"] == "bob@example.com")
   }
 
-  @Test("another person's phone number or e-mail address is refused by the member's name")
+  @Test("Freedom ID's refusal of another person's phone number or e-mail address names the member")
   func taken() throws {
     try fixture.set(["errorsInside200": true])
     let ends = [

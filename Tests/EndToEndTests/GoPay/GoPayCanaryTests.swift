@@ -34,7 +34,7 @@ struct GoPayCanaryTests {
     }
   }
 
-  @Test("with exchange app, no token, auth code or callback value is in a file, log or reply")
+  @Test("with exchange app, no GoPay token, auth code or callback value is in a file, log or reply")
   func app() throws {
     let fixture = try GoPayFixture(logLevel: "trace")
     let search = try CanarySearch(fixture.daemon)
@@ -102,7 +102,7 @@ struct GoPayCanaryTests {
     search.record(try fixture.call(body).body)
   }
 
-  @Test("with exchange backend, no token, auth code or credential is in a file, log or reply")
+  @Test("with exchange backend, no GoPay token, auth code or credential is in a file, log or reply")
   func backend() throws {
     let fixture = try GoPayFixture(.backend, logLevel: "trace")
     let search = try CanarySearch(fixture.daemon)

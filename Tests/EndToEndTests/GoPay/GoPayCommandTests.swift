@@ -119,7 +119,7 @@ struct GoPayCommandTests {
     #expect(try JSONValue(parsing: json.output)["flow"]?.failure[1] == .some(code))
   }
 
-  @Test("'failed REASON' at usherctl's prompt and a failing exchange command end as GPE-2208")
+  @Test("'failed REASON' to usherctl and a failing exchange command end GoPay verify with GPE-2208")
   func exchangeFails() throws {
     let program = try start("exchange", "alice-short-term")
     try eventually("usherctl asks for the backend's answer: \(program.log)") {
@@ -137,7 +137,7 @@ struct GoPayCommandTests {
     #expect(end.errors.contains("GPE-2208"), "\(end.errors)")
   }
 
-  @Test("usherctl exits with status 1 and names the flow if the request id was used before")
+  @Test("usherctl exits with status 1 and names the GoPay flow if its request id was used before")
   func reused() throws {
     let done = try fixture.verified(requestID: "req-1")
     let end = try fixture.daemon.usherctl(arguments("none", "alice-long-term", []))

@@ -10,7 +10,7 @@ struct GoPayExchangeTests {
 
   init() throws { fixture = try GoPayFixture() }
 
-  @Test("an exchangeCredential step keeps its code and deadline across a restart")
+  @Test("GoPay's exchangeCredential step keeps its code and deadline across a restart")
   func pending() throws {
     let asked = try fixture.verify(token: "alice-short-term")
     try fixture.daemon.restart()
@@ -41,7 +41,7 @@ struct GoPayExchangeTests {
     #expect(try fixture.submissions() == [])
   }
 
-  @Test("flow.list does not return the auth code of an exchangeCredential step")
+  @Test("flow.list does not return the auth code of GoPay's exchangeCredential step")
   func listed() throws {
     let asked = try fixture.verify(token: "alice-short-term")
     let list = try fixture.app.call("flow.list", ["provider": "gopay"])
@@ -49,7 +49,7 @@ struct GoPayExchangeTests {
     #expect(!asked.authCode.isEmpty && !list.text.contains(asked.authCode))
   }
 
-  @Test("an exchange answer with an unknown member is refused by its field; the step stays")
+  @Test("a GoPay exchange answer with an unknown member is refused by its field; the step stays")
   func shape() throws {
     let asked = try fixture.verify(token: "alice-short-term")
     let input: JSONValue = [

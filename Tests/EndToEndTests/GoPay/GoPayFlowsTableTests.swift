@@ -78,7 +78,7 @@ struct GoPayFlowsTableTests {
     #expect(try fixture.verify("none").failure == ["invalid_request", "GPE-2206", nil])
   }
 
-  @Test("an exchangeCredential step stays until it is answered by success or by failure (GPE-2208)")
+  @Test("GoPay's exchangeCredential step stays until it gets a success or a failure (GPE-2208)")
   func handler() throws {
     let asked = try fixture.verify(token: "alice-short-term")
     #expect(asked["step"]?["credential"]?["type"] == "authCode")
@@ -90,7 +90,7 @@ struct GoPayFlowsTableTests {
     #expect(failed["failure"]?["message"] == "no")
   }
 
-  @Test("a second exchange answer is a conflict; another userCorrelationId ends with GPE-2214")
+  @Test("a second GoPay exchange answer is a conflict; another userCorrelationId is GPE-2214")
   func once() throws {
     let asked = try fixture.verify(token: "alice-short-term")
     _ = try fixture.submit(GoPayFixture.exchanged(), to: asked)

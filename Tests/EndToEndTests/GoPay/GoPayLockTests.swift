@@ -4,7 +4,7 @@ import UsherTestKit
 
 @Suite("GoPay callbacks while the daemon is locked", .mayBlock, .timeLimit(.minutes(10)))
 struct GoPayLockTests {
-  @Test("the callback port is closed while the daemon is locked, and open again after unlock")
+  @Test("GoPay's callback port is closed while the daemon is locked, and open again after unlock")
   func callbacks() throws {
     let fixture = try GoPayFixture()
     let admin = try fixture.daemon.admin()

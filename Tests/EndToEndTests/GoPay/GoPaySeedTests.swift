@@ -76,7 +76,7 @@ struct GoPaySeedEndToEndTests {
     return await news.next()
   }
 
-  @Test("the SDK example with credential exchange submits a verification and adds the account")
+  @Test("GoPay's SDK example with credential exchange submits a verification and adds the account")
   func withExchange() async throws {
     let screen = Screen(fixture.sandbox)
     let news = await news(screen, Backend(sandbox: fixture.sandbox)) { $0.verifyWithExchange() }
@@ -89,7 +89,7 @@ struct GoPaySeedEndToEndTests {
     #expect(account?["subject"] == "corr-5678")
   }
 
-  @Test("the SDK example without credential exchange submits a verification and keeps the token")
+  @Test("GoPay's SDK example without credential exchange verifies and keeps the token")
   func withoutExchange() async throws {
     let screen = Screen(fixture.sandbox)
     let news = await news(screen, Backend(sandbox: fixture.sandbox)) { $0.verifyWithoutExchange() }
@@ -101,7 +101,7 @@ struct GoPaySeedEndToEndTests {
     #expect(token["accessToken"] == "long-term-token")
   }
 
-  @Test("a failing backend makes the SDK example run onError with GPE-2208 and the reason")
+  @Test("a failing backend makes GoPay's SDK example run onError with GPE-2208 and the reason")
   func backendFails() async throws {
     let news = await news(Screen(fixture.sandbox), Backend(sandbox: fixture.sandbox, isDown: true))
     {
@@ -112,7 +112,7 @@ struct GoPaySeedEndToEndTests {
     }
   }
 
-  @Test("Help at the capture page makes the SDK example run onError with GPE-2213")
+  @Test("Help at the capture page makes GoPay's SDK example run onError with GPE-2213")
   func help() async throws {
     let news = await news(
       Screen(fixture.sandbox, button: "HELP_CLICKED"), Backend(sandbox: fixture.sandbox)

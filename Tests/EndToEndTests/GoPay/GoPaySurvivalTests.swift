@@ -49,7 +49,7 @@ struct GoPaySurvivalTests {
   }
 
   @Test(
-    "after kill -9, the exchange by the backend is repeated, and one code is redeemed",
+    "after kill -9, GoPay's exchange by the backend is repeated, and one code is redeemed",
     .ownProcess)
   func backend() throws {
     let fixture = try GoPayFixture(.backend)

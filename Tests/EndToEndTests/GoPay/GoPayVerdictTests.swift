@@ -22,7 +22,7 @@ struct GoPayCallbackTests {
     return body + more
   }
 
-  @Test("a callback after the flow's end updates the account, emits an event and keeps the flow")
+  @Test("a GoPay callback after the flow's end updates the account, emits an event, keeps the flow")
   func right() throws {
     let listener = try GoPayListener(fixture.daemon.client())
     let end = try fixture.verified()
@@ -51,7 +51,7 @@ struct GoPayCallbackTests {
     #expect(try fixture.push(id) == [200])
   }
 
-  @Test("during an account's flow, its linking token authorizes a callback like the credential")
+  @Test("during a GoPay flow, the account's linking token permits a callback like the credential")
   func earlyForAccount() throws {
     let first = try fixture.verified()
     try fixture.set(["submissionReply": ["status": "CREATED"]])
@@ -69,7 +69,7 @@ struct GoPayCallbackTests {
     #expect(try fixture.kyc(of: end)["requestId"] == end["requestId"])
   }
 
-  @Test("a callback with a wrong authorization value gets 401 and changes nothing")
+  @Test("a GoPay callback with a wrong authorization value gets 401 and changes nothing")
   func wrongValue() throws {
     let end = try fixture.verified()
     try fixture.decide(end.submissionID, "COMPLETED", "VALID", push: false)
@@ -82,7 +82,8 @@ struct GoPayCallbackTests {
     #expect(try fixture.kyc(of: end)["status"] == "COMPLETED")
   }
 
-  @Test("a callback with the credential for a cancelled or failed flow gets 200, changes nothing")
+  @Test(
+    "a GoPay callback with the credential for a cancelled or failed flow changes nothing, gets 200")
   func cancelled() throws {
     let flow = try fixture.atCapture()
     try GoPayFixture.photograph(at: flow.url, "card")
@@ -98,7 +99,7 @@ struct GoPayCallbackTests {
     #expect(try fixture.app.call("account.list")["accounts"] == [])
   }
 
-  @Test("a callback with another path, another method or a large body is refused")
+  @Test("a GoPay callback with another path, another method or a large body is refused")
   func elsewhere() throws {
     let end = try fixture.verified()
     #expect(try fixture.call(body(end), path: "/").status == 404)

@@ -15,7 +15,7 @@ struct OperationTests {
 
   init() throws { fixture = try PaysafeFixture(signedIn: "alice") }
 
-  @Test("a wallet operation without SCA returns the wallet's HTTP status and body at once")
+  @Test("a Paysafe wallet operation without SCA returns the wallet's HTTP status and body at once")
   func plain() throws {
     let balance = try fixture.operate("GET", "/wallets/wlt_alice/balance")
     #expect(balance["status"] == "succeeded", "\(balance.text)")
@@ -30,7 +30,7 @@ struct OperationTests {
   }
 
   @Test(
-    "a payment that demands SCA by a 401 header or in the body is made once (trap 3)",
+    "a Paysafe payment that demands SCA by 401 header or body is made once (trap 3)",
     arguments: ["header", "body"])
   func stepUp(announce: String) throws {
     try fixture.set(["announce": .string(announce)])
@@ -50,7 +50,7 @@ struct OperationTests {
     #expect(performed.first?["eventId"] == flow["key"])
   }
 
-  @Test("a 401 for an expired token renews the token and is no demand for SCA (trap 3)")
+  @Test("a 401 of Paysafe for an expired token renews the token and is no demand for SCA (trap 3)")
   func expiredToken() throws {
     try fixture.sandbox.control("POST", "paysafe/endAccessTokens", [:])
     let balance = try fixture.operate("GET", "/wallets/wlt_alice/balance")
@@ -60,7 +60,7 @@ struct OperationTests {
     #expect(try fixture.requests("challenge") == 0)
   }
 
-  @Test("a wallet operation that the provider's configuration does not list is refused")
+  @Test("a Paysafe wallet operation that the configuration does not list is refused")
   func allowList() throws {
     let narrow = try PaysafeFixture(
       provider: "", more: "", operations: "[\"GET:/wallets/*/balance\"]", signedIn: "alice")
@@ -78,7 +78,7 @@ struct OperationTests {
     #expect(try narrow.requests("payment") == 0)
   }
 
-  @Test("a payment whose answer is lost is not made again")
+  @Test("a Paysafe payment whose answer is lost is not made again")
   func down() throws {
     try fixture.spoil("payment", ["reset": true], times: 1)
     let payment = try fixture.pay("20.00")

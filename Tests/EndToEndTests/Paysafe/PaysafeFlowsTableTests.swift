@@ -185,7 +185,7 @@ struct PaysafeSCARowTests {
     #expect(reply["error"]?["code"] == -32602, "\(reply.text)")
   }
 
-  @Test("an operation that demands SCA is performed after its step-up and returns the status")
+  @Test("a Paysafe operation that demands SCA is performed after its step-up, returns the status")
   func operation() throws {
     let fixture = try PaysafeFixture(signedIn: "alice")
     let flow = try fixture.pay(
@@ -199,7 +199,7 @@ struct PaysafeSCARowTests {
     #expect(end["result"]?["status"] == 201, "\(end.text)")
   }
 
-  @Test("a client rule can narrow the wallet operations of its client")
+  @Test("a client rule can narrow the Paysafe wallet operations of its client")
   func rule() throws {
     let fixture = try PaysafeFixture(
       more: """

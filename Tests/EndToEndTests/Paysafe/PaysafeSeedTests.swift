@@ -62,7 +62,7 @@ struct PaysafeSeedEndToEndTests {
     #expect(Wallet.instance.account == account)
   }
 
-  @Test("the SDK example signs a customer in, and token.get returns a token of the account")
+  @Test("Paysafe's SDK example signs a customer in, and token.get returns the account's token")
   func signsIn() async throws {
     try await signIn()
     let token = try fixture.app.call("token.get", ["provider": "paysafe"])
@@ -87,7 +87,7 @@ struct PaysafeSeedEndToEndTests {
     #expect(token["account"]?.stringValue == Wallet.instance.account?.id)
   }
 
-  @Test("the SDK example reports a wrong SMS code, resends the challenge and is verified")
+  @Test("Paysafe's SDK example reports a wrong SMS code, resends the challenge and is verified")
   func challenge() async throws {
     try await signIn()
     let event = try fixture.event()
@@ -118,7 +118,8 @@ struct PaysafeSeedEndToEndTests {
     #expect(try fixture.event(event.id)["status"] == "VERIFIED")
   }
 
-  @Test("a wrong code at the attempts limit fails submitSCAAttempt with WalletError.dataError")
+  @Test(
+    "a wrong code at Paysafe's attempts limit fails submitSCAAttempt with WalletError.dataError")
   func limit() async throws {
     try await signIn()
     let event = try fixture.event(["allowableAttempts": 1])
@@ -134,7 +135,7 @@ struct PaysafeSeedEndToEndTests {
     }
   }
 
-  @Test("awaitSCAApproval returns verified when the push is approved elsewhere")
+  @Test("Paysafe's awaitSCAApproval returns verified when the push is approved elsewhere")
   func push() async throws {
     try await signIn()
     let event = try fixture.event()

@@ -22,7 +22,7 @@ struct PaysafeSurvivalTests {
   }
 
   @Test(
-    "after kill -9, a challenge and an attempt that were in flight are not sent again", .ownProcess)
+    "after kill -9, a Paysafe challenge and an attempt in flight are not sent again", .ownProcess)
   func inFlight() throws {
     let fixture = try PaysafeFixture(signedIn: "alice")
     let event = try fixture.event()
@@ -52,7 +52,7 @@ struct PaysafeSurvivalTests {
   }
 
   @Test(
-    "after kill -9, a payment in flight is not made again, and a step-up can be completed",
+    "after kill -9, a Paysafe payment is not made again, and a step-up can be completed",
     .ownProcess)
   func operations() throws {
     let fixture = try PaysafeFixture(signedIn: "alice")

@@ -33,7 +33,7 @@ struct PaysafeTokenTests {
     #expect(accounts?.first?["tokens"]?[0]?["status"] == "dead")
   }
 
-  @Test("events report that a grant is expiring, and that it is dead after a refused refresh")
+  @Test("events report that a Paysafe grant is expiring, and that a refused refresh has ended it")
   func warning() throws {
     let clock = MovableClock()
     let fixture = try PaysafeFixture(more: "[token]\ngrant_warning_seconds = 300\n", clock: clock)
@@ -47,7 +47,7 @@ struct PaysafeTokenTests {
     #expect(try listener.nextEvent() == "dead")
   }
 
-  @Test("with keepAlive, a token is renewed without token.get calls, also after a restart")
+  @Test("with keepAlive, a Paysafe token is renewed without token.get calls, also after a restart")
   func keepAlive() throws {
     let clock = MovableClock()
     let fixture = try PaysafeFixture(clock: clock)

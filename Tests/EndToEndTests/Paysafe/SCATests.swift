@@ -21,7 +21,7 @@ struct SCATests {
     #expect(flow["result"]?["status"] == "VERIFIED")
   }
 
-  @Test("a code by SMS verifies an event, and no attempt is sent after VERIFIED (trap 4)")
+  @Test("a code by SMS verifies a Paysafe event, and no attempt is sent after VERIFIED (trap 4)")
   func code() throws {
     let event = try fixture.event()
     let flow = try fixture.sca(event, Self.sms)
@@ -43,7 +43,7 @@ struct SCATests {
     #expect(try fixture.requests("attempt") == 1)
   }
 
-  @Test("a PIN verifies an event by enterPassword, and a wrong PIN leaves the step open")
+  @Test("a PIN verifies a Paysafe event by enterPassword, and a wrong PIN leaves the step open")
   func password() throws {
     let event = try fixture.event()
     let flow = try fixture.sca(event, ["verification": ["method": "PIN"]])
@@ -93,7 +93,7 @@ struct SCATests {
     succeeded(try fixture.app.finished(flow), event)
   }
 
-  @Test("past the challenge limit resend is rate_limited, and repeating it sends no request")
+  @Test("past Paysafe's challenge limit resend is rate_limited, and repeating it sends no request")
   func coolDown() throws {
     let event = try fixture.event(["allowableChallenges": 1, "coolDownSeconds": 60])
     let flow = try fixture.sca(event, Self.sms)
@@ -122,7 +122,7 @@ struct SCATests {
     #expect(end.failure["reason"] == "expired")
   }
 
-  @Test("a malformed SCA code is refused by its field and sends no attempt")
+  @Test("a malformed Paysafe SCA code is refused by its field and sends no attempt")
   func shape() throws {
     let flow = try fixture.sca(try fixture.event(), Self.sms)
     for code in ["12345", "１２３４５６", String(repeating: "1", count: 4000)] {

@@ -25,7 +25,7 @@ struct TruecallerCanaryTests {
   }
 
   @Test(
-    "codes, tokens and app key are in no file, log or reply; failures repeat no number or name")
+    "no Truecaller code, token or app key is in a file, log or reply, and no number in a failure")
   func everywhere() throws {
     let long = try troubles()
     try search.recordEvents()

@@ -55,7 +55,7 @@ struct TruecallerCodeTests {
     #expect(end["result"]?["profile"]?["firstName"] == .string(first))
   }
 
-  @Test("the profile of a United Kingdom number is at the European host (trap 2)")
+  @Test("the Truecaller profile of a United Kingdom number is at the European host (trap 2)")
   func host() throws {
     let end = try fixture.verified("7700900123", "uk")
     let path = "/truecaller/eu/v1/profile"
@@ -63,7 +63,7 @@ struct TruecallerCodeTests {
     #expect(try fixture.account(of: end)["attributes"]?["countryCode"] == "UK")
   }
 
-  @Test("a verification token that is repeated in an answer keeps its TTL (trap 1)")
+  @Test("a Truecaller verification token that an answer repeats keeps its TTL (trap 1)")
   func repeated() throws {
     try fixture.set(["verifyCarries": "same", "tokenTtl": 600])
     let flow = try fixture.verify()
@@ -87,7 +87,7 @@ struct TruecallerCodeTests {
     #expect(try fixture.enter(fixture.code(), to: flow)["status"] == "succeeded")
   }
 
-  @Test("a code whose answer is lost is not sent again but asked for again")
+  @Test("a Truecaller code whose answer is lost is not sent again but asked for again")
   func verifyFails() throws {
     let flow = try fixture.verify()
     try fixture.spoil("verify", ["reset": true, "processed": true], times: 1)

@@ -21,7 +21,7 @@ struct TruecallerCommandTests {
     return (program, { program.log })
   }
 
-  @Test("usherctl asks for code and names, shows the time left, and prints the profile")
+  @Test("usherctl asks for Truecaller's code and names, shows the time left, prints the profile")
   func verify() throws {
     let (program, log) = try run()
     try eventually("usherctl asks for a code: \(log())") { log().contains("6 digits") }
@@ -39,7 +39,7 @@ struct TruecallerCommandTests {
     #expect(token.status == 0, "\(token.errors)")
   }
 
-  @Test("usherctl flow run verifyPhone asks for nothing if the number was verified before")
+  @Test("usherctl flow run verifyPhone asks for nothing if Truecaller verified the number before")
   func verifiedBefore() throws {
     try fixture.verified()
     let (program, log) = try run("--json")
@@ -88,7 +88,7 @@ struct TruecallerTerminalTests {
     text.matches(of: /6 digits, ([0-9]+) s left/).compactMap { Int($0.1) }
   }
 
-  @Test("usherctl counts a code's time down on one line, and r then has a new code sent")
+  @Test("usherctl counts a Truecaller code's time down on one line; r has a new code sent")
   func countdown() throws {
     // The clock jumps; usherctl reads it every second.
     try fixture.set(["tokenTtl": 50])

@@ -77,7 +77,7 @@ struct TruecallerFlowsTableTests {
     #expect(try fixture.enter(fixture.code(), to: bad)["status"] == "succeeded")
   }
 
-  @Test("resend is rate_limited without a request before the TTL ends; then it sends a new code")
+  @Test("Truecaller's resend is rate_limited, without a request, until the TTL ends; then it works")
   func resend() throws {
     try fixture.set(["tokenTtl": 300])
     let listener = try Listener(fixture.daemon)
@@ -107,7 +107,7 @@ struct TruecallerFlowsTableTests {
       ])
   }
 
-  @Test("verifications of two numbers are separate flows, and both succeed")
+  @Test("Truecaller verifications of two numbers are separate flows, and both succeed")
   func anotherNumber() throws {
     let one = try fixture.verify()
     let oneCode = try fixture.code()
@@ -159,7 +159,7 @@ struct TruecallerFlowsTableTests {
     #expect(reply.status == 200, "\(reply.text)")
   }
 
-  @Test("a number that was verified before needs no SMS, code or name for its profile")
+  @Test("a number that Truecaller verified before needs no SMS, code or name for its profile")
   func verifiedBefore() throws {
     try fixture.verified()
     let listener = try Listener(fixture.daemon)

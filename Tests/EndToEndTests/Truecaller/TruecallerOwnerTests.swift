@@ -22,7 +22,7 @@ struct TruecallerOwnerTests {
     bala = try OtherUser(4002, groups: "4242", at: fixture.daemon)
   }
 
-  @Test("a number that one user has verified needs a code for another user")
+  @Test("a number that one user has verified with Truecaller needs a code for another user")
   func notForOthers() throws {
     let (ashas, balas) = (fixture.at(try asha.client()), fixture.at(try bala.client()))
     let mine = try ashas.verified()

@@ -60,7 +60,7 @@ struct TruecallerProfileTests {
 
   // MARK: Signed profiles
 
-  @Test("the key for signed profiles is fetched once, and again after a rotation")
+  @Test("Truecaller's key for signed profiles is fetched once, and again after a rotation")
   func signed() throws {
     try fixture.set(["profileSignature": "right", "otherKeysFirst": true])
     let listener = try Listener(fixture.daemon)

@@ -60,7 +60,7 @@ struct TruecallerSeedEndToEndTests {
     return code
   }
 
-  @Test("the SDK example reports each state, then the profile; next time it needs no code")
+  @Test("Truecaller's SDK example reports each state, then the profile; next time it needs no code")
   func verifies() async throws {
     var news = example.news.makeAsyncIterator()
     requestVerification()
@@ -89,7 +89,7 @@ struct TruecallerSeedEndToEndTests {
     #expect(try fixture.messages().count == 1)
   }
 
-  @Test("an app key or app link unlike the daemon's fails the SDK example with error 1 or 2")
+  @Test("an app key or link unlike the daemon's fails Truecaller's SDK example with error 1 or 2")
   func otherApp() async throws {
     var news = example.news.makeAsyncIterator()
     manager.setup(withAppKey: "another", appLink: TruecallerFixture.appLink)
@@ -101,7 +101,7 @@ struct TruecallerSeedEndToEndTests {
     #expect(try fixture.requests("create") == 0)
   }
 
-  @Test("the SDK example succeeds although the daemon restarts while the code is typed")
+  @Test("Truecaller's SDK example survives a restart of the daemon while the code is typed")
   func restarted() async throws {
     var news = example.news.makeAsyncIterator()
     requestVerification()
@@ -137,7 +137,7 @@ struct TruecallerSeedEndToEndTests {
     return (profile, asked.withLock { $0 })
   }
 
-  @Test("the documentation's program verifies a number after a wrong code and a wrong name")
+  @Test("Truecaller's documented program verifies a number after a wrong code and a wrong name")
   func waits() async throws {
     let (profile, seconds) = try await signUp([
       (false, "Asha", "Rao"), (true, "7", ""), (true, "Asha", ""),

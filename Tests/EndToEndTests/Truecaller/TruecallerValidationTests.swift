@@ -7,7 +7,7 @@ import UsherTestKit
 @Suite("Truecaller's server-side validation", .mayBlock, .timeLimit(.minutes(10)))
 struct TruecallerValidationTests {
   @Test(
-    "each validation generation uses its own path before the name is written and logs no token",
+    "each Truecaller validation generation has its own path, precedes the name, logs no token",
     arguments: [
       ("legacy", "/truecaller/v1/otp/installation/validate/{accessToken}", "POST"),
       ("v2_8", "/truecaller/validation/v1/otp/installation/phoneNumberDetail/{accessToken}", "GET"),
