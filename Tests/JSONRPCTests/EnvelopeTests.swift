@@ -55,7 +55,7 @@ struct EnvelopeTests {
     }
   }
 
-  @Test("a call without an id is a notification")
+  @Test("a JSON-RPC call without an id is a notification")
   func notification() throws {
     let line = #"{"jsonrpc":"2.0","method":"rpc.cancel","params":[]}"#
     try within(line) { line in

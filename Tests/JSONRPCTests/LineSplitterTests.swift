@@ -45,7 +45,7 @@ struct LineSplitterTests {
     #expect(!splitter.hasPartialLine)
   }
 
-  @Test("a line inside one chunk is returned without a copy")
+  @Test("LineSplitter returns a line inside one chunk without a copy")
   func uncopied() {
     var splitter = LineSplitter()
     Array("first\nsecond\n".utf8).withUnsafeBytes { chunk in

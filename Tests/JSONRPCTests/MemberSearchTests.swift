@@ -15,7 +15,7 @@ struct MemberSearchTests {
       find(["a", "b", "c", "d"], in: text) == [.text("work"), .other(47..<54), .text(""), nil])
   }
 
-  @Test("the names of searched members are compared by their bytes")
+  @Test("MemberSearch compares member names by their bytes")
   func bytes() {
     #expect(find(["K", "e\u{301}"], in: "{\"\u{212A}\":\"x\",\"\u{e9}\":\"x\"}") == [nil, nil])
   }
@@ -28,7 +28,9 @@ struct MemberSearchTests {
     }
   }
 
-  @Test("a text that is not an object has no members", arguments: ["[]", #"["a"]"#, "1", ""])
+  @Test(
+    "MemberSearch finds no members in a JSON text that is not an object",
+    arguments: ["[]", #"["a"]"#, "1", ""])
   func noObject(text: String) {
     #expect(find(["a"], in: text) == [nil])
   }

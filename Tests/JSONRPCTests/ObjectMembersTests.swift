@@ -20,7 +20,7 @@ struct ObjectMembersTests {
     #expect(try member("e", of: text) == nil)
   }
 
-  @Test("the members of a nested object are found by its range")
+  @Test("the members of a nested JSON object are found by its range")
   func within() throws {
     let bytes = Array(#"{"outer":{"inner":"x"},"inner":"y"}"#.utf8)
     let place = try #require(try ObjectMembers(of: bytes)["outer"])
@@ -29,7 +29,7 @@ struct ObjectMembersTests {
   }
 
   @Test(
-    "a text that is not a valid object has no member positions",
+    "a text that is not a valid JSON object has no member positions",
     arguments: ["", "[]", "1", "{", #"{"a":1} x"#, #"{"a":1,"a":2}"#, #"{"a"}"#])
   func refused(_ text: String) {
     #expect(throws: JSONSyntaxError.self) { try ObjectMembers(of: Array(text.utf8)) }

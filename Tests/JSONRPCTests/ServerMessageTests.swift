@@ -7,7 +7,7 @@ struct ServerMessageTests {
     try within(line) { try ServerMessage.read($0) }
   }
 
-  @Test("the result of a response is returned as JSON bytes")
+  @Test("the result of a JSON-RPC response is returned as JSON bytes")
   func result() throws {
     guard case .response(let response) = try read(#"{"jsonrpc":"2.0","id":7,"result": {"a":1}}"#)[0]
     else { throw ReferenceParser.Refused() }

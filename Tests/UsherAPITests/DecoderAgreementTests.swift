@@ -83,7 +83,7 @@ struct DecoderAgreementTests {
   }
 
   @Test(
-    "a call with invalid UTF-8 in any member is refused as a parse error",
+    "an RPC call with invalid UTF-8 in any member is refused as a parse error",
     arguments: [
       [0xC0, 0x80], [0xE0, 0x80, 0x80], [0xED, 0xA0, 0x80], [0xF4, 0x90, 0x80, 0x80], [0xF8, 0x88],
       [0x80], [0xC3], [0xFF], [0xEF, 0xBB],

@@ -36,7 +36,7 @@ struct DocumentationTests {
     }
   }
 
-  @Test("a member without a description is named")
+  @Test("the documentation check names each API member without a description")
   func undescribed() {
     #expect(
       StrictDecoding.documentedSchema(of: Silent.self).undescribed("Silent")
@@ -55,7 +55,8 @@ struct DocumentationTests {
   }
 
   @Test(
-    "the calls of the examples are accepted, and their results are replies", arguments: Methods.all)
+    "each method's example calls are accepted, and their results decode as its replies",
+    arguments: Methods.all)
   func examples(method: any Method.Type) throws { try checkExamples(method) }
 
   private func checkExamples<M: Method>(_ method: M.Type) throws {

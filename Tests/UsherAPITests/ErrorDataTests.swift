@@ -76,7 +76,9 @@ struct ErrorDataTests {
     #expect(data.error(message: "be there").detail == error.detail)
   }
 
-  @Test("an error is read back equal, without its cause", arguments: UsherError.Reason.allCases)
+  @Test(
+    "an UsherError is read back equal from ErrorData, without its cause",
+    arguments: UsherError.Reason.allCases)
   func back(reason: UsherError.Reason) {
     var error = full
     error.reason = reason

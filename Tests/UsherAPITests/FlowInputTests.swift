@@ -109,7 +109,7 @@ struct FlowInputTests {
     #expect(error?.message.hasPrefix(field) == true)
   }
 
-  @Test("a number in the backend's reply is accepted and means the same as its text")
+  @Test("a number in the exchange input of a backend is accepted and means the same as its text")
   func numbers() throws {
     let reply = #"{"expiresIn":900,"left":900.0,"share":0.5,"below":-1}"#
     let input = try FlowInput(json(#"{"type":"exchangeCredential","success":\#(reply)}"#))

@@ -12,7 +12,7 @@ struct ObjectTests {
     #expect(FlowStatus.allCases.filter { !$0.isFinished } == [.active])
   }
 
-  @Test("a flow without its nullable members and with unknown ones is decoded")
+  @Test("a Flow without its nullable members and with unknown ones is decoded")
   func tolerant() throws {
     let text = """
       {"id":"flw_1","provider":"work","kind":"authorize","status":"active","state":"discovering",

@@ -27,7 +27,7 @@ struct CallTableTests {
     #expect(table.replied(RequestID(-1)).waiter == nil)
   }
 
-  @Test("a call that is given up counts as open until the daemon replies to it")
+  @Test("a client call that is given up counts as open until the daemon replies to it")
   func abandoned() {
     var table = CallTable<Int>(limit: 1)
     let first = begun(&table, 1)
@@ -55,7 +55,7 @@ struct CallTableTests {
     #expect(table.replied(first).send?.bytes == [3])
   }
 
-  @Test("a call that is given up before it begins is refused")
+  @Test("the client refuses a call that is given up before it begins")
   func cancelledEarly() {
     var table = CallTable<Int>(limit: 1)
     let id = table.reserve()

@@ -67,7 +67,7 @@ struct CallTests {
     }
   }
 
-  @Test("an error without data gets its reason from its code")
+  @Test("an error reply without data gets its reason from its JSON-RPC code")
   func bareError() async throws {
     try await FakeDaemon.run { peer in
       try await peer.fail(try await peer.next(), #"{"code":-32601,"message":"no such method"}"#)

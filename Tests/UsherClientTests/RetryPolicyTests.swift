@@ -19,7 +19,7 @@ struct RetryPolicyTests {
     return policy.pause(after: error, knowsDaemon: knowsDaemon)
   }
 
-  @Test("a call that the daemon did not read is repeated at once")
+  @Test("the client repeats a call that the daemon did not read at once")
   func notSent() { #expect(pause(after: CallNotSent()) == .zero) }
 
   @Test("a client waits for a daemon that it knows or that is busy, and for no other")
@@ -39,7 +39,7 @@ struct RetryPolicyTests {
     }
   }
 
-  @Test("a call that is interrupted twice is not repeated again")
+  @Test("the client does not repeat a call again that was interrupted twice")
   func deadly() {
     let cuts: [any Error] = [failure(.lost), UsherError(.shuttingDown, "stopping")]
     for (first, second) in [(cuts[0], cuts[0]), (cuts[0], cuts[1]), (cuts[1], cuts[1])] {
@@ -50,7 +50,7 @@ struct RetryPolicyTests {
     }
   }
 
-  @Test("a call with a permanent error is not repeated")
+  @Test("the client does not repeat a call that got a permanent error")
   func hopeless() {
     let kinds: [ConnectionError.Kind] = [
       .notPermitted, .badPath, .closed, .garbled, .replyTooLarge, .incompatible, .other,
@@ -60,7 +60,7 @@ struct RetryPolicyTests {
     #expect(pause(after: CancellationError(), isSafe: true) == nil)
   }
 
-  @Test("a call is repeated until the client's patience is used up")
+  @Test("the client repeats a call until its patience is used up")
   func patience() {
     var policy = RetryPolicy(isSafe: false, patience: .milliseconds(100))
     var pauses: [Duration] = []

@@ -58,7 +58,7 @@ struct SampleErrorTests {
   }
 
   @Test(
-    "a line that is not JSON-RPC fails the call as garbled",
+    "a line of the daemon that is not JSON-RPC fails the client's call as garbled",
     arguments: [
       "hello", "{}", "[]", "\u{0}", #"{"jsonrpc":"2.0","id":1}"#,
       #"{"jsonrpc":"2.0","id":2,"result":1,"error":{"code":1,"message":"x"}}"#,
@@ -98,7 +98,7 @@ struct SampleErrorTests {
     }
   }
 
-  @Test("an error with the id null fails the call in flight")
+  @Test("an error reply with the id null fails the client's call in flight")
   func nullID() async throws {
     try await FakeDaemon.run { peer in
       _ = try await peer.next()
@@ -113,7 +113,7 @@ struct SampleErrorTests {
     }
   }
 
-  @Test("a request from the daemon is answered with method not found")
+  @Test("the client answers a request from the daemon with method not found")
   func calledBack() async throws {
     try await FakeDaemon.run { peer in
       let call = try await peer.next()

@@ -27,7 +27,7 @@ struct SocketPathTests {
     #expect(path(environment, systemIsThere: true) == "/run/usherd/usherd.sock")
   }
 
-  @Test("a user without a system socket uses the socket in XDG_RUNTIME_DIR")
+  @Test("without a system socket, a client uses the daemon's socket in XDG_RUNTIME_DIR")
   func user() {
     let environment = ["XDG_RUNTIME_DIR": "/run/user/1000"]
     #expect(path(environment) == "/run/user/1000/usherd/usherd.sock")

@@ -120,7 +120,7 @@ struct ConfirmTests {
         + "refused for a minute\n")
   }
 
-  @Test("a question that was answered meanwhile does not end the remaining ones")
+  @Test("usherctl confirm goes on if a question was answered meanwhile")
   func meanwhile() async throws {
     let reply = Self.list([Self.question("cnf_1"), Self.question("cnf_2")])
     let outcome = try await usherctl(
@@ -208,7 +208,7 @@ struct ConfirmTests {
     #expect(outcome.status == 0)
   }
 
-  @Test("a call that needs a confirmation exits with 75 and prints how to allow it")
+  @Test("usherctl exits with 75 if a call needs a confirmation, and prints how to allow it")
   func waiting() async throws {
     let outcome = try await usherctl(
       "token get work",

@@ -57,7 +57,7 @@ struct ExchangeTests {
   }
 
   @Test(
-    "an error of the exchange command becomes the reason of the failed exchange",
+    "an error of usherctl's exchange command becomes the reason of the failed exchange",
     arguments: [
       (.failed(status: 3), "failed: status 3"), (.killed(signal: 9), "failed: signal 9"),
       (.outputTooLong, "printed too much"),

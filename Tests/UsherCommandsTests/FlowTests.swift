@@ -5,7 +5,7 @@ import UsherTestKit
 
 @Suite("Flows in the terminal", .timeLimit(.minutes(1)))
 struct FlowTests {
-  @Test("a page is shown and opened, and a pasted redirect address is submitted")
+  @Test("usherctl shows and opens a flow's page, and submits a pasted redirect address")
   func pasted() async throws {
     let input: JSONValue = ["type": "openURL", "redirectURL": "http://127.0.0.1:1/c?code=1"]
     let (outcome, terminal) = try await answering(
@@ -100,7 +100,7 @@ struct FlowTests {
         + String(repeating: again, count: 5) + question)
   }
 
-  @Test("a question is withdrawn when the daemon moves the flow on first")
+  @Test("usherctl withdraws its question when the daemon moves the flow on first")
   func moved() async throws {
     let terminal = ScriptedTerminal(interactive: true, silence: true)
     let done = Reply.flow(3, status: "succeeded", result: #"{"account":"acc_1"}"#)

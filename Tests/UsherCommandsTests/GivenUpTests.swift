@@ -28,7 +28,7 @@ struct GivenUpTests {
     (Steps.wait, "waiting for the provider (at most 10 min)"),
   ]
 
-  @Test("a question is withdrawn when its flow moves on by itself", arguments: steps)
+  @Test("usherctl withdraws its question when the flow moves on by itself", arguments: steps)
   func moved(step: String, question: String) async throws {
     let terminal = ScriptedTerminal(interactive: true, silence: true)
     let outcome = try await FakeDaemon.run { peer in

@@ -68,7 +68,7 @@ struct LocalAuthTests {
     #expect(other.error.contains("enter one of these letters\n"))
   }
 
-  @Test("a flow with an active fingerprint reader completes without typed input")
+  @Test("usherctl completes a flow with an active fingerprint reader without typed input")
   func unattended() async throws {
     let done = Reply.flow(2, status: "succeeded", result: #"{"method":"biometric"}"#)
     let outcome = try await usherctl(

@@ -33,7 +33,7 @@ struct PrintableTests {
     #expect(terminal.output == "NAME       B\na\u{FFFD}         -\nlong name  x\n")
   }
 
-  @Test("a line is overwritten only if it fits, and without control characters")
+  @Test("usherctl overwrites a terminal line only if it fits, and without control characters")
   func rewrite() {
     let terminal = ScriptedTerminal(columns: 4)
     let console = Console(terminal)

@@ -184,7 +184,7 @@ struct SetupTests {
     #expect(machine.read(machine.keyFile) == key)
   }
 
-  @Test("a key that cannot be sealed or opened again leaves everything unchanged")
+  @Test("usherctl setup changes nothing if the key cannot be sealed or opened again")
   func cannotSeal() async throws {
     try started()
     let broken: [(String, @Sendable (inout FakeMachine.State) -> Void)] = [

@@ -90,7 +90,7 @@ struct PaysafeTests {
     #expect(!shown.contains("brand_identity"))
   }
 
-  @Test("a key of another provider type is an unknown key")
+  @Test("in a Paysafe provider, a key of another provider type is an unknown key")
   func otherType() {
     #expect(
       problems(wallet + "issuer = \"https://id.example.com\"\n")

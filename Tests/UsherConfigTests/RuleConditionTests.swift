@@ -48,7 +48,7 @@ struct RuleConditionTests {
     }
   }
 
-  @Test("a rule with an empty accounts list denies a call about an account")
+  @Test("a client rule with an empty accounts list denies a call about an account")
   func noAccounts() throws {
     let rule = Self.rule("till", "accounts = []")
     let request = try Self.request("token.get", account: "acc_1")

@@ -50,7 +50,7 @@ struct RuleIndexTests {
     }
   }
 
-  @Test("a rule with an empty match matches no caller")
+  @Test("a client rule with an empty match matches no caller")
   func blank() throws {
     let policy = try Self.policy([
       ClientRule(name: "r", match: .blank, allow: [try AccessPattern(setting: "*")])

@@ -100,7 +100,9 @@ struct SettingsTests {
     #expect(problems(text) == problem)
   }
 
-  @Test("each limit has a lowest and highest value and accepts its default", arguments: Limits.keys)
+  @Test(
+    "each setting of [limits] has a lowest and highest value and accepts its default",
+    arguments: Limits.keys)
   func ranges(key: String) throws {
     #expect(
       message(problems("limits.\(key) = -1")).hasPrefix("must be between "), "\(key)")

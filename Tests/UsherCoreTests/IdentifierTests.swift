@@ -5,7 +5,7 @@ import UsherTestKit
 
 @Suite("Identifiers")
 struct IdentifierTests {
-  @Test("an id is a plain string in JSON and in print")
+  @Test("an Identifier is a plain string in JSON and in print")
   func plain() {
     checkWire([FlowID("flw_1")], #"["flw_1"]"#)
     checkWire([AccountID("acc_1")], #"["acc_1"]"#)

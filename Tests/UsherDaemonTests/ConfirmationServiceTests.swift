@@ -30,7 +30,7 @@ struct ConfirmationServiceTests {
     #expect(event.topic == .confirm && event.client == "kiosk" && event.provider == .work)
   }
 
-  @Test("no question is asked if the rule needs none or the account is unknown")
+  @Test("no confirmation is asked for if the rule needs none or the account is unknown")
   func unasked() throws {
     try harness.service.check(Permit(rule: "kiosk"), .token, of: kiosk)
     var request = PolicyRequest.token

@@ -33,7 +33,7 @@ struct InFlightCallsTests {
     }
   }
 
-  @Test("a call that ends by itself returns its own reply or error")
+  @Test("an RPC call that ends by itself, not by a lock, returns its own reply or error")
   func ends() async throws {
     #expect(try await inFlightCalls.run { () throws(UsherError) in [7] } == [7])
     let error = await #expect(throws: UsherError.self) {

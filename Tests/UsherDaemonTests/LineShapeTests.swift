@@ -43,7 +43,7 @@ struct LineShapeTests {
     #expect(id(of: line(other), by: shape) == nil)
   }
 
-  @Test("a line that differs outside of the id, or in its length, must be parsed")
+  @Test("a request line that differs outside of the id, or in its length, must be parsed")
   func elsewhere() throws {
     let shape = try #require(try shape())
     let whole = line("1")
@@ -58,7 +58,7 @@ struct LineShapeTests {
     #expect(id(of: whole, by: shape) == "1")
   }
 
-  @Test("a line with an unusual id or of more than a kibibyte gets no shape")
+  @Test("a request line with an unusual id or of more than a kibibyte gets no LineShape")
   func noShape() throws {
     for id in ["null", "-1", "1.5", #""\\""#] { #expect(try shape(id) == nil) }
     let long = #"{"jsonrpc":"2.0","id":1,"method":"\#(String(repeating: "m", count: 1024))"}"#

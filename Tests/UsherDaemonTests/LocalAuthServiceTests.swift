@@ -204,7 +204,7 @@ struct FingerServiceTests {
     #expect(try await scan(.failure(problem)) == .unavailable(sentence))
   }
 
-  @Test("a user without a name has no fingers, and the reader is not asked")
+  @Test("a uid without a user name has no enrolled fingers, and the reader is not asked")
   func nameless() async {
     let nobody = LocalPerson(realm: "host", uid: 4_000_000)
     #expect(await biometric(nobody) == .unavailable("this user has no name"))

@@ -302,7 +302,7 @@ struct OwnerTests {
     await harness.end()
   }
 
-  @Test("a user that was removed from the password file is refused")
+  @Test("a caller whose user was removed from the password file is refused")
   func gone() async throws {
     let (harness, _) = try await filled(isLocal: true)
     harness.users.set(OwnerHarness.uid, .nameless)

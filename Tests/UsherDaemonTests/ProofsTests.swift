@@ -81,7 +81,7 @@ struct ProofsTests {
     #expect(call.change?.message == "provider work was changed during the call; try again")
   }
 
-  @Test("a flow that starts at an already replaced provider has no credential tags")
+  @Test("a flow that starts at a provider that was already replaced has no credential tags")
   func late() async throws {
     let other = try Self.provider("https://other.example")
     replace(by: other)

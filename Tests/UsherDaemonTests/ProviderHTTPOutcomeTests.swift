@@ -77,7 +77,7 @@ struct ProviderHTTPOutcomeTests {
     #expect(exchange.server.requests == 1)
   }
 
-  @Test("a call without a trusted TLS connection is known not to have been sent")
+  @Test("a provider call without a trusted TLS connection is known not to have been sent")
   func untrusted() async throws {
     let exchange = try await TLSExchange(.whole("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"))
     #expect(try await exchange.outcome(isTrusted: false).mayBeSeen == false)

@@ -51,7 +51,7 @@ struct ProviderHTTPTests {
       try await outcome(of: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}") == .reply(reply))
   }
 
-  @Test("a reply that never ends fails at the request timeout")
+  @Test("a provider's reply that never ends fails at the request timeout")
   func endless() async throws {
     let late = CallOutcome.unreachable(
       message: "the provider did not answer in time", sent: true)

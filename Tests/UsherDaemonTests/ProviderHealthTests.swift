@@ -182,7 +182,7 @@ struct HTTPDateTests {
   }
 
   @Test(
-    "a text that is not a valid IMF-fixdate gives no timestamp",
+    "an HTTP date that is not a valid IMF-fixdate gives no timestamp",
     arguments: [
       "", "now", "784111777", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994",
       "Sun, 06 Nov 1994 08:49:37 CET", "Sun, 06 Nov 1994 08:49:37", "Sun, 06 nov 1994 08:49:37 GMT",

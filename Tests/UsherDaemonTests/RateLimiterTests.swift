@@ -84,7 +84,7 @@ struct ConnectionCountTests {
     }
   }
 
-  @Test("each user has a limit of connections, and a closed connection makes room")
+  @Test("each local user has a limit of connections, and a closed connection makes room")
   func perUser() {
     let count = count(all: 100, reserve: 1, perUser: 2)
     for _ in 0..<2 { #expect(limit { try count.enter(1000, isAdmin: false) } == nil) }

@@ -183,7 +183,7 @@ struct FlowCodeTests {
 
 @Suite("One-time codes in running flows")
 struct RunningFlowCodeTests {
-  @Test("a flow that asks for a code gets one if the account has a secret")
+  @Test("a flow that asks for a TOTP code gets one if the account has a secret")
   func told() async throws {
     let settings = BSASettings(
       clientKeyCredential: "bsa-client-key", appPackage: "com.example.app", appVersion: "1.0.0")

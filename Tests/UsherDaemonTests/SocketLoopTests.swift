@@ -161,7 +161,7 @@ struct SocketLoopTests {
     #expect(done.withLock { $0 } == 100)
   }
 
-  @Test("a key of the source table is never reused, although its slot is")
+  @Test("a key of SocketLoop's source table is never reused, although its slot is")
   func keys() async throws {
     let loop = loop
     try await loop.submit {

@@ -95,7 +95,7 @@ struct FlowDriverTests {
     #expect(daemon.inputs.map { $0["type"] } == ["consent"])
   }
 
-  @Test("a flow is not begun by a cancelled task")
+  @Test("beginFlow of the SDKs begins no flow in a cancelled task")
   func cancelledBefore() async throws {
     let daemon = FreedomIDDaemon(starts: [])
     try await daemon.run { path in

@@ -77,7 +77,7 @@ struct SealingTests {
   }
 
   @Test(
-    "a row with changed clear columns or sealed bytes does not open",
+    "a stored row with changed clear columns or sealed bytes does not open",
     arguments: [
       "UPDATE flows SET uid = 0", "UPDATE flows SET realm = 'other'",
       "UPDATE flows SET client = ''", "UPDATE flows SET provider = 'other'",

@@ -87,7 +87,7 @@ struct StoreOpeningTests {
   }
 
   @Test(
-    "a file that is not an SQLite database is refused, also an empty one",
+    "the store refuses a file that is not an SQLite database, also an empty one",
     arguments: [[], Array("SQLite format 3\0".utf8), Array(repeating: 0x55, count: 8192)])
   func foreignFile(_ content: [UInt8]) throws {
     try fixture.write(content)

@@ -8,7 +8,7 @@ struct StoreRoundTripTests {
   let fixture: StoreFixture
   init() throws { fixture = try StoreFixture() }
 
-  @Test("the rows of every table are read back equal after a restart")
+  @Test("the store reads the rows of every table back equal after a restart")
   func everyTable() async throws {
     let expiry = StoreFixture.now + .seconds(3600)
     var second = FlowRow.sample("flw_2")

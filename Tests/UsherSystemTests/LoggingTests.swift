@@ -123,7 +123,7 @@ struct JournalLogHandlerTests {
     #expect(own.logLevel == .warning)
   }
 
-  @Test("an entry that the journal refuses is written to standard error")
+  @Test("a log entry that the journal refuses is written to standard error")
   func refused() throws {
     var pipes: [CInt] = [0, 0]
     try #require(pipe(&pipes) == 0)

@@ -154,7 +154,7 @@ struct LoopbackPeerTests {
     #expect(Endpoint(address: text, port: 1) == nil)
   }
 
-  @Test("the users that listen on a port are found, and none for a free address")
+  @Test("LoopbackPeer finds the users that listen on a port, and none for a free address")
   func listeners() throws {
     let connection = try Connection()
     let here = try #require(Endpoint(address: "127.0.0.1", port: connection.port))

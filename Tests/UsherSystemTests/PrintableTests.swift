@@ -22,7 +22,7 @@ struct PrintableTests {
   }
 
   @Test(
-    "a value with spaces, equals signs or quotes is quoted",
+    "a logged value with spaces, equals signs or quotes is quoted",
     arguments: [
       ("plain", "plain"), ("", "\"\""), ("two words", "\"two words\""), ("a=b", "\"a=b\""),
       (#"say "hi""#, #""say \"hi\"""#), ("x\nflow=y", #""x\nflow=y""#),
