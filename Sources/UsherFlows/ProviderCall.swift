@@ -117,7 +117,8 @@ package struct RenderContext<Settings: ProviderTypeSettings>: Sendable {
   /// - Throws: A sentence that says how to set the credential.
   package func credential(named name: String?) throws(UsherError) -> Secret {
     guard let name else {
-      throw UsherError(.internalError, "provider \(provider.name) has no credential of this name")
+      throw UsherError(
+        .internalError, "the configuration of provider \(provider.name) names no such credential")
     }
     guard let credential = credentials[name] else {
       throw UsherError(.internalError, .missing(name, of: provider.name))

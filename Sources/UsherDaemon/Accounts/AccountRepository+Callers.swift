@@ -36,7 +36,9 @@ extension AccountRepository {
     if let id {
       let record = try account(id, for: caller, method)
       guard provider == nil || provider == record.provider else {
-        throw UsherError(.invalidParams, "account \(id) is not at that provider", field: "provider")
+        throw UsherError(
+          .invalidParams, "account \(id) is not at the given provider: omit one of them",
+          field: "provider")
       }
       return record
     }

@@ -312,7 +312,9 @@ extension ConfirmationService {
   }
 
   private static var noAnswer: UsherError {
-    UsherError(.notFound, "the answer does not exist", field: "answer")
+    UsherError(
+      .notFound, "no remembered answer has this id; it may have expired",
+      field: "answer")
   }
 }
 

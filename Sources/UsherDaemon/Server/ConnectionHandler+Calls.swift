@@ -140,12 +140,12 @@ extension ConnectionHandler {
   ) throws(UsherError) {
     guard callsInFlight < limits.callsInFlight else {
       throw UsherError(
-        .overloaded,
-        "this connection has \(limits.callsInFlight) calls in flight", limit: "calls_in_flight")
+        .overloaded, "this connection already has \(limits.callsInFlight) calls in flight",
+        limit: "calls_in_flight")
     }
     guard turns.began(party) else {
       throw UsherError(
-        .overloaded, "this user has \(service.limits.callsInFlightPerUser) calls in flight",
+        .overloaded, "this user already has \(service.limits.callsInFlightPerUser) calls in flight",
         limit: "calls_in_flight_per_user")
     }
     callsInFlight += 1

@@ -27,12 +27,12 @@ extension ConnectionHandler: ConnectionLink {
     guard transport.isOpen else { throw UsherError(.shuttingDown, "the connection is closing") }
     guard feed.count < Subscription.most else {
       throw UsherError(
-        .overloaded,
-        "this connection has \(Subscription.most) subscriptions", limit: "subscriptions")
+        .overloaded, "this connection already has \(Subscription.most) subscriptions",
+        limit: "subscriptions")
     }
     guard turns.subscribed(party) else {
       throw UsherError(
-        .overloaded, "this user has \(service.limits.subscriptionsPerUser) subscriptions",
+        .overloaded, "this user already has \(service.limits.subscriptionsPerUser) subscriptions",
         limit: "subscriptions_per_user")
     }
     let name = "sub_\(newNumber())"

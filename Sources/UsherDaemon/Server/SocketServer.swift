@@ -255,7 +255,7 @@ final class ConnectionAcceptor: Sendable {
     "the admin socket is for root and the daemon's own user; use the other socket")
 
   private static let comesTooOften = UsherError(
-    .overloaded, "this user connects too often",
+    .overloaded, "this user connects too often: try again in a second",
     detail: .init(retryAfterMs: 1000, limit: "user_share_percent"))
 
   /// Returns the error's line, with its line end. A repeated error of one user gets the same line

@@ -176,7 +176,8 @@ extension HTTPRequest.Header {
     -> Self
   {
     guard let id = context.provider.settings.clientID, let secret = context.credential else {
-      throw UsherError(.internalError, "provider \(context.provider.name) has no client secret")
+      throw UsherError(
+        .internalError, "provider \(context.provider.name) has no client id or client secret")
     }
     let pair = Data("\(id):\(secret.revealed())".utf8).base64EncodedString()
     return Self("Authorization", Secret("Basic \(pair)"))

@@ -93,7 +93,7 @@ extension GoPayCall {
     let url = path.url(under: settings.snapBaseURL)
     let secret = try context.credential(named: settings.clientSecretCredential)
     guard let token = context.clientToken else {
-      throw UsherError(.internalError, "the call needs a client token and has none")
+      throw UsherError(.internalError, "the GoPay call needs a SNAP client token and has none")
     }
     let timestamp = SNAPSignature.timestamp(context.transition.now)
     var request = HTTPRequest.json(.post, url, body, headers, hiding: secrets)
@@ -120,7 +120,8 @@ extension LinkingToken {
     case .token(let token): return .init("authorization", token)
     case .account:
       guard let token = context.accessToken else {
-        throw UsherError(.internalError, "the call needs a linking token and has none")
+        throw UsherError(
+          .internalError, "the GoPay call needs the account's linking token and has none")
       }
       return .init("authorization", token)
     }

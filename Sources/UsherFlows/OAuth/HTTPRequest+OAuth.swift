@@ -27,7 +27,8 @@ extension HTTPRequest.Header {
   ///   an account.
   static func bearer<Settings>(_ context: RenderContext<Settings>) throws(UsherError) -> Self {
     guard let token = context.accessToken else {
-      throw UsherError(.internalError, "the call needs an access token and has none")
+      throw UsherError(
+        .internalError, "the provider call needs the account's access token and has none")
     }
     return .bearer(token)
   }

@@ -49,7 +49,7 @@ extension OIDCCall {
       fields =
         [("scope", scope)] + (context.provider.settings.audience.map { [("audience", $0)] } ?? [])
     case .discovery, .jwks, .userinfo, .revoke:
-      throw UsherError(.internalError, "this call has no form")
+      throw UsherError(.internalError, "this OpenID call has no form body")
     }
     let client = try ClientAuthentication(context, accepted: metadata.clientAuthMethods)
     switch context.provider.settings.tokenRequest {

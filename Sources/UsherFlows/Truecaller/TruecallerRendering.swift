@@ -52,7 +52,8 @@ extension TruecallerCall {
   ) throws(UsherError) -> HTTPRequest {
     let settings = context.provider.settings
     guard let (base, path) = settings.validationPlace else {
-      throw UsherError(.internalError, "no validation is configured")
+      throw UsherError(
+        .internalError, "provider \(context.provider.name) has no validation configured")
     }
     let header =
       switch settings.validation {
