@@ -81,7 +81,10 @@ private struct Place: SingleValueDecodingContainer {
     return try T(from: JSONValueDecoder(value: value, path: path))
   }
 
-  /// Returns the value if the type corresponds to a JSON type; nil for other types.
+  /// Returns the value as a string, a boolean, a number or a ``JSONValue``, or as an array or an
+  /// object of `JSONValue`; nil if the type is none of these.
+  ///
+  /// - Throws: `DecodingError.typeMismatch` if the value is not of that type.
   private func native(as type: any Decodable.Type) throws -> Any? {
     switch type {
     case is JSONValue.Type: return value

@@ -22,10 +22,10 @@ package struct ProviderPath: CodedAsText, Hashable, Sendable {
 
   package var settingText: String { text }
 
-  /// Returns a description of the error if the path has any placeholder except this one, or this
-  /// one twice; otherwise nil.
+  /// Returns a description of the error if the path has another placeholder, has this one twice, or
+  /// lacks it although it is needed; otherwise nil.
   ///
-  /// - Parameter isNeeded: Whether the placeholder is required, because no other part of the
+  /// - Parameter isNeeded: Whether the path must have the placeholder, because no other part of the
   ///   request carries the value.
   func complaint(placeholder name: String, isNeeded: Bool = false) -> String? {
     let rest = text.replacing("{\(name)}", with: "", maxReplacements: 1)

@@ -45,7 +45,8 @@ struct EscapeDecoder {
     return true
   }
 
-  /// Decodes `\u002B`, `\x2B`, `\/` and similar escapes.
+  /// Decodes the escape that begins at a backslash: `\u002B`, `\x2B`, `\/`, `\n` and the other
+  /// one-letter escapes of JSON and JavaScript. Returns false if no such escape begins there.
   private mutating func decodeBackslash() -> Bool {
     switch byte(at: 1) {
     case UInt8(ascii: "u"): return decodeHex(from: 2, digits: 4)

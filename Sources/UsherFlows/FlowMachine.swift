@@ -77,7 +77,8 @@ package protocol FlowMachine: Codable, Sendable, Equatable {
   /// cancelled or expires then, the outcome is unknown.
   var isOutcomeUnknown: Bool { get }
 
-  /// Names the unknown outcome while ``isOutcomeUnknown`` is true; the end of a sentence.
+  /// Says what may have happened while ``isOutcomeUnknown`` is true. It is appended to the message
+  /// of the flow's failure after a semicolon: "…; an SMS may have been sent all the same".
   var unknownOutcomeClause: String { get }
 
   /// The account or the handoff secret that the daemon stores if the flow is cancelled or expires

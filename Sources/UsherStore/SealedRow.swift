@@ -11,7 +11,7 @@ protocol SealedRow {
   mutating func reveal(_ hidden: [UInt8]) -> Bool
 }
 
-/// A row whose only hidden column is its payload.
+/// A row with one encrypted column, its payload.
 protocol PayloadRow: SealedRow {
   var payload: SealedPayload { get set }
 }

@@ -199,7 +199,7 @@ extension FlowEngine {
     guard mayActWith(record, client) else {
       throw UsherError(
         .consentRequired,
-        "you were not granted everything that the account's token gives access to",
+        "your grant does not cover every scope of this account: request the rest by signing in",
         detail: .init(
           field: "params.account",
           next: dependencies.signIn(

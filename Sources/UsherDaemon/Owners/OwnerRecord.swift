@@ -81,7 +81,8 @@ struct OwnerRecord: Codable, Sendable, Equatable {
     return copy == other
   }
 
-  /// Records an answer of the user database and returns the verdict.
+  /// Compares the user whom the user database names for the uid now with the user who owns the
+  /// stored data, records the answer, and returns whether they are the same.
   ///
   /// - Parameter isLocal: Whether the local password file contains the uid now.
   mutating func compare(

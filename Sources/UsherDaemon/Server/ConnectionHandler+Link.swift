@@ -24,7 +24,9 @@ extension ConnectionHandler: ConnectionLink {
   }
 
   func subscribe(_ call: EventsSubscribe) throws(UsherError) -> EventsSubscribe.Reply {
-    guard transport.isOpen else { throw UsherError(.shuttingDown, "the connection is closing") }
+    guard transport.isOpen else {
+      throw UsherError(.shuttingDown, "usherd is closing this connection: subscribe on a new one")
+    }
     guard feed.count < Subscription.most else {
       throw UsherError(
         .overloaded, "this connection already has \(Subscription.most) subscriptions",

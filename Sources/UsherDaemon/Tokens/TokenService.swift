@@ -83,7 +83,8 @@ struct TokenService: Sendable {
     let now = dependencies.clock.now()
     guard scopes.allSatisfy({ record.opens(scope: $0, to: caller.client, at: now) }) else {
       throw UsherError(
-        .consentRequired, "you were not granted everything that this token gives access to",
+        .consentRequired,
+        "your grant does not cover every scope of this token: request the rest by signing in",
         detail: .init(
           next: dependencies.signIn(
             at: record.provider, account: record.id, scope: scopes.joined(separator: " "))))
@@ -120,7 +121,8 @@ struct TokenService: Sendable {
     guard call.audience == nil else {
       throw UsherError(
         .invalidParams,
-        "provider \(record.provider) issues tokens for one audience only", field: "audience")
+        "provider \(record.provider) issues tokens for one fixed audience: omit audience",
+        field: "audience")
     }
     guard let scope = call.scope else { return record.mainKey }
     if let variety = dependencies.configStore.current.tokenPlace(of: record.provider)?.variety,

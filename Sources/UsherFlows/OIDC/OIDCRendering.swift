@@ -49,7 +49,8 @@ extension OIDCCall {
       fields =
         [("scope", scope)] + (context.provider.settings.audience.map { [("audience", $0)] } ?? [])
     case .discovery, .jwks, .userinfo, .revoke:
-      throw UsherError(.internalError, "this OpenID call has no form body")
+      throw UsherError(
+        .internalError, "a form body was requested for an OpenID call that is sent without one")
     }
     let client = try ClientAuthentication(context, accepted: metadata.clientAuthMethods)
     switch context.provider.settings.tokenRequest {

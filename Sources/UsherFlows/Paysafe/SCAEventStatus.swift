@@ -42,7 +42,8 @@ struct SCACounters: Codable, Sendable, Equatable {
   }
 }
 
-/// The content of a reply about a challenge.
+/// What Paysafe's reply says about a challenge of Strong Customer Authentication (SCA): the action
+/// that it requires from the user.
 struct SCAChallengeDetails: Sendable, Equatable {
   /// The required action, or nil if the verification is absent or unknown.
   let form: SCAForm?

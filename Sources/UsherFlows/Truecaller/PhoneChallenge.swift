@@ -5,8 +5,8 @@ import UsherCore
 /// A phone number to verify, with the installation that claims it.
 struct PhoneClaim: Codable, Sendable, Equatable {
   let number: PhoneNumber
-  /// A UUID that identifies the owner's installation. The server uses it to recognize earlier
-  /// verifications.
+  /// A UUID that stands for the owner's installation of an app, as in Truecaller's SDK.
+  /// Truecaller's server recognizes earlier verifications by it.
   let installation: String
   /// The name that was entered together with a submitted code.
   ///

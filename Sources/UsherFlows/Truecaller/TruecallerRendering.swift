@@ -32,7 +32,9 @@ extension TruecallerCall {
     case .profile(let number, let token): return try Self.profile(of: number, token, context)
     case .keptProfile(let number, let account):
       guard let token = context.accessToken else {
-        throw UsherError(.internalError, "account \(account) has no access token")
+        throw UsherError(
+          .internalError,
+          "the call for account \(account) was built before its access token was loaded")
       }
       return try Self.profile(of: number, token, context)
     case .keys: return .json(.get, settings.keysURL, nil, [])

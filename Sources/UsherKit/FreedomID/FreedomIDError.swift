@@ -2,30 +2,31 @@ import UsherClient
 
 /// The error of a call of ``FreedomID``, with the SDK's names and spelling (seed, table 2).
 ///
-/// The daemon's page Freedom ID lists the causes of each. "Also" below names a further cause,
-/// between this program and the daemon. The presenter gets the message for the person:
-/// ``FreedomIDEnd``.
+/// The daemon's page Freedom ID lists the causes of each error at the provider. The comments below
+/// name the causes that lie between this program and the daemon. The presenter gets the message for
+/// the person: ``FreedomIDEnd``.
 public enum FreedomIDError: Error, Sendable, Equatable {
-  /// Also: the daemon's answer cannot be decoded.
+  /// A reply of the provider cannot be parsed, or an answer of the daemon cannot be decoded.
   case parsingError
   /// The API key differs from the one in the daemon's configuration.
   case incorrectApiKey
-  /// Also: the daemon refuses a parameter.
+  /// Besides the provider's causes: the daemon refuses a parameter.
   case componentValidationError
   case dataProcessingError
-  /// Also: the daemon has an internal error; see its journal.
+  /// Besides the provider's causes: the daemon has an internal error; see its journal.
   case utilityError
-  /// Also `requestSendingError`: the daemon limits the rate of this user's calls.
+  /// `requestSendingError` also means that the daemon limits the rate of this user's calls.
   case transmissionError(TransmissionErrors)
-  /// Also `connectionError`: the daemon is away, or went away and did not come back in time.
+  /// `connectionError` also means that the daemon is away, or went away and did not come back in
+  /// time.
   case networkError(NetworkError)
-  /// Also: a rule of the daemon's policy forbids the call.
+  /// Besides the provider's causes: a rule of the daemon's policy forbids the call.
   case accessDenied
-  /// Also: no SDK was created, the daemon has no provider of that name, or the provider's mode is
-  /// not `device`.
+  /// Besides the provider's causes: no SDK was created, the daemon has no provider of that name, or
+  /// the provider's mode is not `device`.
   case configurationError
   case authError
-  /// Also: the daemon sent an error code that this library does not know.
+  /// Besides the provider's causes: the daemon sent an error code that this library does not know.
   case unknownError
   /// The person or the app cancelled the authorization, or it expired.
   case userCanceled

@@ -68,9 +68,9 @@ public final class GoPaySDK: Sendable {
 extension GoPaySDK {
   /// Reserves a request id for a verification.
   ///
-  /// - Throws: ``KitError`` if this object has a verification with the same id in progress. The
-  ///   daemon would refuse the second start, but the flow that it names could be taken for the
-  ///   second verification's own.
+  /// - Throws: ``KitError`` with the code of a used request id if this object has a verification
+  ///   with the same id in progress. The daemon would refuse to start a second flow too, but its
+  ///   error names the first verification's flow, which could be mistaken for the second's.
   func reserve(_ requestID: String) throws {
     guard reservedRequestIDs.withLock({ $0.insert(requestID).inserted }) else {
       throw KitError.requestIDUsed

@@ -62,7 +62,7 @@ struct RTCodeTests {
     }
   }
 
-  @Test("BSA's documentation page lists the rtCode of each local-authentication word")
+  @Test("the page about BSA lists the right rtCode for each error code of local authentication")
   func localAuth() throws {
     var codes: [String: String] = [:]
     for row in try rows(under: "Words") where row[0].hasPrefix("`") {

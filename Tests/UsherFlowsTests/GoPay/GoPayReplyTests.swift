@@ -248,7 +248,7 @@ struct IdentityReplyTests {
     #expect(no?.message?.hasPrefix("x") == true)
   }
 
-  @Test("no reply of GoPay is a connection error; an account without a token is unauthorized")
+  @Test("no connection to GoPay is a connection error; an account without a token is unauthorized")
   func nothing() {
     let gone = GoPayReply(.unreachable(message: "gone", sent: false), to: current)
     #expect(replyError(gone)?.mayHaveTakenEffect == false)
