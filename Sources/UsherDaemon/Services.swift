@@ -236,7 +236,7 @@ final class Services: Sendable {
     flows.engine.pauseAll()
     fingerprintReader.close()
     await http.shutdown()
-    await tokens.refresher.settle()
+    await tokens.refresher.waitUntilIdle()
   }
 
   /// Writes the audit rows and closes the store; nothing is written after that.

@@ -56,7 +56,7 @@ struct InFlightCallsTests {
       try await inFlightCalls.run { () throws(UsherError) in [7] }
     }
     #expect(late?.reason == .locked)
-    await inFlightCalls.settle(within: .seconds(5))
+    await inFlightCalls.waitUntilEmpty(atMost: .seconds(5))
   }
 
   @Test("a lock cancels the work of calls in flight, and settling waits for its end")
@@ -72,7 +72,7 @@ struct InFlightCallsTests {
     }
     await entered.wait()
     inFlightCalls.end()
-    await inFlightCalls.settle(within: .seconds(5))
+    await inFlightCalls.waitUntilEmpty(atMost: .seconds(5))
     #expect(ended.all == [true])
     await #expect(throws: UsherError.self) { try await call.value }
   }
@@ -89,7 +89,7 @@ struct InFlightCallsTests {
     }
     await entered.wait()
     inFlightCalls.end()
-    let settled = Task { await inFlightCalls.settle(within: .seconds(5)) }
+    let settled = Task { await inFlightCalls.waitUntilEmpty(atMost: .seconds(5)) }
     try await scheduler.isSet(.seconds(5))
     scheduler.advance(by: .seconds(5))
     await settled.value

@@ -342,14 +342,14 @@ extension AccountRepository {
   func addObserver(_ body: @escaping Follower) { followers.withLock { $0.append(body) } }
 
   func install(_ update: Update) {
-    keep(update.record)
+    cache(update.record)
     for follower in followers.withLock({ $0 }) { follower(update) }
     let what = update.isNew ? "added" : "updated"
     events.publish(.account, what, update.record, at: dependencies.clock.now())
   }
 
   /// Installs a change without notifying followers or publishing an event.
-  func installSilently(_ update: Update) { keep(update.record) }
+  func installSilently(_ update: Update) { cache(update.record) }
 
   func remove(_ record: AccountRecord) {
     state.withLock { state in
@@ -361,7 +361,7 @@ extension AccountRepository {
     events.publish(.account, "forgotten", record, at: dependencies.clock.now())
   }
 
-  private func keep(_ record: AccountRecord) {
+  private func cache(_ record: AccountRecord) {
     let (room, longest) = (room, longestList)
     _ = state.withLock { state in
       state.changeLists(of: record) { $0.insert(record.id) }

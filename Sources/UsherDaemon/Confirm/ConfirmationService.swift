@@ -89,7 +89,7 @@ extension ConfirmationService {
     case .agreed: return
     case .refused: throw UsherError(.permissionDenied, "a person has refused this call")
     case .asked(let question, let isNew):
-      if isNew { tell("asked", question) }
+      if isNew { publish("asked", question) }
       throw .unanswered(question)
     case .full(let end):
       throw UsherError(
@@ -158,14 +158,14 @@ extension ConfirmationService {
 
   private func publishExpiry(_ question: OpenQuestion) {
     drop(question)
-    tell("expired", question)
+    publish("expired", question)
   }
 
   private func drop(_ question: OpenQuestion) {
     state.withLock { $0.timers.removeValue(forKey: question.id) }?.cancel()
   }
 
-  private func tell(_ what: String, _ question: OpenQuestion) {
+  private func publish(_ what: String, _ question: OpenQuestion) {
     events.publish(
       .confirm(what, question, at: dependencies.clock.now()), owner: nil, question: question)
   }
@@ -220,9 +220,9 @@ extension ConfirmationService {
       } else if let before, before.isStored {
         try await store.commit([try before.deletion()])
       }
-      state.withLock { $0.repository.settle(answer) }
+      state.withLock { $0.repository.record(answer) }
       drop(question)
-      tell("answered", question)
+      publish("answered", question)
       return Done()
     }
   }
@@ -233,7 +233,7 @@ extension ConfirmationService {
       let answer = try given(call.answer, caller)
       if answer.isStored { try await store.commit([try answer.deletion()]) }
       guard state.withLock({ $0.repository.forget(answer) }) else { throw Self.noAnswer }
-      tell("forgotten", answer.question)
+      publish("forgotten", answer.question)
       return Done()
     }
   }

@@ -105,7 +105,7 @@ struct ConfirmationStore: Sendable {
   }
 
   /// Remembers a person's answer and closes the question.
-  mutating func settle(_ answer: GivenAnswer) {
+  mutating func record(_ answer: GivenAnswer) {
     let question = answer.question
     restore(answer)
     guard var entry = entries[question.person] else { return }

@@ -44,7 +44,7 @@ extension FlowEngine {
   }
 
   /// Stores a decision, then carries it out.
-  private func settle(
+  private func commit(
     _ decision: FlowDecision, _ flow: LiveFlow, after before: LiveFlow.Standing
   ) async throws(UsherError) {
     try await repository.inTurn(of: decision.grant, flow) { () throws(UsherError) in
@@ -131,14 +131,14 @@ extension FlowEngine {
     case .cancel:
       guard let machine else { break }
       let now = dependencies.clock.now()
-      try await settle(
+      try await commit(
         .abandoning(machine, before, as: .cancelled, at: now), flow, after: before)
     case .callBack(let callback):
       guard let machine else { return .noMatch }
       let verdict = machine.validate(callback) { accounts.record($0)?.mainToken }
       guard verdict == .match else { return verdict }
       if let decision = decide(.calledBack(callback), machine, before) {
-        try await settle(decision, flow, after: before)
+        try await commit(decision, flow, after: before)
       }
     }
     return .match
@@ -171,7 +171,7 @@ extension FlowEngine {
         .unexpectedInput, "the current step does not accept this input",
         detail: .init(field: "input", flow: flow.id))
     case .proceed, .finish, .fail:
-      try await settle(
+      try await commit(
         FlowDecision(answer, moved, before, at: moment.now), flow, after: before)
     }
     // Input that came after the exchange timed out ended the flow and was not accepted.
@@ -236,7 +236,7 @@ extension FlowEngine {
     var pause = Duration.milliseconds(200)
     while true {
       do throws(UsherError) {
-        return try await settle(decision, flow, after: before)
+        return try await commit(decision, flow, after: before)
       } catch {
         var metadata = flow.metadata
         if let cause = error.cause { metadata["cause"] = .string(String(describing: cause)) }

@@ -112,7 +112,7 @@ final class RedirectListeners: Sendable {
     let port = RedirectPort(route)
     do {
       let channel = try await bootstrap(port).bind(to: address).get()
-      keep(port, at: channel.localAddress ?? address, channel)
+      register(port, at: channel.localAddress ?? address, channel)
       return port
     } catch {
       switch (error as? IOError)?.errnoCode {
@@ -130,7 +130,7 @@ final class RedirectListeners: Sendable {
     .childChannelOption(.maxMessagesPerRead, value: 1)
   }
 
-  private func keep(_ port: RedirectPort, at address: SocketAddress, _ channel: any Channel) {
+  private func register(_ port: RedirectPort, at address: SocketAddress, _ channel: any Channel) {
     ports.withLock { $0[address] = port }
     channel.closeFuture.whenComplete { [weak self] _ in
       self?.ports.withLock { ports in

@@ -135,7 +135,7 @@ extension LocalAuthService {
     do throws(FingerprintError) {
       return try await reader.enrolledFingers(of: user)
     } catch {
-      tell(error, person)
+      log(error, person)
       throw ReaderObstacle(error) ?? .unavailable("the daemon is stopping")
     }
   }
@@ -174,13 +174,13 @@ extension LocalAuthService {
       case .noMatch: return await missed(person)
       }
     } catch {
-      tell(error, person)
+      log(error, person)
       return ReaderObstacle(error).map { ScanOutcome($0) }
     }
   }
 
   /// Logs the problems that the operator must fix.
-  private func tell(_ problem: FingerprintError, _ person: LocalPerson) {
+  private func log(_ problem: FingerprintError, _ person: LocalPerson) {
     let cause: String
     switch problem {
     case .notPermitted(let words): cause = "not permitted: \(words)"

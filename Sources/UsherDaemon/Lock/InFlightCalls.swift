@@ -39,7 +39,7 @@ final class InFlightCalls: Sendable {
       answer.give(await Result(awaiting: body))
       state.withLock { _ = $0.running.removeValue(forKey: number) }
     }
-    keep(task, number)
+    setTask(task, number)
     let outcome = await withTaskCancellationHandler {
       await answer.value()
     } onCancel: {
@@ -65,7 +65,7 @@ final class InFlightCalls: Sendable {
 
   /// Stores the task of a call. The call may have ended already, or the daemon may have been
   /// locked.
-  private func keep(_ task: Task<Void, Never>, _ number: Int) {
+  private func setTask(_ task: Task<Void, Never>, _ number: Int) {
     let isOver = state.withLock { state in
       state.running[number]?.task = task
       return state.isOver
@@ -87,7 +87,7 @@ final class InFlightCalls: Sendable {
 
   /// Returns when all calls that were in flight have ended, or after `limit`: some waits cannot be
   /// cancelled.
-  func settle(within limit: Duration) async {
+  func waitUntilEmpty(atMost limit: Duration) async {
     let tasks = state.withLock { $0.running.values.compactMap(\.task) }
     let latch = AsyncLatch()
     Task(executorPreference: dependencies.executor) {

@@ -38,7 +38,7 @@ final class UnlockedServices: Sendable {
     inFlightCalls.end()
     await services.callbacks.close()
     await services.stop(within: limit)
-    await inFlightCalls.settle(within: max(limit, .seconds(1)))
+    await inFlightCalls.waitUntilEmpty(atMost: max(limit, .seconds(1)))
     await services.close()
   }
 }

@@ -75,7 +75,7 @@ extension OwnerRegistry {
       try await store.commit([.putOwner(try OwnerRow(record, of: person))])
       entry.record = record
       entries.withLock { [entry] in $0[person] = entry }
-      await tell(.withheld, person)
+      await notify(.withheld, person)
       var values = [try await wipe()]
       // Deletes data that calls in progress have written; no other call writes any more.
       while try hasStoredObjects(person) {
@@ -90,7 +90,7 @@ extension OwnerRegistry {
       try await store.commit([.deleteOwner(realm: person.realm, uid: person.uid)])
       _ = forgotten.withLock { $0.insert(person) }
       entries.withLock { $0[person] = nil }
-      await tell(.replaced, person)
+      await notify(.replaced, person)
       return values
     }
   }

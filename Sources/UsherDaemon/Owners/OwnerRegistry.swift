@@ -30,7 +30,7 @@ final class OwnerRegistry: Sendable {
 
   /// Each read of a bare closure from a `Mutex` would wrap it in one more function.
   private struct HeldFollower {
-    let tell: Follower
+    let notify: Follower
   }
 
   /// The name of the note that is stored once every owner has a record.
@@ -96,7 +96,7 @@ final class OwnerRegistry: Sendable {
   /// Calls `body` for each change in the access to a user's stored objects, before an RPC call that
   /// waits for the change continues.
   func addObserver(_ body: @escaping Follower) {
-    follower.withLock { $0 = HeldFollower(tell: body) }
+    follower.withLock { $0 = HeldFollower(notify: body) }
   }
 
   /// Whether nobody may use an owner's stored objects, because its uid may belong to another person
@@ -189,7 +189,7 @@ extension OwnerRegistry {
     {
       // Nothing is stored for the uid, so there is nothing to withhold.
       entry.record = nil
-      await tell(.replaced, person)
+      await notify(.replaced, person)
     }
     entry.record = entry.record ?? OwnerRecord(found, isLocal: isLocal, at: now)
     entry.verdict = entry.compare(with: found, isLocal: isLocal, at: now)
@@ -262,10 +262,10 @@ extension OwnerRegistry {
 
   func publishChange(from before: Entry, to after: Entry, _ person: LocalPerson) async {
     guard before.isWithheld != after.isWithheld else {
-      if before.verdict != after.verdict { await tell(.reconsidered, person) }
+      if before.verdict != after.verdict { await notify(.reconsidered, person) }
       return
     }
-    await tell(after.isWithheld ? .withheld : .restored, person)
+    await notify(after.isWithheld ? .withheld : .restored, person)
     guard let record = after.record, let other = record.other else { return }
     dependencies.log.warning(
       """
@@ -278,9 +278,9 @@ extension OwnerRegistry {
       ])
   }
 
-  func tell(_ change: Change, _ person: LocalPerson) async {
+  func notify(_ change: Change, _ person: LocalPerson) async {
     guard let held = follower.withLock({ $0 }) else { return }
-    await held.tell(change, person)
+    await held.notify(change, person)
   }
 }
 

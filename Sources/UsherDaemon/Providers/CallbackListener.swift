@@ -135,7 +135,7 @@ private final class CallbackHandler: ChannelInboundHandler {
     case .body(let part):
       body += part.readableBytesView
       if body.count > CallbackListener.longestBody { answer(.tooLarge, context.channel) }
-    case .end: judge(context.channel)
+    case .end: handleRequest(context.channel)
     }
   }
 
@@ -149,7 +149,7 @@ private final class CallbackHandler: ChannelInboundHandler {
 
   /// Passes the request on in a task: the outcome waits for the disk, which must not block the
   /// event loop.
-  private func judge(_ channel: any Channel) {
+  private func handleRequest(_ channel: any Channel) {
     guard let head else { return }
     isAnswered = true
     place.hold()

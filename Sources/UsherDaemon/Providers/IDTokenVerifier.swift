@@ -99,14 +99,14 @@ actor IDTokenVerifier {
     }
     let task = Task(executorPreference: dependencies.executor) {
       let result = await self.keySet(at: url, of: provider)
-      await self.keep(result, from: url, of: provider.name, isSearch: isSearch)
+      await self.cache(result, from: url, of: provider.name, isSearch: isSearch)
       return result
     }
     fetches[provider.name] = Fetch(url: url, task: task)
     return await task.value
   }
 
-  private func keep(
+  private func cache(
     _ result: Result<JSONValue, KeyError>, from url: String, of provider: ProviderName,
     isSearch: Bool
   ) {

@@ -75,7 +75,7 @@ final class ProviderHealth: ProviderObserver {
       guard let record = records[provider] else { return nil }
       if let own = record.own[account] { return own.rest(at: now) }
       guard let shared = record.shared, let rest = shared.rest(at: now) else { return nil }
-      records[provider]?.keep(Pause(failures: 0, notBefore: shared.notBefore), account, now)
+      records[provider]?.insert(Pause(failures: 0, notBefore: shared.notBefore), account, now)
       return rest
     }
   }
@@ -91,7 +91,7 @@ final class ProviderHealth: ProviderObserver {
       let pause = outcome.pauseAsked(after: failures).map {
         Pause(failures: min(failures + 1, 16), notBefore: now + $0)
       }
-      records[provider.name, default: Record()].keep(pause, account, now)
+      records[provider.name, default: Record()].insert(pause, account, now)
     }
   }
 
@@ -130,7 +130,7 @@ final class ProviderHealth: ProviderObserver {
 }
 
 extension ProviderHealth.Record {
-  fileprivate mutating func keep(
+  fileprivate mutating func insert(
     _ pause: ProviderHealth.Pause?, _ account: AccountID, _ now: Timestamp
   ) {
     if own.count >= ProviderHealth.keptPauses { own = own.filter { $0.value.notBefore > now } }

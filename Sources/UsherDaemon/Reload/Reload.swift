@@ -29,7 +29,7 @@ struct Reload: Sendable {
           try await change(to: try read.get(), unlocked)
         } catch {
           problems = error.problems
-          tell(problems)
+          log(problems)
         }
         processContext.lastReload.ended(problems: problems.count)
         notifier.ready(status: lockController.status)
@@ -78,7 +78,7 @@ struct Reload: Sendable {
     }
   }
 
-  private func tell(_ problems: [ConfigProblem]) {
+  private func log(_ problems: [ConfigProblem]) {
     processContext.log.warning(
       "the reload failed; the configuration has not changed",
       metadata: ["problems": "\(problems.count)"])

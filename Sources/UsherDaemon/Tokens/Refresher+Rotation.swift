@@ -8,7 +8,7 @@ extension Refresher {
   ///
   /// The record in memory changes first: the refresh token that was sent may be spent, even if the
   /// disk fails.
-  func keep(
+  func persist(
     rotated: Sealed<Secret>, for used: Sealed<Secret>, _ record: AccountRecord
   ) async throws(UsherError) {
     let isKept = try await repository.turns.withLock(record.shelf) {

@@ -108,7 +108,7 @@ actor Refresher: ProviderObserver {
   }
 
   /// Returns when no refresh is running, so that a rotated refresh token is not lost at shutdown.
-  func settle() async {
+  func waitUntilIdle() async {
     while let current = running.values.first { _ = await current.task.value }
   }
 
@@ -148,7 +148,7 @@ actor Refresher: ProviderObserver {
     FailPoint.reach("refresh.after-reply")
     switch asked {
     case .granted(let tokens):
-      return try await keep(tokens, for: refreshToken, record, key)
+      return try await persist(tokens, for: refreshToken, record, key)
     case .flawed(let tokens, let word):
       await revoke(tokens.revocable, of: record)
       return try await bury(record, key, word)
@@ -159,7 +159,7 @@ actor Refresher: ProviderObserver {
       let error = newLogIn(record, message, word)
       throw remember(error, record.id, key, refreshToken)
     case .unusable(let error, let rotated):
-      try await keep(rotated: Sealed(rotated), for: refreshToken, record)
+      try await persist(rotated: Sealed(rotated), for: refreshToken, record)
       throw error
     case .failed(let error):
       // Only errors that the provider itself reported; a missing credential is checked each time.
@@ -186,7 +186,7 @@ actor Refresher: ProviderObserver {
     }
   }
 
-  private func keep(
+  private func persist(
     _ tokens: TokenSet, for refreshToken: Sealed<Secret>, _ record: AccountRecord, _ key: TokenKey
   ) async throws(UsherError) -> [UInt8] {
     let saved = try await repository.turns.withLock(record.shelf) {

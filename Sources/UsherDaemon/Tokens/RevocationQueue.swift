@@ -79,7 +79,7 @@ actor RevocationQueue {
     for note in try store.loadNotes(named: Revocation.notePrefix) {
       var revocation = try note.payload.decoded(as: Revocation.self)
       if revocation.distrustFuture(at: dependencies.clock.now(), dependencies.clock.bootTime()) {
-        await keep(revocation)
+        await persist(revocation)
       }
       kept.append(revocation)
     }
@@ -120,7 +120,7 @@ actor RevocationQueue {
       await end(rest, as: .rateLimited)
       return result
     }
-    if rest != revocation { await keep(rest) }
+    if rest != revocation { await persist(rest) }
     goOn(
       with: rest, after: max(Self.firstPause, attempt.retryAfter ?? .zero),
       next: Self.firstPause * 2)
@@ -174,7 +174,7 @@ actor RevocationQueue {
         let isMissing = attempt.unanswered.isEmpty
         return await end(rest, as: isMissing ? attempt.failure : .deadlineExceeded)
       }
-      if rest != revocation { await keep(rest) }
+      if rest != revocation { await persist(rest) }
       revocation = rest
       pause = max(next, attempt.retryAfter ?? .zero)
       next = min(next * 2, Self.longestPause)
@@ -215,7 +215,7 @@ actor RevocationQueue {
     try? await store.commit([.deleteNote(revocation.noteName)])
   }
 
-  private func keep(_ revocation: Revocation) async {
+  private func persist(_ revocation: Revocation) async {
     guard let row = try? revocation.row() else { return }
     try? await store.commit([.putNote(row)])
   }
