@@ -63,8 +63,9 @@ struct LoginVerb: Verb {
       ("--scope", "scope", scope.map(JSONValue.string)),
       ("--account", "account", account.map(JSONValue.string)),
       ("--login-hint", "loginHint", loginHint.map(JSONValue.string)),
-      ("--grant", "grants", grant.isEmpty ? nil : JSONValue.array(grant.map(JSONValue.string))),
-      ("--keep-alive", "keepAlive", keepAlive ? JSONValue.bool(true) : nil),
+      // A plain nil would be read as JSON's null, and sent.
+      ("--grant", "grants", grant.isEmpty ? JSONValue?.none : .array(grant.map(JSONValue.string))),
+      ("--keep-alive", "keepAlive", keepAlive ? JSONValue?.some(true) : .none),
     ]
   }
 }
