@@ -19,14 +19,16 @@ struct ListenerTests {
       self.counts = counts
     }
 
-    override func received(_ bytes: UnsafeRawBufferPointer) {
+    func received(_ bytes: UnsafeRawBufferPointer) {
       transport.send(Array(bytes))
       if bytes.contains(0) { transport.closeWhenSent() }
     }
 
-    override func inputEnded() { transport.closeWhenSent() }
+    func inputEnded() { transport.closeWhenSent() }
 
-    override func closed() { counts.closed += 1 }
+    func roomChanged() {}
+
+    func closed() { counts.closed += 1 }
   }
 
   private final class Counts {

@@ -78,7 +78,13 @@ struct SocketLoopTests {
 
     init(_ note: @escaping () -> Void) { self.note = note }
 
-    override func received(_ bytes: UnsafeRawBufferPointer) { note() }
+    func received(_ bytes: UnsafeRawBufferPointer) { note() }
+
+    func inputEnded() {}
+
+    func roomChanged() {}
+
+    func closed() {}
   }
 
   @Test("loop timers fire in order and not before their time, and cancelled ones never")
@@ -148,7 +154,7 @@ struct SocketLoopTests {
     let (near, far) = try FarEnd.pair()
     let done = Mutex(0)
     try await loop.submit { [loop] in
-      try Transport(near, on: loop, mostUnsent: 100).begin(for: TransportUser())
+      try Transport(near, on: loop, mostUnsent: 100).begin(for: Noting {})
       _ = loop.scheduleTask(in: .hours(1)) { done.withLock { $0 = 1000 } }
     }
     for _ in 0..<100 { loop.execute { done.withLock { $0 += 1 } } }

@@ -19,19 +19,19 @@ private final class Hearer: TransportUser {
 
   init(_ transport: Transport) { self.transport = transport }
 
-  override func received(_ bytes: UnsafeRawBufferPointer) {
+  func received(_ bytes: UnsafeRawBufferPointer) {
     heard += bytes
     onBytes(self, bytes)
   }
 
-  override func inputEnded() { ends += 1 }
+  func inputEnded() { ends += 1 }
 
-  override func roomChanged() {
+  func roomChanged() {
     buffers.append(transport.hasRoom)
     onRoom(self)
   }
 
-  override func closed() { closings += 1 }
+  func closed() { closings += 1 }
 }
 
 @Suite("Transport of a connection", .timeLimit(.minutes(2)))

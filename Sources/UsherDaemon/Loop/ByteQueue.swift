@@ -1,16 +1,19 @@
 import Glibc
 
 /// FIFO buffer of bytes; removed bytes are wiped.
-struct ByteQueue {
-  private var bytes: [UInt8] = []
+@usableFromInline
+package struct ByteQueue {
+  @usableFromInline var bytes: [UInt8] = []
   /// The number of bytes removed from the front.
-  private var start = 0
+  @usableFromInline var start = 0
 
-  var count: Int { bytes.count - start }
+  package init() {}
 
-  var isEmpty: Bool { start == bytes.count }
+  @inlinable package var count: Int { bytes.count - start }
 
-  mutating func append(_ more: UnsafeRawBufferPointer) {
+  @inlinable package var isEmpty: Bool { start == bytes.count }
+
+  package mutating func append(_ more: UnsafeRawBufferPointer) {
     // Compact, so that a queue that is never empty does not grow without limit.
     if start > bytes.count / 2 {
       bytes.removeFirst(start)
@@ -19,11 +22,12 @@ struct ByteQueue {
     bytes.append(contentsOf: more)
   }
 
-  func withUnsafeBytes<Value>(_ body: (UnsafeRawBufferPointer) -> Value) -> Value {
+  @inlinable
+  package func withUnsafeBytes<Value>(_ body: (UnsafeRawBufferPointer) -> Value) -> Value {
     bytes.withUnsafeBytes { body(UnsafeRawBufferPointer(rebasing: $0[start...])) }
   }
 
-  mutating func removeFirst(_ count: Int) {
+  package mutating func removeFirst(_ count: Int) {
     bytes.withUnsafeBytes { UnsafeRawBufferPointer(rebasing: $0[start..<(start + count)]).wipe() }
     start += count
     if isEmpty {
@@ -32,12 +36,12 @@ struct ByteQueue {
     }
   }
 
-  mutating func removeAll() { removeFirst(count) }
+  package mutating func removeAll() { removeFirst(count) }
 }
 
 extension UnsafeRawBufferPointer {
   /// Overwrites bytes that are not read again, even if other references to them exist.
-  func wipe() {
+  package func wipe() {
     guard let start = baseAddress else { return }
     explicit_bzero(UnsafeMutableRawPointer(mutating: start), count)
   }
@@ -45,7 +49,7 @@ extension UnsafeRawBufferPointer {
 
 extension [UInt8] {
   /// Overwrites the bytes and empties the array, keeping its capacity.
-  mutating func wipe() {
+  package mutating func wipe() {
     withUnsafeBytes { $0.wipe() }
     removeAll(keepingCapacity: true)
   }

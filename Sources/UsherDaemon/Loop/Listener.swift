@@ -1,10 +1,10 @@
 import NIOCore
 import UsherCore
-import UsherSystem
+package import UsherSystem
 
 /// Listening socket. It accepts all waiting connections, for at most ``slice`` per loop iteration:
 /// non-blocking connects fail if the backlog is full.
-final class Listener: LoopSource {
+package final class Listener: LoopSource {
   /// The pause in accepting after `accept` failed.
   static let rest = TimeAmount.milliseconds(100)
   /// The minimum interval between reports.
@@ -28,9 +28,9 @@ final class Listener: LoopSource {
   ///   - welcome: Takes over an accepted socket, and gets whether the backlog is crowded; returns
   ///     the cause if the daemon cannot serve the connection.
   ///   - tell: Called with the cause if one connection, or all of them, cannot be served.
-  init(
+  package init(
     _ socket: DirectSocket, on loop: SocketLoop,
-    accept: @escaping (DirectSocket) -> DirectSocket.Accepted = { $0.accept() },
+    accept: @escaping (DirectSocket) -> DirectSocket.Accepted,
     welcome: @escaping (DirectSocket, _ isCrowded: Bool) -> String?,
     tell: @escaping (String) -> Void
   ) {
@@ -66,7 +66,7 @@ final class Listener: LoopSource {
     if isOpen, !socket.hasWaiting { inARow = 0 }
   }
 
-  override func close() {
+  package override func close() {
     timer?.cancel()
     super.close()
   }

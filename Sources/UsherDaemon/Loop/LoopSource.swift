@@ -1,9 +1,10 @@
-import UsherCore
-import UsherSystem
+package import UsherCore
+package import UsherSystem
 
 /// Socket that a loop watches. Only this class closes it, on the loop.
-class LoopSource {
-  let loop: SocketLoop
+@usableFromInline
+package class LoopSource {
+  package let loop: SocketLoop
   /// The socket; nil once it is closed.
   private(set) var socket: DirectSocket?
   /// The socket's key in the loop's table; nil before ``begin(_:)``.
@@ -15,13 +16,13 @@ class LoopSource {
     self.loop = loop
   }
 
-  final var isOpen: Bool { socket != nil }
+  package final var isOpen: Bool { socket != nil }
 
   /// Called when the socket is ready for the wanted events, and when it ends.
   func ready(_ events: Readiness) {}
 
   /// Closes the socket at once; does nothing if it is closed.
-  func close() {
+  package func close() {
     guard let open = socket else { return }
     socket = nil
     if let key { loop.unwatch(open, key: key) }
@@ -31,7 +32,7 @@ class LoopSource {
   /// Starts watching the socket.
   ///
   /// - Throws: `internalError` if the socket cannot be watched; it is still open.
-  final func begin(_ interest: Readiness) throws(UsherError) {
+  package final func begin(_ interest: Readiness) throws(UsherError) {
     guard let socket, key == nil else { return }
     self.interest = interest
     key = try loop.watch(self, socket, for: interest)

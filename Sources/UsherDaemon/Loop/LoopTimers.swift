@@ -1,5 +1,5 @@
 import HeapModule
-import NIOCore
+package import NIOCore
 
 /// Timers of a loop, by deadline and then in the order of their creation. On the loop only.
 final class LoopTimers {
@@ -57,8 +57,8 @@ final class LoopTimers {
 }
 
 /// Function to run later. On the loop only.
-final class LoopTimer: Comparable {
-  let deadline: NIODeadline
+package final class LoopTimer: Comparable {
+  package let deadline: NIODeadline
   private let number: UInt64
   private var body: (() -> Void)?
   private let timers: LoopTimers
@@ -73,7 +73,7 @@ final class LoopTimer: Comparable {
   }
 
   /// Cancels the timer and releases its body; does nothing if it has fired or is cancelled.
-  func cancel() {
+  package func cancel() {
     guard body != nil else { return }
     body = nil
     timers.oneIsCancelled()
@@ -86,9 +86,9 @@ final class LoopTimer: Comparable {
     return body
   }
 
-  static func < (first: LoopTimer, second: LoopTimer) -> Bool {
+  package static func < (first: LoopTimer, second: LoopTimer) -> Bool {
     (first.deadline, first.number) < (second.deadline, second.number)
   }
 
-  static func == (first: LoopTimer, second: LoopTimer) -> Bool { first === second }
+  package static func == (first: LoopTimer, second: LoopTimer) -> Bool { first === second }
 }

@@ -1,10 +1,10 @@
 import Glibc
-import NIOCore
+package import NIOCore
 
 /// Processor time of threads.
-enum ProcessorTime {
+package enum ProcessorTime {
   /// Returns the processor time of the calling thread since its start.
-  static func ofThread() -> TimeAmount {
+  package static func ofThread() -> TimeAmount {
     var time = timespec()
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
     return .nanoseconds(Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))

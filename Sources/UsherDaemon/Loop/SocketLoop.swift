@@ -1,6 +1,6 @@
-import NIOCore
+package import NIOCore
 import Synchronization
-import UsherCore
+package import UsherCore
 import UsherSystem
 
 /// Event loop of the daemon's sockets: one thread that waits and then handles what is due.
@@ -8,7 +8,8 @@ import UsherSystem
 /// An iteration handles ready sockets, then submitted jobs, then ``atEndOfIteration(_:)``, then
 /// timers. ``execute(_:)``, ``submit(_:)``, ``scheduleRepeatedTask(every:_:)`` and ``stop()`` may
 /// be called from any thread, all else on the loop only.
-final class SocketLoop: @unchecked Sendable {
+@usableFromInline
+package final class SocketLoop: @unchecked Sendable {
   /// The maximum number of bytes of one read.
   static let roomBytes = 16_384
 
@@ -43,7 +44,7 @@ final class SocketLoop: @unchecked Sendable {
   private let room: UnsafeMutableRawBufferPointer
 
   /// - Throws: `internalError` if the process has no descriptors or threads left.
-  init(timersMovedBy shift: LoopTimeShift? = nil) throws(UsherError) {
+  package init(timersMovedBy shift: LoopTimeShift? = nil) throws(UsherError) {
     self.shift = shift
     poller = try Poller()
     room = .allocate(byteCount: Self.roomBytes, alignment: 64)
@@ -57,16 +58,16 @@ final class SocketLoop: @unchecked Sendable {
 // From any thread.
 extension SocketLoop {
   /// The time by which a loop measures timers and durations; readable from any thread.
-  static var now: NIODeadline { .now() }
-  var now: NIODeadline { Self.now }
+  package static var now: NIODeadline { .now() }
+  package var now: NIODeadline { Self.now }
 
-  var isOnLoop: Bool { thread.load(ordering: .relaxed) == LoopThread.current }
+  package var isOnLoop: Bool { thread.load(ordering: .relaxed) == LoopThread.current }
 
   /// Runs `job` on the loop, after all earlier jobs.
   ///
   /// - Returns: False if the loop has stopped; then `job` does not run.
   @discardableResult
-  func execute(_ job: @escaping @Sendable () -> Void) -> Bool {
+  package func execute(_ job: @escaping @Sendable () -> Void) -> Bool {
     let isHere = isOnLoop
     let (isTaken, rings) = inbox.withLock { inbox in
       guard !inbox.isOver else { return (false, false) }
@@ -84,7 +85,7 @@ extension SocketLoop {
   /// Runs `body` on the loop and returns its result.
   ///
   /// - Throws: `shuttingDown` if the loop has stopped; errors of `body`.
-  func submit<Value: Sendable>(
+  package func submit<Value: Sendable>(
     _ body: @escaping @Sendable () throws -> Value
   ) async throws -> Value {
     try await withCheckedThrowingContinuation { continuation in
@@ -94,7 +95,7 @@ extension SocketLoop {
   }
 
   /// Runs `body` at once, and again `interval` after each run, until the task is cancelled.
-  func scheduleRepeatedTask(
+  package func scheduleRepeatedTask(
     every interval: TimeAmount, _ body: @escaping @Sendable () -> Void
   ) -> RepeatedLoopTask {
     let task = RepeatedLoopTask(body)
@@ -104,7 +105,7 @@ extension SocketLoop {
 
   /// Runs the jobs that were submitted, closes all sockets and ends the thread; returns when that
   /// is done. May be called more than once.
-  func stop() async {
+  package func stop() async {
     await withCheckedContinuation { continuation in
       let isOver = inbox.withLock { inbox in
         if !inbox.isOver { inbox.awaitsEnd.append(continuation) }
@@ -116,7 +117,8 @@ extension SocketLoop {
   }
 
   /// Traps if the caller is not on the loop's thread.
-  func preconditionOnLoop() { precondition(isOnLoop, "not on the loop") }
+  @usableFromInline
+  package func preconditionOnLoop() { precondition(isOnLoop, "not on the loop") }
 
   func assertOnLoop() { assert(isOnLoop, "not on the loop") }
 }
@@ -124,17 +126,17 @@ extension SocketLoop {
 // Timers and descriptors.
 extension SocketLoop {
   /// Runs `body` at the deadline, or as soon after it as possible.
-  func scheduleTask(deadline: NIODeadline, _ body: @escaping () -> Void) -> LoopTimer {
+  package func scheduleTask(deadline: NIODeadline, _ body: @escaping () -> Void) -> LoopTimer {
     assertOnLoop()
     return timers.add(deadline + ahead, body)
   }
 
-  func scheduleTask(in delay: TimeAmount, _ body: @escaping () -> Void) -> LoopTimer {
+  package func scheduleTask(in delay: TimeAmount, _ body: @escaping () -> Void) -> LoopTimer {
     scheduleTask(deadline: now + delay, body)
   }
 
   /// Runs `body` at the end of every iteration, for as long as the loop runs.
-  func atEndOfIteration(_ body: @escaping () -> Void) {
+  package func atEndOfIteration(_ body: @escaping () -> Void) {
     assertOnLoop()
     turnsEnds.append(body)
   }
@@ -270,14 +272,14 @@ extension SocketLoop {
 }
 
 /// Function that a loop runs repeatedly. Safe to use from any thread.
-final class RepeatedLoopTask: Sendable {
+package final class RepeatedLoopTask: Sendable {
   private let body: @Sendable () -> Void
   private let isCancelled = Atomic(false)
 
   fileprivate init(_ body: @escaping @Sendable () -> Void) { self.body = body }
 
   /// Cancels further runs; a run in progress continues.
-  func cancel() { isCancelled.store(true, ordering: .releasing) }
+  package func cancel() { isCancelled.store(true, ordering: .releasing) }
 
   /// - Returns: Whether the task runs again.
   fileprivate func run() -> Bool {
@@ -288,17 +290,19 @@ final class RepeatedLoopTask: Sendable {
 }
 
 /// Value of a loop's thread that other threads may pass on but not use.
-struct OnLoop<Value>: @unchecked Sendable {
-  let loop: SocketLoop
-  private let held: Value
+@usableFromInline
+package struct OnLoop<Value>: @unchecked Sendable {
+  @usableFromInline package let loop: SocketLoop
+  @usableFromInline let held: Value
 
-  init(_ value: Value, _ loop: SocketLoop) {
+  @inlinable
+  package init(_ value: Value, _ loop: SocketLoop) {
     held = value
     self.loop = loop
   }
 
   /// The value; accessible on the loop only.
-  var value: Value {
+  @inlinable package var value: Value {
     loop.preconditionOnLoop()
     return held
   }

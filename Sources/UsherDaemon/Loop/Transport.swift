@@ -1,55 +1,59 @@
-import UsherCore
-import UsherSystem
+package import UsherCore
+package import UsherSystem
 
 /// Receiver of a ``Transport``'s events. The methods are called on the loop, synchronously, and may
 /// call the transport.
-class TransportUser {
+package protocol TransportUser: AnyObject {
   /// Handles received bytes, which are valid only during the call.
-  func received(_ bytes: UnsafeRawBufferPointer) {}
+  func received(_ bytes: UnsafeRawBufferPointer)
 
   /// Handles the end of the peer's input; the peer may still read.
-  func inputEnded() {}
+  func inputEnded()
 
   /// Handles a change of ``Transport/hasRoom``.
-  func roomChanged() {}
+  func roomChanged()
 
   /// Handles the end of the connection, once, whichever side closed it.
-  func closed() {}
+  func closed()
 }
 
 /// Byte stream of a connection: reads while it may, sends at once what the kernel accepts, and the
 /// rest when the socket is writable. On the loop only.
-final class Transport: LoopSource {
-  private var user: TransportUser?
+@usableFromInline
+package final class Transport: LoopSource {
+  private var user: (any TransportUser)?
   /// Bytes that the kernel has not accepted.
   private var queue = ByteQueue()
   private let mostUnsent: Int
   /// Whether the peer keeps up with its replies: false once more than `mostUnsent` bytes are
   /// unsent, until fewer than half of that are.
-  private(set) var hasRoom = true
+  @inlinable package var hasRoom: Bool { storedHasRoom }
+  /// ``hasRoom``. The connection asks for it with each line, from another module, where the
+  /// compiler would add a check at run time. No access contains a call, so accesses never overlap.
+  @exclusivity(unchecked) @usableFromInline var storedHasRoom = true
   private var hasHeardAll = false
   private var closesWhenSent = false
 
   /// Whether the transport reads. While it does not, the kernel buffers incoming bytes and then
   /// blocks the sender. A peer that is gone is noticed nevertheless.
-  var reads = true { didSet { if reads != oldValue { adjust() } } }
+  @exclusivity(unchecked) package var reads = true { didSet { if reads != oldValue { adjust() } } }
 
   /// - Parameters:
   ///   - socket: A connected socket; the transport closes it.
   ///   - mostUnsent: The number of unsent bytes above which there is no room.
-  init(_ socket: DirectSocket, on loop: SocketLoop, mostUnsent: Int) {
+  package init(_ socket: DirectSocket, on loop: SocketLoop, mostUnsent: Int) {
     self.mostUnsent = mostUnsent
     super.init(socket, on: loop)
   }
 
   /// The number of bytes that the kernel has not accepted yet.
-  var unsent: Int { queue.count }
+  package var unsent: Int { queue.count }
 
   /// Starts watching the socket.
   ///
   /// - Throws: `internalError` if the kernel cannot watch the socket, which is then closed; `user`
   ///   is notified.
-  func begin(for user: TransportUser) throws(UsherError) {
+  package func begin(for user: any TransportUser) throws(UsherError) {
     self.user = user
     do throws(UsherError) {
       try begin(wanted)
@@ -60,7 +64,7 @@ final class Transport: LoopSource {
   }
 
   /// Sends bytes after all earlier ones; closes the transport if the peer is gone.
-  func send(_ bytes: [UInt8]) {
+  package func send(_ bytes: [UInt8]) {
     loop.assertOnLoop()
     guard let socket, !closesWhenSent else { return }
     var sent = 0
@@ -72,13 +76,13 @@ final class Transport: LoopSource {
     bytes.withUnsafeBytes { queue.append(UnsafeRawBufferPointer(rebasing: $0[sent...])) }
     adjust()
     if hasRoom, queue.count > mostUnsent {
-      hasRoom = false
+      storedHasRoom = false
       user?.roomChanged()
     }
   }
 
   /// Closes the transport when all bytes are sent; later bytes are dropped.
-  func closeWhenSent() {
+  package func closeWhenSent() {
     closesWhenSent = true
     // Otherwise it would go on reading input that is ignored.
     if queue.isEmpty { close() } else { reads = false }
@@ -87,10 +91,10 @@ final class Transport: LoopSource {
   /// Makes the kernel refuse new bytes from the peer; bytes that were sent before are still read.
   ///
   /// - Returns: Whether that succeeded.
-  func stopReceiving() -> Bool { socket?.stopReceiving() ?? false }
+  package func stopReceiving() -> Bool { socket?.stopReceiving() ?? false }
 
   /// Closes the transport at once; unsent bytes are lost.
-  override func close() {
+  package override func close() {
     guard isOpen else { return }
     loop.assertOnLoop()
     super.close()
@@ -143,7 +147,7 @@ final class Transport: LoopSource {
     if queue.isEmpty, closesWhenSent { return close() }
     adjust()
     if !hasRoom, queue.count < mostUnsent / 2 {
-      hasRoom = true
+      storedHasRoom = true
       user?.roomChanged()
     }
   }

@@ -1,29 +1,48 @@
 import Synchronization
-import UsherConfig
-import UsherCore
+package import UsherCore
 
 /// Number of open connections, in total and per user; a few are reserved for the admin socket.
-final class ConnectionCount: Sendable {
+package final class ConnectionCount: Sendable {
+  /// Maximum numbers of connections.
+  package struct Limits: Sendable {
+    /// The connections of all users together.
+    let all: Int
+    /// Those of `all` that only the admin socket may use.
+    let adminReserve: Int
+    /// The connections of one user.
+    let perUser: Int
+    /// The connections of all callers without rights together.
+    let unauthorized: Int
+
+    package init(all: Int, adminReserve: Int, perUser: Int, unauthorized: Int) {
+      self.all = all
+      self.adminReserve = adminReserve
+      self.perUser = perUser
+      self.unauthorized = unauthorized
+    }
+  }
+
   private struct State {
     var all = 0
     var byUser: [UInt32: Int] = [:]
     var unauthorized = 0
   }
 
-  private let configStore: ConfigStore
+  private let limits: @Sendable () -> Limits
   private let state = Mutex(State())
 
-  init(_ configStore: ConfigStore) { self.configStore = configStore }
+  /// - Parameter limits: Returns the current limits.
+  package init(_ limits: @escaping @Sendable () -> Limits) { self.limits = limits }
 
   /// Counts a new connection.
   ///
   /// - Throws: `overloaded` naming the limit; the connection is then not counted.
-  func enter(_ uid: UInt32, isAdmin: Bool) throws(UsherError) {
-    let limits = configStore.current.config.limits
+  package func enter(_ uid: UInt32, isAdmin: Bool) throws(UsherError) {
+    let limits = limits()
     let reached: String? = state.withLock { state in
-      let room = isAdmin ? limits.connections : limits.connections - limits.adminReserve
+      let room = isAdmin ? limits.all : limits.all - limits.adminReserve
       guard state.all < room else { return "connections" }
-      guard isAdmin || state.byUser[uid, default: 0] < limits.connectionsPerUser else {
+      guard isAdmin || state.byUser[uid, default: 0] < limits.perUser else {
         return "connections_per_user"
       }
       state.all += 1
@@ -40,8 +59,8 @@ final class ConnectionCount: Sendable {
   /// One such caller can act as many users (subordinate ids), so these callers share one limit.
   ///
   /// - Throws: `overloaded` naming the limit; the connection is then not counted here.
-  func enterUnauthorized() throws(UsherError) {
-    let most = configStore.current.config.limits.unauthorizedConnections
+  package func enterUnauthorized() throws(UsherError) {
+    let most = limits().unauthorized
     let isIn = state.withLock { state in
       guard state.unauthorized < most else { return false }
       state.unauthorized += 1
@@ -53,9 +72,9 @@ final class ConnectionCount: Sendable {
       "callers without rights already have \(most) connections", limit: "unauthorized_connections")
   }
 
-  func leaveUnauthorized() { state.withLock { $0.unauthorized -= 1 } }
+  package func leaveUnauthorized() { state.withLock { $0.unauthorized -= 1 } }
 
-  func leave(_ uid: UInt32) {
+  package func leave(_ uid: UInt32) {
     state.withLock { state in
       state.all -= 1
       state.byUser[uid, default: 1] -= 1
@@ -63,7 +82,7 @@ final class ConnectionCount: Sendable {
     }
   }
 
-  func count(of uid: UInt32?) -> Int {
+  package func count(of uid: UInt32?) -> Int {
     state.withLock { state in uid.map { state.byUser[$0] ?? 0 } ?? state.all }
   }
 }

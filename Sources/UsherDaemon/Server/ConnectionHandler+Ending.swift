@@ -88,9 +88,3 @@ extension ConnectionHandler {
     refuseLongLine()
   }
 }
-
-extension UsherError {
-  /// Error for calls that a stopping daemon refuses; the caller may retry with its successor.
-  static let stopping = UsherError(
-    .shuttingDown, "usherd is stopping", detail: .init(retryAfterMs: 1000))
-}

@@ -32,9 +32,10 @@ extension ConnectionHandler: ConnectionLink {
         .overloaded, "this connection already has \(Subscription.most) subscriptions",
         limit: "subscriptions")
     }
-    guard turns.subscribed(party) else {
+    let most = service.limits.subscriptionsPerUser
+    guard turns.subscribed(party, atMost: most) else {
       throw UsherError(
-        .overloaded, "this user already has \(service.limits.subscriptionsPerUser) subscriptions",
+        .overloaded, "this user already has \(most) subscriptions",
         limit: "subscriptions_per_user")
     }
     let name = "sub_\(newNumber())"
@@ -106,7 +107,7 @@ extension ConnectionHandler: ConnectionLink {
   /// Sends events until the slice is over, at least one.
   ///
   /// - Returns: Whether events are left for which the transport has room.
-  func sendEvents(within slice: inout Slice) -> Bool {
+  func sendEvents(within slice: inout TimeSlice) -> Bool {
     defer { flush() }
     repeat {
       guard transport.hasRoom, !isClosing, let notice = feed.next() else { return false }

@@ -11,7 +11,7 @@ import UsherCore
 /// A cheap call is answered where its line is read; only a call that waits gets a task. The
 /// connection stops reading while the peer does not read its replies, which bounds memory, and
 /// while its user has used up its share of the loop (``FairScheduler``).
-final class ConnectionHandler: TransportUser {
+final class ConnectionHandler: TransportUser, ScheduledConnection, OpenConnection {
   /// The caller under the rules that applied when the last call began.
   var caller: Caller
   let standing: CallerCache
@@ -24,9 +24,6 @@ final class ConnectionHandler: TransportUser {
   let party: FairScheduler.Party
   private let onClose: (ConnectionHandler) -> Void
   let scanner: Scanner
-  /// Input that is read but not parsed while replies are unread, a call waits for the disk, or
-  /// other connections have their turn.
-  var backlog = ByteQueue()
   var lineTimer: LoopTimer?
   var unreadTimer: LoopTimer?
   /// The timer of the final close.
@@ -38,7 +35,10 @@ final class ConnectionHandler: TransportUser {
   /// The configuration generation of ``caller``.
   @exclusivity(unchecked) var generation: Int
   @exclusivity(unchecked) var splitter: LineSplitter
-  @exclusivity(unchecked) var slice = Slice.endless
+  @exclusivity(unchecked) var slice = TimeSlice.endless
+  /// Input that is read but not parsed while replies are unread, a call waits for the disk, or
+  /// other connections have their turn.
+  @exclusivity(unchecked) var backlog = ByteQueue()
   @exclusivity(unchecked) var answers = ReplyCache()
   /// The time of the first look-up in `answers` for the present input; nil before it.
   @exclusivity(unchecked) var moment: Timestamp?
@@ -54,7 +54,7 @@ final class ConnectionHandler: TransportUser {
   /// Whether the user's share allows the connection to read.
   var listens = true { didSet { if listens != oldValue { adjustReading() } } }
   /// Whether `replies` are sent at the end of the loop iteration.
-  var isPutOff = false
+  private var isPutOff = false
   /// Bytes in `replies` at which they are sent at once.
   let mostGathered: Int
   var ending = Ending.open
@@ -158,7 +158,7 @@ final class ConnectionHandler: TransportUser {
     try transport.begin(for: self)
   }
 
-  override func closed() {
+  func closed() {
     isClosing = true
     lineTimer?.cancel()
     unreadTimer?.cancel()
@@ -179,11 +179,11 @@ final class ConnectionHandler: TransportUser {
     onClose(self)
   }
 
-  override func inputEnded() { stopReceiving() }
+  func inputEnded() { stopReceiving() }
 
-  override func roomChanged() { adjustToRoom() }
+  func roomChanged() { adjustToRoom() }
 
-  override func received(_ bytes: UnsafeRawBufferPointer) {
+  func received(_ bytes: UnsafeRawBufferPointer) {
     guard !isClosing else { return }
     if !backlog.isEmpty {
       backlog.append(bytes)
@@ -198,8 +198,23 @@ final class ConnectionHandler: TransportUser {
       backlog.append(bytes)
       listens = false
     }
-    if !replies.isEmpty { turns.coalescer.send(of: self) }
+    if !replies.isEmpty { sendSoon() }
   }
+
+  /// Sends the written replies at the end of the loop iteration, or at once if there are many.
+  private func sendSoon() {
+    guard replies.count <= WriteCoalescer.enough else { return flush() }
+    guard !isPutOff else { return }
+    isPutOff = true
+    turns.coalescer.putOff(self)
+  }
+
+  func sendPutOff() {
+    isPutOff = false
+    flush()
+  }
+
+  func forgetUnused() -> Bool { answers.forgetUnused() }
 
   /// Works on stored input because the connection's turn has come.
   func takeTurn() {

@@ -1,23 +1,56 @@
-import NIOCore
-import UsherConfig
-import UsherCore
+package import NIOCore
+
+/// Connection that a ``ConnectionScheduler`` lets work, read and wait. On the loop only.
+package protocol ScheduledConnection: AnyObject {
+  /// The number under which the scheduler knows the connection; only the scheduler sets it.
+  var connectionID: FairScheduler.ConnectionID { get set }
+  /// The party whose share of the loop the connection uses.
+  var party: FairScheduler.Party { get }
+  /// Whether the user's share allows the connection to read; only the scheduler sets it.
+  var listens: Bool { get set }
+
+  /// Works for one slice on stored input.
+  func takeTurn()
+
+  /// Sends events until the slice is over, at least one.
+  ///
+  /// - Returns: Whether events are left for which there is room.
+  func sendEvents(within slice: inout TimeSlice) -> Bool
+
+  /// Sends the replies that were put off to the end of the loop iteration.
+  func sendPutOff()
+
+  /// Drops cached values that were not used since the last call.
+  ///
+  /// - Returns: Whether cached values are left.
+  func forgetUnused() -> Bool
+}
+
+/// Source of the terms under which connections share a loop.
+package protocol SchedulerTermsSource: Sendable {
+  /// A number that changes with the terms. The scheduler asks for it with each piece of input, so
+  /// it must be cheap.
+  var generation: Int { get }
+  /// The current terms and their number.
+  var currentTerms: (terms: FairScheduler.Terms, generation: Int) { get }
+}
 
 /// Driver of ``FairScheduler``: lets connections work, read and wait. On the event loop of the
 /// sockets only.
-final class ConnectionScheduler {
+package final class ConnectionScheduler {
   /// Delay between two turns, in which the loop polls for new input; a turn that begins at once
   /// would prevent that.
   private static let pollInterval = TimeAmount.microseconds(10)
 
   private var share: FairScheduler
-  private let configStore: ConfigStore
-  /// The configuration generation of the limits in `share`.
+  private let termsSource: any SchedulerTermsSource
+  /// The generation of the terms in `share`.
   private var generation: Int
   private let loop: SocketLoop
-  private var handlers: [FairScheduler.ConnectionID: ConnectionHandler] = [:]
+  private var connections: [FairScheduler.ConnectionID: any ScheduledConnection] = [:]
   private var lastConnectionID = 0
   /// The output buffer pool and the list of connections with unsent replies.
-  let coalescer = WriteCoalescer()
+  package let coalescer = WriteCoalescer()
   private var isSweeping = false
   /// The number of subscriptions per user.
   private var subscriptions: [FairScheduler.Party: Int] = [:]
@@ -33,48 +66,46 @@ final class ConnectionScheduler {
   }
 
   /// Creates a scheduler; on the loop only.
-  init(_ configStore: ConfigStore, on loop: SocketLoop) {
-    self.configStore = configStore
-    let snapshot = configStore.current
-    generation = snapshot.generation
-    share = FairScheduler(FairScheduler.Terms(snapshot.config.limits))
+  package init(_ termsSource: any SchedulerTermsSource, on loop: SocketLoop) {
+    self.termsSource = termsSource
+    let (terms, generation) = termsSource.currentTerms
+    self.generation = generation
+    share = FairScheduler(terms)
     self.loop = loop
     loop.atEndOfIteration { [coalescer] in coalescer.sendAll() }
   }
 
-  /// Applies new limits if the configuration has been reloaded.
-  private func applySteps() {
-    guard configStore.generation != generation else { return }
-    let snapshot = configStore.current
-    generation = snapshot.generation
-    share.terms = FairScheduler.Terms(snapshot.config.limits)
+  /// Applies new terms if they have changed.
+  private func applyTerms() {
+    guard termsSource.generation != generation else { return }
+    (share.terms, generation) = termsSource.currentTerms
   }
 
   /// Whether more than one party is connected to the loop.
-  var isShared: Bool { share.isShared }
+  package var isShared: Bool { share.isShared }
 
   /// - Parameter begun: The time at which accepting the connection began.
-  func enter(_ handler: ConnectionHandler, since begun: NIODeadline) {
+  package func enter(_ connection: any ScheduledConnection, since begun: NIODeadline) {
     lastConnectionID += 1
     let now = loop.now
     let cost = cost(since: begun, at: now) + Self.acceptance
-    handler.connectionID = lastConnectionID
-    handlers[lastConnectionID] = handler
-    handler.listens = share.enter(lastConnectionID, of: handler.party, cost: cost, at: now)
+    connection.connectionID = lastConnectionID
+    connections[lastConnectionID] = connection
+    connection.listens = share.enter(lastConnectionID, of: connection.party, cost: cost, at: now)
     loop.measuresTurns = share.isShared
     plan()
   }
 
   /// Decides whether a new connection is accepted.
-  func comes(
+  package func comes(
     _ party: FairScheduler.Party, isCrowded: Bool, at now: NIODeadline
   ) -> FairScheduler.ConnectionDecision {
-    applySteps()
+    applyTerms()
     return share.comes(party, isCrowded: isCrowded, at: now)
   }
 
   /// Charges a user for a connect that was refused.
-  func refused(_ party: FairScheduler.Party, since begun: NIODeadline) {
+  package func refused(_ party: FairScheduler.Party, since begun: NIODeadline) {
     let now = loop.now
     _ = share.chargeConnectAttempt(cost(since: begun, at: now) + Self.acceptance, party, at: now)
   }
@@ -82,26 +113,26 @@ final class ConnectionScheduler {
   /// The cost of a connection beside the measured time: accepting, registering and closing it.
   private static let acceptance = TimeAmount.microseconds(30)
 
-  func leave(_ handler: ConnectionHandler) {
-    guard handlers.removeValue(forKey: handler.connectionID) != nil else { return }
-    share.leave(handler.connectionID, of: handler.party, at: loop.now)
+  package func leave(_ connection: any ScheduledConnection) {
+    guard connections.removeValue(forKey: connection.connectionID) != nil else { return }
+    share.leave(connection.connectionID, of: connection.party, at: loop.now)
     loop.measuresTurns = share.isShared
   }
 
   /// Returns whether a connection that has received calls works on them at once.
-  func mayWork(_ handler: ConnectionHandler) -> Bool {
-    applySteps()
+  package func mayWork(_ connection: any ScheduledConnection) -> Bool {
+    applyTerms()
     // The usual case must not cost a reading of the clock.
     if !share.isShared, !share.isAwaited { return true }
     defer { plan() }
-    return share.called(handler.connectionID, of: handler.party, at: loop.now)
+    return share.called(connection.connectionID, of: connection.party, at: loop.now)
   }
 
   /// Returns the slice for a connection that starts to work now.
-  func slice(for handler: ConnectionHandler) -> Slice {
-    switch handler.party {
+  package func slice(for connection: any ScheduledConnection) -> TimeSlice {
+    switch connection.party {
     case .admin: .endless
-    case .user: share.isShared ? Slice(share.terms.slice, since: loop.now) : .alone
+    case .user: share.isShared ? TimeSlice(share.terms.slice, since: loop.now) : .alone
     }
   }
 
@@ -119,19 +150,19 @@ final class ConnectionScheduler {
   private static let likelyWaited = TimeAmount.microseconds(100)
 
   /// - Returns: Whether the connection may read.
-  func worked(_ handler: ConnectionHandler, _ slice: Slice, leaving rest: FairScheduler.Rest)
-    -> Bool
-  {
+  package func worked(
+    _ connection: any ScheduledConnection, _ slice: TimeSlice, leaving rest: FairScheduler.Rest
+  ) -> Bool {
     let now: NIODeadline
     switch (slice.start, rest) {
     case (nil, .nothing), (nil, .blocked): return true
     case (let start?, _): now = max(loop.now, start)
     case (nil, .bytes): now = loop.now
     }
-    guard handlers[handler.connectionID] != nil else { return true }
+    guard connections[connection.connectionID] != nil else { return true }
     defer { plan() }
     return share.worked(
-      handler.connectionID, of: handler.party,
+      connection.connectionID, of: connection.party,
       since: now - cost(since: slice.start ?? now, at: now),
       leaving: rest, at: now)
   }
@@ -139,22 +170,22 @@ final class ConnectionScheduler {
   /// Registers a call that waits.
   ///
   /// - Returns: False if its user has too many.
-  func began(_ party: FairScheduler.Party) -> Bool {
-    applySteps()
+  package func began(_ party: FairScheduler.Party) -> Bool {
+    applyTerms()
     return share.began(of: party, at: loop.now)
   }
 
   /// Registers a call that waits for the disk.
-  func reads(_ party: FairScheduler.Party) { share.reads(of: party, at: loop.now) }
+  package func reads(_ party: FairScheduler.Party) { share.reads(of: party, at: loop.now) }
 
   /// Charges a user for work that no slice measured: `cost` off the loop, and the time on the loop
   /// since `begun`.
-  func spent(_ cost: TimeAmount, since begun: NIODeadline, by party: FairScheduler.Party) {
+  package func spent(_ cost: TimeAmount, since begun: NIODeadline, by party: FairScheduler.Party) {
     let now = loop.now
     share.spent(cost + self.cost(since: begun, at: now), by: party, at: now)
   }
 
-  func callEnded(_ party: FairScheduler.Party) { share.callEnded(of: party) }
+  package func callEnded(_ party: FairScheduler.Party) { share.callEnded(of: party) }
 
   private func plan() {
     guard let turn = share.nextTurn() else { return }
@@ -169,10 +200,10 @@ final class ConnectionScheduler {
   private func turnCame() {
     wake = nil
     switch share.next(at: loop.now) {
-    case .work(let connectionID): handlers[connectionID]?.takeTurn()
+    case .work(let connectionID): connections[connectionID]?.takeTurn()
     case .listen(let connectionID, let before):
-      before.flatMap { handlers[$0] }?.listens = false
-      handlers[connectionID]?.listens = true
+      before.flatMap { connections[$0] }?.listens = false
+      connections[connectionID]?.listens = true
     case .wait, .nothing: break
     }
     plan()
@@ -183,28 +214,29 @@ final class ConnectionScheduler {
 extension ConnectionScheduler {
   /// Counts a new subscription.
   ///
-  /// - Returns: False if its user has reached `subscriptions_per_user`.
-  func subscribed(_ party: FairScheduler.Party) -> Bool {
+  /// - Parameter most: The maximum number of subscriptions of one user.
+  /// - Returns: False if the user has reached the maximum; then the subscription is not counted.
+  package func subscribed(_ party: FairScheduler.Party, atMost most: Int) -> Bool {
     guard party != .admin else { return true }
     let count = subscriptions[party, default: 0]
-    guard count < configStore.current.config.limits.subscriptionsPerUser else { return false }
+    guard count < most else { return false }
     subscriptions[party] = count + 1
     return true
   }
 
-  func unsubscribed(_ party: FairScheduler.Party) {
+  package func unsubscribed(_ party: FairScheduler.Party) {
     guard let count = subscriptions[party] else { return }
     subscriptions[party] = count > 1 ? count - 1 : nil
   }
 
   /// Sends a connection's events: one slice at once, unless its user must wait for a turn; the rest
   /// when the user's share has room.
-  func deliver(_ handler: ConnectionHandler) {
-    let party = handler.party
+  package func deliver(_ connection: any ScheduledConnection) {
+    let party = connection.party
     var delivery = deliveries[party] ?? Delivery()
-    guard handlers[handler.connectionID] != nil, !delivery.line.contains(handler.connectionID)
-    else { return }
-    delivery.line.append(handler.connectionID)
+    let connectionID = connection.connectionID
+    guard connections[connectionID] != nil, !delivery.line.contains(connectionID) else { return }
+    delivery.line.append(connectionID)
     deliveries[party] = delivery
     guard !delivery.isPlanned else { return }
     if let turn = share.nextEvents(of: party, isRest: false, at: loop.now) {
@@ -224,12 +256,12 @@ extension ConnectionScheduler {
 
   private func sendEvents(of party: FairScheduler.Party) {
     let begun = loop.now
-    var slice = share.isShared ? Slice(share.terms.slice, since: begun) : .alone
+    var slice = share.isShared ? TimeSlice(share.terms.slice, since: begun) : .alone
     while !slice.isOver, deliveries[party]?.line.isEmpty == false,
       let connectionID = deliveries[party]?.line.removeFirst()
     {
-      guard let handler = handlers[connectionID] else { continue }
-      if handler.sendEvents(within: &slice) { deliveries[party]?.line.append(connectionID) }
+      guard let connection = connections[connectionID] else { continue }
+      if connection.sendEvents(within: &slice) { deliveries[party]?.line.append(connectionID) }
     }
     spent(.zero, since: begun, by: party)
     guard deliveries[party]?.line.isEmpty == false else {
@@ -241,13 +273,14 @@ extension ConnectionScheduler {
   }
 }
 
-// Cached replies.
+// Cached values.
 extension ConnectionScheduler {
-  /// Time after which unused cached replies are dropped.
+  /// Time after which unused cached values are dropped.
   private static let memory = TimeAmount.minutes(1)
 
-  /// Schedules a check, as a connection has cached a reply, for caches that are no longer used.
-  func remember() {
+  /// Schedules a check for cached values that are no longer used, because a connection has cached
+  /// one.
+  package func remember() {
     guard !isSweeping else { return }
     isSweeping = true
     _ = loop.scheduleTask(in: Self.memory) { [self] in sweep() }
@@ -257,48 +290,7 @@ extension ConnectionScheduler {
     isSweeping = false
     coalescer.releaseBuffers()
     var isAnyLeft = false
-    for handler in handlers.values where handler.answers.forgetUnused() { isAnyLeft = true }
+    for connection in connections.values where connection.forgetUnused() { isAnyLeft = true }
     if isAnyLeft { remember() }
-  }
-}
-
-/// Time for which a connection works before others may. The clock is read only every few calls, and
-/// not at all for an endless slice.
-struct Slice {
-  /// The start of the measured time; nil before the first reading of the clock.
-  private(set) var start: NIODeadline?
-  private(set) var isOver = false
-  private let length: TimeAmount?
-  private var effort = 0
-
-  /// Slice for a user that has the loop alone: long enough to cost nothing, short enough not to
-  /// delay a new connection.
-  static let alone = Slice(length: .milliseconds(2))
-  /// Slice without an end, for the admin socket and for refusing calls at the end.
-  static let endless = Slice(length: nil)
-
-  private init(length: TimeAmount?) { self.length = length }
-
-  init(_ length: TimeAmount, since start: NIODeadline) {
-    self.length = length
-    self.start = start
-  }
-
-  /// Adds bytes that were read or written; reads the clock every few calls.
-  mutating func spend(_ bytes: Int) { spend(effort: bytes + 512) }
-
-  /// Counts one call of a JSON-RPC batch against the time slice, and reads the clock.
-  mutating func spendCall() { spend(effort: 2049) }
-
-  /// Adds bytes that were only copied.
-  mutating func spendLittle(_ bytes: Int) { spend(effort: bytes / 16) }
-
-  private mutating func spend(effort: Int) {
-    guard let length else { return }
-    self.effort += effort
-    guard self.effort > 2048 else { return }
-    self.effort = 0
-    let now = SocketLoop.now
-    if let start { isOver = now - start >= length } else { start = now }
   }
 }

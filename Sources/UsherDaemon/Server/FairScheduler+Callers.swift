@@ -1,5 +1,3 @@
-import UsherConfig
-
 extension FairScheduler.Party {
   /// Party of all callers without rights: several such users together slow others no more than one
   /// does. No user has this id.
@@ -10,13 +8,5 @@ extension FairScheduler.Party {
   /// - Parameter user: The user whose limits apply to the caller.
   init(_ caller: Caller, user: UInt32) {
     self = caller.isAdmin ? .admin : caller.isUnauthorized ? .unauthorized : .user(user)
-  }
-}
-
-extension FairScheduler.Terms {
-  init(_ limits: Limits) {
-    self.init(
-      percent: limits.userSharePercent, connectAttempts: limits.connectionsPerUser,
-      callsInFlight: limits.callsInFlightPerUser)
   }
 }

@@ -2,7 +2,7 @@ import NIOCore
 
 extension FairScheduler {
   /// Parameters for sharing the loop among users.
-  struct Terms {
+  package struct Terms {
     /// The share of the loop's time, in percent, of one user while others call.
     var percent: Int
     /// The length of one turn.
@@ -33,5 +33,15 @@ extension FairScheduler {
     var task = TimeAmount.microseconds(100)
     /// The maximum number of waiting calls of one user.
     var callsInFlight: Int
+
+    /// - Parameters:
+    ///   - percent: The share of the loop's time, in percent, of one user while others call.
+    ///   - connectAttempts: The maximum connects per second of a throttled user.
+    ///   - callsInFlight: The maximum number of waiting calls of one user.
+    package init(percent: Int, connectAttempts: Int, callsInFlight: Int) {
+      self.percent = percent
+      self.connectAttempts = connectAttempts
+      self.callsInFlight = callsInFlight
+    }
   }
 }

@@ -1,6 +1,4 @@
 import NIOCore
-import UsherConfig
-import UsherCore
 
 /// Decides which connections may work on the event loop; ``ConnectionScheduler`` carries it out.
 ///
@@ -10,17 +8,17 @@ import UsherCore
 /// hundreds of them cannot send calls at once. A user that makes one short call after the other on
 /// one connection is not throttled: others wait at most for one such call. The admin socket is
 /// neither charged nor delayed; its calls count as another party's calls.
-struct FairScheduler {
+package struct FairScheduler {
   /// Number of a connection; numbers are not reused.
-  typealias ConnectionID = Int
+  package typealias ConnectionID = Int
 
-  enum Party: Hashable, Sendable {
+  package enum Party: Hashable, Sendable {
     case admin
     case user(UInt32)
   }
 
   /// Work that is left on a connection when its slice is over.
-  enum Rest: Equatable {
+  package enum Rest: Equatable {
     case nothing
     /// RPC calls that have been read and can run.
     case bytes
@@ -40,7 +38,7 @@ struct FairScheduler {
   }
 
   /// Decision about a new connection.
-  enum ConnectionDecision {
+  package enum ConnectionDecision {
     case accepted
     /// The peer gets an error.
     case refused

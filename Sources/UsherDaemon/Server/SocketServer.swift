@@ -1,12 +1,28 @@
-import JSONRPC
-import NIOCore
-import Synchronization
-import UsherConfig
-import UsherCore
-import UsherSystem
+package import UsherSystem
+
+/// Decides about the connections of a ``SocketServer``. The methods are called on its loop.
+package protocol SocketAcceptor: Sendable {
+  /// Accepts one waiting connection of the socket that every user may connect to.
+  func accept(from listener: DirectSocket, on loop: SocketLoop) -> DirectSocket.Accepted
+
+  /// Takes over a new socket: serves its peer or closes it.
+  ///
+  /// - Parameters:
+  ///   - isAdmin: Whether the peer connected to the admin socket.
+  ///   - isCrowded: Whether more connections wait than are accepted.
+  /// - Returns: The cause if the peer cannot be served; nil also after an ordinary refusal.
+  func admit(
+    _ socket: DirectSocket, on loop: SocketLoop, isAdmin: Bool, isCrowded: Bool
+  ) -> String?
+
+  /// Logs that new connections are not accepted for now.
+  ///
+  /// - Parameter cause: The kernel's error.
+  func logNotAccepting(_ cause: String)
+}
 
 /// Server of one listening Unix socket: transport only.
-final class SocketServer: Sendable {
+package final class SocketServer: Sendable {
   /// The length of the listen backlog; the kernel limits it to `net.core.somaxconn`, usually 4096.
   /// A non-blocking connect fails if the backlog is full, whichever user filled it, so it is long.
   /// It empties fast, because ``Listener`` accepts all waiting connections.
@@ -22,11 +38,11 @@ final class SocketServer: Sendable {
   /// - Parameters:
   ///   - descriptor: A bound socket; the server closes it.
   ///   - path: The socket's file if the daemon created it, else nil.
-  ///   - isAdmin: Whether admin methods exist on the socket.
+  ///   - isAdmin: Whether the socket is the admin socket.
   ///   - remove: Removes the file.
-  static func serve(
+  package static func serve(
     _ descriptor: CInt, path: String?, isAdmin: Bool, on loop: SocketLoop,
-    acceptor: ConnectionAcceptor,
+    acceptor: any SocketAcceptor,
     removing remove: @escaping @Sendable (_ path: String) -> Void
   ) async throws -> SocketServer {
     let socket = DirectSocket(descriptor)
@@ -36,7 +52,7 @@ final class SocketServer: Sendable {
         socket, on: loop,
         accept: { isAdmin ? $0.accept() : acceptor.accept(from: $0, on: loop) },
         welcome: { acceptor.admit($0, on: loop, isAdmin: isAdmin, isCrowded: $1) },
-        tell: { acceptor.service.logNotAccepting($0) })
+        tell: { acceptor.logNotAccepting($0) })
       try listener.begin(.readable)
       return OnLoop(listener, loop)
     }
@@ -52,231 +68,8 @@ final class SocketServer: Sendable {
   }
 
   /// Removes the socket's file and stops accepting. No connection is accepted after this returns.
-  func close() async {
+  package func close() async {
     removeFile()
     try? await loop.submit { [listener] in listener.value.close() }
-  }
-}
-
-/// Identifies each peer once, and gives it a connection or an error.
-final class ConnectionAcceptor: Sendable {
-  let service: RPCService
-  private let realm: String
-  private let count: ConnectionCount
-  private let open: OpenConnections
-  /// The uids that may use the admin socket.
-  private let admins: Set<UInt32>
-  private let sockets: any LocalSockets
-  private let turns = Mutex<OnLoop<ConnectionScheduler>?>(nil)
-  /// Users that connected so often that they get no error; their connects are closed after a look
-  /// at the uid.
-  private let dropped = Mutex(TurnedAway())
-  private let closer: SocketCloser
-  /// The last refusal; repeated connects of a user get the same line.
-  private let lastRefusal = Mutex<Refused?>(nil)
-
-  private struct TurnedAway {
-    static let most = 16
-    var uids: [UInt32] = []
-    /// The party that is charged: that of the first user.
-    var party = FairScheduler.Party.admin
-    var until = NIODeadline.distantPast
-  }
-
-  private struct Refused {
-    let uid: UInt32
-    let limit: String?
-    let until: NIODeadline
-    let line: [UInt8]
-  }
-
-  init(
-    service: RPCService, realm: String, count: ConnectionCount, open: OpenConnections
-  ) {
-    self.service = service
-    self.realm = realm
-    let dependencies = service.dependencies
-    admins = [0, dependencies.daemonUser]
-    sockets = dependencies.sockets
-    closer = SocketCloser { dependencies.blocking.start($0) }
-    self.count = count
-    self.open = open
-  }
-
-  /// Lets every connection answer what it has received, then closes it; returns when all are
-  /// closed.
-  ///
-  /// - Parameter limits: Calls that are unanswered after `drain_seconds` get `shutting_down`.
-  ///   Replies that are unread after another `unread_reply_seconds` are lost.
-  func drain(within limits: Limits, _ scheduler: any Scheduler) async {
-    open.notifyEach { $0.drain(unreadReplySeconds: limits.unreadReplySeconds) }
-    let timer = scheduler.after(.seconds(limits.drainSeconds)) { [service, open] in
-      service.drain()
-      open.notifyEach { $0.end() }
-    }
-    await open.allClosed()
-    timer.cancel()
-  }
-
-  /// Accepts one waiting connection, on the loop. Connects of users that were turned away just now
-  /// are closed at once, so in a flood of connects the queue empties faster than one user fills it.
-  func accept(from listener: DirectSocket, on loop: SocketLoop) -> DirectSocket.Accepted {
-    let begun = loop.now
-    let (uids, party) = dropped.withLock { dropped in
-      if dropped.until <= begun { dropped.uids = [] }
-      return (dropped.uids, dropped.party)
-    }
-    guard !uids.isEmpty else { return listener.accept() }
-    let (accepted, closed) = listener.accept(closing: uids, by: closer)
-    if closed > 0 { turns(on: loop).refused(party, since: begun) }
-    return accepted
-  }
-
-  /// The time for which a user is turned away. It is short because the connects that the user may
-  /// make in that time are accepted together at its end.
-  private static let turnedAwayTime = TimeAmount.milliseconds(10)
-
-  private func turnAway(_ uid: UInt32, _ party: FairScheduler.Party, at now: NIODeadline) {
-    dropped.withLock { dropped in
-      if dropped.uids.isEmpty {
-        dropped.party = party
-        dropped.until = now + Self.turnedAwayTime
-      }
-      if dropped.uids.count < TurnedAway.most { dropped.uids.append(uid) }
-    }
-  }
-
-  /// Gives a new socket a connection or refuses it, on the loop. A refused socket is closed on
-  /// return.
-  ///
-  /// - Parameter isCrowded: Whether more connections wait than are accepted.
-  /// - Returns: The cause if the peer cannot be identified, no descriptor is left, or the
-  ///   connection cannot be watched; else nil, also after an ordinary refusal.
-  func admit(
-    _ socket: DirectSocket, on loop: SocketLoop, isAdmin: Bool, isCrowded: Bool = false
-  ) -> String? {
-    let begun = loop.now
-    let turns = turns(on: loop)
-    let own: UInt32
-    do throws(UsherError) {
-      own = try sockets.user(socket.raw)
-    } catch {
-      socket.close()
-      return error.message
-    }
-    /// The user whose limits apply.
-    let user = service.dependencies.subordinates.user(ofSubordinate: own)
-    let uid = user ?? own
-    // Check the uid as well as the file mode, which may be set wrong.
-    guard !isAdmin || admins.contains(own) else {
-      refuse(socket, refusal(Self.notAdmin, uid, at: begun))
-      return nil
-    }
-    // Decide before the peer is looked up further, so that a refusal costs little.
-    let party = isAdmin ? FairScheduler.Party.admin : .user(uid)
-    do throws(UsherError) {
-      switch turns.comes(party, isCrowded: isCrowded, at: begun) {
-      case .dropped:
-        socket.close()
-        turnAway(own, party, at: begun)
-        turns.refused(party, since: begun)
-        return nil
-      case .refused: throw Self.comesTooOften
-      case .accepted:
-        let use: DescriptorBudget.Use = isAdmin ? .administrator : .caller
-        guard service.dependencies.descriptors.allows(socket.raw, for: use) else {
-          refuse(socket, refusal(DescriptorBudget.exhausted, uid, at: begun))
-          turns.refused(party, since: begun)
-          return DescriptorBudget.exhausted.message
-        }
-        try count.enter(uid, isAdmin: isAdmin)
-      }
-    } catch {
-      refuse(socket, refusal(error, uid, at: begun))
-      turns.refused(party, since: begun)
-      return nil
-    }
-    let peer: Peer
-    do throws(UsherError) {
-      peer = try sockets.peer(socket.raw)
-    } catch {
-      // A peer that cannot be identified is not served.
-      count.leave(uid)
-      refuse(socket, refusal(error, uid, at: begun))
-      turns.refused(party, since: begun)
-      // Any peer can cause this error at will, so it is not logged.
-      return error.reason == .permissionDenied ? nil : error.message
-    }
-    let connectingPeer = PeerIdentity(
-      peer, isAdmin: isAdmin, realm: realm,
-      subordinateTo: service.dependencies.subordinates.owners(ofSubordinate: peer.uid),
-      connectedAt: service.dependencies.clock.monotonicNow())
-    let caller = CallerCache(connectingPeer, service.configStore)
-    let isUnauthorized = caller.caller.isUnauthorized
-    if isUnauthorized {
-      do throws(UsherError) {
-        try count.enterUnauthorized()
-      } catch {
-        count.leave(uid)
-        refuse(socket, refusal(error, uid, at: begun))
-        turns.refused(party, since: begun)
-        return nil
-      }
-    }
-    let share = FairScheduler.Party(caller.caller, user: uid)
-    let transport = Transport(socket, on: loop, mostUnsent: service.limits.unreadReplyBytes)
-    let handler = ConnectionHandler(
-      caller: caller, service: service, turns: turns, through: transport, party: share
-    ) { [open, count] handler in
-      open.remove(handler)
-      if isUnauthorized { count.leaveUnauthorized() }
-      count.leave(uid)
-    }
-    open.add(handler, on: loop)
-    do throws(UsherError) {
-      try handler.begin(since: begun)
-    } catch {
-      return error.message
-    }
-    // Charge the user, too, so that a user without rights is refused if it connects too often.
-    // Charge at the end: otherwise the next connect of a flood would not count as having waited.
-    if share != party { turns.refused(party, since: begun) }
-    return nil
-  }
-
-  /// Sends one line and closes the socket. A new socket has room for the line.
-  private func refuse(_ socket: DirectSocket, _ line: [UInt8]) {
-    _ = line.withUnsafeBytes { socket.send($0) }
-    socket.close()
-  }
-
-  private static let notAdmin = UsherError(
-    .permissionDenied,
-    "the admin socket is for root and the daemon's own user; use the other socket")
-
-  private static let comesTooOften = UsherError(
-    .overloaded, "this user connects too often: try again in a second",
-    detail: .init(retryAfterMs: 1000, limit: "user_share_percent"))
-
-  /// Returns the error's line, with its line end. A repeated error of one user gets the same line
-  /// for one second.
-  private func refusal(_ error: UsherError, _ uid: UInt32, at now: NIODeadline) -> [UInt8] {
-    lastRefusal.withLock { last in
-      if let last, last.limit == error.detail.limit, last.uid == uid, last.until > now {
-        return last.line
-      }
-      let line = service.errorReply(error, .null, "uid \(uid)") + [UInt8(ascii: "\n")]
-      last = Refused(uid: uid, limit: error.detail.limit, until: now + .seconds(1), line: line)
-      return line
-    }
-  }
-
-  /// Returns the scheduler that all connections share; the first connection creates it.
-  private func turns(on loop: SocketLoop) -> ConnectionScheduler {
-    turns.withLock { turns in
-      let made = turns ?? OnLoop(ConnectionScheduler(service.configStore, on: loop), loop)
-      turns = made
-      return made
-    }.value
   }
 }

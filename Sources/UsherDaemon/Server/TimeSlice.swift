@@ -1,0 +1,56 @@
+package import NIOCore
+
+/// Time for which a connection works before others may. The clock is read only every few calls, and
+/// not at all for an endless slice.
+@usableFromInline
+package struct TimeSlice: Sendable {
+  /// The start of the measured time; nil before the first reading of the clock.
+  package private(set) var start: NIODeadline?
+  package private(set) var isOver = false
+  private let length: TimeAmount?
+  /// The effort since the clock was read last.
+  @usableFromInline var effort = 0
+
+  /// Slice for a user that has the loop alone: long enough to cost nothing, short enough not to
+  /// delay a new connection.
+  static let alone = TimeSlice(length: .milliseconds(2))
+  /// Slice without an end, for the admin socket and for refusing calls at the end.
+  package static let endless = TimeSlice(length: nil)
+
+  private init(length: TimeAmount?) { self.length = length }
+
+  init(_ length: TimeAmount, since start: NIODeadline) {
+    self.length = length
+    self.start = start
+  }
+}
+
+// Each line and each reply is counted, so these are inlined into the module that answers them. For
+// that, the type must be usable from inline, too.
+extension TimeSlice {
+  /// Adds bytes that were read or written; reads the clock every few calls.
+  @inlinable
+  package mutating func spend(_ bytes: Int) { spend(effort: bytes + 512) }
+
+  /// Counts one call of a JSON-RPC batch against the time slice, and reads the clock.
+  @inlinable
+  package mutating func spendCall() { spend(effort: 2049) }
+
+  /// Adds bytes that were only copied.
+  @inlinable
+  package mutating func spendLittle(_ bytes: Int) { spend(effort: bytes / 16) }
+
+  @inlinable
+  mutating func spend(effort: Int) {
+    self.effort += effort
+    if self.effort > 2048 { readClock() }
+  }
+
+  @usableFromInline
+  mutating func readClock() {
+    effort = 0
+    guard let length else { return }
+    let now = SocketLoop.now
+    if let start { isOver = now - start >= length } else { start = now }
+  }
+}
