@@ -105,10 +105,17 @@ let package = Package(
       ["UsherCore", "CSQLite", crypto, .product(name: "GRDB", package: "GRDB.swift")]),
     module("UsherSystem", ["UsherCore", "CSystemd", logging]),
     module(
+      "UsherTransport",
+      [
+        "UsherCore", "UsherSystem",
+        .product(name: "HeapModule", package: "swift-collections"),
+        .product(name: "NIOCore", package: "swift-nio"),
+      ]),
+    module(
       "UsherDaemon",
       [
         "UsherCore", "JSONRPC", "UsherAPI", "UsherFlows", "UsherConfig", "UsherStore",
-        "UsherSystem", crypto, logging,
+        "UsherSystem", "UsherTransport", crypto, logging,
         .product(name: "HeapModule", package: "swift-collections"),
         .product(name: "NIOHTTP1", package: "swift-nio"),
         .product(name: "NIOSSL", package: "swift-nio-ssl"),
@@ -171,7 +178,7 @@ let package = Package(
       name: "UsherTestKit",
       dependencies: [
         "UsherCore", "JSONRPC", "UsherAPI", "UsherConfig", "UsherFlows", "UsherDaemon",
-        "UsherSystem", "UsherSandbox", logging,
+        "UsherSystem", "UsherTransport", "UsherSandbox", logging,
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
       ] + nio,
       path: "Tests/UsherTestKit",
@@ -217,8 +224,8 @@ let package = Package(
     tests(
       "UsherDaemonTests",
       [
-        "UsherDaemon", "UsherStore", "UsherSystem", "UsherFlows", "UsherConfig", "UsherAPI",
-        "UsherCore", "JSONRPC", "UsherTestKit", logging,
+        "UsherDaemon", "UsherStore", "UsherSystem", "UsherTransport", "UsherFlows", "UsherConfig",
+        "UsherAPI", "UsherCore", "JSONRPC", "UsherTestKit", logging,
         .product(name: "NIOSSL", package: "swift-nio-ssl"),
       ] + nio),
     tests("UsherBenchTests", ["usher-bench", "CBench", "UsherTestKit"]),

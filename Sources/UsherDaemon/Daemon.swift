@@ -4,6 +4,7 @@ import ServiceLifecycle
 import UsherConfig
 import UsherCore
 import UsherSystem
+import UsherTransport
 
 /// The daemon as a service, composed of all its parts.
 ///

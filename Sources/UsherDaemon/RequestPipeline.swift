@@ -3,6 +3,7 @@ import Synchronization
 import UsherAPI
 import UsherConfig
 import UsherCore
+import UsherTransport
 
 // The stages of a call, in the order in which they run:
 //

@@ -4,6 +4,7 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 import UsherStore
+import UsherTransport
 
 extension Services {
   func status(_ caller: Caller) -> SystemStatus.Reply {

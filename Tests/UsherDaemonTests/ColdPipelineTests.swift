@@ -3,6 +3,7 @@ import Testing
 import UsherAPI
 import UsherCore
 import UsherTestKit
+import UsherTransport
 
 @testable import UsherDaemon
 

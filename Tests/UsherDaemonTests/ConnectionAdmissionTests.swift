@@ -8,6 +8,7 @@ import UsherConfig
 import UsherCore
 import UsherSystem
 import UsherTestKit
+import UsherTransport
 
 @testable import UsherDaemon
 

@@ -8,6 +8,7 @@ import UsherFlows
 import UsherStore
 import UsherSystem
 import UsherTestKit
+import UsherTransport
 
 @testable import UsherDaemon
 

@@ -6,6 +6,7 @@ import UsherConfig
 import UsherCore
 import UsherStore
 import UsherTestKit
+import UsherTransport
 
 @testable import UsherDaemon
 

@@ -1,7 +1,7 @@
 import NIOCore
 import Testing
 
-@testable import UsherDaemon
+@testable import UsherTransport
 
 private typealias Party = FairScheduler.Party
 

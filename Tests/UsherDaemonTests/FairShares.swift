@@ -1,6 +1,6 @@
 import NIOCore
 
-@testable import UsherDaemon
+@testable import UsherTransport
 
 /// Wraps the scheduler in a class, so that an expectation may call its mutating methods.
 final class FairShares {

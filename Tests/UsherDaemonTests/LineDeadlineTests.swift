@@ -1,5 +1,6 @@
 import NIOCore
 import Testing
+import UsherTransport
 
 @testable import UsherDaemon
 

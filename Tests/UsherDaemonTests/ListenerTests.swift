@@ -5,7 +5,7 @@ import UsherCore
 import UsherSystem
 import UsherTestKit
 
-@testable import UsherDaemon
+@testable import UsherTransport
 
 @Suite("Listening sockets", .timeLimit(.minutes(2)))
 struct ListenerTests {

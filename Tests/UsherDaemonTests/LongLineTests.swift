@@ -1,6 +1,7 @@
 import JSONRPC
 import Testing
 import UsherCore
+import UsherTransport
 
 @testable import UsherDaemon
 

@@ -2,7 +2,7 @@ import NIOCore
 import Testing
 import UsherTestKit
 
-@testable import UsherDaemon
+@testable import UsherTransport
 
 @Suite("Timers of an event loop")
 struct LoopTimersTests {

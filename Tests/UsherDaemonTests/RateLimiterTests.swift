@@ -3,6 +3,7 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 import UsherStore
+import UsherTransport
 
 @testable import UsherDaemon
 

@@ -9,6 +9,7 @@ import UsherCore
 import UsherFlows
 import UsherStore
 import UsherTestKit
+import UsherTransport
 
 @testable import UsherDaemon
 

@@ -6,7 +6,7 @@ import UsherCore
 import UsherSystem
 import UsherTestKit
 
-@testable import UsherDaemon
+@testable import UsherTransport
 
 @Suite("Event loop of the sockets", .timeLimit(.minutes(2)))
 struct SocketLoopTests {

@@ -5,7 +5,7 @@ import UsherCore
 import UsherSystem
 import UsherTestKit
 
-@testable import UsherDaemon
+@testable import UsherTransport
 
 /// Records its notifications and runs the test's handlers.
 private final class Hearer: TransportUser {

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import UsherDaemon
+@testable import UsherTransport
 
 @Suite("Reply buffers")
 struct WriteCoalescerTests {

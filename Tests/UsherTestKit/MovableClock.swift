@@ -3,6 +3,7 @@ package import NIOCore
 import Synchronization
 package import UsherCore
 package import UsherDaemon
+import UsherTransport
 
 /// The clocks and timers of a daemon under test. They follow this machine's clocks, and a test can
 /// move them.

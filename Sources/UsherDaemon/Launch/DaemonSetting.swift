@@ -4,6 +4,7 @@ package import NIOCore
 package import UsherConfig
 package import UsherCore
 package import UsherSystem
+package import UsherTransport
 
 /// Settings and dependencies of the daemon: paths, configuration, and the real implementations,
 /// which tests replace.

@@ -4,6 +4,7 @@ import UsherAPI
 import UsherCore
 import UsherStore
 import UsherSystem
+import UsherTransport
 
 /// Owner of the daemon's lock state and of the services that exist while it is unlocked.
 ///

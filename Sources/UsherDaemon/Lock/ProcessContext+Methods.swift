@@ -3,6 +3,7 @@ import UsherAPI
 import UsherConfig
 import UsherCore
 import UsherFlows
+import UsherTransport
 
 // The methods that the process answers without its services.
 extension ProcessContext {

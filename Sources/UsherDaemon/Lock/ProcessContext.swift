@@ -3,6 +3,7 @@ import NIOCore
 import UsherConfig
 import UsherCore
 import UsherSystem
+import UsherTransport
 
 /// State with the lifetime of the process, whether the daemon is locked or not. It holds no secret.
 struct ProcessContext: Sendable {

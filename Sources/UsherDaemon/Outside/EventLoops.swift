@@ -1,5 +1,6 @@
 import NIOCore
 import NIOPosix
+import UsherTransport
 
 /// Threads of the event loops.
 struct EventLoops {

@@ -1,4 +1,5 @@
 import UsherConfig
+import UsherTransport
 
 // The limits of connections, from the current configuration.
 

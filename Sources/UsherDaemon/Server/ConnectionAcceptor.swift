@@ -4,6 +4,7 @@ import Synchronization
 import UsherConfig
 import UsherCore
 import UsherSystem
+import UsherTransport
 
 /// Identifies each peer once, and gives it a connection or an error.
 final class ConnectionAcceptor: SocketAcceptor {

@@ -1,5 +1,6 @@
 import JSONRPC
 import UsherCore
+import UsherTransport
 
 // The calls of a batch run one after the other. Calls for which the slice has no time run in the
 // connection's next turns, before later lines.

@@ -1,6 +1,7 @@
 import JSONRPC
 import UsherConfig
 import UsherCore
+import UsherTransport
 
 // Bytes that a connection makes the daemon hold. All of them count as unread replies: otherwise a
 // batch with one waiting call could hold the replies of all its other calls.

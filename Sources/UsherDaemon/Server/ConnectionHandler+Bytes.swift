@@ -2,6 +2,7 @@ import JSONRPC
 import NIOCore
 import UsherConfig
 import UsherCore
+import UsherTransport
 
 // Output.
 extension ConnectionHandler {

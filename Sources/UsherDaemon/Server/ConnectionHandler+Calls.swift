@@ -1,6 +1,7 @@
 import JSONRPC
 import UsherConfig
 import UsherCore
+import UsherTransport
 
 // Calls.
 extension ConnectionHandler {

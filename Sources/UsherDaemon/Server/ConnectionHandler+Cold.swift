@@ -1,4 +1,5 @@
 import UsherCore
+import UsherTransport
 
 // Calls about data that is on disk. The connection reads no other line until that data is loaded,
 // so calls are answered in order. However many calls arrive together, only one of them waits; those

@@ -1,6 +1,7 @@
 import JSONRPC
 import UsherConfig
 import UsherCore
+import UsherTransport
 
 // End of a connection.
 extension ConnectionHandler {

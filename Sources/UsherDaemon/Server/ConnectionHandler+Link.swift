@@ -2,6 +2,7 @@ import JSONRPC
 import UsherAPI
 import UsherConfig
 import UsherCore
+import UsherTransport
 
 // What handlers may do to their connection.
 extension ConnectionHandler: ConnectionLink {

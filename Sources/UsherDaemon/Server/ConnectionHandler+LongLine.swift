@@ -1,6 +1,7 @@
 import JSONRPC
 import NIOCore
 import UsherCore
+import UsherTransport
 
 // Long lines are parsed off the event loop, one at a time. Until one is parsed, the connection
 // reads no other line, so calls are answered in order.

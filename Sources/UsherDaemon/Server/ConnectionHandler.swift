@@ -4,6 +4,7 @@ import NIOCore
 import UsherAPI
 import UsherConfig
 import UsherCore
+import UsherTransport
 
 /// Connection of one client: splits input into lines, runs calls, writes replies. Runs on its event
 /// loop only.

@@ -1,3 +1,5 @@
+import UsherTransport
+
 extension FairScheduler.Party {
   /// Party of all callers without rights: several such users together slow others no more than one
   /// does. No user has this id.

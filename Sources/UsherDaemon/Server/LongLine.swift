@@ -1,6 +1,7 @@
 import JSONRPC
 import NIOCore
 import UsherCore
+import UsherTransport
 
 /// Line that is stored beyond the slice in which it was read, because it is too long to be parsed
 /// on the event loop or has many calls.

@@ -6,6 +6,7 @@ import UsherAPI
 import UsherConfig
 import UsherCore
 import UsherSystem
+import UsherTransport
 
 /// State that all connections share: methods, limits, and error replies. `RequestPipeline.swift`
 /// shows how it answers a call.
