@@ -1,11 +1,9 @@
 import Glibc
-import UsherSystem
+package import UsherSystem
 import UsherTestKit
 
-@testable import UsherDaemon
-
 /// The far end of a connection. It never blocks.
-final class FarEnd: Sendable {
+package final class FarEnd: Sendable {
   private let socket: DirectSocket
 
   private init(_ socket: DirectSocket) { self.socket = socket }
@@ -13,7 +11,7 @@ final class FarEnd: Sendable {
   deinit { socket.close() }
 
   /// - Returns: Two connected ends. The caller must close the near one.
-  static func pair() throws -> (near: DirectSocket, far: FarEnd) {
+  package static func pair() throws -> (near: DirectSocket, far: FarEnd) {
     var ends: [CInt] = [-1, -1]
     let kind = SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue
     guard socketpair(AF_UNIX, CInt(kind), 0, &ends) == 0 else { throw TestError("no pair") }
@@ -21,7 +19,7 @@ final class FarEnd: Sendable {
   }
 
   /// Connects to the file of a listening socket.
-  static func connected(to path: String) throws -> FarEnd {
+  package static func connected(to path: String) throws -> FarEnd {
     let kind = SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue
     let end = FarEnd(DirectSocket(Glibc.socket(AF_UNIX, CInt(kind), 0)))
     var address = sockaddr_un()
@@ -37,12 +35,12 @@ final class FarEnd: Sendable {
 
   /// Sends as many bytes as the socket has room for.
   /// - Returns: The number of sent bytes, or `nil` if the other end is closed.
-  func send(_ bytes: some Collection<UInt8>) -> Int? {
+  package func send(_ bytes: some Collection<UInt8>) -> Int? {
     Array(bytes).withUnsafeBytes { socket.send($0) }
   }
 
   /// Returns the received bytes, at most `limit`, or `nil` if the other end closed or failed.
-  func receive(atMost limit: Int = 1 << 16) -> [UInt8]? {
+  package func receive(atMost limit: Int = 1 << 16) -> [UInt8]? {
     var isOver = false
     let bytes = [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in
       count = 0
@@ -56,7 +54,7 @@ final class FarEnd: Sendable {
   }
 
   /// Returns all bytes until the other end closes.
-  func receiveAll() async throws -> [UInt8] {
+  package func receiveAll() async throws -> [UInt8] {
     var all: [UInt8] = []
     try await until("the other side closes") {
       guard let bytes = receive() else { return true }
@@ -67,11 +65,11 @@ final class FarEnd: Sendable {
   }
 
   /// Ends the sending direction.
-  func finish() { shutdown(socket.raw, CInt(SHUT_WR)) }
+  package func finish() { shutdown(socket.raw, CInt(SHUT_WR)) }
 }
 
 /// Polls until the condition holds, and yields to other tasks in between.
-func until(_ what: String, _ holds: () async throws -> Bool) async throws {
+package func until(_ what: String, _ holds: () async throws -> Bool) async throws {
   let limit = ContinuousClock.now + .seconds(60)
   while try await !holds() {
     guard ContinuousClock.now < limit else { throw TestError("never: \(what)") }
