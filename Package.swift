@@ -204,6 +204,12 @@ let package = Package(
     tests(
       "UsherSystemTests", ["UsherSystem", "UsherCore", "CSystemd", "UsherTestKit", logging]),
     tests(
+      "UsherTransportTests",
+      [
+        "UsherTransport", "UsherSystem", "UsherCore", "JSONRPC", "UsherTestKit",
+        .product(name: "NIOCore", package: "swift-nio"),
+      ]),
+    tests(
       "UsherSandboxTests",
       [
         "UsherSandbox", "UsherTestKit", crypto,

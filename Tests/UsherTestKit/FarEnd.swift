@@ -1,6 +1,5 @@
 import Glibc
 package import UsherSystem
-import UsherTestKit
 
 /// The far end of a connection. It never blocks.
 package final class FarEnd: Sendable {
