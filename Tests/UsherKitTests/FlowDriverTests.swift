@@ -60,6 +60,30 @@ struct FlowDriverTests {
     #expect(faults.withLock { $0 } == [nil, "denied"])
   }
 
+  @Test("a lost answer is asked for again once the flow can be read")
+  func slowRestart() async throws {
+    let daemon = FreedomIDDaemon(.home, inputs: [.lostWithReads(3), .advances([.authorized])])
+    let end = try await withSession(daemon) { session in
+      try await FlowDriver(session) { _, _ in .choice("acc_1") }.run()
+    }
+    #expect(end.status == .succeeded)
+    #expect(daemon.inputs.count == 2)
+  }
+
+  @Test("a flow that cannot be read after a lost answer ends the run, and no answer is asked for")
+  func unreadable() async throws {
+    let daemon = FreedomIDDaemon(.home, inputs: [.lostWithReads(100)])
+    let questions = Mutex(0)
+    try await withSession(daemon) { session in
+      let driver = FlowDriver(session, patience: .zero) { _, _ in
+        questions.withLock { $0 += 1 }
+        return questions.withLock { $0 } == 1 ? .choice("acc_1") : nil
+      }
+      await #expect(throws: ConnectionError.self) { try await driver.run() }
+    }
+    #expect(questions.withLock { $0 } == 1)
+  }
+
   @Test("an error of the responder ends the run, and the flow is cancelled only if asked for")
   func failure() async throws {
     let daemon = FreedomIDDaemon(.home)

@@ -15,6 +15,8 @@ final class FreedomIDDaemon: Sendable {
     case advancesAndRepliesLater([FreedomIDFlowSnapshot])
     /// Closes the connection without any effect.
     case lost
+    /// As ``lost``, but also closes the connection at the next reads of a flow.
+    case lostWithReads(Int)
     case refused(String)
   }
 
@@ -149,7 +151,8 @@ extension FreedomIDDaemon {
       played.withLock { $0.delayedReplies.append((call, peer, id)) }
     case .refused(let error): try await peer.fail(call, error)
     case .lost: throw HungUp()
-    case .advancesAndDisconnects, nil: Issue.record("nobody expected another start")
+    case .advancesAndDisconnects, .lostWithReads, nil:
+      Issue.record("nobody expected another start")
     }
   }
 
@@ -178,6 +181,9 @@ extension FreedomIDDaemon {
       throw HungUp()
     case .refused(let error): try await peer.fail(call, error)
     case .lost: throw HungUp()
+    case .lostWithReads(let count):
+      disconnectReads(count)
+      throw HungUp()
     case .advancesAndRepliesLater, nil: Issue.record("nobody expected this input")
     }
   }
