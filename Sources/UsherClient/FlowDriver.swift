@@ -7,8 +7,7 @@ package enum AnswerFault: Sendable {
   case refused(UsherError)
   /// The daemon accepted the answer, and the flow still has this problem.
   case withoutEffect(Problem?)
-  /// It is unknown whether the answer arrived. No change of the flow was seen; the daemon may also
-  /// have been away when the flow was read again.
+  /// The reply was lost, and the flow, read again, has not changed.
   case lost(any Error)
   /// The flow changed before the answer arrived. The present step is another one.
   case tooLate
@@ -116,19 +115,22 @@ package struct FlowDriver: Sendable {
   }
 
   /// Submits an answer to the flow's step at its latest revision.
+  ///
+  /// - Throws: The error of reading the flow, if it has to be read again.
   private func submit(
     _ input: FlowInput, answering flow: Flow
   ) async throws -> (Flow, AnswerFault?) {
     let seen = session.flow
     guard seen.asksSame(as: flow) else { return (seen, .tooLate) }
     do {
-      let new = try await session.submitOnce(input, answering: seen, patience: patience)
+      let new = try await session.submit(input, answering: seen)
       return (new, new.revision > seen.revision ? nil : .withoutEffect(new.problem))
     } catch let error as UsherError where [.conflict, .flowFinished].contains(error.reason) {
       try await session.refresh(patience: patience)
       return (try await session.change(after: seen.revision, patience: patience), .tooLate)
     } catch let error where error.leavesEffectUnknown {
-      return (seen, .lost(error))
+      let new = try await session.refresh(patience: patience)
+      return (new, new.revision > seen.revision ? nil : .lost(error))
     } catch let error as UsherError {
       return (seen, .refused(error))
     }
@@ -159,15 +161,14 @@ extension UsherClient {
 extension FlowSession {
   /// Submits an answer, and asks the daemon whether it arrived if the reply is lost.
   ///
-  /// - Throws: The error of the submission if the answer had no effect.
+  /// - Throws: The error of the submission if the answer had no effect, or the error of reading the
+  ///   flow if that is unknown.
   @discardableResult
-  package func submitOnce(
-    _ input: FlowInput, answering seen: Flow, patience: Duration = UsherClient.patience
-  ) async throws -> Flow {
+  package func submitOnce(_ input: FlowInput, answering seen: Flow) async throws -> Flow {
     do {
       return try await submit(input, answering: seen)
     } catch let error where error.leavesEffectUnknown {
-      let flow = try await refresh(patience: patience)
+      let flow = try await refresh(patience: UsherClient.patience)
       guard flow.revision > seen.revision else { throw error }
       return flow
     }
