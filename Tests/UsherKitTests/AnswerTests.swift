@@ -42,10 +42,13 @@ struct AnswerTests {
     #expect(flow.status == .succeeded)
   }
 
-  @Test("an answer that did not reach the daemon is not sent again, and the caller gets an error")
-  func notArrived() async throws {
+  @Test(
+    "a lost answer is not sent again and yields an error if the flow still asks for it",
+    arguments: [2, 4])
+  func notArrived(revision: Int) async throws {
+    let same = PaysafeFlow.snapshot("sca", revision, "challenged", step: PaysafeFlow.enterCode())
     let failure = await #expect(throws: ConnectionError.self) {
-      try await answer([lost, .ask("flow.get", PaysafeFlow.flow(), snapshot)])
+      try await answer([lost, .ask("flow.get", PaysafeFlow.flow(), same)])
     }
     #expect(failure?.kind == .lost)
   }

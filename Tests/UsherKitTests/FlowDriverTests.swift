@@ -70,6 +70,23 @@ struct FlowDriverTests {
     #expect(daemon.inputs.count == 2)
   }
 
+  @Test("a lost answer is asked for again if the flow asks the same at a later revision")
+  func sameStepAfterLoss() async throws {
+    let daemon = FreedomIDDaemon(
+      .home, inputs: [.advancesAndDisconnects([.accountCheck, .home]), .advances([.authorized])])
+    let losses = Mutex<[Bool]>([])
+    let end = try await withSession(daemon) { session in
+      try await FlowDriver(session) { _, fault in
+        let isLost = if case .lost? = fault { true } else { false }
+        losses.withLock { $0.append(isLost) }
+        return .choice("acc_1")
+      }.run()
+    }
+    #expect(end.status == .succeeded)
+    #expect(losses.withLock { $0 } == [false, true])
+    #expect(daemon.params(of: "flow.submit").map { $0["revision"] } == [1, 3])
+  }
+
   @Test("a flow that cannot be read after a lost answer ends the run, and no answer is asked for")
   func unreadable() async throws {
     let daemon = FreedomIDDaemon(.home, inputs: [.lostWithReads(100)])
