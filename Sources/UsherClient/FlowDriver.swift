@@ -7,7 +7,7 @@ package enum AnswerFault: Sendable {
   case refused(UsherError)
   /// The daemon accepted the answer, and the flow still has this problem.
   case withoutEffect(Problem?)
-  /// The reply was lost, and the flow, read again, has not changed.
+  /// The reply was lost, and the flow, read again, still has the same step and problem.
   case lost(any Error)
   /// The flow changed before the answer arrived. The present step is another one.
   case tooLate
@@ -130,7 +130,7 @@ package struct FlowDriver: Sendable {
       return (try await session.change(after: seen.revision, patience: patience), .tooLate)
     } catch let error where error.leavesEffectUnknown {
       let new = try await session.refresh(patience: patience)
-      return (new, new.revision > seen.revision ? nil : .lost(error))
+      return (new, new.asksSame(as: seen) ? .lost(error) : nil)
     } catch let error as UsherError {
       return (seen, .refused(error))
     }
@@ -138,6 +138,7 @@ package struct FlowDriver: Sendable {
 }
 
 extension Flow {
+  /// Whether both have the same step and problem, so that an answer to one fits the other.
   fileprivate func asksSame(as other: Flow) -> Bool {
     step == other.step && problem == other.problem
   }
@@ -159,7 +160,11 @@ extension UsherClient {
 }
 
 extension FlowSession {
-  /// Submits an answer, and asks the daemon whether it arrived if the reply is lost.
+  /// Submits an answer, and reads the flow if the reply is lost.
+  ///
+  /// The answer then counts as arrived if the flow has another step or problem, or has ended. The
+  /// revision does not tell: it also rises when the flow passes through other states, as after a
+  /// restart of the daemon.
   ///
   /// - Throws: The error of the submission if the answer had no effect, or the error of reading the
   ///   flow if that is unknown.
@@ -169,7 +174,7 @@ extension FlowSession {
       return try await submit(input, answering: seen)
     } catch let error where error.leavesEffectUnknown {
       let flow = try await refresh(patience: UsherClient.patience)
-      guard flow.revision > seen.revision else { throw error }
+      guard !flow.asksSame(as: seen) else { throw error }
       return flow
     }
   }
