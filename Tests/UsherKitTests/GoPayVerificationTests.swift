@@ -202,6 +202,31 @@ extension GoPayVerificationTests {
     #expect(exchange.credentials.count == 1)
   }
 
+  @Test("the GoPay exchange answer of each code may be submitted ten times")
+  func attemptsPerCode() async throws {
+    let nineLosses = Array(repeating: GoPayDaemon.Answer.lost, count: 9)
+    let daemon = GoPayDaemon(
+      .asking(), inputs: nineLosses + [.advances([.asking("code-2")]), .lost, captured])
+    let outcome = try await verify(daemon, patience: .seconds(10)) {
+      for _ in 1...2 { try await nextCall().completion(success) }
+    }
+    #expect(outcome.id == "sub-1")
+    #expect(daemon.params(of: "flow.submit").count == 12)
+  }
+
+  @Test("a failure that replaced an invalid GoPay exchange answer is the one submitted again")
+  func replacementLost() async throws {
+    let refusal = GoPayDaemon.error("invalid_input", field: "input.success.userCorrelationId")
+    let daemon = GoPayDaemon(
+      .asking(), inputs: [.refused(refusal), .lost, .advances([.failed("exchange_failed", 2208)])])
+    let outcome = try await verify(daemon, patience: .seconds(10)) {
+      try await nextCall().completion(success)
+    }
+    #expect(outcome.code == "GPE-2208")
+    let failures = daemon.params(of: "flow.submit").map { $0["input"]?["failure"] != nil }
+    #expect(failures == [false, true, true])
+  }
+
   @Test("a GoPay exchange answer that arrived on a lost connection is not submitted again")
   func arrived() async throws {
     let daemon = GoPayDaemon(.asking(), inputs: [.advancesAndDisconnects([.exchanged])])
