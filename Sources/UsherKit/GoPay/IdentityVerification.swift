@@ -8,11 +8,17 @@ final class IdentityVerification: Sendable {
   /// The maximum number of times that an answer is sent again.
   private static let retries = 9
 
+  private struct Exchange {
+    let code: Secret
+    /// The result to submit: that of the handler, or the failure that replaced it.
+    var result: Task<ExchangeResult?, Never>
+    var retries = 0
+  }
+
   private struct State {
     /// The page that was presented last.
     var page: String?
-    var exchange: (code: Secret, result: Task<ExchangeResult?, Never>)?
-    var retries = 0
+    var exchange: Exchange?
   }
 
   private let presenter: any Presenter
@@ -42,7 +48,7 @@ final class IdentityVerification: Sendable {
       return nil
     case .exchangeCredential(let step):
       guard let result = await exchangeResult(of: step).value else { return nil }
-      return try await input(result, fault)
+      return try await input(result, of: step.credential.code.secret, fault)
     case .displayCode, .enterCode, .enterPassword, .choose, .fillForm, .consent, .localAuth, .wait,
       nil:
       return nil
@@ -71,7 +77,7 @@ final class IdentityVerification: Sendable {
         exchange.result.cancel()
       }
       let result = Task { await exchange(code, step.requestId) }
-      state.exchange = (code, result)
+      state.exchange = Exchange(code: code, result: result)
       return result
     }
   }
@@ -87,9 +93,11 @@ final class IdentityVerification: Sendable {
     return await iterator.next()
   }
 
-  /// Returns the input for a result, also after an earlier answer had no effect: the handler is not
-  /// asked again.
-  private func input(_ result: ExchangeResult, _ fault: AnswerFault?) async throws -> FlowInput? {
+  /// Returns the input for a code's result, also after an earlier answer had no effect: the handler
+  /// is not asked again.
+  private func input(
+    _ result: ExchangeResult, of code: Secret, _ fault: AnswerFault?
+  ) async throws -> FlowInput? {
     let error: any Error
     var result = result
     switch fault {
@@ -104,11 +112,15 @@ final class IdentityVerification: Sendable {
       error = loss
       try await Task.sleep(for: retryTiming.pause)
     }
-    let retries = state.withLock { state in
-      state.retries += 1
-      return state.retries
+    let mayRetry = state.withLock { state in
+      // If the flow has another code by now, this input is ignored.
+      guard var exchange = state.exchange, exchange.code == code else { return false }
+      exchange.result = Task { [result] in result }
+      exchange.retries += 1
+      state.exchange = exchange
+      return exchange.retries <= Self.retries
     }
-    guard retries <= Self.retries else { throw error }
+    guard mayRetry else { throw error }
     return result.input
   }
 }
