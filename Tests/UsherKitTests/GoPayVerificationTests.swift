@@ -1,6 +1,7 @@
 import FoundationEssentials
 import JSONRPC
 import Testing
+import UsherAPI
 
 @testable import UsherKit
 
@@ -63,6 +64,20 @@ extension GoPayVerificationTests {
       try await daemon.happens(.submitted)
     }
     #expect(outcome.id == "sub-1")
+  }
+
+  @Test("a GoPay page that was replaced before it was presented is not presented any more")
+  func replacedPage() async throws {
+    let flow = try JSONDecoder().decode(
+      Flow.self, from: Data(GoPayFlowSnapshot.logIn.flow("flw_1", 1).utf8))
+    let verification = IdentityVerification(
+      presenter: screen, receiver: .none, retryTiming: GoPaySDK.RetryTiming())
+    let replaced = Task {
+      withUnsafeCurrentTask { $0?.cancel() }
+      return try await verification.answer(flow, nil)
+    }
+    #expect(try await replaced.value == nil)
+    #expect(screen.shown.isEmpty)
   }
 
   @Test("an invalid GoPay page address ends with GPE-2205 and cancels the flow")

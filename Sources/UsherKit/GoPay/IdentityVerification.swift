@@ -41,7 +41,7 @@ final class IdentityVerification: Sendable {
     return try VerifyResult(try await driver.runOrCancel())
   }
 
-  private func answer(_ flow: Flow, _ fault: AnswerFault?) async throws -> FlowInput? {
+  func answer(_ flow: Flow, _ fault: AnswerFault?) async throws -> FlowInput? {
     switch flow.step {
     case .openURL(let step):
       try present(step.url)
