@@ -15,16 +15,12 @@ final class IdentityVerification: Sendable {
     var retries = 0
   }
 
-  private struct State {
-    /// The page that was presented last.
-    var page: String?
-    var exchange: Exchange?
-  }
-
   private let presenter: any Presenter
   private let receiver: CredentialReceiver
   private let retryTiming: GoPaySDK.RetryTiming
-  private let state = Mutex(State())
+  private let exchange = Mutex<Exchange?>(nil)
+  /// The page that was presented last.
+  private let page = Mutex<String?>(nil)
 
   init(
     presenter: any Presenter, receiver: CredentialReceiver, retryTiming: GoPaySDK.RetryTiming
@@ -36,11 +32,12 @@ final class IdentityVerification: Sendable {
 
   /// Runs the verification to its end.
   func outcome(_ session: FlowSession) async throws -> VerifyResult {
-    defer { state.withLock { $0.exchange?.result.cancel() } }
+    defer { exchange.withLock { $0?.result.cancel() } }
     let driver = FlowDriver(session, patience: retryTiming.patience, respond: answer)
     return try VerifyResult(try await driver.runOrCancel())
   }
 
+  /// Presents the flow's page or returns the result of its exchange: the driver's `Respond`.
   func answer(_ flow: Flow, _ fault: AnswerFault?) async throws -> FlowInput? {
     switch flow.step {
     case .openURL(let step):
@@ -55,14 +52,19 @@ final class IdentityVerification: Sendable {
     }
   }
 
-  /// Presents a page, unless it is the one that was presented last.
+  /// Presents a page, unless it is the one that was presented last or the flow has another by now.
+  ///
+  /// The driver cancels the task of a page before it begins that of the next. The lock is held
+  /// while the page is presented, so that no page is presented after a later one.
   private func present(_ page: String) throws {
-    guard state.withLock({ $0.page }) != page else { return }
-    guard let url = URL(string: page) else {
-      throw KitError(.unexpected, "the page to open has no valid address")
+    try self.page.withLock { last in
+      guard !Task.isCancelled, page != last else { return }
+      guard let url = URL(string: page) else {
+        throw KitError(.unexpected, "the page to open has no valid address")
+      }
+      last = page
+      presenter.present(url)
     }
-    state.withLock { $0.page = page }
-    presenter.present(url)
   }
 
   /// Returns the result of the exchange of a step's code. Each code is exchanged once, although the
@@ -71,19 +73,19 @@ final class IdentityVerification: Sendable {
     of step: Step.ExchangeCredential
   ) -> Task<ExchangeResult?, Never> {
     let code = step.credential.code.secret
-    return state.withLock { state in
-      if let exchange = state.exchange {
+    return exchange.withLock { exchange in
+      if let exchange {
         guard exchange.code != code else { return exchange.result }
         exchange.result.cancel()
       }
-      let result = Task { await exchange(code, step.requestId) }
-      state.exchange = Exchange(code: code, result: result)
+      let result = Task { await redeem(code, step.requestId) }
+      exchange = Exchange(code: code, result: result)
       return result
     }
   }
 
   /// Calls the handler, and returns the first result that it reports.
-  private func exchange(_ code: Secret, _ requestID: String) async -> ExchangeResult? {
+  private func redeem(_ code: Secret, _ requestID: String) async -> ExchangeResult? {
     guard case .exchange(let handler) = receiver else {
       return .failure(reason: "this app exchanges no credentials")
     }
@@ -112,12 +114,12 @@ final class IdentityVerification: Sendable {
       error = loss
       try await Task.sleep(for: retryTiming.pause)
     }
-    let mayRetry = state.withLock { state in
+    let mayRetry = exchange.withLock { current in
       // If the flow has another code by now, this input is ignored.
-      guard var exchange = state.exchange, exchange.code == code else { return false }
+      guard var exchange = current, exchange.code == code else { return false }
       exchange.result = Task { [result] in result }
       exchange.retries += 1
-      state.exchange = exchange
+      current = exchange
       return exchange.retries <= Self.retries
     }
     guard mayRetry else { throw error }
