@@ -66,12 +66,14 @@ extension GoPayVerificationTests {
     #expect(outcome.id == "sub-1")
   }
 
-  @Test("a GoPay page that was replaced before it was presented is not presented any more")
-  func replacedPage() async throws {
-    let flow = try JSONDecoder().decode(
-      Flow.self, from: Data(GoPayFlowSnapshot.logIn.flow("flw_1", 1).utf8))
+  @Test(
+    "a GoPay page or code that was replaced before its turn is neither presented nor exchanged",
+    arguments: [GoPayFlowSnapshot.logIn, .asking()])
+  func replaced(snapshot: GoPayFlowSnapshot) async throws {
+    let flow = try JSONDecoder().decode(Flow.self, from: Data(snapshot.flow("flw_1", 1).utf8))
     let verification = IdentityVerification(
-      presenter: screen, receiver: .none, retryTiming: GoPaySDK.RetryTiming())
+      presenter: screen, receiver: GoPayExchange.answering(success),
+      retryTiming: GoPaySDK.RetryTiming())
     let replaced = Task {
       withUnsafeCurrentTask { $0?.cancel() }
       return try await verification.answer(flow, nil)
