@@ -44,7 +44,7 @@ final class IdentityVerification: Sendable {
       try present(step.url)
       return nil
     case .exchangeCredential(let step):
-      guard let result = await exchangeResult(of: step).value else { return nil }
+      guard let result = await exchangeResult(of: step)?.value else { return nil }
       return try await input(result, of: step.credential.code.secret, fault)
     case .displayCode, .enterCode, .enterPassword, .choose, .fillForm, .consent, .localAuth, .wait,
       nil:
@@ -67,13 +67,14 @@ final class IdentityVerification: Sendable {
     }
   }
 
-  /// Returns the result of the exchange of a step's code. Each code is exchanged once, although the
-  /// same step may come several times.
+  /// Returns the result of the exchange of a step's code; nil if the flow has another code by now.
+  /// Each code is exchanged once, although the same step may come several times.
   private func exchangeResult(
     of step: Step.ExchangeCredential
-  ) -> Task<ExchangeResult?, Never> {
+  ) -> Task<ExchangeResult?, Never>? {
     let code = step.credential.code.secret
     return exchange.withLock { exchange in
+      guard !Task.isCancelled else { return nil }
       if let exchange {
         guard exchange.code != code else { return exchange.result }
         exchange.result.cancel()
