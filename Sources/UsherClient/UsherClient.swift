@@ -96,20 +96,15 @@ extension UsherClient {
     return value
   }
 
-  /// Makes a call and returns its reply, decoded and as the JSON that the daemon sent.
-  package func callWithJSON<M: Method>(
-    _ method: M, deadline: Duration? = nil
-  ) async throws -> (reply: M.Reply, json: [UInt8]) {
-    try await call(method, deadline, retriesAfterLoss: 1, patience: Self.patience)
-  }
-
   /// Makes a call that is safe to repeat, across any number of restarts of the daemon.
   func call<M: Method>(_ method: M, patience: Duration) async throws -> M.Reply {
-    try await call(method, nil, retriesAfterLoss: .max, patience: patience).reply
+    try await callWithJSON(method, retriesAfterLoss: .max, patience: patience).reply
   }
 
-  private func call<M: Method>(
-    _ method: M, _ deadline: Duration?, retriesAfterLoss: Int, patience: Duration
+  /// Makes a call and returns its reply, decoded and as the JSON that the daemon sent.
+  package func callWithJSON<M: Method>(
+    _ method: M, deadline: Duration? = nil, retriesAfterLoss: Int = 1,
+    patience: Duration = UsherClient.patience
   ) async throws -> (reply: M.Reply, json: [UInt8]) {
     let params = try ReplyCoding.encode(method)
     let json = try await callWithRetries(
