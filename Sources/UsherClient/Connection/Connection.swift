@@ -234,7 +234,7 @@ extension Connection {
   }
 
   private func unsubscribe(_ subscription: String) {
-    guard state.withLock({ $0.subscriptions.remove(subscription) }) else { return }
+    guard state.withLock({ $0.subscriptions.remove(subscription) }) != nil else { return }
     unsubscribeAtDaemon(subscription)
   }
 
@@ -255,7 +255,7 @@ extension Connection {
       deliver(event)
     case EventsLost.name:
       guard let lost = try? ReplyCoding.decode(EventsLost.self, from: params) else { return }
-      let stream = state.withLock { $0.subscriptions.removeStream(lost.subscription) }
+      let stream = state.withLock { $0.subscriptions.remove(lost.subscription) }
       stream?.feed.finish(throwing: EventsEnded(.overflow, cursor: lost.cursor))
     default: break
     }
@@ -269,7 +269,7 @@ extension Connection {
     case .enqueued:
       state.withLock { $0.subscriptions.advance(event.subscription, to: event.cursor) }
     case .dropped:
-      guard state.withLock({ $0.subscriptions.remove(event.subscription) }) else { return }
+      guard state.withLock({ $0.subscriptions.remove(event.subscription) }) != nil else { return }
       stream.feed.finish(throwing: stream.ending(.overflow))
       unsubscribeAtDaemon(event.subscription)
     case .terminated: unsubscribe(event.subscription)

@@ -22,10 +22,8 @@ struct Subscriptions {
 
   mutating func advance(_ name: String, to cursor: Int) { streams[name]?.cursor = cursor }
 
-  mutating func removeStream(_ name: String) -> Stream? { streams.removeValue(forKey: name) }
-
-  /// - Returns: Whether there was a subscription of that name.
-  mutating func remove(_ name: String) -> Bool { removeStream(name) != nil }
+  /// - Returns: The stream of the subscription; nil if there was none of that name.
+  mutating func remove(_ name: String) -> Stream? { streams.removeValue(forKey: name) }
 
   mutating func end() -> [Stream] {
     defer { streams = [:] }
