@@ -5,24 +5,12 @@ import UsherClient
 /// A problem during a `wait` step is not reported: the daemon tries again by itself, and the final
 /// outcome is the end of the flow.
 struct VerificationEventMapper: Sendable, Equatable {
-  /// The revision up to which all events were returned.
-  private(set) var revision: Int
-  private var state: String
+  /// The revision up to which all events were returned; 0 if there were none.
+  private(set) var revision = 0
+  private var state = ""
   /// A state of success, held back until the flow has ended: the SDK promises that the access token
   /// is available in that state.
   private var pendingSuccess: TCVerificationState?
-
-  /// Creates the converter of a new flow, of which nothing was reported yet.
-  init() {
-    revision = 0
-    state = ""
-  }
-
-  /// Creates the converter of an existing flow, whose present state is not reported.
-  init(resuming flow: Flow) {
-    revision = flow.revision
-    state = flow.state
-  }
 
   /// Returns the events of a change.
   ///
@@ -66,5 +54,13 @@ struct VerificationEventMapper: Sendable, Equatable {
       return .failed(TCError(KitError(.unexpected, "the verification ended without a profile")))
     }
     return .profile(TCTrueProfile(profile))
+  }
+}
+
+extension VerificationEventMapper {
+  /// Creates the converter of an existing flow, whose present state is not reported.
+  init(resuming flow: Flow) {
+    revision = flow.revision
+    state = flow.state
   }
 }

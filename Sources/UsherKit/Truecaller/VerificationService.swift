@@ -232,8 +232,6 @@ extension VerificationService {
     } catch {
       state.withLock { state in
         guard state.current?.number == number else { return }
-        state.current = nil
-        state.expiresAt = nil
         publish(.failed(TCError(KitError(error))), in: &state)
         state.forget()
       }
