@@ -11,10 +11,6 @@ struct Units {
   /// Whether the units are those of the user's systemd.
   var isUserScope = false
 
-  private func systemctl(_ arguments: String...) async throws -> ToolEnding {
-    try await systemctl(arguments)
-  }
-
   private func systemctl(_ arguments: [String]) async throws -> ToolEnding {
     let scope = isUserScope ? ["--user"] : []
     return try await environment.tools.run(
@@ -22,7 +18,7 @@ struct Units {
   }
 
   var isActive: Bool {
-    get async throws { try await systemctl("is-active", Self.service).status == 0 }
+    get async throws { try await systemctl(["is-active", Self.service]).status == 0 }
   }
 
   /// Whether the service or one of its sockets is active.
@@ -83,8 +79,9 @@ struct Units {
   func failureReason() async throws -> CommandFailure? {
     // systemd restarts the service, which clears the status text until the service sets it again.
     for _ in 0..<20 {
-      let ending = try await systemctl(
-        "show", Self.service, "--property=StatusText,ExecMainStatus,ActiveState")
+      let ending = try await systemctl([
+        "show", Self.service, "--property=StatusText,ExecMainStatus,ActiveState",
+      ])
       let properties = Self.properties(ending.text)
       if ["active", "inactive"].contains(properties["ActiveState"]) { return nil }
       if properties["ExecMainStatus"] == "243" { return Self.credentials }
