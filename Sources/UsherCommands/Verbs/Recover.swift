@@ -37,38 +37,26 @@ struct RecoverVerb: Verb {
     if instance == .system, try await Units(environment: context.environment).isActive {
       return context.console.printMessage("usherd is running: its master key opens the database")
     }
-    guard !acceptChanges else { return try await accept(opener, instance, database, context) }
-    let key = try await context.console.readRecoveryKey()
+    let key = acceptChanges ? nil : try await context.console.readRecoveryKey()
+    let credential: DatabaseOpener.StartupCredential = key.map { .recoveryKey($0) } ?? .acceptance
     try await opener.stop()
-    guard instance == .system else {
-      try DatabaseLock(of: database).release()
-      try await opener.open(.recoveryKey(key))
-      return context.console.printMessage("the master key opens the database again")
-    }
     let migration = MasterKeyMigration(context: context)
     do {
-      _ = try await migration.seal(.putAside, database: database, isRecovered: true)
-      try await opener.open(.recoveryKey(key))
+      if instance != .system {
+        try DatabaseLock(of: database).release()
+      } else if key != nil {
+        _ = try await migration.seal(.putAside, database: database, isRecovered: true)
+      }
+      try await opener.open(credential)
     } catch {
       await opener.startSockets()
       throw error
+    }
+    guard key != nil else {
+      return context.console.printMessage(
+        "the database is accepted as it is, and usherd is locked; run: usherctl unlock --admin")
     }
     context.console.printMessage("the master key opens the database again")
-    try await migration.removeFile()
-  }
-
-  private func accept(
-    _ opener: DatabaseOpener, _ instance: Instance, _ database: String, _ context: CommandContext
-  ) async throws {
-    try await opener.stop()
-    if instance != .system { try DatabaseLock(of: database).release() }
-    do {
-      try await opener.open(.acceptance)
-    } catch {
-      await opener.startSockets()
-      throw error
-    }
-    context.console.printMessage(
-      "the database is accepted as it is, and usherd is locked; run: usherctl unlock --admin")
+    if instance == .system { try await migration.removeFile() }
   }
 }
