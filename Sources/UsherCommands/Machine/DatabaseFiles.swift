@@ -182,7 +182,7 @@ struct DatabaseFiles {
 
 /// Prevents every usherd from using a database: takes the `flock` that they use for that.
 final class DatabaseLock {
-  private var descriptor: CInt?
+  private var held: OpenFile?
 
   /// - Throws: ``CommandFailure`` if a usherd is running on the database.
   init(of database: String) throws {
@@ -197,17 +197,11 @@ final class DatabaseLock {
       opened = open(path, flags)
     }
     guard opened >= 0 else { throw Durable.systemFailure("\(path) cannot be opened") }
+    held = OpenFile(path: path, descriptor: opened)
     guard flock(opened, LOCK_EX | LOCK_NB) == 0 else {
-      close(opened)
       throw CommandFailure("\(database) is in use by a running usherd; stop it first")
     }
-    descriptor = opened
   }
 
-  deinit { release() }
-
-  func release() {
-    if let descriptor { close(descriptor) }
-    descriptor = nil
-  }
+  func release() { held = nil }
 }
