@@ -7,12 +7,12 @@ extension FlowInput {
   /// - Throws: ``InvalidBackendAnswer``, whose text contains no value of the answer.
   init(backendAnswer text: Secret) throws(InvalidBackendAnswer) {
     guard let members = (try? JSONValue(parsing: text.revealed()))?.objectValue else {
-      throw InvalidBackendAnswer("it is not a JSON object")
+      throw InvalidBackendAnswer(reason: "it is not a JSON object")
     }
     if let failure = members["failure"] {
       guard members.count == 1, let reason = failure["reason"]?.stringValue else {
         throw InvalidBackendAnswer(
-          "its failure has no reason, or it has other members besides failure")
+          reason: "its failure has no reason, or it has other members besides failure")
       }
       self = .exchangeFailed(reason: reason)
       return
@@ -20,7 +20,7 @@ extension FlowInput {
     var fields: [String: Secret] = [:]
     for (name, value) in members.sorted(by: { $0.key < $1.key }) {
       guard let text = value.textOrNumber else {
-        throw InvalidBackendAnswer("its member \(name) is neither a string nor a number")
+        throw InvalidBackendAnswer(reason: "its member \(name) is neither a string nor a number")
       }
       fields[name] = Secret(text)
     }
@@ -31,6 +31,4 @@ extension FlowInput {
 /// The reason why a backend's answer cannot be used.
 struct InvalidBackendAnswer: Error, Equatable {
   let reason: String
-
-  init(_ reason: String) { self.reason = reason }
 }

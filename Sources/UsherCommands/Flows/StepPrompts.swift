@@ -221,5 +221,5 @@ extension String {
     return String(start[...end])
   }
 
-  fileprivate var withoutCarriageReturn: String { hasSuffix("\r") ? String(dropLast()) : self }
+  var withoutCarriageReturn: String { hasSuffix("\r") ? String(dropLast()) : self }
 }

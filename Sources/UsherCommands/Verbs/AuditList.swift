@@ -67,8 +67,7 @@ struct AuditListVerb: Verb {
     console.table(
       [
         "ROW", "AT", "CLIENT", "UID", "PID", "METHOD", "ABOUT", "GIVEN", "DECISION", "BY",
-        "OUTCOME",
-        "CALLS",
+        "OUTCOME", "CALLS",
       ],
       reply.rows.map { row in
         [

@@ -34,6 +34,6 @@ extension Console {
     guard let line = try await readLine(echo: false) else {
       throw CommandFailure("the \(name) is missing: the input ended")
     }
-    return Secret(line.hasSuffix("\r") ? String(line.dropLast()) : line)
+    return Secret(line.withoutCarriageReturn)
   }
 }
