@@ -107,11 +107,9 @@ public struct FlowSteps: AsyncSequence, Sendable {
   let session: FlowSession
 
   public struct AsyncIterator: AsyncIteratorProtocol {
-    private let session: FlowSession
+    let session: FlowSession
     /// The flow that was returned last.
-    private var last: Flow?
-
-    init(_ session: FlowSession) { self.session = session }
+    fileprivate var last: Flow?
 
     /// Waits for the next change of the flow; nil after its end.
     ///
@@ -125,5 +123,5 @@ public struct FlowSteps: AsyncSequence, Sendable {
     }
   }
 
-  public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(session) }
+  public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(session: session) }
 }
