@@ -25,16 +25,14 @@ final class LineHandler: ChannelInboundHandler {
   }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-    var cut: [PendingLine] = []
     unwrapInboundIn(data).withUnsafeReadableBytes { chunk in
       splitter.feed(chunk) { event in
         switch event {
-        case .line(let line): cut.append(.line(Array(line)))
-        case .tooLong: cut.append(.tooLong)
+        case .line(let line): pendingLines.append(.line(Array(line)))
+        case .tooLong: pendingLines.append(.tooLong)
         }
       }
     }
-    pendingLines += cut
     drain()
   }
 
