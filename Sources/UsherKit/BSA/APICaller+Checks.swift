@@ -29,8 +29,7 @@ extension BSA.APICaller {
   ) {
     let callbacks = BSACallbacks(
       failed: onFailed, error: onError, totalLog: onTotalLog, completed: onCompleted)
-    callbacks.run("checkDuplicateUserData", in: disposeBag) {
-      service, log async throws(BSAError) in
+    callbacks.run("checkDuplicateUserData", in: disposeBag) { service, log in
       try await service.isDuplicate(verifyData, verifyType, log)
     } answer: {
       $0 ? onDulplicateUser() : onNotDulplicateUser()
@@ -56,7 +55,7 @@ extension BSA.APICaller {
   public static func checkDuplicateUserData(
     verifyData: String, verifyType: BSA.Enums.VerifyType
   ) async throws(BSAError) -> Bool {
-    try await BSA.service.isDuplicate(verifyData, verifyType, .none)
+    try await BSA.call { try await $0.isDuplicate(verifyData, verifyType, .none) }
   }
 
   /// Checks whether a user key, the person's id, is available.
@@ -79,8 +78,7 @@ extension BSA.APICaller {
   ) {
     let callbacks = BSACallbacks(
       failed: onFailed, error: onError, totalLog: onTotalLog, completed: onCompleted)
-    callbacks.run("checkUserKeyAvailable", in: disposeBag) {
-      service, log async throws(BSAError) in
+    callbacks.run("checkUserKeyAvailable", in: disposeBag) { service, log in
       try await service.isAvailable(userKey, log)
     } answer: {
       $0 ? onUserKeyAvailable() : onUserKeyNotAvailable()
@@ -89,6 +87,6 @@ extension BSA.APICaller {
 
   /// Returns whether a user key is available.
   public static func checkUserKeyAvailable(userKey: String) async throws(BSAError) -> Bool {
-    try await BSA.service.isAvailable(userKey, .none)
+    try await BSA.call { try await $0.isAvailable(userKey, .none) }
   }
 }

@@ -29,8 +29,9 @@ extension BSA.APICaller {
       failed: onFailed, error: onError, totalLog: onTotalLog, completed: onCompleted)
     let app = ContactService.App(
       clientKey: Secret(clientKey), bundleIdentifier: bundleIdentifier)
-    callbacks.run("requestSendOTPNumber", in: disposeBag) { service, log async throws(BSAError) in
-      try await service.request(ContactTarget(type: sendType, target: sendTarget), app, log)
+    let contact = ContactTarget(type: sendType, target: sendTarget)
+    callbacks.run("requestSendOTPNumber", in: disposeBag) { service, log in
+      try await service.contacts.request(contact, app, log)
     } answer: {
       onSuccess()
     }
@@ -63,7 +64,8 @@ extension BSA.APICaller {
   ) async throws(BSAError) {
     let app = ContactService.App(
       clientKey: Secret(clientKey), bundleIdentifier: bundleIdentifier)
-    try await BSA.service.request(ContactTarget(type: sendType, target: sendTarget), app, .none)
+    let contact = ContactTarget(type: sendType, target: sendTarget)
+    try await BSA.call { try await $0.contacts.request(contact, app, .none) }
   }
 
   /// Verifies an OTP number that the person received.
@@ -98,8 +100,8 @@ extension BSA.APICaller {
       failed: onFailed, error: onError, totalLog: onTotalLog, completed: onCompleted)
     let contact = ContactTarget(type: sendType, target: sendTarget)
     let (number, key) = (Secret(otpNumber), Secret(clientKey))
-    callbacks.run("verifyOTPNumber", in: disposeBag) { service, log async throws(BSAError) in
-      try await service.verify(contact, number, clientKey: key, log)
+    callbacks.run("verifyOTPNumber", in: disposeBag) { service, log in
+      try await service.contacts.verify(contact, number, clientKey: key, log)
     } answer: { disposeToken in
       if let disposeToken { onValidOTPNumber(disposeToken) } else { onInvalidOTPNumber() }
     }
@@ -114,8 +116,9 @@ extension BSA.APICaller {
   public static func verifyOTPNumber(
     sendType: OTPSendType, sendTarget: String, otpNumber: String, clientKey: String
   ) async throws(BSAError) -> String? {
-    try await BSA.service.verify(
-      ContactTarget(type: sendType, target: sendTarget), Secret(otpNumber),
-      clientKey: Secret(clientKey), .none)
+    let contact = ContactTarget(type: sendType, target: sendTarget)
+    return try await BSA.call {
+      try await $0.contacts.verify(contact, Secret(otpNumber), clientKey: Secret(clientKey), .none)
+    }
   }
 }

@@ -25,7 +25,7 @@ extension BSA.APICaller {
   ) {
     let callbacks = BSACallbacks(
       failed: onFailed, error: onError, totalLog: onTotalLog, completed: onCompleted)
-    callbacks.run("requestSignUp", in: disposeBag) { service, log async throws(BSAError) in
+    callbacks.run("requestSignUp", in: disposeBag) { service, log in
       try await service.signUp(userData, log)
     } answer: {
       onSuccess()
@@ -38,6 +38,6 @@ extension BSA.APICaller {
   public static func requestSignUp(
     userData: BSA.SignUpData.UserData
   ) async throws(BSAError) {
-    try await BSA.service.signUp(userData, .none)
+    try await BSA.call { try await $0.signUp(userData, .none) }
   }
 }

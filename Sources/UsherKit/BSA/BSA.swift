@@ -40,6 +40,13 @@ public enum BSA {
   }
 
   static var service: BSAService { chosen.withLock { $0 } }
+
+  /// Makes a call with the present configuration, and converts its errors.
+  static func call<Value: Sendable>(
+    _ body: (BSAService) async throws -> Value
+  ) async throws(BSAError) -> Value {
+    try await translating(to: BSAError.self) { try await body(service) }
+  }
 }
 
 // MARK: - Callbacks
@@ -77,7 +84,7 @@ struct BSACallbacks: Sendable {
   /// Makes a call with the present configuration, in a task that a bag cancels.
   func run<Value: Sendable>(
     _ name: String, in bag: DisposeBag,
-    _ call: @escaping @Sendable (BSAService, BSALog) async throws(BSAError) -> Value,
+    _ call: @escaping @Sendable (BSAService, BSALog) async throws -> Value,
     answer: @escaping @Sendable (Value) -> Void
   ) {
     let service = BSA.service
@@ -85,7 +92,7 @@ struct BSACallbacks: Sendable {
     bag.run {
       do throws(BSAError) {
         log("begins")
-        let value = try await call(service, log)
+        let value = try await translating(to: BSAError.self) { try await call(service, log) }
         log("was answered")
         callUnlessCancelled { answer(value) }
       } catch {

@@ -28,81 +28,54 @@ final class BSAService: Sendable {
 extension BSAService {
   func isDuplicate(
     _ data: String, _ type: BSA.Enums.VerifyType, _ log: BSALog
-  ) async throws(BSAError) -> Bool {
+  ) async throws -> Bool {
     log("looks for \(ContactTarget.masked(data))")
-    return try await translating(to: BSAError.self) {
-      let check = RegistrationCheckDuplicate(
-        provider: provider, verifyType: type.apiValue, verifyData: data)
-      return try await client.call(check).duplicate
-    }
+    let check = RegistrationCheckDuplicate(
+      provider: provider, verifyType: type.apiValue, verifyData: data)
+    return try await client.call(check).duplicate
   }
 
-  func isAvailable(_ userKey: String, _ log: BSALog) async throws(BSAError) -> Bool {
+  func isAvailable(_ userKey: String, _ log: BSALog) async throws -> Bool {
     log("looks for a user key")
-    return try await translating(to: BSAError.self) {
-      let check = RegistrationCheckUserKey(provider: provider, userKey: userKey)
-      return try await client.call(check).available
-    }
-  }
-}
-
-// MARK: - OTP numbers
-
-extension BSAService {
-  func request(
-    _ contact: ContactTarget, _ app: ContactService.App, _ log: BSALog
-  ) async throws(BSAError) {
-    try await translating(to: BSAError.self) { try await contacts.request(contact, app, log) }
-  }
-
-  func verify(
-    _ contact: ContactTarget, _ number: Secret, clientKey: Secret, _ log: BSALog
-  ) async throws(BSAError) -> String? {
-    try await translating(to: BSAError.self) {
-      try await contacts.verify(contact, number, clientKey: clientKey, log)
-    }
+    let check = RegistrationCheckUserKey(provider: provider, userKey: userKey)
+    return try await client.call(check).available
   }
 }
 
 // MARK: - Registration
 
 extension BSAService {
-  func signUp(_ data: BSA.SignUpData.UserData, _ log: BSALog) async throws(BSAError) {
-    try await translating(to: BSAError.self) {
-      let type = try await contacts.verifiedType(data)
-      log(
-        "signs up with \(ContactTarget.masked(data.email)), \(ContactTarget.masked(data.phoneNumber))"
-      )
-      let session = try await client.beginFlow(
-        provider: provider.rawValue, kind: "register", params: data.params(verifiedBy: type))
-      let flow = try await session.cancelOnTaskCancellation {
-        let flow = try await session.waitUntil(\.isSettled)
-        if !flow.status.isFinished { await session.cancelIgnoringErrors() }
-        return flow
-      }
-      switch flow.step {
-      case .localAuth?:
-        throw BSAError.failed(
-          rtCode: BSACode.localAuthFailed, message: "local authentication is required first")
-      case .some:
-        throw KitError(.unexpected, "usherd asks for a step that the SDK does not support")
-      case nil:
-        lastRegistration = try BSA.Registration(try flow.requireNoFailure(), data)
-        // The person is registered, but the daemon has no TOTP secret.
-        if let problem = flow.result?["totpProblem"]?.stringValue { log(problem) }
-      }
+  func signUp(_ data: BSA.SignUpData.UserData, _ log: BSALog) async throws {
+    let type = try await contacts.verifiedType(data)
+    log(
+      "signs up with \(ContactTarget.masked(data.email)), \(ContactTarget.masked(data.phoneNumber))"
+    )
+    let session = try await client.beginFlow(
+      provider: provider.rawValue, kind: "register", params: data.params(verifiedBy: type))
+    let flow = try await session.cancelOnTaskCancellation {
+      let flow = try await session.waitUntil(\.isSettled)
+      if !flow.status.isFinished { await session.cancelIgnoringErrors() }
+      return flow
+    }
+    switch flow.step {
+    case .localAuth?:
+      throw BSAError.failed(
+        rtCode: BSACode.localAuthFailed, message: "local authentication is required first")
+    case .some:
+      throw KitError(.unexpected, "usherd asks for a step that the SDK does not support")
+    case nil:
+      lastRegistration = try BSA.Registration(try flow.requireNoFailure(), data)
+      // The person is registered, but the daemon has no TOTP secret.
+      if let problem = flow.result?["totpProblem"]?.stringValue { log(problem) }
     }
   }
 
   @discardableResult
-  func refresh() async throws(BSAError) -> BSA.Registration? {
-    try await translating(to: BSAError.self) {
-      let accounts = try await client.call(AccountList(provider: provider)).accounts
-      let registrations = accounts.sorted { $0.createdAt > $1.createdAt }
-        .map { BSA.Registration($0) }
-      let own = registrations.first { $0.account == lastRegistration?.account }
-      lastRegistration = own ?? registrations.first
-      return lastRegistration
-    }
+  func refresh() async throws -> BSA.Registration? {
+    let accounts = try await client.call(AccountList(provider: provider)).accounts
+    let registrations = accounts.sorted { $0.createdAt > $1.createdAt }.map { BSA.Registration($0) }
+    let own = registrations.first { $0.account == lastRegistration?.account }
+    lastRegistration = own ?? registrations.first
+    return lastRegistration
   }
 }

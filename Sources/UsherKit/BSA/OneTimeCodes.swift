@@ -19,27 +19,25 @@ extension BSA {
   ///   `retryAfter` if the provider is set to `single_use` and the code of this time step was given
   ///   out already.
   public static func totpCode() async throws(BSAError) -> TOTPCode {
-    try await service.totpCode()
+    try await call { try await $0.totpCode() }
   }
 }
 
 extension BSAService {
-  func totpCode() async throws(BSAError) -> BSA.TOTPCode {
+  func totpCode() async throws -> BSA.TOTPCode {
     var registration = lastRegistration
     if registration == nil { registration = try await refresh() }
     guard let account = registration?.account else {
-      throw .failed(
+      throw BSAError.failed(
         rtCode: BSACode.notRegistered, message: "no person is registered on this device")
     }
-    return try await translating(to: BSAError.self) {
-      do {
-        let reply = try await client.call(UsherAPI.TOTPCode(account: AccountID(account)))
-        return BSA.TOTPCode(
-          code: reply.code.secret.revealed(), period: .seconds(reply.periodSeconds),
-          expiresAt: reply.expiresAt.date)
-      } catch let error as UsherError where error.detail.next?.provider.rawValue == "local" {
-        throw BSAError.failed(rtCode: BSACode.localAuthFailed, message: error.message)
-      }
+    do {
+      let reply = try await client.call(UsherAPI.TOTPCode(account: AccountID(account)))
+      return BSA.TOTPCode(
+        code: reply.code.secret.revealed(), period: .seconds(reply.periodSeconds),
+        expiresAt: reply.expiresAt.date)
+    } catch let error as UsherError where error.detail.next?.provider.rawValue == "local" {
+      throw BSAError.failed(rtCode: BSACode.localAuthFailed, message: error.message)
     }
   }
 }

@@ -23,7 +23,7 @@ extension BSA {
   /// - Returns: The registration; nil if no person is registered.
   @discardableResult
   public static func refresh() async throws(BSAError) -> Registration? {
-    try await service.refresh()
+    try await call { try await $0.refresh() }
   }
 
   /// Returns the device id of the registration that this process received last.
