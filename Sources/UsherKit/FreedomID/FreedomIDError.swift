@@ -100,7 +100,7 @@ extension FreedomIDError {
   init(_ error: any Error) {
     switch error {
     case let error as FreedomIDError: self = error
-    case let failure as ConnectionError where failure.isUnreadable: self = .parsingError
+    case is ConnectionError where KitError(error).kind == .unexpected: self = .parsingError
     default: self.init(KitError(error))
     }
   }
@@ -125,14 +125,5 @@ extension FreedomIDError: SDKError {
       case .nothingWaiting, .rejected: .unknownError
       case .unexpected: .utilityError
       }
-  }
-}
-
-extension ConnectionError {
-  fileprivate var isUnreadable: Bool {
-    switch kind {
-    case .garbled, .replyTooLarge, .incompatible: true
-    case .noSocket, .refused, .notPermitted, .badPath, .busy, .lost, .closed, .other: false
-    }
   }
 }
