@@ -1,6 +1,4 @@
-import Glibc
 import Logging
-import NIOCore
 import Synchronization
 import UsherAPI
 import UsherConfig
@@ -39,106 +37,55 @@ final class Services: Sendable {
 
   private let localAuthService: LocalAuthService
   private let http: ProviderHTTP
-  private let metadata: MetadataCache
   private let watch: AccountWatch
-  private let refresher: Refresher
   private let revocations: RevocationQueue
   private let fingerprintReader: any FingerprintScanning
 
   init(_ processContext: ProcessContext, _ bootstrap: StoreBootstrap) throws(UsherError) {
-    let (setting, events) = (processContext.setting, processContext.events)
-    let (dependencies, store, group) = (
-      processContext.dependencies, bootstrap.store, processContext.outside
-    )
+    let (dependencies, store) = (processContext.dependencies, bootstrap.store)
     self.processContext = processContext
     self.dependencies = dependencies
     self.store = store
     masterKeyOrigin = bootstrap.keyOrigin.sentence
-    fingerprintReader = setting.fingerprints()
-    providers = Providers(dependencies.configStore)
-    health = ProviderHealth(dependencies.configStore) {
-      [clock = dependencies.clock] provider, health in
-      events.publish(
-        Event(topic: .provider, what: health.rawValue, at: clock.now(), provider: provider),
-        owner: nil)
-    }
-    credentials = try Credentials(
-      store: store, handed: setting.credentials, on: setting.disk, dependencies: dependencies)
-    http = ProviderHTTP(
-      through: setting.transport(group), credentials: credentials, health: health,
-      dependencies: dependencies)
-    metadata = MetadataCache(http: http, dependencies: dependencies)
-    let verifier = IDTokenVerifier(http: http, dependencies: dependencies)
-    repository = AccountRepository(dependencies: dependencies, events: events, store: store)
     audit = processContext.audit
 
-    let source = TokenSource(
-      dependencies: dependencies, providers: providers, http: http, metadata: metadata,
-      health: health, installation: store.installationID(of:provider:))
-    revocations = RevocationQueue(
-      dependencies: dependencies, store: store, source: source, audit: processContext.audit)
-    refresher = Refresher(
-      dependencies: dependencies, store: store, repository: repository, source: source,
-      queue: revocations, events: events)
-    let calls = AccountCalls(
-      dependencies: dependencies, http: http, repository: repository, refresher: refresher)
+    let access = try ProviderAccess(processContext, store)
+    (providers, health) = (access.providers, access.health)
+    (credentials, http) = (access.credentials, access.http)
+    let lifecycle = TokenLifecycle(processContext, store, access)
+    (repository, revocations) = (lifecycle.repository, lifecycle.revocations)
+    fingerprintReader = processContext.setting.fingerprints()
     localAuthService = LocalAuthService(
       dependencies: dependencies, repository: LocalAuthRepository(store: store),
-      reader: fingerprintReader, rounds: setting.passcodeRounds)
+      reader: fingerprintReader, rounds: processContext.setting.passcodeRounds)
     totp = TOTPService(
       dependencies: dependencies, store: store, repository: repository, providers: providers)
-    let effects = EffectRunner(
-      dependencies: dependencies, http: http, bearer: calls, metadata: metadata, verifier: verifier,
-      listeners: RedirectListeners(
-        dependencies: dependencies, group: processContext.browsers,
-        uid: dependencies.sockets.loopbackUser, holders: dependencies.sockets.loopbackListeners),
-      answers: DaemonAnswers(
-        accounts: repository, localAuth: LocalAuthAnswers(service: localAuthService), totp: totp,
-        dependencies: dependencies))
-    let registry = OwnerRegistry(dependencies: dependencies, store: store)
-    // Weak, because the registry notifies these objects of changes.
-    let isWithheld = { @Sendable [weak registry] (owner: Owner) in
-      registry?.isWithheld(owner) ?? true
-    }
-    let engine = FlowEngine(
-      dependencies: dependencies, store: store, providers: providers, credentials: credentials,
-      accounts: repository, events: events, effects: effects, revocations: revocations,
-      isWithheld: isWithheld)
-    watch = AccountWatch(
-      dependencies: dependencies, repository: repository, providers: providers,
-      refresher: refresher, calls: calls, events: events, isWithheld: isWithheld)
-    callbacks = CallbackPosts(
-      on: group,
-      CallbackService(
-        credentials: credentials, engine: engine, repository: repository, watch: watch,
-        dependencies: dependencies))
+    owners = OwnerRegistry(dependencies: dependencies, store: store)
+    // Weak, because the registry notifies the flows and accounts of changes.
+    let runtime = FlowRuntime(
+      processContext, store, access, lifecycle, localAuth: localAuthService, totp: totp
+    ) { [weak owners] in owners?.isWithheld($0) ?? true }
+    (watch, callbacks) = (runtime.watch, runtime.callbacks)
 
-    repository.addObserver { [revocations] update in
-      guard let superseded = update.superseded else { return }
-      Task(executorPreference: dependencies.executor) { await revocations.pursue(superseded) }
-    }
-    let revoker = Revoker(
-      dependencies: dependencies, store: store, repository: repository, queue: revocations)
     consents = ConsentService(
       store: store, repository: repository, clock: dependencies.clock, providers: providers)
     localAuth = LocalAuthMethods(service: localAuthService, clock: dependencies.clock)
     confirm = ConfirmationService(
-      dependencies: dependencies, store: store, events: events, accounts: repository,
-      localAuth: localAuth)
-    owners = registry
+      dependencies: dependencies, store: store, events: processContext.events,
+      accounts: repository, localAuth: localAuth)
     ownerService = OwnerService(
-      registry: owners, engine: engine, repository: repository, revoker: revoker,
-      localAuth: localAuthService, confirm: confirm, audit: audit)
-    flows = FlowService(engine: engine, scheduler: processContext.waits)
+      registry: owners, engine: runtime.engine, repository: repository,
+      revoker: lifecycle.revoker, localAuth: localAuthService, confirm: confirm, audit: audit)
+    flows = FlowService(engine: runtime.engine, scheduler: processContext.waits)
     tokens = TokenService(
       dependencies: dependencies, repository: repository, providers: providers,
-      refresher: refresher, revoker: revoker)
+      refresher: lifecycle.refresher, revoker: lifecycle.revoker)
     accounts = AccountService(repository: repository, clock: dependencies.clock)
     clients = ClientService(
-      engine: engine, providers: providers, consents: consents, revoker: revoker)
+      engine: runtime.engine, providers: providers, consents: consents, revoker: lifecycle.revoker)
     providerService = ProviderService(
-      providers: providers, credentials: credentials, http: http, metadata: metadata,
-      verifier: verifier, clock: dependencies.clock)
+      providers: providers, credentials: credentials, http: http, metadata: access.metadata,
+      verifier: access.verifier, clock: dependencies.clock)
     registration = RegistrationService(dependencies: dependencies, providers: providers) {
       [http] call, provider async throws(UsherError) in
       try http.checkCredential(of: provider.config)

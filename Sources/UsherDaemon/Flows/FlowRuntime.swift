@@ -1,0 +1,42 @@
+import UsherCore
+import UsherStore
+
+/// What runs without a call: the flows and their effects, the tasks of accounts, and the listeners
+/// for providers' callbacks.
+struct FlowRuntime: Sendable {
+  let engine: FlowEngine
+  let watch: AccountWatch
+  let callbacks: CallbackPosts
+
+  /// - Parameter isWithheld: Whether an owner is withheld: nothing is sent for the owner's flows
+  ///   and accounts.
+  init(
+    _ processContext: ProcessContext, _ store: Store, _ access: ProviderAccess,
+    _ tokens: TokenLifecycle, localAuth: LocalAuthService, totp: TOTPService,
+    isWithheld: @escaping @Sendable (Owner) -> Bool
+  ) {
+    let (dependencies, events) = (processContext.dependencies, processContext.events)
+    let answers = DaemonAnswers(
+      accounts: tokens.repository, localAuth: LocalAuthAnswers(service: localAuth), totp: totp,
+      dependencies: dependencies)
+    let listeners = RedirectListeners(
+      dependencies: dependencies, group: processContext.browsers,
+      uid: dependencies.sockets.loopbackUser, holders: dependencies.sockets.loopbackListeners)
+    engine = FlowEngine(
+      dependencies: dependencies, store: store, providers: access.providers,
+      credentials: access.credentials, accounts: tokens.repository, events: events,
+      effects: EffectRunner(
+        dependencies: dependencies, http: access.http, bearer: tokens.calls,
+        metadata: access.metadata, verifier: access.verifier, listeners: listeners,
+        answers: answers),
+      revocations: tokens.revocations, isWithheld: isWithheld)
+    watch = AccountWatch(
+      dependencies: dependencies, repository: tokens.repository, providers: access.providers,
+      refresher: tokens.refresher, calls: tokens.calls, events: events, isWithheld: isWithheld)
+    callbacks = CallbackPosts(
+      on: processContext.outside,
+      CallbackService(
+        credentials: access.credentials, engine: engine, repository: tokens.repository,
+        watch: watch, dependencies: dependencies))
+  }
+}

@@ -1,0 +1,33 @@
+import UsherStore
+
+/// The accounts, and what refreshes, uses and revokes their tokens.
+struct TokenLifecycle: Sendable {
+  let repository: AccountRepository
+  let revocations: RevocationQueue
+  let refresher: Refresher
+  let calls: AccountCalls
+  let revoker: Revoker
+
+  init(_ processContext: ProcessContext, _ store: Store, _ access: ProviderAccess) {
+    let (dependencies, events) = (processContext.dependencies, processContext.events)
+    repository = AccountRepository(dependencies: dependencies, events: events, store: store)
+    let source = TokenSource(
+      dependencies: dependencies, providers: access.providers, http: access.http,
+      metadata: access.metadata, health: access.health,
+      installation: store.installationID(of:provider:))
+    revocations = RevocationQueue(
+      dependencies: dependencies, store: store, source: source, audit: processContext.audit)
+    refresher = Refresher(
+      dependencies: dependencies, store: store, repository: repository, source: source,
+      queue: revocations, events: events)
+    calls = AccountCalls(
+      dependencies: dependencies, http: access.http, repository: repository, refresher: refresher)
+    revoker = Revoker(
+      dependencies: dependencies, store: store, repository: repository, queue: revocations)
+
+    repository.addObserver { [revocations] update in
+      guard let superseded = update.superseded else { return }
+      Task(executorPreference: dependencies.executor) { await revocations.pursue(superseded) }
+    }
+  }
+}
