@@ -94,45 +94,29 @@ extension BSACall {
       let path = contact.channel == .email ? paths.mail : paths.sms
       return wire.body(.post, url(path), contact.asked)
     case .sendToMember(let member, let contact):
-      return wire.body(
-        .post, url(paths.sendOTP),
-        [
-          "userKey": .string(member.userKey), "name": .string(member.name),
-          "verifyType": .string(contact.verifyType), "verifyData": .string(contact.target),
-        ])
+      let members = member.members.merging(contact.verified) { $1 }
+      return wire.body(.post, url(paths.sendOTP), members)
     case .verify(let contact, let number):
-      var body = contact.member
-      body["authNum"] = .string(number.revealed())
-      return wire.body(
-        .post, url(contact.channel == .email ? paths.mailVerify : paths.smsVerify), body,
-        hiding: [number])
+      let path = contact.channel == .email ? paths.mailVerify : paths.smsVerify
+      let members = contact.member.merging(["authNum": .string(number.revealed())]) { $1 }
+      return wire.body(.post, url(path), members, hiding: [number])
     case .signUp(let enrolment, let token):
-      var body = wire.device(enrolment, token)
-      body["userKey"] = .string(enrolment.userKey)
-      body["email"] = enrolment.email.map { .string($0) }
-      body["phoneNum"] = enrolment.phoneNumber.map { .string($0) }
-      for agreement in ["agreeGccs", "agreePerson", "agreeDevice"] { body[agreement] = true }
-      return wire.body(.post, url(paths.users), body, hiding: [token])
+      let members = wire.device(enrolment, token).merging(enrolment.user) { $1 }
+      return wire.body(.post, url(paths.users), members, hiding: [token])
     case .replaceDevice(let enrolment, let token):
-      var body = wire.device(enrolment, token)
-      body["verifyType"] = .string(enrolment.contact.verifyType)
-      body["verifyData"] = .string(enrolment.contact.target)
-      return wire.body(
-        .put, paths.device.url(under: wire.settings.baseURL, "userKey", enrolment.userKey), body,
-        hiding: [token])
+      let url = paths.device.url(under: wire.settings.baseURL, "userKey", enrolment.userKey)
+      let members = wire.device(enrolment, token).merging(enrolment.contact.verified) { $1 }
+      return wire.body(.put, url, members, hiding: [token])
     case .deviceCheck(let device):
       return wire.query(.get, url(paths.deviceCheck), [("deviceId", device)])
     case .exists(let device, let userKey):
       return wire.query(.get, url(paths.authExist), [("deviceId", device), ("userKey", userKey)])
     case .start(let session, let userKey):
-      var body = session.members
-      body["userKey"] = .string(userKey)
-      body["authPlatform"] = "CMMAPF002"
-      return wire.body(.post, url(paths.auth), body, as: session.site?.unsealed())
+      let members = session.members(["userKey": .string(userKey), "authPlatform": "CMMAPF002"])
+      return wire.body(.post, url(paths.auth), members, as: session.site?.unsealed())
     case .complete(let session, let isProved):
-      var body = session.members
-      body["isSecondaryCertification"] = .bool(isProved)
-      return wire.body(.post, url(paths.authComplete), body)
+      let members = session.members(["isSecondaryCertification": .bool(isProved)])
+      return wire.body(.post, url(paths.authComplete), members)
     case .result(let session, let channel):
       return wire.query(
         .get, url(paths.auth), [("deviceId", session.device), ("channelKey", channel.revealed())],
@@ -172,10 +156,10 @@ private struct BSAWire {
     as site: Secret? = nil, hiding secrets: [Secret] = []
   ) -> HTTPRequest {
     let key = site ?? clientKey
-    var body = members
-    body["lang"] = .string(settings.lang)
-    body["clientKey"] = .string(key.revealed())
-    return .json(method, url, body, [], hiding: [key] + secrets)
+    let common: [String: JSONValue] = [
+      "lang": .string(settings.lang), "clientKey": .string(key.revealed()),
+    ]
+    return .json(method, url, members.merging(common) { $1 }, [], hiding: [key] + secrets)
   }
 
   /// The members that a sign-up and a device replacement share.
@@ -195,7 +179,30 @@ private struct BSAWire {
   }
 }
 
+extension BSAMember {
+  fileprivate var members: [String: JSONValue] {
+    ["userKey": .string(userKey), "name": .string(name)]
+  }
+}
+
+extension BSAEnrolment {
+  /// The members of a sign-up that describe the user.
+  fileprivate var user: [String: JSONValue] {
+    var members: [String: JSONValue] = [
+      "userKey": .string(userKey), "agreeGccs": true, "agreePerson": true, "agreeDevice": true,
+    ]
+    members["email"] = email.map { .string($0) }
+    members["phoneNum"] = phoneNumber.map { .string($0) }
+    return members
+  }
+}
+
 extension BSAContact {
+  /// The contact in a call that verifies or names it by its type.
+  fileprivate var verified: [String: JSONValue] {
+    ["verifyType": .string(verifyType), "verifyData": .string(target)]
+  }
+
   fileprivate var member: [String: JSONValue] {
     switch channel {
     case .email: ["email": .string(target)]
@@ -212,8 +219,10 @@ extension BSAContact {
 }
 
 extension BSASignInSession {
-  fileprivate var members: [String: JSONValue] {
-    var members: [String: JSONValue] = ["deviceId": .string(device)]
+  /// Returns the members of a call about the sign-in: those that name it, and the call's own.
+  fileprivate func members(_ own: [String: JSONValue]) -> [String: JSONValue] {
+    var members = own
+    members["deviceId"] = .string(device)
     members["qrId"] = qrID.map { .string($0) }
     return members
   }
