@@ -123,7 +123,24 @@ private struct Impossible: Error {}
 
 /// Returns every event with a name, also outcomes of calls that another flow made.
 private func everything() throws -> [(String, FlowEvent<BSACall>)] {
-  let passcode = Secret("1234-passcode")
+  let inputs: [(String, FlowInput)] = [
+    ("code", .code(BSAParts.number, fields: [:])), ("password", .password(Secret("p"))),
+    ("choice", .choice("x")), ("form", .form(["qrId": Secret("qr-1")])), ("granted", .granted([])),
+    ("back", .back(.enterCode)),
+  ]
+  let daemonAnswers: [(String, DaemonAnswer)] = [
+    ("kept", .stored(BSAParts.account)),
+    ("oneTimeCode", .oneTimeCode(.given(DrivenSignIn.shown, until: soon))),
+    ("standing", .localAuth(.availability(.init(biometric: .noReader, passcode: .ready)))),
+  ]
+  let calls = try everyCall()
+  return FlowEvent.common + inputs.map { ($0, .input($1)) }
+    + calls.map { ($0, .called($1, BSAParts.said($2))) }
+    + daemonAnswers.map { ($0, .answered($1)) }
+}
+
+/// Returns every call with a name and the provider's answer.
+private func everyCall() throws -> [(String, BSACall, JSONValue?)] {
   let contact = BSAParts.contact()
   let member = BSAMember(userKey: BSAParts.userKey, name: "Ada Lovelace")
   let visit = DrivenSignIn.visit(.push)
@@ -133,17 +150,7 @@ private func everything() throws -> [(String, FlowEvent<BSACall>)] {
   guard case .signUp(let enrolment, _) = signUp else { throw Impossible() }
   let secret: JSONValue = ["secretKey": .string(BSAParts.secretKey)]
   let token: JSONValue = ["result": true, "disposeToken": "dispose-secret"]
-  let inputs: [(String, FlowInput)] = [
-    ("redirect", .redirect(url: Secret("http://127.0.0.1/"))),
-    ("code", .code(BSAParts.number, fields: [:])), ("resend", .resend),
-    ("password", .password(Secret("p"))), ("alternative", .alternative("x")),
-    ("choice", .choice("x")), ("form", .form(["qrId": Secret("qr-1")])), ("granted", .granted([])),
-    ("denied", .denied), ("exchanged", .exchanged([:])),
-    ("exchangeFailed", .exchangeFailed(reason: "x")), ("passcode", .passcode(passcode)),
-    ("biometric", .biometric), ("cancel", .cancelLocalAuth), ("fallback", .fallback),
-    ("back", .back(.enterCode)),
-  ]
-  let calls: [(String, BSACall, JSONValue?)] = [
+  return [
     ("send", .send(contact), nil), ("other send", .send(BSAParts.contact(.sms)), nil),
     ("sendToMember", .sendToMember(member, contact), ["result": true, "authType": 4]),
     ("verify", .verify(contact, number: BSAParts.number), token),
@@ -167,33 +174,9 @@ private func everything() throws -> [(String, FlowEvent<BSACall>)] {
     ("other result", .result(otherVisit, channel: DrivenSignIn.channel), "token-secret"),
     ("other channel", .result(visit, channel: Secret("other")), "token-secret"),
     ("cancelled", .cancel(visit), nil), ("generate", DrivenSignIn.generate, "482613"),
-    (
-      "other generate", .generateNumber(userKey: BSAParts.userKey, device: "dev-2"), "482613"
-    ),
+    ("other generate", .generateNumber(userKey: BSAParts.userKey, device: "dev-2"), "482613"),
     ("dropped", .dropNumber(DrivenSignIn.shown), nil),
   ]
-  let daemonAnswers: [(String, DaemonAnswer)] = [
-    ("kept", .stored(BSAParts.account)), ("consents", .consents([])),
-    ("oneTimeCode", .oneTimeCode(.given(DrivenSignIn.shown, until: soon))),
-    ("standing", .localAuth(.availability(.init(biometric: .noReader, passcode: .ready)))),
-    ("scanned", .localAuth(.scanned(.matched))), ("hint", .localAuth(.hint("swipe slowly"))),
-    ("checked", .localAuth(.checked(.accepted))),
-  ]
-  let rest: [(String, FlowEvent<BSACall>)] = [
-    ("woken", .woken), ("resumed", .resumed),
-    ("redirected", .redirected(AuthorizationResponse(code: Secret("c")))),
-    ("listening", .listening(redirectURI: "http://127.0.0.1:1/")),
-    ("listenFailed", .listenFailed("taken")), ("discovered", .discovered(.unusable(message: ""))),
-    ("verified", .idTokenVerified(.genuine(payload: []))),
-    (
-      "calledBack",
-      .calledBack(
-        ProviderCallback(
-          requestID: "r", authorization: Secret("x"), isVouchedFor: true, members: [:]))
-    ),
-  ]
-  return inputs.map { ($0, .input($1)) } + calls.map { ($0, .called($1, BSAParts.said($2))) }
-    + daemonAnswers.map { ($0, .answered($1)) } + rest
 }
 
 @Suite("The contract of BSA's flows")
