@@ -11,84 +11,101 @@ private let secrets = [
   "123456", "verification-secret", "otp-access-secret", "app-key-secret", "Asha-secret",
 ]
 
-/// Returns events that no state handles.
-private func foreignEvents() throws -> [FlowEvent<TruecallerCall>] {
-  let other = try phone("9876543211")
-  return [
-    .called(.keys, .reply(reply([]))), .input(.denied), .input(.password(Secret("p"))),
-    .called(.create(other, installation: installation), .reply(reply(DrivenVerification.sent))),
-    .called(
-      .verify(try phone(), code: otp, token: Secret("other")), .reply(reply(["accessToken": "a"]))),
-    .called(.profile(other, accessToken: otpToken), .reply(reply([:]))),
-    .called(.profile(try phone(), accessToken: Secret("other")), .reply(reply([:]))),
-    .discovered(.unreachable(message: "gone")), .listening(redirectURI: "http://127.0.0.1:1/"),
-    .listenFailed("taken"), .redirected(AuthorizationResponse(code: Secret("c"))),
-  ]
-}
-
 @Suite("The contract of verifyPhone")
 struct TruecallerContractTests {
-  @Test("Truecaller verifyPhone keeps the flow contract in every state")
-  func everyState() throws {
-    let always = try foreignEvents()
-    let inputs: [FlowEvent<TruecallerCall>] = [.input(.resend), DrivenVerification.code()]
-    let verdicts: [FlowEvent<TruecallerCall>] = [.idTokenVerified(.genuine(payload: []))]
-    let early = FlowEvent.called(
-      TruecallerCall.create(try phone(), installation: installation),
-      .reply(reply(DrivenVerification.sent)))
-    let code = DrivenVerification.code(first: "Asha-secret")
-    let busy = always + inputs + verdicts
-    var flows: [DrivenFlow<VerifyPhone>] = []
+  private typealias Event = FlowEvent<TruecallerCall>
 
+  private static let inputs: [Event] = [.input(.resend), DrivenVerification.code()]
+  private static let verdicts: [Event] = [.idTokenVerified(.genuine(payload: []))]
+  private static let gone = CallOutcome.unreachable(message: "gone", sent: false)
+
+  /// Events that no state handles.
+  private let foreign: [Event]
+  /// Events that a state handles only if it waits for the user or for a signature check.
+  private let busy: [Event]
+  /// The outcome of the flow's first call.
+  private let early: Event
+  private var flows: [DrivenFlow<VerifyPhone>] = []
+
+  init() throws {
+    let other = try phone("9876543211")
+    foreign = [
+      .called(.keys, .reply(reply([]))), .input(.denied), .input(.password(Secret("p"))),
+      .called(.create(other, installation: installation), .reply(reply(DrivenVerification.sent))),
+      .called(
+        .verify(try phone(), code: otp, token: Secret("other")),
+        .reply(reply(["accessToken": "a"]))),
+      .called(.profile(other, accessToken: otpToken), .reply(reply([:]))),
+      .called(.profile(try phone(), accessToken: Secret("other")), .reply(reply([:]))),
+      .discovered(.unreachable(message: "gone")), .listening(redirectURI: "http://127.0.0.1:1/"),
+      .listenFailed("taken"), .redirected(AuthorizationResponse(code: Secret("c"))),
+    ]
+    busy = foreign + Self.inputs + Self.verdicts
+    early = .called(
+      .create(try phone(), installation: installation), .reply(reply(DrivenVerification.sent)))
+  }
+
+  @Test("Truecaller verifyPhone keeps the flow contract in every state of a verification")
+  mutating func verification() throws {
     var driven = try DrivenVerification(provider: truecaller { $0.validation = .sdk28 })
-    flows.append(.init("creating", driven.flow, unrelatedEvents: busy + [.woken]))
-    driven.answered(.unreachable(message: "gone", sent: false))
-    flows.append(.init("creation paused", driven.flow, unrelatedEvents: busy + [early]))
+    add("creating", driven, busy + [.woken])
+    driven.answered(Self.gone)
+    add("creation paused", driven, busy + [early])
     driven.receive(.woken)
     driven.toCode()
-    flows.append(
-      .init(
-        "otpInitiated", driven.flow, unrelatedEvents: always + verdicts + [early, .woken, .resumed])
-    )
+    add("otpInitiated", driven, foreign + Self.verdicts + [early, .woken, .resumed])
     driven.receive(DrivenVerification.code(first: "1"))
-    flows.append(.init("a bad name", driven.flow, unrelatedEvents: always + [early, .woken]))
+    add("a bad name", driven, foreign + [early, .woken])
 
-    driven.receive(code)
+    driven.receive(DrivenVerification.code(first: "Asha-secret"))
     let verify = try #require(driven.calls.first)
-    flows.append(.init("otpReceived", driven.flow, unrelatedEvents: busy + [early, .woken]))
-    driven.answered(.unreachable(message: "gone", sent: false))
-    let late = FlowEvent.called(verify, .reply(reply(["accessToken": "otp-access-secret"])))
-    flows.append(.init("check paused", driven.flow, unrelatedEvents: busy + [early, late]))
+    add("otpReceived", driven, busy + [early, .woken])
+    driven.answered(Self.gone)
+    let late = Event.called(verify, .reply(reply(["accessToken": "otp-access-secret"])))
+    add("check paused", driven, busy + [early, late])
     driven.receive(.woken)
     driven.receive(late)
+    try addProfile(&driven, stale: [early, late])
+    try check()
+  }
 
+  /// Adds the states after the code is accepted, which read the profile and check its signature.
+  private mutating func addProfile(_ driven: inout DrivenVerification, stale: [Event]) throws {
     for name in ["validating", "updating", "reading"] {
-      flows.append(.init(name, driven.flow, unrelatedEvents: busy + [early, late, .woken]))
+      add(name, driven, busy + stale + [.woken])
       let call = try #require(driven.calls.first)
       driven.answered(.unreachable(message: "gone", sent: true))
-      let again = FlowEvent.called(call, .reply(reply([:])))
-      flows.append(
-        .init("\(name) paused", driven.flow, unrelatedEvents: busy + [early, late, again]))
+      add("\(name) paused", driven, busy + stale + [.called(call, .reply(reply([:])))])
       driven.receive(.woken)
       if name != "reading" { driven.answered(["phoneNumber": 919_876_543_210]) }
     }
     let payload = Data(DrivenVerification.profile.encoded()).base64EncodedString()
     driven.answered(["payload": .string(payload), "signature": "AA=="])
-    flows.append(
-      .init("checking", driven.flow, unrelatedEvents: always + inputs + [early, late, .woken]))
+    add("checking", driven, foreign + Self.inputs + stale + [.woken])
     #expect(driven.state == "verificationComplete")
+  }
 
+  @Test("Truecaller verifyPhone keeps the flow contract in the states that end it early")
+  mutating func ends() throws {
     var failing = try Phase.profile.driven()
     failing.keeps = false
     failing.answered(["code": 8], status: 404)
-    flows.append(.init("keeping", failing.flow, unrelatedEvents: busy + [early, .woken]))
+    add("keeping", failing, busy + [early, .woken])
 
     var before = try DrivenVerification()
     before.answered(["accessToken": "otp-access-secret", "status": 1])
-    flows.append(.init("verifiedBefore", before.flow, unrelatedEvents: busy + [early, .woken]))
-    let refused = try DrivenVerification("1")
-    flows.append(.init("refused", refused.flow, unrelatedEvents: busy + [early, .woken]))
+    add("verifiedBefore", before, busy + [early, .woken])
+    add("refused", try DrivenVerification("1"), busy + [early, .woken])
+    try check()
+  }
 
+  private mutating func add(
+    _ name: String, _ driven: DrivenVerification, _ unrelatedEvents: [Event]
+  ) {
+    flows.append(.init(name, driven.flow, unrelatedEvents: unrelatedEvents))
+  }
+
+  private func check() throws {
     #expect(checkProviderContract(flows, secrets: secrets, at: moment()) == [])
     try checkStoredForms(flows)
   }
