@@ -79,25 +79,28 @@ extension FreedomRequestProfile {
   }
 }
 
-private var userDescriptions: [String: String] {
-  [
-    "account": "The partner's own account.",
-    "phone": "The user's phone number: `+` and 10 to 15 digits.",
-    "email": "The user's e-mail address.",
-    "firstname": "The user's first name.",
-    "lastname": "The user's last name.",
-    "dateOfBirth": "The user's date of birth, as `YYYY-MM-DD`.",
-    "identifier": "The user's identifier, for example the citizen's ID.",
-    "country": "The user's country, as an ISO 3166-1 code of three letters: `KAZ`.",
-    "gender": "The user's gender: `M` or `F`.",
-    "nationality": "The user's nationality.",
-  ]
+extension PartnerUser: SchemaDocumented {
+  package static var memberDescriptions: [String: String] {
+    [
+      "phone": "The user's phone number: `+` and 10 to 15 digits.",
+      "email": "The user's e-mail address.",
+      "firstname": "The user's first name.",
+      "lastname": "The user's last name.",
+      "dateOfBirth": "The user's date of birth, as `YYYY-MM-DD`.",
+      "identifier": "The user's identifier, for example the citizen's ID.",
+      "country": "The user's country, as an ISO 3166-1 code of three letters: `KAZ`.",
+      "gender": "The user's gender: `M` or `F`.",
+      "nationality": "The user's nationality.",
+    ]
+  }
 }
 
-extension FreedomCreateUser.Params {
+extension FreedomCreateUser.OwnParams {
   package static var memberDescriptions: [String: String] {
-    let phone = "Required: the user's phone number, `+` and 10 to 15 digits."
-    return userDescriptions.merging(["phone": phone]) { $1 }
+    [
+      "account": "The partner's own account.",
+      "phone": "Required: the user's phone number, `+` and 10 to 15 digits.",
+    ]
   }
 }
 
@@ -113,9 +116,12 @@ extension FreedomCreateUser {
   }
 }
 
-extension FreedomUpdateUser.Params {
+extension FreedomUpdateUser.OwnParams {
   package static var memberDescriptions: [String: String] {
-    userDescriptions.merging(["freedomId": "Required: the user's id at Freedom, a UUID."]) { $1 }
+    [
+      "account": "The partner's own account.",
+      "freedomId": "Required: the user's id at Freedom, a UUID.",
+    ]
   }
 }
 

@@ -85,7 +85,8 @@ package struct ProfileRequest: Codable, Sendable, Equatable {
   }
 }
 
-/// A user's data as a partner sends it. Members that are nil are not sent.
+/// A user's data, in a flow's parameters and as a partner sends it. Members that are nil are not
+/// sent.
 package struct PartnerUser: Codable, Sendable, Equatable {
   package var phone: String?
   package var email: String?

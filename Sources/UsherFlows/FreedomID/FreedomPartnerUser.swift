@@ -23,49 +23,43 @@ enum FreedomParameter {
 }
 
 extension PartnerUser {
-  init(_ params: some FreedomUserParams) throws(InvalidValue) {
-    self.init()
-    phone = try Self.read(params.phone) { text throws(InvalidValue) in
-      try FreedomParameter.phone(text)
-    }
-    email = try Self.read(params.email) { text throws(InvalidValue) in
+  /// Returns the data as the provider expects it.
+  ///
+  /// - Throws: A message that names the invalid parameter.
+  func checked() throws(InvalidValue) -> PartnerUser {
+    var user = self
+    user.phone = try phone.map { text throws(InvalidValue) in try FreedomParameter.phone(text) }
+    user.email = try email.map { text throws(InvalidValue) in
       guard let email = FreedomEmail.read(text) else {
         throw InvalidValue("email must be an address with one @ and at most 254 bytes")
       }
       return email
     }
-    firstname = try Self.text(params.firstname, "firstname")
-    lastname = try Self.text(params.lastname, "lastname")
-    dateOfBirth = try Self.fit(params.dateOfBirth, "dateOfBirth must be a day as YYYY-MM-DD") {
+    try Self.checkText(firstname, "firstname")
+    try Self.checkText(lastname, "lastname")
+    try Self.check(dateOfBirth, "dateOfBirth must be a day as YYYY-MM-DD") {
       $0.utf8.count == 10 && Timestamp(rfc3339: $0 + "T00:00:00Z") != nil
     }
-    identifier = try Self.text(params.identifier, "identifier")
-    country = try Self.fit(params.country, "country must be three letters from A to Z") {
+    try Self.checkText(identifier, "identifier")
+    try Self.check(country, "country must be three letters from A to Z") {
       $0.utf8.count == 3
         && $0.utf8.allSatisfy { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) }
     }
-    gender = try Self.fit(params.gender, "gender must be M or F") { ["M", "F"].contains($0) }
-    nationality = try Self.text(params.nationality, "nationality")
+    try Self.check(gender, "gender must be M or F") { ["M", "F"].contains($0) }
+    try Self.checkText(nationality, "nationality")
+    return user
   }
 
-  private static func read(
-    _ text: String?, _ read: (String) throws(InvalidValue) -> String
-  ) throws(InvalidValue) -> String? {
-    guard let text else { return nil }
-    return try read(text)
-  }
-
-  private static func fit(
+  private static func check(
     _ text: String?, _ message: String, _ isFit: (String) -> Bool
-  ) throws(InvalidValue) -> String? {
+  ) throws(InvalidValue) {
     guard text.map(isFit) ?? true else { throw InvalidValue(message) }
-    return text
   }
 
-  private static func text(_ text: String?, _ name: String) throws(InvalidValue) -> String? {
-    try fit(text, "\(name) must be text of at most 256 bytes without control characters") { text in
-      let isPlain = text.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
-      return isPlain && text.utf8.count <= 256 && !text.allSatisfy(\.isWhitespace)
+  private static func checkText(_ text: String?, _ name: String) throws(InvalidValue) {
+    try check(text, "\(name) must be text of at most 256 bytes without control characters") {
+      let isPlain = $0.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
+      return isPlain && $0.utf8.count <= 256 && !$0.allSatisfy(\.isWhitespace)
     }
   }
 }

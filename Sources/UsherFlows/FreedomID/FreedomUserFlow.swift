@@ -8,20 +8,13 @@ package struct FreedomCreateUser: FreedomUserFlow {
   package static let kind = "createUser"
   package static let summary = "Creates a user at Freedom."
 
-  package struct Params: FreedomUserParams, Equatable {
+  package typealias Params = ComposedParams<OwnParams, PartnerUser>
+
+  package struct OwnParams: FreedomUserParams {
     package var account: AccountID?
-    package var phone: String?
-    package var email: String?
-    package var firstname: String?
-    package var lastname: String?
-    package var dateOfBirth: String?
-    package var identifier: String?
-    package var country: String?
-    package var gender: String?
-    package var nationality: String?
 
     package var freedomId: String? { nil }
-    package var missingMember: String? { phone == nil ? "phone" : nil }
+    package func missingMember(_ user: PartnerUser) -> String? { user.phone == nil ? "phone" : nil }
   }
 
   package let provider: Provider<FreedomIDSettings>
@@ -39,20 +32,13 @@ package struct FreedomUpdateUser: FreedomUserFlow {
   package static let kind = "updateUser"
   package static let summary = "Changes the data that Freedom has about a user."
 
-  package struct Params: FreedomUserParams, Equatable {
+  package typealias Params = ComposedParams<OwnParams, PartnerUser>
+
+  package struct OwnParams: FreedomUserParams {
     package var account: AccountID?
     package var freedomId: String?
-    package var phone: String?
-    package var email: String?
-    package var firstname: String?
-    package var lastname: String?
-    package var dateOfBirth: String?
-    package var identifier: String?
-    package var country: String?
-    package var gender: String?
-    package var nationality: String?
 
-    package var missingMember: String? { freedomId == nil ? "freedomId" : nil }
+    package func missingMember(_: PartnerUser) -> String? { freedomId == nil ? "freedomId" : nil }
   }
 
   package let provider: Provider<FreedomIDSettings>
@@ -64,29 +50,23 @@ package struct FreedomUpdateUser: FreedomUserFlow {
   }
 }
 
-/// The parameters of a flow that creates or updates a user (contract §4.3, create user).
+/// The parameters of a flow that creates or updates a user, besides the user's data (contract §4.3,
+/// create user).
 package protocol FreedomUserParams: Codable, Sendable, SchemaDocumented {
   /// The user's id at Freedom, a UUID; nil to create a user.
   var freedomId: String? { get }
-  var phone: String? { get }
-  var email: String? { get }
-  var firstname: String? { get }
-  var lastname: String? { get }
-  var dateOfBirth: String? { get }
-  var identifier: String? { get }
-  var country: String? { get }
-  var gender: String? { get }
-  var nationality: String? { get }
 
-  /// The name of the required parameter if it is missing.
-  var missingMember: String? { get }
+  /// Returns the name of the required parameter if it is missing.
+  func missingMember(_ user: PartnerUser) -> String?
 }
 
 /// A flow that sends a user's data to Freedom with the partner's own account.
 ///
 /// A call that may have succeeded is not repeated.
 package protocol FreedomUserFlow: FlowMachine
-where Call == FreedomPartnerCall, Params: FreedomUserParams {
+where Call == FreedomPartnerCall, Params == ComposedParams<OwnParams, PartnerUser> {
+  associatedtype OwnParams: FreedomUserParams
+
   var state: FreedomUserState { get set }
 
   init(provider: Provider<FreedomIDSettings>, state: FreedomUserState)
@@ -109,9 +89,11 @@ extension FreedomUserFlow {
     let provider = context.provider
     let account = try ParamsValidation.account(context)
     do throws(InvalidValue) {
-      if let name = params.missingMember { throw InvalidValue("\(name) is missing") }
-      let user = try PartnerUser(params)
-      let id = try params.freedomId.map { id throws(InvalidValue) in
+      if let name = params.own.missingMember(params.common) {
+        throw InvalidValue("\(name) is missing")
+      }
+      let user = try params.common.checked()
+      let id = try params.own.freedomId.map { id throws(InvalidValue) in
         try FreedomParameter.uuid(id, "freedomId")
       }
       let request = FreedomUserRequest(provider.name, account, user, id: id)

@@ -15,7 +15,7 @@ private let partner = KnownAccount(id: Freedom.account, subject: "partner")
 
 extension PartnerFlow where Machine == FreedomCreateUser {
   init(_ change: (inout FreedomCreateUser.Params) -> Void = { $0.phone = "+77011234567" }) throws {
-    var params = FreedomCreateUser.Params()
+    var params = FreedomCreateUser.Params(.init(), .init())
     change(&params)
     try self.init(params, account: partner)
   }
@@ -25,7 +25,7 @@ extension PartnerFlow where Machine == FreedomUpdateUser {
   init(_ change: (inout FreedomUpdateUser.Params) -> Void = { $0.freedomId = Freedom.person })
     throws
   {
-    var params = FreedomUpdateUser.Params()
+    var params = FreedomUpdateUser.Params(.init(), .init())
     change(&params)
     try self.init(params, account: partner)
   }
