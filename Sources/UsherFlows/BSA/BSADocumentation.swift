@@ -35,12 +35,13 @@ extension BSAVerifyContact {
   }
 }
 
-extension BSARegistrationParams {
-  fileprivate static var commonDescriptions: [String: String] {
+private let userKeyDescription = "The user's id: 4 to 64 letters, digits and `._-@`."
+
+extension BSAAppParams: SchemaDocumented {
+  package static var memberDescriptions: [String: String] {
     [
-      "userKey": "The user's id: 4 to 64 letters, digits and `._-@`.",
-      "name": "The user's name.",
       "disposeToken": "The handle that a `verifyContact` flow returned.",
+      "pushToken": "The target of push messages.",
       "appVersion": "The version of the app; default: the configured version.",
       "clientKey": """
       The client key that an app's SDK was configured with; must equal the configured one.
@@ -56,18 +57,20 @@ extension BSARegistrationFlow {
   }
 }
 
-extension BSARegister.Params {
+extension BSARegister.OwnParams {
   package static var memberDescriptions: [String: String] {
     [
       "email": "The user's e-mail address.",
       "phoneNumber": "The user's phone number.",
+      "userKey": userKeyDescription,
+      "name": "The user's name.",
       "authType": "How the user authenticates at this machine: `none`, `biometric` or `passcode`.",
       "agreeGccs": "Consent to BSA's terms of use. An absent value means no consent.",
       "agreePerson": "Consent to the privacy policy.",
       "agreeDevice": "Consent to the device information policy.",
       "verifyBy": "The contact by which the user is verified; default: `email`.",
       "pushToken": "The SDK's `token`: the target of push messages.",
-    ].merging(commonDescriptions) { $1 }
+    ]
   }
 }
 
@@ -83,17 +86,18 @@ extension BSARegister {
   }
 }
 
-extension BSAReregisterDevice.Params {
+extension BSAReregisterDevice.OwnParams {
   package static var memberDescriptions: [String: String] {
     [
+      "userKey": userKeyDescription,
+      "name": "The user's name.",
       "verifyBy": "The contact by which the user is verified: `email` or `sms`.",
       "verifyData": "The user's registered e-mail address or phone number.",
       "authType": """
       How the user authenticates at this machine: `none`, `biometric` or `passcode`. Default: \
       the registered method.
       """,
-      "pushToken": "The target of push messages.",
-    ].merging(commonDescriptions) { $1 }
+    ]
   }
 }
 

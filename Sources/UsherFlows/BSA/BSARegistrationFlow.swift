@@ -9,7 +9,9 @@ package struct BSARegister: BSARegistrationFlow {
   package static let summary = "Register a person and this machine's device."
   package static let purpose = BSARegistration.Purpose.signUp
 
-  package struct Params: BSARegistrationParams, Equatable {
+  package typealias Params = ComposedParams<OwnParams, BSAAppParams>
+
+  package struct OwnParams: BSARegistrationParams {
     package var email: String
     package var phoneNumber: String
     package var userKey: String
@@ -19,11 +21,6 @@ package struct BSARegister: BSARegistrationFlow {
     package var agreePerson: Bool?
     package var agreeDevice: Bool?
     package var verifyBy: BSAContact.Channel?
-    package var disposeToken: WireSecret?
-    package var pushToken: String?
-    package var appVersion: String?
-    package var clientKey: WireSecret?
-    package var appPackage: String?
 
     package var requestedType: BSAAuthType? { authType }
 
@@ -60,17 +57,14 @@ package struct BSAReregisterDevice: BSARegistrationFlow {
   package static let summary = "Replace a registered device with this machine's device."
   package static let purpose = BSARegistration.Purpose.replacement
 
-  package struct Params: BSARegistrationParams, Equatable {
+  package typealias Params = ComposedParams<OwnParams, BSAAppParams>
+
+  package struct OwnParams: BSARegistrationParams {
     package var userKey: String
     package var name: String
     package var verifyBy: BSAContact.Channel
     package var verifyData: String
     package var authType: BSAAuthType?
-    package var disposeToken: WireSecret?
-    package var pushToken: String?
-    package var appVersion: String?
-    package var clientKey: WireSecret?
-    package var appPackage: String?
 
     package var requestedType: BSAAuthType? { authType }
     package var missingAgreements: [String] { [] }
@@ -93,15 +87,19 @@ package struct BSAReregisterDevice: BSARegistrationFlow {
   }
 }
 
-/// The parameters that both registrations have.
+/// The parameters of both registrations that come from an app or an earlier flow.
+package struct BSAAppParams: Codable, Sendable {
+  var disposeToken: WireSecret?
+  var pushToken: String?
+  var appVersion: String?
+  var clientKey: WireSecret?
+  var appPackage: String?
+}
+
+/// The parameters of a registration besides ``BSAAppParams``.
 package protocol BSARegistrationParams: Codable, Sendable, SchemaDocumented {
   var userKey: String { get }
   var name: String { get }
-  var disposeToken: WireSecret? { get }
-  var pushToken: String? { get }
-  var appVersion: String? { get }
-  var clientKey: WireSecret? { get }
-  var appPackage: String? { get }
 
   /// The authentication method; nil for the registered one.
   var requestedType: BSAAuthType? { get }
@@ -113,7 +111,9 @@ package protocol BSARegistrationParams: Codable, Sendable, SchemaDocumented {
 
 /// A flow that consists of a ``BSARegistration``.
 package protocol BSARegistrationFlow: FlowMachine
-where Call == BSACall, Params: BSARegistrationParams {
+where Call == BSACall, Params == ComposedParams<OwnParams, BSAAppParams> {
+  associatedtype OwnParams: BSARegistrationParams
+
   static var purpose: BSARegistration.Purpose { get }
 
   var registration: BSARegistration? { get set }
@@ -130,13 +130,13 @@ extension BSARegistrationFlow {
     let provider = context.provider
     do throws(EarlyFailure) {
       try context.checkApp(params.clientKey, params.appPackage, "the appPackage")
-      let missing = params.missingAgreements.joined(separator: ", ")
+      let missing = params.own.missingAgreements.joined(separator: ", ")
       guard missing.isEmpty else {
         throw EarlyFailure(
           .impossible(.agreementMissing, "not agreed to: \(missing)", provider.name))
       }
       let enrolment = try enrolment(params, context)
-      let type = params.requestedType
+      let type = params.own.requestedType
       if type == BSAAuthType.none, !provider.settings.allowNoLocalAuth {
         throw EarlyFailure(.noLocalAuth(provider.name))
       }
@@ -160,20 +160,21 @@ extension BSARegistrationFlow {
   private static func enrolment(
     _ params: Params, _ context: FlowContext<BSASettings>
   ) throws(EarlyFailure) -> BSAEnrolment {
-    let contacts = try params.contacts(context)
+    let own = params.own
+    let contacts = try own.contacts(context)
     return BSAEnrolment(
       userKey: try context.checked("userKey") { () throws(InvalidValue) in
-        try BSAUserKey.checked(params.userKey)
+        try BSAUserKey.checked(own.userKey)
       },
       name: try context.checked("name") { () throws(InvalidValue) in
-        try BSAName.checked(params.name)
+        try BSAName.checked(own.name)
       },
       contact: contacts.verified, email: contacts.email, phoneNumber: contacts.phone,
-      authType: params.requestedType ?? .none,
+      authType: own.requestedType ?? .none,
       pushToken: try context.line("pushToken", params.pushToken),
       appVersion: try context.line("appVersion", params.appVersion)
         ?? context.provider.settings.appVersion,
-      device: BSADevice.id(params.userKey, at: context.installationID))
+      device: BSADevice.id(own.userKey, at: context.installationID))
   }
 
   package var view: FlowView {

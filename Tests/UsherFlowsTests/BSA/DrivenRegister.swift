@@ -13,9 +13,11 @@ extension DrivenBSA where Machine == BSARegister {
     _ change: (inout BSARegister.Params) -> Void = { _ in }
   ) -> BSARegister.Params {
     var params = BSARegister.Params(
-      email: BSAParts.email, phoneNumber: BSAParts.phone, userKey: BSAParts.userKey,
-      name: "Ada Lovelace", authType: .passcode, agreeGccs: true, agreePerson: true,
-      agreeDevice: true)
+      .init(
+        email: BSAParts.email, phoneNumber: BSAParts.phone, userKey: BSAParts.userKey,
+        name: "Ada Lovelace", authType: .passcode, agreeGccs: true, agreePerson: true,
+        agreeDevice: true),
+      .init())
     change(&params)
     return params
   }
@@ -54,8 +56,10 @@ extension DrivenBSA where Machine == BSAReregisterDevice {
     _ change: (inout BSAReregisterDevice.Params) -> Void = { _ in }
   ) throws {
     var params = BSAReregisterDevice.Params(
-      userKey: BSAParts.userKey, name: "Ada Lovelace", verifyBy: channel,
-      verifyData: BSAParts.contact(channel).target)
+      .init(
+        userKey: BSAParts.userKey, name: "Ada Lovelace", verifyBy: channel,
+        verifyData: BSAParts.contact(channel).target),
+      .init())
     change(&params)
     try self.init(params, origin)
   }
