@@ -7,14 +7,12 @@ import UsherCore
 
 extension BSAAuthenticate {
   /// Checks first that the account still exists: a forgotten account must not be signed in.
-  mutating func check(_ session: BSASignInSession) -> Answer<BSACall> {
+  mutating func check(_ session: BSASignInSession) -> Answer {
     state = .checking(session)
     return .proceed([.ask(.presence(of: order.account.id))])
   }
 
-  mutating func checking(_ event: FlowEvent<BSACall>, _ session: BSASignInSession) -> Answer<
-    BSACall
-  > {
+  mutating func checking(_ event: Event, _ session: BSASignInSession) -> Answer {
     switch event {
     case .daemon(.answered(.presence(true))): return make(.start, session)
     case .daemon(.answered(.presence(false))):
@@ -53,15 +51,15 @@ extension BSAAuthenticate {
 
   private mutating func make(
     _ call: SignInCall, _ session: BSASignInSession, _ attempt: Attempt = Attempt()
-  ) -> Answer<BSACall> {
+  ) -> Answer {
     if case .fetch = call { problem = nil }
     state = phase(call, session, attempt.withoutPauses)
     return .proceed([.call(request(call, session))])
   }
 
   mutating func signingIn(
-    _ event: FlowEvent<BSACall>, _ call: SignInCall, _ session: BSASignInSession, _ attempt: Attempt
-  ) -> Answer<BSACall> {
+    _ event: Event, _ call: SignInCall, _ session: BSASignInSession, _ attempt: Attempt
+  ) -> Answer {
     switch event {
     case .provider(.called(request(call, session), let outcome)) where !attempt.isPaused:
       return answered(BSAReply(outcome), call, session, attempt)
@@ -76,7 +74,7 @@ extension BSAAuthenticate {
 
   private mutating func answered(
     _ reply: BSAReply, _ call: SignInCall, _ session: BSASignInSession, _ attempt: Attempt
-  ) -> Answer<BSACall> {
+  ) -> Answer {
     switch (call, reply) {
     case (.start, .success(let data)):
       guard let channel = data.objectValue?["channelKey"]?.visibleSecret else {
@@ -104,7 +102,7 @@ extension BSAAuthenticate {
   /// Handles any reply other than success, for each of the three calls.
   private mutating func retryOrFail(
     _ reply: BSAReply, _ call: SignInCall, _ session: BSASignInSession, _ attempt: Attempt
-  ) -> Answer<BSACall> {
+  ) -> Answer {
     var attempt = attempt
     switch reply {
     case .refused(.authInProgress) where waits < Self.waitLimit,

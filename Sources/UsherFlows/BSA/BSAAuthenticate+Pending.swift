@@ -6,7 +6,7 @@ import UsherCore
 // A site's request for a sign-in, and the number that tells the site which user it is for.
 
 extension BSAAuthenticate {
-  mutating func generate(_ retrying: RetryBackoff) -> Answer<BSACall> {
+  mutating func generate(_ retrying: RetryBackoff) -> Answer {
     state = .generating(retrying.resumed)
     return .proceed([numberEffect])
   }
@@ -19,9 +19,7 @@ extension BSAAuthenticate {
     order.way == .totp ? .ask(.oneTimeCode(of: order.account.id)) : .call(numberCall)
   }
 
-  mutating func generating(
-    _ event: FlowEvent<BSACall>, _ retrying: RetryBackoff, _ now: Timestamp
-  ) -> Answer<BSACall> {
+  mutating func generating(_ event: Event, _ retrying: RetryBackoff, _ now: Timestamp) -> Answer {
     switch event {
     case .provider(.called(numberCall, let outcome)) where !retrying.isPaused && order.way == .otp:
       return generated(BSAReply(outcome), retrying, now)
@@ -35,7 +33,7 @@ extension BSAAuthenticate {
 
   private mutating func generated(
     _ reply: BSAReply, _ retrying: RetryBackoff, _ now: Timestamp
-  ) -> Answer<BSACall> {
+  ) -> Answer {
     switch reply {
     case .success(let data):
       guard let number = data.visibleSecret, number.unsealed().revealed().utf8.count <= 32 else {
@@ -53,7 +51,7 @@ extension BSAAuthenticate {
 
   private mutating func generated(
     _ answer: OneTimeCodeAnswer, _ retrying: RetryBackoff, _ now: Timestamp
-  ) -> Answer<BSACall> {
+  ) -> Answer {
     switch answer {
     case .given(let number, let until): return poll(Shown(number: Sealed(number), until: until))
     case .later(let time): return wait(until: time, now)
@@ -69,7 +67,7 @@ extension BSAAuthenticate {
   }
 
   /// Waits until the next code's time step begins.
-  private mutating func wait(until time: Timestamp, _ now: Timestamp) -> Answer<BSACall> {
+  private mutating func wait(until time: Timestamp, _ now: Timestamp) -> Answer {
     var retrying = RetryBackoff()
     _ = retrying.failed()
     state = .generating(retrying)
@@ -79,15 +77,13 @@ extension BSAAuthenticate {
 
   private var existCall: BSACall { .exists(device: order.device, userKey: order.account.subject) }
 
-  mutating func poll(_ shown: Shown?) -> Answer<BSACall> {
+  mutating func poll(_ shown: Shown?) -> Answer {
     problem = nil
     state = .pending(shown, Poll())
     return .proceed([.call(existCall)])
   }
 
-  mutating func pending(
-    _ event: FlowEvent<BSACall>, _ shown: Shown?, _ poll: Poll, _ now: Timestamp
-  ) -> Answer<BSACall> {
+  mutating func pending(_ event: Event, _ shown: Shown?, _ poll: Poll, _ now: Timestamp) -> Answer {
     switch event {
     case .provider(.called(existCall, let outcome)) where !poll.isPaused:
       return handlePollReply(BSAReply(outcome), shown, poll, now)
@@ -105,7 +101,7 @@ extension BSAAuthenticate {
 
   private mutating func handlePollReply(
     _ reply: BSAReply, _ shown: Shown?, _ poll: Poll, _ now: Timestamp
-  ) -> Answer<BSACall> {
+  ) -> Answer {
     switch reply {
     case .success(let data):
       guard let isThere = data.objectValue?["isExist"]?.boolValue else {
@@ -133,9 +129,7 @@ extension BSAAuthenticate {
 
   /// Polls again after a failure. There is no retry limit other than the flow's end, because a poll
   /// has no side effect.
-  private mutating func pollLater(
-    _ shown: Shown?, _ poll: Poll, _ fault: BSAReplyError
-  ) -> Answer<BSACall> {
+  private mutating func pollLater(_ shown: Shown?, _ poll: Poll, _ fault: BSAReplyError) -> Answer {
     var poll = poll
     let pause = poll.retrying.failed() ?? Self.maxPause
     poll.isPaused = true
@@ -147,13 +141,13 @@ extension BSAAuthenticate {
   /// The pause between two polls while the provider is unreachable.
   private static let maxPause = Duration.seconds(16)
 
-  private mutating func pollLater(_ shown: Shown?) -> Answer<BSACall> {
+  private mutating func pollLater(_ shown: Shown?) -> Answer {
     state = .pending(shown, Poll(isPaused: true))
     return .proceed([.wake(after: .seconds(provider.settings.pollSeconds))])
   }
 
   /// Fails and revokes the number that is shown.
-  private func fail(_ failure: Failure, _ shown: Shown?) -> Answer<BSACall> {
+  private func fail(_ failure: Failure, _ shown: Shown?) -> Answer {
     .fail(failure, cleanUp: callsIfAbandoned)
   }
 }

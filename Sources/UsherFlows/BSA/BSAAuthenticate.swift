@@ -6,6 +6,8 @@ package import UsherCore
 /// Signs a user in with a registered device: by push, by QR code, or by a number that the user
 /// types at a site (contract §5.6, AUTH; the page BSA of the documentation).
 package struct BSAAuthenticate: FlowMachine, RetryingMachine {
+  package typealias Event = FlowEvent<BSACall>
+  package typealias Answer = UsherFlows.Answer<BSACall>
   package static let kind = "authenticate"
   package static let summary = "Sign in with this machine's registered device."
   package static let needsAccount = true
@@ -97,7 +99,7 @@ package struct BSAAuthenticate: FlowMachine, RetryingMachine {
 
   package static func begin(
     _ params: Params, _ context: FlowContext<BSASettings>, at transition: inout TransitionContext
-  ) throws(UsherError) -> (BSAAuthenticate, Answer<BSACall>) {
+  ) throws(UsherError) -> (BSAAuthenticate, Answer) {
     guard let account = context.account else {
       throw ParamsValidation.wrong("account", "must name an account of this provider")
     }
@@ -126,7 +128,7 @@ package struct BSAAuthenticate: FlowMachine, RetryingMachine {
     }
   }
 
-  private mutating func set(out qrID: String?, at now: Timestamp) -> Answer<BSACall> {
+  private mutating func set(out qrID: String?, at now: Timestamp) -> Answer {
     switch order.way {
     case .push: poll(nil)
     case .qr:
@@ -168,9 +170,7 @@ package struct BSAAuthenticate: FlowMachine, RetryingMachine {
         verificationURI: (settings.siteURL ?? settings.baseURL).text, expiresAt: shown.until))
   }
 
-  package mutating func receive(
-    _ event: FlowEvent<BSACall>, at transition: inout TransitionContext
-  ) -> Answer<BSACall> {
+  package mutating func receive(_ event: Event, at transition: inout TransitionContext) -> Answer {
     let now = transition.now
     switch state {
     case .refused(let failure): return event == .daemon(.resumed) ? .fail(failure) : .ignore
@@ -239,7 +239,7 @@ extension Failure {
 // MARK: - The user
 
 extension BSAAuthenticate {
-  private mutating func scan(_ event: FlowEvent<BSACall>, _ now: Timestamp) -> Answer<BSACall> {
+  private mutating func scan(_ event: Event, _ now: Timestamp) -> Answer {
     switch event {
     case .input(.form(let fields)):
       if let stray = fields.keys.filter({ $0 != "qrId" }).min() {
@@ -266,7 +266,7 @@ extension BSAAuthenticate {
   /// - Parameter site: The site's address as the provider reports it.
   mutating func prove(
     _ session: BSASignInSession, for site: String? = nil, at now: Timestamp
-  ) -> Answer<BSACall> {
+  ) -> Answer {
     problem = nil
     let age = Duration.seconds(provider.settings.localAuthSeconds)
     if session.site == nil, let proof, proof.isFresh(for: age, at: now) {
@@ -286,9 +286,9 @@ extension BSAAuthenticate {
   private static let namelessSite = "a site without an address"
 
   private mutating func proving(
-    _ event: FlowEvent<BSACall>, _ session: BSASignInSession, _ authentication: LocalAuthentication,
+    _ event: Event, _ session: BSASignInSession, _ authentication: LocalAuthentication,
     _ now: Timestamp
-  ) -> Answer<BSACall> {
+  ) -> Answer {
     var authentication = authentication
     switch authentication.receive(event, at: now) {
     case .ask(let questions):
@@ -305,7 +305,7 @@ extension BSAAuthenticate {
   }
 
   /// Continues after the authentication.
-  private mutating func continueSignIn(_ session: BSASignInSession) -> Answer<BSACall> {
+  private mutating func continueSignIn(_ session: BSASignInSession) -> Answer {
     switch order.way {
     case .push, .qr: check(session)
     // With a site, the number was shown before and the site has answered to it.

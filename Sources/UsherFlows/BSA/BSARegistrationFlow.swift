@@ -126,7 +126,7 @@ where Call == BSACall, Params == ComposedParams<OwnParams, BSAAppParams> {
 extension BSARegistrationFlow {
   package static func begin(
     _ params: Params, _ context: FlowContext<BSASettings>, at transition: inout TransitionContext
-  ) throws(UsherError) -> (Self, Answer<BSACall>) {
+  ) throws(UsherError) -> (Self, Answer<Call>) {
     let provider = context.provider
     do throws(EarlyFailure) {
       try context.checkApp(params.clientKey, params.appPackage, "the appPackage")
@@ -183,8 +183,8 @@ extension BSARegistrationFlow {
   }
 
   package mutating func receive(
-    _ event: FlowEvent<BSACall>, at transition: inout TransitionContext
-  ) -> Answer<BSACall> {
+    _ event: FlowEvent<Call>, at transition: inout TransitionContext
+  ) -> Answer<Call> {
     if let refusal { return event == .daemon(.resumed) ? .fail(refusal) : .ignore }
     let provider = provider
     return registration?.receive(event, provider, at: transition.now) ?? .ignore

@@ -6,6 +6,8 @@ package import UsherCore
 /// Verifies a contact before a registration (seed, OTP Number Request and Validation; the page BSA
 /// of the documentation).
 package struct BSAVerifyContact: FlowMachine {
+  package typealias Event = FlowEvent<BSACall>
+  package typealias Answer = UsherFlows.Answer<BSACall>
   package static let kind = "verifyContact"
   package static let summary = "Verify that an e-mail address or phone number belongs to a person."
 
@@ -30,7 +32,7 @@ package struct BSAVerifyContact: FlowMachine {
 
   package static func begin(
     _ params: Params, _ context: FlowContext<BSASettings>, at transition: inout TransitionContext
-  ) throws(UsherError) -> (BSAVerifyContact, Answer<BSACall>) {
+  ) throws(UsherError) -> (BSAVerifyContact, Answer) {
     let provider = context.provider
     do throws(EarlyFailure) {
       try context.checkApp(params.clientKey, params.bundleIdentifier, "the bundleIdentifier")
@@ -64,9 +66,7 @@ package struct BSAVerifyContact: FlowMachine {
 
   package var unknownOutcomeClause: String { .perhapsSent("a number") }
 
-  package mutating func receive(
-    _ event: FlowEvent<BSACall>, at transition: inout TransitionContext
-  ) -> Answer<BSACall> {
+  package mutating func receive(_ event: Event, at transition: inout TransitionContext) -> Answer {
     switch state {
     case .refused(let failure): return event == .daemon(.resumed) ? .fail(failure) : .ignore
     case .verifying(var verification):
@@ -84,7 +84,7 @@ package struct BSAVerifyContact: FlowMachine {
 
   private func finish(
     _ contact: BSAContact, _ token: Sealed<Secret>, _ transition: inout TransitionContext
-  ) -> Answer<BSACall> {
+  ) -> Answer {
     let handle = "dsp_" + transition.random(16).hexadecimal
     return .finish(
       Completion(

@@ -17,14 +17,14 @@ extension FreedomDeviceAuthorize {
   mutating func complete(
     _ account: NamedAccount, _ remembered: [DataGrant], new: [DataGrant],
     _ transition: inout TransitionContext
-  ) -> Answer<FreedomDeviceCall> {
+  ) -> Answer {
     problem = nil
     return send(
       FreedomCompletion(
         account: account, remembered: remembered, new: new, request: transition.uuid()))
   }
 
-  private mutating func send(_ completion: FreedomCompletion) -> Answer<FreedomDeviceCall> {
+  private mutating func send(_ completion: FreedomCompletion) -> Answer {
     state = .completing(completion)
     return .proceed([.call(call(completion))])
   }
@@ -40,8 +40,8 @@ extension FreedomDeviceAuthorize {
   }
 
   mutating func completing(
-    _ event: FlowEvent<FreedomDeviceCall>, _ completion: FreedomCompletion, _ now: Timestamp
-  ) -> Answer<FreedomDeviceCall> {
+    _ event: Event, _ completion: FreedomCompletion, _ now: Timestamp
+  ) -> Answer {
     switch event {
     case .provider(.called(call(completion), let outcome)) where !completion.retrying.isPaused:
       return completed(outcome, completion, now)
@@ -55,7 +55,7 @@ extension FreedomDeviceAuthorize {
 
   private mutating func completed(
     _ outcome: CallOutcome, _ completion: FreedomCompletion, _ now: Timestamp
-  ) -> Answer<FreedomDeviceCall> {
+  ) -> Answer {
     switch FreedomIDReply(outcome) {
     case .success(let members): return finish(members, completion, now)
     case .refused(let refusal) where refusal.refusesToken: return signInAgain(completion, refusal)
@@ -76,7 +76,7 @@ extension FreedomDeviceAuthorize {
   /// again, the log-in itself does not work and the flow fails.
   private mutating func signInAgain(
     _ completion: FreedomCompletion, _ refusal: FreedomIDRefusal?
-  ) -> Answer<FreedomDeviceCall> {
+  ) -> Answer {
     guard !hasSignedInAgain else {
       var failure = Failure.rejected("the provider accepts no token of this log-in")
       failure.provider = FreedomIDErrorCode.autheticationError.providerErrorCode(
@@ -90,7 +90,7 @@ extension FreedomDeviceAuthorize {
 
   private func finish(
     _ members: [String: JSONValue], _ completion: FreedomCompletion, _ now: Timestamp
-  ) -> Answer<FreedomDeviceCall> {
+  ) -> Answer {
     let asked = asked(completion)
     guard let id = members["id"]?.stringValue, let texts = members["granted"]?.strings,
       let profile = members["profile"]?.objectValue

@@ -17,9 +17,7 @@ extension FreedomDeviceAuthorize {
       options: tied.map { StepOption(id: $0.id.rawValue, label: $0.label) } + others)
   }
 
-  mutating func home(
-    _ event: FlowEvent<FreedomDeviceCall>, _ now: Timestamp
-  ) -> Answer<FreedomDeviceCall> {
+  mutating func home(_ event: Event, _ now: Timestamp) -> Answer {
     switch event {
     case .input(.choice(Self.other.id)) where order.account == nil: return signIn(nil)
     case .input(.choice(let id)):
@@ -33,9 +31,8 @@ extension FreedomDeviceAuthorize {
   }
 
   mutating func proving(
-    _ event: FlowEvent<FreedomDeviceCall>, _ account: NamedAccount,
-    _ authentication: LocalAuthentication, _ now: Timestamp
-  ) -> Answer<FreedomDeviceCall> {
+    _ event: Event, _ account: NamedAccount, _ authentication: LocalAuthentication, _ now: Timestamp
+  ) -> Answer {
     if case .input(.back) = event { return chooseAgain(nil) }
     var authentication = authentication
     switch authentication.receive(event, at: now) {
@@ -55,9 +52,8 @@ extension FreedomDeviceAuthorize {
   }
 
   mutating func recalling(
-    _ event: FlowEvent<FreedomDeviceCall>, _ account: NamedAccount,
-    _ transition: inout TransitionContext
-  ) -> Answer<FreedomDeviceCall> {
+    _ event: Event, _ account: NamedAccount, _ transition: inout TransitionContext
+  ) -> Answer {
     switch event {
     case .daemon(.answered(.consents(let consents))):
       let remembered = order.grants.filter { consents.contains($0.rawValue) }
@@ -80,9 +76,9 @@ extension FreedomDeviceAuthorize {
   }
 
   mutating func permissions(
-    _ event: FlowEvent<FreedomDeviceCall>, _ account: NamedAccount, _ remembered: [DataGrant],
+    _ event: Event, _ account: NamedAccount, _ remembered: [DataGrant],
     _ transition: inout TransitionContext
-  ) -> Answer<FreedomDeviceCall> {
+  ) -> Answer {
     switch event {
     case .input(.granted(let texts)):
       let granted = Set(texts.compactMap { DataGrant(either: $0) })

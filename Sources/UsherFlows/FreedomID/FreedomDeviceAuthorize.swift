@@ -9,6 +9,8 @@ package import UsherCore
 /// Passwords and codes occur only in events and calls. Between two attempts of a call they are held
 /// in memory; after a restart the flow asks for them again.
 package struct FreedomDeviceAuthorize: FlowMachine, RetryingMachine {
+  package typealias Event = FlowEvent<FreedomDeviceCall>
+  package typealias Answer = UsherFlows.Answer<FreedomDeviceCall>
   package static let kind = "authorize"
   package static let summary =
     "Share the parts of a Freedom ID profile that a person agrees to with a client."
@@ -71,13 +73,13 @@ package struct FreedomDeviceAuthorize: FlowMachine, RetryingMachine {
   package static func begin(
     _ params: Params, _ context: FlowContext<FreedomIDSettings>,
     at transition: inout TransitionContext
-  ) throws(UsherError) -> (FreedomDeviceAuthorize, Answer<FreedomDeviceCall>) {
+  ) throws(UsherError) -> (FreedomDeviceAuthorize, Answer) {
     func order(_ grants: [DataGrant]) -> Request {
       Request(
         grants: grants, device: context.installationID, account: context.account,
         accounts: context.accounts, client: context.client)
     }
-    func refused(_ failure: Failure) -> (FreedomDeviceAuthorize, Answer<FreedomDeviceCall>) {
+    func refused(_ failure: Failure) -> (FreedomDeviceAuthorize, Answer) {
       let flow = FreedomDeviceAuthorize(
         provider: context.provider, order: order([]), state: .refused(failure))
       return (flow, .fail(failure))
@@ -112,9 +114,7 @@ package struct FreedomDeviceAuthorize: FlowMachine, RetryingMachine {
     }
   }
 
-  package mutating func receive(
-    _ event: FlowEvent<FreedomDeviceCall>, at transition: inout TransitionContext
-  ) -> Answer<FreedomDeviceCall> {
+  package mutating func receive(_ event: Event, at transition: inout TransitionContext) -> Answer {
     switch state {
     case .refused(let failure): event == .daemon(.resumed) ? .fail(failure) : .ignore
     case .checking(let retrying): checking(event, retrying)
@@ -154,9 +154,7 @@ package struct FreedomDeviceAuthorize: FlowMachine, RetryingMachine {
 // MARK: - Account check
 
 extension FreedomDeviceAuthorize {
-  private mutating func checking(
-    _ event: FlowEvent<FreedomDeviceCall>, _ retrying: RetryBackoff
-  ) -> Answer<FreedomDeviceCall> {
+  private mutating func checking(_ event: Event, _ retrying: RetryBackoff) -> Answer {
     let call = FreedomDeviceCall.accounts(device: order.device)
     switch event {
     case .provider(.called(call, let outcome)) where !retrying.isPaused:
@@ -168,9 +166,7 @@ extension FreedomDeviceAuthorize {
     }
   }
 
-  private mutating func checked(
-    _ outcome: CallOutcome, _ retrying: RetryBackoff
-  ) -> Answer<FreedomDeviceCall> {
+  private mutating func checked(_ outcome: CallOutcome, _ retrying: RetryBackoff) -> Answer {
     switch FreedomIDReply(outcome) {
     case .success(let members):
       guard let accounts = members["accounts"]?.arrayValue else {
@@ -199,8 +195,8 @@ extension FreedomDeviceAuthorize {
 
 extension FreedomDeviceAuthorize {
   private mutating func authentication(
-    _ event: FlowEvent<FreedomDeviceCall>, _ login: FreedomLogin, _ now: Timestamp
-  ) -> Answer<FreedomDeviceCall> {
+    _ event: Event, _ login: FreedomLogin, _ now: Timestamp
+  ) -> Answer {
     var login = login
     let progress = login.receive(event, order.device, provider.name, at: now)
     switch progress {
@@ -220,7 +216,7 @@ extension FreedomDeviceAuthorize {
     }
   }
 
-  private mutating func signedIn(_ person: SignedIn) -> Answer<FreedomDeviceCall> {
+  private mutating func signedIn(_ person: SignedIn) -> Answer {
     if let account = order.account, !account.subject.hasSameBytes(as: person.subject) {
       return .fail(.otherPerson(provider.name), cleanUp: [person.untying(from: order.device)])
     }
@@ -229,9 +225,7 @@ extension FreedomDeviceAuthorize {
     return .proceed([.store(person.grant)])
   }
 
-  private mutating func keeping(
-    _ event: FlowEvent<FreedomDeviceCall>, _ person: SignedIn, _ now: Timestamp
-  ) -> Answer<FreedomDeviceCall> {
+  private mutating func keeping(_ event: Event, _ person: SignedIn, _ now: Timestamp) -> Answer {
     switch event {
     case .daemon(.answered(.stored(let id))):
       tied.removeAll { $0.subject.hasSameBytes(as: person.subject) }
@@ -244,7 +238,7 @@ extension FreedomDeviceAuthorize {
   }
 
   /// Continues with the named account, else with the choice, else with a log-in.
-  private mutating func goHome(_ problem: Problem?) -> Answer<FreedomDeviceCall> {
+  private mutating func goHome(_ problem: Problem?) -> Answer {
     if let named = order.account,
       let account = tied.first(where: { $0.subject.hasSameBytes(as: named.subject) })
     {
@@ -254,19 +248,19 @@ extension FreedomDeviceAuthorize {
     return chooseAgain(problem)
   }
 
-  mutating func signIn(_ problem: Problem?) -> Answer<FreedomDeviceCall> {
+  mutating func signIn(_ problem: Problem?) -> Answer {
     state = .authentication(FreedomLogin())
     self.problem = problem
     return .proceed([])
   }
 
-  mutating func chooseAgain(_ problem: Problem?) -> Answer<FreedomDeviceCall> {
+  mutating func chooseAgain(_ problem: Problem?) -> Answer {
     state = .home
     self.problem = problem
     return .proceed([])
   }
 
-  mutating func prove(_ account: NamedAccount) -> Answer<FreedomDeviceCall> {
+  mutating func prove(_ account: NamedAccount) -> Answer {
     var authentication = LocalAuthentication(
       LocalAuthRequest(
         .biometric, reason: "Freedom ID: use of \(account.label)", usePasscodeWhenFailed: true))

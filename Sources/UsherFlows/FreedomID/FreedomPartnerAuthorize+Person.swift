@@ -18,7 +18,7 @@ extension FreedomPartnerAuthorize {
   }
 
   /// Continues with the tokens of an earlier flow that could not find out their user.
-  mutating func resume(with handoffSecrets: [HandoffSecret]) -> Answer<FreedomPartnerCall>? {
+  mutating func resume(with handoffSecrets: [HandoffSecret]) -> Answer? {
     let kept = handoffSecrets.filter { $0.purpose == purpose && $0.tokens != nil }
       .max { $0.expiresAt < $1.expiresAt }
     guard let kept, let tokens = kept.tokens else { return nil }
@@ -39,26 +39,22 @@ extension FreedomPartnerAuthorize {
   private static let tokensAreKept =
     "the tokens are kept for a day: repeat the sign-in to request the profile without the browser"
 
-  mutating func handleTokens(
-    _ tokens: TokenSet, _ transition: inout TransitionContext
-  ) -> Answer<FreedomPartnerCall> {
+  mutating func handleTokens(_ tokens: TokenSet, _ transition: inout TransitionContext) -> Answer {
     handoffSecret = HandoffSecret(
       handle: "tokens_" + transition.random(16).hexadecimal, purpose: purpose,
       secret: tokens.accessToken, expiresAt: transition.now + Self.keptFor, tokens: tokens)
     return complete(tokens, RetryBackoff())
   }
 
-  private mutating func complete(
-    _ tokens: TokenSet, _ retrying: RetryBackoff
-  ) -> Answer<FreedomPartnerCall> {
+  private mutating func complete(_ tokens: TokenSet, _ retrying: RetryBackoff) -> Answer {
     state = .completing(tokens, retrying.resumed)
     return .proceed([.call(.user(token: tokens.accessToken.unsealed()))])
   }
 
   mutating func completing(
-    _ event: FlowEvent<FreedomPartnerCall>, _ tokens: TokenSet, _ retrying: RetryBackoff,
+    _ event: Event, _ tokens: TokenSet, _ retrying: RetryBackoff,
     _ transition: inout TransitionContext
-  ) -> Answer<FreedomPartnerCall> {
+  ) -> Answer {
     switch event {
     case .provider(.called(.user(tokens.accessToken.unsealed()), let outcome))
     where !retrying.isPaused:
@@ -71,7 +67,7 @@ extension FreedomPartnerAuthorize {
   private mutating func completed(
     _ outcome: CallOutcome, _ tokens: TokenSet, _ retrying: RetryBackoff,
     _ transition: inout TransitionContext
-  ) -> Answer<FreedomPartnerCall> {
+  ) -> Answer {
     switch FreedomIDReply(outcome) {
     case .success(let members):
       do throws(UnusableReply) {
@@ -100,7 +96,7 @@ extension FreedomPartnerAuthorize {
 
   private mutating func handlePerson(
     _ person: FreedomPerson, _ tokens: TokenSet, _ now: Timestamp
-  ) -> Answer<FreedomPartnerCall> {
+  ) -> Answer {
     guard account.map({ $0.subject.hasSameBytes(as: person.id) }) ?? true else {
       return failDroppingTokens(.otherPerson(provider.name))
     }
@@ -115,7 +111,7 @@ extension FreedomPartnerAuthorize {
   /// signs in again in the browser; otherwise the same reply would block each sign-in.
   private mutating func handleMissingProfile(
     _ failure: Failure, tokensAreGood: Bool = true, _ transition: inout TransitionContext
-  ) -> Answer<FreedomPartnerCall> {
+  ) -> Answer {
     if usesKeptTokens == true {
       handoffSecret = nil
       usesKeptTokens = nil
@@ -124,14 +120,14 @@ extension FreedomPartnerAuthorize {
     return tokensAreGood ? failKeepingTokens(failure) : failDroppingTokens(failure)
   }
 
-  private func failKeepingTokens(_ failure: Failure) -> Answer<FreedomPartnerCall> {
+  private func failKeepingTokens(_ failure: Failure) -> Answer {
     guard let kept = grantIfAbandoned else { return .fail(failure) }
     var failure = failure
     failure.message += "; " + kept.message
     return .fail(failure)
   }
 
-  private mutating func failDroppingTokens(_ failure: Failure) -> Answer<FreedomPartnerCall> {
+  private mutating func failDroppingTokens(_ failure: Failure) -> Answer {
     handoffSecret = nil
     return .fail(failure)
   }

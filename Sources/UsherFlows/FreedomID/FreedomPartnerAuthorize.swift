@@ -10,6 +10,8 @@ package import UsherCore
 /// identity cannot be requested, or the flow is cancelled or expires before that, the tokens are
 /// left to the next such flow, which requests the identity without the browser.
 package struct FreedomPartnerAuthorize: FlowMachine, CodeGrant {
+  package typealias Event = FlowEvent<FreedomPartnerCall>
+  package typealias Answer = UsherFlows.Answer<FreedomPartnerCall>
   package static let kind = "authorize"
   package static let summary =
     "Sign a person in with a browser and get the data the person agrees to share."
@@ -50,7 +52,7 @@ package struct FreedomPartnerAuthorize: FlowMachine, CodeGrant {
   package static func begin(
     _ params: Params, _ context: FlowContext<FreedomIDSettings>,
     at transition: inout TransitionContext
-  ) throws(UsherError) -> (FreedomPartnerAuthorize, Answer<FreedomPartnerCall>) {
+  ) throws(UsherError) -> (FreedomPartnerAuthorize, Answer) {
     let provider = context.provider
     do throws(GrantError) {
       let secret = FreedomVisit.secret(&transition)
@@ -79,9 +81,7 @@ package struct FreedomPartnerAuthorize: FlowMachine, CodeGrant {
     }
   }
 
-  package mutating func receive(
-    _ event: FlowEvent<FreedomPartnerCall>, at transition: inout TransitionContext
-  ) -> Answer<FreedomPartnerCall> {
+  package mutating func receive(_ event: Event, at transition: inout TransitionContext) -> Answer {
     switch state {
     case .refused(let failure): event == .daemon(.resumed) ? .fail(failure) : .ignore
     case .preparing(let secret): preparing(event, secret)
@@ -119,26 +119,24 @@ extension FreedomPartnerAuthorize {
 
   mutating func opened(
     _ secret: Sealed<Secret>, redirectURI: String, _ listener: ListenerState
-  ) -> Answer<FreedomPartnerCall> {
+  ) -> Answer {
     requestLink(
       FreedomVisit(secret: secret, redirectURI: Sealed(Secret(redirectURI)), listener: listener))
   }
 
   mutating func renew(
     _ secret: Sealed<Secret>, _ problem: Problem, _ transition: inout TransitionContext
-  ) -> Answer<FreedomPartnerCall> { listen(problem, &transition) }
+  ) -> Answer { listen(problem, &transition) }
 
   /// Starts a new round, with a redirect path of its own.
-  mutating func listen(
-    _ problem: Problem?, _ transition: inout TransitionContext
-  ) -> Answer<FreedomPartnerCall> {
+  mutating func listen(_ problem: Problem?, _ transition: inout TransitionContext) -> Answer {
     start(FreedomVisit.secret(&transition), problem)
   }
 
   /// Requests a link. A previous link stays until the new one arrives.
   private mutating func requestLink(
     _ visit: FreedomVisit, after effects: [Effect<FreedomPartnerCall>] = []
-  ) -> Answer<FreedomPartnerCall> {
+  ) -> Answer {
     var visit = visit
     visit.asking = visit.asking ?? RetryBackoff()
     visit.asking?.endPause()
@@ -147,9 +145,8 @@ extension FreedomPartnerAuthorize {
   }
 
   private mutating func visiting(
-    _ event: FlowEvent<FreedomPartnerCall>, _ visit: FreedomVisit,
-    _ transition: inout TransitionContext
-  ) -> Answer<FreedomPartnerCall> {
+    _ event: Event, _ visit: FreedomVisit, _ transition: inout TransitionContext
+  ) -> Answer {
     switch event {
     case .provider(.called(visit.call(grants), let outcome)) where visit.isAwaitingLink:
       return linked(outcome, visit, transition.now)
@@ -163,9 +160,7 @@ extension FreedomPartnerAuthorize {
     }
   }
 
-  private mutating func requestLinkIfDue(
-    _ visit: FreedomVisit, _ now: Timestamp
-  ) -> Answer<FreedomPartnerCall> {
+  private mutating func requestLinkIfDue(_ visit: FreedomVisit, _ now: Timestamp) -> Answer {
     guard visit.asking == nil, let link = visit.link, link.endsAt > now else {
       return requestLink(visit)
     }
@@ -174,7 +169,7 @@ extension FreedomPartnerAuthorize {
 
   private mutating func linked(
     _ outcome: CallOutcome, _ visit: FreedomVisit, _ now: Timestamp
-  ) -> Answer<FreedomPartnerCall> {
+  ) -> Answer {
     switch FreedomIDReply(outcome) {
     case .success(let members):
       guard let text = members["redirect_uri"]?.stringValue else {
@@ -202,7 +197,7 @@ extension FreedomPartnerAuthorize {
 
   private mutating func open(
     _ link: FreedomLink, _ visit: FreedomVisit, _ now: Timestamp
-  ) -> Answer<FreedomPartnerCall> {
+  ) -> Answer {
     // Clears only the problem of a failed attempt. Any other problem tells why the user is sent to
     // the browser again.
     if visit.asking != RetryBackoff() { problem = nil }
@@ -214,9 +209,9 @@ extension FreedomPartnerAuthorize {
   }
 
   private mutating func returning(
-    _ event: FlowEvent<FreedomPartnerCall>, _ visit: FreedomVisit, _ link: FreedomLink,
+    _ event: Event, _ visit: FreedomVisit, _ link: FreedomLink,
     _ transition: inout TransitionContext
-  ) -> Answer<FreedomPartnerCall> {
+  ) -> Answer {
     let redirectURI = visit.redirectURI.unsealed().revealed()
     let answer = authorizing(event, visit.secret, redirectURI, visit.listener, &transition)
     guard event == .daemon(.resumed), case .proceed(let effects) = answer,
@@ -231,7 +226,7 @@ extension FreedomPartnerAuthorize {
   mutating func redirected(
     _ answer: AuthorizationResponse, _ secret: Sealed<Secret>, redirectURI: String,
     _ transition: inout TransitionContext
-  ) -> Answer<FreedomPartnerCall> {
+  ) -> Answer {
     if let error = answer.error { return .fail(.redirected(error, provider.name)) }
     guard let code = answer.code, !code.isEmpty else {
       return .fail(.unusable(Failure.neitherCodeNorError.message, .parsingError, provider.name))
@@ -246,9 +241,9 @@ extension FreedomPartnerAuthorize {
 
 extension FreedomPartnerAuthorize {
   private mutating func exchanging(
-    _ event: FlowEvent<FreedomPartnerCall>, _ code: Transient, _ retrying: RetryBackoff,
+    _ event: Event, _ code: Transient, _ retrying: RetryBackoff,
     _ transition: inout TransitionContext
-  ) -> Answer<FreedomPartnerCall> {
+  ) -> Answer {
     switch event {
     case .provider(.called(.exchange(let code), let outcome)) where !retrying.isPaused:
       return exchanged(outcome, code, retrying, &transition)
@@ -265,7 +260,7 @@ extension FreedomPartnerAuthorize {
   private mutating func exchanged(
     _ outcome: CallOutcome, _ code: Secret, _ retrying: RetryBackoff,
     _ transition: inout TransitionContext
-  ) -> Answer<FreedomPartnerCall> {
+  ) -> Answer {
     switch FreedomIDReply(outcome) {
     case .success(let members):
       do throws(UnusableReply) {
@@ -292,7 +287,7 @@ extension FreedomPartnerAuthorize {
   /// Retries the exchange: the provider has certainly not redeemed the code.
   private mutating func redeemLater(
     _ code: Secret, _ fault: FreedomReplyError, _ retrying: RetryBackoff
-  ) -> Answer<FreedomPartnerCall> {
+  ) -> Answer {
     let failure = Failure.unreachable(fault, provider.name)
     let pause = pause(retrying, failure, after: fault.retryAfter) {
       $0.state = .exchanging(Transient(code), $1)

@@ -9,6 +9,8 @@ package import UsherCore
 /// The provider asks the other user. Every call is safe to repeat, because the request has an id of
 /// its own.
 package struct FreedomRequestProfile: FlowMachine, RetryingMachine {
+  package typealias Event = FlowEvent<FreedomPartnerCall>
+  package typealias Answer = UsherFlows.Answer<FreedomPartnerCall>
   package static let kind = "requestProfile"
   package static let summary = "Ask another person for a profile and wait for the answer."
   package static let needsAccount = true
@@ -49,9 +51,9 @@ package struct FreedomRequestProfile: FlowMachine, RetryingMachine {
   package static func begin(
     _ params: Params, _ context: FlowContext<FreedomIDSettings>,
     at transition: inout TransitionContext
-  ) throws(UsherError) -> (FreedomRequestProfile, Answer<FreedomPartnerCall>) {
+  ) throws(UsherError) -> (FreedomRequestProfile, Answer) {
     let account = try ParamsValidation.account(context)
-    func refused(_ failure: Failure) -> (FreedomRequestProfile, Answer<FreedomPartnerCall>) {
+    func refused(_ failure: Failure) -> (FreedomRequestProfile, Answer) {
       (FreedomRequestProfile(provider: context.provider, state: .refused(failure)), .fail(failure))
     }
     let grants: [DataGrant]
@@ -91,9 +93,7 @@ package struct FreedomRequestProfile: FlowMachine, RetryingMachine {
     }
   }
 
-  package mutating func receive(
-    _ event: FlowEvent<FreedomPartnerCall>, at transition: inout TransitionContext
-  ) -> Answer<FreedomPartnerCall> {
+  package mutating func receive(_ event: Event, at transition: inout TransitionContext) -> Answer {
     switch state {
     case .refused(let failure): event == .daemon(.resumed) ? .fail(failure) : .ignore
     case .requested(let inquiry, let retrying): requesting(event, inquiry, retrying)
@@ -117,16 +117,14 @@ package struct FreedomRequestProfile: FlowMachine, RetryingMachine {
 // MARK: - The request
 
 extension FreedomRequestProfile {
-  private mutating func request(
-    _ inquiry: Inquiry, _ retrying: RetryBackoff
-  ) -> Answer<FreedomPartnerCall> {
+  private mutating func request(_ inquiry: Inquiry, _ retrying: RetryBackoff) -> Answer {
     state = .requested(inquiry, retrying.resumed)
     return .proceed([.call(.profile(inquiry.account, inquiry.request))])
   }
 
   private mutating func requesting(
-    _ event: FlowEvent<FreedomPartnerCall>, _ inquiry: Inquiry, _ retrying: RetryBackoff
-  ) -> Answer<FreedomPartnerCall> {
+    _ event: Event, _ inquiry: Inquiry, _ retrying: RetryBackoff
+  ) -> Answer {
     switch event {
     case .provider(.called(.profile(inquiry.account, inquiry.request), let outcome))
     where !retrying.isPaused:
@@ -140,21 +138,19 @@ extension FreedomRequestProfile {
 // MARK: - The answer
 
 extension FreedomRequestProfile {
-  private mutating func pollStatus(_ inquiry: Inquiry) -> Answer<FreedomPartnerCall> {
+  private mutating func pollStatus(_ inquiry: Inquiry) -> Answer {
     state = .pending(inquiry, isAsking: true)
     return .proceed([.call(inquiry.status)])
   }
 
   /// - Parameter asked: The pause that the provider requests.
-  private mutating func wait(_ inquiry: Inquiry, _ asked: Duration?) -> Answer<FreedomPartnerCall> {
+  private mutating func wait(_ inquiry: Inquiry, _ asked: Duration?) -> Answer {
     state = .pending(inquiry, isAsking: false)
     let pause = Duration.seconds(provider.settings.pollSeconds)
     return .proceed([.wake(after: RetryBackoff.pause(pause, asked: asked))])
   }
 
-  private mutating func pending(
-    _ event: FlowEvent<FreedomPartnerCall>, _ inquiry: Inquiry, _ isAsking: Bool
-  ) -> Answer<FreedomPartnerCall> {
+  private mutating func pending(_ event: Event, _ inquiry: Inquiry, _ isAsking: Bool) -> Answer {
     switch event {
     case .provider(.called(inquiry.status, let outcome)) where isAsking:
       return answered(outcome, inquiry, nil)
@@ -166,7 +162,7 @@ extension FreedomRequestProfile {
   /// - Parameter retrying: The attempts to send the request; nil if this answers a poll.
   private mutating func answered(
     _ outcome: CallOutcome, _ inquiry: Inquiry, _ retrying: RetryBackoff?
-  ) -> Answer<FreedomPartnerCall> {
+  ) -> Answer {
     let personalData = FreedomPartnerCall.profile(inquiry.account, inquiry.request).personalData
     switch FreedomIDReply(outcome, hiding: personalData) {
     case .success(let members):
@@ -201,9 +197,7 @@ extension FreedomRequestProfile {
     }
   }
 
-  private func finish(
-    _ members: [String: JSONValue], _ inquiry: Inquiry
-  ) -> Answer<FreedomPartnerCall> {
+  private func finish(_ members: [String: JSONValue], _ inquiry: Inquiry) -> Answer {
     guard let person = members["freedom_id"]?.stringValue,
       let fields = members["profile"]?.objectValue
     else {

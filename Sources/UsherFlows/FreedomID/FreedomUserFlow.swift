@@ -85,7 +85,7 @@ extension FreedomUserFlow {
   package static func begin(
     _ params: Params, _ context: FlowContext<FreedomIDSettings>,
     at transition: inout TransitionContext
-  ) throws(UsherError) -> (Self, Answer<FreedomPartnerCall>) {
+  ) throws(UsherError) -> (Self, Answer<Call>) {
     let provider = context.provider
     let account = try ParamsValidation.account(context)
     do throws(InvalidValue) {
@@ -112,8 +112,8 @@ extension FreedomUserFlow {
   }
 
   package mutating func receive(
-    _ event: FlowEvent<FreedomPartnerCall>, at transition: inout TransitionContext
-  ) -> Answer<FreedomPartnerCall> {
+    _ event: FlowEvent<Call>, at transition: inout TransitionContext
+  ) -> Answer<Call> {
     switch state {
     case .refused(let failure): return event == .daemon(.resumed) ? .fail(failure) : .ignore
     case .sending(var request):

@@ -5,16 +5,15 @@ import UsherCore
 
 // Asks for an existing verdict first, as partners do.
 extension VerifyIdentity {
-  mutating func requestSubmission(of link: KnownLink, _ retrying: RetryBackoff) -> Answer<GoPayCall>
-  {
+  mutating func requestSubmission(of link: KnownLink, _ retrying: RetryBackoff) -> Answer {
     state = .current(link, retrying)
     return .proceed([.call(.currentSubmission(link.token, requestID: order.requestID))])
   }
 
   mutating func current(
-    _ event: FlowEvent<GoPayCall>, _ link: KnownLink, _ retrying: RetryBackoff,
+    _ event: Event, _ link: KnownLink, _ retrying: RetryBackoff,
     _ transition: inout TransitionContext
-  ) -> Answer<GoPayCall> {
+  ) -> Answer {
     let call = GoPayCall.currentSubmission(link.token, requestID: order.requestID)
     switch event {
     case .provider(.called(call, let outcome)) where !retrying.isPaused:
@@ -28,7 +27,7 @@ extension VerifyIdentity {
   private mutating func answered(
     _ reply: GoPayReply, _ link: KnownLink, _ retrying: RetryBackoff,
     _ transition: inout TransitionContext
-  ) -> Answer<GoPayCall> {
+  ) -> Answer {
     switch reply {
     case .success(let data):
       // Only a COMPLETED and VALID submission makes the capture unnecessary.
@@ -53,19 +52,17 @@ extension VerifyIdentity {
   /// - Parameter isBound: Whether this flow itself created the link.
   mutating func capture(
     _ source: Capture.Source, isBound: Bool = false, _ transition: inout TransitionContext
-  ) -> Answer<GoPayCall> {
+  ) -> Answer {
     problem = nil
     return go(on: Capture(source, isBound: isBound, order, &transition))
   }
 
-  private mutating func go(on capture: Capture) -> Answer<GoPayCall> {
+  private mutating func go(on capture: Capture) -> Answer {
     state = .kyc(capture)
     return .proceed([.call(capture.call)])
   }
 
-  mutating func kyc(
-    _ event: FlowEvent<GoPayCall>, _ capture: Capture, _ now: Timestamp
-  ) -> Answer<GoPayCall> {
+  mutating func kyc(_ event: Event, _ capture: Capture, _ now: Timestamp) -> Answer {
     switch event {
     case .provider(.called(capture.call, let outcome)) where !capture.retrying.isPaused:
       return answered(GoPayReply(outcome, to: capture.call), capture, now)
@@ -81,7 +78,7 @@ extension VerifyIdentity {
   }
 
   /// The redirect proves nothing; it only triggers an immediate poll.
-  private mutating func answered(_ input: FlowInput, _ capture: Capture) -> Answer<GoPayCall> {
+  private mutating func answered(_ input: FlowInput, _ capture: Capture) -> Answer {
     switch input {
     case .redirect(let url):
       guard let returnURL = capture.session.returnURL, capture.page != nil else { return .ignore }
@@ -99,7 +96,7 @@ extension VerifyIdentity {
 
   private mutating func calledBack(
     _ callback: ProviderCallback, _ capture: Capture, _ now: Timestamp
-  ) -> Answer<GoPayCall> {
+  ) -> Answer {
     guard let reported = try? KYCStatus(GoPayData(members: callback.members)),
       let page = capture.page, Secret(reported.submissionID) == Secret(page.submissionID)
     else { return .ignore }
@@ -109,7 +106,7 @@ extension VerifyIdentity {
 
   private mutating func answered(
     _ reply: GoPayReply, _ capture: Capture, _ now: Timestamp
-  ) -> Answer<GoPayCall> {
+  ) -> Answer {
     switch reply {
     case .success(let data):
       do throws(UnusableReply) {
@@ -140,7 +137,7 @@ extension VerifyIdentity {
 
   private mutating func handleSuccess(
     _ data: GoPayData, _ capture: Capture, _ now: Timestamp
-  ) throws(UnusableReply) -> Answer<GoPayCall> {
+  ) throws(UnusableReply) -> Answer {
     var capture = capture
     capture.retrying = RetryBackoff()
     guard capture.token != nil else {
@@ -163,7 +160,7 @@ extension VerifyIdentity {
   }
 
   /// Leaves the same state after each reply without news, so that nothing is written to disk.
-  private mutating func wait(_ capture: Capture) -> Answer<GoPayCall> {
+  private mutating func wait(_ capture: Capture) -> Answer {
     var capture = capture
     capture.isReplaced = false
     capture.misses = 0
@@ -172,9 +169,7 @@ extension VerifyIdentity {
     return .proceed([.wake(after: .seconds(provider.settings.pollSeconds))])
   }
 
-  private mutating func pollLater(
-    _ fault: GoPayReplyError, _ capture: Capture
-  ) -> Answer<GoPayCall> {
+  private mutating func pollLater(_ fault: GoPayReplyError, _ capture: Capture) -> Answer {
     var capture = capture
     let pause = capture.miss(provider.settings.pollSeconds)
     state = .kyc(capture)
@@ -189,7 +184,7 @@ extension VerifyIdentity {
   ///   - isBound: Whether this flow created the link, so that the daemon must remove it later.
   private mutating func finish(
     _ record: KYCRecord, _ link: KnownLink?, isBound: Bool = false
-  ) -> Answer<GoPayCall> {
+  ) -> Answer {
     state = .submitted
     problem = nil
     var attributes = [KYCRecord.attribute: record.json]

@@ -6,7 +6,7 @@ import UsherCore
 extension VerifyIdentity {
   mutating func requestAuthCode(
     _ transition: inout TransitionContext, problem: Problem? = nil
-  ) -> Answer<GoPayCall> {
+  ) -> Answer {
     guard let link = order.link else { return start(LinkLogin(&transition), problem) }
     self.problem = problem
     state = .authCode(link, RetryBackoff())
@@ -14,9 +14,9 @@ extension VerifyIdentity {
   }
 
   mutating func authCode(
-    _ event: FlowEvent<GoPayCall>, _ link: KnownLink, _ retrying: RetryBackoff,
+    _ event: Event, _ link: KnownLink, _ retrying: RetryBackoff,
     _ transition: inout TransitionContext
-  ) -> Answer<GoPayCall> {
+  ) -> Answer {
     let call = order.authCode(link)
     switch event {
     case .provider(.called(call, let outcome)) where !retrying.isPaused:
@@ -64,14 +64,14 @@ extension VerifyIdentity {
 
   mutating func renew(
     _ login: LinkLogin, _ problem: Problem, _ transition: inout TransitionContext
-  ) -> Answer<GoPayCall> {
+  ) -> Answer {
     start(LinkLogin(&transition), problem)
   }
 
   mutating func redirected(
     _ answer: AuthorizationResponse, _ login: LinkLogin, redirectURI: String,
     _ transition: inout TransitionContext
-  ) -> Answer<GoPayCall> {
+  ) -> Answer {
     if answer.error != nil { return .fail(.logIn(answer, provider.name)) }
     guard let code = answer.code, code.revealed().isVisible(upTo: GoPayData.maxTokenBytes) else {
       let message = "the log-in returned neither an auth code nor an error"

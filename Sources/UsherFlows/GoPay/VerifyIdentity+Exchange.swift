@@ -6,7 +6,7 @@ import UsherCore
 extension VerifyIdentity {
   mutating func exchange(
     _ code: Secret, after effects: [Effect<GoPayCall>] = [], _ transition: inout TransitionContext
-  ) -> Answer<GoPayCall> {
+  ) -> Answer {
     let exchange = CodeExchange(code, order, provider.settings, &transition)
     state = .waitAck(exchange)
     problem = nil
@@ -14,8 +14,8 @@ extension VerifyIdentity {
   }
 
   mutating func waitAck(
-    _ event: FlowEvent<GoPayCall>, _ exchange: CodeExchange, _ transition: inout TransitionContext
-  ) -> Answer<GoPayCall> {
+    _ event: Event, _ exchange: CodeExchange, _ transition: inout TransitionContext
+  ) -> Answer {
     let isOver = transition.now >= exchange.deadline
     switch event {
     case .provider(.called(let call, let outcome))
@@ -44,7 +44,7 @@ extension VerifyIdentity {
   /// Handles the app's report.
   private mutating func answered(
     _ input: FlowInput, _ exchange: CodeExchange, _ transition: inout TransitionContext
-  ) -> Answer<GoPayCall> {
+  ) -> Answer {
     switch input {
     case .exchanged(let fields):
       do throws(InvalidExchangeReport) {
@@ -63,7 +63,7 @@ extension VerifyIdentity {
   /// Handles a reply of the partner's backend or of SNAP.
   private mutating func answered(
     _ reply: GoPayReply, _ exchange: CodeExchange, _ transition: inout TransitionContext
-  ) -> Answer<GoPayCall> {
+  ) -> Answer {
     switch reply {
     case .success(let data):
       do throws(UnusableReply) {
@@ -94,7 +94,7 @@ extension VerifyIdentity {
 
   private mutating func acknowledge(
     _ exchanged: GoPayExchanged, _ exchange: CodeExchange, _ transition: inout TransitionContext
-  ) -> Answer<GoPayCall> {
+  ) -> Answer {
     // Compares bytes: Swift's `==` treats canonically equivalent strings as equal.
     guard Secret(exchanged.correlationID) == Secret(order.correlationID) else {
       return .fail(.otherCorrelation(provider.name))
@@ -106,7 +106,7 @@ extension VerifyIdentity {
   /// Starts over with a new code, because this one may be spent.
   private mutating func lost(
     _ refusal: GoPayRefusal, _ transition: inout TransitionContext
-  ) -> Answer<GoPayCall> {
+  ) -> Answer {
     let problem = Problem.codeMayBeSpent(refusal, provider.name)
     guard countLostRound() else {
       let errorCode = GoPayErrorCode.connection.providerErrorCode(

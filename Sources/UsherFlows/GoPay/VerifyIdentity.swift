@@ -7,6 +7,8 @@ package import UsherCore
 ///
 /// The flow ends when a submission exists; ``IdentityVerdict`` handles the verdict.
 package struct VerifyIdentity: FlowMachine, CodeGrant {
+  package typealias Event = FlowEvent<GoPayCall>
+  package typealias Answer = UsherFlows.Answer<GoPayCall>
   package static let kind = "verify"
   package static let accountUse = AccountUse.named
   package static let summary = "Verify a person's identity with GoPay."
@@ -57,7 +59,7 @@ package struct VerifyIdentity: FlowMachine, CodeGrant {
 
   package static func begin(
     _ params: Params, _ context: FlowContext<GoPaySettings>, at transition: inout TransitionContext
-  ) throws(UsherError) -> (VerifyIdentity, Answer<GoPayCall>) {
+  ) throws(UsherError) -> (VerifyIdentity, Answer) {
     let provider = context.provider
     let order = try IdentityRequest(params, context)
     if let failure = order.flaw(context) {
@@ -70,9 +72,7 @@ package struct VerifyIdentity: FlowMachine, CodeGrant {
     return (flow, answer)
   }
 
-  private mutating func start(isKnown: Bool, _ transition: inout TransitionContext) -> Answer<
-    GoPayCall
-  > {
+  private mutating func start(isKnown: Bool, _ transition: inout TransitionContext) -> Answer {
     switch (order.receiver, order.link) {
     case (.exchange, _): requestAuthCode(&transition)
     case (.none, let link?) where isKnown: requestSubmission(of: link, RetryBackoff())
@@ -99,9 +99,7 @@ package struct VerifyIdentity: FlowMachine, CodeGrant {
     }
   }
 
-  package mutating func receive(
-    _ event: FlowEvent<GoPayCall>, at transition: inout TransitionContext
-  ) -> Answer<GoPayCall> {
+  package mutating func receive(_ event: Event, at transition: inout TransitionContext) -> Answer {
     let (held, secrets) = (callsIfAbandoned, secrets)
     let answer = moved(by: event, at: &transition)
     problem = problem?.hiding(secrets + self.secrets)
@@ -122,9 +120,7 @@ package struct VerifyIdentity: FlowMachine, CodeGrant {
     return (own + [order.link?.secret].compactMap(\.self)).map { $0.unsealed() }
   }
 
-  private mutating func moved(
-    by event: FlowEvent<GoPayCall>, at transition: inout TransitionContext
-  ) -> Answer<GoPayCall> {
+  private mutating func moved(by event: Event, at transition: inout TransitionContext) -> Answer {
     switch state {
     case .refused(let failure): event == .daemon(.resumed) ? .fail(failure) : .ignore
     case .preparing(let login): preparing(event, login)

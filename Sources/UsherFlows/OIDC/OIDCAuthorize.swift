@@ -5,6 +5,8 @@ package import UsherCore
 /// Sign-in with a browser: authorization code with PKCE and a loopback redirect (RFC 8252,
 /// RFC 9700, OIDC Core §3.1).
 package struct OIDCAuthorize: FlowMachine, RedeemingCodeGrant {
+  package typealias Event = FlowEvent<OIDCCall>
+  package typealias Answer = UsherFlows.Answer<OIDCCall>
   package static let kind = "authorize"
   package static let summary = "Sign a person in with a browser on this machine."
 
@@ -58,7 +60,7 @@ package struct OIDCAuthorize: FlowMachine, RedeemingCodeGrant {
 
   package static func begin(
     _ params: Params, _ context: FlowContext<OIDCSettings>, at transition: inout TransitionContext
-  ) throws(UsherError) -> (OIDCAuthorize, Answer<OIDCCall>) {
+  ) throws(UsherError) -> (OIDCAuthorize, Answer) {
     let provider = context.provider
     if let age = params.maxAgeSeconds, !(0...31_536_000).contains(age) {
       throw ParamsValidation.wrong("maxAgeSeconds", "must be from 0 to a year")
@@ -93,9 +95,7 @@ package struct OIDCAuthorize: FlowMachine, RedeemingCodeGrant {
     }
   }
 
-  package mutating func receive(
-    _ event: FlowEvent<OIDCCall>, at transition: inout TransitionContext
-  ) -> Answer<OIDCCall> {
+  package mutating func receive(_ event: Event, at transition: inout TransitionContext) -> Answer {
     switch state {
     case .discovering(let retrying): return discovering(event, retrying, &transition)
     case .preparing(let attempt): return preparing(event, attempt)
@@ -128,8 +128,8 @@ package struct OIDCAuthorize: FlowMachine, RedeemingCodeGrant {
 
 extension OIDCAuthorize {
   private mutating func discovering(
-    _ event: FlowEvent<OIDCCall>, _ retrying: RetryBackoff, _ transition: inout TransitionContext
-  ) -> Answer<OIDCCall> {
+    _ event: Event, _ retrying: RetryBackoff, _ transition: inout TransitionContext
+  ) -> Answer {
     switch event {
     case .provider(.discovered(.found(let metadata))):
       guard let endpoint = metadata.authorizationEndpoint else {
@@ -164,7 +164,7 @@ extension OIDCAuthorize {
   mutating func redirected(
     _ answer: AuthorizationResponse, _ attempt: OIDCAttempt, redirectURI: String,
     _ transition: inout TransitionContext
-  ) -> Answer<OIDCCall> {
+  ) -> Answer {
     if let flaw = answer.flaw(attempt.metadata) { return .fail(.protocolError(flaw)) }
     if let failure = answer.failure(provider.name) { return .fail(failure) }
     guard let code = answer.code, !code.isEmpty else { return .fail(.neitherCodeNorError) }
@@ -175,7 +175,7 @@ extension OIDCAuthorize {
 
   mutating func renew(
     _ attempt: OIDCAttempt, _ problem: Problem, _ transition: inout TransitionContext
-  ) -> Answer<OIDCCall> {
+  ) -> Answer {
     start(attempt.renewed(&transition), problem, after: [.stopListening])
   }
 
@@ -204,7 +204,7 @@ extension OIDCAuthorize {
     TokenReply(reply, to: TokenRequest(provider: provider.name, scope: request.scope), at: now)
   }
 
-  mutating func granted(_ tokens: TokenSet, _ attempt: OIDCAttempt) -> Answer<OIDCCall> {
+  mutating func granted(_ tokens: TokenSet, _ attempt: OIDCAttempt) -> Answer {
     let (signIn, answer) = OIDCSignIn.begin(
       tokens, attempt.metadata,
       .init(

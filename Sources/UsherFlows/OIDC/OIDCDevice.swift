@@ -4,6 +4,8 @@ package import UsherCore
 
 /// Sign-in on another device: the user enters a code there that is shown here (RFC 8628).
 package struct OIDCDevice: FlowMachine, RetryingMachine {
+  package typealias Event = FlowEvent<OIDCCall>
+  package typealias Answer = UsherFlows.Answer<OIDCCall>
   package static let kind = "device"
   package static let summary = "Sign a person in with a browser on another device."
 
@@ -63,7 +65,7 @@ package struct OIDCDevice: FlowMachine, RetryingMachine {
 
   package static func begin(
     _ params: Params, _ context: FlowContext<OIDCSettings>, at transition: inout TransitionContext
-  ) throws(UsherError) -> (OIDCDevice, Answer<OIDCCall>) {
+  ) throws(UsherError) -> (OIDCDevice, Answer) {
     let provider = context.provider
     let flow = OIDCDevice(
       provider: provider, scope: try OIDCRequest.scope(params.scope, provider.settings),
@@ -94,9 +96,7 @@ package struct OIDCDevice: FlowMachine, RetryingMachine {
     FlowView(state: state, step: .wait(.init(for: what)), problem: problem ?? notice)
   }
 
-  package mutating func receive(
-    _ event: FlowEvent<OIDCCall>, at transition: inout TransitionContext
-  ) -> Answer<OIDCCall> {
+  package mutating func receive(_ event: Event, at transition: inout TransitionContext) -> Answer {
     switch state {
     case .discovering(let retrying): return discovering(event, retrying)
     case .requesting(let metadata, let retrying):
@@ -131,9 +131,7 @@ package struct OIDCDevice: FlowMachine, RetryingMachine {
 // MARK: - Getting a code
 
 extension OIDCDevice {
-  private mutating func discovering(
-    _ event: FlowEvent<OIDCCall>, _ retrying: RetryBackoff
-  ) -> Answer<OIDCCall> {
+  private mutating func discovering(_ event: Event, _ retrying: RetryBackoff) -> Answer {
     switch event {
     case .provider(.discovered(.found(let metadata))):
       guard metadata.deviceAuthorizationEndpoint != nil else {
@@ -150,17 +148,14 @@ extension OIDCDevice {
     }
   }
 
-  private mutating func request(
-    _ metadata: OIDCMetadata, _ retrying: RetryBackoff
-  ) -> Answer<OIDCCall> {
+  private mutating func request(_ metadata: OIDCMetadata, _ retrying: RetryBackoff) -> Answer {
     state = .requesting(metadata, retrying.resumed)
     return .proceed([.call(.deviceAuthorization(scope: scope, metadata))])
   }
 
   private mutating func requesting(
-    _ event: FlowEvent<OIDCCall>, _ metadata: OIDCMetadata, _ retrying: RetryBackoff,
-    _ now: Timestamp
-  ) -> Answer<OIDCCall> {
+    _ event: Event, _ metadata: OIDCMetadata, _ retrying: RetryBackoff, _ now: Timestamp
+  ) -> Answer {
     switch event {
     case .provider(.called(.deviceAuthorization, let outcome)):
       switch DeviceReply(outcome, read: { .init($0, from: provider.name, at: now) }) {
@@ -185,7 +180,7 @@ extension OIDCDevice {
 // MARK: - Waiting for the user
 
 extension OIDCDevice {
-  private mutating func show(_ polling: Polling, problem: Problem? = nil) -> Answer<OIDCCall> {
+  private mutating func show(_ polling: Polling, problem: Problem? = nil) -> Answer {
     var polling = polling
     polling.isAsking = false
     state = .polling(polling)
@@ -193,9 +188,7 @@ extension OIDCDevice {
     return .proceed([.wake(after: .seconds(polling.interval))])
   }
 
-  private mutating func polling(
-    _ event: FlowEvent<OIDCCall>, _ polling: Polling, _ now: Timestamp
-  ) -> Answer<OIDCCall> {
+  private mutating func polling(_ event: Event, _ polling: Polling, _ now: Timestamp) -> Answer {
     let code = polling.device.deviceCode.unsealed()
     switch event {
     case .woken where !polling.isAsking:
@@ -216,7 +209,7 @@ extension OIDCDevice {
 
   private mutating func answered(
     _ outcome: CallOutcome, _ polling: Polling, _ now: Timestamp
-  ) -> Answer<OIDCCall> {
+  ) -> Answer {
     switch outcome {
     case .reply(let reply):
       let request = TokenRequest(provider: provider.name, scope: scope)
@@ -226,7 +219,7 @@ extension OIDCDevice {
     }
   }
 
-  private mutating func answered(_ poll: DevicePoll, _ polling: Polling) -> Answer<OIDCCall> {
+  private mutating func answered(_ poll: DevicePoll, _ polling: Polling) -> Answer {
     switch poll {
     case .granted(let tokens):
       let (signIn, answer) = OIDCSignIn.begin(tokens, polling.metadata, terms)
@@ -250,7 +243,7 @@ extension OIDCDevice {
   }
 
   /// Requests a new code. The tokens were in the lost reply, so the user has to enter a code again.
-  private mutating func requestAnew(_ metadata: OIDCMetadata) -> Answer<OIDCCall> {
+  private mutating func requestAnew(_ metadata: OIDCMetadata) -> Answer {
     notice = Problem(
       reason: Problem.interrupted.reason, title: Problem.interrupted.title,
       message: "the provider's answer was lost: please enter the new code")
@@ -259,7 +252,7 @@ extension OIDCDevice {
   }
 
   /// Doubles the polling interval for the rest of the flow after a timeout (RFC 8628 §3.5).
-  private mutating func slowDown(_ polling: Polling, _ message: String) -> Answer<OIDCCall> {
+  private mutating func slowDown(_ polling: Polling, _ message: String) -> Answer {
     var slower = polling
     slower.interval = max(polling.interval, min(polling.interval * 2, Self.maxInterval))
     return show(slower, problem: .unreachable(message))

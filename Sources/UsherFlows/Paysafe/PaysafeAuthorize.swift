@@ -5,6 +5,8 @@ package import UsherCore
 /// Log-in to a wallet with a browser: authorization code with PKCE (contract §2.3, §2.6; RFC 8252,
 /// RFC 9700).
 package struct PaysafeAuthorize: FlowMachine, RedeemingCodeGrant {
+  package typealias Event = FlowEvent<PaysafeCall>
+  package typealias Answer = UsherFlows.Answer<PaysafeCall>
   package static let kind = "authorize"
   package static let summary = "Sign a wallet customer in with a browser."
 
@@ -60,7 +62,7 @@ package struct PaysafeAuthorize: FlowMachine, RedeemingCodeGrant {
   package static func begin(
     _ params: Params, _ context: FlowContext<PaysafeSettings>,
     at transition: inout TransitionContext
-  ) throws(UsherError) -> (PaysafeAuthorize, Answer<PaysafeCall>) {
+  ) throws(UsherError) -> (PaysafeAuthorize, Answer) {
     let settings = context.provider.settings
     var flow = PaysafeAuthorize(
       provider: context.provider, login: try PaysafeLogin(params, context),
@@ -91,9 +93,7 @@ package struct PaysafeAuthorize: FlowMachine, RedeemingCodeGrant {
     }
   }
 
-  package mutating func receive(
-    _ event: FlowEvent<PaysafeCall>, at transition: inout TransitionContext
-  ) -> Answer<PaysafeCall> {
+  package mutating func receive(_ event: Event, at transition: inout TransitionContext) -> Answer {
     switch state {
     case .configuring(let retrying): configuring(event, retrying, &transition)
     case .preparing(let attempt): preparing(event, attempt)
@@ -109,8 +109,8 @@ package struct PaysafeAuthorize: FlowMachine, RedeemingCodeGrant {
 
 extension PaysafeAuthorize {
   private mutating func configuring(
-    _ event: FlowEvent<PaysafeCall>, _ retrying: RetryBackoff, _ transition: inout TransitionContext
-  ) -> Answer<PaysafeCall> {
+    _ event: Event, _ retrying: RetryBackoff, _ transition: inout TransitionContext
+  ) -> Answer {
     switch event {
     case .provider(.called(.configToken, let outcome)):
       switch PaysafeFingerprint(outcome, read: { .init($0, from: provider.name) }) {
@@ -151,7 +151,7 @@ extension PaysafeAuthorize {
   mutating func redirected(
     _ answer: AuthorizationResponse, _ attempt: PaysafeAttempt, redirectURI: String,
     _ transition: inout TransitionContext
-  ) -> Answer<PaysafeCall> {
+  ) -> Answer {
     if let failure = answer.failure(provider.name) { return .fail(failure) }
     guard let code = answer.code, !code.isEmpty else { return .fail(.neitherCodeNorError) }
     problem = nil
@@ -171,7 +171,7 @@ extension PaysafeAuthorize {
   /// The new round has a new state and verifier unless the caller created them.
   mutating func renew(
     _ attempt: PaysafeAttempt, _ problem: Problem, _ transition: inout TransitionContext
-  ) -> Answer<PaysafeCall> {
+  ) -> Answer {
     start(PaysafeAttempt(login, fingerprint: attempt.fingerprint, &transition), problem)
   }
 
@@ -194,7 +194,7 @@ extension PaysafeAuthorize {
     TokenReply(reply, to: TokenRequest(provider: provider.name, scope: ""), at: now)
   }
 
-  mutating func granted(_ tokens: TokenSet, _ attempt: PaysafeAttempt) -> Answer<PaysafeCall> {
+  mutating func granted(_ tokens: TokenSet, _ attempt: PaysafeAttempt) -> Answer {
     login.finish(tokens)
   }
 }

@@ -9,6 +9,8 @@ package import UsherCore
 /// The call that is performed is exactly the call that was approved. A call that changes something
 /// is never repeated if it may have been performed.
 package struct PaysafeOperation: FlowMachine, RetryingMachine {
+  package typealias Event = FlowEvent<PaysafeCall>
+  package typealias Answer = UsherFlows.Answer<PaysafeCall>
   package static let kind = "operation"
   package static let summary =
     "Make a wallet call, with the customer's approval if required."
@@ -59,7 +61,7 @@ package struct PaysafeOperation: FlowMachine, RetryingMachine {
   package static func begin(
     _ params: Params, _ context: FlowContext<PaysafeSettings>,
     at transition: inout TransitionContext
-  ) throws(UsherError) -> (PaysafeOperation, Answer<PaysafeCall>) {
+  ) throws(UsherError) -> (PaysafeOperation, Answer) {
     let operation = try WalletOperation(method: params.method, path: params.path, body: params.body)
     let request = try SCARequest(
       context, verification: params.verification, returnURL: params.returnUrl,
@@ -91,9 +93,7 @@ package struct PaysafeOperation: FlowMachine, RetryingMachine {
       state: state, step: .wait(.init(for: "the wallet's answer")), problem: problem, key: key)
   }
 
-  package mutating func receive(
-    _ event: FlowEvent<PaysafeCall>, at transition: inout TransitionContext
-  ) -> Answer<PaysafeCall> {
+  package mutating func receive(_ event: Event, at transition: inout TransitionContext) -> Answer {
     switch state {
     case .performing(let retrying): return calling(event, nil, retrying, transition.now)
     case .retrying(let demanded, let retrying):
@@ -129,9 +129,7 @@ extension PaysafeOperation {
   /// Makes the call.
   ///
   /// - Parameter demanded: The approval to make the call with, or nil for the first attempt.
-  private mutating func call(
-    _ demanded: Demanded?, _ retrying: RetryBackoff
-  ) -> Answer<PaysafeCall> {
+  private mutating func call(_ demanded: Demanded?, _ retrying: RetryBackoff) -> Answer {
     if let demanded {
       // Compared in constant time, like all secrets.
       guard Secret(demanded.digest) == Secret(operation.digest(showing: shown)) else {
@@ -147,9 +145,8 @@ extension PaysafeOperation {
   }
 
   private mutating func calling(
-    _ event: FlowEvent<PaysafeCall>, _ demanded: Demanded?, _ retrying: RetryBackoff,
-    _ now: Timestamp
-  ) -> Answer<PaysafeCall> {
+    _ event: Event, _ demanded: Demanded?, _ retrying: RetryBackoff, _ now: Timestamp
+  ) -> Answer {
     switch event {
     case .provider(
       .called(.operation(operation, account: account, approval: demanded?.approval), let outcome))
@@ -167,7 +164,7 @@ extension PaysafeOperation {
 
   private mutating func answered(
     _ outcome: CallOutcome, _ demanded: Demanded?, _ retrying: RetryBackoff, _ now: Timestamp
-  ) -> Answer<PaysafeCall> {
+  ) -> Answer {
     switch outcome {
     case .reply(let reply):
       switch SCADemand.find(in: reply) {
@@ -187,7 +184,7 @@ extension PaysafeOperation {
   /// Handles a reply without a demand for SCA. The caller interprets any final reply of the wallet.
   private mutating func answered(
     _ reply: HTTPReply, _ demanded: Demanded?, _ retrying: RetryBackoff
-  ) -> Answer<PaysafeCall> {
+  ) -> Answer {
     let message = "the provider answers HTTP \(reply.status)"
     switch reply.status {
     // A rate-limited call was not performed.
@@ -202,7 +199,7 @@ extension PaysafeOperation {
 
   /// Ends the flow with the reply. Fails if a body that claims to be JSON cannot be parsed, because
   /// it may be anything, even a demand for SCA.
-  private func finish(_ reply: HTTPReply) -> Answer<PaysafeCall> {
+  private func finish(_ reply: HTTPReply) -> Answer {
     let body = try? JSONValue(parsing: reply.body)
     if body == nil, !reply.body.isEmpty, reply.saysJSON {
       let message = "the wallet's answer cannot be read"
@@ -215,7 +212,7 @@ extension PaysafeOperation {
 
   private mutating func callLater(
     _ demanded: Demanded?, _ retrying: RetryBackoff, _ failure: Failure, _ after: Duration?
-  ) -> Answer<PaysafeCall> {
+  ) -> Answer {
     let pause = pause(retrying, failure, after: after) { $0.setCalling(demanded, $1) }
     guard let pause else { return .fail(failure) }
     problem?.retryAfterMs = Int(pause.milliseconds)
@@ -228,7 +225,7 @@ extension PaysafeOperation {
 extension PaysafeOperation {
   private mutating func approve(
     _ demand: SCADemand, after last: Demanded?, _ now: Timestamp
-  ) -> Answer<PaysafeCall> {
+  ) -> Answer {
     let round = (last?.round ?? 0) + 1
     guard round <= Self.maxRounds else { return .fail(.neverApproved) }
     let demanded = Demanded(
@@ -250,9 +247,7 @@ extension PaysafeOperation {
     return approving(answer, demanded)
   }
 
-  private mutating func approving(
-    _ answer: SCAProcess.Answer, _ demanded: Demanded
-  ) -> Answer<PaysafeCall> {
+  private mutating func approving(_ answer: SCAProcess.Answer, _ demanded: Demanded) -> Answer {
     switch answer {
     case .proceed(let effects): return .proceed(effects)
     case .verified: return call(demanded, RetryBackoff())

@@ -6,6 +6,8 @@ package import UsherCore
 /// Strong Customer Authentication for an event that the caller knows, for example from its own
 /// wallet call (contract §2.5).
 package struct PaysafeSCA: FlowMachine {
+  package typealias Event = FlowEvent<PaysafeCall>
+  package typealias Answer = UsherFlows.Answer<PaysafeCall>
   package static let kind = "sca"
   package static let summary = "Have a wallet customer approve an operation in progress."
   package static let needsAccount = true
@@ -34,7 +36,7 @@ package struct PaysafeSCA: FlowMachine {
   package static func begin(
     _ params: Params, _ context: FlowContext<PaysafeSettings>,
     at transition: inout TransitionContext
-  ) throws(UsherError) -> (PaysafeSCA, Answer<PaysafeCall>) {
+  ) throws(UsherError) -> (PaysafeSCA, Answer) {
     let id = try SCARequest.identifier(params.eventId, "eventId")
     let operationID = try SCARequest.identifier(params.walletOperationId, "walletOperationId")
     let request = try SCARequest(
@@ -77,13 +79,11 @@ package struct PaysafeSCA: FlowMachine {
     process.messageUnderWay.map { String.perhapsSent($0) } ?? .operationUnknown
   }
 
-  package mutating func receive(
-    _ event: FlowEvent<PaysafeCall>, at transition: inout TransitionContext
-  ) -> Answer<PaysafeCall> {
+  package mutating func receive(_ event: Event, at transition: inout TransitionContext) -> Answer {
     answer(process.receive(event, at: transition.now))
   }
 
-  private func answer(_ answer: SCAProcess.Answer) -> Answer<PaysafeCall> {
+  private func answer(_ answer: SCAProcess.Answer) -> Answer {
     switch answer {
     case .proceed(let effects): .proceed(effects)
     case .verified(let reason): .finish(Completion(grant: nil, result: result(reason)))

@@ -6,6 +6,8 @@ package import UsherCore
 /// Verification of a phone number by a code in an SMS, for users without the Truecaller app (seed;
 /// contract §1; the page Truecaller of the documentation).
 package struct VerifyPhone: FlowMachine, RetryingMachine {
+  package typealias Event = FlowEvent<TruecallerCall>
+  package typealias Answer = UsherFlows.Answer<TruecallerCall>
   package static let kind = "verifyPhone"
   package static let summary = "Verify a phone number by a code in an SMS."
   package static let knowsAccounts = true
@@ -51,7 +53,7 @@ package struct VerifyPhone: FlowMachine, RetryingMachine {
   package static func begin(
     _ params: Params, _ context: FlowContext<TruecallerSettings>,
     at transition: inout TransitionContext
-  ) throws(UsherError) -> (VerifyPhone, Answer<TruecallerCall>) {
+  ) throws(UsherError) -> (VerifyPhone, Answer) {
     let provider = context.provider
     if let key = params.appKey, !context.credential.accepts(key.secret) {
       return refused(.otherApp(.appKeyMissing, "the appKey", provider.name), provider)
@@ -87,7 +89,7 @@ package struct VerifyPhone: FlowMachine, RetryingMachine {
   /// A failure that the SDK would report fails the flow instead of the call that starts it.
   private static func refused(
     _ failure: Failure, _ provider: Provider<TruecallerSettings>
-  ) -> (VerifyPhone, Answer<TruecallerCall>) {
+  ) -> (VerifyPhone, Answer) {
     (VerifyPhone(provider: provider, state: .refused(failure)), .fail(failure))
   }
 
@@ -104,9 +106,7 @@ package struct VerifyPhone: FlowMachine, RetryingMachine {
     }
   }
 
-  package mutating func receive(
-    _ event: FlowEvent<TruecallerCall>, at transition: inout TransitionContext
-  ) -> Answer<TruecallerCall> {
+  package mutating func receive(_ event: Event, at transition: inout TransitionContext) -> Answer {
     switch state {
     case .refused(let failure): return event == .daemon(.resumed) ? .fail(failure) : .ignore
     case .creating(let claim, let request): return creating(event, claim, request, transition.now)
@@ -165,9 +165,7 @@ extension FlowContext<TruecallerSettings> {
 // MARK: - A code is sent
 
 extension VerifyPhone {
-  private mutating func create(
-    _ claim: PhoneClaim, _ request: CodeRequest
-  ) -> Answer<TruecallerCall> {
+  private mutating func create(_ claim: PhoneClaim, _ request: CodeRequest) -> Answer {
     var request = request
     request.retrying.endPause()
     state = .creating(claim, request)
@@ -175,9 +173,8 @@ extension VerifyPhone {
   }
 
   private mutating func creating(
-    _ event: FlowEvent<TruecallerCall>, _ claim: PhoneClaim, _ request: CodeRequest,
-    _ now: Timestamp
-  ) -> Answer<TruecallerCall> {
+    _ event: Event, _ claim: PhoneClaim, _ request: CodeRequest, _ now: Timestamp
+  ) -> Answer {
     switch event {
     case .provider(.called(claim.create, let outcome)) where !request.retrying.isPaused:
       return created(read(outcome, claim), claim, request, now)
@@ -202,7 +199,7 @@ extension VerifyPhone {
 
   private mutating func created(
     _ reply: TruecallerReply, _ claim: PhoneClaim, _ request: CodeRequest, _ now: Timestamp
-  ) -> Answer<TruecallerCall> {
+  ) -> Answer {
     switch reply {
     case .success(let members):
       switch CreateReply(members, at: now) {
@@ -225,7 +222,7 @@ extension VerifyPhone {
 
   private mutating func show(
     _ claim: PhoneClaim, _ challenge: PhoneChallenge, _ problem: Problem?
-  ) -> Answer<TruecallerCall> {
+  ) -> Answer {
     state = .otpInitiated(claim, challenge)
     self.problem = problem
     return .proceed([])
@@ -233,7 +230,7 @@ extension VerifyPhone {
 
   private mutating func admit(
     _ claim: PhoneClaim, _ token: Secret, isVerifiedBefore: Bool
-  ) -> Answer<TruecallerCall> {
+  ) -> Answer {
     let admission = PhoneAdmission(
       claim, Sealed(token), isVerifiedBefore: isVerifiedBefore, provider.settings.validation)
     state = .admitting(admission)
@@ -246,9 +243,8 @@ extension VerifyPhone {
 
 extension VerifyPhone {
   private mutating func otpInitiated(
-    _ event: FlowEvent<TruecallerCall>, _ claim: PhoneClaim, _ challenge: PhoneChallenge,
-    _ now: Timestamp
-  ) -> Answer<TruecallerCall> {
+    _ event: Event, _ claim: PhoneClaim, _ challenge: PhoneChallenge, _ now: Timestamp
+  ) -> Answer {
     switch event {
     case .input(.code(let code, let fields)):
       if let refusal = unfit(code, fields) { return refusal }
@@ -275,7 +271,7 @@ extension VerifyPhone {
     }
   }
 
-  private func unfit(_ code: Secret, _ fields: [String: Secret]) -> Answer<TruecallerCall>? {
+  private func unfit(_ code: Secret, _ fields: [String: Secret]) -> Answer? {
     let digits = provider.settings.otpDigits
     let text = code.revealed().utf8
     guard text.count == digits, text.allSatisfy(\.isDigit) else {
@@ -289,7 +285,7 @@ extension VerifyPhone {
 
   private mutating func verify(
     _ code: Secret, _ claim: PhoneClaim, _ challenge: PhoneChallenge, _ check: CodeCheck
-  ) -> Answer<TruecallerCall> {
+  ) -> Answer {
     var check = check
     check.code = Transient(nil)
     check.retrying.endPause()
@@ -298,9 +294,9 @@ extension VerifyPhone {
   }
 
   private mutating func otpReceived(
-    _ event: FlowEvent<TruecallerCall>, _ claim: PhoneClaim, _ challenge: PhoneChallenge,
-    _ check: CodeCheck, _ now: Timestamp
-  ) -> Answer<TruecallerCall> {
+    _ event: Event, _ claim: PhoneClaim, _ challenge: PhoneChallenge, _ check: CodeCheck,
+    _ now: Timestamp
+  ) -> Answer {
     switch event {
     case .provider(
       .called(.verify(claim.number, let code, challenge.token.unsealed()), let outcome))
@@ -320,7 +316,7 @@ extension VerifyPhone {
   private mutating func checked(
     _ reply: TruecallerReply, _ code: Secret, _ claim: PhoneClaim, _ challenge: PhoneChallenge,
     _ check: CodeCheck, _ now: Timestamp
-  ) -> Answer<TruecallerCall> {
+  ) -> Answer {
     switch reply {
     case .success(let members):
       guard let token = members.accessToken else {
