@@ -23,12 +23,7 @@ package enum RedirectForm: Sendable, Equatable {
   case freedom
 
   /// Whether the path identifies the redirect, because it carries no `state`.
-  package var isKnownByPath: Bool {
-    switch self {
-    case .oauth, .gopay: false
-    case .freedom: true
-    }
-  }
+  package var isKnownByPath: Bool { self == .freedom }
 
   /// Returns the URL or path of the redirect, with the secret appended if the path identifies it.
   ///
@@ -40,10 +35,7 @@ package enum RedirectForm: Sendable, Equatable {
 
   /// Returns the canonical name of a parameter that has two names.
   fileprivate func name(_ parameter: String) -> String {
-    switch self {
-    case .oauth, .gopay: parameter
-    case .freedom: parameter == "authorization_code" ? "code" : parameter
-    }
+    self == .freedom && parameter == "authorization_code" ? "code" : parameter
   }
 }
 

@@ -12,21 +12,11 @@ enum ListenerState: String, Codable, Sendable, Equatable {
   /// URL.
   case none
 
-  var completes: Step.OpenURL.Completion {
-    switch self {
-    case .up, .restoring: .loopback
-    case .none: .submit
-    }
-  }
+  var completes: Step.OpenURL.Completion { self == .none ? .submit : .loopback }
 }
 
 extension Redirect {
-  var isFixed: Bool {
-    switch self {
-    case .loopback: false
-    case .fixed: true
-    }
-  }
+  var isFixed: Bool { if case .fixed = self { true } else { false } }
 
   /// The redirect URI exactly as configured and registered at the provider, plus the flow's secret
   /// path segment if the provider needs one; nil for an ephemeral port.

@@ -121,14 +121,8 @@ package enum BSAAuthType: String, Codable, Sendable, CaseIterable {
     self = type
   }
 
-  /// The method to authenticate with; nil for no authentication.
-  var localAuthType: LocalAuthType? {
-    switch self {
-    case .none: nil
-    case .biometric: .biometric
-    case .passcode: .passcode
-    }
-  }
+  /// The local method of the same name; nil for no authentication.
+  var localAuthType: LocalAuthType? { LocalAuthType(rawValue: rawValue) }
 }
 
 enum BSADevice {

@@ -17,14 +17,7 @@ package enum DataGrant: String, Codable, CaseIterable, Sendable {
   case emails = "read.emails"
 
   /// The spelling of the partner API (contract §10, trap 10).
-  package var wire: String {
-    switch self {
-    case .dateOfBirth: "read.date_of_birth"
-    case .firstname, .lastname, .patronymic, .country, .nationality, .gender, .identifier, .phone,
-      .email, .phones, .emails:
-      rawValue
-    }
-  }
+  package var wire: String { self == .dateOfBirth ? "read.date_of_birth" : rawValue }
 
   /// Creates the grant from its name in either spelling.
   package init?(either text: String) {
@@ -38,24 +31,10 @@ package enum DataGrant: String, Codable, CaseIterable, Sendable {
   var field: String { String(wire.dropFirst("read.".count)) }
 
   /// The grant's member in the daemon's profile of an account.
-  package var member: String {
-    switch self {
-    case .dateOfBirth: "dateOfBirth"
-    case .firstname, .lastname, .patronymic, .country, .nationality, .gender, .identifier, .phone,
-      .email, .phones, .emails:
-      field
-    }
-  }
+  package var member: String { self == .dateOfBirth ? "dateOfBirth" : field }
 
   /// Whether the field holds a list.
-  var isList: Bool {
-    switch self {
-    case .phones, .emails: true
-    case .dateOfBirth, .firstname, .lastname, .patronymic, .country, .nationality, .gender,
-      .identifier, .phone, .email:
-      false
-    }
-  }
+  var isList: Bool { [.phones, .emails].contains(self) }
 
   /// The name of the grant for users (seed, the table of DataGrants).
   package var label: String {
@@ -96,19 +75,9 @@ package enum PartnerGrant: Codable, Hashable, Sendable {
     }
   }
 
-  package var wire: String {
-    switch self {
-    case .data(let grant): grant.wire
-    case .profile, .cards, .openid: text
-    }
-  }
+  package var wire: String { data?.wire ?? text }
 
-  package var data: DataGrant? {
-    switch self {
-    case .data(let grant): grant
-    case .profile, .cards, .openid: nil
-    }
-  }
+  package var data: DataGrant? { if case .data(let grant) = self { grant } else { nil } }
 
   package init?(either text: String) {
     if let grant = DataGrant(either: text) {

@@ -39,18 +39,10 @@ package enum FreedomDeviceCall: ProviderCall {
     }
   }
 
-  package var endpoint: ProviderEndpoint {
-    switch self {
-    case .renewal: .token
-    case .accounts, .otp, .otpCheck, .password, .twoFactor, .resend, .consent, .untying: .other
-    }
-  }
+  package var endpoint: ProviderEndpoint { if case .renewal = self { .token } else { .other } }
 
   package var account: AccountID? {
-    switch self {
-    case .consent(let account, _, request: _, device: _): account
-    case .accounts, .otp, .otpCheck, .password, .twoFactor, .resend, .renewal, .untying: nil
-    }
+    if case .consent(let account, _, request: _, device: _) = self { account } else { nil }
   }
 
   /// The device id that the request contains; nil if it is not known.

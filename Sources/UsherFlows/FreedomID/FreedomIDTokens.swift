@@ -51,10 +51,7 @@ struct FreedomIDTokens: TokenDialect {
   /// Returns the call that unties the device; nil for the partner API, which documents no
   /// revocation.
   func revocation(_ token: Secret, _ kind: TokenKind, bearer: Secret?) -> (any ProviderCall)? {
-    switch mode {
-    case .device: FreedomDeviceCall.untying(token, device: device)
-    case .oauth2, .oidc: nil
-    }
+    mode == .device ? FreedomDeviceCall.untying(token, device: device) : nil
   }
 
   /// Returns whether the token is invalid after the call that unties the device: it succeeded, or

@@ -25,15 +25,8 @@ extension FreedomLogin.Task {
     }
   }
 
-  /// Whether the task carries user input that is not stored.
-  var isTyped: Bool {
-    switch self {
-    case .send, .resend: false
-    case .password, .code: true
-    }
-  }
-
-  /// Whether the task makes Freedom ID send a code to the user.
+  /// Whether the task makes Freedom ID send a code to the user. The other tasks carry user input
+  /// that is not stored.
   var sends: Bool {
     switch self {
     case .send, .resend: true

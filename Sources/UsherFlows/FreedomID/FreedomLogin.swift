@@ -210,8 +210,8 @@ extension FreedomLogin {
       return answered(reply, call.secret, pending, provider, now)
     case .woken where pending.retrying.isPaused:
       guard let typed = pending.typed.secret else {
-        return pending.task.isTyped
-          ? show(pending.task.origin, .interrupted) : call(pending, nil, device)
+        return pending.task.sends
+          ? call(pending, nil, device) : show(pending.task.origin, .interrupted)
       }
       return call(pending, typed, device)
     case .daemon(.resumed) where pending.task.sends && !pending.retrying.isPaused:

@@ -8,10 +8,7 @@ extension ProviderProbe {
   /// - Returns: Nil in mode `oauth2`, because each of its calls has an effect, and in mode `oidc`,
   ///   which discovery checks.
   static func freedomid(_ settings: FreedomIDSettings) -> ProviderProbe? {
-    switch settings.mode {
-    case .oauth2, .oidc: return nil
-    case .device: break
-    }
+    guard settings.mode == .device else { return nil }
     // The nil UUID (RFC 9562 §5.9).
     let call = FreedomDeviceCall.accounts(device: "00000000-0000-0000-0000-000000000000")
     return ProviderProbe(subject: "accounts", call: call) { outcome in

@@ -52,12 +52,7 @@ struct Capture: Codable, Sendable, Equatable {
     return [made, token].compactMap(\.self)
   }
 
-  var link: KnownLink? {
-    switch source {
-    case .link(let link): link
-    case .login: nil
-    }
-  }
+  var link: KnownLink? { if case .link(let link) = source { link } else { nil } }
 
   var step: Step {
     guard let page else { return .wait(.init(for: "the capture page")) }

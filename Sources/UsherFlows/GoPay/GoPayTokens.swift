@@ -22,12 +22,9 @@ struct GoPayTokens: TokenDialect {
   func renewal(_ refreshToken: Secret, scope: String?) -> (any ProviderCall)? { nil }
 
   func revocation(_ token: Secret, _ kind: TokenKind, bearer: Secret?) -> (any ProviderCall)? {
-    guard let device else { return nil }
-    return switch exchange {
-    case .snap: GoPayCall.unbinding(token: token, device: device)
-    // The partner's backend manages the binding.
-    case .app, .backend: nil
-    }
+    // In the other modes the partner's backend manages the binding.
+    guard let device, exchange == .snap else { return nil }
+    return GoPayCall.unbinding(token: token, device: device)
   }
 
   /// Returns whether the account is not bound any more: this call removed the binding, or there was

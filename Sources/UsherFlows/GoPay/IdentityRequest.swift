@@ -116,10 +116,5 @@ enum KnownLink: Codable, Sendable, Equatable {
 
   /// The linking token; nil if it is an account's, because flows do not know the tokens of
   /// accounts.
-  var secret: Sealed<Secret>? {
-    switch self {
-    case .token(let token): token
-    case .account: nil
-    }
-  }
+  var secret: Sealed<Secret>? { if case .token(let token) = self { token } else { nil } }
 }

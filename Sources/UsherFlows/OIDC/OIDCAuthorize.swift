@@ -113,10 +113,7 @@ package struct OIDCAuthorize: FlowMachine, RedeemingCodeGrant {
   }
 
   package var callsIfAbandoned: [OIDCCall] {
-    switch state {
-    case .discovering, .preparing, .authorizing, .exchanging: []
-    case .signingIn(let signIn): signIn.callsIfAbandoned
-    }
+    if case .signingIn(let signIn) = state { signIn.callsIfAbandoned } else { [] }
   }
 
   package static func cleanUp(_ call: OIDCCall, _ outcome: CallOutcome) -> [OIDCCall] {

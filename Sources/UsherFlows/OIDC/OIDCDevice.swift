@@ -110,10 +110,7 @@ package struct OIDCDevice: FlowMachine, RetryingMachine {
   }
 
   package var callsIfAbandoned: [OIDCCall] {
-    switch state {
-    case .discovering, .requesting, .polling: []
-    case .signingIn(let signIn): signIn.callsIfAbandoned
-    }
+    if case .signingIn(let signIn) = state { signIn.callsIfAbandoned } else { [] }
   }
 
   package static func cleanUp(_ call: OIDCCall, _ outcome: CallOutcome) -> [OIDCCall] {

@@ -31,12 +31,7 @@ struct PaysafeAttempt: Codable, Sendable, Equatable {
   }
 
   /// The code verifier, or nil if only the caller has it.
-  var verifier: Sealed<Secret>? {
-    switch proof {
-    case .ours(let verifier): verifier
-    case .callers: nil
-    }
-  }
+  var verifier: Sealed<Secret>? { if case .ours(let verifier) = proof { verifier } else { nil } }
 
   private var challenge: String {
     switch proof {

@@ -34,7 +34,7 @@ struct PaysafeLogin: Codable, Sendable, Equatable {
       params.resetCredentialsURL, "resetCredentialsURL")
     hints["locale"] = try Self.locale(params.locale)
     hints["login_hint"] = try ParamsValidation.text(params.loginHint, "loginHint")
-    hints["login_strategy"] = params.loginStrategy?.wireName
+    hints["login_strategy"] = params.loginStrategy?.rawValue.uppercased()
     self.hints = hints
     binding = try Self.binding(params.state, params.codeChallenge)
     account = context.account
@@ -94,15 +94,6 @@ struct PaysafeLogin: Codable, Sendable, Equatable {
       throw ParamsValidation.wrong("codeChallenge", "must be the 43 base64url characters of S256")
     }
     return CallersBinding(state: Sealed(state), challenge: challenge)
-  }
-}
-
-extension PaysafeAuthorize.LoginStrategy {
-  fileprivate var wireName: String {
-    switch self {
-    case .pin: "PIN"
-    case .password: "PASSWORD"
-    }
   }
 }
 

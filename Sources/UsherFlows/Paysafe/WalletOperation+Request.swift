@@ -33,12 +33,7 @@ extension WalletOperation {
   var name: String { "\(method.rawValue):\(path.prefix { $0 != "?" })" }
 
   /// Whether the call changes nothing, so that it may be repeated.
-  var isSafe: Bool {
-    switch method {
-    case .get: true
-    case .post, .put, .patch, .delete: false
-    }
-  }
+  var isSafe: Bool { method == .get }
 
   /// Returns the digest that an approval is bound to: SHA-256 over the call and the description
   /// that the customer saw, in Base64url.
