@@ -140,10 +140,6 @@ package struct FreedomDeviceAuthorize: FlowMachine, RetryingMachine {
     return [person.untying(from: call.device)]
   }
 
-  package static func providerErrorCode(
-    for ending: Failure.Reason, provider: ProviderName
-  ) -> ProviderErrorCode? { FreedomIDErrorCode.ending(ending, provider) }
-
   package var isOutcomeUnknown: Bool {
     if case .authentication(let login) = state { login.isSending } else { false }
   }

@@ -90,10 +90,6 @@ package struct FreedomPartnerAuthorize: FlowMachine, CodeGrant {
     case .completing(let tokens, let retrying): completing(event, tokens, retrying, &transition)
     }
   }
-
-  package static func providerErrorCode(
-    for ending: Failure.Reason, provider: ProviderName
-  ) -> ProviderErrorCode? { FreedomIDErrorCode.ending(ending, provider) }
 }
 
 // MARK: - The browser

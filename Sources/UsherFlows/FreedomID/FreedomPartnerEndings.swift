@@ -1,5 +1,6 @@
-import UsherAPI
-import UsherCore
+package import UsherAPI
+package import UsherConfig
+package import UsherCore
 
 // Failures of calls and flows of the partner API.
 
@@ -14,15 +15,15 @@ extension FreedomIDRefusal {
   private var isPlain401: Bool { status == 401 && code == nil }
 }
 
-extension FreedomIDErrorCode {
-  /// Returns the SDK's error code for a flow that was cancelled or expired, whose credential is not
-  /// set, or whose account or consent was removed meanwhile.
-  static func ending(_ reason: Failure.Reason, _ provider: ProviderName) -> ProviderErrorCode? {
+extension FlowMachine where Call.Settings == FreedomIDSettings {
+  package static func providerErrorCode(
+    for ending: Failure.Reason, provider: ProviderName
+  ) -> ProviderErrorCode? {
     let codes: [Failure.Reason: FreedomIDErrorCode] = [
       .cancelled: .userCanceled, .expired: .userCanceled, .denied: .accessDenied,
       .providerRejected: .configurationError,
     ]
-    return codes[reason]?.providerErrorCode(provider)
+    return codes[ending]?.providerErrorCode(provider)
   }
 }
 

@@ -101,10 +101,6 @@ package struct FreedomRequestProfile: FlowMachine, RetryingMachine {
     }
   }
 
-  package static func providerErrorCode(
-    for ending: Failure.Reason, provider: ProviderName
-  ) -> ProviderErrorCode? { FreedomIDErrorCode.ending(ending, provider) }
-
   package var isOutcomeUnknown: Bool {
     if case .requested(_, let retrying) = state { !retrying.isPaused } else { false }
   }

@@ -129,8 +129,4 @@ extension FreedomUserFlow {
     case .sending(let request): request.isOutcomeUnknown
     }
   }
-
-  package static func providerErrorCode(
-    for ending: Failure.Reason, provider: ProviderName
-  ) -> ProviderErrorCode? { FreedomIDErrorCode.ending(ending, provider) }
 }
