@@ -113,8 +113,8 @@ extension BSAAuthenticate {
         return fail(.missingMember("data.clientKey"), shown)
       }
       let session = BSASignInSession(device: order.device, site: site)
-      let place = ProviderText.clean(data.objectValue?["siteURL"]?.stringValue ?? "", limit: 100)
-      return prove(session, for: place.isEmpty ? nil : place, at: now)
+      let place = ProviderText.shown(data.objectValue?["siteURL"]?.stringValue, limit: 100)
+      return prove(session, for: place, at: now)
     case .refused(.nothingInProgress), .refused(.authInProgress):
       problem = nil
       return pollLater(shown)

@@ -84,11 +84,9 @@ struct FreedomIDRefusal: Equatable {
     let body = error?.objectValue ?? [:]
     let hides: (String) -> Bool = { text in typed.contains { text.repeats($0) } }
     let code = body["code"].flatMap { $0.integerValue.map { String($0) } ?? $0.stringValue } ?? ""
-    let shownCode = hides(code) ? "" : ProviderText.clean(code, limit: 100)
-    self.code = shownCode.isEmpty ? nil : shownCode
+    self.code = hides(code) ? nil : ProviderText.shown(code, limit: 100)
     let text = body["message"]?.stringValue ?? error?.stringValue ?? ""
-    let sentence = hides(text) ? "" : ProviderText.clean(text)
-    message = sentence.isEmpty ? nil : sentence
+    message = hides(text) ? nil : ProviderText.shown(text)
     wrongMembers = (body["errors"]?.objectValue ?? [:]).keys.sorted().prefix(16)
       .filter { !hides($0) }.map { ProviderText.clean($0, limit: 100) }
     attemptsLeft = (body["attempts_left"] ?? members["attempts_left"])?.integerValue

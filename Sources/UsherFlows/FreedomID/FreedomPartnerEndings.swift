@@ -38,12 +38,11 @@ extension Failure {
 
   /// A rejection that the provider explains in a sentence, without a code.
   static func rejected(_ message: String, says text: String?, _ provider: ProviderName) -> Failure {
-    let sentence = text.map { ProviderText.clean($0) } ?? ""
     var errorCode = FreedomIDErrorCode.unknownError.providerErrorCode(provider)
-    errorCode.message = sentence.isEmpty ? nil : sentence
+    errorCode.message = ProviderText.shown(text)
     return Failure(
       reason: .providerRejected, title: "Refused by the provider",
-      message: sentence.isEmpty ? message : sentence, retryable: false, provider: errorCode)
+      message: errorCode.message ?? message, retryable: false, provider: errorCode)
   }
 }
 

@@ -234,9 +234,8 @@ extension Failure {
   }
 
   fileprivate static func refusedProfile(_ text: String?, _ provider: ProviderName) -> Failure {
-    let sentence = text.map { ProviderText.clean($0) } ?? ""
     var failure = Failure.denied("the person does not share the profile", provider)
-    guard !sentence.isEmpty else { return failure }
+    guard let sentence = ProviderText.shown(text) else { return failure }
     failure.message = sentence
     failure.provider?.message = sentence
     return failure

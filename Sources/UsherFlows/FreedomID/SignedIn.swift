@@ -20,8 +20,9 @@ struct SignedIn: Codable, Sendable, Equatable {
       throw UnusableReply("the provider's account has no id")
     }
     subject = id
-    let text = ProviderText.clean(account["label"]?.stringValue ?? "", limit: 100).masked
-    label = text.isEmpty ? "Freedom ID \(id.prefix(8))" : text
+    label =
+      ProviderText.shown(account["label"]?.stringValue, limit: 100)?.masked
+      ?? "Freedom ID \(id.prefix(8))"
     tokens = try FreedomIDTokenSet(members, scope: Self.scope).set()
   }
 

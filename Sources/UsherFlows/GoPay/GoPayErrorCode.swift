@@ -102,11 +102,10 @@ extension Failure {
   ///
   /// - Parameter reason: The text as the app or the backend wrote it.
   static func exchangeFailed(_ reason: String, _ provider: ProviderName) -> Failure {
-    let said = ProviderText.clean(reason)
+    let said = ProviderText.shown(reason)
     return gopay(
-      .exchangeFailed, said.isEmpty ? "the exchange of the credential failed" : said, provider,
-      errorCode: GoPayErrorCode.exchangeFailed.providerErrorCode(
-        provider, message: said.isEmpty ? nil : said))
+      .exchangeFailed, said ?? "the exchange of the credential failed", provider,
+      errorCode: GoPayErrorCode.exchangeFailed.providerErrorCode(provider, message: said))
   }
 
   static func exchangeTimedOut(_ provider: ProviderName) -> Failure {

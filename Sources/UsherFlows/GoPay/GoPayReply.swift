@@ -168,18 +168,13 @@ extension JSONValue {
   var gopayCode: String? {
     switch self {
     case .integer(let number): return String(number)
-    case .string(let text):
-      let code = ProviderText.clean(text, limit: 100)
-      return code.isEmpty ? nil : code
+    case .string(let text): return ProviderText.shown(text, limit: 100)
     case .null, .bool, .number, .array, .object: return nil
     }
   }
 
   /// A sentence, cleaned; nil if there is none.
-  var gopayText: String? {
-    let text = stringValue.map { ProviderText.clean($0) } ?? ""
-    return text.isEmpty ? nil : text
-  }
+  var gopayText: String? { ProviderText.shown(stringValue) }
 }
 
 // Replies that reject a token.

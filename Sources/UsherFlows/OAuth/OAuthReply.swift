@@ -74,11 +74,10 @@ extension OAuthReply {
   private init(
     refused reply: HTTPReply, error: String?, members: [String: JSONValue], _ provider: ProviderName
   ) {
-    let code = error.map { ProviderText.clean($0, limit: 100) } ?? ""
-    let text = members["error_description"]?.stringValue.map { ProviderText.clean($0) } ?? ""
+    let code = ProviderText.shown(error, limit: 100)
     let errorCode = ProviderErrorCode(
-      name: provider, code: code.isEmpty ? "http_\(reply.status)" : code,
-      message: text.isEmpty ? nil : text)
+      name: provider, code: code ?? "http_\(reply.status)",
+      message: ProviderText.shown(members["error_description"]?.stringValue))
     // RFC 6749 §5.2, and the codes that real servers send in place of those.
     switch code {
     case "invalid_grant", "invalid_token", "invalid_code", "expired_token", "interaction_required",
@@ -86,8 +85,8 @@ extension OAuthReply {
       self = .dead(errorCode)
     case "invalid_client", "unauthorized_client": self = .misconfigured(errorCode)
     case "server_error", "temporarily_unavailable":
-      self = .retry(message: "the provider answers \(code)", after: reply.retryAfter)
-    case "" where [408, 425, 429].contains(reply.status):
+      self = .retry(message: "the provider answers \(errorCode.code)", after: reply.retryAfter)
+    case nil where [408, 425, 429].contains(reply.status):
       self = .retry(message: "the provider answers HTTP \(reply.status)", after: reply.retryAfter)
     default: self = .rejected(errorCode)
     }

@@ -7,8 +7,7 @@ extension ProviderText {
   static func found(_ value: JSONValue?) -> String {
     guard let value else { return "nothing" }
     let text = value.stringValue ?? String(decoding: value.encoded(), as: UTF8.self)
-    let shown = clean(text, limit: 200)
-    return shown.isEmpty ? "nothing" : shown
+    return shown(text) ?? "nothing"
   }
 
   static func found(_ text: String) -> String { found(.string(text)) }

@@ -28,8 +28,9 @@ extension DeviceAuthorization {
     guard let code = members["device_code"]?.stringValue, !code.isEmpty else {
       throw UnusableReply("the provider's answer has no device_code")
     }
-    let userCode = members["user_code"]?.stringValue.map { ProviderText.clean($0, limit: 64) } ?? ""
-    guard !userCode.isEmpty else { throw UnusableReply("the provider's answer has no user_code") }
+    guard let userCode = ProviderText.shown(members["user_code"]?.stringValue, limit: 64) else {
+      throw UnusableReply("the provider's answer has no user_code")
+    }
     // Drafts of the RFC and Google use the second name.
     let page = members["verification_uri"]?.stringValue ?? members["verification_url"]?.stringValue
     guard let page = page.flatMap(ProviderURL.init(usable:)) else {

@@ -87,12 +87,10 @@ extension Failure {
   ///
   /// - Parameter reason: The reason as the app states it.
   fileprivate static func exchangeFailed(_ reason: String) -> Failure {
-    let reason = ProviderText.clean(reason)
+    let reason = ProviderText.shown(reason).map { ": \($0)" } ?? ""
     return Failure(
       reason: .exchangeFailed, title: "Code not redeemed",
-      message: reason.isEmpty
-        ? "the app could not redeem the code" : "the app could not redeem the code: \(reason)",
-      retryable: true)
+      message: "the app could not redeem the code" + reason, retryable: true)
   }
 
   fileprivate static let exchangeTimedOut = Failure(

@@ -22,8 +22,7 @@ package struct SCADemand: Codable, Sendable, Equatable {
     /// - Parameter target: The provider's text. It is cleaned here.
     package init(_ verification: PaysafeCall.Verification, target: String? = nil) {
       self.verification = verification
-      let shown = ProviderText.clean(target ?? "", limit: 100)
-      self.target = shown.isEmpty ? nil : shown
+      self.target = ProviderText.shown(target, limit: 100)
     }
   }
 

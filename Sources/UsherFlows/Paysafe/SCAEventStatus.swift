@@ -128,10 +128,7 @@ struct SCAVerdict: Sendable, Equatable {
 }
 
 extension [String: JSONValue] {
-  fileprivate var reason: String? {
-    let text = self["statusReason"]?.stringValue.map { ProviderText.clean($0) } ?? ""
-    return text.isEmpty ? nil : text
-  }
+  fileprivate var reason: String? { ProviderText.shown(self["statusReason"]?.stringValue) }
 }
 
 extension JSONValue {

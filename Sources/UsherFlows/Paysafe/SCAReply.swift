@@ -63,23 +63,22 @@ struct SCARefusal: Sendable, Equatable {
 
   init(_ reply: HTTPReply, from provider: ProviderName) {
     let error = reply.jsonObject?["error"]
-    let code = error?["code"]?.stringValue.map { ProviderText.clean($0, limit: 100) } ?? ""
-    let text = error?["message"]?.stringValue.map { ProviderText.clean($0) } ?? ""
+    let code = ProviderText.shown(error?["code"]?.stringValue, limit: 100)
     kind = Kind(status: reply.status, code: code, after: reply.retryAfter)
     errorCode = ProviderErrorCode(
-      name: provider, code: code.isEmpty ? "http_\(reply.status)" : code,
-      message: text.isEmpty ? nil : text)
+      name: provider, code: code ?? "http_\(reply.status)",
+      message: ProviderText.shown(error?["message"]?.stringValue))
   }
 }
 
 extension SCARefusal.Kind {
-  fileprivate init(status: Int, code: String, after: Duration?) {
+  fileprivate init(status: Int, code: String?, after: Duration?) {
     switch (status, code) {
     case (400, "VERIFICATION_NOT_AVAILABLE"): self = .unavailable
     case (409, "CHALLENGE_REQUIRED"): self = .noChallenge
     case (409, _): self = .completed
     case (410, _): self = .expired
-    case (422, "ATTEMPTS_EXHAUSTED"), (422, ""): self = .exhausted
+    case (422, "ATTEMPTS_EXHAUSTED"), (422, nil): self = .exhausted
     case (429, _): self = .tooMany(after: after)
     default: self = .other
     }

@@ -20,8 +20,7 @@ struct TrueProfile: Equatable {
   /// The full name for display, or nil if the provider does not know it.
   var name: String? {
     let parts = ["firstName", "lastName"].compactMap { members[$0]?.stringValue }
-    let name = ProviderText.clean(parts.filter { !$0.isEmpty }.joined(separator: " "))
-    return name.isEmpty ? nil : name
+    return ProviderText.shown(parts.filter { !$0.isEmpty }.joined(separator: " "))
   }
 
   private static let texts = [

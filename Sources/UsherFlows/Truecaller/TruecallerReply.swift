@@ -55,11 +55,9 @@ struct TruecallerRefusal: Equatable {
       case .string(let text): text
       case nil, .null, .bool, .array, .object: ""
       }
-    let shown = typed.forbids(code) ? "" : ProviderText.clean(code, limit: 100)
-    self.code = shown.isEmpty ? nil : shown
+    self.code = typed.forbids(code) ? nil : ProviderText.shown(code, limit: 100)
     let text = members["message"]?.stringValue ?? ""
-    let sentence = typed.forbids(sentence: text) ? "" : ProviderText.clean(text)
-    message = sentence.isEmpty ? nil : sentence
+    message = typed.forbids(sentence: text) ? nil : ProviderText.shown(text)
   }
 
   /// Whether the body has a `code` other than null, which makes a reply a refusal.
