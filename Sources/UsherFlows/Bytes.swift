@@ -1,6 +1,7 @@
 // Character classes for bytes of text from outside.
 
 import JSONRPC
+import UsherCore
 
 extension UInt8 {
   var isLetter: Bool { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(self | 0x20) }

@@ -52,7 +52,7 @@ package struct BSAContact: Codable, Sendable, Equatable {
   /// The key by which a flow is found again: SHA-256, in hexadecimal, of `email:` or `sms:` and the
   /// target.
   package var key: String {
-    Array(SHA256.hash(data: Array("\(channel.rawValue):\(target)".utf8))).hexadecimal
+    SHA256.hash(data: Array("\(channel.rawValue):\(target)".utf8)).hexadecimal
   }
 
   /// The vendor's name for the kind of contact (contract §5.3).

@@ -21,14 +21,3 @@ struct LinkLogin: Codable, Sendable, Equatable {
       + FormEncoding.encode(fields)
   }
 }
-
-extension [UInt8] {
-  /// The bytes as two lower-case hexadecimal digits each.
-  var hexadecimal: String {
-    map { byte in
-      let digits = String(byte, radix: 16)
-      return digits.count == 1 ? "0\(digits)" : digits
-    }
-    .joined()
-  }
-}

@@ -31,7 +31,7 @@ enum SNAPSignature {
     method: String, path: String, accessToken: Secret, body: Secret, timestamp: String,
     clientSecret: Secret
   ) -> String {
-    let digest = SHA256.hash(data: Array(body.revealed().utf8)).map(Self.hex).joined()
+    let digest = SHA256.hash(data: Array(body.revealed().utf8)).hexadecimal
     let text = "\(method):\(path):\(accessToken.revealed()):\(digest):\(timestamp)"
     return code(of: text, clientSecret: clientSecret)
   }
@@ -41,11 +41,6 @@ enum SNAPSignature {
     let key = SymmetricKey(data: Array(clientSecret.revealed().utf8))
     let code = HMAC<SHA512>.authenticationCode(for: Array(text.utf8), using: key)
     return Data(code).base64EncodedString()
-  }
-
-  private static func hex(_ byte: UInt8) -> String {
-    let digits = String(byte, radix: 16)
-    return digits.count == 1 ? "0\(digits)" : digits
   }
 }
 

@@ -49,13 +49,9 @@ package struct PasscodeHash: Codable, Sendable, Equatable {
       let key = try KDF.Scrypt.deriveKey(
         from: Array(passcode.revealed().utf8), salt: salt, outputByteCount: keyLength,
         rounds: rounds, blockSize: blockSize, parallelism: parallelism)
-      return Secret(key.withUnsafeBytes { $0.map(hexadecimal).joined() })
+      return Secret(key.withUnsafeBytes { $0.hexadecimal })
     } catch {
       throw UsherError(.internalError, "the passcode's hash cannot be computed", cause: error)
     }
-  }
-
-  private static func hexadecimal(_ byte: UInt8) -> String {
-    (byte < 16 ? "0" : "") + String(byte, radix: 16)
   }
 }
