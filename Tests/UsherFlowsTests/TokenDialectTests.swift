@@ -175,7 +175,6 @@ struct TokenDialectTests {
       #expect(dialect.revocation(Secret("t"), kind, bearer: nil) == nil)
       #expect(dialect.revocation(Secret("t"), kind, bearer: Secret("a")) == nil)
     }
-    #expect(dialect.revoking(try #require(tokens())).isEmpty)
   }
 
   @Test("an OpenID provider's tokens are revoked if its metadata has a revocation endpoint")
@@ -188,12 +187,12 @@ struct TokenDialectTests {
           .init(token: Secret("t"), kind: .accessToken, bearer: Secret("a")), metadata()))
     let granted = try #require(tokens())
     #expect(
-      dialect.revoking(granted) as? [OIDCCall] == [
+      OIDCCall.revoking(granted, metadata()) == [
         .revoke(.init(token: Secret("refresh-secret"), kind: .refreshToken), metadata())
       ])
     let short = try #require(tokens(tokenReply(["refresh_token": .some(nil)])))
     #expect(
-      dialect.revoking(short) as? [OIDCCall] == [
+      OIDCCall.revoking(short, metadata()) == [
         .revoke(.init(token: Secret("access-secret"), kind: .accessToken), metadata())
       ])
     guard case .discovered(let make) = ProviderRegistry.tokens(of: try provider(), attributes: [:])
@@ -201,9 +200,9 @@ struct TokenDialectTests {
       Issue.record("known without discovery")
       return
     }
-    let silent = make(metadata { $0.revocationEndpoint = nil })
-    #expect(silent.revocation(Secret("t"), .refreshToken, bearer: nil) == nil)
-    #expect(silent.revoking(granted).isEmpty)
+    let silent = metadata { $0.revocationEndpoint = nil }
+    #expect(make(silent).revocation(Secret("t"), .refreshToken, bearer: nil) == nil)
+    #expect(OIDCCall.revoking(granted, silent).isEmpty)
   }
 }
 

@@ -46,21 +46,6 @@ extension TokenDialect {
 
   /// Accepts 200, which a server also sends for an unknown token (RFC 7009 §2.2), and 204.
   package func hasTakenBack(_ reply: HTTPReply) -> Bool { [200, 204].contains(reply.status) }
-
-  /// Returns the call that revokes a grant that will not be used, or nothing if the provider
-  /// cannot.
-  ///
-  /// The call revokes the refresh token if the grant has one, because that can end the whole grant
-  /// (RFC 7009 §2.1), else the access token.
-  package func revoking(_ tokens: TokenSet) -> [any ProviderCall] {
-    let call =
-      if let refresh = tokens.refreshToken {
-        revocation(refresh.unsealed(), .refreshToken, bearer: nil)
-      } else {
-        revocation(tokens.accessToken.unsealed(), .accessToken, bearer: nil)
-      }
-    return call.map { [$0] } ?? []
-  }
 }
 
 /// The dialect for a provider's tokens, or the input that is needed to create it.
