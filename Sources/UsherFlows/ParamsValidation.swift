@@ -35,14 +35,21 @@ enum ParamsValidation {
     }
   }
 
-  /// Returns whether the text has the syntax of a language tag (RFC 5646 §2.1).
-  static func isLanguageTag(_ text: String, upTo limit: Int) -> Bool {
+  /// Returns the text if it has the syntax of a language tag (RFC 5646 §2.1); nil for nil. The
+  /// provider decides which tags it knows.
+  static func languageTag(
+    _ text: String?, _ name: String, upTo limit: Int, such examples: String
+  ) throws(UsherError) -> String? {
+    guard let text else { return nil }
     let parts = text.utf8.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
     let isTag = parts.allSatisfy { part in
       (1...8).contains(part.count) && part.allSatisfy { $0.isLetter || $0.isDigit }
     }
-    return isTag && text.utf8.count <= limit && parts[0].count > 1
-      && parts[0].allSatisfy(\.isLetter)
+    let hasLanguage = parts[0].count > 1 && parts[0].allSatisfy(\.isLetter)
+    guard isTag, hasLanguage, text.utf8.count <= limit else {
+      throw wrong(name, "must be a language tag such as \(examples)")
+    }
+    return text
   }
 
   /// Returns the account of a flow that requires one.

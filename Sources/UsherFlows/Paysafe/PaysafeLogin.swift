@@ -32,7 +32,8 @@ struct PaysafeLogin: Codable, Sendable, Equatable {
     var hints: [String: String] = [:]
     hints["reset_credentials_url"] = try Self.page(
       params.resetCredentialsURL, "resetCredentialsURL")
-    hints["locale"] = try Self.locale(params.locale)
+    hints["locale"] = try ParamsValidation.languageTag(
+      params.locale, "locale", upTo: 64, such: "en-GB")
     hints["login_hint"] = try ParamsValidation.text(params.loginHint, "loginHint")
     hints["login_strategy"] = params.loginStrategy?.rawValue.uppercased()
     self.hints = hints
@@ -59,18 +60,9 @@ struct PaysafeLogin: Codable, Sendable, Equatable {
   private static func page(_ text: String?, _ name: String) throws(UsherError) -> String? {
     guard let text else { return nil }
     _ = try ParamsValidation.url(String(text.prefix { $0 != "#" }), name)
-    guard text.utf8.count <= 2048, text.utf8.allSatisfy(\.isVisible) else {
+    guard text.isVisible(upTo: 2048) else {
       throw ParamsValidation.wrong(
         name, "is not a URL: too long or with characters a URL cannot have")
-    }
-    return text
-  }
-
-  /// Checks the syntax of a language tag (RFC 5646 §2.1). The provider decides which tags it knows.
-  private static func locale(_ text: String?) throws(UsherError) -> String? {
-    guard let text else { return nil }
-    guard ParamsValidation.isLanguageTag(text, upTo: 64) else {
-      throw ParamsValidation.wrong("locale", "must be a language tag such as en-GB")
     }
     return text
   }

@@ -19,7 +19,8 @@ struct SCARequest {
   ) throws(UsherError) {
     account = try ParamsValidation.account(context)
     instructions = .init(
-      language: try Self.language(language),
+      language: try ParamsValidation.languageTag(
+        language, "language", upTo: 35, such: "en or en-GB"),
       returnURL: try ParamsValidation.url(returnURL, "returnUrl"))
     wanted = verification
     self.operation = operation
@@ -58,14 +59,5 @@ struct SCARequest {
           "operation.\(name)", "must be text of at most 256 characters without control characters")
       }
     }
-  }
-
-  /// Checks the syntax of a language tag (RFC 5646 §2.1).
-  private static func language(_ text: String?) throws(UsherError) -> String? {
-    guard let text else { return nil }
-    guard ParamsValidation.isLanguageTag(text, upTo: 35) else {
-      throw ParamsValidation.wrong("language", "must be a language tag such as en or en-GB")
-    }
-    return text
   }
 }
