@@ -53,25 +53,23 @@ extension ProviderErrorCode {
   }
 }
 
-extension Failure {
-  /// Returns the failure with ``HTTPReply/echo`` in place of each of the secrets.
-  func hiding(_ secrets: [Secret]) -> Failure {
-    let mask = SecretMask(secrets.map { $0.revealed() })
-    var failure = self
-    failure.message = mask.hide(in: message)
-    failure.provider = provider.map { $0.hiding(mask) }
-    return failure
-  }
+/// A failure or problem, whose texts may come from a provider.
+protocol ProviderReport {
+  var message: String { get set }
+  var provider: ProviderErrorCode? { get set }
 }
 
-extension Problem {
-  /// Returns the problem with ``HTTPReply/echo`` in place of each of the secrets.
-  func hiding(_ secrets: [Secret]) -> Problem {
+extension Failure: ProviderReport {}
+extension Problem: ProviderReport {}
+
+extension ProviderReport {
+  /// Returns the report with ``HTTPReply/echo`` in place of each of the secrets.
+  func hiding(_ secrets: [Secret]) -> Self {
     let mask = SecretMask(secrets.map { $0.revealed() })
-    var problem = self
-    problem.message = mask.hide(in: message)
-    problem.provider = provider.map { $0.hiding(mask) }
-    return problem
+    var report = self
+    report.message = mask.hide(in: message)
+    report.provider = provider.map { $0.hiding(mask) }
+    return report
   }
 }
 

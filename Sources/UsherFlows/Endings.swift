@@ -40,6 +40,13 @@ extension Failure {
       retryable: true, provider: errorCode)
   }
 
+  /// The account has no usable token: the user must sign in again.
+  static func loginRequired(_ message: String, _ errorCode: ProviderErrorCode? = nil) -> Failure {
+    Failure(
+      reason: .providerRejected, title: "New log-in needed",
+      message: "a new log-in is needed: \(message)", retryable: true, provider: errorCode)
+  }
+
   /// The provider's reply is not trustworthy or cannot be read.
   package static func protocolError(_ message: String) -> Failure {
     Failure(
@@ -72,8 +79,12 @@ extension Problem {
 
   /// The problem of a step while the provider is unreachable. The call is retried automatically, or
   /// when the user repeats the step.
-  package static func unreachable(_ message: String) -> Problem {
-    Problem(reason: "provider_unreachable", title: "Provider unreachable", message: message)
+  package static func unreachable(
+    _ message: String, _ errorCode: ProviderErrorCode? = nil
+  ) -> Problem {
+    Problem(
+      reason: "provider_unreachable", title: "Provider unreachable", message: message,
+      provider: errorCode)
   }
 
   /// The operation in progress was lost in a restart: the user has to repeat the step.

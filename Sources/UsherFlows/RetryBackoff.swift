@@ -81,8 +81,7 @@ extension RetryingMachine {
     var backoff = backoff
     guard let pause = backoff.failed() else { return nil }
     save(&self, backoff)
-    problem = .unreachable(failure.message)
-    problem?.provider = failure.provider
+    problem = .unreachable(failure.message, failure.provider)
     return RetryBackoff.pause(pause, asked: asked)
   }
 }

@@ -127,8 +127,6 @@ extension Failure {
 extension Problem {
   /// The call is retried automatically, or when the user repeats the step.
   static func unreachable(_ fault: FreedomReplyError, _ provider: ProviderName) -> Problem {
-    var problem = Problem.unreachable(fault.message)
-    problem.provider = fault.errorCode.providerErrorCode(provider, fault.refusal)
-    return problem
+    .unreachable(fault.message, fault.errorCode.providerErrorCode(provider, fault.refusal))
   }
 }

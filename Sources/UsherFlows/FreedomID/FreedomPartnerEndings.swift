@@ -30,10 +30,7 @@ extension FlowMachine where Call.Settings == FreedomIDSettings {
 extension Failure {
   /// The account has no token for its call. Nothing was sent.
   static func noToken(_ message: String, _ provider: ProviderName) -> Failure {
-    Failure(
-      reason: .providerRejected, title: "New log-in needed",
-      message: "a new log-in is needed: \(message)", retryable: true,
-      provider: FreedomIDErrorCode.autheticationError.providerErrorCode(provider))
+    .loginRequired(message, FreedomIDErrorCode.autheticationError.providerErrorCode(provider))
   }
 
   /// A rejection that the provider explains in a sentence, without a code.
@@ -44,9 +41,7 @@ extension Failure {
       reason: .providerRejected, title: "Refused by the provider",
       message: errorCode.message ?? message, retryable: false, provider: errorCode)
   }
-}
 
-extension Failure {
   /// - Parameter code: The `error_code` of the redirect. Only `100102` is known to mean that the
   ///   user declined.
   static func redirected(_ code: String, _ provider: ProviderName) -> Failure {

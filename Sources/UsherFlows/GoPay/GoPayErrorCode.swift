@@ -167,16 +167,13 @@ extension GoPayReplyError {
 
 extension Problem {
   static func unreachable(_ fault: GoPayReplyError, _ provider: ProviderName) -> Problem {
-    var problem = Problem.unreachable(fault.message)
-    problem.provider = fault.providerErrorCode(provider)
-    return problem
+    .unreachable(fault.message, fault.providerErrorCode(provider))
   }
 
   /// The code may be spent, because the reply to the binding was lost: the flow needs another code.
   static func codeMayBeSpent(_ refusal: GoPayRefusal, _ provider: ProviderName) -> Problem {
-    var problem = Problem.unreachable(
-      "the answer of the exchange was lost: another auth code is needed")
-    problem.provider = refusal.providerErrorCode(provider)
-    return problem
+    .unreachable(
+      "the answer of the exchange was lost: another auth code is needed",
+      refusal.providerErrorCode(provider))
   }
 }

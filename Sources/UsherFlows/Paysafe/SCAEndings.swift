@@ -32,12 +32,6 @@ extension Failure {
       provider: errorCode)
   }
 
-  static func loginRequired(_ message: String) -> Failure {
-    Failure(
-      reason: .providerRejected, title: "New log-in needed",
-      message: "a new log-in is needed: \(message)", retryable: true)
-  }
-
   /// The same failure, with the note that a challenge may have been sent. It is not retryable, so
   /// that no caller simply repeats the call.
   ///

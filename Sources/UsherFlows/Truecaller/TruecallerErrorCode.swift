@@ -138,9 +138,7 @@ extension Problem {
   }
 
   static func unreachable(_ fault: TruecallerReplyError, _ provider: ProviderName) -> Problem {
-    var problem = Problem.unreachable(fault.message)
-    problem.provider = fault.providerErrorCode(provider)
-    return problem
+    .unreachable(fault.message, fault.providerErrorCode(provider))
   }
 }
 
