@@ -4,9 +4,7 @@ import UsherCore
 
 // The customer's input and its verdict.
 extension SCAProcess {
-  mutating func challenged(
-    _ event: FlowEvent<PaysafeCall>, _ challenge: Challenge, _ now: Timestamp
-  ) -> Answer {
+  mutating func challenged(_ event: Event, _ challenge: Challenge, _ now: Timestamp) -> Answer {
     switch (event, challenge.input) {
     case (.input(.code(let code, let fields)), .code(_, let digits)):
       if let name = fields.keys.min() {
@@ -60,9 +58,7 @@ extension SCAProcess {
     return .proceed([.call(.attempt(terms.event, challenge.option.verification, value: value))])
   }
 
-  mutating func attempting(
-    _ event: FlowEvent<PaysafeCall>, _ challenge: Challenge, _ now: Timestamp
-  ) -> Answer {
+  mutating func attempting(_ event: Event, _ challenge: Challenge, _ now: Timestamp) -> Answer {
     switch event {
     case .provider(
       .called(.attempt(terms.event, challenge.option.verification, let value), let outcome)):

@@ -33,7 +33,7 @@ extension SCAProcess {
   }
 
   mutating func challenging(
-    _ event: FlowEvent<PaysafeCall>, _ sending: Sending, _ retrying: RetryBackoff, _ now: Timestamp
+    _ event: Event, _ sending: Sending, _ retrying: RetryBackoff, _ now: Timestamp
   ) -> Answer {
     switch event {
     case .provider(.called(.challenge(terms.event, sending.option.verification, _), let outcome))

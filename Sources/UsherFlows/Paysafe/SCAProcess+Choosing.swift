@@ -11,7 +11,7 @@ extension SCAProcess {
   }
 
   mutating func required(
-    _ event: FlowEvent<PaysafeCall>, _ retrying: RetryBackoff, _ notice: Problem?, _ now: Timestamp
+    _ event: Event, _ retrying: RetryBackoff, _ notice: Problem?, _ now: Timestamp
   ) -> Answer {
     switch event {
     case .provider(.called(.event(terms.event), let outcome)) where !retrying.isPaused:
@@ -66,7 +66,7 @@ extension SCAProcess {
     return .proceed(timer(now))
   }
 
-  mutating func choosing(_ event: FlowEvent<PaysafeCall>, _ now: Timestamp) -> Answer {
+  mutating func choosing(_ event: Event, _ now: Timestamp) -> Answer {
     switch event {
     case .input(.choice(let id)):
       guard let option = options.first(where: { $0.id == id }) else {

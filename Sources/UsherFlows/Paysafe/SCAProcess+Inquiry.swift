@@ -14,8 +14,7 @@ extension SCAProcess {
   }
 
   mutating func inquiring(
-    _ event: FlowEvent<PaysafeCall>, _ unknown: UnknownOutcome, _ retrying: RetryBackoff,
-    _ now: Timestamp
+    _ event: Event, _ unknown: UnknownOutcome, _ retrying: RetryBackoff, _ now: Timestamp
   ) -> Answer {
     switch event {
     case .provider(.called(.event(terms.event), let outcome)) where !retrying.isPaused:
@@ -156,9 +155,7 @@ extension SCAProcess {
     return .proceed([.wake(after: .seconds(terms.pollSeconds))])
   }
 
-  mutating func watching(
-    _ event: FlowEvent<PaysafeCall>, _ watch: Watch, _ now: Timestamp
-  ) -> Answer {
+  mutating func watching(_ event: Event, _ watch: Watch, _ now: Timestamp) -> Answer {
     switch event {
     case .input(.redirect(let url)): return handleRedirect(url, watch)
     case .woken where !watch.isAsking: return pollStatus(watch)

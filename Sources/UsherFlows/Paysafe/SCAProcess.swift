@@ -7,6 +7,8 @@ import UsherCore
 /// VERIFIED ends the process. The latest attempt decides, so none may follow (§10, trap 4). If a
 /// call's outcome is unknown, the provider is asked before anything is sent again.
 struct SCAProcess: RetryingMachine, Codable, Sendable, Equatable {
+  typealias Event = FlowEvent<PaysafeCall>
+
   let terms: Terms
   /// The verifications that Paysafe offers for the SCA event: nil if they are unknown, empty for
   /// any method that is agreed.
@@ -148,7 +150,7 @@ struct SCAProcess: RetryingMachine, Codable, Sendable, Equatable {
     return (process, answer)
   }
 
-  mutating func receive(_ event: FlowEvent<PaysafeCall>, at now: Timestamp) -> Answer {
+  mutating func receive(_ event: Event, at now: Timestamp) -> Answer {
     switch state {
     case .required(let retrying, let notice): required(event, retrying, notice, now)
     case .choosing: choosing(event, now)
