@@ -2,7 +2,8 @@ import JSONRPC
 import Testing
 import UsherConfig
 import UsherCore
-import UsherFlows
+
+@testable import UsherFlows
 
 @Suite("Token dialects of providers")
 struct TokenDialectTests {

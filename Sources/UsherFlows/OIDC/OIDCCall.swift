@@ -35,12 +35,6 @@ package enum OIDCCall: ProviderCall {
     /// An access token to send as `Authorization: Bearer` in place of client authentication. Some
     /// servers require it of public clients. Used for a second attempt after the first was refused.
     package var bearer: Secret?
-
-    package init(token: Secret, kind: TokenKind, bearer: Secret? = nil) {
-      self.token = token
-      self.kind = kind
-      self.bearer = bearer
-    }
   }
 
   package var name: String {

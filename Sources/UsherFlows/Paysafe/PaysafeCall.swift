@@ -34,12 +34,6 @@ package enum PaysafeCall: ProviderCall {
     package var account: AccountID
     package var id: String
     package var walletOperationID: String
-
-    package init(account: AccountID, id: String, walletOperationID: String) {
-      self.account = account
-      self.id = id
-      self.walletOperationID = walletOperationID
-    }
   }
 
   /// A verification, by the names of the wire format.
@@ -65,12 +59,6 @@ package enum PaysafeCall: ProviderCall {
       case header
       /// The body member `scaDetails`.
       case body
-    }
-
-    package init(eventID: String, walletOperationID: String, form: Form) {
-      self.eventID = eventID
-      self.walletOperationID = walletOperationID
-      self.form = form
     }
   }
 

@@ -3,7 +3,8 @@ import JSONRPC
 import Testing
 import UsherAPI
 import UsherCore
-import UsherFlows
+
+@testable import UsherFlows
 
 @Suite("Approval of a Paysafe operation")
 struct OperationApprovalTests {
