@@ -28,8 +28,10 @@ struct Capture: Codable, Sendable, Equatable {
     case login(code: Sealed<Secret>)
   }
 
+  /// The page where the user photographs card and face.
   struct Page: Codable, Sendable, Equatable {
     let submissionID: String
+    /// An `https` URL, or `http` on the loopback.
     let url: String
   }
 

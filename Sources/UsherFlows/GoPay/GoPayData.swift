@@ -47,7 +47,7 @@ struct GoPayData: Equatable {
   }
 
   /// Reads a reply to `capture`.
-  func capturePage() throws(UnusableReply) -> CapturePage {
+  func capturePage() throws(UnusableReply) -> Capture.Page {
     let url = members["url"]?.stringValue.flatMap { url in
       // The fragment is for the browser only and is not validated.
       ProviderURL(usable: String(url.prefix { $0 != "#" })) == nil
@@ -56,9 +56,7 @@ struct GoPayData: Equatable {
     guard let url else {
       throw UnusableReply("the capture page's url is neither https nor http on the loopback")
     }
-    return CapturePage(
-      submissionID: try submissionID(), url: url,
-      expiresAt: members["expiresAt"]?.stringValue.flatMap { Timestamp(rfc3339: $0) })
+    return Capture.Page(submissionID: try submissionID(), url: url)
   }
 
   /// Reads a reply to `submission`.
@@ -105,14 +103,6 @@ struct GoPayExchanged: Equatable {
   let correlationID: String
   /// The linking token; nil if there is none.
   let token: Secret?
-}
-
-/// The page where the user photographs card and face.
-struct CapturePage: Equatable {
-  let submissionID: String
-  /// An `https` URL, or `http` on the loopback.
-  let url: String
-  let expiresAt: Timestamp?
 }
 
 /// The status of a capture.

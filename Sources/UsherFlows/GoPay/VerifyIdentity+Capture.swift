@@ -146,8 +146,7 @@ extension VerifyIdentity {
       return go(on: capture)
     }
     guard let page = capture.page else {
-      let page = try data.capturePage()
-      capture.page = .init(submissionID: page.submissionID, url: page.url)
+      capture.page = try data.capturePage()
       return wait(capture)
     }
     switch try data.capture(page.submissionID) {
