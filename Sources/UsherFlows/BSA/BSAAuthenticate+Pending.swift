@@ -105,12 +105,12 @@ extension BSAAuthenticate {
     switch reply {
     case .success(let data):
       guard let isThere = data.objectValue?["isExist"]?.boolValue else {
-        return fail(.missingMember("data.isExist"), shown)
+        return failRevoking(.missingMember("data.isExist"))
       }
       problem = nil
       guard isThere else { return pollLater(shown) }
       guard let site = data.objectValue?["clientKey"]?.visibleSecret else {
-        return fail(.missingMember("data.clientKey"), shown)
+        return failRevoking(.missingMember("data.clientKey"))
       }
       let session = BSASignInSession(device: order.device, site: site)
       let place = ProviderText.shown(data.objectValue?["siteURL"]?.stringValue, limit: 100)
@@ -120,10 +120,10 @@ extension BSAAuthenticate {
       return pollLater(shown)
     case .refused(let code) where code.isRetryable:
       return pollLater(shown, poll, BSAReplyError(message: code.meaning, mayHaveTakenEffect: false))
-    case .refused(let code): return fail(.refused(code, provider.name), shown)
+    case .refused(let code): return failRevoking(.refused(code, provider.name))
     case .failed(let fault): return pollLater(shown, poll, fault)
     case .unreadable(let message), .noToken(let message):
-      return fail(.protocolError(message), shown)
+      return failRevoking(.protocolError(message))
     }
   }
 
@@ -147,7 +147,7 @@ extension BSAAuthenticate {
   }
 
   /// Fails and revokes the number that is shown.
-  private func fail(_ failure: Failure, _ shown: Shown?) -> Answer {
+  private func failRevoking(_ failure: Failure) -> Answer {
     .fail(failure, cleanUp: callsIfAbandoned)
   }
 }

@@ -139,27 +139,24 @@ package struct BSAAuthenticate: FlowMachine, RetryingMachine {
 
   package var view: FlowView {
     switch state {
-    case .refused: view("pending", .wait(.init(for: "the sign-in")))
+    case .refused: waiting("pending", for: "the sign-in")
     case .scan:
-      view(
-        "scan",
-        .fillForm(
-          .init(fields: [Field(name: "qrId", type: .text, required: true, maxLength: 4096)])))
+      FlowView(
+        state: "scan",
+        step: .fillForm(
+          .init(fields: [Field(name: "qrId", type: .text, required: true, maxLength: 4096)])),
+        problem: problem)
     case .proving(_, let authentication):
       FlowView(
         state: "localAuth", step: authentication.step,
         problem: authentication.problem ?? problem)
-    case .generating: view("generating", .wait(.init(for: "a number")))
-    case .pending(nil, _): view("pending", .wait(.init(for: "a site's sign-in request")))
-    case .pending(let shown?, _): view("pending", display(shown))
-    case .checking, .starting: view("starting", .wait(.init(for: "the sign-in to start")))
-    case .completing, .fetching:
-      view("completing", .wait(.init(for: "the sign-in to be completed")))
+    case .generating: waiting("generating", for: "a number")
+    case .pending(nil, _): waiting("pending", for: "a site's sign-in request")
+    case .pending(let shown?, _):
+      FlowView(state: "pending", step: display(shown), problem: problem)
+    case .checking, .starting: waiting("starting", for: "the sign-in to start")
+    case .completing, .fetching: waiting("completing", for: "the sign-in to be completed")
     }
-  }
-
-  private func view(_ state: String, _ step: Step) -> FlowView {
-    FlowView(state: state, step: step, problem: problem)
   }
 
   private func display(_ shown: Shown) -> Step {
@@ -246,7 +243,7 @@ extension BSAAuthenticate {
         return .refuse(field: "input.fields.\(stray)", message: "this is not a field of the step")
       }
       let text = fields["qrId"]?.revealed() ?? ""
-      guard (1...4096).contains(text.utf8.count), text.utf8.allSatisfy(\.isVisible) else {
+      guard text.isVisible(upTo: 4096) else {
         return .refuse(
           field: "input.fields.qrId",
           message: "input.fields.qrId must be printable ASCII without spaces")

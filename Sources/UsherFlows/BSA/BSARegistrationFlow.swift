@@ -219,7 +219,7 @@ extension FlowContext<BSASettings> {
   /// - Throws: If the text is not 1 to 4096 printable ASCII characters without spaces.
   func line(_ member: String, _ text: String?) throws(EarlyFailure) -> String? {
     guard let text else { return nil }
-    guard (1...4096).contains(text.utf8.count), text.utf8.allSatisfy(\.isVisible) else {
+    guard text.isVisible(upTo: 4096) else {
       throw EarlyFailure(
         .impossible(
           .parameterMissing, "\(member) must be 1 to 4096 of printable ASCII without spaces",

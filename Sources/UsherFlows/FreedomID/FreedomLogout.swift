@@ -54,7 +54,6 @@ struct FreedomLogoutCallback: CallbackDialect {
 
 /// The follow-up on an account whose user may log out, which ends the grant.
 struct FreedomLogout: AccountFollowUp {
-
   private let provider: ProviderName
   private let id: Secret
 
@@ -70,17 +69,18 @@ struct FreedomLogout: AccountFollowUp {
   var callKey: String { id.revealed() }
 
   func validate(_ callback: ProviderCallback, token: Secret?) -> CallbackVerdict {
-    Secret(FreedomTokenID.hash(of: callback.authorization.revealed())) == id
-      ? .match : .unauthorized
+    isMeant(by: callback) ? .match : .unauthorized
   }
 
   func changes(from callback: ProviderCallback, at now: Timestamp) -> FollowUpOutcome {
     // A new sign-in may have replaced the tokens meanwhile.
-    guard Secret(FreedomTokenID.hash(of: callback.authorization.revealed())) == id else {
-      return .nothing
-    }
+    guard isMeant(by: callback) else { return .nothing }
     return .grantRevoked(
       ProviderErrorCode(name: provider, code: "logged_out", message: "the person has logged out"))
+  }
+
+  private func isMeant(by callback: ProviderCallback) -> Bool {
+    Secret(FreedomTokenID.hash(of: callback.authorization.revealed())) == id
   }
 }
 

@@ -171,7 +171,6 @@ extension OIDCDevice {
     case .input, .browser, .provider, .daemon, .woken: return .ignore
     }
   }
-
 }
 
 // MARK: - Waiting for the user
