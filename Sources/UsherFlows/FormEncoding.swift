@@ -42,13 +42,7 @@ package enum FormEncoding {
   private static let hexDigits = Array("0123456789ABCDEF".utf8)
 
   private static func isPlain(_ byte: UInt8) -> Bool {
-    switch byte {
-    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-      UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "*"), UInt8(ascii: "-"),
-      UInt8(ascii: "."), UInt8(ascii: "_"):
-      true
-    default: false
-    }
+    byte.isLetter || byte.isDigit || "*-._".utf8.contains(byte)
   }
 
   private static func decodePiece(_ bytes: some Sequence<UInt8>) -> String? {
@@ -69,11 +63,6 @@ package enum FormEncoding {
   }
 
   private static func hexValue(_ digit: UInt8) -> UInt8? {
-    switch digit {
-    case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
-    case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
-    case UInt8(ascii: "A")...UInt8(ascii: "F"): digit - UInt8(ascii: "A") + 10
-    default: nil
-    }
+    Character(Unicode.Scalar(digit)).hexDigitValue.map { UInt8($0) }
   }
 }

@@ -34,7 +34,7 @@ struct SecretMask {
       .sorted { ($1.count, $0.first ?? 0) < ($0.count, $1.first ?? 0) }
     let hidden = secrets.filter { secret in
       secret.utf8.count >= Self.shortestMasked
-        || secret.utf8.count >= Self.shortestDropped && !secret.utf8.allSatisfy(\.isASCIILetter)
+        || secret.utf8.count >= Self.shortestDropped && !secret.utf8.allSatisfy(\.isLetter)
     }
     plain = hidden.map { $0.utf8.map(\.asciiLowercased) }
     let readings = hidden.flatMap { secret in
@@ -150,8 +150,6 @@ extension Unicode.Scalar {
 }
 
 extension UInt8 {
-  fileprivate var isASCIILetter: Bool { (0x61...0x7A).contains(self | 0x20) }
-
   fileprivate var asciiLowercased: UInt8 { (0x41...0x5A).contains(self) ? self | 0x20 : self }
 }
 

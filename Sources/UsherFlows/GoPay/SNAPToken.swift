@@ -37,8 +37,8 @@ package struct SNAPToken: ClientTokenCall {
       members?["responseCode"]?.stringValue?.hasPrefix("2") ?? true
     else { return .refused }
     let type = members?["tokenType"]?.stringValue ?? "Bearer"
-    guard type.lowercased() == "bearer", let token = members?["accessToken"]?.stringValue,
-      (1...65_536).contains(token.utf8.count), token.utf8.allSatisfy(\.isVisible),
+    guard type.lowercased() == "bearer",
+      let token = members?["accessToken"]?.visibleText(upTo: 65_536),
       let seconds = Self.seconds(members?["expiresIn"]), (1...86_400).contains(seconds)
     else { return .unreadable("the provider's client token cannot be read") }
     return .granted(Secret(token), lifetime: .seconds(seconds))

@@ -46,8 +46,7 @@ extension HTTPReply {
   package var salvagedRefreshToken: Secret? {
     guard (200..<300).contains(status),
       let members = try? JSONDecoder().decode(SalvagedMembers.self, from: Data(body)),
-      members.error?.isEmpty ?? true, let text = members.refreshToken,
-      (1...65_536).contains(text.utf8.count), text.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
+      members.error?.isEmpty ?? true, let text = members.refreshToken, text.isVisible(upTo: 65_536)
     else { return nil }
     return Secret(text)
   }
