@@ -52,7 +52,8 @@ struct GoPayCallback: CallbackDialect {
       throw CallbackRefusal("reasonCode is neither a string nor an integer")
     }
     switch reported.status {
-    case .initiated, .inProgress: throw CallbackRefusal("status is neither COMPLETED nor ERROR")
+    case .submitted, .initiated, .inProgress:
+      throw CallbackRefusal("status is neither COMPLETED nor ERROR")
     case .completed:
       if reported.result == nil {
         throw CallbackRefusal("result is missing, but status is COMPLETED")

@@ -115,16 +115,10 @@ enum CaptureStatus: Equatable {
 /// The status of a submission, as in replies and in the provider's calls.
 struct KYCStatus: Equatable {
   let submissionID: String
-  let status: Status
+  /// Never ``KYCRecord/Status/submitted``.
+  let status: KYCRecord.Status
   let result: Result?
   let reasonCode: String?
-
-  enum Status: String, CaseIterable {
-    case initiated = "INITIATED"
-    case inProgress = "IN_PROGRESS"
-    case completed = "COMPLETED"
-    case error = "ERROR"
-  }
 
   enum Result: String, CaseIterable {
     case valid = "VALID"
@@ -133,7 +127,8 @@ struct KYCStatus: Equatable {
 
   /// - Throws: A sentence that names the missing or invalid member.
   init(_ data: GoPayData) throws(UnusableReply) {
-    guard let status = data.members["status"]?.stringValue.flatMap(Status.init(rawValue:)) else {
+    let text = data.members["status"]?.stringValue
+    guard let status = text.flatMap(KYCRecord.Status.init(rawValue:)), status != .submitted else {
       throw UnusableReply("status is missing or unknown")
     }
     self.status = status

@@ -26,16 +26,6 @@ struct KYCRecord: Equatable {
     static func < (left: Status, right: Status) -> Bool { left.rank < right.rank }
 
     private var rank: Int { Self.allCases.firstIndex(of: self) ?? 0 }
-
-    init(_ status: KYCStatus.Status) {
-      self =
-        switch status {
-        case .initiated: .initiated
-        case .inProgress: .inProgress
-        case .completed: .completed
-        case .error: .error
-        }
-    }
   }
 
   init(_ requestID: String, submitted submissionID: String, at now: Timestamp) {
@@ -48,21 +38,20 @@ struct KYCRecord: Equatable {
 
   init(_ requestID: String, _ reported: KYCStatus, at now: Timestamp) {
     self.init(requestID, submitted: reported.submissionID, at: now)
-    status = Status(reported.status)
+    status = reported.status
     result = reported.result
     reasonCode = reported.reasonCode
   }
 
   /// Returns the updated record; nil if the status is about another submission or is not newer.
   func updated(by reported: KYCStatus, at now: Timestamp) -> KYCRecord? {
-    let status = Status(reported.status)
-    guard Secret(reported.submissionID) == Secret(submissionID), status > self.status else {
+    guard Secret(reported.submissionID) == Secret(submissionID), reported.status > status else {
       return nil
     }
     // COMPLETED is final, so it is not recorded without its result.
-    if status == .completed, reported.result == nil { return nil }
+    if reported.status == .completed, reported.result == nil { return nil }
     var record = self
-    record.status = status
+    record.status = reported.status
     record.result = reported.result
     record.reasonCode = reported.reasonCode
     record.updatedAt = now

@@ -155,7 +155,7 @@ struct GoPayDataTests {
     for (status, known) in [
       ("INITIATED", .initiated), ("IN_PROGRESS", .inProgress), ("COMPLETED", .completed),
       ("ERROR", .error),
-    ] as [(JSONValue, KYCStatus.Status)] {
+    ] as [(JSONValue, KYCRecord.Status)] {
       #expect(try standing(status).status == known)
     }
     #expect(try standing("COMPLETED", "VALID").result == .valid)
@@ -168,7 +168,7 @@ struct GoPayDataTests {
 
   @Test("a GoPay submission with an unknown status or result makes the reply unusable")
   func noStanding() {
-    for status in ["completed", "", nil, 1] as [JSONValue] {
+    for status in ["completed", "", "SUBMITTED", nil, 1] as [JSONValue] {
       #expect(throws: UnusableReply("status is missing or unknown")) { try standing(status) }
     }
     for result in ["valid", ""] as [JSONValue] {
