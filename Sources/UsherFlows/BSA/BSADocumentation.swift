@@ -3,14 +3,15 @@ package import UsherAPI
 
 // What the parameters and the results of the flows mean, for the OpenRPC document.
 
+private let clientKeyDescription =
+  "The client key that an app's SDK was configured with; must equal the configured one."
+
 extension BSAVerifyContact.Params: SchemaDocumented {
   package static var memberDescriptions: [String: String] {
     [
       "sendType": "The channel of the number: `email` or `sms`.",
       "sendTarget": "The e-mail address or phone number that is verified.",
-      "clientKey": """
-      The client key that an app's SDK was configured with; must equal the configured one.
-      """,
+      "clientKey": clientKeyDescription,
       "bundleIdentifier": "The app's bundle identifier; must equal the configured `appPackage`.",
     ]
   }
@@ -43,9 +44,7 @@ extension BSAAppParams: SchemaDocumented {
       "disposeToken": "The handle that a `verifyContact` flow returned.",
       "pushToken": "The target of push messages.",
       "appVersion": "The version of the app; default: the configured version.",
-      "clientKey": """
-      The client key that an app's SDK was configured with; must equal the configured one.
-      """,
+      "clientKey": clientKeyDescription,
       "appPackage": "The app's package; must equal the configured one.",
     ]
   }
@@ -119,9 +118,7 @@ extension BSAAuthenticate.Params: SchemaDocumented {
       the account's authenticator secret at a site). Default: `push`.
       """,
       "qrId": "The content of the QR code that the user scanned; if absent, the flow asks for it.",
-      "clientKey": """
-      The client key that an app's SDK was configured with; must equal the configured one.
-      """,
+      "clientKey": clientKeyDescription,
     ]
   }
 }
