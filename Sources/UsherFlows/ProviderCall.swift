@@ -112,8 +112,6 @@ package struct RenderContext<Settings: ProviderTypeSettings>: Sendable {
     self.transition = transition
   }
 
-  /// Returns the credential of this name.
-  ///
   /// - Throws: A sentence that says how to set the credential.
   package func credential(named name: String?) throws(UsherError) -> Secret {
     guard let name else {

@@ -34,8 +34,6 @@ package protocol CallbackDialect: Sendable {
   /// is none.
   var credentialName: String? { get }
 
-  /// Reads a call.
-  ///
   /// - Throws: What is wrong with the call; ``answer(_:)`` turns it into a reply.
   func read(authorization: Secret?, body: [UInt8]) throws(CallbackRefusal) -> ProviderCallback
 

@@ -40,8 +40,6 @@ package struct BSARegistration: RetryingMachine, Codable, Sendable, Equatable {
     var isLost = false
   }
 
-  /// Starts a registration.
-  ///
   /// - Parameters:
   ///   - disposeToken: The proof of the contact; nil if the user still has to verify it.
   ///   - authType: The authentication method; nil for the registered one.

@@ -65,8 +65,6 @@ enum GoPayErrorCode: Int, CaseIterable {
       }
   }
 
-  /// Returns the error as a provider's error code.
-  ///
   /// - Parameters:
   ///   - code: The server's code, cleaned.
   ///   - message: The server's sentence, cleaned.

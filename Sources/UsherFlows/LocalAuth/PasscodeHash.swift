@@ -20,8 +20,6 @@ package struct PasscodeHash: Codable, Sendable, Equatable {
   private let salt: [UInt8]
   private let key: Sealed<Secret>
 
-  /// Hashes a passcode.
-  ///
   /// - Parameters:
   ///   - salt: ``saltLength`` fresh random bytes.
   ///   - rounds: A power of two. A lower value than the default is cheap to brute-force and is for

@@ -33,8 +33,6 @@ package struct JOSEHeader: Sendable, Equatable {
   package let algorithm: SigningAlgorithm
   package let kid: String?
 
-  /// Parses and checks the header.
-  ///
   /// - Throws: `UnusableReply` with a user-facing sentence if the token must be rejected whatever
   ///   its signature.
   package init(of token: Secret, accepting accepted: Set<SigningAlgorithm>) throws(UnusableReply) {

@@ -37,8 +37,6 @@ struct OIDCSignIn: RetryingMachine, Codable, Sendable, Equatable {
     case asking(PersonClaims?, RetryBackoff?)
   }
 
-  /// Starts the sign-in.
-  ///
   /// - Returns: The sign-in and its first answer. If the answer ends the flow, the sign-in is not
   ///   used.
   static func begin(

@@ -9,8 +9,6 @@ package enum UserinfoReply: Sendable, Equatable {
   /// The reply cannot be used. The message is a user-facing sentence.
   case unusable(message: String)
 
-  /// Classifies a reply.
-  ///
   /// - Parameter subject: The `sub` of the ID token. Nil if there was no ID token: then the reply's
   ///   own `sub` identifies the user.
   package init(_ reply: HTTPReply, subject: String?) {

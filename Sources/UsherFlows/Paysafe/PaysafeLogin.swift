@@ -21,8 +21,6 @@ struct PaysafeLogin: Codable, Sendable, Equatable {
     let challenge: String
   }
 
-  /// Checks the parameters.
-  ///
   /// - Throws: `invalidParams` that names the wrong parameter.
   init(_ params: PaysafeAuthorize.Params, _ context: FlowContext<PaysafeSettings>)
     throws(UsherError)

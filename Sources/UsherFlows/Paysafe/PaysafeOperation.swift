@@ -126,8 +126,6 @@ extension PaysafeOperation {
     return .perhapsSent(message)
   }
 
-  /// Makes the call.
-  ///
   /// - Parameter demanded: The approval to make the call with, or nil for the first attempt.
   private mutating func call(_ demanded: Demanded?, _ retrying: RetryBackoff) -> Answer {
     if let demanded {

@@ -8,8 +8,6 @@ struct PaysafeTokens: TokenDialect {
   private let brand: String
   let isPublicClient: Bool
 
-  /// Creates the dialect for one account.
-  ///
   /// - Parameter attributes: The account's attributes. They name the brand that the customer
   ///   belongs to.
   init(_ settings: PaysafeSettings, _ attributes: [String: JSONValue]) {

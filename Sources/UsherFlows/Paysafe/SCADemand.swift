@@ -17,8 +17,6 @@ package struct SCADemand: Codable, Sendable, Equatable {
     /// The destination, masked by the provider.
     package var target: String?
 
-    /// Creates an offer.
-    ///
     /// - Parameter target: The provider's text. It is cleaned here.
     package init(_ verification: PaysafeCall.Verification, target: String? = nil) {
       self.verification = verification

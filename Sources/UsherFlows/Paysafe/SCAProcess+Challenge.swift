@@ -15,8 +15,6 @@ extension SCAProcess {
     return send(sending, RetryBackoff())
   }
 
-  /// Sends the challenge.
-  ///
   /// - Parameter retrying: The failed attempts for this challenge. Their problem stays visible
   ///   until a reply arrives.
   mutating func send(_ sending: Sending, _ retrying: RetryBackoff) -> Answer {

@@ -133,8 +133,6 @@ struct SCAProcess: RetryingMachine, Codable, Sendable, Equatable {
     case ignore
   }
 
-  /// Starts the process.
-  ///
   /// - Parameters:
   ///   - offers: The event's verifications, or nil if they are unknown.
   ///   - asksFirst: Whether the event's status is requested before anything is sent.

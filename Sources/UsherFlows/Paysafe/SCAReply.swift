@@ -6,8 +6,6 @@ import UsherCore
 typealias SCAReply<Content: Sendable & Equatable> = ProviderReply<Content, SCARefusal, String>
 
 extension ProviderReply where Refusal == SCARefusal, Flaw == String {
-  /// Classifies the outcome of a call.
-  ///
   /// - Parameter success: Reads the members of a reply that is about this event.
   init(
     _ outcome: CallOutcome, about event: PaysafeCall.Event, from provider: ProviderName,

@@ -10,8 +10,6 @@ struct SCARequest {
   let instructions: PaysafeCall.Instructions
   let operation: Operation?
 
-  /// Checks the parameters.
-  ///
   /// - Throws: `invalidParams` that names the wrong parameter.
   init(
     _ context: FlowContext<PaysafeSettings>, verification: PaysafeCall.Verification?,

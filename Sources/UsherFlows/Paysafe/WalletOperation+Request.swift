@@ -5,8 +5,6 @@ import UsherConfig
 import UsherCore
 
 extension WalletOperation {
-  /// Checks the parameters of a caller.
-  ///
   /// - Throws: `invalidParams` that names the wrong parameter.
   init(method: String, path: String, body: [String: JSONValue]?) throws(UsherError) {
     guard OperationPattern.methods.contains(method),

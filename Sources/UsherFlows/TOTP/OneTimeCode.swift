@@ -48,8 +48,6 @@ package struct TOTPKey: Sendable, Equatable {
 
   package init(bytes: [UInt8]) { key = SymmetricKey(data: bytes) }
 
-  /// Decodes a Base32 secret.
-  ///
   /// - Parameter text: Base32 (RFC 4648 §6), in any case, with or without blanks and padding.
   /// - Returns: Nil if the text is not Base32 or has less than 80 bits. RFC 4226 §4 (R6) requires
   ///   128 bits, but many issuers use 80, and the vendor documents no length.

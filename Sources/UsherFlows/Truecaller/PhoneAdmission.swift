@@ -103,8 +103,6 @@ struct PhoneAdmission: RetryingMachine, Codable, Sendable, Equatable {
     }
   }
 
-  /// Handles an event.
-  ///
   /// - Returns: Nil if the token of the stored account is no longer valid.
   mutating func receive(
     _ event: FlowEvent<TruecallerCall>, _ provider: Provider<TruecallerSettings>
@@ -306,8 +304,6 @@ extension PhoneAdmission {
     return .finish(Completion(grant: grant(profile), result: ["profile": .object(profile.members)]))
   }
 
-  /// Returns the account to store.
-  ///
   /// - Parameter profile: The profile, or nil if it has not been read yet.
   private func grant(_ profile: TrueProfile?) -> AccountGrant {
     var grant = AccountGrant(

@@ -17,8 +17,6 @@ enum TruecallerErrorCode: Int {
   case verificationFailed = 15
   case invalidName = 18
 
-  /// Returns the error code for a failure or problem.
-  ///
   /// - Parameter refusal: The server's own refusal, if there is one.
   func providerErrorCode(_ provider: ProviderName, _ refusal: TruecallerRefusal? = nil)
     -> ProviderErrorCode
@@ -90,8 +88,6 @@ extension Failure {
     )
   }
 
-  /// The provider's reply cannot be used.
-  ///
   /// - Parameter message: A user-facing sentence.
   static func unusable(
     _ message: String, _ error: TruecallerErrorCode, _ provider: ProviderName
@@ -112,8 +108,6 @@ extension Problem {
       provider: TruecallerErrorCode.internal.providerErrorCode(provider, refusal))
   }
 
-  /// The code has expired.
-  ///
   /// - Parameter refusal: Nil if the code expired by the daemon's clock.
   static func codeExpired(
     _ refusal: TruecallerRefusal? = nil, _ provider: ProviderName

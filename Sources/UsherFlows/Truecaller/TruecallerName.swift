@@ -9,8 +9,6 @@ package struct TruecallerName: Codable, Sendable, Equatable {
   /// The seed's "less than 128 characters", which the SDK counts in UTF-16.
   static let maxLength = 127
 
-  /// Checks a name.
-  ///
   /// - Parameter fields: `firstName`, and `lastName`, which may be empty but not missing.
   init(_ fields: [String: Secret]) throws(InvalidValue) {
     guard let first = fields["firstName"], !first.isEmpty else {

@@ -6,8 +6,6 @@ typealias TruecallerReply = ProviderReply<[String: JSONValue], TruecallerRefusal
 typealias TruecallerReplyError = ReplyError<TruecallerRefusal>
 
 extension TruecallerReply {
-  /// Classifies the outcome of a call.
-  ///
   /// - Parameters:
   ///   - typed: The values that must not be shown to users.
   ///   - needsBody: Whether a success needs a body. A body that is present must be an object in any
