@@ -68,16 +68,6 @@ package struct AbandonedGrant: Sendable, Equatable {
   /// Names the stored object for the user; the end of a sentence.
   package var message: String
 
-  package init(_ grant: AccountGrant, _ message: String) {
-    kept = .account(grant)
-    self.message = message
-  }
-
-  package init(_ handoffSecret: HandoffSecret, _ message: String) {
-    kept = .handoffSecret(handoffSecret)
-    self.message = message
-  }
-
   package var grant: AccountGrant? { if case .account(let grant) = kept { grant } else { nil } }
 
   package var handoffSecret: HandoffSecret? {

@@ -65,11 +65,6 @@ extension ProviderCall {
 package struct RevokedToken: Sendable, Equatable {
   package var secret: Secret
   package var kind: TokenKind
-
-  package init(_ secret: Secret, _ kind: TokenKind) {
-    self.secret = secret
-    self.kind = kind
-  }
 }
 
 /// A call that obtains a token for the client itself (RFC 6749 §4.4, and similar grants).

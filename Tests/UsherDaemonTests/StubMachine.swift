@@ -127,7 +127,8 @@ struct StubMachine: FlowMachine {
   }
 
   var grantIfAbandoned: AbandonedGrant? {
-    state == "earned" ? AbandonedGrant(.sample(), "the token is kept") : nil
+    guard state == "earned" else { return nil }
+    return AbandonedGrant(kept: .account(.sample()), message: "the token is kept")
   }
 
   private func call(_ name: String) -> StubCall { StubCall(name: name, probe: probe) }
@@ -147,7 +148,9 @@ struct StubCall: ProviderCall {
   /// The token that the call revokes.
   var token: String?
 
-  var revokedToken: RevokedToken? { token.map { RevokedToken(Secret($0), .refreshToken) } }
+  var revokedToken: RevokedToken? {
+    token.map { RevokedToken(secret: Secret($0), kind: .refreshToken) }
+  }
 
   func render(_ context: RenderContext<OIDCSettings>) throws(UsherError) -> HTTPRequest {
     CallProbe.named(probe)?.saw(name)

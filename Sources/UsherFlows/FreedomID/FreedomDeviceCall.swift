@@ -23,7 +23,7 @@ package enum FreedomDeviceCall: ProviderCall {
 
   package var revokedToken: RevokedToken? {
     guard case .untying(let token, device: _) = self else { return nil }
-    return RevokedToken(token, .refreshToken)
+    return RevokedToken(secret: token, kind: .refreshToken)
   }
 
   package var name: String {

@@ -33,7 +33,7 @@ extension FreedomPartnerAuthorize {
 
   package var grantIfAbandoned: AbandonedGrant? {
     guard case .completing = state, let handoffSecret else { return nil }
-    return AbandonedGrant(handoffSecret, Self.tokensAreKept)
+    return AbandonedGrant(kept: .handoffSecret(handoffSecret), message: Self.tokensAreKept)
   }
 
   private static let tokensAreKept =

@@ -7,10 +7,4 @@ package struct OAuthClient: Sendable, Equatable {
   /// The name of the client secret in the credential store; nil for a public client.
   package var credential: String?
   package var auth: OIDCClientAuth
-
-  package init(id: String, credential: String?, auth: OIDCClientAuth) {
-    self.id = id
-    self.credential = credential
-    self.auth = auth
-  }
 }

@@ -57,7 +57,7 @@ package enum OIDCCall: ProviderCall {
 
   package var revokedToken: RevokedToken? {
     guard case .revoke(let revocation, _) = self else { return nil }
-    return RevokedToken(revocation.token, revocation.kind)
+    return RevokedToken(secret: revocation.token, kind: revocation.kind)
   }
 
   /// Returns the call that revokes a grant that will not be used.

@@ -145,7 +145,8 @@ struct PhoneAdmission: RetryingMachine, Codable, Sendable, Equatable {
   var grantIfAbandoned: AbandonedGrant? {
     switch phase {
     case .updating, .reading, .checking:
-      account == nil ? AbandonedGrant(grant(nil), Self.tokenIsKept) : nil
+      account == nil
+        ? AbandonedGrant(kept: .account(grant(nil)), message: Self.tokenIsKept) : nil
     case .validating, .keeping: nil
     }
   }
