@@ -97,6 +97,8 @@ struct DocumentationTests {
       for member in form.members where member.isRequired { sample[member.name] = member.sample }
       _ = try FlowInput(sample)
     }
+    let numbers: JSONValue = ["type": "exchangeCredential", "success": ["expiresIn": 900]]
+    #expect(schema.complaints(about: numbers, at: "input") == [])
     #expect(schema.complaints(about: ["type": "wait"], at: "input") != [])
     #expect(schema.complaints(about: ["type": "enterCode", "resend": false], at: "input") != [])
   }
@@ -122,7 +124,8 @@ extension Schema {
     case .object(let members):
       .object(Dictionary(members.map { ($0.name, $0.sample) }) { first, _ in first })
     case .annotated(let form, _): form.sample
-    case .anything, .integer, .number, .boolean, .tagged, .nullable, .either: nil
+    case .either(let forms): forms.first?.sample ?? .null
+    case .anything, .integer, .number, .boolean, .tagged, .nullable: nil
     }
   }
 }
