@@ -109,8 +109,8 @@ extension InputForm {
     "Submits what the app's backend received for the credential.",
     [
       .init(
-        "success", .map(of: .text),
-        "The members of the token reply as strings, such as `accessToken`. They are secrets.")
+        "success", .map(of: .either([.text, .number])),
+        "The members of the token reply, such as `accessToken`. They are secrets.")
     ])
 
   fileprivate static var exchangeFailed: InputForm {
