@@ -25,8 +25,6 @@ package struct AccountGrant: Sendable, Equatable {
   package var isByConsent = false
   /// Whether the tokens are for the daemon's own calls only: no client ever receives one.
   package var tokensAreInternal = false
-  /// Preconditions that are checked again when the account is stored; if one fails, the flow fails.
-  package var reliance: Reliance?
   /// The grants that the user gave to the flow's client.
   package var consents: [ConsentGrant] = []
   /// The secret of the account's authenticator, in Base32 as the provider sent it; nil keeps the
@@ -34,14 +32,6 @@ package struct AccountGrant: Sendable, Equatable {
   package var totpSecret: Sealed<Secret>?
   /// Whether the present authenticator secret is invalid and is deleted.
   package var dropsTOTPSecret = false
-
-  /// State that a flow depends on, and that other requests can remove while the flow runs.
-  package struct Reliance: Sendable, Equatable {
-    /// The account that must still exist.
-    package var account: AccountID
-    /// The grants that must still be valid for the flow's client.
-    package var consents: Set<String>
-  }
 
   package init(
     subject: String, label: String, attributes: [String: JSONValue] = [:],

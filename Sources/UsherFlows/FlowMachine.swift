@@ -310,6 +310,16 @@ package struct Completion: Sendable, Equatable {
   package var result: [String: JSONValue] = [:]
   /// A secret that a later flow of the same client may use.
   package var handoffSecret: HandoffSecret?
+  /// Preconditions that are checked again when the success is stored; if one fails, the flow fails.
+  package var reliance: Reliance?
+
+  /// State that a flow depends on, and that other requests can remove while the flow runs.
+  package struct Reliance: Sendable, Equatable {
+    /// The account that must still exist.
+    package var account: AccountID
+    /// The grants that must still be valid for the flow's client.
+    package var consents: Set<String>
+  }
 }
 
 /// A secret that a flow leaves for a later flow of the same owner, client and provider. The client

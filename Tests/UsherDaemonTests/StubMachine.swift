@@ -69,10 +69,12 @@ struct StubMachine: FlowMachine {
     }
     if word.hasPrefix("rely ") {
       state = "done"
-      var grant = AccountGrant.consented(["lastname": "Lovelace"], granted: ["lastname"])
-      grant.reliance = .init(
-        account: AccountID(String(word.dropFirst(5))), consents: ["read.firstname"])
-      return .finish(Completion(grant: grant, result: ["profile": ["firstname": "Ada"]]))
+      return .finish(
+        Completion(
+          grant: .consented(["lastname": "Lovelace"], granted: ["lastname"]),
+          result: ["profile": ["firstname": "Ada"]],
+          reliance: .init(
+            account: AccountID(String(word.dropFirst(5))), consents: ["read.firstname"])))
     }
     switch word {
     case "keep": return move(to: "keeping", [.store(.consented(["firstname": "Ada"]))])

@@ -12,6 +12,8 @@ struct FlowDecision {
   var effects: [EngineEffect] = []
   /// The account to store, at the flow's end or before.
   var grant: AccountGrant?
+  /// The preconditions of a success.
+  private(set) var reliance: Completion.Reliance?
   let at: Timestamp
   var cleanUp: [any ProviderCall] = []
 
@@ -29,6 +31,7 @@ struct FlowDecision {
     switch answer {
     case .proceed(let effects): self.effects = effects
     case .finish(let completion):
+      reliance = completion.reliance
       next.ending = FlowEnding(
         status: .succeeded, result: .object(completion.result),
         handoffSecret: completion.handoffSecret)
@@ -64,8 +67,8 @@ struct FlowDecision {
     return decision
   }
 
-  /// Returns the failure that replaces the decision if its basis was removed while the flow ran:
-  /// no account is recreated, and no data is disclosed without consent.
+  /// Returns the failure that replaces a success if its basis was removed while the flow ran: no
+  /// account is recreated, and no data is disclosed without consent.
   func withdrawn(_ before: LiveFlow.Standing) -> FlowDecision {
     let failure = machine.failure(
       .denied, "No longer available",

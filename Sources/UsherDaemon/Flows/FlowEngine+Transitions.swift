@@ -58,10 +58,11 @@ extension FlowEngine {
     }
   }
 
-  /// Whether the basis of a decision still holds. It was removed while the flow ran if the account
-  /// was forgotten, which is not recreated, or if a consent was withdrawn.
+  /// Whether the basis of a success still holds; true for any other decision. The basis was removed
+  /// while the flow ran if the account was forgotten, which is not recreated, or if a consent was
+  /// withdrawn.
   private func hasBasis(_ decision: FlowDecision, _ flow: LiveFlow) throws(UsherError) -> Bool {
-    guard let reliance = decision.grant?.reliance else { return true }
+    guard let reliance = decision.reliance else { return true }
     let record = try accounts.find(reliance.account, of: [flow.owner])
     let client = flow.client ?? CallerPolicy.ownPrograms
     return record.map {

@@ -137,8 +137,7 @@ extension BSAAuthenticate {
     // The device may have been registered again since the flow began.
     grant.isPartial = true
     // An account that was forgotten meanwhile must not be created again.
-    grant.reliance = .init(account: order.account.id, consents: [])
-    return Completion(grant: grant)
+    return Completion(grant: grant, reliance: .init(account: order.account.id, consents: []))
   }
 }
 

@@ -135,9 +135,6 @@ extension FreedomCompletion {
     var grant = AccountGrant(
       subject: account.subject, label: account.label, profile: profile.members, tokens: nil)
     grant.isByConsent = true
-    grant.reliance = .init(
-      account: account.id,
-      consents: Set(granted.filter(remembered.contains).map(\.rawValue)))
     grant.consents = granted.filter(new.contains).map {
       ConsentGrant(grant: $0.rawValue, member: $0.member, expiresAt: now + .seconds(days * 86_400))
     }
@@ -146,7 +143,10 @@ extension FreedomCompletion {
       result: [
         "granted": .array(granted.map { .string($0.rawValue) }),
         "profile": .object(profile.members),
-      ])
+      ],
+      reliance: .init(
+        account: account.id,
+        consents: Set(granted.filter(remembered.contains).map(\.rawValue))))
   }
 }
 

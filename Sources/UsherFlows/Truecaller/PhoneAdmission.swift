@@ -302,7 +302,11 @@ extension PhoneAdmission {
     }
     isConfirmed = true
     let profile = TrueProfile(members)
-    return .finish(Completion(grant: grant(profile), result: ["profile": .object(profile.members)]))
+    return .finish(
+      Completion(
+        grant: grant(profile), result: ["profile": .object(profile.members)],
+        // An account that was deleted in the meantime is not created again.
+        reliance: account.map { .init(account: $0, consents: []) }))
   }
 
   /// - Parameter profile: The profile, or nil if it has not been read yet.
@@ -313,10 +317,8 @@ extension PhoneAdmission {
       tokens: token.map {
         TokenSet(accessToken: $0, tokenType: "Bearer", expiresAt: nil, scope: "")
       })
-    if let account {
+    if account != nil {
       grant.attributes[Self.pending] = .null
-      // An account that was deleted in the meantime is not created again.
-      grant.reliance = .init(account: account, consents: [])
     } else {
       grant.attributes["verifiedBefore"] = .bool(isVerifiedBefore)
     }
