@@ -35,6 +35,23 @@ struct FlowEngineTests {
     #expect(scheduler.pending.contains(.seconds(7)))
   }
 
+  @Test("a flow whose requestId has already started a flow is refused at the first attempt")
+  func requestIDReused() async throws {
+    let commits = Recorded<Owner>()
+    harness.store.checkOwners { commits.add($0) }
+    let machine = StubMachine(provider: try .sample(), probe: harness.place.path)
+    let flows = ["flw_1", "flw_2"].map {
+      LiveFlow(of: machine, id: $0, requestID: "req-1", at: harness.clock.now())
+    }
+    let moment = harness.dependencies.moment()
+    try await harness.engine.open(flows[0], with: .proceed([]), at: moment) {}
+    let error = await thrown {
+      try await harness.engine.open(flows[1], with: .proceed([]), at: moment) {}
+    }
+    #expect(error?.reason == .requestIDReused && error?.detail.flow == flows[0].id)
+    #expect(commits.all.count == 2)
+  }
+
   @Test("the transition of an input is on disk before its effect and before the reply")
   func submitting() async throws {
     let session = try await harness.open()

@@ -22,11 +22,11 @@ extension LiveFlow {
   /// Creates a session with the given machine, by default of anna, that begins at `now`.
   convenience init<Machine: FlowMachine>(
     of machine: Machine, id: String, owner: Owner = .anna, provider: ProviderName = .work,
-    client: String? = nil, at now: Timestamp
+    client: String? = nil, requestID: String? = nil, at now: Timestamp
   ) {
     self.init(
       id: FlowID(id), owner: owner, provider: provider, kind: Machine.kind, client: client,
-      requestID: nil, createdAt: now,
+      requestID: requestID, createdAt: now,
       standing: .init(
         machine: machine, view: machine.view, ending: .active, revision: 1, updatedAt: now,
         expiresAt: now + FlowHarness.deadline),
