@@ -52,9 +52,10 @@ struct FlowRepository: Sendable {
     isNew: Bool = false, with more: [Change] = []
   ) async throws(UsherError) -> Plan {
     var plan = try plan(decision, flow, before, isNew)
-    do {
+    do throws(UsherError) {
       try await store.commit(plan.changes + more)
-    } catch  where error.cause is Conflict {
+    } catch {
+      guard case .account? = error.cause as? Conflict else { throw error }
       // Another flow of the same user created the account first: update that account instead.
       plan = try self.plan(decision, flow, before, isNew)
       try await store.commit(plan.changes + more)
