@@ -1,4 +1,5 @@
 import Logging
+import Synchronization
 import Testing
 import UsherAPI
 import UsherConfig
@@ -128,6 +129,33 @@ struct TokenRenewalTests {
     #expect(told.all.isEmpty)
   }
 
+  @Test(
+    "a timer for an account that changed meanwhile does not replace the timer for the change",
+    arguments: [true, false])
+  func overtaken(isPlanned: Bool) async throws {
+    let record = try await signIn(keepAlive: false)
+    let update = try repository.update(record) { $0.keepAlive = true }
+    try await store.commit(update.changes)
+    let change = OnceOnly { [repository] in repository.install(update) }
+    let interrupted = Dependencies(
+      configStore: dependencies.configStore, clock: clock, entropy: FixedEntropy(),
+      scheduler: InterruptedScheduler(scheduler: scheduler) { if isPlanned { change() } },
+      log: .silent)
+    // The watch asks whether the owner is withheld after it has read the account.
+    let watch = AccountWatch(
+      dependencies: interrupted, repository: repository,
+      providers: Providers(dependencies.configStore), refresher: harness.refresher,
+      calls: harness.calls, events: harness.events
+    ) { _ in
+      if !isPlanned { change() }
+      return false
+    }
+    watch.start()
+    watch.look(at: record.id)
+    #expect(scheduler.pending == [.seconds(840)])
+    watch.stop()
+  }
+
   @Test("a forgotten account leaves no timer, and a stopped watch leaves none and sets none")
   func ending() async throws {
     watch.start()
@@ -142,6 +170,29 @@ struct TokenRenewalTests {
     try await signIn(keepAlive: true)
     await watch.review()
     #expect(scheduler.pending.isEmpty)
+  }
+}
+
+/// A function that does nothing when it is called again.
+private final class OnceOnly: Sendable {
+  private let isCalled = Atomic<Bool>(false)
+  private let body: @Sendable () -> Void
+
+  init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+
+  func callAsFunction() {
+    if !isCalled.exchange(true, ordering: .relaxed) { body() }
+  }
+}
+
+/// A scheduler that calls a function before it sets a timer.
+private struct InterruptedScheduler: Scheduler {
+  let scheduler: any Scheduler
+  let interruption: @Sendable () -> Void
+
+  func after(_ delay: Duration, _ body: @escaping @Sendable () -> Void) -> ScheduledTimer {
+    interruption()
+    return scheduler.after(delay, body)
   }
 }
 
