@@ -27,6 +27,9 @@ final class AccountWatch: ProviderObserver {
   private struct State {
     var isStopped = false
     var listener: Int?
+    /// The number of rounds so far, over all accounts. A round reads an account and plans its next
+    /// task.
+    var rounds = 0
     var entries: [AccountID: Entry] = [:]
   }
 
@@ -35,6 +38,9 @@ final class AccountWatch: ProviderObserver {
     /// Nil if the account could not be read yet.
     var provider: ProviderName?
     var timer: ScheduledTimer?
+    /// The latest round that planned the next task. An older one does not change the plan: it may
+    /// have read an older record.
+    var round = 0
     var tokens = TokenPlan.Progress()
     /// Whether a refresh is in progress; its end schedules the next task.
     var isRenewing = false
@@ -185,12 +191,18 @@ extension AccountWatch {
   /// Announces changes of an account, begins the tasks that are due, and sets the timer for the
   /// next one.
   func look(at account: AccountID) {
-    while let record = find(account) {
+    while true {
+      // Begins before the account is read, so that a later round reads no older record.
+      let round = state.withLock { state in
+        state.rounds += 1
+        return state.rounds
+      }
+      guard let record = find(account) else { return }
       let inquiry = inquiry(of: record)
-      let (step, isNews) = next(record, inquiry)
+      let (step, isNews) = next(record, inquiry, round)
       if isNews, let inquiry { announce(record, inquiry) }
       switch step {
-      case .wait(let due)?: return setTimer(account, due)
+      case .wait(let due)?: return setTimer(account, due, round)
       case .warn?: warn(record)
       case .renew?: renew(record)
       case .ask(let inquiry)?: ask(inquiry, about: record)
@@ -202,14 +214,14 @@ extension AccountWatch {
   /// Returns what to do now for an account, nil if nothing, and whether its attributes are news.
   /// Cancels the timer, and forgets the account if nothing has to be remembered.
   private func next(
-    _ record: AccountRecord, _ inquiry: (any AccountInquiry)?
+    _ record: AccountRecord, _ inquiry: (any AccountInquiry)?, _ round: Int
   ) -> (step: Step?, isNews: Bool) {
     let (now, warning, isServed) = (dependencies.clock.now(), warning, isServed(record))
     let (step, isNews, old) = state.withLock { state -> (Step?, Bool, ScheduledTimer?) in
-      guard !state.isStopped else { return (nil, false, nil) }
       var entry = state.entries[record.id] ?? Entry(provider: record.provider)
+      guard !state.isStopped, entry.round < round else { return (nil, false, nil) }
       let old = entry.timer
-      entry.timer = nil
+      (entry.timer, entry.round) = (nil, round)
       let isNews = entry.follow(record, inquiry, at: now)
       let plan =
         isServed && !entry.isRenewing
@@ -228,12 +240,12 @@ extension AccountWatch {
     return (step, isNews)
   }
 
-  private func setTimer(_ account: AccountID, _ due: Timestamp) {
+  private func setTimer(_ account: AccountID, _ due: Timestamp, _ round: Int) {
     let timer = dependencies.scheduler.after(due - dependencies.clock.now()) { [weak self] in
       self?.wake(account)
     }
     let old = state.withLock { state -> ScheduledTimer? in
-      guard !state.isStopped, state.entries[account] != nil else { return timer }
+      guard !state.isStopped, state.entries[account]?.round == round else { return timer }
       defer { state.entries[account]?.timer = timer }
       return state.entries[account]?.timer
     }
