@@ -115,6 +115,24 @@ struct AccountInquiryTests {
     #expect(harness.harness.scheduler.pending == [.seconds(8)])
   }
 
+  @Test(
+    "an account's first submission is announced if the account is reviewed while it is stored",
+    arguments: [true, false])
+  func reviewed(isNewAccount: Bool) async throws {
+    let (repository, watch) = (harness.harness.repository, harness.watch)
+    watch.start()
+    repository.addObserver { [weak watch] update in watch?.review([update.record.id]) }
+    if !isNewAccount {
+      let end = harness.harness.clock.now() + .seconds(1800)
+      try await repository.keep(
+        .sample("corr-1", tokens: .sample(refreshExpiresAt: end)), at: VerdictHarness.provider)
+      #expect(harness.harness.scheduler.pending == [.seconds(1500)])
+    }
+    try await harness.submit()
+    #expect(harness.news == ["submitted"])
+    watch.stop()
+  }
+
   @Test("a submission without a linking token is announced and not polled")
   func noToken() async throws {
     harness.watch.start()
