@@ -44,8 +44,8 @@ final class AccountWatch: ProviderObserver {
     var tokens = TokenPlan.Progress()
     /// Whether a refresh is in progress; its end schedules the next task.
     var isRenewing = false
-    /// The attributes that need no announcement; empty if they are not known.
-    var attributes: [String: JSONValue] = [:]
+    /// The attributes that need no announcement; nil if they are not known.
+    var attributes: [String: JSONValue]?
     /// When the provider is to be asked.
     var inquiryAt: Timestamp?
     /// Whether an inquiry is in progress; its end schedules the next one.
@@ -81,7 +81,9 @@ final class AccountWatch: ProviderObserver {
   /// announced again.
   func start() {
     waking.advance(lead: warning)
-    repository.addObserver { [weak self] update in update.before.map { self?.recall($0) } }
+    repository.addObserver { [weak self] update in
+      self?.recall(update.before?.details.attributes ?? [:], of: update.record)
+    }
     let listener = events.listen(since: nil) { [weak self] entry in
       guard entry.event.topic == .account, let account = entry.event.account else { return }
       self?.look(at: account)
@@ -125,19 +127,18 @@ final class AccountWatch: ProviderObserver {
   /// Reviews an account without announcing its present state. Returns false after ``stop()``.
   private func isReviewed(_ account: AccountID) -> Bool {
     if let record = find(account) {
-      recall(record)
+      recall(record.details.attributes, of: record)
       look(at: account)
     }
     return state.withLock { !$0.isStopped }
   }
 
-  /// Remembers the account's present attributes, unless some are remembered.
-  private func recall(_ record: AccountRecord) {
+  /// Remembers attributes of an account that need no announcement, unless some are remembered.
+  private func recall(_ attributes: [String: JSONValue], of record: AccountRecord) {
     guard inquiry(of: record) != nil else { return }
     state.withLock { state in
-      guard !state.isStopped, state.entries[record.id]?.attributes.isEmpty ?? true else { return }
-      state.entries[record.id, default: Entry(provider: record.provider)].attributes =
-        record.details.attributes
+      guard !state.isStopped, state.entries[record.id]?.attributes == nil else { return }
+      state.entries[record.id, default: Entry(provider: record.provider)].attributes = attributes
     }
   }
 
@@ -222,7 +223,7 @@ extension AccountWatch {
       guard !state.isStopped, entry.round < round else { return (nil, false, nil) }
       let old = entry.timer
       (entry.timer, entry.round) = (nil, round)
-      let isNews = entry.follow(record, inquiry, at: now)
+      let isNews = entry.follow(record, inquiry, isServed: isServed, at: now)
       let plan =
         isServed && !entry.isRenewing
         ? TokenPlan.next(for: record, warning: warning, after: entry.tokens, at: now) : nil
@@ -274,9 +275,11 @@ extension AccountWatch.Entry {
   ///
   /// - Returns: Whether the attributes have to be announced.
   fileprivate mutating func follow(
-    _ record: AccountRecord, _ inquiry: (any AccountInquiry)?, at now: Timestamp
+    _ record: AccountRecord, _ inquiry: (any AccountInquiry)?, isServed: Bool, at now: Timestamp
   ) -> Bool {
-    let present = inquiry == nil ? [:] : record.details.attributes
+    // Nil if the account is not served: once it is served again, the same attributes are no news.
+    let present: [String: JSONValue]? =
+      if inquiry != nil { record.details.attributes } else if isServed { [:] } else { nil }
     let isNews = inquiry != nil && attributes != present
     if attributes != present { (attributes, inquiryAt, isHopeless) = (present, nil, false) }
     let mayAsk = !isAsking && !isHopeless && !record.tokens.isEmpty
