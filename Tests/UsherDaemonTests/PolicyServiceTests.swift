@@ -1,3 +1,4 @@
+import Dispatch
 import JSONRPC
 import Testing
 import UsherAPI
@@ -11,6 +12,9 @@ import UsherTestKit
 @Suite("policy.check and policy.list")
 struct PolicyServiceTests {
   private let clock = FakeClock()
+  private let scheduler: FakeScheduler
+
+  init() { scheduler = FakeScheduler(clock) }
 
   /// - Parameter hours: The hours of the only rule, which is for uid 1000.
   private func service(hours: String? = nil, names: PrincipalResolver? = nil) throws
@@ -29,7 +33,7 @@ struct PolicyServiceTests {
     return PolicyService(
       dependencies: Dependencies(
         configStore: ConfigStore(config, try Policy(config, daemonUser: 990, names: names)),
-        clock: clock, entropy: FixedEntropy(), scheduler: FakeScheduler(clock),
+        clock: clock, entropy: FixedEntropy(), scheduler: scheduler,
         users: UserDatabase(user: { _ in .nameless }, principals: names), log: .silent))
   }
 
@@ -68,6 +72,28 @@ struct PolicyServiceTests {
       #expect(error.reason == .invalidParams)
       #expect(error.detail.field == "user")
     }
+  }
+
+  @Test("policy.check fails as overloaded after 5 s while the user database hangs")
+  func hanging() async throws {
+    let hold = DispatchSemaphore(value: 0)
+    defer { hold.signal() }
+    let names = PrincipalResolver(
+      user: { name in
+        if name == "anna" { hold.wait() }
+        return nil
+      }, group: { _ in nil })
+    let service = try service(names: names)
+    let refused = Task {
+      await thrown { try await service.check(PolicyCheck(user: "anna", method: "token.get")) }
+    }
+    try await scheduler.isSet(.seconds(5))
+    scheduler.advance(by: .seconds(5))
+    let error = await refused.value
+    #expect(error?.reason == .overloaded && error?.message == UserLookups.noAnswer.message)
+    #expect(error?.isRetryable == true && error?.detail.retryAfterMs == 2000)
+    let other = PolicyCheck(user: "1000", method: "token.get", provider: .work)
+    #expect(try await service.check(other).allowed)
   }
 
   @Test("policy.list shows the rules that policy.check uses")
