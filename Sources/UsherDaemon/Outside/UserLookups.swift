@@ -2,10 +2,10 @@ import Synchronization
 import UsherCore
 import UsherSystem
 
-/// Look-ups of the names of uids in the user database, with a deadline.
+/// Look-ups in the user database, with a deadline.
 ///
-/// A user database that hangs, such as LDAP without a server, delays no caller beyond the deadline
-/// and blocks one thread for each uid.
+/// A user database that hangs, such as LDAP without a server, delays no caller beyond the deadline.
+/// Look-ups of the names of uids block one thread for each uid.
 final class UserLookups: Sendable {
   /// The time for which a caller waits for the user database.
   static let deadline = Duration.seconds(2)
@@ -18,7 +18,7 @@ final class UserLookups: Sendable {
   private let blocking: any BlockingPool
   private let scheduler: any Scheduler
   private let executor: (any TaskExecutor)?
-  private let pending = Mutex<[UInt32: PendingLookup]>([:])
+  private let pending = Mutex<[UInt32: PendingLookup<UserLookup>]>([:])
 
   init(
     in database: UserDatabase, on blocking: any BlockingPool, scheduler: any Scheduler,
@@ -37,14 +37,14 @@ final class UserLookups: Sendable {
     await Task(executorPreference: executor) { [self] () -> UserLookup in
       // A look-up that hangs does not get a second thread.
       if let earlier = pending.withLock({ $0[uid] }), await !hasEnded(earlier) { return .failed }
-      let lookup = PendingLookup()
+      let lookup = PendingLookup<UserLookup>()
       pending.withLock { $0[uid] = lookup }
       blocking.start { [self] in
         let found = database.user(uid)
         pending.withLock { if $0[uid] === lookup { $0[uid] = nil } }
         lookup.end(with: found)
       }
-      return await hasEnded(lookup) ? lookup.found : .failed
+      return await hasEnded(lookup) ? lookup.found ?? .failed : .failed
     }.value
   }
 
@@ -67,27 +67,41 @@ final class UserLookups: Sendable {
     return names
   }
 
+  /// Runs a function that makes several look-ups, on a thread of its own.
+  ///
+  /// - Throws: ``noAnswer`` after `limit`, or at once if the task is cancelled; the function then
+  ///   goes on without its caller. Errors of `body`.
+  func run<Value: Sendable>(
+    within limit: Duration, _ body: @escaping @Sendable () throws(UsherError) -> Value
+  ) async throws(UsherError) -> Value {
+    let lookup = PendingLookup<Result<Value, UsherError>>()
+    blocking.start { lookup.end(with: Result { () throws(UsherError) in try body() }) }
+    await scheduler.wait(for: lookup.ended, atMost: limit)
+    guard let result = lookup.found else { throw Self.noAnswer }
+    return try result.get()
+  }
+
   /// Waits for a look-up until ``deadline``, and returns whether it has ended.
-  private func hasEnded(_ lookup: PendingLookup) async -> Bool {
+  private func hasEnded(_ lookup: PendingLookup<UserLookup>) async -> Bool {
     let either = AsyncLatch()
     Task(executorPreference: executor) {
       await lookup.ended.wait()
       either.open()
     }
     await scheduler.wait(for: either, atMost: Self.deadline)
-    return lookup.answer.withLock { $0 } != nil
+    return lookup.found != nil
   }
 }
 
 /// Look-up that may outlast its callers.
-private final class PendingLookup: Sendable {
-  let answer = Mutex<UserLookup?>(nil)
+private final class PendingLookup<Found: Sendable>: Sendable {
   let ended = AsyncLatch()
+  private let answer = Mutex<Found?>(nil)
 
-  /// The result; `failed` until the look-up has ended.
-  var found: UserLookup { answer.withLock { $0 } ?? .failed }
+  /// The result; nil until the look-up has ended.
+  var found: Found? { answer.withLock { $0 } }
 
-  func end(with found: UserLookup) {
+  func end(with found: Found) {
     answer.withLock { $0 = found }
     ended.open()
   }

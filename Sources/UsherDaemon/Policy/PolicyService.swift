@@ -9,11 +9,16 @@ import UsherSystem
 struct PolicyService: Sendable {
   let dependencies: Dependencies
 
+  /// The time for which `policy.check` waits for the user database, which it may ask for several
+  /// names.
+  private static let deadline = Duration.seconds(5)
+
+  /// - Throws: `invalidParams` if a parameter is malformed or names an unknown object; `overloaded`
+  ///   if the user database does not answer in time.
   func check(_ check: PolicyCheck) async throws(UsherError) -> PolicyCheck.Reply {
     let now = dependencies.weekMinute()
     let snapshot = dependencies.configStore.current
-    // Reads the user database, which may block for long.
-    return try await dependencies.blocking.run {
+    return try await dependencies.lookups.run(within: Self.deadline) {
       [names = dependencies.users.principals, subordinates = dependencies.subordinates]
       () throws(UsherError) in
       try snapshot.policy.answer(
