@@ -1,3 +1,4 @@
+import Dispatch
 import Glibc
 import JSONRPC
 import Testing
@@ -69,6 +70,32 @@ struct LockTests {
     try await lockController.lock()
     try await reached("left: \(traces.left)") { traces.left.isEmpty }
     #expect(harness.scheduler.pending == [] && lockController.unlocked == nil)
+  }
+
+  @Test("a lock frees every service although a policy.check waits for a hanging user database")
+  func waitingCall() async throws {
+    let (asked, hold) = (AsyncLatch(), DispatchSemaphore(value: 0))
+    defer { hold.signal() }
+    let names = PrincipalResolver(
+      user: { _ in
+        asked.open()
+        hold.wait()
+        return nil
+      }, group: { _ in nil })
+    let harness = try LockControllerHarness(
+      holdsTimers: true, users: UserDatabase(user: { _ in .failed }, principals: names))
+    let lockController = try await harness.begun()
+    let traces = try await fill(lockController, harness)
+    #expect(traces.left.count == 9)
+    let waiting = try RPCService(lockController).respond(
+      to: PolicyCheck.name, ["user": "anna", "method": "token.get"], as: .program(isAdmin: true))
+    let call = Task { await thrown { try await waiting.reply() } }
+    await asked.wait()
+    try await lockController.lock()
+    #expect(await call.value?.reason == .locked)
+    // The look-up still hangs, and what the waiting call keeps is still in memory.
+    try await reached("left: \(traces.left)") { traces.left.isEmpty }
+    withExtendedLifetime(waiting) {}
   }
 
   @Test("accounts and flows are available again after each of three locks and unlocks")
