@@ -8,7 +8,7 @@ package import UsherCore
 ///
 /// Passwords and codes occur only in events and calls. Between two attempts of a call they are held
 /// in memory; after a restart the flow asks for them again.
-package struct FreedomDeviceAuthorize: FlowMachine, RetryingMachine {
+package struct FreedomDeviceAuthorize: FreedomFlow, RetryingMachine {
   package typealias Event = FlowEvent<FreedomDeviceCall>
   package typealias Answer = UsherFlows.Answer<FreedomDeviceCall>
   package static let kind = "authorize"

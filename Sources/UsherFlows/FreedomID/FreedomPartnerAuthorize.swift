@@ -1,5 +1,5 @@
 import JSONRPC
-package import UsherAPI
+import UsherAPI
 package import UsherConfig
 package import UsherCore
 
@@ -9,7 +9,7 @@ package import UsherCore
 /// The code is redeemed once: if the reply is lost, the user returns to the browser. If the user's
 /// identity cannot be requested, or the flow is cancelled or expires before that, the tokens are
 /// left to the next such flow, which requests the identity without the browser.
-package struct FreedomPartnerAuthorize: FlowMachine, CodeGrant {
+package struct FreedomPartnerAuthorize: FreedomFlow, CodeGrant {
   package typealias Event = FlowEvent<FreedomPartnerCall>
   package typealias Answer = UsherFlows.Answer<FreedomPartnerCall>
   package static let kind = "authorize"

@@ -15,7 +15,10 @@ extension FreedomIDRefusal {
   private var isPlain401: Bool { status == 401 && code == nil }
 }
 
-extension FlowMachine where Call.Settings == FreedomIDSettings {
+/// A flow at Freedom ID, in any of its modes.
+package protocol FreedomFlow: FlowMachine where Call.Settings == FreedomIDSettings {}
+
+extension FreedomFlow {
   package static func providerErrorCode(
     for ending: Failure.Reason, provider: ProviderName
   ) -> ProviderErrorCode? {

@@ -1,5 +1,5 @@
 import JSONRPC
-package import UsherAPI
+import UsherAPI
 package import UsherConfig
 package import UsherCore
 
@@ -8,7 +8,7 @@ package import UsherCore
 ///
 /// The provider asks the other user. Every call is safe to repeat, because the request has an id of
 /// its own.
-package struct FreedomRequestProfile: FlowMachine, RetryingMachine {
+package struct FreedomRequestProfile: FreedomFlow, RetryingMachine {
   package typealias Event = FlowEvent<FreedomPartnerCall>
   package typealias Answer = UsherFlows.Answer<FreedomPartnerCall>
   package static let kind = "requestProfile"

@@ -63,7 +63,7 @@ package protocol FreedomUserParams: Codable, Sendable, SchemaDocumented {
 /// A flow that sends a user's data to Freedom with the partner's own account.
 ///
 /// A call that may have succeeded is not repeated.
-package protocol FreedomUserFlow: FlowMachine
+package protocol FreedomUserFlow: FreedomFlow
 where Call == FreedomPartnerCall, Params == ComposedParams<OwnParams, PartnerUser> {
   associatedtype OwnParams: FreedomUserParams
 
