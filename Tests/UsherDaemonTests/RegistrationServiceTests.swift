@@ -212,6 +212,45 @@ struct RegistrationServiceTests {
     #expect(await thrown { try await isAvailable(service) }?.reason == .rateLimited)
   }
 
+  @Test("registration checks and the other methods of a user do not use up each other's limits")
+  func separate() async throws {
+    let harness = try LockControllerHarness { config in
+      var settings = BSASettings(clientKeyCredential: "key", appPackage: "a", appVersion: "1")
+      settings.registrationChecks = true
+      config.providers.append(ProviderConfig(name: ProviderName("bsa"), settings: settings))
+      config.limits.registrationChecksPerMinute = 1
+      config.limits.flowStartsPerMinute = 2
+    }
+    let lockController = try await harness.begun()
+    let service = RPCService(lockController)
+    func error(_ method: String, _ params: JSONValue = [:]) async -> UsherError? {
+      await thrown { try await service.respond(to: method, params, as: .program()).reply() }
+    }
+    func start() async -> UsherError? {
+      await error(
+        "flow.start",
+        [
+          "provider": "local", "kind": "authenticate",
+          "params": ["localAuthType": "passcode", "reason": "open the till"],
+        ])
+    }
+    func check() async -> UsherError? {
+      await error("registration.checkUserKey", ["provider": "bsa", "userKey": "ada.1815"])
+    }
+    for method in ["account.list", "flow.list", "totp.list"] {
+      for _ in 0..<3 { #expect(await error(method) == nil, "\(method)") }
+    }
+    for _ in 0..<2 { #expect(await start() == nil) }
+    #expect(await start()?.detail.limit == "flow_starts_per_minute")
+    // The check is admitted: it fails only because the provider's credential is not set.
+    #expect(await check()?.reason == .providerRejected)
+    #expect(await check()?.detail.limit == "registration_checks_per_minute")
+    harness.clock.advance(by: .seconds(30))
+    #expect(await start() == nil, "a flow may start again before a check is allowed again")
+    #expect(await check()?.detail.limit == "registration_checks_per_minute")
+    await lockController.end()
+  }
+
   @Test("an error before a registration check is sent, such as a missing credential, is passed on")
   func credential() async throws {
     var settings = BSASettings(clientKeyCredential: "key", appPackage: "a", appVersion: "1")
