@@ -103,6 +103,8 @@ struct RedirectListenerTests {
       (Request(target: "/callback"), 400), (Request(target: "/callback?code=abc"), 400),
       (Request(target: "/callback?code=abc&state="), 400),
       (Request(target: "/callback?code=abc&state=another"), 400),
+      (Request(target: "/callback?code=abc&state=our-stat"), 400),
+      (Request(target: "/callback?code=abc&state=our-state0"), 400),
       (Request(target: "/callback?code=abc&state=our-state&state=our-state"), 400),
       (Request(target: "/callback?code=abc&code=abd&state=our-state"), 400),
     ]

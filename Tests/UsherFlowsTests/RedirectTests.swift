@@ -34,7 +34,7 @@ struct RedirectTests {
     "a redirect without the flow's state, or with the state twice, is not the flow's own",
     arguments: [
       "", "code=c", "code=c&state=", "code=c&state=other", "code=c&state=s%2B1%2F",
-      "code=c&state=s%2B1%2F2&state=s%2B1%2F2", "code=c&state=s+1/2",
+      "code=c&state=s%2B1%2F20", "code=c&state=s%2B1%2F2&state=s%2B1%2F2", "code=c&state=s+1/2",
     ])
   func notOurs(query: String) {
     #expect(read(query) == .unrelated)
