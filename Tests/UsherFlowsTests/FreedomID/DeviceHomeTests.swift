@@ -149,15 +149,21 @@ struct DeviceHomeTests {
     #expect(driven.step == .wait(.init(for: "the earlier grants")))
   }
 
-  @Test("the Freedom ID device flow asks for the passcode without a reader or an enrolled finger")
+  @Test("the Freedom ID device flow asks for the passcode and says why it takes no fingerprint")
   func passcode() throws {
-    for biometric in [LocalAuthAvailability.Biometric.noReader, .notEnrolled] {
+    let cases: [(LocalAuthAvailability.Biometric, String)] = [
+      (.noReader, "BIOMETRIC_NOT_SUPPORT_HARDWARE"),
+      (.notEnrolled, "BIOMETRIC_NOT_ENROLLED_DEVICE"),
+      (.unavailable("no message bus"), "BIOMETRIC_NOT_AVILABLE"),
+    ]
+    for (biometric, code) in cases {
       var driven = try Driven.proving()
       driven.answer(.availability(.init(biometric: biometric, passcode: .ready)))
       guard case .localAuth(let step) = driven.step else { return #expect(Bool(false)) }
       #expect(step.methods == [.passcode])
       #expect(!step.scanning)
       #expect(driven.problem?.reason == "biometric_failed")
+      #expect(driven.problem?.provider?.code == code)
       driven.say(.passcode(Secret("")))
       #expect(driven.refusedField == "input.passcode")
       driven.say(.passcode(Secret("1234-passcode")))
