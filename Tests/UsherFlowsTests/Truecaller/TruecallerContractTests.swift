@@ -110,22 +110,25 @@ struct TruecallerContractTests {
     try checkStoredForms(flows)
   }
 
-  @Test("Truecaller verifyPhone refuses missing, mistyped and unknown parameters")
+  @Test("Truecaller verifyPhone names the parameter that is missing, mistyped or unknown")
   func params() throws {
     let schema = StrictDecoding.schema(of: VerifyPhone.Params.self)
     let good: JSONValue = ["phoneNumber": "9876543210", "countryCode": "IN", "appKey": "k"]
     let params = try StrictDecoding.decode(VerifyPhone.Params.self, from: good, schema: schema)
     #expect(params.appKey?.secret == Secret("k"))
-    let wrong: [JSONValue] = [
-      ["phoneNumber": "9876543210"], ["countryCode": "IN"],
-      ["phoneNumber": "9876543210", "countryCode": nil],
-      ["phoneNumber": 9_876_543_210, "countryCode": "IN"],
-      ["phoneNumber": "9876543210", "countryCode": "IN", "keepAlive": true],
+    let wrong: [(params: JSONValue, field: String)] = [
+      (["phoneNumber": "9876543210"], "params.countryCode"),
+      (["countryCode": "IN"], "params.phoneNumber"),
+      (["phoneNumber": "9876543210", "countryCode": nil], "params.countryCode"),
+      (["phoneNumber": 9_876_543_210, "countryCode": "IN"], "params.phoneNumber"),
+      (["phoneNumber": "9876543210", "countryCode": "IN", "keepAlive": true], "params.keepAlive"),
     ]
-    for params in wrong {
-      #expect(throws: UsherError.self) {
-        try StrictDecoding.decode(VerifyPhone.Params.self, from: params, schema: schema)
+    for (params, field) in wrong {
+      let error = #expect(throws: UsherError.self) {
+        try StrictDecoding.decode(
+          VerifyPhone.Params.self, from: params, schema: schema, prefix: "params")
       }
+      #expect(error?.detail.field == field, "\(params)")
     }
   }
 }
