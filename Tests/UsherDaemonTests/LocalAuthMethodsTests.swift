@@ -121,7 +121,9 @@ struct LocalAuthMethodsTests {
   func admin() async throws {
     #expect(try await set("till-4711", uid: 1001)?.reason == .permissionDenied)
     #expect(try await set("till-4711", uid: 1000)?.reason == .permissionDenied)
-    #expect(try await set("till-4711", uid: 4_000_000, isAdmin: true)?.reason == .notFound)
+    let nobody = try await set("till-4711", uid: 4_000_000, isAdmin: true)
+    #expect(nobody?.reason == .notFound && nobody?.detail.field == "uid")
+    #expect(nobody?.message == "user 4000000 does not exist")
     #expect(try await set("till-4711", uid: 1001, isAdmin: true) == nil)
     #expect(try await set("till-4712", uid: 1001, isAdmin: true) == nil)
     #expect(await harness.localAuth.check(Secret("till-4712"), of: .bert) == .accepted)
