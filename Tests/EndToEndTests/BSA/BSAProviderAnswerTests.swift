@@ -148,12 +148,14 @@ struct BSAProviderAnswerTests {
     #expect(status["providers"]?[0]?["health"] == "failing", "\(status.text)")
   }
 
-  @Test("a BSA sign-in continues by itself when the provider stops answering with HTTP 503")
-  func downThenUp() throws {
+  @Test(
+    "a BSA sign-in continues by itself when the provider no longer answers 503 or resets the call",
+    arguments: [["status": 503], ["reset": true]] as [JSONValue])
+  func downThenUp(fault: JSONValue) throws {
     try fixture.set(["authSeconds": 600])
     try fixture.registered()
     let (flow, visit) = try fixture.pushed()
-    try fixture.spoil("auth", ["status": 503])
+    try fixture.spoil("auth", fault)
     let troubled = try fixture.moved(fixture.prove(flow, waitMs: 0), "has a problem") {
       $0.problem[0] != nil
     }
