@@ -152,4 +152,16 @@ struct FreedomDeviceTests {
     try await app.set(["consentReply": ["profile": 1]])
     #expect(try await app.consent(tied, ["read.phone"]).json["profile"] == 1)
   }
+
+  @Test("with errorsInside200, Freedom ID's refusals have status 200 and keep their Retry-After")
+  func inside200() async throws {
+    let app = try FreedomApp()
+    try await app.set(["errorsInside200": true])
+    let wrong = try await app.password("nope")
+    #expect(wrong.status == 200 && wrong.freedomCode == 100_201)
+    for _ in 0..<4 { _ = try await app.password("nope") }
+    let locked = try await app.password()
+    #expect(locked.status == 200 && locked.freedomCode == 100_204)
+    #expect(locked.reply.headers["Retry-After"] == "300")
+  }
 }

@@ -32,6 +32,24 @@ struct FreedomLoginTests {
     #expect(try await app.verify(challenge, "000000").freedomCode == 100_203)
   }
 
+  @Test("a Freedom ID password is right with each number and address of its account, and no other")
+  func passwords() async throws {
+    let app = try FreedomApp()
+    let alice = try await app.id("alice")
+    let names: [[String: JSON]] = [
+      ["phone": "+447700900123"], ["phone": "+447700900124"], ["email": "Alice@Example.com"],
+      ["email": "alice.adams@example.com"],
+    ]
+    for name in names {
+      let body = name.merging(["password": "alice-password"]) { $1 }
+      let answer = try await app.device(.post, "login/password", .object(body))
+      #expect(answer.json["account"]?["id"]?.text == alice, "\(name)")
+    }
+    #expect(try await app.list("accounts").count == 1)
+    #expect(try await app.password("bob-password").freedomCode == 100_201)
+    #expect(try await app.password("alice-password", phone: "+447700900456").status == 401)
+  }
+
   @Test("a locked Freedom ID account refuses every log-in until its lock expires or is removed")
   func locked() async throws {
     let app = try FreedomApp()

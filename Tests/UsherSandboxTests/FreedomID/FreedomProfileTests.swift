@@ -131,6 +131,23 @@ struct FreedomProfileTests {
     return try await app.partner(method, "user", body, authorization: "Bearer \(tokens.access)")
   }
 
+  @Test("a created Freedom ID user signs in by a code to the number of the last update")
+  func created() async throws {
+    let app = try FreedomApp()
+    let made = try await change(
+      app, .post,
+      ["phone": "+77770000001", "email": "dana@example.com", "firstname": "Dana"])
+    let id = try #require(made.json["freedom_id"], "\(made.json)")
+    let changed = try await change(
+      app, .put, ["freedom_id": id, "phone": "+77770000002", "email": "dana@example.com"])
+    #expect(changed.json == ["freedom_id": id])
+    let challenge = try await app.otp("+77770000002")
+    let done = try await app.verify(challenge, try await app.code(to: "+77770000002"))
+    #expect(done.json["account"]?["id"] == id)
+    _ = try await app.otp("+77770000001")
+    #expect(await app.context.outbox.messages(to: "+77770000001").isEmpty)
+  }
+
   @Test("Freedom ID names each invalid member of a user and refuses the contacts of another user")
   func wrong() async throws {
     let app = try FreedomApp()

@@ -34,6 +34,20 @@ struct TruecallerInsideTests {
       try await list(app, "verifications").map { $0["state"] } == ["verified", "expired"])
   }
 
+  @Test("Truecaller lists a verification as exhausted once it refuses the right code as well")
+  func exhausted() async throws {
+    let app = try TruecallerApp()
+    try await app.set(["wrongCodeCap": 2])
+    let token = try await app.create().json["verificationToken"]
+    let code = try await app.code()
+    for _ in 0..<2 { #expect(try await app.verify(TruecallerApp.wrong(code), token).code == 4220) }
+    let refused = try await app.verify(code, token)
+    #expect([refused.status, refused.code] == [429, 4293])
+    let listed = try await list(app, "verifications")
+    #expect(listed.map { $0["wrongCodes"] } == [2])
+    #expect(listed.map { $0["state"] } == ["exhausted"])
+  }
+
   @Test("Truecaller tokens are listed with number, host and state, also when expired or revoked")
   func tokens() async throws {
     let app = try TruecallerApp()
