@@ -15,11 +15,15 @@ import UsherTransport
 /// A running daemon with a fake clock, and connections to it on a separate event loop. Each piece
 /// of input is delivered as it was sent.
 final class ConnectionHarness: Sendable {
-  /// The peer of every connection, a member of access.group.
-  static let connectingPeer = PeerIdentity(
-    identity: CallerIdentity(uid: Owner.anna.uid, gid: Owner.anna.uid, groups: [50]),
-    pid: 7, isAdmin: false,
-    realm: Owner.anna.realm)
+  /// The peer of a connection, unless a test names another one.
+  static let connectingPeer = peer(of: .anna)
+
+  /// Returns a program of the owner, a member of access.group.
+  static func peer(of owner: Owner) -> PeerIdentity {
+    PeerIdentity(
+      identity: CallerIdentity(uid: owner.uid, gid: owner.uid, groups: [50]), pid: 7,
+      isAdmin: false, realm: owner.realm)
+  }
 
   let harness: LockControllerHarness
   let lockController: LockController
@@ -31,10 +35,17 @@ final class ConnectionHarness: Sendable {
   var configStore: ConfigStore { harness.dependencies.configStore }
   var repository: AccountRepository { get throws { try lockController.services().repository } }
 
-  /// - Parameter users: The user database, or `nil` for one whose lookups fail.
-  init(users: UserDatabase? = nil) async throws {
+  /// - Parameters:
+  ///   - users: The user database, or `nil` for one whose lookups fail.
+  ///   - transport: The transport to the providers; nil for the network.
+  ///   - configure: Changes the configuration with which the daemon starts.
+  init(
+    users: UserDatabase? = nil, transport: (any ProviderTransport)? = nil,
+    _ configure: (inout Config) throws -> Void = { _ in }
+  ) async throws {
     harness = try LockControllerHarness(
-      holdsTimers: true, users: users ?? UserDatabase(user: { _ in .failed }))
+      holdsTimers: true, users: users ?? UserDatabase(user: { _ in .failed }),
+      transport: transport, configure)
     lockController = try await harness.begun()
     service = RPCService(lockController)
     let loop = try SocketLoop()
@@ -52,13 +63,15 @@ final class ConnectionHarness: Sendable {
 
   /// - Parameters:
   ///   - user: The user whose share of the event loop the connection uses.
+  ///   - peer: The program at the other end, which has the rights of its user.
   ///   - isAlone: Whether the connection may work without interruption, as administrators'
   ///     connections may. Otherwise a batch is interrupted after 2 ms.
   func connect(
-    as user: UInt32 = connectingPeer.identity.uid, isAlone: Bool = false
+    as user: UInt32 = connectingPeer.identity.uid, peer: PeerIdentity = connectingPeer,
+    isAlone: Bool = false
   ) async throws -> HarnessConnection {
     let (near, far) = try FarEnd.pair()
-    let caller = CallerCache(Self.connectingPeer, configStore)
+    let caller = CallerCache(peer, configStore)
     let handler = try await loop.submit { [loop, service, turns] in
       let transport = Transport(near, on: loop, mostUnsent: service.limits.unreadReplyBytes)
       let handler = ConnectionHandler(

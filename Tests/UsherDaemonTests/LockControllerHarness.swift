@@ -34,10 +34,12 @@ final class LockControllerHarness: Sendable {
   ///   - descriptors: The budget that the daemon checks before it uses one of the process's last
   ///     descriptors.
   ///   - users: The user database; by default one that does not answer.
+  ///   - transport: The transport to the providers; nil for the network.
   ///   - configure: Changes the configuration with which the daemon starts.
   init(
     holdsTimers: Bool = false, descriptors: DescriptorBudget = .unlimited,
     users: UserDatabase = UserDatabase(user: { _ in .failed }),
+    transport: (any ProviderTransport)? = nil,
     _ configure: (inout Config) throws -> Void = { _ in }
   ) throws {
     place = try TemporaryDirectory()
@@ -50,6 +52,7 @@ final class LockControllerHarness: Sendable {
       adminSocketPath: place.file("a.sock"))
     setting.clock = clock
     setting.users = users
+    if let transport { setting.transport = { _ in transport } }
     setting.notifier = ServiceNotifier(watchdogInterval: nil) { [told] in told.add($0) }
     try FileManager.default.createDirectory(
       atPath: place.file("credentials"), withIntermediateDirectories: false)
