@@ -127,6 +127,20 @@ struct AccountRepositoryTests {
     #expect(try repository.accounts(of: .anna, at: ProviderName("home")).isEmpty)
   }
 
+  @Test("one subject's accounts of two owners have tokens of their own, and are forgotten apart")
+  func sameSubject() async throws {
+    let annas = try await signIn("usr_anna", .sample("access-of-anna"))
+    let berts = try await signIn("usr_anna", .sample("access-of-bert"), owner: .bert)
+    #expect(repository.record(annas.id)?.mainToken == Secret("access-of-anna"))
+    try await store.commit([.deleteAccount(annas.id)])
+    repository.remove(annas)
+    #expect(try repository.accounts(of: .anna).isEmpty)
+    for repository in [repository, Self.repository(clock, store)] {
+      #expect(try repository.accounts(of: .bert).map(\.mainToken) == [Secret("access-of-bert")])
+    }
+    #expect(try store.loadTokens().map(\.account) == [berts.id])
+  }
+
   @Test("a refresh replaces the access token, and the refresh token only if it was rotated")
   func refresh() async throws {
     let record = try await signIn()
