@@ -38,6 +38,16 @@ struct DeviceTests {
     #expect(poll(&ledger, "dc_x", after: 0) == "invalid_grant")
   }
 
+  @Test("an allowed device code yields tokens once")
+  func once() throws {
+    var ledger = Ledger()
+    let code = ledger.startDevice(client: publicClient, scope: ["openid"], now: start).deviceCode
+    ledger.settleDevice(code, user: alice, allowed: true, authTime: start)
+    let tokens = try ledger.pollDevice(code, client: publicClient, now: start)
+    #expect(tokens.authorization.user == alice)
+    #expect(poll(&ledger, code, after: 10) == "invalid_grant")
+  }
+
   @Test(
     "a user code matches in any letter case and with any separators until it is settled or expires")
   func userCodes() {

@@ -68,6 +68,17 @@ struct CodeTests {
     #expect(!PKCEVerification.isChallenge(challenge + "="))
   }
 
+  @Test("an access token ends by time or by its revocation, which leaves its refresh token valid")
+  func accessTokens() throws {
+    var (ledger, tokens) = try TokenLedger.signedIn()
+    let end = start.addingTimeInterval(301)
+    #expect(ledger.permission(of: tokens.accessToken, now: start) != nil)
+    #expect(ledger.permission(of: tokens.accessToken, now: end) == nil)
+    try ledger.revoke(tokens.accessToken, client: publicClient, now: start)
+    #expect(ledger.permission(of: tokens.accessToken, now: start) == nil)
+    #expect(refusal { _ = try ledger.refresh(tokens.refreshToken) } == nil)
+  }
+
   @Test(
     "revoking a refresh token ends its grant, is refused to other clients, ignores unknown tokens")
   func revocation() throws {

@@ -90,6 +90,22 @@ struct BSASiteTests {
     #expect(try await app.complete(["qrId": second]).rtCode == 5011)
   }
 
+  @Test("a BSA login code starts one sign-in, even after a wrong code, and then gets 3006")
+  func otpOnce() async throws {
+    let app = try BSAApp()
+    try await app.registered()
+    let number = try await app.loginNumber()
+    let wrong = number == "000000" ? "000001" : "000000"
+    let shown = try await app.press("otp", ["userKey": "alice-key", "number": wrong])
+    #expect(shown.status == 403 && shown.html.contains("(3005)"))
+    let page = try await app.begin("otp", number: " \(number.prefix(3)) \(number.suffix(3))")
+    _ = try await app.channel()
+    #expect(try await app.complete().rtCode == 0)
+    #expect(try await app.state(page) == "completed")
+    let again = try await app.press("otp", ["userKey": "alice-key", "number": number])
+    #expect(again.html.contains("(3006)"))
+  }
+
   @Test("a BSA login code ends by time-out, replacement, five wrong attempts, deletion or expiry")
   func otpOver() async throws {
     let app = try BSAApp()

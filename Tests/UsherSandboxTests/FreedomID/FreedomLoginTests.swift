@@ -50,6 +50,17 @@ struct FreedomLoginTests {
     #expect(try await app.password("alice-password", phone: "+447700900456").status == 401)
   }
 
+  @Test("Freedom ID answers and locks an unknown number like a known one with a wrong password")
+  func alike() async throws {
+    let app = try FreedomApp()
+    for status in [401, 401, 401, 401, 423] {
+      let known = try await app.password("nope")
+      let unknown = try await app.password("nope", phone: "+447700900999")
+      #expect(known.status == status)
+      #expect(known.reply == unknown.reply)
+    }
+  }
+
   @Test("a locked Freedom ID account refuses every log-in until its lock expires or is removed")
   func locked() async throws {
     let app = try FreedomApp()

@@ -92,4 +92,12 @@ struct FreedomOpenIDTests {
     #expect(right.status == 200)
     #expect(try await app.redeem(try await code(app)).freedomCode == 100_101)
   }
+
+  @Test("a Freedom ID OpenID code is redeemed once")
+  func once() async throws {
+    let app = try FreedomApp()
+    let code = try await code(app)
+    #expect(try await app.openIDToken(body(code)).status == 200)
+    #expect(try await app.openIDToken(body(code)).json["error"] == "invalid_grant")
+  }
 }

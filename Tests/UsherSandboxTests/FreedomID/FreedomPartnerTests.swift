@@ -52,6 +52,23 @@ struct FreedomPartnerTests {
     #expect(try await app.redeem(end.parameter("code")).freedomCode == 100_101)
   }
 
+  @Test("a Freedom ID log-in link, the page that it opens and its code each work once")
+  func once() async throws {
+    let app = try FreedomApp()
+    let path = try await app.link()
+    let consent = try await app.signedIn(path)
+    let end = try await app.type(["decision": "allow"], on: consent, to: "consent")
+    let code = end.parameter("code")
+    #expect(try await app.redeem(code).json["access_token"] != nil)
+    let again = try await app.redeem(code)
+    #expect(again.status == 422 && again.freedomCode == 100_101)
+    #expect(try await app.send(.get, path).status == 400)
+    let page = try await app.send(.get, try await app.link())
+    let cancelled = try await app.type(["action": "cancel"], on: page)
+    #expect(cancelled.location == FreedomApp.redirect + "?error_code=100102")
+    #expect(try await app.type(["action": "cancel"], on: page).status == 400)
+  }
+
   @Test("a Freedom ID log-in link needs its client, an allowed redirect URI and known grants")
   func refused() async throws {
     let app = try FreedomApp()

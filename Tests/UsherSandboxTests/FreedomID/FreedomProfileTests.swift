@@ -43,6 +43,21 @@ struct FreedomProfileTests {
     #expect(status["profile"] == nil)
   }
 
+  @Test("an accepted Freedom ID profile request can be fetched for an hour, with its grants only")
+  func accepted() async throws {
+    let app = try FreedomApp()
+    let tokens = try await app.partnerTokens()
+    #expect(try await ask(app, tokens).json["status"] == "pending")
+    #expect(try await app.signedIn("/freedomid/me").html.contains(#"id="nothing""#))
+    let page = try await app.signedIn("/freedomid/me", "bob@example.com", "bob-password")
+    let key = try page.html.value(of: "accept")
+    #expect(try await app.type(["accept": key], on: page, to: "me").html.contains("nothing"))
+    #expect(try await status(app, tokens)["profile"] == ["firstname": "Bob", "patronymic": .null])
+    #expect(try await ask(app, tokens).json["status"] == "accepted")
+    app.wait(3600)
+    #expect(try await status(app, tokens)["status"] == "not_found")
+  }
+
   @Test("a control call or a setting decides the status of a Freedom ID profile request")
   func answers() async throws {
     let app = try FreedomApp()
@@ -99,6 +114,20 @@ struct FreedomProfileTests {
     #expect(try await ask(app, tokens, ["phone": .null]).freedomErrors?["freedom_id"] != nil)
     #expect(try await ask(app, tokens, ["created_at": "now"]).freedomErrors?["created_at"] != nil)
     #expect(try await ask(app, tokens, ["request_id": "1"]).freedomErrors?["request_id"] != nil)
+  }
+
+  @Test("a log-out at Freedom ID ends the person's partner tokens, and no device token")
+  func loggedOut() async throws {
+    let app = try FreedomApp()
+    let (alice, bob) = (try await app.partnerTokens(), try await app.partnerTokens("bob"))
+    let device = try await app.tied()
+    let page = try await app.signedIn("/freedomid/me")
+    #expect(try await app.type(["action": "logout"], on: page, to: "me").status == 200)
+    let ended = try await app.partner(.get, "user", authorization: "Bearer \(alice.access)")
+    #expect(ended.freedomCode == 100_004)
+    let other = try await app.partner(.get, "user", authorization: "Bearer \(bob.access)")
+    #expect(other.status == 200)
+    #expect(try await app.consent(device, ["read.phone"]).status == 200)
   }
 
   @Test("Freedom ID accepts the scheme of an access token in any case (RFC 7235, section 2.1)")

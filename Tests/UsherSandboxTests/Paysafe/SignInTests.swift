@@ -22,6 +22,18 @@ struct PaysafeSignInTests {
     #expect(try await bank.login(on: again, right).text.contains("locked"))
   }
 
+  @Test("a Paysafe sign-in page leads back once, whether the user signs in or denies")
+  func once() async throws {
+    let bank = try Bank()
+    let right = ["username": "alice", "pin": "2468"]
+    for (fields, parameter) in [(right, "code"), (["action": "deny"], "error")] {
+      let page = try await bank.authorize()
+      let parameters = try await bank.login(on: page, fields).parameters()
+      #expect(Set(parameters.keys).isSuperset(of: [parameter, "state"]))
+      #expect(try await bank.login(on: page, right).status == 400)
+    }
+  }
+
   @Test("the brand or login_strategy decides if Paysafe's sign-in page asks for PIN or password")
   func strategies() async throws {
     let bank = try Bank()

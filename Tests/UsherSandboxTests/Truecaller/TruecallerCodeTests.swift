@@ -20,6 +20,17 @@ struct TruecallerCodeTests {
     #expect([late.status, late.code] == [410, 4100])
   }
 
+  @Test("any other text is a wrong Truecaller code, and leaves the right one valid")
+  func wrongCodes() async throws {
+    let app = try TruecallerApp()
+    try await app.set(["wrongCodeCap": 10])
+    let token = try await app.create().json["verificationToken"]
+    let code = try await app.code()
+    let others = [TruecallerApp.wrong(code), "12345", "1234567", "12 456", "٠٠٠٠٠٠", "abcdef"]
+    for text in others { #expect(try await app.verify(text, token).code == 4220, "\(text)") }
+    #expect(try await app.verify(code, token).status == 200)
+  }
+
   @Test("a Truecaller verification is valid only for its number, country and token")
   func otherNumber() async throws {
     let app = try TruecallerApp()

@@ -30,6 +30,14 @@ struct TruecallerKnownTests {
     #expect(try await app.create("9876543211").json["method"] == "sms")
   }
 
+  @Test("a number whose verification was not completed needs a Truecaller code again")
+  func unfinished() async throws {
+    let app = try TruecallerApp()
+    let token = try await app.create().json["verificationToken"]
+    _ = try await app.verify(TruecallerApp.wrong(app.code()), token)
+    #expect(try await app.create().json["method"] == "sms")
+  }
+
   @Test("without rememberVerified, Truecaller asks a verified number for a code again")
   func forgetful() async throws {
     let app = try TruecallerApp()
