@@ -16,7 +16,9 @@ struct PaysafeTokenTests {
     let byOther = fields.merging(["client_id": "acme-public"]) { $1 }
     #expect(try await bank.token(byOther, authorization: nil).error == "invalid_grant")
     #expect(try await bank.token(fields, brand: "globex").error == "invalid_grant")
-    let tokens = try await bank.redeem(code).json()
+    let reply = try await bank.redeem(code)
+    #expect(reply.headers["Cache-Control"] == "no-store")
+    let tokens = try reply.json()
     #expect(try await bank.redeem(code).error == "invalid_grant")
     #expect(try await bank.refresh(tokens["refresh_token"]).error == "invalid_grant")
     let wrong = String(repeating: "x", count: 43)

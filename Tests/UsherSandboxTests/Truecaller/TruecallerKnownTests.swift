@@ -38,6 +38,24 @@ struct TruecallerKnownTests {
     #expect(try await app.create().json["method"] == "sms")
   }
 
+  @Test("Truecaller lists each installation with its requests and the numbers it asked about")
+  func installations() async throws {
+    let app = try TruecallerApp()
+    _ = try await app.create()
+    for _ in 0..<2 { _ = try await app.create("9876543211") }
+    _ = try await app.create(installation: other)
+    #expect(
+      try await app.control(.get, "installations").json == [
+        "installations": [
+          [
+            "deviceId": .string(TruecallerApp.installation), "requests": 3,
+            "phoneNumbers": ["+919876543210", "+919876543211"],
+          ],
+          ["deviceId": .string(other), "requests": 1, "phoneNumbers": ["+919876543210"]],
+        ]
+      ])
+  }
+
   @Test("without rememberVerified, Truecaller asks a verified number for a code again")
   func forgetful() async throws {
     let app = try TruecallerApp()
