@@ -35,6 +35,8 @@ struct RedirectTests {
     arguments: [
       "", "code=c", "code=c&state=", "code=c&state=other", "code=c&state=s%2B1%2F",
       "code=c&state=s%2B1%2F20", "code=c&state=s%2B1%2F2&state=s%2B1%2F2", "code=c&state=s+1/2",
+      "code=c&state=s%2B1%2F2&state=other", "code=c&state=other&state=s%2B1%2F2",
+      "error=access_denied", "error=access_denied&state=other",
     ])
   func notOurs(query: String) {
     #expect(read(query) == .unrelated)
