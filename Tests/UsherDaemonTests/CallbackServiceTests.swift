@@ -29,7 +29,11 @@ struct CallbackServiceTests {
 
   @Test(
     "a callback without the right token is unauthorized, whether or not its request id exists",
-    arguments: [nil, "", "another", "linking-toke", "Bearer linking-token"])
+    arguments: [
+      nil, "", "another", "linking-toke", "linking-tokenx", "Linking-Token",
+      "Bearer linking-token", "shared-valu", "shared-valuex", "Shared-Value",
+      "Bearer shared-value",
+    ])
   func unauthorized(_ value: String?) async throws {
     let record = try await harness.submit()
     #expect(try await harness.call(value) == .unauthorized)
