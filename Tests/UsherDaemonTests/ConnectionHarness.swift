@@ -173,17 +173,18 @@ final class HarnessConnection: Sendable {
 
   /// Returns the next line, without its end and without its correlation id.
   func line() async throws -> String {
-    let limit = ContinuousClock.now + .seconds(90)
-    while ContinuousClock.now < limit {
+    let deadline = TestDeadline(within: 90)
+    while true {
+      let isLast = deadline.isOver
       let bytes = far.receive()
       unread.withLock { $0 += bytes ?? [] }
       if let line = lineSoFar() {
         return line.replacing(/"correlationId":"cor_[^"]*"/, with: "")
       }
       if bytes == nil { throw TestError("the daemon closed the connection before the next line") }
+      guard !isLast else { throw TestError("no line") }
       await Task.yield()
     }
-    throw TestError("no line")
   }
 
   /// All lines that come until the daemon closes the connection.

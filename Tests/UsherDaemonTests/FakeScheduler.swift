@@ -57,22 +57,3 @@ extension FakeScheduler {
     try await reached("a timer in \(delay), there are \(pending)") { pending.contains(delay) }
   }
 }
-
-/// Polls until the condition holds, for changes in tasks that the test cannot await.
-///
-/// The time between two polls counts as 100 ms at most: if thousands of tests share few threads, a
-/// test may wait for a thread longer than the whole limit, and so may the tasks that it waits for.
-func reached(
-  _ what: @autoclosure () -> String, within limit: Duration = .seconds(90),
-  _ holds: () async throws -> Bool
-) async throws {
-  var left = limit
-  var last = ContinuousClock.now
-  while try await !holds() {
-    guard left > .zero else { throw TestError("not reached: \(what())") }
-    try await Task.sleep(for: .milliseconds(1))
-    let now = ContinuousClock.now
-    left -= min(now - last, .milliseconds(100))
-    last = now
-  }
-}

@@ -40,7 +40,7 @@ struct RedirectFloodTests {
       dependencies: .fake(), group: loop,
       uid: { _, _ in
         loop.next().execute { isLoopFree.signal() }
-        return isLoopFree.wait(timeout: .now() + 60) == .success ? 1000 : nil
+        return TestDeadline().isSignalled(isLoopFree) ? 1000 : nil
       })
     let expectation = RedirectExpectation(
       host: "127.0.0.1", port: nil, path: "/callback", state: Secret("our-state"))
@@ -61,7 +61,7 @@ struct RedirectFloodTests {
     let reply = try await RedirectListenerFixture.get(
       listener.redirectURI + "?code=abc&state=our-state")
     #expect(reply.status == 200)
-    let open = flood.open(afterClosed: 136, within: 60)
+    let open = flood.open(afterClosed: 136)
     #expect(open <= 64, "\(open) silent connections are held")
   }
 
@@ -90,14 +90,14 @@ private struct SilentConnections {
 
   /// Waits until the listener has closed `wanted` connections, or the time is over.
   /// - Returns: The number of connections that are still open.
-  func open(afterClosed wanted: Int, within seconds: Double) -> Int {
-    let deadline = Date(timeIntervalSinceNow: seconds)
-    while true {
-      let left = max(0, deadline.timeIntervalSinceNow)
+  func open(afterClosed wanted: Int) -> Int {
+    var closed = 0
+    _ = TestDeadline().isMet { isLast in
       var polls = sockets.map { pollfd(fd: $0.descriptor, events: Int16(POLLIN), revents: 0) }
-      _ = poll(&polls, nfds_t(polls.count), 50)
-      let closed = polls.filter { $0.revents != 0 }.count
-      if closed >= wanted || left == 0 { return sockets.count - closed }
+      _ = poll(&polls, nfds_t(polls.count), isLast ? 0 : 50)
+      closed = polls.count { $0.revents != 0 }
+      return closed >= wanted
     }
+    return sockets.count - closed
   }
 }

@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import Testing
+import UsherTestKit
 
 /// HTTP requests over a plain socket. Each response is read until the server closes the connection.
 enum Exchange {
@@ -19,8 +20,6 @@ enum Exchange {
     let port = try #require(base.split(separator: ":").last.flatMap { UInt16($0) })
     let socket = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     defer { close(socket) }
-    var limit = timeval(tv_sec: 60, tv_usec: 0)
-    setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
     var address = sockaddr_in()
     address.sin_family = sa_family_t(AF_INET)
     address.sin_port = port.bigEndian
@@ -37,7 +36,9 @@ enum Exchange {
     }
     var answer: [UInt8] = []
     var buffer = [UInt8](repeating: 0, count: 65_536)
+    let deadline = TestDeadline()
     while true {
+      guard deadline.isReadable(socket) else { throw Failure.connection(ETIMEDOUT) }
       let count = recv(socket, &buffer, buffer.count, 0)
       guard count >= 0 else { throw Failure.connection(errno) }
       guard count > 0 else { return String(decoding: answer, as: UTF8.self) }

@@ -1,5 +1,6 @@
 import Foundation
 import Testing
+import UsherTestKit
 
 @testable import UsherSandbox
 
@@ -53,7 +54,7 @@ final class MailReceiver {
     process.waitUntilExit()
   }
 
-  /// Returns the next e-mail, and waits up to one minute for it.
+  /// Returns the next e-mail, and waits for it.
   func email() throws -> JSON { try JSON(parsing: Array(line().utf8)) }
 
   private func line() throws -> String {
@@ -63,8 +64,7 @@ final class MailReceiver {
         return String(decoding: unread[..<end], as: UTF8.self)
       }
       let reading = output.fileHandleForReading
-      var waiting = pollfd(fd: reading.fileDescriptor, events: Int16(POLLIN), revents: 0)
-      try #require(poll(&waiting, 1, 60_000) == 1, "no letter within a minute")
+      try #require(TestDeadline().isReadable(reading.fileDescriptor), "no e-mail in time")
       let more = reading.availableData
       try #require(!more.isEmpty, "the mail server ended")
       unread += more

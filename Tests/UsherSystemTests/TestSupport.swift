@@ -3,6 +3,7 @@ import Glibc
 import Testing
 import UsherCore
 import UsherSystem
+import UsherTestKit
 
 /// A temporary directory that is removed with this object.
 final class TemporaryDirectory: Sendable {
@@ -45,14 +46,8 @@ func refusal(_ body: () throws -> Void) -> String? {
   }
 }
 
-/// Waits up to thirty seconds until `descriptor` is readable.
-func isReadable(_ descriptor: CInt) -> Bool {
-  var state = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-  return poll(&state, 1, 30_000) == 1
-}
-
 func accepted(_ listener: CInt) throws -> CInt {
-  try #require(isReadable(listener), "nobody connected within thirty seconds")
+  try #require(TestDeadline().isReadable(listener), "nobody connected in time")
   let descriptor = accept(listener, nil, nil)
   try #require(descriptor >= 0)
   return descriptor
@@ -79,7 +74,7 @@ func unixSocket(_ type: __socket_type) -> CInt? {
 }
 
 func received(_ descriptor: CInt) throws -> String {
-  try #require(isReadable(descriptor), "nothing came within five seconds")
+  try #require(TestDeadline().isReadable(descriptor), "nothing came in time")
   var buffer = [UInt8](repeating: 0, count: 4096)
   let count = recv(descriptor, &buffer, buffer.count, 0)
   try #require(count >= 0)

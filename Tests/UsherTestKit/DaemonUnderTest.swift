@@ -146,7 +146,7 @@ package final class DaemonUnderTest: @unchecked Sendable {
   }
 
   /// Waits until the daemon's process ends by itself, for example at a fail point.
-  package func exitStatus(within seconds: Double = 20) throws -> Int32 {
+  package func exitStatus(within seconds: Double = 60) throws -> Int32 {
     guard let program else {
       throw TestError("only a daemon in a process of its own has an exit status: see .ownProcess")
     }
@@ -217,7 +217,7 @@ package final class SandboxUnderTest: Sendable {
     }
     let group = ServiceGroup(configuration: .init(services: [server], logger: .silent))
     Task { try await group.run() }
-    guard listening.wait(timeout: .now() + 60) == .success else {
+    guard TestDeadline().isSignalled(listening) else {
       throw TestError("the sandbox does not listen within 60 s")
     }
     return (.inProcess(group), base.withLock { $0 })

@@ -55,7 +55,7 @@ package final class FarEnd: Sendable {
   /// Returns all bytes until the other end closes.
   package func receiveAll() async throws -> [UInt8] {
     var all: [UInt8] = []
-    try await until("the other side closes") {
+    try await reached("the other side closes") {
       guard let bytes = receive() else { return true }
       all += bytes
       return false
@@ -65,13 +65,4 @@ package final class FarEnd: Sendable {
 
   /// Ends the sending direction.
   package func finish() { shutdown(socket.raw, CInt(SHUT_WR)) }
-}
-
-/// Polls until the condition holds, and yields to other tasks in between.
-package func until(_ what: String, _ holds: () async throws -> Bool) async throws {
-  let limit = ContinuousClock.now + .seconds(60)
-  while try await !holds() {
-    guard ContinuousClock.now < limit else { throw TestError("never: \(what)") }
-    await Task.yield()
-  }
 }

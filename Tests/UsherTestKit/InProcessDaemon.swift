@@ -60,7 +60,7 @@ final class InProcessDaemon: Sendable {
         ready.signal()
       }
     }
-    guard ready.wait(timeout: .now() + 60) == .success else {
+    guard TestDeadline().isSignalled(ready) else {
       throw TestError("the daemon is not ready within 60 s")
     }
     if let failure = end.failure {
@@ -101,7 +101,7 @@ final class InProcessDaemon: Sendable {
     }
 
     func wait(_ seconds: Double) -> Bool {
-      guard reached.wait(timeout: .now() + seconds) == .success else { return false }
+      guard TestDeadline(within: seconds).isSignalled(reached) else { return false }
       // Lets the next call of this method return, too.
       reached.signal()
       return true

@@ -65,7 +65,7 @@ package final class ProgramAtTerminal {
     }
   }
 
-  package func shows(_ words: String, within seconds: Double = 20) throws {
+  package func shows(_ words: String, within seconds: Double = 60) throws {
     try eventually(within: seconds, "the screen shows \(words): \(text)") { text.contains(words) }
   }
 

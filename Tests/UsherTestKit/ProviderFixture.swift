@@ -121,7 +121,7 @@ extension ProviderFixture {
 
   /// Waits until `holds` is true for the flow.
   package func moved(
-    _ flow: JSONValue, within seconds: Double = 20, _ what: String,
+    _ flow: JSONValue, within seconds: Double = 60, _ what: String,
     until holds: (JSONValue) -> Bool
   ) throws -> JSONValue {
     var flow = flow

@@ -1,7 +1,7 @@
 import Foundation
 package import JSONRPC
 
-/// A minimal client of the socket: sends and receives lines; every wait has a deadline.
+/// A minimal client of the socket: sends and receives lines; every wait has a time limit.
 package final class RawClient: @unchecked Sendable {
   private let descriptor: Int32
   private var unread: [UInt8] = []
@@ -63,16 +63,14 @@ package final class RawClient: @unchecked Sendable {
   ///
   /// - Throws: ``TestError`` if no line arrives in time.
   package func receiveLine(within seconds: Double = 60) throws -> [UInt8]? {
-    let deadline = Date(timeIntervalSinceNow: seconds)
+    let deadline = TestDeadline(within: seconds)
     while true {
       if let end = unread.firstIndex(of: 0x0A) {
         let line = Array(unread[..<end])
         unread.removeFirst(end + 1)
         return line
       }
-      let left = Int32(max(0, deadline.timeIntervalSinceNow * 1000))
-      var poller = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-      guard poll(&poller, 1, left) > 0 else {
+      guard deadline.isReadable(descriptor) else {
         throw TestError("no line received within \(seconds) s")
       }
       var chunk = [UInt8](repeating: 0, count: 65_536)

@@ -97,18 +97,14 @@ package func run(
 
 /// Polls until the condition is true; for events in other processes that send no notification.
 ///
-/// - Parameter seconds: The time limit. Each poll counts for at most a quarter of a second, however
-///   long it takes on a busy machine.
+/// - Parameter seconds: The time limit; see ``TestDeadline``.
 package func eventually(
   within seconds: Double = 60, _ what: String, _ holds: () throws -> Bool
 ) throws {
-  var left = seconds
-  var last = Date()
-  while try !holds() {
-    guard left > 0 else { throw TestError("not within \(seconds) s: \(what)") }
-    poll(nil, 0, 10)
-    let now = Date()
-    left -= min(now.timeIntervalSince(last), 0.25)
-    last = now
+  let isMet = try TestDeadline(within: seconds).isMet { isLast in
+    if try holds() { return true }
+    if !isLast { poll(nil, 0, 10) }
+    return false
   }
+  guard isMet else { throw TestError("not within \(seconds) s: \(what)") }
 }

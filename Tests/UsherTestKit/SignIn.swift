@@ -14,21 +14,20 @@ extension RawClient {
   }
 
   /// Waits until a flow has ended.
-  package func finished(_ flow: JSONValue, within seconds: Int = 60) throws -> JSONValue {
+  package func finished(_ flow: JSONValue) throws -> JSONValue {
     var flow = flow
-    let end = Date(timeIntervalSinceNow: Double(seconds))
+    let deadline = TestDeadline()
     while flow["status"] == "active" {
-      let left = Int64(end.timeIntervalSinceNow * 1000)
-      guard left > 0 else {
+      guard !deadline.isOver else {
         let text = String(decoding: flow.encoded(), as: UTF8.self)
-        throw TestError("the flow has not ended within \(seconds) s: \(text)")
+        throw TestError("the flow has not ended in time: \(text)")
       }
       let result = try call(
         "flow.wait",
         [
           "flow": flow["id"] ?? .null, "revision": flow["revision"] ?? .null,
-          "timeoutMs": .integer(min(left, 60_000)),
-        ], within: Double(seconds) + 5)
+          "timeoutMs": 30_000,
+        ])
       flow = try self.flow(in: result)
     }
     return flow

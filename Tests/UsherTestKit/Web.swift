@@ -46,11 +46,6 @@ package enum Web {
   ) throws -> [UInt8] {
     let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     defer { close(descriptor) }
-    var limit = timeval(tv_sec: seconds, tv_usec: 0)
-    for option in [SO_RCVTIMEO, SO_SNDTIMEO] {
-      setsockopt(
-        descriptor, SOL_SOCKET, option, &limit, socklen_t(MemoryLayout<timeval>.size))
-    }
     var address = sockaddr_in()
     address.sin_family = sa_family_t(AF_INET)
     address.sin_port = port.bigEndian
@@ -60,14 +55,26 @@ package enum Web {
       $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(descriptor, $0, size) }
     }
     guard result == 0 else { throw TestError("nobody listens at \(host):\(port)") }
-    guard Foundation.send(descriptor, request, request.count, Int32(MSG_NOSIGNAL)) == request.count
-    else {
-      throw TestError(
-        "\(host):\(port) closed the connection: \(String(cString: strerror(errno)))")
+    let deadline = TestDeadline(within: Double(seconds))
+    var rest = request[...]
+    while !rest.isEmpty {
+      guard deadline.isWritable(descriptor) else {
+        throw TestError("\(host):\(port) does not read the request")
+      }
+      let count = rest.withUnsafeBytes {
+        Foundation.send(
+          descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
+      }
+      guard count > 0 else {
+        throw TestError(
+          "\(host):\(port) closed the connection: \(String(cString: strerror(errno)))")
+      }
+      rest = rest.dropFirst(count)
     }
     var bytes: [UInt8] = []
     var chunk = [UInt8](repeating: 0, count: 65_536)
     while true {
+      guard deadline.isReadable(descriptor) else { return bytes }
       let count = recv(descriptor, &chunk, chunk.count, 0)
       guard count > 0 else { return bytes }
       bytes += chunk.prefix(count)

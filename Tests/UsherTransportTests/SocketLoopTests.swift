@@ -65,7 +65,7 @@ struct SocketLoopTests {
       }
       loop.execute { [held = OnLoop(log, loop)] in held.value.entries.append("job") }
     }
-    try await until("timers") { try await recorded().contains("next timer") }
+    try await reached("timers") { try await recorded().contains("next timer") }
     let entries = try await recorded()
     let order = ["end", "timer", "ready", "job", "end", "next timer"]
     #expect(entries.starts(with: order), "\(entries)")
@@ -112,7 +112,7 @@ struct SocketLoopTests {
     let task = loop.scheduleRepeatedTask(every: .milliseconds(1)) { [log] in
       log.value.entries.append("ping")
     }
-    try await until("five pings") { try await recorded().count >= 5 }
+    try await reached("five pings") { try await recorded().count >= 5 }
     task.cancel()
     let count = try await recorded().count
     await withCheckedContinuation { continuation in
@@ -138,11 +138,11 @@ struct SocketLoopTests {
     }
     try await planned(20, 60)
     shift.advance(by: .minutes(30))
-    try await until("the first timer") { try await loop.submit { log.value.entries } == ["20"] }
+    try await reached("the first timer") { try await loop.submit { log.value.entries } == ["20"] }
     // A timer set after the advance has its whole delay before it.
     try await planned(29, 31)
     shift.advance(by: .minutes(30))
-    try await until("all that are due") {
+    try await reached("all that are due") {
       try await loop.submit { log.value.entries } == ["20", "29", "60"]
     }
     #expect(loop.now < .now() + .minutes(1))

@@ -68,11 +68,11 @@ struct TransportTests {
     let (hearer, far) = try await connect()
     _ = far.send([1, 2, 3])
     far.finish()
-    try await until("the end") { try await ask(hearer) { $0.ends == 1 } }
+    try await reached("the end") { try await ask(hearer) { $0.ends == 1 } }
     #expect(try await ask(hearer) { $0.heard } == [1, 2, 3])
     try await ask(hearer) { $0.transport.send([4, 5]) }
     var answer: [UInt8] = []
-    try await until("an answer") {
+    try await reached("an answer") {
       answer += far.receive() ?? []
       return answer.count == 2
     }
@@ -96,7 +96,7 @@ struct TransportTests {
         try hearer.transport.begin(for: hearer)
         return OnLoop(hearer, loop)
       }
-      try await until("it is closed") { try await ask(hearer) { $0.closings == 1 } }
+      try await reached("it is closed") { try await ask(hearer) { $0.closings == 1 } }
       #expect(try await ask(hearer) { $0.heard } == sent)
     }
     await loop.stop()
@@ -113,7 +113,7 @@ struct TransportTests {
   func paused() async throws {
     let (hearer, far) = try await connect { $0.transport.reads = false }
     var rest = Self.bytes(1_000_000)[...]
-    try await until("the kernel takes no more") {
+    try await reached("the kernel takes no more") {
       let taken = try #require(far.send(rest))
       rest = rest.dropFirst(taken)
       return taken == 0
@@ -121,11 +121,11 @@ struct TransportTests {
     #expect(!rest.isEmpty)
     #expect(try await ask(hearer) { $0.heard.count } == 0)
     try await ask(hearer) { $0.transport.reads = true }
-    try await until("all is sent") {
+    try await reached("all is sent") {
       rest = rest.dropFirst(try #require(far.send(rest)))
       return rest.isEmpty
     }
-    try await until("all is heard") { try await ask(hearer) { $0.heard.count } == 1_000_000 }
+    try await reached("all is heard") { try await ask(hearer) { $0.heard.count } == 1_000_000 }
     #expect(try await ask(hearer) { $0.heard } == Self.bytes(1_000_000))
     await loop.stop()
   }
@@ -146,12 +146,12 @@ struct TransportTests {
     #expect(unsent > 100_000 && unsent <= 130_000)
     #expect(try await ask(hearer) { $0.buffers } == [false])
     var received: [UInt8] = []
-    try await until("all is received") {
+    try await reached("all is received") {
       received += far.receive(atMost: 10_000) ?? []
       return received.count == pieces * piece.count
     }
     #expect(received == (0..<pieces).flatMap { _ in piece })
-    try await until("there is room") { try await ask(hearer) { $0.buffers } == [false, true] }
+    try await reached("there is room") { try await ask(hearer) { $0.buffers } == [false, true] }
     #expect(try await ask(hearer) { $0.transport.unsent } == 0)
     await loop.stop()
   }
@@ -202,7 +202,7 @@ struct TransportTests {
     try await ask(hearer) { hearer in
       for _ in 0..<3 { hearer.transport.send([1]) }
     }
-    try await until("it is closed") { try await ask(hearer) { $0.closings > 0 } }
+    try await reached("it is closed") { try await ask(hearer) { $0.closings > 0 } }
     let (closings, isOpen) = try await ask(hearer) { ($0.closings, $0.transport.isOpen) }
     #expect(closings == 1 && !isOpen)
     await loop.stop()
@@ -296,12 +296,12 @@ struct TransportTests {
       unsent.removeFirst(try #require(far.send(unsent.prefix(most))))
       if piece % 2 == 0 { take() }
     }
-    try await until("the last is sent") {
+    try await reached("the last is sent") {
       take()
       unsent.removeFirst(try #require(far.send(unsent)))
       return unsent.isEmpty
     }
-    try await until("all come back") {
+    try await reached("all come back") {
       take()
       return received.count == lines.count
     }

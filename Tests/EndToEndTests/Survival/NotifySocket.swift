@@ -22,11 +22,9 @@ final class NotifySocket {
   /// Returns the next message that contains this line; earlier messages are dropped.
   @discardableResult
   func message(with line: String, within seconds: Double = 60) throws -> String {
-    let deadline = Date(timeIntervalSinceNow: seconds)
+    let deadline = TestDeadline(within: seconds)
     while true {
-      var poller = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-      let left = Int32(max(0, deadline.timeIntervalSinceNow * 1000))
-      try must(poll(&poller, 1, left) > 0, "no notification \(line) within \(seconds) s")
+      try must(deadline.isReadable(descriptor), "no notification \(line) within \(seconds) s")
       let message = receive()
       if message.split(separator: "\n").contains(Substring(line)) { return message }
     }
