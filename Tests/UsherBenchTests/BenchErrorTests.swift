@@ -4,7 +4,7 @@ import UsherTestKit
 
 @testable import usher_bench
 
-@Suite("The errors of usher-bench", .mayBlock, .timeLimit(.minutes(3)))
+@Suite("The errors of usher-bench", .mayBlock, .timeLimit(.minutes(10)))
 struct BenchErrorTests {
   @Test(
     "usher-bench refuses numbers with which nothing can be measured",

@@ -5,7 +5,7 @@ import UsherTestKit
 
 @testable import usher_bench
 
-@Suite("usher-bench with real programs", .mayBlock, .serialized, .timeLimit(.minutes(3)))
+@Suite("usher-bench with real programs", .mayBlock, .serialized, .timeLimit(.minutes(10)))
 struct CompareEndToEndTests {
   private let bench = BuiltProduct.path("usher-bench")
 

@@ -4,7 +4,7 @@ import UsherTestKit
 
 @testable import usher_bench
 
-@Suite("The end of usher-bench", .mayBlock, .timeLimit(.minutes(3)))
+@Suite("The end of usher-bench", .mayBlock, .timeLimit(.minutes(10)))
 struct EndTests {
   private let bench = BuiltProduct.path("usher-bench")
 

@@ -4,7 +4,7 @@ import UsherTestKit
 
 @testable import usher_bench
 
-@Suite("usher-bench stall", .mayBlock, .serialized, .timeLimit(.minutes(5)))
+@Suite("usher-bench stall", .mayBlock, .serialized, .timeLimit(.minutes(10)))
 struct StallTests {
   @Test("stall generates lines of every kind within the limit, the same for the same seed")
   func lines() {

@@ -4,7 +4,7 @@ import Testing
 import UsherClient
 import UsherTestKit
 
-@Suite("Calls to the daemon", .timeLimit(.minutes(1)))
+@Suite("Calls to the daemon", .timeLimit(.minutes(10)))
 struct CallTests {
   private func client(_ path: String) -> UsherClient {
     UsherClient(socketPath: path, name: "test", version: "1")

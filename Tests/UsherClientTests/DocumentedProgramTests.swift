@@ -3,7 +3,7 @@ import Testing
 import UsherClient
 import UsherTestKit
 
-@Suite("Example program in the documentation", .timeLimit(.minutes(1)))
+@Suite("Example program in the documentation", .timeLimit(.minutes(10)))
 struct DocumentedProgramTests {
   @Test("the example program in UsherClient.md equals SignIn.swift, which is compiled")
   func same() throws {

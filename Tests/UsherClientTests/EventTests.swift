@@ -3,7 +3,7 @@ import Testing
 import UsherClient
 import UsherTestKit
 
-@Suite("Event streams", .timeLimit(.minutes(1)))
+@Suite("Event streams", .timeLimit(.minutes(10)))
 struct EventTests {
   private static func event(_ cursor: Int, to subscription: String = "sub_1") -> String {
     #"""

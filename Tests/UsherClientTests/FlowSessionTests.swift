@@ -3,7 +3,7 @@ import Testing
 import UsherClient
 import UsherTestKit
 
-@Suite("Flow sessions", .timeLimit(.minutes(1)))
+@Suite("Flow sessions", .timeLimit(.minutes(10)))
 struct FlowSessionTests {
   @Test("a flow session delivers each change once and in order, and ends with the flow")
   func steps() async throws {

@@ -4,7 +4,7 @@ import Testing
 import UsherClient
 import UsherTestKit
 
-@Suite("Calls after a lost connection", .timeLimit(.minutes(1)))
+@Suite("Calls after a lost connection", .timeLimit(.minutes(10)))
 struct RepeatTests {
   @Test("the next call after a lost connection opens a new connection")
   func reconnect() async throws {

@@ -4,7 +4,7 @@ import Testing
 import UsherClient
 import UsherTestKit
 
-@Suite("Calls during a restart of the daemon", .timeLimit(.minutes(1)))
+@Suite("Calls during a restart of the daemon", .timeLimit(.minutes(10)))
 struct RestartTests {
   @Test(
     "any call that the old daemon did not read is sent to the new daemon",

@@ -3,7 +3,7 @@ import Testing
 import UsherClient
 import UsherTestKit
 
-@Suite("Connection errors", .timeLimit(.minutes(1)))
+@Suite("Connection errors", .timeLimit(.minutes(10)))
 struct SampleErrorTests {
   private func client(_ path: String, maxReplyBytes: Int = 1 << 20) -> UsherClient {
     UsherClient(socketPath: path, name: "test", version: "1", maxReplyBytes: maxReplyBytes)

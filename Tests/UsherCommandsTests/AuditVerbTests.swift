@@ -3,7 +3,7 @@ import Testing
 import UsherCommands
 import UsherCore
 
-@Suite("usherctl audit", .timeLimit(.minutes(1)))
+@Suite("usherctl audit", .timeLimit(.minutes(10)))
 struct AuditVerbTests {
   private static let row = #"""
     {"n":7,"at":"2030-01-01T00:00:00Z","method":"token.get","provider":"work","account":"acc_1",\#

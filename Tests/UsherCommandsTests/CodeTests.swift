@@ -2,7 +2,7 @@ import JSONRPC
 import Testing
 import UsherCommands
 
-@Suite("The prompt for a one-time code", .timeLimit(.minutes(1)))
+@Suite("The prompt for a one-time code", .timeLimit(.minutes(10)))
 struct CodeTests {
   @Test("the prompt for a code shows the operation, the channel and the limits of the code")
   func code() async throws {
@@ -135,7 +135,7 @@ struct CodeTests {
   }
 }
 
-@Suite("The countdown of a one-time code", .timeLimit(.minutes(1)))
+@Suite("The countdown of a one-time code", .timeLimit(.minutes(10)))
 struct CountdownTests {
   /// Runs a flow at an `enterCode` step, and types the code after this many seconds.
   private func typing(

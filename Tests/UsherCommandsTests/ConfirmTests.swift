@@ -2,7 +2,7 @@ import JSONRPC
 import Testing
 import UsherCommands
 
-@Suite("usherctl confirm", .timeLimit(.minutes(1)))
+@Suite("usherctl confirm", .timeLimit(.minutes(10)))
 struct ConfirmTests {
   private static func question(_ id: String, until: String = "00:04:30") -> String {
     #"""

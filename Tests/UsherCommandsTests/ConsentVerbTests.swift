@@ -2,7 +2,7 @@ import JSONRPC
 import Testing
 import UsherCommands
 
-@Suite("usherctl consent", .timeLimit(.minutes(1)))
+@Suite("usherctl consent", .timeLimit(.minutes(10)))
 struct ConsentVerbTests {
   private static let reply = #"""
     {"consents":[{"account":"acc_1","provider":"freedom","client":"till",\#

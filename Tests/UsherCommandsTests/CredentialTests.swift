@@ -2,7 +2,7 @@ import JSONRPC
 import Testing
 import UsherCommands
 
-@Suite("usherctl credential", .timeLimit(.minutes(1)))
+@Suite("usherctl credential", .timeLimit(.minutes(10)))
 struct CredentialTests {
   private func set(_ terminal: ScriptedTerminal, keeps value: String) async throws -> Outcome {
     try await usherctl(

@@ -4,7 +4,7 @@ import UsherCommands
 import UsherCore
 import UsherTestKit
 
-@Suite("The exchange of a credential by the app's backend", .timeLimit(.minutes(1)))
+@Suite("The exchange of a credential by the app's backend", .timeLimit(.minutes(10)))
 struct ExchangeTests {
   private static let failure: JSONValue = [
     "type": "exchangeCredential", "failure": ["reason": "declined"],

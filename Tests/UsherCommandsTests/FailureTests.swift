@@ -3,7 +3,7 @@ import Testing
 
 @testable import UsherCommands
 
-@Suite("The errors and exit statuses of usherctl", .timeLimit(.minutes(1)))
+@Suite("The errors and exit statuses of usherctl", .timeLimit(.minutes(10)))
 struct FailureTests {
   @Test("usherctl without a daemon exits with 69 and prints how to start it")
   func down() async {

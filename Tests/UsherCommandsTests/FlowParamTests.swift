@@ -4,7 +4,7 @@ import Testing
 import UsherCommands
 import UsherTestKit
 
-@Suite("The parameters of a flow on the command line", .timeLimit(.minutes(1)))
+@Suite("The parameters of a flow on the command line", .timeLimit(.minutes(10)))
 struct FlowParamTests {
   private static let flows = #"""
     {"name":"work","type":"paysafe","flows":[{"kind":"other","summary":"","params":{}},\#

@@ -3,7 +3,7 @@ import Testing
 import UsherCommands
 import UsherTestKit
 
-@Suite("Flows in the terminal", .timeLimit(.minutes(1)))
+@Suite("Flows in the terminal", .timeLimit(.minutes(10)))
 struct FlowTests {
   @Test("usherctl shows and opens a flow's page, and submits a pasted redirect address")
   func pasted() async throws {

@@ -3,7 +3,7 @@ import Testing
 import UsherCommands
 import UsherTestKit
 
-@Suite("Questions that are withdrawn or interrupted", .timeLimit(.minutes(1)))
+@Suite("Questions that are withdrawn or interrupted", .timeLimit(.minutes(10)))
 struct GivenUpTests {
   /// A step of each kind, with the end of the screen when the step is asked.
   static let steps: [(step: String, question: String)] = [

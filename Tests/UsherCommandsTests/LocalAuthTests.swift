@@ -2,7 +2,7 @@ import JSONRPC
 import Testing
 import UsherCommands
 
-@Suite("The prompt for local authentication", .timeLimit(.minutes(1)))
+@Suite("The prompt for local authentication", .timeLimit(.minutes(10)))
 struct LocalAuthTests {
   private static func step(_ methods: String, scanning: Bool = false) -> String {
     #"{"type":"localAuth","methods":[\#(methods)],"reason":"to sign up","scanning":\#(scanning)}"#
@@ -82,7 +82,7 @@ struct LocalAuthTests {
   }
 }
 
-@Suite("usherctl local", .timeLimit(.minutes(1)))
+@Suite("usherctl local", .timeLimit(.minutes(10)))
 struct LocalVerbTests {
   private func status(_ passcode: String) -> Exchange {
     .ask(

@@ -2,7 +2,7 @@ import Testing
 import UsherCommands
 import UsherCore
 
-@Suite("The runner of system programs", .timeLimit(.minutes(1)))
+@Suite("The runner of system programs", .timeLimit(.minutes(10)))
 struct MachineToolsTests {
   private let tools = MachineTools(environment: ["PATH": "bin:/none:/usr/bin:/bin"])
 

@@ -2,7 +2,7 @@ import JSONRPC
 import Testing
 import UsherCommands
 
-@Suite("usherctl owner", .timeLimit(.minutes(1)))
+@Suite("usherctl owner", .timeLimit(.minutes(10)))
 struct OwnerVerbTests {
   @Test("owner list prints the recorded name and the current name of each uid")
   func list() async throws {

@@ -4,7 +4,7 @@ import Testing
 import UsherCommands
 import UsherTestKit
 
-@Suite("usherctl policy", .timeLimit(.minutes(1)))
+@Suite("usherctl policy", .timeLimit(.minutes(10)))
 struct PolicyTests {
   private static let reply = #"""
     {"allowed":true,"rule":"till","why":"rule till lists it as \"token.get work\"",

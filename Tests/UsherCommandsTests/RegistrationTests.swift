@@ -2,7 +2,7 @@ import JSONRPC
 import Testing
 import UsherCommands
 
-@Suite("usherctl registration", .timeLimit(.minutes(1)))
+@Suite("usherctl registration", .timeLimit(.minutes(10)))
 struct RegistrationTests {
   private static let email: JSONValue = [
     "provider": "bsa", "verifyType": "email", "verifyData": "ada@example.com",

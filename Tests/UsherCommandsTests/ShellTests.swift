@@ -5,7 +5,7 @@ import UsherCommands
 import UsherCore
 import UsherTestKit
 
-@Suite("The runner of shell command lines", .timeLimit(.minutes(1)))
+@Suite("The runner of shell command lines", .timeLimit(.minutes(10)))
 struct ShellTests {
   private func run(
     _ command: String, input: String = "", within limit: Duration = .seconds(60)

@@ -2,7 +2,7 @@ import JSONRPC
 import Testing
 import UsherCommands
 
-@Suite("usherctl totp", .timeLimit(.minutes(1)))
+@Suite("usherctl totp", .timeLimit(.minutes(10)))
 struct TOTPTests {
   private static func reply(_ code: String, until end: String = "00:42") -> String {
     #"{"code":"\#(code)","periodSeconds":60,"expiresAt":"2030-01-01T00:\#(end)Z"}"#

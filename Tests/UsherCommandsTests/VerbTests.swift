@@ -4,7 +4,7 @@ import UsherCommands
 import UsherCore
 import UsherTestKit
 
-@Suite("The commands of usherctl", .timeLimit(.minutes(1)))
+@Suite("The commands of usherctl", .timeLimit(.minutes(10)))
 struct VerbTests {
   @Test("status prints the daemon's state and its providers")
   func status() async throws {

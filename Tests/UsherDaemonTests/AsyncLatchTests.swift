@@ -4,7 +4,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("AsyncLatch and pauses", .timeLimit(.minutes(1)))
+@Suite("AsyncLatch and pauses", .timeLimit(.minutes(10)))
 struct AsyncLatchTests {
   @Test("tasks wait until the latch opens and not before; later waits return at once")
   func waiting() async {

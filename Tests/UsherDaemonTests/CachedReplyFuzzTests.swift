@@ -11,7 +11,7 @@ import UsherTestKit
 
 /// Like ``CachedReplyTests``, for changes in any order: a connection with cached replies must
 /// give the same replies as a new one.
-@Suite("Cached replies under random changes", .timeLimit(.minutes(4)))
+@Suite("Cached replies under random changes", .timeLimit(.minutes(10)))
 struct CachedReplyFuzzTests {
   private static let steps = 80
 

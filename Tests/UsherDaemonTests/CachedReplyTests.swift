@@ -10,7 +10,7 @@ import UsherTestKit
 @testable import UsherDaemon
 
 /// A connection may repeat a cached reply only while a first call would get the same reply.
-@Suite("Cached replies", .timeLimit(.minutes(4)))
+@Suite("Cached replies", .timeLimit(.minutes(10)))
 struct CachedReplyTests {
   private let staged: ConnectionHarness
 

@@ -4,7 +4,7 @@ import UsherCore
 
 @testable import UsherDaemon
 
-@Suite("Parameters of rpc.cancel", .timeLimit(.minutes(2)))
+@Suite("Parameters of rpc.cancel", .timeLimit(.minutes(10)))
 struct CancelParamsTests {
   private let harness: ConnectionHarness
 

@@ -9,7 +9,7 @@ import UsherTestKit
 @testable import UsherDaemon
 
 /// A caller of Paysafe's `authorize` may choose the `state` of the redirect.
-@Suite("Redirect states chosen by callers", .timeLimit(.minutes(1)))
+@Suite("Redirect states chosen by callers", .timeLimit(.minutes(10)))
 struct ChosenStateTests {
   private func begin(_ harness: ConsentHarness, state: String, for owner: Owner) async throws
     -> Flow

@@ -8,7 +8,7 @@ import UsherTransport
 @testable import UsherDaemon
 
 /// Replies on one connection while all accounts are on disk.
-@Suite("Pipelined calls about accounts on disk", .timeLimit(.minutes(2)))
+@Suite("Pipelined calls about accounts on disk", .timeLimit(.minutes(10)))
 struct ColdPipelineTests {
   private let harness: ConnectionHarness
 

@@ -12,7 +12,7 @@ import UsherTransport
 
 @testable import UsherDaemon
 
-@Suite("Admission of connections while descriptors are scarce", .timeLimit(.minutes(2)))
+@Suite("Admission of connections while descriptors are scarce", .timeLimit(.minutes(10)))
 struct ConnectionAdmissionTests {
   /// Returns the reply lines of a connection, the logged message and the number of counted
   /// connections.

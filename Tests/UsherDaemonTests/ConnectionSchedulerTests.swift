@@ -4,7 +4,7 @@ import UsherTransport
 
 @testable import UsherDaemon
 
-@Suite("Connection scheduler", .timeLimit(.minutes(2)))
+@Suite("Connection scheduler", .timeLimit(.minutes(10)))
 struct ConnectionSchedulerTests {
   private let harness: ConnectionHarness
 

@@ -10,7 +10,7 @@ import UsherTransport
 
 @testable import UsherDaemon
 
-@Suite("Limits of events", .timeLimit(.minutes(2)))
+@Suite("Limits of events", .timeLimit(.minutes(10)))
 struct EventLimitTests {
   private let harness: ConnectionHarness
 

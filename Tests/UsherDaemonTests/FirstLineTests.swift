@@ -4,7 +4,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("Peers that do not speak JSON", .timeLimit(.minutes(2)))
+@Suite("Peers that do not speak JSON", .timeLimit(.minutes(10)))
 struct FirstLineTests {
   private static let hello = #"{"jsonrpc":"2.0","id":1,"method":"rpc.hello"}"#
 

@@ -6,7 +6,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("Held bytes of a connection", .timeLimit(.minutes(2)))
+@Suite("Held bytes of a connection", .timeLimit(.minutes(10)))
 struct HeldBytesTests {
   private let harness: ConnectionHarness
 

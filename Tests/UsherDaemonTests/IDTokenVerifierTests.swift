@@ -74,7 +74,7 @@ private enum Vector {
   }
 }
 
-@Suite("Key sets for ID tokens", .timeLimit(.minutes(1)))
+@Suite("Key sets for ID tokens", .timeLimit(.minutes(10)))
 struct IDTokenVerifierTests {
   /// Runs `body` with a verifier and the provider's key set.
   private func withVerifier(

@@ -5,7 +5,7 @@ import UsherTransport
 
 @testable import UsherDaemon
 
-@Suite("Long lines", .timeLimit(.minutes(2)))
+@Suite("Long lines", .timeLimit(.minutes(10)))
 struct LongLineTests {
   private let harness: ConnectionHarness
 

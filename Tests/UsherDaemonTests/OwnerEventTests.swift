@@ -10,7 +10,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("Events after a uid was given to another person", .timeLimit(.minutes(2)))
+@Suite("Events after a uid was given to another person", .timeLimit(.minutes(10)))
 struct OwnerEventTests {
   private let users = FakeUsers()
 

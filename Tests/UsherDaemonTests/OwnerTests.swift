@@ -12,7 +12,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("Uids given to another person", .timeLimit(.minutes(2)))
+@Suite("Uids given to another person", .timeLimit(.minutes(10)))
 struct OwnerTests {
   private static let calls: [(String, JSONValue)] = [
     ("account.list", [:]), ("token.get", ["provider": "work"]), ("token.list", [:]),

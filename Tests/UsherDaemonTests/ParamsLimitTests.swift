@@ -4,7 +4,7 @@ import UsherCore
 
 @testable import UsherDaemon
 
-@Suite("Limits of parameters", .timeLimit(.minutes(2)))
+@Suite("Limits of parameters", .timeLimit(.minutes(10)))
 struct ParamsLimitTests {
   private let harness: ConnectionHarness
 

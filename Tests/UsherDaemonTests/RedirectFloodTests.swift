@@ -12,7 +12,7 @@ import UsherTestKit
 @testable import UsherFlows
 
 /// Attacks of another local user on a redirect listener without knowledge of a flow's state.
-@Suite("Floods of a redirect listener", .mayBlock, .timeLimit(.minutes(3)))
+@Suite("Floods of a redirect listener", .mayBlock, .timeLimit(.minutes(10)))
 struct RedirectFloodTests {
   private let fixture = RedirectListenerFixture()
 

@@ -6,7 +6,7 @@ import UsherTestKit
 @testable import UsherDaemon
 
 /// The reply cache of a connection must not change any reply.
-@Suite("Equal lines on one connection and on many", .timeLimit(.minutes(4)))
+@Suite("Equal lines on one connection and on many", .timeLimit(.minutes(10)))
 struct ReplayTests {
   private static let rounds = 50
 

@@ -8,7 +8,7 @@ import UsherTestKit
 @testable import UsherDaemon
 
 /// One fixed redirect port, as registered at a provider, and many flows.
-@Suite("Flows that share a redirect port", .timeLimit(.minutes(1)))
+@Suite("Flows that share a redirect port", .timeLimit(.minutes(10)))
 struct SharedRedirectTests {
   private let fixture = RedirectListenerFixture()
 

@@ -6,7 +6,7 @@ import UsherCore
 
 @testable import UsherKit
 
-@Suite("Answers to a flow step on a lost connection", .timeLimit(.minutes(1)))
+@Suite("Answers to a flow step on a lost connection", .timeLimit(.minutes(10)))
 struct AnswerTests {
   private let snapshot = PaysafeFlow.snapshot(
     "sca", 2, "challenged", step: PaysafeFlow.enterCode())

@@ -4,7 +4,7 @@ import Testing
 import UsherKit
 import UsherTestKit
 
-@Suite("Paysafe wallet sign-in with UsherKit", .timeLimit(.minutes(1)))
+@Suite("Paysafe wallet sign-in with UsherKit", .timeLimit(.minutes(10)))
 struct AuthenticationTests {
   private let request = Wallet.AuthenticationDetailsRequest(
     clientIdentifier: "client", codeChallenge: "challenge", state: "statestate")
@@ -149,7 +149,7 @@ struct AuthenticationTests {
   }
 }
 
-@Suite("Access tokens for a wallet sign-in with UsherKit", .timeLimit(.minutes(1)))
+@Suite("Access tokens for a wallet sign-in with UsherKit", .timeLimit(.minutes(10)))
 struct AccessTokenTests {
   private let exchanging = PaysafeFlow.snapshot(
     "authorize", 3, "exchanging", step: PaysafeFlow.exchange())

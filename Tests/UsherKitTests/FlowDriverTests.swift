@@ -6,7 +6,7 @@ import UsherClient
 
 @testable import UsherKit
 
-@Suite("Driver of a flow", .timeLimit(.minutes(1)))
+@Suite("Driver of a flow", .timeLimit(.minutes(10)))
 struct FlowDriverTests {
   private struct Failed: Error {}
 

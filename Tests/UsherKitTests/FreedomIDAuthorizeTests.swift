@@ -3,7 +3,7 @@ import Testing
 
 @testable import UsherKit
 
-@Suite("Freedom ID authorization with UsherKit", .timeLimit(.minutes(1)))
+@Suite("Freedom ID authorization with UsherKit", .timeLimit(.minutes(10)))
 struct FreedomIDAuthorizeTests {
   private let homeToProfile: [FreedomIDDaemon.Answer] = [
     .advances([.passcode]), .advances([.permissions]), .advances([.completion, .authorized]),

@@ -4,7 +4,7 @@ import Testing
 
 @testable import UsherKit
 
-@Suite("End of a Freedom ID authorization with UsherKit", .timeLimit(.minutes(1)))
+@Suite("End of a Freedom ID authorization with UsherKit", .timeLimit(.minutes(10)))
 struct FreedomIDEndTests {
   @Test("cancelling a Freedom ID screen cancels the flow and returns userCanceled")
   func personGivesUp() async throws {
@@ -181,7 +181,7 @@ extension FreedomIDEndTests {
 
 // MARK: - Clearing
 
-@Suite("Freedom ID clear with UsherKit", .timeLimit(.minutes(1)))
+@Suite("Freedom ID clear with UsherKit", .timeLimit(.minutes(10)))
 struct FreedomIDClearTests {
   private static let reply = #"{"cancelled":1,"forgotten":2,"kept":3}"#
 

@@ -3,7 +3,7 @@ import Testing
 
 @testable import UsherKit
 
-@Suite("Grants and profiles of Freedom ID in UsherKit", .timeLimit(.minutes(1)))
+@Suite("Grants and profiles of Freedom ID in UsherKit", .timeLimit(.minutes(10)))
 struct FreedomIDProfileTests {
   private static let words = [
     "read.data_of_birth", "read.firstname", "read.lastname", "read.patronymic", "read.country",

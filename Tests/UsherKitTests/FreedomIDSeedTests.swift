@@ -7,7 +7,7 @@ import UsherTestKit
 
 /// Tests of the documented programs. `FreedomID.create` is global to the process, so these tests
 /// run one at a time.
-@Suite("Documented Freedom ID example", .uses(.freedomID), .serialized, .timeLimit(.minutes(1)))
+@Suite("Documented Freedom ID example", .uses(.freedomID), .serialized, .timeLimit(.minutes(10)))
 struct FreedomIDSeedTests {
   private let lines: AsyncStream<String>
   private let feed: AsyncStream<String>.Continuation
@@ -96,7 +96,7 @@ struct FreedomIDSeedTests {
   }
 }
 
-@Suite("Freedom ID screens in a terminal", .timeLimit(.minutes(1)))
+@Suite("Freedom ID screens in a terminal", .timeLimit(.minutes(10)))
 struct TerminalPresenterTests {
   /// Returns a presenter whose input is these lines, followed by the end of the input.
   private func person(_ lines: [String], hidden: [String] = []) -> TerminalPresenter {

@@ -5,7 +5,7 @@ import UsherCore
 
 @testable import UsherKit
 
-@Suite("Freedom ID errors of UsherKit", .timeLimit(.minutes(1)))
+@Suite("Freedom ID errors of UsherKit", .timeLimit(.minutes(10)))
 struct FreedomIDWordTests {
   private static let words: [(String, FreedomIDError)] = [
     ("parsingError", .parsingError), ("incorrectApiKey", .incorrectApiKey),

@@ -12,7 +12,7 @@ import UsherTestKit
 ///
 /// The note "Never throw from inside the handler" has no test, because the type of the handler does
 /// not allow it to throw.
-@Suite("GoPay usage notes", .mayBlock, .timeLimit(.minutes(1)))
+@Suite("GoPay usage notes", .mayBlock, .timeLimit(.minutes(10)))
 struct GoPayUsageTests {
   private let short = GoPayExchange.answering(.success(userCorrelationId: "corr-5678"))
 

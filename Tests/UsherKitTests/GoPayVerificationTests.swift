@@ -5,7 +5,7 @@ import UsherAPI
 
 @testable import UsherKit
 
-@Suite("GoPay verification with UsherKit", .timeLimit(.minutes(1)))
+@Suite("GoPay verification with UsherKit", .timeLimit(.minutes(10)))
 struct GoPayVerificationTests {
   let exchange = GoPayExchange()
   let screen = GoPayScreen()

@@ -7,7 +7,7 @@ import UsherTestKit
 
 /// Tests of the calls of the seed's example. EndToEndTests runs the whole example. The tests share
 /// `Wallet.instance`, so they run one at a time.
-@Suite("Example of Paysafe's seed", .uses(.paysafe), .serialized, .timeLimit(.minutes(1)))
+@Suite("Example of Paysafe's seed", .uses(.paysafe), .serialized, .timeLimit(.minutes(10)))
 struct PaysafeSeedTests {
   private final class Screen: Presenter {
     let pages = Mutex<[URL]>([])

@@ -5,7 +5,7 @@ import UsherCore
 @testable import UsherKit
 
 /// Tests of the documented program with a fake daemon.
-@Suite("Documented program for a phone number", .timeLimit(.minutes(1)))
+@Suite("Documented program for a phone number", .timeLimit(.minutes(10)))
 struct PhoneSignUpTests {
   /// Runs the program and returns its outcome and the remaining seconds at each question.
   ///

@@ -2,7 +2,7 @@ import JSONRPC
 import Testing
 import UsherKit
 
-@Suite("SCA attempts with UsherKit", .timeLimit(.minutes(1)))
+@Suite("SCA attempts with UsherKit", .timeLimit(.minutes(10)))
 struct SCAAttemptTests {
   private let code: JSONValue = ["type": "enterCode", "code": "123456"]
 
@@ -83,7 +83,7 @@ struct SCAAttemptTests {
   }
 }
 
-@Suite("SCA approvals outside the app with UsherKit", .timeLimit(.minutes(1)))
+@Suite("SCA approvals outside the app with UsherKit", .timeLimit(.minutes(10)))
 struct SCAApprovalTests {
   private let foundAny = Turn.ask(
     "flow.list", ["provider": "paysafe", "kind": "sca", "key": "e"],

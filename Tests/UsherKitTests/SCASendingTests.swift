@@ -3,7 +3,7 @@ import JSONRPC
 import Testing
 import UsherKit
 
-@Suite("SCA challenges with UsherKit", .timeLimit(.minutes(1)))
+@Suite("SCA challenges with UsherKit", .timeLimit(.minutes(10)))
 struct SCASendingTests {
   private let smsParams: JSONValue = ["method": "OTP", "channel": "SMS"]
   private let pushParams: JSONValue = [

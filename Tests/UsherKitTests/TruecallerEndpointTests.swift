@@ -5,7 +5,7 @@ import UsherTestKit
 @testable import UsherKit
 
 /// Tests of which verification the SDK resumes, keeps and drops.
-@Suite("Verifications of the Truecaller SDK", .timeLimit(.minutes(1)))
+@Suite("Verifications of the Truecaller SDK", .timeLimit(.minutes(10)))
 struct TruecallerEndpointTests {
   private let recorder = DelegateRecorder()
   private let before: [PhoneFlowSnapshot] = [

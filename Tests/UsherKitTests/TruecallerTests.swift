@@ -5,7 +5,7 @@ import UsherCore
 @testable import UsherKit
 
 /// Tests of the SDK's calls with a fake daemon.
-@Suite("Calls of the Truecaller SDK", .timeLimit(.minutes(1)))
+@Suite("Calls of the Truecaller SDK", .timeLimit(.minutes(10)))
 struct TruecallerTests {
   private let recorder = DelegateRecorder()
 

@@ -52,7 +52,7 @@ struct WalletTests {
   }
 }
 
-@Suite("Completions of wallet calls", .timeLimit(.minutes(1)))
+@Suite("Completions of wallet calls", .timeLimit(.minutes(10)))
 struct CompletionTests {
   private final class Count: Sendable {
     let value = Mutex(0)

@@ -7,7 +7,7 @@ import UsherCore
 
 @testable import UsherStore
 
-@Suite("Copies of the database", .timeLimit(.minutes(2)))
+@Suite("Copies of the database", .timeLimit(.minutes(10)))
 struct StoreCopyTests {
   private let fixture: StoreFixture
   private var path: String { fixture.directory + "/copy" }

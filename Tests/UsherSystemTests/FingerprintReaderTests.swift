@@ -5,7 +5,7 @@ import UsherTestKit
 
 @Suite(
   "Fingerprint scans with the real fprintd", .mayBlock,
-  .enabled(if: FprintdUnderTest.isPossible, noFprintd), .timeLimit(.minutes(2)))
+  .enabled(if: FprintdUnderTest.isPossible, noFprintd), .timeLimit(.minutes(10)))
 struct FingerprintReaderTests {
   @Test("an enrolled finger matches; an unknown finger and another user's finger do not")
   func verdicts() async throws {

@@ -7,7 +7,7 @@ import UsherTestKit
 @Suite(
   "Failures of fprintd, polkit and the message bus", .mayBlock,
   .enabled(if: FprintdUnderTest.isPossible, noFprintd),
-  .timeLimit(.minutes(2)))
+  .timeLimit(.minutes(10)))
 struct FingerprintServiceTests {
   private let verify = "net.reactivated.fprint.device.verify"
   private let setUserName = "net.reactivated.fprint.device.setusername"

@@ -215,7 +215,7 @@ package final class FprintdUnderTest: Sendable {
 
   private func helped(_ words: [String]) throws -> String {
     let environment = variables.merging(["USHER_TEST_READER": place.file("reader")]) { $1 }
-    let done = try run(Self.python, [helper] + words, environment: environment, within: 30)
+    let done = try run(Self.python, [helper] + words, environment: environment, within: 90)
     guard done.status == 0 else {
       throw TestError("\(words.joined(separator: " ")): \(done.errors)\n\(log)")
     }

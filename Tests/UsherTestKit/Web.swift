@@ -146,12 +146,12 @@ package enum Person {
       throw TestError("the provider did not redirect")
     }
     // A restarted daemon opens its redirect listeners shortly after its socket.
-    var left = 2000
+    let deadline = TestDeadline()
     while true {
+      let isLast = deadline.isOver
       do {
         return try Web.get(back)
-      } catch let failure as TestError where "\(failure)".contains("nobody listens") && left > 0 {
-        left -= 1
+      } catch let failure as TestError where "\(failure)".contains("nobody listens") && !isLast {
         poll(nil, 0, 10)
       }
     }

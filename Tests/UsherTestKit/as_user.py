@@ -101,7 +101,7 @@ def become(program, listen, target):
 def get(url):
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
-        with opener.open(url, timeout=10) as reply:
+        with opener.open(url, timeout=120) as reply:
             status, page = reply.status, reply.read()
     except urllib.error.HTTPError as error:
         status, page = error.code, error.read()

@@ -13,7 +13,7 @@
     fprintd.py script COMMAND...         plays events at the reader, $USHER_TEST_READER: SCAN PRINT,
                                          RETRY REASON, ERROR CODE, UNPLUG
 
-Every wait ends after ten seconds. Exit status 1: the event did not happen.
+Every wait ends after a minute. Exit status 1: the event did not happen.
 """
 
 import os
@@ -23,7 +23,7 @@ import time
 
 FPRINT = "net.reactivated.Fprint"
 DEVICE = FPRINT + ".Device"
-LIMIT = 10
+LIMIT = 60
 
 
 def eventually(attempt, failures):

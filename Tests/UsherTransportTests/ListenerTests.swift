@@ -7,7 +7,7 @@ import UsherTestKit
 
 @testable import UsherTransport
 
-@Suite("Listening sockets", .timeLimit(.minutes(2)))
+@Suite("Listening sockets", .timeLimit(.minutes(10)))
 struct ListenerTests {
   /// Echoes what it receives, and closes after a zero byte.
   private final class Echo: TransportUser {

@@ -8,7 +8,7 @@ import UsherTestKit
 
 @testable import UsherTransport
 
-@Suite("Event loop of the sockets", .timeLimit(.minutes(2)))
+@Suite("Event loop of the sockets", .timeLimit(.minutes(10)))
 struct SocketLoopTests {
   /// Records entries on the loop, in order.
   private final class Log {

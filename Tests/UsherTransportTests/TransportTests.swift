@@ -34,7 +34,7 @@ private final class Hearer: TransportUser {
   func closed() { closings += 1 }
 }
 
-@Suite("Transport of a connection", .timeLimit(.minutes(2)))
+@Suite("Transport of a connection", .timeLimit(.minutes(10)))
 struct TransportTests {
   private let loop: SocketLoop
 

@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// The program that usherctl starts on a desktop to show a page.
-@Suite("Opening a page on the desktop", .mayBlock, .timeLimit(.minutes(2)))
+@Suite("Opening a page on the desktop", .mayBlock, .timeLimit(.minutes(10)))
 struct OpenerTests {
   let fixture: OIDCFixture
 
@@ -20,7 +20,7 @@ struct OpenerTests {
     visit = '''
     import http.client, json, sys, urllib.parse
     parts = urllib.parse.urlsplit(sys.argv[1])
-    connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=5)
+    connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=120)
     try:
         connection.request("GET", parts.path + ("?" + parts.query if parts.query else ""))
         reply = connection.getresponse()

@@ -22,7 +22,7 @@ import urllib.request
 
 from playwright.sync_api import sync_playwright
 
-SECONDS = 20
+SECONDS = 120
 
 
 class Person:

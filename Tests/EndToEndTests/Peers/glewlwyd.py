@@ -85,7 +85,7 @@ def furnish(port, redirect):
     session = requests.Session()
 
     def post(path, body):
-        answer = session.post(api + path, json=body, timeout=20)
+        answer = session.post(api + path, json=body, timeout=120)
         if answer.status_code >= 300:
             sys.exit(f"{path}: {answer.status_code} {answer.text[:400]}")
 

@@ -17,7 +17,7 @@ from jsonrpcclient import Error, Ok, notification, parse, request, request_uuid
 class Usherd:
     def __init__(self, path):
         self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.settimeout(20)
+        self.socket.settimeout(120)
         self.socket.connect(path)
         self.lines = self.socket.makefile("rb")
 
@@ -44,7 +44,7 @@ class Usherd:
 
 def page(url, form=None):
     data = urllib.parse.urlencode(form).encode() if form else None
-    with urllib.request.urlopen(url, data, timeout=20) as reply:
+    with urllib.request.urlopen(url, data, timeout=120) as reply:
         return reply.geturl(), reply.read().decode()
 
 

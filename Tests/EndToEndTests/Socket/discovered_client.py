@@ -68,7 +68,7 @@ class Connection:
     def __init__(self, path, contract=None):
         self.contract, self.count, self.events = contract, 0, []
         self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.settimeout(30)
+        self.socket.settimeout(120)
         self.socket.connect(path)
         self.lines = self.socket.makefile("rb")
 
@@ -120,12 +120,12 @@ class Person(urllib.request.HTTPRedirectHandler):
             ("consent", {"decision": "allow"}),
         ]
         try:
-            page = browser.open(url, timeout=20)
+            page = browser.open(url, timeout=120)
             for path, fields in forms:
                 html = page.read().decode()
                 hidden = dict(re.findall(r'name="(transaction|csrf)" value="([^"]*)"', html))
                 form = urllib.parse.urlencode({**hidden, **fields}).encode()
-                page = browser.open(urllib.parse.urljoin(page.geturl(), path), form, timeout=20)
+                page = browser.open(urllib.parse.urljoin(page.geturl(), path), form, timeout=120)
         except Redirected as end:
             return end.args[0]
         raise AssertionError("the provider did not redirect the browser back")
