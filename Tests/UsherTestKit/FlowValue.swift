@@ -1,4 +1,6 @@
+package import Foundation
 package import JSONRPC
+import UsherCore
 
 extension JSONValue {
   package var text: String { String(decoding: encoded(), as: UTF8.self) }
@@ -8,4 +10,12 @@ extension JSONValue {
 
   /// The page of a flow's `openURL` step.
   package var url: String { self["step"]?["url"]?.stringValue ?? "" }
+
+  /// Returns the time in a member: RFC 3339, with milliseconds only if they are not zero.
+  package func time(_ name: String) throws -> Date {
+    guard let text = self[name]?.stringValue, let time = Timestamp(rfc3339: text) else {
+      throw TestError("member \(name) is missing or not an RFC 3339 time: \(self.text)")
+    }
+    return Date(timeIntervalSince1970: time.seconds)
+  }
 }

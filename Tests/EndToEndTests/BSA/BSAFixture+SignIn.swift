@@ -134,14 +134,6 @@ extension JSONValue {
 
   /// The code of `totp.code`.
   var code: String { self["code"]?.stringValue ?? "" }
-
-  /// Returns the time in a member: ISO 8601 with fractional seconds.
-  func time(_ name: String) throws -> Date {
-    guard let text = self[name]?.stringValue,
-      let time = try? Date.ISO8601FormatStyle(includingFractionalSeconds: true).parse(text)
-    else { throw TestError("member \(name) is missing or not an ISO 8601 time: \(self.text)") }
-    return time
-  }
 }
 
 /// Runs code that blocks for long on a thread of its own, so that other tests can run meanwhile.

@@ -132,14 +132,3 @@ struct FreedomConsentTests {
     #expect(try fixture.account(account)["tokens"] == [])
   }
 }
-
-extension JSONValue {
-  /// Returns the time in a member: ISO 8601, with or without fractional seconds.
-  func time(_ name: String) throws -> Date {
-    guard let text = self[name]?.stringValue,
-      let time = (try? Date.ISO8601FormatStyle(includingFractionalSeconds: true).parse(text))
-        ?? (try? Date.ISO8601FormatStyle().parse(text))
-    else { throw TestError("member \(name) is missing or not an ISO 8601 time: \(self.text)") }
-    return time
-  }
-}

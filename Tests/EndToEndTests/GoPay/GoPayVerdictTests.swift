@@ -143,12 +143,7 @@ struct GoPayPullTests {
     for word in ["documents", "KTP", "nik", "3171000000000000", "birthDate"] {
       #expect(!account.text.contains(word), "\(word)")
     }
-    let apart = try Self.seconds(kyc["updatedAt"]) - Self.seconds(kyc["submittedAt"])
+    let apart = try kyc.time("updatedAt").timeIntervalSince(kyc.time("submittedAt"))
     #expect(apart >= 5, "the daemon asked for the verdict after \(apart) s")
-  }
-
-  private static func seconds(_ time: JSONValue?) throws -> Double {
-    let style = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
-    return try style.parse(time?.stringValue ?? "").timeIntervalSince1970
   }
 }

@@ -240,14 +240,6 @@ extension JSONValue {
     ]
   }
 
-  /// Returns the time in a member: ISO 8601 with fractional seconds.
-  func time(_ name: String) throws -> Date {
-    guard let text = self[name]?.stringValue,
-      let time = try? Date.ISO8601FormatStyle(includingFractionalSeconds: true).parse(text)
-    else { throw TestError("member \(name) is missing or not an ISO 8601 time: \(self.text)") }
-    return time
-  }
-
   /// The time at which the step's code expires.
   func codeEnd() throws -> Date { try (self["step"] ?? .null).time("expiresAt") }
 
@@ -256,9 +248,4 @@ extension JSONValue {
     for (name, value) in right.objectValue ?? [:] { merged[name] = value }
     return merged
   }
-}
-
-/// Waits until a time has passed, by the machine's clock.
-func passed(_ moment: Date) throws {
-  try eventually("\(moment) has passed") { Date() > moment }
 }
