@@ -21,7 +21,8 @@ struct ConnectionSchedulerTests {
         let turns = working.turns
         guard turns.mayWork(other), turns.mayWork(working) else { return false }
         let slice = turns.slice(for: working)
-        // As if other processes used the processors.
+        // As if other processes used the processors. The pause is real, because the scheduler
+        // compares the machine's clock with the thread's processor time. It may be longer.
         usleep(pause)
         _ = turns.worked(working, slice, leaving: .nothing)
         return turns.mayWork(working)

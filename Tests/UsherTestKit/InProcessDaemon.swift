@@ -158,6 +158,9 @@ final class InProcessDaemon: Sendable {
 ///
 /// One second is the shortest poll interval and the first delay before a call is retried. The
 /// clocks are not moved, so deadlines stay the same.
+///
+/// The 20 ms are real, so that a test whose subject is not time need not move a clock for each
+/// poll. Nothing depends on their length: a test waits until the daemon has polled.
 private struct HastyScheduler: Scheduler {
   let scheduler: any Scheduler
 

@@ -56,24 +56,24 @@ struct AuditTests {
     }
   }
 
-  /// Stops the clock at second 15 of the `number`th minute from now.
-  private func move(toMinute number: Int64) throws {
-    clock.stop()
-    let second = Int64(Date().timeIntervalSince1970) % 60
-    try clock.set(ahead: number * 60 + 15 - second)
+  /// Sets the stopped clock to second 15 of its next minute.
+  private func moveToNextMinute() throws {
+    let second = Int64(clock.date.timeIntervalSince1970) % 60
+    try clock.set(ahead: clock.ahead + 60 + 15 - second)
   }
 
   @Test(
     "the audit log records audited calls in order, merges repeats within a minute and omits list calls"
   )
   func day() throws {
-    try move(toMinute: 1)
+    clock.stop()
+    try moveToNextMinute()
     _ = try admin.call("credential.set", ["name": "spare", "value": "CANARY-value"])
     let flow = try till.signIn()
     let account = try #require(flow["result"]?["account"]?.stringValue)
     let token: JSONValue = ["provider": "demo"]
     for _ in 0..<5 { _ = try till.call("token.get", token) }
-    try move(toMinute: 2)
+    try moveToNextMinute()
     let given = try till.call("token.get", token)
     let revoke = try till.error(of: "token.revoke", ["account": .string(account)])
     let unknown = try till.error(of: "account.get", ["account": "acc_nobody"])
@@ -82,7 +82,7 @@ struct AuditTests {
     _ = try till.call("provider.list")
     _ = try till.call("flow.list")
     let list = try till.error(of: "consent.list")
-    try move(toMinute: 3)
+    try moveToNextMinute()
     _ = try till.call("account.forget", ["account": .string(account)])
     let gone = try till.error(of: "token.get", token)
     _ = try admin.call("credential.delete", ["name": "spare"])
