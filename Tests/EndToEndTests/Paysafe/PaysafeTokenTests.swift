@@ -51,22 +51,28 @@ struct PaysafeTokenTests {
     let clock = MovableClock()
     let fixture = try PaysafeFixture(clock: clock)
     try fixture.signIn(params: ["keepAlive": true])
-    try eventually("the daemon refreshes the token") {
-      try clock.advance(by: 30)
-      return try fixture.requests("token", grantType: "refresh_token") >= 1
-    }
+    try expectRefresh(fixture, clock)
     // An orderly stop waits for the answer to a refresh. A kill between the refresh and its answer
     // loses the new refresh token, and this provider revokes the grant when the old one comes back.
     #expect(try fixture.daemon.stop() == 0)
     try fixture.daemon.start()
-    let before = try fixture.requests("token", grantType: "refresh_token")
-    try eventually("the restarted daemon refreshes the token") {
-      try clock.advance(by: 30)
-      return try fixture.requests("token", grantType: "refresh_token") > before
-    }
+    try expectRefresh(fixture, clock)
     let token = try fixture.daemon.client().call(
       "token.get", ["provider": "paysafe", "minValidSeconds": 0])
     #expect(token["accessToken"]?.stringValue?.isEmpty == false)
+  }
+
+  /// Moves the clock until the daemon refreshes the token, but not to the end of the grant.
+  private func expectRefresh(_ fixture: PaysafeFixture, _ clock: MovableClock) throws {
+    let before = try fixture.requests("token", grantType: "refresh_token")
+    var passed: Int64 = 0
+    try eventually("the daemon refreshes the token") {
+      if passed < 1700 {
+        try clock.advance(by: 30)
+        passed += 30
+      }
+      return try fixture.requests("token", grantType: "refresh_token") > before
+    }
   }
 
   @Test("account.forget removes a Paysafe account and reports its revocation as skipped")
