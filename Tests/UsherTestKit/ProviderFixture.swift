@@ -72,7 +72,7 @@ extension ProviderFixture {
   }
 
   /// Submits input; returns the flow at its next step other than `wait`, or at its end.
-  package func submit(_ input: JSONValue, to flow: JSONValue, waitMs: Int64 = 30_000) throws
+  package func submit(_ input: JSONValue, to flow: JSONValue, waitMs: Int64 = 60_000) throws
     -> JSONValue
   {
     try app.flow(in: app.call("flow.submit", submission(input, to: flow, waitMs), within: 120))

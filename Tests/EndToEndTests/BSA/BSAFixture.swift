@@ -169,7 +169,7 @@ extension BSAFixture {
     return [data["reason"]?.stringValue, data["field"]?.stringValue]
   }
 
-  func enter(_ number: String, to flow: JSONValue, waitMs: Int64 = 30_000) throws -> JSONValue {
+  func enter(_ number: String, to flow: JSONValue, waitMs: Int64 = 60_000) throws -> JSONValue {
     try submit(["type": "enterCode", "code": .string(number)], to: flow, waitMs: waitMs)
   }
 
@@ -179,7 +179,7 @@ extension BSAFixture {
 
   /// Submits the passcode to a `localAuth` step.
   func prove(
-    _ flow: JSONValue, by passcode: String = passcode, waitMs: Int64 = 30_000
+    _ flow: JSONValue, by passcode: String = passcode, waitMs: Int64 = 60_000
   ) throws -> JSONValue {
     try submit(["type": "localAuth", "passcode": .string(passcode)], to: flow, waitMs: waitMs)
   }

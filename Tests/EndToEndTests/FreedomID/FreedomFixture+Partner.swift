@@ -143,14 +143,14 @@ extension FreedomFixture {
   }
 
   /// Starts a flow of a kind; returns it at its end, or still active after `waitMs`.
-  func perform(_ kind: String, _ params: JSONValue, waitMs: Int64 = 15_000) throws -> JSONValue {
+  func perform(_ kind: String, _ params: JSONValue, waitMs: Int64 = 60_000) throws -> JSONValue {
     try app.flow(
       in: app.call(
         "flow.start",
         [
           "provider": "freedom", "kind": .string(kind), "params": params,
           "waitMs": .integer(waitMs),
-        ]))
+        ], within: 120))
   }
 
   func paste(_ url: String, to flow: JSONValue) throws -> JSONValue {

@@ -12,18 +12,6 @@ struct PartnerFlowsTableTests {
 
   init() throws { fixture = try FreedomFixture.partner() }
 
-  private func start(_ kind: String, _ params: JSONValue, _ waitMs: Int64 = 15_000) throws
-    -> JSONValue
-  {
-    let reply = try fixture.app.call(
-      "flow.start",
-      [
-        "provider": "freedom", "kind": .string(kind), "params": params,
-        "waitMs": .integer(waitMs),
-      ])
-    return try #require(reply["flow"])
-  }
-
   @Test("provider.get lists all flows and params of Freedom ID in mode oauth2; others are refused")
   func kinds() throws {
     let provider = try fixture.app.call("provider.get", ["provider": "freedom"])
@@ -57,7 +45,7 @@ struct PartnerFlowsTableTests {
   @Test("authorize opens an expiring link and redeems its code; forceRefresh renews the token")
   func authorize() throws {
     let before = Int(Date().timeIntervalSince1970)
-    let flow = try start("authorize", ["grants": ["read.firstname"]])
+    let flow = try fixture.authorize(["read.firstname"])
     let step = try #require(flow["step"])
     #expect(step["type"] == "openURL" && step["completes"] == "loopback", "\(flow.text)")
     let url = try #require(step["url"]?.stringValue)
@@ -69,8 +57,8 @@ struct PartnerFlowsTableTests {
       "flow.submit",
       [
         "flow": flow["id"] ?? .null, "revision": flow["revision"] ?? .null,
-        "input": ["type": "openURL", "redirectURL": .string(back)], "waitMs": 15_000,
-      ])["flow"]
+        "input": ["type": "openURL", "redirectURL": .string(back)], "waitMs": 60_000,
+      ], within: 120)["flow"]
     let end = try #require(moved)
     #expect(end["status"] == "succeeded", "\(end.text)")
     #expect(

@@ -17,7 +17,7 @@ struct PartnerProfileTests {
 
   private func request(
     _ grants: [String] = ["read.firstname"], _ more: JSONValue = ["phone": .string(bobsPhone)],
-    waitMs: Int64 = 15_000
+    waitMs: Int64 = 60_000
   ) throws -> JSONValue {
     try fixture.perform("requestProfile", FreedomFixture.grants(grants) + more, waitMs: waitMs)
   }

@@ -18,12 +18,12 @@ struct PartnerUserTests {
   }
 
   private func create(_ more: JSONValue = [:]) throws -> JSONValue {
-    try fixture.perform("createUser", Self.phone + more, waitMs: 30_000)
+    try fixture.perform("createUser", Self.phone + more)
   }
 
   private func update(_ more: JSONValue) throws -> JSONValue {
     try fixture.perform(
-      "updateUser", ["freedomId": fixture.person("bob")["id"] ?? .null] + more, waitMs: 30_000)
+      "updateUser", ["freedomId": fixture.person("bob")["id"] ?? .null] + more)
   }
 
   private func person(_ id: JSONValue?) throws -> JSONValue {

@@ -162,12 +162,13 @@ extension GoPayFixture {
   ///   - requestID: The request id, by default a new one; empty: none.
   func verify(
     _ receiver: String = "exchange", token: String? = nil, person: String = person,
-    requestID: String = UUID().uuidString, more: JSONValue = [:], waitMs: Int64 = 15_000
+    requestID: String = UUID().uuidString, more: JSONValue = [:], waitMs: Int64 = 60_000
   ) throws -> JSONValue {
     try app.flow(
       in: app.call(
         "flow.start",
-        Self.start(receiver, token, person, requestID, more: more) + ["waitMs": .integer(waitMs)]))
+        Self.start(receiver, token, person, requestID, more: more) + ["waitMs": .integer(waitMs)],
+        within: 120))
   }
 
   static func start(

@@ -94,8 +94,8 @@ extension LocalAuthFixture {
         "flow.submit",
         [
           "flow": flow["id"] ?? .null, "revision": flow["revision"] ?? .null, "input": input,
-          "waitMs": 15_000,
-        ]))
+          "waitMs": 60_000,
+        ], within: 120))
   }
 
   func type(_ passcode: String, _ flow: JSONValue) throws -> JSONValue {
@@ -107,7 +107,8 @@ extension LocalAuthFixture {
     try app.flow(
       in: app.call(
         "flow.wait",
-        ["flow": flow["id"] ?? .null, "revision": flow["revision"] ?? .null, "timeoutMs": 15_000]))
+        ["flow": flow["id"] ?? .null, "revision": flow["revision"] ?? .null, "timeoutMs": 60_000],
+        within: 120))
   }
 
   func ended(_ flow: JSONValue) throws -> JSONValue { try app.finished(flow) }

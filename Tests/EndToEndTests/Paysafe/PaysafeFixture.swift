@@ -145,7 +145,7 @@ struct PaysafeFixture: ProviderFixture {
 
   func operate(
     _ method: String, _ path: String, body: JSONValue? = nil, _ more: JSONValue = [:],
-    waitMs: Int64 = 15_000
+    waitMs: Int64 = 60_000
   ) throws -> JSONValue {
     var params = more
     params["method"] = .string(method)
@@ -156,10 +156,10 @@ struct PaysafeFixture: ProviderFixture {
         "flow.start",
         [
           "provider": "paysafe", "kind": "operation", "params": params, "waitMs": .integer(waitMs),
-        ]))
+        ], within: 120))
   }
 
-  func pay(_ amount: String, _ more: JSONValue = [:], waitMs: Int64 = 15_000) throws -> JSONValue {
+  func pay(_ amount: String, _ more: JSONValue = [:], waitMs: Int64 = 60_000) throws -> JSONValue {
     try operate(
       "POST", "/wallets/wlt_alice/payments",
       body: ["amount": .string(amount), "currency": "EUR", "payee": "Bakery"], more,

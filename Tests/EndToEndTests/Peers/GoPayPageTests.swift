@@ -42,8 +42,8 @@ struct GoPayPageTests {
         "flow.start",
         [
           "provider": "gopay", "kind": "verify", "requestId": "req-1", "params": params,
-          "waitMs": 15_000,
-        ]))
+          "waitMs": 60_000,
+        ], within: 120))
     return (flow, try page(of: flow))
   }
 

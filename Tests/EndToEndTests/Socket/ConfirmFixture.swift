@@ -113,8 +113,8 @@ extension RawClient {
         [
           "flow": start["id"] ?? .null, "revision": start["revision"] ?? .null,
           "input": ["type": "localAuth", "passcode": .string(ConfirmFixture.passcode)],
-          "waitMs": 15_000,
-        ]))
+          "waitMs": 60_000,
+        ], within: 120))
     guard try finished(end)["status"] == "succeeded" else {
       throw TestError("local authentication did not succeed: \(end.text)")
     }

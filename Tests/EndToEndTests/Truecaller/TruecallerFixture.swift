@@ -136,7 +136,7 @@ extension TruecallerFixture {
   /// does.
   func enter(
     _ code: String, _ first: String = "Asha", _ last: String? = "Rao", to flow: JSONValue,
-    waitMs: Int64 = 15_000
+    waitMs: Int64 = 60_000
   ) throws -> JSONValue {
     try submit(Self.entry(code, first, last), to: flow, waitMs: waitMs)
   }
