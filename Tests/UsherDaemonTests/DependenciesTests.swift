@@ -1,6 +1,7 @@
 import Foundation
 import JSONRPC
 import Logging
+import NIOCore
 import NIOPosix
 import Synchronization
 import Testing
@@ -70,6 +71,32 @@ struct DependenciesTests {
     #expect(
       try await service.setPasscode(passcode, old: nil, isReset: false, of: .anna) == .done)
     #expect(await service.check(passcode, of: .anna) == .accepted)
+  }
+
+  @Test("the number of processors and the descriptors are those of the daemon's setting")
+  func processorsAndDescriptors() throws {
+    let harness = try LockControllerHarness()
+    var setting = harness.setting
+    setting.processors = 3
+    setting.descriptors = DescriptorBudget(limit: 1024) { 800 }
+    let dependencies = Dependencies(
+      setting, .fake(setting.config), timersOn: MultiThreadedEventLoopGroup.singleton.any())
+    #expect(dependencies.processors == 3)
+    #expect(!dependencies.descriptors.hasRoom(for: .caller))
+    #expect(dependencies.descriptors.hasRoom(for: .provider))
+  }
+
+  @Test("the daemon creates its event loops as its setting says, with the setting's shift of timers")
+  func eventLoops() async throws {
+    let harness = try LockControllerHarness()
+    var setting = harness.setting
+    let shift = LoopTimeShift()
+    setting.timeShift = shift
+    setting.eventLoops = { given in
+      #expect(given === shift)
+      throw TestError("no event loops")
+    }
+    await #expect(throws: TestError.self) { [setting] in try await Daemon(setting).run() }
   }
 
   private func begun(_ setting: DaemonSetting, _ dependencies: Dependencies) async throws

@@ -18,6 +18,20 @@ struct DescriptorBudgetTests {
     }
   }
 
+  @Test("there is room for a use if it may have the number of the next descriptor")
+  func next() {
+    let numbers: [CInt?] = [767, 768, 895, 896, nil]
+    let rooms = numbers.map { number -> [Bool] in
+      let budget = DescriptorBudget(limit: 1024) { number }
+      return DescriptorBudget.Use.allCases.map(budget.hasRoom)
+    }
+    #expect(
+      rooms == [
+        [true, true, true], [false, true, true], [false, true, true], [false, false, true],
+        [false, false, false],
+      ])
+  }
+
   @Test("callers that open all they may leave descriptors for the administrator and libraries")
   func reserve() async {
     await #expect(processExitsWith: .success) {
