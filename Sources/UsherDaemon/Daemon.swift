@@ -16,7 +16,7 @@ package struct Daemon: ServiceLifecycle.Service {
   package init(_ setting: DaemonSetting) { self.setting = setting }
 
   package func run() async throws {
-    let loops = try EventLoops(timersMovedBy: setting.timeShift)
+    let loops = try setting.eventLoops(setting.timeShift)
     let result = await Result(awaiting: { () async throws in try await serve(on: loops) })
     try await loops.stop()
     try result.get()
@@ -24,12 +24,7 @@ package struct Daemon: ServiceLifecycle.Service {
 
   private func serve(on loops: EventLoops) async throws {
     let configStore = ConfigStore(setting.config, try setting.policy(of: setting.config))
-    let dependencies = Dependencies(
-      configStore: configStore, clock: setting.clock, entropy: setting.entropy,
-      scheduler: setting.scheduler(loops.providers.any()), executor: setting.executor,
-      blocking: setting.blocking, computing: setting.computing, users: setting.users,
-      sockets: setting.sockets, daemonUser: setting.daemonUser,
-      descriptors: .ofProcess(), log: setting.log)
+    let dependencies = Dependencies(setting, configStore, timersOn: loops.providers.any())
     let processContext = ProcessContext(
       setting, dependencies, on: loops.providers, browsers: loops.browsers, serving: loops.sockets)
     let lockController = LockController(processContext)

@@ -25,14 +25,23 @@ package struct DescriptorBudget: Sendable {
 
   /// One more than the highest possible descriptor number.
   private let limit: Int
+  /// Returns the number that the next descriptor gets; nil if none is left.
+  private let next: @Sendable () -> CInt?
 
   /// No limit: for tests that do not concern the budget, and if the limit cannot be read.
   package static let unlimited = DescriptorBudget(limit: .max)
 
   /// Creates a budget.
   ///
-  /// - Parameter limit: The most descriptors that the process may have open.
-  package init(limit: Int) { self.limit = limit }
+  /// - Parameters:
+  ///   - limit: The most descriptors that the process may have open.
+  ///   - next: Returns the number that the next descriptor gets; nil if none is left.
+  package init(
+    limit: Int, next: @escaping @Sendable () -> CInt? = { DescriptorBudget.nextOfProcess() }
+  ) {
+    self.limit = limit
+    self.next = next
+  }
 
   /// Returns the budget for the current value of `RLIMIT_NOFILE`.
   package static func ofProcess() -> DescriptorBudget {
@@ -48,13 +57,20 @@ package struct DescriptorBudget: Sendable {
 
   /// Whether a descriptor that is opened now may be kept.
   ///
-  /// For libraries that open descriptors themselves. Costs three system calls and never blocks.
+  /// For libraries that open descriptors themselves.
   package func hasRoom(for use: Use) -> Bool {
     guard limit < .max else { return true }
+    guard let descriptor = next() else { return false }
+    return allows(descriptor, for: use)
+  }
+
+  /// Returns the number that the next descriptor of this process gets; nil if none is left. Costs
+  /// two system calls and never blocks.
+  package static func nextOfProcess() -> CInt? {
     let probe = usher_eventfd()
-    guard probe >= 0 else { return false }
-    defer { close(probe) }
-    return allows(probe, for: use)
+    guard probe >= 0 else { return nil }
+    close(probe)
+    return probe
   }
 
   /// The first number that the use may not have.

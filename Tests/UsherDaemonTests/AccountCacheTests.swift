@@ -25,7 +25,7 @@ final class ColdHarness: Sendable {
     // The tests create more accounts than the fake entropy has distinct ids for.
     dependencies = Dependencies(
       configStore: .fake(config), clock: clock, entropy: SystemEntropy(),
-      scheduler: FakeScheduler(clock), log: .silent)
+      scheduler: FakeScheduler(clock), processors: 2, log: .silent)
   }
 
   func repository(_ store: Store? = nil) -> AccountRepository {

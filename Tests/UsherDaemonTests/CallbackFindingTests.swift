@@ -61,7 +61,7 @@ struct CallbackFindingTests {
     // The test creates more accounts than the fake entropy has distinct ids for.
     let dependencies = Dependencies(
       configStore: harness.dependencies.configStore, clock: harness.clock, entropy: SystemEntropy(),
-      scheduler: harness.scheduler, log: .silent)
+      scheduler: harness.scheduler, processors: 2, log: .silent)
     let repository = AccountRepository(
       dependencies: dependencies, events: harness.events, store: harness.store)
     var ids: Set<AccountID> = []

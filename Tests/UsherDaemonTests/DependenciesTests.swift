@@ -64,7 +64,7 @@ struct DependenciesTests {
     let dependencies = Dependencies(
       configStore: .fake(Config()), clock: FakeClock(), entropy: FixedEntropy(),
       scheduler: FakeScheduler(FakeClock()), blocking: HangingPool(), users: .fake,
-      log: .silent)
+      processors: 2, log: .silent)
     let harness = try FlowHarness()
     let service = LocalAuthService.fake(dependencies, harness.store, FakeReader())
     let passcode = Secret("till-4711")
@@ -86,7 +86,7 @@ struct DependenciesTests {
     #expect(dependencies.descriptors.hasRoom(for: .provider))
   }
 
-  @Test("the daemon creates its event loops as its setting says, with the setting's shift of timers")
+  @Test("the daemon creates its event loops as its setting says, with its shift of timers")
   func eventLoops() async throws {
     let harness = try LockControllerHarness()
     var setting = harness.setting

@@ -65,7 +65,7 @@ final class LockControllerHarness: Sendable {
     dependencies = Dependencies(
       configStore: .fake(config), clock: clock, entropy: SystemEntropy(),
       scheduler: holdsTimers ? scheduler : EventLoopScheduler(on: loop), users: users,
-      descriptors: descriptors, log: .silent)
+      processors: 2, descriptors: descriptors, log: .silent)
   }
 
   /// Starts a daemon.

@@ -34,7 +34,8 @@ struct PolicyServiceTests {
       dependencies: Dependencies(
         configStore: ConfigStore(config, try Policy(config, daemonUser: 990, names: names)),
         clock: clock, entropy: FixedEntropy(), scheduler: scheduler,
-        users: UserDatabase(user: { _ in .nameless }, principals: names), log: .silent))
+        users: UserDatabase(user: { _ in .nameless }, principals: names), processors: 2,
+        log: .silent))
   }
 
   @Test("policy.check without a time uses the machine's present local time")

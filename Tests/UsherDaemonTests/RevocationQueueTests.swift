@@ -79,7 +79,7 @@ struct RevocationQueueTests {
     let dependencies = Dependencies(
       configStore: fixture.harness.dependencies.configStore, clock: fixture.clock,
       entropy: SystemEntropy(),
-      scheduler: fixture.harness.scheduler, log: .silent)
+      scheduler: fixture.harness.scheduler, processors: 2, log: .silent)
     // An administrator's revocations are not limited and do not count for the owner.
     let root = Revocation.Asker(client: "admin", uid: 0, gid: 0)
     for _ in 0...RevocationQueue.mostPerOwner {

@@ -64,7 +64,7 @@ extension Dependencies {
     Dependencies(
       configStore: .fake(config), clock: clock, entropy: FixedEntropy(),
       scheduler: scheduler ?? FakeScheduler(clock), executor: executor ?? TaskDelays.executor,
-      users: users, descriptors: descriptors, log: log)
+      users: users, processors: 2, descriptors: descriptors, log: log)
   }
 }
 

@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Glibc
 package import Logging
 package import NIOCore
@@ -45,6 +46,14 @@ package struct DaemonSetting: Sendable {
   package var sockets: any LocalSockets = KernelSockets()
   /// The uid that the daemon runs as.
   package var daemonUser: UInt32 = getuid()
+  /// The number of processors that the daemon may use; at least 1.
+  package var processors = ProcessInfo.processInfo.activeProcessorCount
+  /// The budget that keeps some file descriptors in reserve.
+  package var descriptors = DescriptorBudget.ofProcess()
+  /// Creates the event loops; called once, with ``timeShift``.
+  package var eventLoops: @Sendable (LoopTimeShift?) throws -> EventLoops = {
+    try EventLoops(timersMovedBy: $0)
+  }
   /// The cost of a new passcode's hash: scrypt's N.
   package var passcodeRounds = PasscodeCost.rounds
   /// The executor of the daemon's tasks; nil for Swift's global executor.

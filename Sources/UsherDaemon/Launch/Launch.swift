@@ -45,6 +45,7 @@ package struct Launch: Sendable {
       setting.log = log
       log.notice("configured", metadata: setting.config.places)
       raiseFileLimit()
+      setting.descriptors = .ofProcess()
       for weakness in ProcessHardening.apply() { log.warning("\(weakness)") }
       if !wipesFreedMemory {
         log.warning("freed memory is not wiped: another allocator's free is in use")

@@ -1,6 +1,6 @@
-import FoundationEssentials
 import Glibc
 import Logging
+import NIOCore
 import UsherConfig
 import UsherCore
 import UsherFlows
@@ -43,8 +43,7 @@ final class Dependencies: Sendable {
     executor: (any TaskExecutor)? = nil, blocking: any BlockingPool = DispatchPool.blocking,
     computing: any BlockingPool = DispatchPool.computing, users: UserDatabase = .system,
     sockets: any LocalSockets = KernelSockets(), daemonUser: UInt32 = getuid(),
-    processors: Int = ProcessInfo.processInfo.activeProcessorCount,
-    descriptors: DescriptorBudget = .unlimited, log: Logger
+    processors: Int, descriptors: DescriptorBudget = .unlimited, log: Logger
   ) {
     self.configStore = configStore
     self.clock = clock
@@ -60,6 +59,20 @@ final class Dependencies: Sendable {
     self.descriptors = descriptors
     self.log = log
     lookups = UserLookups(in: users, on: blocking, scheduler: scheduler, executor: executor)
+  }
+
+  /// Creates the dependencies that a setting names.
+  ///
+  /// - Parameter loop: The event loop of the scheduler.
+  convenience init(
+    _ setting: DaemonSetting, _ configStore: ConfigStore, timersOn loop: any EventLoop
+  ) {
+    self.init(
+      configStore: configStore, clock: setting.clock, entropy: setting.entropy,
+      scheduler: setting.scheduler(loop), executor: setting.executor, blocking: setting.blocking,
+      computing: setting.computing, users: setting.users, sockets: setting.sockets,
+      daemonUser: setting.daemonUser, processors: setting.processors,
+      descriptors: setting.descriptors, log: setting.log)
   }
 
   /// The current configuration.
