@@ -1,4 +1,3 @@
-import Glibc
 import Logging
 import NIOCore
 import NIOPosix
@@ -6,6 +5,10 @@ import Synchronization
 import UsherCore
 import UsherFlows
 import UsherSystem
+
+import var Glibc.EADDRINUSE
+import var Glibc.EMFILE
+import var Glibc.ENFILE
 
 /// Opens the loopback listeners that browsers are redirected to (RFC 8252 §7.3, §8.3).
 ///

@@ -1,8 +1,9 @@
-import Glibc
 import NIOCore
 import UsherConfig
 import UsherCore
 import UsherFlows
+
+import func Glibc.strerror
 
 extension Services {
   /// What a new configuration needs, acquired before anything changes.

@@ -1,4 +1,4 @@
-import Glibc
+import func Glibc.memcmp
 
 /// Bytes of a call's line except its id.
 ///

@@ -1,5 +1,6 @@
-import Glibc
 import UsherCore
+
+import func Glibc.memcmp
 
 /// Replies to `token.get` that one connection has received, by the bytes of the params. A call has
 /// a reply here only if the same bytes were decided in the ordinary way before.
