@@ -88,9 +88,9 @@ EFFECTS = {
 }
 ALL = ", ".join(EFFECTS)
 
-# The daemon and its store have effects only through Dependencies and DaemonSetting, so that a test
-# or a simulation can replace them (decision record 0017).
-SEAM = ("UsherDaemon", "UsherStore")
+# The daemon, its store and its transport have effects only through Dependencies and DaemonSetting,
+# so that a test or a simulation can replace them (decision record 0017).
+SEAM = ("UsherDaemon", "UsherStore", "UsherTransport")
 
 # The effects that a file or the files of a folder may have. What is absent has none.
 MAY = {
@@ -100,11 +100,12 @@ MAY = {
     # The folders that implement and select what Dependencies and DaemonSetting hand over.
     "UsherDaemon/Outside/": ALL,
     "UsherDaemon/Launch/": ALL,
-    "UsherDaemon/Loop/": ALL,
-    # Connections set timers on the event loop that serves them, and read its clock; the watchdog
-    # checks that this loop runs.
+    "UsherTransport/Loop/": ALL,
+    # Connections and their transport set timers on the event loop that serves them, and read its
+    # clock; the watchdog checks that this loop runs.
     "UsherDaemon/Server/": "timers",
     "UsherDaemon/Daemon.swift": "timers",
+    "UsherTransport/": "timers",
     # Browsers and providers connect by TCP; decision record 0017 says why these stay.
     "UsherDaemon/Flows/LoopbackServer.swift": "listeners",
     "UsherDaemon/Flows/RedirectListeners.swift": "listeners",
@@ -143,8 +144,8 @@ MAY = {
     "UsherSystem/UnixAddress.swift": "sockets",
     "UsherSystem/UnixListener.swift": "files, sockets",
 }
-# What every file of the daemon and its store may import from the C library.
-HARMLESS = re.compile(r"\bimport (?:func|var) Glibc\.(?:memcmp|strerror|errno|E[A-Z0-9]+)\b")
+# What every file of the daemon, its store and its transport may import from the C library.
+HARMLESS = re.compile(r"\bimport (?:func|var) Glibc\.(?:explicit_bzero|memcmp|strerror|errno|E[A-Z0-9]+)\b")
 IMPORTS_GLIBC = re.compile(r"\bimport (?:\w+ )?Glibc\b[.\w]*")
 
 

@@ -1,4 +1,4 @@
-import Glibc
+import func Glibc.explicit_bzero
 
 /// FIFO buffer of bytes; removed bytes are wiped.
 @usableFromInline
