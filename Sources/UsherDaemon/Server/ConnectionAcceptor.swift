@@ -112,9 +112,7 @@ final class ConnectionAcceptor: SocketAcceptor {
       socket.close()
       return error.message
     }
-    /// The user whose limits apply.
-    let user = service.dependencies.subordinates.user(ofSubordinate: own)
-    let uid = user ?? own
+    let uid = service.dependencies.subordinates.user(ofSubordinate: own) ?? own
     // Check the uid as well as the file mode, which may be set wrong.
     guard !isAdmin || admins.contains(own) else {
       refuse(socket, refusal(Self.notAdmin, uid, at: begun))
@@ -122,55 +120,76 @@ final class ConnectionAcceptor: SocketAcceptor {
     }
     // Decide before the peer is looked up further, so that a refusal costs little.
     let party = isAdmin ? FairScheduler.Party.admin : .user(uid)
-    do throws(UsherError) {
-      switch turns.comes(party, isCrowded: isCrowded, at: begun) {
-      case .dropped:
-        socket.close()
-        turnAway(own, party, at: begun)
-        turns.refused(party, since: begun)
-        return nil
-      case .refused: throw Self.comesTooOften
-      case .accepted:
-        let use: DescriptorBudget.Use = isAdmin ? .administrator : .caller
-        guard service.dependencies.descriptors.allows(socket.raw, for: use) else {
-          refuse(socket, refusal(DescriptorBudget.exhausted, uid, at: begun))
-          turns.refused(party, since: begun)
-          return DescriptorBudget.exhausted.message
-        }
-        try count.enter(uid, isAdmin: isAdmin)
-      }
-    } catch {
-      refuse(socket, refusal(error, uid, at: begun))
+    let turn = turns.comes(party, isCrowded: isCrowded, at: begun)
+    guard turn != .dropped else {
+      socket.close()
+      turnAway(own, party, at: begun)
       turns.refused(party, since: begun)
       return nil
     }
-    let peer: Peer
+    do throws(Refusal) {
+      if turn == .refused { throw Refusal(error: Self.comesTooOften) }
+      let caller = try enter(socket, uid, isAdmin: isAdmin)
+      return connect(socket, caller, uid, party, turns, on: loop, since: begun)
+    } catch {
+      refuse(socket, refusal(error.error, uid, at: begun))
+      turns.refused(party, since: begun)
+      return error.cause
+    }
+  }
+
+  /// Why a connection is refused.
+  private struct Refusal: Error {
+    let error: UsherError
+    /// The cause to log; nil if any peer can cause the error at will.
+    var cause: String?
+  }
+
+  /// Counts a new connection and identifies its peer.
+  ///
+  /// - Parameter uid: The user whose limits apply.
+  private func enter(
+    _ socket: DirectSocket, _ uid: UInt32, isAdmin: Bool
+  ) throws(Refusal) -> CallerCache {
+    let use: DescriptorBudget.Use = isAdmin ? .administrator : .caller
+    guard service.dependencies.descriptors.allows(socket.raw, for: use) else {
+      throw Refusal(
+        error: DescriptorBudget.exhausted, cause: DescriptorBudget.exhausted.message)
+    }
     do throws(UsherError) {
-      peer = try sockets.peer(socket.raw)
+      try count.enter(uid, isAdmin: isAdmin)
+    } catch {
+      throw Refusal(error: error)
+    }
+    do throws(UsherError) {
+      let caller = try identify(socket, isAdmin: isAdmin)
+      if caller.caller.isUnauthorized { try count.enterUnauthorized() }
+      return caller
     } catch {
       // A peer that cannot be identified is not served.
       count.leave(uid)
-      refuse(socket, refusal(error, uid, at: begun))
-      turns.refused(party, since: begun)
-      // Any peer can cause this error at will, so it is not logged.
-      return error.reason == .permissionDenied ? nil : error.message
+      let isAtWill = [.permissionDenied, .overloaded].contains(error.reason)
+      throw Refusal(error: error, cause: isAtWill ? nil : error.message)
     }
+  }
+
+  private func identify(_ socket: DirectSocket, isAdmin: Bool) throws(UsherError) -> CallerCache {
+    let peer = try sockets.peer(socket.raw)
     let connectingPeer = PeerIdentity(
       peer, isAdmin: isAdmin, realm: realm,
       subordinateTo: service.dependencies.subordinates.owners(ofSubordinate: peer.uid),
       connectedAt: service.dependencies.clock.monotonicNow())
-    let caller = CallerCache(connectingPeer, service.configStore)
+    return CallerCache(connectingPeer, service.configStore)
+  }
+
+  /// Serves the socket of an identified peer.
+  ///
+  /// - Returns: The cause if the connection cannot be watched; else nil.
+  private func connect(
+    _ socket: DirectSocket, _ caller: CallerCache, _ uid: UInt32, _ party: FairScheduler.Party,
+    _ turns: ConnectionScheduler, on loop: SocketLoop, since begun: NIODeadline
+  ) -> String? {
     let isUnauthorized = caller.caller.isUnauthorized
-    if isUnauthorized {
-      do throws(UsherError) {
-        try count.enterUnauthorized()
-      } catch {
-        count.leave(uid)
-        refuse(socket, refusal(error, uid, at: begun))
-        turns.refused(party, since: begun)
-        return nil
-      }
-    }
     let share = FairScheduler.Party(caller.caller, user: uid)
     let transport = Transport(socket, on: loop, mostUnsent: service.limits.unreadReplyBytes)
     let handler = ConnectionHandler(
