@@ -140,7 +140,7 @@ struct TokenRenewalTests {
     let interrupted = Dependencies(
       configStore: dependencies.configStore, clock: clock, entropy: FixedEntropy(),
       scheduler: InterruptedScheduler(scheduler: scheduler) { if isPlanned { change() } },
-      log: .silent)
+      processors: 2, log: .silent)
     // The watch asks whether the owner is withheld after it has read the account.
     let watch = AccountWatch(
       dependencies: interrupted, repository: repository,

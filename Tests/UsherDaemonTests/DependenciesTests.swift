@@ -11,6 +11,7 @@ import UsherCore
 import UsherFlows
 import UsherStore
 import UsherTestKit
+import UsherTransport
 
 @testable import UsherDaemon
 @testable import UsherSystem
@@ -96,7 +97,8 @@ struct DependenciesTests {
       #expect(given === shift)
       throw TestError("no event loops")
     }
-    await #expect(throws: TestError.self) { [setting] in try await Daemon(setting).run() }
+    let daemon = Daemon(setting)
+    await #expect(throws: TestError.self) { try await daemon.run() }
   }
 
   private func begun(_ setting: DaemonSetting, _ dependencies: Dependencies) async throws

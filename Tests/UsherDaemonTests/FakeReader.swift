@@ -3,6 +3,7 @@ import Synchronization
 import UsherCore
 import UsherStore
 import UsherSystem
+import UsherTestKit
 
 @testable import UsherDaemon
 

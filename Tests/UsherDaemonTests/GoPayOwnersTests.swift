@@ -4,6 +4,7 @@ import UsherAPI
 import UsherConfig
 import UsherCore
 import UsherFlows
+import UsherStore
 import UsherTestKit
 
 @testable import UsherDaemon
@@ -94,7 +95,7 @@ struct GoPayOwnersTests {
       events: try await harness.connect(as: owner.uid, peer: peer))
     let subscription = CallLine.line("events.subscribe", #"{"topics":["kyc"]}"#)
     let reply = try CallLine.parse(try await user.events.answer(subscription))
-    try #require(reply["result"] != nil, "\(reply)")
+    #expect(reply["result"] != nil, "\(reply)")
     return user
   }
 

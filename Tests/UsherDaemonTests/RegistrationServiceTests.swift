@@ -1,3 +1,4 @@
+import JSONRPC
 import Synchronization
 import Testing
 import UsherAPI

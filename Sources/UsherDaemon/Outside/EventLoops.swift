@@ -1,6 +1,6 @@
 package import NIOCore
 import NIOPosix
-import UsherTransport
+package import UsherTransport
 
 /// Event loops of the daemon, each with its own thread unless a test passes others.
 package struct EventLoops: Sendable {
