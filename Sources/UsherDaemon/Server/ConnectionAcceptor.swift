@@ -130,7 +130,7 @@ final class ConnectionAcceptor: SocketAcceptor {
     do throws(Refusal) {
       if turn == .refused { throw Refusal(error: Self.comesTooOften) }
       let caller = try enter(socket, uid, isAdmin: isAdmin)
-      return connect(socket, caller, uid, party, turns, on: loop, since: begun)
+      return serve(socket, caller, uid, party, turns, on: loop, since: begun)
     } catch {
       refuse(socket, refusal(error.error, uid, at: begun))
       turns.refused(party, since: begun)
@@ -185,7 +185,7 @@ final class ConnectionAcceptor: SocketAcceptor {
   /// Serves the socket of an identified peer.
   ///
   /// - Returns: The cause if the connection cannot be watched; else nil.
-  private func connect(
+  private func serve(
     _ socket: DirectSocket, _ caller: CallerCache, _ uid: UInt32, _ party: FairScheduler.Party,
     _ turns: ConnectionScheduler, on loop: SocketLoop, since begun: NIODeadline
   ) -> String? {
