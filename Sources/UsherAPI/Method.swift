@@ -21,8 +21,8 @@ public protocol Method: Codable, Sendable, SchemaDocumented {
   /// What a caller needs to know beyond ``summary``, for the OpenRPC document; empty if nothing.
   static var discussion: String { get }
 
-  /// Examples of calls for the OpenRPC document, at least one.
-  static var examples: [MethodExample] { get }
+  /// An example of a call for the OpenRPC document.
+  static var example: MethodExample { get }
 
   /// The number of bytes of parameters that a call on the app socket may have even if
   /// `limits.params_bytes` is lower. The default is 0: only that limit applies.

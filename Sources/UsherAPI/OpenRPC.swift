@@ -76,7 +76,7 @@ extension OpenRPC {
       "paramStructure": "by-name",
       "params": .array(params(of: method, &writer)),
       "result": ["name": "result", "schema": result(of: method, &writer)],
-      "examples": .array(method.examples.map { json($0, of: method.name) }),
+      "examples": [json(method.example, of: method.name)],
       "x-access": .string(method.access.rawValue),
       "x-repeatable": .string(method.traits.repetition.documentation),
     ]

@@ -59,9 +59,8 @@ public struct AccountForget: Method, Equatable {
 }
 
 extension AccountForget {
-  public static let examples: [MethodExample] = [
-    .init(["account": "acc_1"], returns: ["account": "acc_1", "revoked": "done"])
-  ]
+  public static let example = MethodExample(
+    ["account": "acc_1"], returns: ["account": "acc_1", "revoked": "done"])
 
   public static let memberDescriptions: [String: String] = [
     "account": "The account; absent if `provider` identifies it.",

@@ -25,9 +25,8 @@ public struct AccountGet: Method, Equatable {
 }
 
 extension AccountGet {
-  public static let examples: [MethodExample] = [
-    .init(["account": "acc_1"], returns: ["account": .exampleAccount])
-  ]
+  public static let example = MethodExample(
+    ["account": "acc_1"], returns: ["account": .exampleAccount])
 
   public static let memberDescriptions: [String: String] = [
     "account": "The id of the account."

@@ -27,9 +27,8 @@ public struct AccountList: Method, Equatable {
 }
 
 extension AccountList {
-  public static let examples: [MethodExample] = [
-    .init(["provider": "work"], returns: ["accounts": [.exampleAccount]])
-  ]
+  public static let example = MethodExample(
+    ["provider": "work"], returns: ["accounts": [.exampleAccount]])
 
   public static let memberDescriptions: [String: String] = [
     "provider": "Returns only the accounts at this provider."

@@ -138,9 +138,8 @@ public struct AuditList: Method, Equatable {
 extension AuditList {
   public static let discussion = "Each filter that is given must match."
 
-  public static let examples: [MethodExample] = [
-    .init(["limit": 1, "denied": false], returns: ["rows": [.exampleAuditRow], "next": 17])
-  ]
+  public static let example = MethodExample(
+    ["limit": 1, "denied": false], returns: ["rows": [.exampleAuditRow], "next": 17])
 
   public static let memberDescriptions: [String: String] = [
     "since": "The earliest time of a row, inclusive.",

@@ -47,11 +47,9 @@ public struct AuditVerify: Method, Equatable {
 }
 
 extension AuditVerify {
-  public static let examples: [MethodExample] = [
-    .init(
-      [:],
-      returns: ["whole": true, "first": 1, "last": 17, "begunAt": .exampleTime, "findings": []])
-  ]
+  public static let example = MethodExample(
+    [:],
+    returns: ["whole": true, "first": 1, "last": 17, "begunAt": .exampleTime, "findings": []])
 }
 
 extension AuditVerify.Reply: SchemaDocumented {

@@ -43,9 +43,8 @@ extension ClientClear {
     another client holds a consent for it.
     """
 
-  public static let examples: [MethodExample] = [
-    .init(["provider": "work"], returns: ["cancelled": 1, "forgotten": 1, "kept": 0])
-  ]
+  public static let example = MethodExample(
+    ["provider": "work"], returns: ["cancelled": 1, "forgotten": 1, "kept": 0])
 
   public static let memberDescriptions: [String: String] = [
     "provider": "The name of the provider."

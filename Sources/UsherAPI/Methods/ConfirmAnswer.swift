@@ -32,9 +32,8 @@ extension ConfirmAnswer {
     start if the user must first prove presence at this machine.
     """
 
-  public static let examples: [MethodExample] = [
-    .init(["confirmation": "cnf_1", "allow": true, "remember": "once"], returns: [:])
-  ]
+  public static let example = MethodExample(
+    ["confirmation": "cnf_1", "allow": true, "remember": "once"], returns: [:])
 
   public static let memberDescriptions: [String: String] = [
     "confirmation": "The id of the question.",

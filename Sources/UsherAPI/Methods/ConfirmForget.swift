@@ -23,7 +23,7 @@ extension ConfirmForget {
     with `interaction_required` under the same condition as `confirm.answer`.
     """
 
-  public static let examples: [MethodExample] = [.init(["answer": "cnf_1"], returns: [:])]
+  public static let example = MethodExample(["answer": "cnf_1"], returns: [:])
 
   public static let memberDescriptions: [String: String] = [
     "answer": "The id of the question that the answer belongs to."

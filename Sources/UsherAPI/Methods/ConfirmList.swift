@@ -31,9 +31,8 @@ extension ConfirmList {
     first. The admin socket shows all questions and answers.
     """
 
-  public static let examples: [MethodExample] = [
-    .init([:], returns: ["questions": [.exampleConfirmation], "answers": []])
-  ]
+  public static let example = MethodExample(
+    [:], returns: ["questions": [.exampleConfirmation], "answers": []])
 }
 
 extension ConfirmList.Reply: SchemaDocumented {

@@ -62,9 +62,8 @@ extension ConsentList {
     the admin socket, see the consents of all clients of that user.
     """
 
-  public static let examples: [MethodExample] = [
-    .init(["provider": "id"], returns: ["consents": [.exampleConsent]])
-  ]
+  public static let example = MethodExample(
+    ["provider": "id"], returns: ["consents": [.exampleConsent]])
 
   public static let memberDescriptions: [String: String] = [
     "account": "Returns only the consents for this account.",

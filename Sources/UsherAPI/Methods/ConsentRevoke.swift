@@ -47,9 +47,8 @@ extension ConsentRevoke {
     withdraw only its own consents; the consents of other clients are not found.
     """
 
-  public static let examples: [MethodExample] = [
-    .init(["account": "acc_1", "client": "till"], returns: ["revoked": 2])
-  ]
+  public static let example = MethodExample(
+    ["account": "acc_1", "client": "till"], returns: ["revoked": 2])
 
   public static let memberDescriptions: [String: String] = [
     "account": """

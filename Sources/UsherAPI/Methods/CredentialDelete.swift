@@ -15,9 +15,7 @@ public struct CredentialDelete: Method, Equatable {
 }
 
 extension CredentialDelete {
-  public static let examples: [MethodExample] = [
-    .init(["name": "work-client-secret"], returns: [:])
-  ]
+  public static let example = MethodExample(["name": "work-client-secret"], returns: [:])
 
   public static let memberDescriptions: [String: String] = [
     "name": "The name of the credential."

@@ -35,13 +35,11 @@ public struct CredentialList: Method, Equatable {
 }
 
 extension CredentialList {
-  public static let examples: [MethodExample] = [
-    .init(
-      [:],
-      returns: [
-        "credentials": [["name": "work-client-secret", "source": "store", "setAt": .exampleTime]]
-      ])
-  ]
+  public static let example = MethodExample(
+    [:],
+    returns: [
+      "credentials": [["name": "work-client-secret", "source": "store", "setAt": .exampleTime]]
+    ])
 }
 
 extension CredentialList.Reply: SchemaDocumented {

@@ -18,9 +18,8 @@ public struct CredentialSet: Method, Equatable {
 }
 
 extension CredentialSet {
-  public static let examples: [MethodExample] = [
-    .init(["name": "work-client-secret", "value": "s3cret"], returns: [:])
-  ]
+  public static let example = MethodExample(
+    ["name": "work-client-secret", "value": "s3cret"], returns: [:])
 
   public static let memberDescriptions: [String: String] = [
     "name": "The name of the credential, as the configuration of a provider states it.",

@@ -38,9 +38,8 @@ extension EventsSubscribe {
     when the queue of unsent events overflows (`limits.event_queue`, by default 256).
     """
 
-  public static let examples: [MethodExample] = [
-    .init(["topics": ["flow", "account"]], returns: ["subscription": "sub_1", "cursor": 41])
-  ]
+  public static let example = MethodExample(
+    ["topics": ["flow", "account"]], returns: ["subscription": "sub_1", "cursor": 41])
 
   public static let memberDescriptions: [String: String] = [
     "topics": "The topics of the events.",

@@ -15,7 +15,7 @@ public struct EventsUnsubscribe: Method, Equatable {
 }
 
 extension EventsUnsubscribe {
-  public static let examples: [MethodExample] = [.init(["subscription": "sub_1"], returns: [:])]
+  public static let example = MethodExample(["subscription": "sub_1"], returns: [:])
 
   public static let memberDescriptions: [String: String] = [
     "subscription": "The id of the subscription."

@@ -28,9 +28,8 @@ extension FlowCancel {
   public static let discussion =
     "Cancelling twice, or cancelling a finished flow, succeeds and changes nothing."
 
-  public static let examples: [MethodExample] = [
-    .init(["flow": "flw_1"], returns: ["flow": .exampleCancelledFlow])
-  ]
+  public static let example = MethodExample(
+    ["flow": "flw_1"], returns: ["flow": .exampleCancelledFlow])
 
   public static let memberDescriptions: [String: String] = [
     "flow": "The id of the flow."

@@ -23,9 +23,7 @@ public struct FlowGet: Method, Equatable {
 }
 
 extension FlowGet {
-  public static let examples: [MethodExample] = [
-    .init(["flow": "flw_1"], returns: ["flow": .exampleFlow])
-  ]
+  public static let example = MethodExample(["flow": "flw_1"], returns: ["flow": .exampleFlow])
 
   public static let memberDescriptions: [String: String] = [
     "flow": "The id of the flow."

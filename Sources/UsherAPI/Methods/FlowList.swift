@@ -42,9 +42,8 @@ extension FlowList {
     given must match.
     """
 
-  public static let examples: [MethodExample] = [
-    .init(["provider": "work", "status": "active"], returns: ["flows": [.exampleListedFlow]])
-  ]
+  public static let example = MethodExample(
+    ["provider": "work", "status": "active"], returns: ["flows": [.exampleListedFlow]])
 
   public static let memberDescriptions: [String: String] = [
     "provider": "Returns only the flows of this provider.",

@@ -61,14 +61,12 @@ extension FlowStart {
     `waitMs`, or call `flow.wait`.
     """
 
-  public static let examples: [MethodExample] = [
-    .init(
-      [
-        "provider": "work", "kind": "authorize", "params": ["scope": "openid email"],
-        "waitMs": 15000,
-      ],
-      returns: ["flow": .exampleFlow])
-  ]
+  public static let example = MethodExample(
+    [
+      "provider": "work", "kind": "authorize", "params": ["scope": "openid email"],
+      "waitMs": 15000,
+    ],
+    returns: ["flow": .exampleFlow])
 
   public static let memberDescriptions: [String: String] = [
     "provider": "The name of the provider, from `provider.list`.",

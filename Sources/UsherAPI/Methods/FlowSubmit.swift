@@ -48,16 +48,14 @@ extension FlowSubmit {
     `problem`. Never repeat the call after a lost connection: read the flow instead.
     """
 
-  public static let examples: [MethodExample] = [
-    .init(
-      [
-        "flow": "flw_1", "revision": 4,
-        "input": [
-          "type": "openURL", "redirectURL": "http://127.0.0.1:40001/callback?code=c&state=s",
-        ], "waitMs": 15000,
-      ],
-      returns: ["flow": .exampleFinishedFlow])
-  ]
+  public static let example = MethodExample(
+    [
+      "flow": "flw_1", "revision": 4,
+      "input": [
+        "type": "openURL", "redirectURL": "http://127.0.0.1:40001/callback?code=c&state=s",
+      ], "waitMs": 15000,
+    ],
+    returns: ["flow": .exampleFinishedFlow])
 
   public static let memberDescriptions: [String: String] = [
     "flow": "The id of the flow.",

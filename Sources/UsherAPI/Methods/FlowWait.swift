@@ -32,14 +32,12 @@ public struct FlowWait: Method, Equatable {
 }
 
 extension FlowWait {
-  public static let examples: [MethodExample] = [
-    .init(
-      ["flow": "flw_1", "revision": 4, "timeoutMs": 30000],
-      returns: [
-        "flow": .exampleFinishedFlow,
-        "transitions": [["revision": 5, "state": "exchanging", "at": .exampleTime]],
-      ])
-  ]
+  public static let example = MethodExample(
+    ["flow": "flw_1", "revision": 4, "timeoutMs": 30000],
+    returns: [
+      "flow": .exampleFinishedFlow,
+      "transitions": [["revision": 5, "state": "exchanging", "at": .exampleTime]],
+    ])
 
   public static let memberDescriptions: [String: String] = [
     "flow": "The id of the flow.",

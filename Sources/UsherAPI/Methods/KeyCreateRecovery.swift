@@ -30,11 +30,9 @@ extension KeyCreateRecovery {
     data key that is encrypted with it.
     """
 
-  public static let examples: [MethodExample] = [
-    .init(
-      [:],
-      returns: ["recoveryKey": "AAAAAAA-BBBBBBB-CCCCCCC-DDDDDDD-EEEEEEE-FFFFFFF-GGGGGGG-HHHHHHH"])
-  ]
+  public static let example = MethodExample(
+    [:],
+    returns: ["recoveryKey": "AAAAAAA-BBBBBBB-CCCCCCC-DDDDDDD-EEEEEEE-FFFFFFF-GGGGGGG-HHHHHHH"])
 
   public static let memberDescriptions: [String: String] = [
     "replace": """

@@ -23,7 +23,7 @@ public struct LocalAuthSetPasscode: Method, Equatable {
 }
 
 extension LocalAuthSetPasscode {
-  public static let examples: [MethodExample] = [.init(["new": "493027"], returns: [:])]
+  public static let example = MethodExample(["new": "493027"], returns: [:])
 
   public static let memberDescriptions: [String: String] = [
     "old": """

@@ -67,14 +67,12 @@ public struct LocalAuthStatus: Method, Equatable {
 }
 
 extension LocalAuthStatus {
-  public static let examples: [MethodExample] = [
-    .init(
-      [:],
-      returns: [
-        "methods": ["passcode"], "biometric": ["state": "noReader"],
-        "passcode": ["state": "ready"],
-      ])
-  ]
+  public static let example = MethodExample(
+    [:],
+    returns: [
+      "methods": ["passcode"], "biometric": ["state": "noReader"],
+      "passcode": ["state": "ready"],
+    ])
 }
 
 extension LocalAuthStatus.Reply: SchemaDocumented {

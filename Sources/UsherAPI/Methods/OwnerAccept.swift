@@ -29,9 +29,7 @@ extension OwnerAccept {
   public static let discussion =
     "Meant for a user that was renamed. Fails with `not_found` if nothing is stored for the uid."
 
-  public static let examples: [MethodExample] = [
-    .init(["uid": 1000], returns: ["uid": 1000, "user": "ada"])
-  ]
+  public static let example = MethodExample(["uid": 1000], returns: ["uid": 1000, "user": "ada"])
 
   public static let memberDescriptions: [String: String] = [
     "uid": "The uid."

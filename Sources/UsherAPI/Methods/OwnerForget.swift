@@ -46,9 +46,8 @@ extension OwnerForget {
     nothing is stored for the uid.
     """
 
-  public static let examples: [MethodExample] = [
-    .init(["uid": 1000], returns: ["uid": 1000, "accounts": 2, "notRevoked": 0, "flows": 1])
-  ]
+  public static let example = MethodExample(
+    ["uid": 1000], returns: ["uid": 1000, "accounts": 2, "notRevoked": 0, "flows": 1])
 
   public static let memberDescriptions: [String: String] = [
     "uid": "The uid."

@@ -63,13 +63,11 @@ extension OwnerList {
   public static let discussion =
     "Each user is compared with the user database, as far as the database answers."
 
-  public static let examples: [MethodExample] = [
-    .init(
-      [:],
-      returns: [
-        "owners": [["uid": 1000, "user": "ada", "recordedAt": .exampleTime, "state": "same"]]
-      ])
-  ]
+  public static let example = MethodExample(
+    [:],
+    returns: [
+      "owners": [["uid": 1000, "user": "ada", "recordedAt": .exampleTime, "state": "same"]]
+    ])
 }
 
 extension OwnerList.Reply: SchemaDocumented {

@@ -173,11 +173,9 @@ extension PolicyCheck {
     neither root nor the daemon's own user.
     """
 
-  public static let examples: [MethodExample] = [
-    .init(
-      ["client": "till", "method": "token.get", "provider": "work"],
-      returns: .examplePolicyDecision)
-  ]
+  public static let example = MethodExample(
+    ["client": "till", "method": "token.get", "provider": "work"],
+    returns: .examplePolicyDecision)
 
   public static let memberDescriptions: [String: String] = [
     "client": "The name of a rule. The caller is one that the rule matches.",

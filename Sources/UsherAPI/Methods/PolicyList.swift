@@ -40,18 +40,16 @@ public struct PolicyList: Method, Equatable {
 }
 
 extension PolicyList {
-  public static let examples: [MethodExample] = [
-    .init(
-      [:],
-      returns: [
-        "rules": [
-          [
-            "name": "till", "file": "/etc/usherd/usherd.toml", "line": 12,
-            "settings": ["methods": ["token.get"]],
-          ]
-        ], "group": "usher",
-      ])
-  ]
+  public static let example = MethodExample(
+    [:],
+    returns: [
+      "rules": [
+        [
+          "name": "till", "file": "/etc/usherd/usherd.toml", "line": 12,
+          "settings": ["methods": ["token.get"]],
+        ]
+      ], "group": "usher",
+    ])
 }
 
 extension PolicyList.Reply: SchemaDocumented {

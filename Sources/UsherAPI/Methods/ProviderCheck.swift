@@ -43,16 +43,14 @@ public struct ProviderCheck: Method, Equatable {
 }
 
 extension ProviderCheck {
-  public static let examples: [MethodExample] = [
-    .init(
-      ["provider": "work"],
-      returns: [
-        "provider": "work", "healthy": true,
-        "findings": [
-          ["subject": "discovery", "fine": true, "message": "issuer https://id.example"]
-        ],
-      ])
-  ]
+  public static let example = MethodExample(
+    ["provider": "work"],
+    returns: [
+      "provider": "work", "healthy": true,
+      "findings": [
+        ["subject": "discovery", "fine": true, "message": "issuer https://id.example"]
+      ],
+    ])
 
   public static let memberDescriptions: [String: String] = [
     "provider": "The name of the provider."

@@ -40,9 +40,7 @@ public struct ProviderGet: Method, Equatable {
 }
 
 extension ProviderGet {
-  public static let examples: [MethodExample] = [
-    .init(["provider": "work"], returns: .exampleProvider)
-  ]
+  public static let example = MethodExample(["provider": "work"], returns: .exampleProvider)
 
   public static let memberDescriptions: [String: String] = [
     "provider": "The name of the provider."

@@ -18,9 +18,7 @@ public struct ProviderList: Method, Equatable {
 }
 
 extension ProviderList {
-  public static let examples: [MethodExample] = [
-    .init([:], returns: ["providers": [.exampleProvider]])
-  ]
+  public static let example = MethodExample([:], returns: ["providers": [.exampleProvider]])
 }
 
 extension ProviderList.Reply: SchemaDocumented {

@@ -22,7 +22,7 @@ extension RPCCancel {
     `cancelled`. Usually sent as a notification.
     """
 
-  public static let examples: [MethodExample] = [.init(["id": 7], returns: [:])]
+  public static let example = MethodExample(["id": 7], returns: [:])
 
   public static let memberDescriptions: [String: String] = [
     "id": "The JSON-RPC id of the call, as the client sent it."

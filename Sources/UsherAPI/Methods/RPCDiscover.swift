@@ -12,11 +12,9 @@ public struct RPCDiscover: Method, Equatable {
 }
 
 extension RPCDiscover {
-  public static let examples: [MethodExample] = [
-    .init(
-      [:],
-      returns: [
-        "openrpc": "1.3.2", "info": ["title": "usherd", "version": "1.0.0"], "methods": [],
-      ])
-  ]
+  public static let example = MethodExample(
+    [:],
+    returns: [
+      "openrpc": "1.3.2", "info": ["title": "usherd", "version": "1.0.0"], "methods": [],
+    ])
 }

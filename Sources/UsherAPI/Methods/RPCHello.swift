@@ -52,14 +52,12 @@ public struct RPCHello: Method, Equatable {
 extension RPCHello {
   public static let discussion = "Clients may send it as their first call, but need not."
 
-  public static let examples: [MethodExample] = [
-    .init(
-      ["protocol": [1], "client": ["name": "till", "version": "2.1"]],
-      returns: [
-        "protocol": 1, "server": ["version": "1.0.0"], "limits": ["batch": 64],
-        "instanceId": "5f0c",
-      ])
-  ]
+  public static let example = MethodExample(
+    ["protocol": [1], "client": ["name": "till", "version": "2.1"]],
+    returns: [
+      "protocol": 1, "server": ["version": "1.0.0"], "limits": ["batch": 64],
+      "instanceId": "5f0c",
+    ])
 
   public static let memberDescriptions: [String: String] = [
     "protocol": """

@@ -51,11 +51,9 @@ extension RegistrationCheckDuplicate {
     count towards the same limit.
     """
 
-  public static let examples: [MethodExample] = [
-    .init(
-      ["provider": "bank", "verifyType": "email", "verifyData": "ada@example.org"],
-      returns: ["duplicate": false])
-  ]
+  public static let example = MethodExample(
+    ["provider": "bank", "verifyType": "email", "verifyData": "ada@example.org"],
+    returns: ["duplicate": false])
 
   public static let memberDescriptions: [String: String] = [
     "provider": "The name of a provider of type `bsa`.",

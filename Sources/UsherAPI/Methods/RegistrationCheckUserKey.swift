@@ -41,9 +41,8 @@ extension RegistrationCheckUserKey {
     registered.
     """
 
-  public static let examples: [MethodExample] = [
-    .init(["provider": "bank", "userKey": "ada.l"], returns: ["available": true])
-  ]
+  public static let example = MethodExample(
+    ["provider": "bank", "userKey": "ada.l"], returns: ["available": true])
 
   public static let memberDescriptions: [String: String] = [
     "provider": "The name of a provider of type `bsa`.",

@@ -35,9 +35,8 @@ extension SystemBackup {
     time; other calls fail with `overloaded`.
     """
 
-  public static let examples: [MethodExample] = [
-    .init([:], returns: ["path": "/var/lib/usherd/copy-1.db", "bytes": 1_048_576])
-  ]
+  public static let example = MethodExample(
+    [:], returns: ["path": "/var/lib/usherd/copy-1.db", "bytes": 1_048_576])
 }
 
 extension SystemBackup.Reply: SchemaDocumented {

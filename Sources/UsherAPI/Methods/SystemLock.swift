@@ -24,5 +24,5 @@ extension SystemLock {
     Locking a locked daemon succeeds and changes nothing.
     """
 
-  public static let examples: [MethodExample] = [.init([:], returns: [:])]
+  public static let example = MethodExample([:], returns: [:])
 }

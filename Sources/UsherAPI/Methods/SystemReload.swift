@@ -54,7 +54,7 @@ extension SystemReload {
     stays active. In a locked daemon the new configuration takes full effect when it is unlocked.
     """
 
-  public static let examples: [MethodExample] = [.init([:], returns: ["problems": []])]
+  public static let example = MethodExample([:], returns: ["problems": []])
 }
 
 extension SystemReload.Reply: SchemaDocumented {

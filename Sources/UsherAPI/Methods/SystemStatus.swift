@@ -89,15 +89,13 @@ public struct SystemStatus: Method, Equatable {
 }
 
 extension SystemStatus {
-  public static let examples: [MethodExample] = [
-    .init(
-      [:],
-      returns: [
-        "version": "1.0.0", "uptimeSeconds": 3600, "ready": true,
-        "providers": [["name": "work", "type": "oidc", "health": "ok"]], "flows": 1,
-        "connections": 2,
-      ])
-  ]
+  public static let example = MethodExample(
+    [:],
+    returns: [
+      "version": "1.0.0", "uptimeSeconds": 3600, "ready": true,
+      "providers": [["name": "work", "type": "oidc", "health": "ok"]], "flows": 1,
+      "connections": 2,
+    ])
 }
 
 extension SystemStatus.Reply: SchemaDocumented {

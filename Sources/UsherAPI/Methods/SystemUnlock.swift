@@ -22,7 +22,7 @@ extension SystemUnlock {
   public static let discussion =
     "Unlocking a daemon that is not locked succeeds and changes nothing."
 
-  public static let examples: [MethodExample] = [.init(["passcode": "493027"], returns: [:])]
+  public static let example = MethodExample(["passcode": "493027"], returns: [:])
 
   public static let memberDescriptions: [String: String] = [
     "passcode": """

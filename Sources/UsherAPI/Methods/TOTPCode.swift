@@ -40,11 +40,9 @@ public struct TOTPCode: Method, Equatable {
 extension TOTPCode {
   public static let discussion = "The secret of the code never leaves the daemon."
 
-  public static let examples: [MethodExample] = [
-    .init(
-      ["account": "acc_1"],
-      returns: ["code": "042917", "periodSeconds": 30, "expiresAt": .exampleTime])
-  ]
+  public static let example = MethodExample(
+    ["account": "acc_1"],
+    returns: ["code": "042917", "periodSeconds": 30, "expiresAt": .exampleTime])
 
   public static let memberDescriptions: [String: String] = [
     "account": "The account; absent if `provider` identifies it.",

@@ -44,18 +44,16 @@ public struct TOTPList: Method, Equatable {
 }
 
 extension TOTPList {
-  public static let examples: [MethodExample] = [
-    .init(
-      [:],
-      returns: [
-        "accounts": [
-          [
-            "account": "acc_1", "provider": "bank", "label": "Ada", "periodSeconds": 30,
-            "digits": 6,
-          ]
+  public static let example = MethodExample(
+    [:],
+    returns: [
+      "accounts": [
+        [
+          "account": "acc_1", "provider": "bank", "label": "Ada", "periodSeconds": 30,
+          "digits": 6,
         ]
-      ])
-  ]
+      ]
+    ])
 
   public static let memberDescriptions: [String: String] = [
     "provider": "Returns only the accounts at this provider."

@@ -70,14 +70,12 @@ extension TokenGet {
     beyond the grant with `consent_required`; each names in `next` the flow that resolves it.
     """
 
-  public static let examples: [MethodExample] = [
-    .init(
-      ["provider": "work", "minValidSeconds": 120],
-      returns: [
-        "accessToken": "eyJhbGciOi…", "tokenType": "Bearer", "expiresAt": .exampleTime,
-        "scope": "openid email", "account": "acc_1",
-      ])
-  ]
+  public static let example = MethodExample(
+    ["provider": "work", "minValidSeconds": 120],
+    returns: [
+      "accessToken": "eyJhbGciOi…", "tokenType": "Bearer", "expiresAt": .exampleTime,
+      "scope": "openid email", "account": "acc_1",
+    ])
 
   public static let memberDescriptions: [String: String] = [
     "account": "The account; absent if `provider` identifies it.",

@@ -41,11 +41,9 @@ public struct TokenList: Method, Equatable {
 extension TokenList {
   public static let discussion = "Each filter that is given must match."
 
-  public static let examples: [MethodExample] = [
-    .init(
-      ["provider": "work"],
-      returns: ["tokens": [["account": "acc_1", "provider": "work", "token": .exampleToken]]])
-  ]
+  public static let example = MethodExample(
+    ["provider": "work"],
+    returns: ["tokens": [["account": "acc_1", "provider": "work", "token": .exampleToken]]])
 
   public static let memberDescriptions: [String: String] = [
     "account": "Returns only the tokens of this account.",

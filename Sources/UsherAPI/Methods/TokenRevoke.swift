@@ -42,9 +42,8 @@ public struct TokenRevoke: Method, Equatable {
 }
 
 extension TokenRevoke {
-  public static let examples: [MethodExample] = [
-    .init(["account": "acc_1"], returns: ["account": "acc_1", "revoked": "done"])
-  ]
+  public static let example = MethodExample(
+    ["account": "acc_1"], returns: ["account": "acc_1", "revoked": "done"])
 
   public static let memberDescriptions: [String: String] = [
     "account": "The account; absent if `provider` identifies it.",

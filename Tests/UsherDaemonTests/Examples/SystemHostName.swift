@@ -21,7 +21,7 @@ public struct SystemHostName: Method, Equatable {
 }
 
 extension SystemHostName {
-  public static let examples: [MethodExample] = [.init([:], returns: ["hostName": "till-7"])]
+  public static let example = MethodExample([:], returns: ["hostName": "till-7"])
 }
 
 extension SystemHostName.Reply: SchemaDocumented {
