@@ -11,16 +11,12 @@ public struct AccountGet: Method, Equatable {
 
   public var account: AccountID
 
-  public init(account: AccountID) {
-    self.account = account
-  }
+  public init(account: AccountID) { self.account = account }
 
   public struct Reply: Codable, Sendable, Equatable {
     public var account: Account
 
-    public init(account: Account) {
-      self.account = account
-    }
+    public init(account: Account) { self.account = account }
   }
 }
 
@@ -28,13 +24,9 @@ extension AccountGet {
   public static let example = MethodExample(
     ["account": "acc_1"], returns: ["account": .exampleAccount])
 
-  public static let memberDescriptions: [String: String] = [
-    "account": "The id of the account."
-  ]
+  public static let memberDescriptions = ["account": "The id of the account."]
 }
 
 extension AccountGet.Reply: SchemaDocumented {
-  public static let memberDescriptions: [String: String] = [
-    "account": "The account."
-  ]
+  public static let memberDescriptions = ["account": "The account."]
 }

@@ -11,18 +11,14 @@ public struct AccountList: Method, Equatable {
 
   public var provider: ProviderName?
 
-  public init(provider: ProviderName? = nil) {
-    self.provider = provider
-  }
+  public init(provider: ProviderName? = nil) { self.provider = provider }
 
   public struct Reply: Codable, Sendable, Equatable {
     /// The accounts, the oldest of each owner first. With more than `limits.accounts_in_list`
     /// accounts the call fails with `message_too_large`; it may succeed for a single provider.
     public var accounts: [Account]
 
-    public init(accounts: [Account]) {
-      self.accounts = accounts
-    }
+    public init(accounts: [Account]) { self.accounts = accounts }
   }
 }
 
@@ -30,9 +26,7 @@ extension AccountList {
   public static let example = MethodExample(
     ["provider": "work"], returns: ["accounts": [.exampleAccount]])
 
-  public static let memberDescriptions: [String: String] = [
-    "provider": "Returns only the accounts at this provider."
-  ]
+  public static let memberDescriptions = ["provider": "Returns only the accounts at this provider."]
 }
 
 extension AccountList.Reply: SchemaDocumented {

@@ -15,9 +15,7 @@ public struct ClientClear: Method, Equatable {
 
   public var provider: ProviderName
 
-  public init(provider: ProviderName) {
-    self.provider = provider
-  }
+  public init(provider: ProviderName) { self.provider = provider }
 
   public struct Reply: Codable, Sendable, Equatable {
     /// The number of cancelled flows.
@@ -46,9 +44,7 @@ extension ClientClear {
   public static let example = MethodExample(
     ["provider": "work"], returns: ["cancelled": 1, "forgotten": 1, "kept": 0])
 
-  public static let memberDescriptions: [String: String] = [
-    "provider": "The name of the provider."
-  ]
+  public static let memberDescriptions = ["provider": "The name of the provider."]
 }
 
 extension ClientClear.Reply: SchemaDocumented {

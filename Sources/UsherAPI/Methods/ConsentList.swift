@@ -23,9 +23,7 @@ public struct ConsentList: Method, Equatable {
   public struct Reply: Codable, Sendable, Equatable {
     public var consents: [ConsentList.Entry]
 
-    public init(consents: [ConsentList.Entry]) {
-      self.consents = consents
-    }
+    public init(consents: [ConsentList.Entry]) { self.consents = consents }
   }
 
   /// A consent that has not expired.
@@ -72,9 +70,7 @@ extension ConsentList {
 }
 
 extension ConsentList.Reply: SchemaDocumented {
-  public static let memberDescriptions: [String: String] = [
-    "consents": "The consents that have not expired."
-  ]
+  public static let memberDescriptions = ["consents": "The consents that have not expired."]
 }
 
 extension ConsentList.Entry: SchemaDocumented {

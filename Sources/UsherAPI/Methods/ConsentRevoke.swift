@@ -35,9 +35,7 @@ public struct ConsentRevoke: Method, Equatable {
     /// The number of withdrawn consents.
     public var revoked: Int
 
-    public init(revoked: Int) {
-      self.revoked = revoked
-    }
+    public init(revoked: Int) { self.revoked = revoked }
   }
 }
 
@@ -65,7 +63,5 @@ extension ConsentRevoke {
 }
 
 extension ConsentRevoke.Reply: SchemaDocumented {
-  public static let memberDescriptions: [String: String] = [
-    "revoked": "The number of withdrawn consents."
-  ]
+  public static let memberDescriptions = ["revoked": "The number of withdrawn consents."]
 }

@@ -9,15 +9,11 @@ public struct CredentialDelete: Method, Equatable {
 
   public var name: String
 
-  public init(name: String) {
-    self.name = name
-  }
+  public init(name: String) { self.name = name }
 }
 
 extension CredentialDelete {
   public static let example = MethodExample(["name": "work-client-secret"], returns: [:])
 
-  public static let memberDescriptions: [String: String] = [
-    "name": "The name of the credential."
-  ]
+  public static let memberDescriptions = ["name": "The name of the credential."]
 }

@@ -12,9 +12,7 @@ public struct CredentialList: Method, Equatable {
   public struct Reply: Codable, Sendable, Equatable {
     public var credentials: [CredentialList.Entry]
 
-    public init(credentials: [CredentialList.Entry]) {
-      self.credentials = credentials
-    }
+    public init(credentials: [CredentialList.Entry]) { self.credentials = credentials }
   }
 
   public struct Entry: Codable, Sendable, Equatable {
@@ -43,9 +41,7 @@ extension CredentialList {
 }
 
 extension CredentialList.Reply: SchemaDocumented {
-  public static let memberDescriptions: [String: String] = [
-    "credentials": "The credentials, sorted by name."
-  ]
+  public static let memberDescriptions = ["credentials": "The credentials, sorted by name."]
 }
 
 extension CredentialList.Entry: SchemaDocumented {

@@ -9,15 +9,11 @@ public struct EventsUnsubscribe: Method, Equatable {
 
   public var subscription: String
 
-  public init(subscription: String) {
-    self.subscription = subscription
-  }
+  public init(subscription: String) { self.subscription = subscription }
 }
 
 extension EventsUnsubscribe {
   public static let example = MethodExample(["subscription": "sub_1"], returns: [:])
 
-  public static let memberDescriptions: [String: String] = [
-    "subscription": "The id of the subscription."
-  ]
+  public static let memberDescriptions = ["subscription": "The id of the subscription."]
 }

@@ -11,16 +11,12 @@ public struct FlowCancel: Method, Equatable {
 
   public var flow: FlowID
 
-  public init(flow: FlowID) {
-    self.flow = flow
-  }
+  public init(flow: FlowID) { self.flow = flow }
 
   public struct Reply: Codable, Sendable, Equatable {
     public var flow: Flow
 
-    public init(flow: Flow) {
-      self.flow = flow
-    }
+    public init(flow: Flow) { self.flow = flow }
   }
 }
 
@@ -31,13 +27,9 @@ extension FlowCancel {
   public static let example = MethodExample(
     ["flow": "flw_1"], returns: ["flow": .exampleCancelledFlow])
 
-  public static let memberDescriptions: [String: String] = [
-    "flow": "The id of the flow."
-  ]
+  public static let memberDescriptions = ["flow": "The id of the flow."]
 }
 
 extension FlowCancel.Reply: SchemaDocumented {
-  public static let memberDescriptions: [String: String] = [
-    "flow": "The flow, with its status after the call."
-  ]
+  public static let memberDescriptions = ["flow": "The flow, with its status after the call."]
 }

@@ -9,29 +9,21 @@ public struct FlowGet: Method, Equatable {
 
   public var flow: FlowID
 
-  public init(flow: FlowID) {
-    self.flow = flow
-  }
+  public init(flow: FlowID) { self.flow = flow }
 
   public struct Reply: Codable, Sendable, Equatable {
     public var flow: Flow
 
-    public init(flow: Flow) {
-      self.flow = flow
-    }
+    public init(flow: Flow) { self.flow = flow }
   }
 }
 
 extension FlowGet {
   public static let example = MethodExample(["flow": "flw_1"], returns: ["flow": .exampleFlow])
 
-  public static let memberDescriptions: [String: String] = [
-    "flow": "The id of the flow."
-  ]
+  public static let memberDescriptions = ["flow": "The id of the flow."]
 }
 
 extension FlowGet.Reply: SchemaDocumented {
-  public static let memberDescriptions: [String: String] = [
-    "flow": "The flow."
-  ]
+  public static let memberDescriptions = ["flow": "The flow."]
 }

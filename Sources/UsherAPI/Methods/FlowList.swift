@@ -30,9 +30,7 @@ public struct FlowList: Method, Equatable {
     /// secrets.
     public var flows: [Flow]
 
-    public init(flows: [Flow]) {
-      self.flows = flows
-    }
+    public init(flows: [Flow]) { self.flows = flows }
   }
 }
 

@@ -34,9 +34,7 @@ public struct FlowStart: Method, Equatable {
   public struct Reply: Codable, Sendable, Equatable {
     public var flow: Flow
 
-    public init(flow: Flow) {
-      self.flow = flow
-    }
+    public init(flow: Flow) { self.flow = flow }
   }
 }
 
@@ -90,7 +88,5 @@ extension FlowStart {
 }
 
 extension FlowStart.Reply: SchemaDocumented {
-  public static let memberDescriptions: [String: String] = [
-    "flow": "The new flow."
-  ]
+  public static let memberDescriptions = ["flow": "The new flow."]
 }

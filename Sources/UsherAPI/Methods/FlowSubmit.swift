@@ -28,9 +28,7 @@ public struct FlowSubmit: Method, Equatable {
   public struct Reply: Codable, Sendable, Equatable {
     public var flow: Flow
 
-    public init(flow: Flow) {
-      self.flow = flow
-    }
+    public init(flow: Flow) { self.flow = flow }
   }
 }
 
@@ -74,7 +72,5 @@ extension FlowSubmit {
 }
 
 extension FlowSubmit.Reply: SchemaDocumented {
-  public static let memberDescriptions: [String: String] = [
-    "flow": "The flow after the input."
-  ]
+  public static let memberDescriptions = ["flow": "The flow after the input."]
 }

@@ -31,9 +31,7 @@ extension OwnerAccept {
 
   public static let example = MethodExample(["uid": 1000], returns: ["uid": 1000, "user": "ada"])
 
-  public static let memberDescriptions: [String: String] = [
-    "uid": "The uid."
-  ]
+  public static let memberDescriptions = ["uid": "The uid."]
 }
 
 extension OwnerAccept.Reply: SchemaDocumented {

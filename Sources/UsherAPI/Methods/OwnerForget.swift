@@ -49,9 +49,7 @@ extension OwnerForget {
   public static let example = MethodExample(
     ["uid": 1000], returns: ["uid": 1000, "accounts": 2, "notRevoked": 0, "flows": 1])
 
-  public static let memberDescriptions: [String: String] = [
-    "uid": "The uid."
-  ]
+  public static let memberDescriptions = ["uid": "The uid."]
 }
 
 extension OwnerForget.Reply: SchemaDocumented {

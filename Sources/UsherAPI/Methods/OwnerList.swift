@@ -71,9 +71,7 @@ extension OwnerList {
 }
 
 extension OwnerList.Reply: SchemaDocumented {
-  public static let memberDescriptions: [String: String] = [
-    "owners": "The users, in the order of their uids."
-  ]
+  public static let memberDescriptions = ["owners": "The users, in the order of their uids."]
 }
 
 extension OwnerList.Entry: SchemaDocumented {

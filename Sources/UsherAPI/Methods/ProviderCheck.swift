@@ -10,9 +10,7 @@ public struct ProviderCheck: Method, Equatable {
 
   public var provider: ProviderName
 
-  public init(provider: ProviderName) {
-    self.provider = provider
-  }
+  public init(provider: ProviderName) { self.provider = provider }
 
   public struct Reply: Codable, Sendable, Equatable {
     public var provider: ProviderName
@@ -52,9 +50,7 @@ extension ProviderCheck {
       ],
     ])
 
-  public static let memberDescriptions: [String: String] = [
-    "provider": "The name of the provider."
-  ]
+  public static let memberDescriptions = ["provider": "The name of the provider."]
 }
 
 extension ProviderCheck.Reply: SchemaDocumented {

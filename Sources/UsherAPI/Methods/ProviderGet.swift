@@ -9,9 +9,7 @@ public struct ProviderGet: Method, Equatable {
 
   public var provider: ProviderName
 
-  public init(provider: ProviderName) {
-    self.provider = provider
-  }
+  public init(provider: ProviderName) { self.provider = provider }
 
   public struct Reply: Codable, Sendable, Equatable {
     public var name: ProviderName
@@ -42,9 +40,7 @@ public struct ProviderGet: Method, Equatable {
 extension ProviderGet {
   public static let example = MethodExample(["provider": "work"], returns: .exampleProvider)
 
-  public static let memberDescriptions: [String: String] = [
-    "provider": "The name of the provider."
-  ]
+  public static let memberDescriptions = ["provider": "The name of the provider."]
 }
 
 extension ProviderGet.Reply: SchemaDocumented {

@@ -11,9 +11,7 @@ public struct ProviderList: Method, Equatable {
   public struct Reply: Codable, Sendable, Equatable {
     public var providers: [ProviderGet.Reply]
 
-    public init(providers: [ProviderGet.Reply]) {
-      self.providers = providers
-    }
+    public init(providers: [ProviderGet.Reply]) { self.providers = providers }
   }
 }
 
@@ -22,7 +20,5 @@ extension ProviderList {
 }
 
 extension ProviderList.Reply: SchemaDocumented {
-  public static let memberDescriptions: [String: String] = [
-    "providers": "The providers."
-  ]
+  public static let memberDescriptions = ["providers": "The providers."]
 }

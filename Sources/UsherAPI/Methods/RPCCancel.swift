@@ -11,9 +11,7 @@ public struct RPCCancel: Method, Equatable {
   /// The JSON-RPC id of the call, as the client sent it.
   public var id: JSONValue
 
-  public init(id: JSONValue) {
-    self.id = id
-  }
+  public init(id: JSONValue) { self.id = id }
 }
 
 extension RPCCancel {

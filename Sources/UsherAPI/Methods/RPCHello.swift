@@ -87,7 +87,5 @@ extension RPCHello.Client: SchemaDocumented {
 }
 
 extension RPCHello.Server: SchemaDocumented {
-  public static let memberDescriptions: [String: String] = [
-    "version": "The version of the daemon."
-  ]
+  public static let memberDescriptions = ["version": "The version of the daemon."]
 }

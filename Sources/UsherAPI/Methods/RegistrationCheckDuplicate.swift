@@ -37,9 +37,7 @@ public struct RegistrationCheckDuplicate: Method, Equatable {
   public struct Reply: Codable, Sendable, Equatable {
     public var duplicate: Bool
 
-    public init(duplicate: Bool) {
-      self.duplicate = duplicate
-    }
+    public init(duplicate: Bool) { self.duplicate = duplicate }
   }
 }
 

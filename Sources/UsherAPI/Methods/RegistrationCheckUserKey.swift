@@ -26,9 +26,7 @@ public struct RegistrationCheckUserKey: Method, Equatable {
   public struct Reply: Codable, Sendable, Equatable {
     public var available: Bool
 
-    public init(available: Bool) {
-      self.available = available
-    }
+    public init(available: Bool) { self.available = available }
   }
 }
 

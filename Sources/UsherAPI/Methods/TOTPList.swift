@@ -10,16 +10,12 @@ public struct TOTPList: Method, Equatable {
 
   public var provider: ProviderName?
 
-  public init(provider: ProviderName? = nil) {
-    self.provider = provider
-  }
+  public init(provider: ProviderName? = nil) { self.provider = provider }
 
   public struct Reply: Codable, Sendable, Equatable {
     public var accounts: [TOTPList.Entry]
 
-    public init(accounts: [TOTPList.Entry]) {
-      self.accounts = accounts
-    }
+    public init(accounts: [TOTPList.Entry]) { self.accounts = accounts }
   }
 
   public struct Entry: Codable, Sendable, Equatable {
@@ -55,15 +51,11 @@ extension TOTPList {
       ]
     ])
 
-  public static let memberDescriptions: [String: String] = [
-    "provider": "Returns only the accounts at this provider."
-  ]
+  public static let memberDescriptions = ["provider": "Returns only the accounts at this provider."]
 }
 
 extension TOTPList.Reply: SchemaDocumented {
-  public static let memberDescriptions: [String: String] = [
-    "accounts": "The accounts."
-  ]
+  public static let memberDescriptions = ["accounts": "The accounts."]
 }
 
 extension TOTPList.Entry: SchemaDocumented {

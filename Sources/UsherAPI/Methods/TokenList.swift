@@ -20,9 +20,7 @@ public struct TokenList: Method, Equatable {
   public struct Reply: Codable, Sendable, Equatable {
     public var tokens: [TokenList.Entry]
 
-    public init(tokens: [TokenList.Entry]) {
-      self.tokens = tokens
-    }
+    public init(tokens: [TokenList.Entry]) { self.tokens = tokens }
   }
 
   public struct Entry: Codable, Sendable, Equatable {
@@ -52,9 +50,7 @@ extension TokenList {
 }
 
 extension TokenList.Reply: SchemaDocumented {
-  public static let memberDescriptions: [String: String] = [
-    "tokens": "The tokens."
-  ]
+  public static let memberDescriptions = ["tokens": "The tokens."]
 }
 
 extension TokenList.Entry: SchemaDocumented {

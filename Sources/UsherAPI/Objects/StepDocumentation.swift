@@ -90,9 +90,7 @@ extension Step.Choose: SchemaDocumented {
 }
 
 extension Step.FillForm: SchemaDocumented {
-  public static let memberDescriptions: [String: String] = [
-    "fields": "The fields to ask for."
-  ]
+  public static let memberDescriptions = ["fields": "The fields to ask for."]
 }
 
 extension Step.Consent: SchemaDocumented {

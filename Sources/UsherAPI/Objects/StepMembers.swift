@@ -122,9 +122,7 @@ extension Step {
   public struct FillForm: Codable, Sendable, Equatable {
     public var fields: [Field]
 
-    public init(fields: [Field]) {
-      self.fields = fields
-    }
+    public init(fields: [Field]) { self.fields = fields }
   }
 
   /// Asks the user which data a client may get.
