@@ -192,9 +192,7 @@ extension AuditList.Entry: SchemaDocumented {
     "gid": "The primary gid of the caller's process.",
     "pid": "The id of the caller's process.",
     "unit": "The systemd unit of the caller's process; absent if it is unknown.",
-    "invocation": """
-    The invocation id of the unit, which systemd assigns at each start of the unit.
-    """,
+    "invocation": "The invocation id of the unit, which systemd assigns at each start of the unit.",
     "executable": "The path of the caller's program; absent if it is unknown.",
     "flow": "The flow that the call was about; absent if it was about none.",
     "owner": "The uid that an operator passed to `owner.accept` or `owner.forget`.",

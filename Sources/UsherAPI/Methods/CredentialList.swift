@@ -47,9 +47,7 @@ extension CredentialList.Reply: SchemaDocumented {
 extension CredentialList.Entry: SchemaDocumented {
   public static let memberDescriptions: [String: String] = [
     "name": "The name of the credential, as the configuration of a provider states it.",
-    "source": """
-    `store`, or `systemd` for a credential that systemd passes with `LoadCredential=`.
-    """,
+    "source": "`store`, or `systemd` for a credential that systemd passes with `LoadCredential=`.",
     "setAt": "The time at which the credential was stored; null if systemd passes it.",
   ]
 }

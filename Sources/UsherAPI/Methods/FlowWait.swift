@@ -41,9 +41,7 @@ extension FlowWait {
 
   public static let memberDescriptions: [String: String] = [
     "flow": "The id of the flow.",
-    "revision": """
-    The revision that the caller knows. A flow with a higher one is returned at once.
-    """,
+    "revision": "The revision that the caller knows. A flow with a higher one is returned at once.",
     "timeoutMs": "The longest time to wait, in milliseconds, from 0 to 60000.",
   ]
 }

@@ -72,9 +72,7 @@ extension RPCHello.Reply: SchemaDocumented {
   public static let memberDescriptions: [String: String] = [
     "protocol": "The version of the protocol on this connection: 1.",
     "server": "The daemon.",
-    "limits": """
-    The limits for callers, by their keys in the section `limits` of the configuration.
-    """,
+    "limits": "The limits for callers, by their keys in the section `limits` of the configuration.",
     "instanceId": "The id of the running daemon; each start creates a new one.",
   ]
 }

@@ -82,9 +82,7 @@ extension Account: SchemaDocumented {
     "owner": """
     The uid of the owner; absent if a client owns the account, whichever user it runs as.
     """,
-    "client": """
-    The client that owns the account, by the name of its rule; null if a user owns it.
-    """,
+    "client": "The client that owns the account, by the name of its rule; null if a user owns it.",
     "createdAt": "The time of the first sign-in.",
     "keepAlive": "Whether the daemon refreshes the tokens in the background.",
     "attributes": "The provider's values for the account that do not depend on a consent.",

@@ -88,9 +88,7 @@ extension ErrorData: SchemaDocumented {
     The number of milliseconds after which a retry makes sense; absent if it is unknown.
     """,
     "field": "The invalid parameter, with dots between the parts of a nested one.",
-    "limit": """
-    The limit that was reached, by its key in the section `limits` of the configuration.
-    """,
+    "limit": "The limit that was reached, by its key in the section `limits` of the configuration.",
     "flow": "The flow that the error is about.",
     "confirmation": """
     The question to answer with `confirm.answer`; after that the same call may succeed.

@@ -114,9 +114,7 @@ extension Step.ExchangeCredential: SchemaDocumented {
     "codeVerifier": """
     The PKCE verifier that belongs to the code; absent if the caller made its own.
     """,
-    "redirectURI": """
-    The redirect URI that belongs to the code; absent if the provider wants none.
-    """,
+    "redirectURI": "The redirect URI that belongs to the code; absent if the provider wants none.",
     "requestId": "The id of the exchange, for the app's backend.",
     "deadline": "The time until which the input is accepted.",
   ]
