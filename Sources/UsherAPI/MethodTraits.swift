@@ -87,7 +87,5 @@ public enum Methods {
   private static let byName = Dictionary(uniqueKeysWithValues: all.map { ($0.name, $0.traits) })
 
   /// Returns the traits of the method with a name, or ``MethodTraits/unknown`` if there is none.
-  public static func traits(of name: String) -> MethodTraits {
-    byName[name] ?? .unknown
-  }
+  public static func traits(of name: String) -> MethodTraits { byName[name] ?? .unknown }
 }

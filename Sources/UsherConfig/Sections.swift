@@ -7,9 +7,7 @@ package struct StoreSettings: SettingsSection {
 
   package static var blank: StoreSettings { StoreSettings() }
 
-  package mutating func bind(_ table: SettingsTable) {
-    table.setting(&url, "url")
-  }
+  package mutating func bind(_ table: SettingsTable) { table.setting(&url, "url") }
 }
 
 /// `sqlite:PATH`.
@@ -44,9 +42,7 @@ package struct AccessSettings: SettingsSection {
 
   package static var blank: AccessSettings { AccessSettings() }
 
-  package mutating func bind(_ table: SettingsTable) {
-    table.setting(&group, "group")
-  }
+  package mutating func bind(_ table: SettingsTable) { table.setting(&group, "group") }
 }
 
 /// A user or group, by name or by number.
@@ -116,9 +112,7 @@ package struct LogSettings: SettingsSection {
 
   package static var blank: LogSettings { LogSettings() }
 
-  package mutating func bind(_ table: SettingsTable) {
-    table.setting(&level, "level")
-  }
+  package mutating func bind(_ table: SettingsTable) { table.setting(&level, "level") }
 }
 
 /// The levels of swift-log.

@@ -49,9 +49,7 @@ package struct SettingField {
 
   func complain(_ message: String) { reading.complain(node.position, path, message) }
 
-  func complain(expected kind: String) {
-    complain("expected \(kind), found \(node.value.kind)")
-  }
+  func complain(expected kind: String) { complain("expected \(kind), found \(node.value.kind)") }
 
   /// Returns the setting with a text; reports a problem and returns nil if it is not valid.
   func setting<Setting: TextSetting>(_ text: String) -> Setting? {

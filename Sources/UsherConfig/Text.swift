@@ -4,9 +4,7 @@ extension UInt8 {
   /// Whether the byte is one of `A–Z a–z 0–9 _`.
   var isWordByte: Bool { isLetter || isDigit || self == UInt8(ascii: "_") }
 
-  var isLetter: Bool {
-    (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(self | 0x20)
-  }
+  var isLetter: Bool { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(self | 0x20) }
 
   var isDigit: Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self) }
 
@@ -55,9 +53,7 @@ extension String {
     consists(upTo: limit, of: \.isVisible) ? nil : "must be printable ASCII without spaces"
   }
 
-  var isAbsolutePath: Bool {
-    hasPrefix("/") && consists(upTo: 4096) { $0 >= 0x20 && $0 != 0x7F }
-  }
+  var isAbsolutePath: Bool { hasPrefix("/") && consists(upTo: 4096) { $0 >= 0x20 && $0 != 0x7F } }
 
   /// Returns the nearest of some names if it is near enough to be suggested.
   func nearest(of names: some Sequence<String>) -> String? {

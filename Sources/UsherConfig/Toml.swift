@@ -82,9 +82,7 @@ extension TomlTable {
   /// Tables are merged key by key, arrays at the root are appended, other values are replaced.
   /// - Returns: A problem for each key with a table or array on one side and another type on the
   ///   other side, because one of the two values would be lost.
-  package mutating func lay(_ later: TomlTable) -> [ConfigProblem] {
-    lay(later, path: "")
-  }
+  package mutating func lay(_ later: TomlTable) -> [ConfigProblem] { lay(later, path: "") }
 
   private mutating func lay(_ later: TomlTable, path: String) -> [ConfigProblem] {
     later.entries.flatMap { entry -> [ConfigProblem] in

@@ -44,9 +44,7 @@ struct ByteReader {
     return Array(rest.prefix(Int(count)))
   }
 
-  mutating func text() -> String? {
-    field().flatMap { String(validating: $0, as: UTF8.self) }
-  }
+  mutating func text() -> String? { field().flatMap { String(validating: $0, as: UTF8.self) } }
 
   /// Returns nil if the bytes are malformed, otherwise the optional text.
   mutating func optionalText() -> String?? {

@@ -26,9 +26,7 @@ extension PayloadRow {
 }
 
 extension Sealer {
-  func seal(_ row: some SealedRow) throws -> Data {
-    try seal(row.hidden, as: row.identity)
-  }
+  func seal(_ row: some SealedRow) throws -> Data { try seal(row.hidden, as: row.identity) }
 
   func open<Row: SealedRow>(_ sealed: Data, into row: Row) throws(UsherError) -> Row {
     let hidden = try open(sealed, as: row.identity)

@@ -144,7 +144,5 @@ struct Sealer: Sendable {
 
 extension SymmetricKey {
   /// Copies a held key for one operation. Crypto wipes the copy when it is released.
-  fileprivate init(_ held: any HeldKey) {
-    self = held.withUnsafeBytes { SymmetricKey(data: $0) }
-  }
+  fileprivate init(_ held: any HeldKey) { self = held.withUnsafeBytes { SymmetricKey(data: $0) } }
 }

@@ -28,14 +28,10 @@ extension Store {
     }
   }
 
-  package func loadTokens() throws(UsherError) -> [TokenRow] {
-    try loadRows(TokenRow.self)
-  }
+  package func loadTokens() throws(UsherError) -> [TokenRow] { try loadRows(TokenRow.self) }
 
   /// Returns all consents, including expired ones.
-  package func loadConsents() throws(UsherError) -> [ConsentRow] {
-    try loadRows(ConsentRow.self)
-  }
+  package func loadConsents() throws(UsherError) -> [ConsentRow] { try loadRows(ConsentRow.self) }
 
   package func loadLocalAuth() throws(UsherError) -> [LocalAuthRow] {
     try loadRows(LocalAuthRow.self)

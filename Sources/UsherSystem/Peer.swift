@@ -55,9 +55,7 @@ package struct Peer: Sendable, Equatable {
     package var executable: String?
   }
 
-  package func isMember(of group: UInt32) -> Bool {
-    gid == group || groups.contains(group)
-  }
+  package func isMember(of group: UInt32) -> Bool { gid == group || groups.contains(group) }
 }
 
 // MARK: - Reading the peer at accept

@@ -31,14 +31,10 @@ package struct ServiceNotifier: Sendable {
   }
 
   /// Reports that the sockets are served and the store is open. Also ends a reload.
-  package func ready(status: String) {
-    send("READY=1\nSTATUS=\(Printable.line(status))")
-  }
+  package func ready(status: String) { send("READY=1\nSTATUS=\(Printable.line(status))") }
 
   /// Sets the one-line text of `systemctl status`. Control characters are escaped.
-  package func status(_ text: String) {
-    send("STATUS=\(Printable.line(text))")
-  }
+  package func status(_ text: String) { send("STATUS=\(Printable.line(text))") }
 
   /// Reports that the configuration is being reloaded. ``ready(status:)`` ends the reload.
   package func reloading() {
@@ -61,7 +57,5 @@ package struct ServiceNotifier: Sendable {
   }
 
   /// Reports that the calling loop is alive.
-  package func pingWatchdog() {
-    send("WATCHDOG=1")
-  }
+  package func pingWatchdog() { send("WATCHDOG=1") }
 }

@@ -33,9 +33,7 @@ package enum UnixListener {
   ///
   /// Must be called while the descriptor is still open. Otherwise another daemon may have bound the
   /// path already.
-  package static func unlink(path: String) {
-    _ = Glibc.unlink(path)
-  }
+  package static func unlink(path: String) { _ = Glibc.unlink(path) }
 
   private static func bound(
     to address: UnixAddress, path: String, mode: mode_t

@@ -164,9 +164,7 @@ final class OpenFile {
     return bytes
   }
 
-  func write(_ bytes: [UInt8]) throws {
-    try bytes.withUnsafeBytes { try write($0) }
-  }
+  func write(_ bytes: [UInt8]) throws { try bytes.withUnsafeBytes { try write($0) } }
 
   private func write(_ bytes: UnsafeRawBufferPointer) throws {
     guard Files.writeAll(bytes, to: descriptor) else {

@@ -3,8 +3,7 @@ import UsherClient
 
 struct ConsentListVerb: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "list",
-    abstract: "List what each program was granted, and until when.",
+    commandName: "list", abstract: "List what each program was granted, and until when.",
     discussion: """
       A program is listed under the name of the configuration rule that matches it; (user) means \
       all your programs that no rule matches, including usherctl.

@@ -3,8 +3,7 @@ import UsherClient
 
 struct CredentialSetVerb: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "set",
-    abstract: "Store a credential; its value is read from standard input.",
+    commandName: "set", abstract: "Store a credential; its value is read from standard input.",
     discussion: """
       One newline at the end of the input is ignored. On a terminal, prompts for the value and \
       does not show it.

@@ -3,8 +3,7 @@ import UsherClient
 
 struct FlowRunVerb: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "run",
-    abstract: "Run any flow and answer its steps in this terminal.",
+    commandName: "run", abstract: "Run any flow and answer its steps in this terminal.",
     discussion: """
       Answers to steps are read from standard input, one line each. Ctrl-C cancels the flow.
 

@@ -3,8 +3,7 @@ import UsherClient
 
 struct LoginVerb: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "login",
-    abstract: "Sign in at a provider.",
+    commandName: "login", abstract: "Sign in at a provider.",
     discussion: """
       Prints the page to open, opens it if there is a screen, and waits until the sign-in is done. \
       Over SSH, paste the address your browser ended at. Ctrl-C cancels the sign-in.

@@ -3,8 +3,7 @@ import UsherClient
 
 struct OwnerListVerb: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "list",
-    abstract: OwnerList.summary)
+    commandName: "list", abstract: OwnerList.summary)
 
   @OptionGroup var options: GlobalOptions
 

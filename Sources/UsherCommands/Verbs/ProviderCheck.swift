@@ -3,8 +3,7 @@ import UsherClient
 
 struct ProviderCheckVerb: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "check",
-    abstract: "Test a provider: discovery, credential, keys, clock.",
+    commandName: "check", abstract: "Test a provider: discovery, credential, keys, clock.",
     discussion: "Uses the admin socket. Exits with 1 if a check fails.")
 
   @OptionGroup var options: GlobalOptions

@@ -3,8 +3,7 @@ import UsherClient
 
 struct RPCVerb: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "rpc",
-    abstract: "Call any method and print its result as JSON.",
+    commandName: "rpc", abstract: "Call any method and print its result as JSON.",
     discussion: """
       The params are a JSON object; - reads them from standard input, which keeps secrets out of \
       the process list. The result may contain secrets.

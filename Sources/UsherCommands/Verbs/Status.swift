@@ -73,7 +73,5 @@ extension SystemStatus.Reply {
 }
 
 extension SystemStatus.Store {
-  fileprivate var summary: String {
-    "\(path), schema \(schemaVersion), \(sizeBytes / 1024) KiB"
-  }
+  fileprivate var summary: String { "\(path), schema \(schemaVersion), \(sizeBytes / 1024) KiB" }
 }

@@ -3,8 +3,7 @@ import UsherClient
 
 struct TOTPCodeVerb: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "code",
-    abstract: "Print an account's one-time code and how long it is valid.",
+    commandName: "code", abstract: "Print an account's one-time code and how long it is valid.",
     discussion: "The code goes to standard output, the remaining time to standard error.")
 
   @OptionGroup var options: GlobalOptions

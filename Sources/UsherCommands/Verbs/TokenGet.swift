@@ -3,8 +3,7 @@ import UsherClient
 
 struct TokenGetVerb: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "get",
-    abstract: "Print a valid access token, and nothing else.",
+    commandName: "get", abstract: "Print a valid access token, and nothing else.",
     discussion: """
       For use in scripts:
         curl -H "Authorization: Bearer $(usherctl token get work)" https://api.example.com/

@@ -11,9 +11,7 @@ extension BSA {
       case PhoneNumber
 
       /// The daemon's name of the type.
-      var apiValue: RegistrationCheckDuplicate.VerifyType {
-        self == .Email ? .email : .phoneNumber
-      }
+      var apiValue: RegistrationCheckDuplicate.VerifyType { self == .Email ? .email : .phoneNumber }
     }
 
     /// The method of local authentication (seed, "Local Authentication").

@@ -10,9 +10,7 @@ struct ContactTarget: Sendable, Equatable {
   /// The daemon's key of the contact's flow: the SHA-256, in hexadecimal, of `email:` or `sms:`
   /// followed by the target. A phone number is hashed without spaces, hyphens and parentheses (the
   /// daemon's page BSA, `verifyContact`).
-  var key: String {
-    SHA256.hash(data: Array("\(type.rawValue):\(plain)".utf8)).hexadecimal
-  }
+  var key: String { SHA256.hash(data: Array("\(type.rawValue):\(plain)".utf8)).hexadecimal }
 
   private var plain: String {
     switch type {

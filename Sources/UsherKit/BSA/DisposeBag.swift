@@ -44,9 +44,7 @@ public final class DisposeBag: Sendable {
     }
   }
 
-  private func forget(_ number: Int) {
-    state.withLock { _ = $0.calls.removeValue(forKey: number) }
-  }
+  private func forget(_ number: Int) { state.withLock { _ = $0.calls.removeValue(forKey: number) } }
 
   /// The calls in progress.
   var calls: [Task<Void, Never>] { state.withLock { Array($0.calls.values) } }

@@ -71,9 +71,7 @@ extension Wallet {
 
 extension Wallet.SCAAuthenticationEventAttemptVerification {
   /// The id of the verification among the options of a `choose` step (the daemon's page Paysafe).
-  var optionID: String {
-    channel.map { "\(method.rawValue).\($0.rawValue)" } ?? method.rawValue
-  }
+  var optionID: String { channel.map { "\(method.rawValue).\($0.rawValue)" } ?? method.rawValue }
 
   var json: JSONValue {
     .params(["method": .string(method.rawValue), "channel": .text(channel?.rawValue)])

@@ -49,9 +49,7 @@ public final class Wallet: Sendable {
 
   /// The account that SCA challenges are for: the one configured or signed in last. If it is nil,
   /// the daemon uses the provider's only account.
-  public var account: Account? {
-    setup.withLock { $0.account }.map { Account(id: $0.rawValue) }
-  }
+  public var account: Account? { setup.withLock { $0.account }.map { Account(id: $0.rawValue) } }
 
   /// The account of a customer who has signed in.
   public struct Account: Sendable, Equatable {
