@@ -79,11 +79,9 @@ package enum Principal: CodedAsText, Hashable, Sendable {
   /// Reads the setting; a number is accepted as well as a string.
   package static func read(_ field: SettingField) -> Principal? {
     switch field.node.value {
-    case .string(let text): return field.setting(text)
-    case .integer(let number): return field.setting(number < 0 ? "" : String(number))
-    case .table, .array, .float, .boolean, .date:
-      field.complain(expected: "a name or a numeric id")
-      return nil
+    case .string(let text): field.setting(text)
+    case .integer(let number): field.setting(number < 0 ? "" : String(number))
+    case .table, .array, .float, .boolean, .date: field.mismatch("a name or a numeric id")
     }
   }
 }

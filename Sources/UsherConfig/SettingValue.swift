@@ -47,17 +47,23 @@ package struct SettingField {
   let node: TomlNode
   let reading: Reading
 
-  func complain(_ message: String) { reading.complain(node.position, path, message) }
+  /// Reports a problem with the value, and returns nil in its place.
+  func refuse<Value>(_ message: String) -> Value? {
+    reading.complain(node.position, path, message)
+    return nil
+  }
 
-  func complain(expected kind: String) { complain("expected \(kind), found \(node.value.kind)") }
+  /// Reports that the value is of another type than the expected one.
+  func mismatch<Value>(_ expected: String) -> Value? {
+    refuse("expected \(expected), found \(node.value.kind)")
+  }
 
   /// Returns the setting with a text; reports a problem and returns nil if it is not valid.
   func setting<Setting: TextSetting>(_ text: String) -> Setting? {
     do throws(SettingError) {
       return try Setting(setting: text)
     } catch {
-      complain(error.message)
-      return nil
+      return refuse(error.message)
     }
   }
 
@@ -71,10 +77,7 @@ package struct SettingField {
 
 extension Int: SettingValue {
   package static func read(_ field: SettingField) -> Int? {
-    guard case .integer(let number) = field.node.value else {
-      field.complain(expected: "an integer")
-      return nil
-    }
+    guard case .integer(let number) = field.node.value else { return field.mismatch("an integer") }
     return Int(number)
   }
 
@@ -83,10 +86,7 @@ extension Int: SettingValue {
 
 extension Bool: SettingValue {
   package static func read(_ field: SettingField) -> Bool? {
-    guard case .boolean(let flag) = field.node.value else {
-      field.complain(expected: "true or false")
-      return nil
-    }
+    guard case .boolean(let flag) = field.node.value else { return field.mismatch("true or false") }
     return flag
   }
 
@@ -95,10 +95,7 @@ extension Bool: SettingValue {
 
 extension String: SettingValue {
   package static func read(_ field: SettingField) -> String? {
-    guard case .string(let text) = field.node.value else {
-      field.complain(expected: "a string")
-      return nil
-    }
+    guard case .string(let text) = field.node.value else { return field.mismatch("a string") }
     return text
   }
 
@@ -129,10 +126,7 @@ extension TextSetting where Self: RawRepresentable & CaseIterable, RawValue == S
 /// A list. One invalid element makes the whole list invalid.
 extension Array: SettingValue where Element: SettingValue {
   package static func read(_ field: SettingField) -> [Element]? {
-    guard case .array(let nodes) = field.node.value else {
-      field.complain(expected: "an array")
-      return nil
-    }
+    guard case .array(let nodes) = field.node.value else { return field.mismatch("an array") }
     let values = nodes.enumerated().map { Element.read(field.child("[\($0)]", $1)) }
     let good = values.compactMap { $0 }
     return good.count == values.count ? good : nil
@@ -144,10 +138,7 @@ extension Array: SettingValue where Element: SettingValue {
 /// A table whose keys are not fixed.
 extension Dictionary: SettingValue where Key == String, Value: SettingValue {
   package static func read(_ field: SettingField) -> [String: Value]? {
-    guard case .table(let table) = field.node.value else {
-      field.complain(expected: "a table")
-      return nil
-    }
+    guard case .table(let table) = field.node.value else { return field.mismatch("a table") }
     var values: [String: Value] = [:]
     for entry in table.entries {
       guard let value = Value.read(field.child(".\(entry.key)", entry.node)) else { continue }

@@ -204,11 +204,7 @@ package final class SettingsTable {
     guard case .reading(_, let reading) = work, let entry = take(key) else { return nil }
     let field = SettingField(path: path(of: key), node: entry.node, reading: reading)
     guard let value = Value.read(field) else { return nil }
-    if let message = complaint(value) {
-      field.complain(message)
-      return nil
-    }
-    return value
+    return if let message = complaint(value) { field.refuse(message) } else { value }
   }
 
   private func read<Section: SettingsSection>(
