@@ -18,6 +18,11 @@ package final class SettingsTable {
   private var isOpen = false
   private var written = TomlTable()
 
+  /// The results of reading; nil if the table is written.
+  private var reading: Reading? {
+    if case .reading(_, let reading) = work { reading } else { nil }
+  }
+
   init(reading table: TomlTable, path: String, at position: SourcePosition?, for reading: Reading) {
     work = .reading(table, reading)
     self.path = path
@@ -133,28 +138,19 @@ package final class SettingsTable {
   ///
   /// - Parameter key: A path relative to this table, such as `name` or `provider[1].name`.
   package func complain(_ key: String, _ message: String) {
-    guard case .reading(_, let reading) = work else { return }
+    guard let reading else { return }
     let path = path(of: key)
     reading.complain(reading.positions[path] ?? position, path, message)
   }
 
   /// Returns the position of a setting; the key is relative to this table as in ``complain(_:_:)``.
-  package func position(of key: String) -> SourcePosition? {
-    guard case .reading(_, let reading) = work else { return nil }
-    return reading.positions[path(of: key)]
-  }
+  package func position(of key: String) -> SourcePosition? { reading?.positions[path(of: key)] }
 
   /// Whether every file could be parsed, so that a missing setting is really missing.
-  package var isWhole: Bool {
-    guard case .reading(_, let reading) = work else { return false }
-    return reading.isWhole
-  }
+  package var isWhole: Bool { reading?.isWhole ?? false }
 
   /// Whether the input is the output of ``SettingsSection/encode(to:)`` and not a file.
-  package var isStored: Bool {
-    guard case .reading(_, let reading) = work else { return false }
-    return reading.ignoresUnknownKeys
-  }
+  package var isStored: Bool { reading?.ignoresUnknownKeys ?? false }
 
   /// Accepts all other keys, because their meaning cannot be determined.
   package func ignoreOtherKeys() { isOpen = true }
@@ -201,7 +197,7 @@ package final class SettingsTable {
   private func read<Value: SettingValue>(
     _ key: String, _ complaint: (Value) -> String?
   ) -> Value? {
-    guard case .reading(_, let reading) = work, let entry = take(key) else { return nil }
+    guard let reading, let entry = take(key) else { return nil }
     let field = SettingField(path: path(of: key), node: entry.node, reading: reading)
     guard let value = Value.read(field) else { return nil }
     return if let message = complaint(value) { field.refuse(message) } else { value }
