@@ -12,7 +12,9 @@ package struct AccessPattern: CodedAsText, Hashable, Sendable {
   private let provider: Glob
   private let kind: Glob
   private let operation: OperationPattern?
+}
 
+extension AccessPattern {
   package init(setting text: String) throws(SettingError) {
     let words = text.split(separator: " ", omittingEmptySubsequences: false)
     let target = words.dropFirst().first?.split(separator: "/", omittingEmptySubsequences: false)
@@ -34,13 +36,6 @@ package struct AccessPattern: CodedAsText, Hashable, Sendable {
   /// `confirm.*`
   static let confirmations = AccessPattern(
     method: Glob(text: "confirm.*"), provider: .any, kind: .any, operation: nil)
-
-  private init(method: Glob, provider: Glob, kind: Glob, operation: OperationPattern?) {
-    self.method = method
-    self.provider = provider
-    self.kind = kind
-    self.operation = operation
-  }
 
   package var settingText: String {
     if let operation {
@@ -66,9 +61,7 @@ package struct AccessPattern: CodedAsText, Hashable, Sendable {
     return request.provider.map(provider.matches) ?? true
       && request.kind.map(kind.matches) ?? true
   }
-}
 
-extension AccessPattern {
   /// Returns whether the pattern may allow a call that is only partly known. A part that the
   /// request does not have counts as a match.
   func mayAllow(partial request: PolicyRequest) -> Bool {

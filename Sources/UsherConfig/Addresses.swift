@@ -9,7 +9,9 @@ package struct ProviderURL: CodedAsText, Hashable, Sendable {
   package let port: Int
   package let isSecure: Bool
   package let hasQuery: Bool
+}
 
+extension ProviderURL {
   package init(setting text: String) throws(SettingError) {
     let parts = try URLParts(text)
     guard parts.scheme == "https" || parts.isLoopback else {
@@ -33,22 +35,11 @@ package struct ProviderURL: CodedAsText, Hashable, Sendable {
 
   /// Creates an https URL from a valid host and a path that is empty or begins with a slash.
   init(host: String, path: String = "") {
-    text = "https://\(host)\(path)"
-    self.host = host
-    port = 443
-    isSecure = true
-    hasQuery = false
+    self.init(
+      text: "https://\(host)\(path)", host: host, port: 443, isSecure: true, hasQuery: false)
   }
 
-  static let blank = ProviderURL()
-
-  private init() {
-    text = ""
-    host = ""
-    port = 0
-    isSecure = true
-    hasQuery = false
-  }
+  static let blank = ProviderURL(text: "", host: "", port: 0, isSecure: true, hasQuery: false)
 }
 
 /// The address of a listener that only programs on this machine can reach: `127.0.0.1:PORT`.
