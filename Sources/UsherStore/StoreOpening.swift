@@ -128,13 +128,7 @@ struct StoreOpening {
     return try database.read { db in
       let version = try Int.fetchOne(db, sql: "PRAGMA user_version") ?? 0
       try file.checkVersion(version)
-      if file.size <= Self.maxCheckedBytes {
-        let finding = try String.fetchOne(db, sql: "PRAGMA quick_check(1)")
-        guard finding == "ok" else {
-          throw file.refusal(
-            "is damaged; it was left as it is", cause: SQLiteError(code: 11, message: finding))
-        }
-      }
+      if file.size <= Self.maxCheckedBytes { try checkIntegrity("quick_check(1)", in: db) }
       let schema = try SchemaListing(of: db)
       try check(schema, version)
       try checkIndexes(in: db, schema)
@@ -161,11 +155,16 @@ struct StoreOpening {
   /// the look-up of a change, but is found by the full read of the next start.
   private func checkIndexes(in db: Database, _ schema: SchemaListing) throws {
     for table in GuardedTable.allCases.map(\.rawValue) where schema.hasTable(table) {
-      let finding = try String.fetchOne(db, sql: "PRAGMA integrity_check('\(table)')")
-      guard finding == "ok" else {
-        throw file.refusal(
-          "is damaged; it was left as it is", cause: SQLiteError(code: 11, message: finding))
-      }
+      try checkIntegrity("integrity_check('\(table)')", in: db)
+    }
+  }
+
+  /// - Parameter pragma: A check of SQLite, which returns `ok` or the first damage.
+  private func checkIntegrity(_ pragma: String, in db: Database) throws {
+    let finding = try String.fetchOne(db, sql: "PRAGMA \(pragma)")
+    guard finding == "ok" else {
+      throw file.refusal(
+        "is damaged; it was left as it is", cause: SQLiteError(code: 11, message: finding))
     }
   }
 
