@@ -103,14 +103,8 @@ extension AuditHead {
       try head.advance(over: db, sealer)
       if head.last > last { head.record(.behind, at: now) }
       return head
-    case .missing:
-      var head = try rebuilt(of: db, sealer, at: now)
-      head.record(.missing, at: now)
-      return head
-    case .unreadable:
-      var head = try rebuilt(of: db, sealer, at: now)
-      head.record(.unreadable, at: now)
-      return head
+    case .missing: return try rebuilt(of: db, sealer, at: now, because: .missing)
+    case .unreadable: return try rebuilt(of: db, sealer, at: now, because: .unreadable)
     }
   }
 
@@ -122,19 +116,22 @@ extension AuditHead {
     }
   }
 
-  /// Returns a head that covers the rows from the first to the last one that decrypts.
+  /// Returns a head that covers the rows from the first to the last one that decrypts, and records
+  /// why it is new.
   private static func rebuilt(
-    of db: Database, _ sealer: Sealer, at now: Timestamp
+    of db: Database, _ sealer: Sealer, at now: Timestamp, because cause: Break.What
   ) throws -> AuditHead {
     var head = AuditHead(begunAt: now)
     func find(_ order: String) throws -> StoredAuditRow? {
       try StoredAuditRow.fetch(db, "n > 0 ORDER BY n \(order)", [], most: maxCandidates)
         .first { $0.opened(by: sealer) != nil }
     }
-    guard let first = try find("ASC"), let last = try find("DESC") else { return head }
-    head.first = first.n
-    head.before = first.n == 1 ? origin : nil
-    (head.last, head.hash) = (last.n, last.hash)
+    if let first = try find("ASC"), let last = try find("DESC") {
+      head.first = first.n
+      head.before = first.n == 1 ? origin : nil
+      (head.last, head.hash) = (last.n, last.hash)
+    }
+    head.record(cause, at: now)
     return head
   }
 
