@@ -24,14 +24,10 @@ package struct SubordinateUsers: Sendable, Equatable {
   package let gaps: Gaps
 
   /// The state before any file was read: an id from ``firstUnsure`` on may belong to any user.
-  package static let unread = SubordinateUsers([], isComplete: false, Gaps())
+  package static let unread = SubordinateUsers(ranges: [], isComplete: false, gaps: Gaps())
+}
 
-  private init(_ ranges: [Range], isComplete: Bool, _ gaps: Gaps) {
-    self.ranges = ranges
-    self.isComplete = isComplete
-    self.gaps = gaps
-  }
-
+extension SubordinateUsers {
   /// Parses the file.
   ///
   /// - Parameters:
@@ -61,7 +57,7 @@ package struct SubordinateUsers: Sendable, Equatable {
         ranges.append(Range(ids: ids, owner: owner))
       }
     }
-    self.init(Self.ordered(ranges), isComplete: isWhole, gaps)
+    self.init(ranges: Self.ordered(ranges), isComplete: isWhole, gaps: gaps)
   }
 
   private static func ordered(_ ranges: [Range]) -> [Range] {
