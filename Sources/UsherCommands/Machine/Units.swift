@@ -35,13 +35,11 @@ struct Units {
   /// is then repeated, for about two seconds.
   func stop() async throws {
     let arguments = ["stop"] + Self.sockets + [Self.service]
-    for _ in 0..<20 {
-      let ending = try await systemctl(arguments)
-      if ending.status == 0 { return }
-      guard ending.errorSummary.hasSuffix("canceled.") else { throw Self.failed(arguments, ending) }
+    var ending = try await systemctl(arguments)
+    for _ in 0..<20 where ending.status != 0 && ending.errorSummary.hasSuffix("canceled.") {
       try await environment.sleep(.milliseconds(100))
+      ending = try await systemctl(arguments)
     }
-    let ending = try await systemctl(arguments)
     guard ending.status == 0 else { throw Self.failed(arguments, ending) }
   }
 
