@@ -31,8 +31,6 @@ package struct DescriptorBudget: Sendable {
   /// No limit: for tests that do not concern the budget, and if the limit cannot be read.
   package static let unlimited = DescriptorBudget(limit: .max)
 
-  /// Creates a budget.
-  ///
   /// - Parameters:
   ///   - limit: The most descriptors that the process may have open.
   ///   - next: Returns the number that the next descriptor gets; nil if none is left.

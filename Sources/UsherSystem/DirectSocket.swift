@@ -99,8 +99,6 @@ package struct DirectSocket: Sendable {
     }
   }
 
-  /// Sends bytes.
-  ///
   /// - Returns: The number of bytes that the kernel accepted, or nil if the peer is gone.
   package func send(_ bytes: UnsafeRawBufferPointer) -> Int? {
     while true {
@@ -158,8 +156,6 @@ package final class Poller: Sendable {
   private let epoll: Descriptor
   private let ringing: Descriptor
 
-  /// Creates a poller.
-  ///
   /// - Throws: `internalError` if the process has no descriptors left.
   package init() throws(UsherError) {
     do throws(Errno) {

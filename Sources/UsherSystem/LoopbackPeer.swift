@@ -12,8 +12,6 @@ package enum LoopbackPeer {
     let address: [UInt8]
     let port: UInt16
 
-    /// Creates an endpoint.
-    ///
     /// - Parameter address: An IPv4 or IPv6 literal without a zone. Any other text gives nil.
     package init?(address: String, port: UInt16) {
       var bytes = [UInt8](repeating: 0, count: 16)

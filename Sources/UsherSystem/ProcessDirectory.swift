@@ -8,8 +8,6 @@ import Glibc
 struct ProcessDirectory: ~Copyable {
   private let directory: Descriptor
 
-  /// Opens the directory.
-  ///
   /// - Throws: `ENOENT` if there is no process with this id, or if it is hidden from the daemon.
   init(_ pid: Int32, proc: String) throws(Errno) {
     directory = try .open("\(proc)/\(pid)", O_RDONLY | O_DIRECTORY)

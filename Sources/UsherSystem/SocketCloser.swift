@@ -20,8 +20,6 @@ package final class SocketCloser: Sendable {
   private let start: @Sendable (@escaping @Sendable () -> Void) -> Void
   private let state = Mutex(State())
 
-  /// Creates a closer.
-  ///
   /// - Parameter start: Starts a function on another thread and returns. At most one such function
   ///   runs at a time.
   package init(on start: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void) {

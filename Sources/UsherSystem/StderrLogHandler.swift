@@ -20,8 +20,6 @@ package struct StderrLogHandler: LogHandler {
   private let descriptor: CInt
   private let clock: any Clock
 
-  /// Creates a handler.
-  ///
   /// - Parameters:
   ///   - showsPriority: Whether to begin each line with a priority such as `<6>`, which the journal
   ///     interprets and removes.

@@ -83,8 +83,6 @@ enum VerifyStatus: Equatable {
     case failed(String)
   }
 
-  /// Interprets the status.
-  ///
   /// An unknown word is a hint while the scan continues, and a failure if it ended the scan. A
   /// verdict that does not end the scan is a failure too.
   init(word: String, isDone: Bool) {

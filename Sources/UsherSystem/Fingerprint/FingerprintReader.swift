@@ -40,8 +40,6 @@ package final class FingerprintReader: Sendable {
     self.init(address: address, callLimit: .seconds(5))
   }
 
-  /// Creates a reader.
-  ///
   /// - Parameter callLimit: The maximum duration of one call to fprintd, including polkit. It does
   ///   not apply to the scan.
   init(address: String?, callLimit: Duration) {
