@@ -64,7 +64,7 @@ extension LoopbackPeer.Endpoint {
   /// Creates an endpoint from 4 or 16 address bytes. Nil for any other number.
   init?(bytes: [UInt8], port: UInt16) {
     switch bytes.count {
-    case 4: address = [UInt8](repeating: 0, count: 10) + [0xff, 0xff] + bytes
+    case 4: address = Self.mapped + bytes
     case 16: address = bytes
     default: return nil
     }

@@ -16,12 +16,10 @@ package enum LoopbackPeer {
     package init?(address: String, port: UInt16) {
       var bytes = [UInt8](repeating: 0, count: 16)
       if inet_pton(AF_INET6, address, &bytes) != 1 {
-        var short = [UInt8](repeating: 0, count: 4)
-        guard inet_pton(AF_INET, address, &short) == 1 else { return nil }
-        bytes = [UInt8](repeating: 0, count: 10) + [0xff, 0xff] + short
+        bytes = [UInt8](repeating: 0, count: 4)
+        guard inet_pton(AF_INET, address, &bytes) == 1 else { return nil }
       }
-      self.address = bytes
-      self.port = port
+      self.init(bytes: bytes, port: port)
     }
 
     var isLoopback: Bool {
@@ -35,7 +33,8 @@ package enum LoopbackPeer {
         .allSatisfy { $0 == 0 }
     }
 
-    private static let mapped: [UInt8] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff]
+    /// The prefix of an IPv4 address in its mapped form.
+    static let mapped: [UInt8] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff]
   }
 
   /// Returns the user whose process holds the client's socket.
