@@ -82,7 +82,7 @@ extension ConnectionHandler {
     closeTimer = timer
   }
 
-  func adjustToRoom() {
+  func roomChanged() {
     if transport.hasRoom {
       unreadTimer?.cancel()
       unreadTimer = nil

@@ -6,7 +6,7 @@ import UsherTransport
 // End of a connection.
 extension ConnectionHandler {
   /// Handles the end of the peer's input, as after `echo … | socat`: its calls are still answered.
-  func stopReceiving() {
+  func inputEnded() {
     switch ending {
     case .open: ending = .inputEnded
     case .draining: ending = .answering

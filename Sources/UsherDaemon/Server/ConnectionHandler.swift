@@ -180,10 +180,6 @@ final class ConnectionHandler: TransportUser, ScheduledConnection, OpenConnectio
     onClose(self)
   }
 
-  func inputEnded() { stopReceiving() }
-
-  func roomChanged() { adjustToRoom() }
-
   func received(_ bytes: UnsafeRawBufferPointer) {
     guard !isClosing else { return }
     if !backlog.isEmpty {
