@@ -71,7 +71,7 @@ extension ConnectionHandler {
       if isRefusedAsFull(envelope, line, origin) { return }
       run(envelope, line, origin, decoded)
     case .refused(let refusal):
-      send(service.errorReply(UsherError(refusal), refusal.id(in: line), caller), origin)
+      send(service.errorReply(UsherError(refusal), refusal.id(in: line), caller.label), origin)
     }
   }
 

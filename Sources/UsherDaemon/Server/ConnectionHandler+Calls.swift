@@ -51,7 +51,7 @@ extension ConnectionHandler {
   func isRefused(_ id: RequestID?, _ origin: Origin) -> Bool {
     guard let id, inFlight[id] != nil else { return false }
     let error = UsherError(.invalidRequest, "id \(id) is still in use on this connection")
-    send(service.errorReply(error, .null, caller), origin)
+    send(service.errorReply(error, .null, caller.label), origin)
     return true
   }
 
@@ -175,7 +175,7 @@ extension ConnectionHandler {
       closeWhenDone()
     }
     guard let id, let flight = inFlight[id], flight.number == number else {
-      if id == nil, case .failure(let error) = outcome { service.log(error, caller) }
+      if id == nil, case .failure(let error) = outcome { service.log(error, caller.label) }
       return
     }
     inFlight[id] = nil
@@ -198,14 +198,14 @@ extension ConnectionHandler {
 
   func fail(_ id: RequestID?, _ error: UsherError, _ origin: Origin) {
     if let id {
-      send(service.errorReply(error, id, caller), origin)
+      send(service.errorReply(error, id, caller.label), origin)
     } else {
-      service.log(error, caller)
+      service.log(error, caller.label)
     }
   }
 
   func refuse(_ id: RequestID, _ error: UsherError) {
-    send(service.errorReply(error, id, caller), .line)
+    send(service.errorReply(error, id, caller.label), .line)
   }
 
   func newNumber() -> Int {

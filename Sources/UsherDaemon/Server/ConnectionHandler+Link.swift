@@ -13,7 +13,7 @@ extension ConnectionHandler: ConnectionLink {
     let (id, flight) = inFlight.remove(at: place)
     flight.task.cancel()
     let error = UsherError(.cancelled, "the call was cancelled")
-    send(service.errorReply(error, id, caller), flight.origin)
+    send(service.errorReply(error, id, caller.label), flight.origin)
   }
 
   /// Returns the index of the call in flight with exactly this id; else that of the oldest call

@@ -76,18 +76,14 @@ final class RPCService: Sendable {
   }
 
   /// Returns the reply for an error, and logs the error's cause under the same correlation ID.
-  func errorReply(_ error: UsherError, _ id: RequestID, _ caller: Caller) -> [UInt8] {
-    errorReply(error, id, caller.label)
-  }
-
+  ///
+  /// - Parameter label: The caller's name for the journal.
   func errorReply(_ error: UsherError, _ id: RequestID, _ label: String) -> [UInt8] {
     ReplyEncoder.error(error, id: id, correlation: log(error, label))
   }
 
   @discardableResult
-  func log(_ error: UsherError, _ caller: Caller) -> CorrelationID { log(error, caller.label) }
-
-  private func log(_ error: UsherError, _ label: String) -> CorrelationID {
+  func log(_ error: UsherError, _ label: String) -> CorrelationID {
     let correlation = error.correlationID ?? dependencies.correlationID()
     var metadata: Logger.Metadata = [
       "client": .string(label), "correlationId": .string(correlation.rawValue),
