@@ -14,10 +14,8 @@ extension Launch {
       let store = try StoreBootstrap(try setting([:]), mayBeNew: false).store
       try store.check()
       try store.close()
-    } catch let error as UsherError {
-      fail(error.message, cause: error.cause)
     } catch {
-      fail(String(describing: error), cause: nil)
+      fail(error)
     }
   }
 }

@@ -58,10 +58,8 @@ package struct Launch: Sendable {
           gracefulShutdownSignals: [.sigterm, .sigint], logger: quiet))
       signal(SIGPIPE, SIG_IGN)
       try await group.run()
-    } catch let error as UsherError {
-      fail(error.message, cause: error.cause)
     } catch {
-      fail(String(describing: error), cause: nil)
+      fail(error)
     }
   }
 
@@ -127,21 +125,20 @@ package struct Launch: Sendable {
       isThere = mkdir(path, 0o700) == 0 || errno == EEXIST
     }
     guard !isThere else { return }
+    let reason = String(cString: strerror(errno))
     throw UsherError(
-      .storageUnavailable, "the state directory \(path) cannot be created: \(String(errno: errno))")
+      .storageUnavailable, "the state directory \(path) cannot be created: \(reason)")
   }
 
   /// Reports why the daemon does not run, on standard error and for `systemctl status`, and ends
   /// the process.
-  func fail(_ sentence: String, cause: (any Error)?) -> Never {
+  func fail(_ error: any Error) -> Never {
+    let known = error as? UsherError
+    let sentence = known?.message ?? String(describing: error)
+    let because = known?.cause.map { " (\($0))" } ?? ""
     ServiceNotifier.system().status(sentence)
-    let because = cause.map { " (\($0))" } ?? ""
     let line = Array("usherd: \(sentence)\(because)\n".utf8)
     _ = write(STDERR_FILENO, line, line.count)
     exit(1)
   }
-}
-
-extension String {
-  fileprivate init(errno code: CInt) { self.init(cString: strerror(code)) }
 }
