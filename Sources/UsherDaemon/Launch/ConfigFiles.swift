@@ -22,16 +22,14 @@ enum ConfigFiles {
     if let bytes = try read(main, trust) {
       contents.append((main, bytes))
     } else if file != nil {
-      throw ConfigError([problem(main, "the file does not exist")])
+      throw problem(main, "the file does not exist")
     }
     for path in try overlays(beside: main, trust) {
       guard let bytes = try read(path, trust) else {
-        throw ConfigError([
-          problem(
-            path,
-            "cannot be opened, although its directory lists it: it is a broken link, or its name "
-              + "is not UTF-8")
-        ])
+        throw problem(
+          path,
+          "cannot be opened, although its directory lists it: it is a broken link, or its name "
+            + "is not UTF-8")
       }
       contents.append((path, bytes))
     }
@@ -86,11 +84,11 @@ enum ConfigFiles {
     }
     guard let directory = opendir(folder) else {
       if errno == ENOENT { return [] }
-      throw ConfigError([problem(folder, "cannot be read: \(String(cString: strerror(errno)))")])
+      throw problem(folder, "cannot be read: \(String(cString: strerror(errno)))")
     }
     defer { closedir(directory) }
     guard fstat(dirfd(directory), &status) == 0 else {
-      throw ConfigError([problem(folder, "cannot be read: \(String(cString: strerror(errno)))")])
+      throw problem(folder, "cannot be read: \(String(cString: strerror(errno)))")
     }
     try check(status, at: folder, trust)
     var names: [String] = []
@@ -116,15 +114,11 @@ enum ConfigFiles {
       bytes = status.st_mode & S_IFMT == S_IFREG ? try file.read(atMost: sizeLimit + 1) : []
     } catch {
       if error.code == ENOENT { return nil }
-      throw ConfigError([problem(path, "cannot be read: \(error.words)")])
+      throw problem(path, "cannot be read: \(error.words)")
     }
-    guard status.st_mode & S_IFMT == S_IFREG else {
-      throw ConfigError([problem(path, "is not a regular file")])
-    }
+    guard status.st_mode & S_IFMT == S_IFREG else { throw problem(path, "is not a regular file") }
     try check(status, at: path, trust)
-    guard bytes.count <= sizeLimit else {
-      throw ConfigError([problem(path, "is larger than 1 MiB")])
-    }
+    guard bytes.count <= sizeLimit else { throw problem(path, "is larger than 1 MiB") }
     return bytes
   }
 
@@ -133,11 +127,12 @@ enum ConfigFiles {
   ) throws(ConfigError) {
     let status = FileTrust.Status(
       owner: status.st_uid, group: status.st_gid, mode: status.st_mode & 0o7777)
-    guard let problem = trust.problem(with: status, at: path, isShared: isShared) else { return }
-    throw ConfigError([self.problem(path, problem)])
+    if let problem = trust.problem(with: status, at: path, isShared: isShared) {
+      throw self.problem(path, problem)
+    }
   }
 
-  private static func problem(_ path: String, _ message: String) -> ConfigProblem {
-    ConfigProblem(file: path, line: 0, column: 0, key: "", message: message)
+  private static func problem(_ path: String, _ message: String) -> ConfigError {
+    ConfigError([ConfigProblem(file: path, line: 0, column: 0, key: "", message: message)])
   }
 }
