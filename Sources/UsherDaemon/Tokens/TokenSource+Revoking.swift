@@ -19,7 +19,8 @@ extension TokenSource {
     guard case .success(let dialect) = await dialect(of: provider, record) else {
       return RevocationAttempt(tokens, living: .unreachable)
     }
-    let office = Office(self, dialect, provider, insisting: isInsisting)
+    let office = Office(
+      source: self, dialect: dialect, provider: provider, isInsisting: isInsisting)
     guard office.isOpen else { return RevocationAttempt(tokens, living: .unsupported) }
     var attempt = RevocationAttempt()
     var living = tokens.filter { $0.kind == .accessToken }
@@ -81,22 +82,10 @@ private struct Office {
     case unanswered(after: Duration?)
   }
 
-  let http: ProviderHTTP
-  let dependencies: Dependencies
+  let source: TokenSource
   let dialect: any TokenDialect
   let provider: ProviderConfig
   let isInsisting: Bool
-
-  init(
-    _ source: TokenSource, _ dialect: any TokenDialect, _ provider: ProviderConfig,
-    insisting isInsisting: Bool
-  ) {
-    http = source.http
-    dependencies = source.dependencies
-    self.dialect = dialect
-    self.provider = provider
-    self.isInsisting = isInsisting
-  }
 
   /// Whether the provider supports revocation.
   var isOpen: Bool { dialect.revocation(Secret(""), .accessToken, bearer: nil) != nil }
@@ -114,22 +103,21 @@ private struct Office {
   /// together.
   func send(_ call: (any ProviderCall)?) async -> Taken {
     guard let call else { return .unanswered(after: nil) }
-    let deadline = dependencies.clock.monotonicNow() + .seconds(provider.http.requestTimeoutSeconds)
+    let (clock, scheduler) = (source.dependencies.clock, source.dependencies.scheduler)
+    let deadline = clock.monotonicNow() + .seconds(provider.http.requestTimeoutSeconds)
     var pause = Duration.milliseconds(250)
     while true {
-      guard case .reply(let reply) = await http.send(call, for: provider) else {
+      guard case .reply(let reply) = await source.http.send(call, for: provider) else {
         return .unanswered(after: nil)
       }
       guard reply.status >= 500 || reply.status == 429 else {
         return dialect.hasTakenBack(reply) ? .done : .refused
       }
       let wait = max(pause, reply.retryAfter ?? .zero)
-      guard isInsisting, dependencies.clock.monotonicNow() + wait <= deadline else {
+      guard isInsisting, clock.monotonicNow() + wait <= deadline else {
         return .unanswered(after: reply.retryAfter)
       }
-      await withCheckedContinuation { woken in
-        _ = dependencies.scheduler.after(wait) { woken.resume() }
-      }
+      await withCheckedContinuation { woken in _ = scheduler.after(wait) { woken.resume() } }
       pause = pause * 2
     }
   }
