@@ -12,11 +12,8 @@ extension FlowEngine {
     switch mail {
     case .event(let event): await process(event, flow)
     case .request(let request, _, let reply):
-      do throws(UsherError) {
-        reply(.success(try await process(request, flow)))
-      } catch {
-        reply(.failure(error))
-      }
+      reply(
+        await Result(awaiting: { () async throws(UsherError) in try await process(request, flow) }))
     }
   }
 

@@ -114,7 +114,9 @@ actor Refresher: ProviderObserver {
 
   private func begin(_ record: AccountRecord, _ key: TokenKey) {
     let task = Task<Outcome, Never>(executorPreference: dependencies.executor) {
-      let outcome = await self.refreshed(record, key)
+      let outcome = await Result(awaiting: { () async throws(UsherError) in
+        try await self.refresh(record, key)
+      })
       await self.end(record.id)
       return outcome
     }
@@ -122,14 +124,6 @@ actor Refresher: ProviderObserver {
   }
 
   private func end(_ account: AccountID) { running[account] = nil }
-
-  private func refreshed(_ record: AccountRecord, _ key: TokenKey) async -> Outcome {
-    do throws(UsherError) {
-      return .success(try await refresh(record, key))
-    } catch {
-      return .failure(error)
-    }
-  }
 
   private func refresh(_ record: AccountRecord, _ key: TokenKey) async throws(UsherError) -> [UInt8]
   {
