@@ -90,7 +90,10 @@ extension ConfirmationService {
     case .refused: throw UsherError(.permissionDenied, "a person has refused this call")
     case .asked(let question, let isNew):
       if isNew { publish("asked", question) }
-      throw .unanswered(question)
+      // The client may repeat the call later.
+      throw UsherError(
+        .interactionRequired, "a person must approve this call first",
+        detail: .init(confirmation: question.id, retryable: true))
     case .full(let end):
       throw UsherError(
         .rateLimited,
@@ -166,8 +169,12 @@ extension ConfirmationService {
   }
 
   private func publish(_ what: String, _ question: OpenQuestion) {
-    events.publish(
-      .confirm(what, question, at: dependencies.clock.now()), owner: nil, question: question)
+    let call = question.call
+    let event = Event(
+      topic: .confirm, what: what, at: dependencies.clock.now(),
+      provider: call.provider.map { ProviderName($0) }, kind: call.kind,
+      account: call.account.map { AccountID($0) }, confirmation: question.id, client: call.client)
+    events.publish(event, owner: nil, question: question)
   }
 }
 
@@ -338,24 +345,5 @@ extension ConfirmationService {
 extension OpenQuestion {
   fileprivate func asker(named user: String?) -> Confirmation.Asker {
     .init(client: call.client, uid: uid, user: user, unit: unit, executable: executable)
-  }
-}
-
-extension Event {
-  static func confirm(_ what: String, _ question: OpenQuestion, at now: Timestamp) -> Event {
-    let call = question.call
-    return Event(
-      topic: .confirm, what: what, at: now, provider: call.provider.map { ProviderName($0) },
-      kind: call.kind, account: call.account.map { AccountID($0) }, confirmation: question.id,
-      client: call.client)
-  }
-}
-
-extension UsherError {
-  /// Returns the error for a call that waits for an answer; the client may repeat the call later.
-  fileprivate static func unanswered(_ question: OpenQuestion) -> UsherError {
-    UsherError(
-      .interactionRequired, "a person must approve this call first",
-      detail: .init(confirmation: question.id, retryable: true))
   }
 }

@@ -255,11 +255,3 @@ extension EventBus {
     }
   }
 }
-
-extension Event {
-  static func flow(_ what: String, _ flow: Flow, at now: Timestamp) -> Event {
-    Event(
-      topic: .flow, what: what, at: now, provider: flow.provider, flow: flow.id, kind: flow.kind,
-      status: flow.status, state: flow.state, revision: flow.revision, step: flow.step?.kind)
-  }
-}

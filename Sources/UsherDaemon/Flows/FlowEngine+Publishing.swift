@@ -11,7 +11,11 @@ extension FlowEngine {
 
   func publish(_ what: News, _ live: LiveFlow, at now: Timestamp) {
     let flow = live.flow
-    events.publish(.flow(what.rawValue, flow, at: now), owner: live.owner)
+    let event = Event(
+      topic: .flow, what: what.rawValue, at: now, provider: flow.provider, flow: flow.id,
+      kind: flow.kind, status: flow.status, state: flow.state, revision: flow.revision,
+      step: flow.step?.kind)
+    events.publish(event, owner: live.owner)
     switch what {
     case .started:
       record(.flowBegins, "flow started", flow, live)
