@@ -27,11 +27,6 @@ final class OwnerRegistry: Sendable {
 
   typealias Follower = @Sendable (Change, LocalPerson) async -> Void
 
-  /// Each read of a bare closure from a `Mutex` would wrap it in one more function.
-  private struct HeldFollower {
-    let notify: Follower
-  }
-
   /// The name of the note that is stored once every owner has a record.
   private static let completeNote = "owners"
   /// The number of users in memory above which `review()` drops all entries that equal the stored
@@ -64,7 +59,7 @@ final class OwnerRegistry: Sendable {
   let forgotten = Mutex<Set<LocalPerson>>([])
   /// Serializes comparison, write and installation for each user.
   let turns = AsyncKeyedLock<LocalPerson>()
-  private let follower = Mutex<HeldFollower?>(nil)
+  private let followers = Mutex<[Follower]>([])
   /// Whether every owner has a record (``recordAll()``).
   private let isComplete = Atomic<Bool>(false)
 
@@ -94,9 +89,7 @@ final class OwnerRegistry: Sendable {
 
   /// Calls `body` for each change in the access to a user's stored objects, before an RPC call that
   /// waits for the change continues.
-  func addObserver(_ body: @escaping Follower) {
-    follower.withLock { $0 = HeldFollower(notify: body) }
-  }
+  func addObserver(_ body: @escaping Follower) { followers.withLock { $0.append(body) } }
 
   /// Whether nobody may use an owner's stored objects, because its uid may belong to another person
   /// or they are being deleted. Costs one lock.
@@ -278,8 +271,7 @@ extension OwnerRegistry {
   }
 
   func notify(_ change: Change, _ person: LocalPerson) async {
-    guard let held = follower.withLock({ $0 }) else { return }
-    await held.notify(change, person)
+    for follower in followers.withLock({ $0 }) { await follower(change, person) }
   }
 }
 
