@@ -195,7 +195,6 @@ extension OwnerRegistry {
     await publishChange(from: before, to: entry, person)
   }
 
-  /// Whether the user owns something and has lost the record, which usherd itself deletes last.
   func isLocal(_ person: LocalPerson, _ found: UserLookup) async -> Bool {
     guard case .named = found else { return false }
     return await dependencies.blocking.run { [users = dependencies.users] in
@@ -203,6 +202,7 @@ extension OwnerRegistry {
     }
   }
 
+  /// Whether the user owns something and has lost the record, which usherd itself deletes last.
   private func hasLostRecord(_ person: LocalPerson) throws(UsherError) -> Bool {
     // Admin calls are not compared, so root and the daemon's user may own something without a
     // record.
