@@ -189,7 +189,8 @@ extension ConfirmationService {
     }
     let seen = questions.filter { caller.right(over: $0) != nil }
     let known = answers.filter { caller.right(over: $0.question) != nil }
-    let names = await names(of: seen + known.map(\.question))
+    let uids = Set((seen + known.map(\.question)).map(\.uid))
+    let names = await dependencies.lookups.names(of: uids)
     return .init(
       questions: seen.map { question in
         Confirmation(
@@ -335,10 +336,6 @@ extension ConfirmationService {
       account: account, label: account.flatMap { accounts.record($0)?.details.label },
       scope: call.scope, operation: call.operation, bodyDigest: call.bodyDigest,
       summary: call.summary, amount: call.amount, payee: call.payee)
-  }
-
-  private func names(of questions: [OpenQuestion]) async -> [UInt32: String] {
-    await dependencies.lookups.names(of: Set(questions.map(\.uid)))
   }
 }
 

@@ -20,7 +20,7 @@ extension FlowService {
     let repository = engine.accounts
     let request = PolicyRequest(call)
     guard let named = call.namedAccount else {
-      guard needsAccount(call) else { return nil }
+      guard type(of: call)?.needsAccount ?? false else { return nil }
       guard call.params.objectValue != nil else { throw .wrongType("params", "an object") }
       let records = try repository.accounts(
         of: caller.owner, at: call.provider, most: AccountRepository.mostToChoose
@@ -40,9 +40,6 @@ extension FlowService {
     }
     return record
   }
-
-  /// Whether the flow needs an account, even if the call names none.
-  private func needsAccount(_ call: FlowStart) -> Bool { type(of: call)?.needsAccount ?? false }
 
   /// Whether the flow acts with an account's token: because its kind needs one, because the call
   /// names one, or because the machine selects one of the owner's accounts.

@@ -166,9 +166,8 @@ extension Denial {
     switch cause {
     case .account where request.account != nil:
       return AccountRepository.notFound(AccountID(request.account?.id ?? ""))
-    case .account where request.lacksAccount && obstacle != nil:
-      return obstacle ?? AccountRepository.notFound(AccountID(""))
     case .notListed, .account:
+      if let obstacle, cause == .account, request.lacksAccount { return obstacle }
       let what = [request.provider, request.kind].compactMap { $0 }.joined(separator: "/")
       let call = what.isEmpty ? request.method : "\(request.method) on \(what)"
       return UsherError(.permissionDenied, "you may not call \(call)")

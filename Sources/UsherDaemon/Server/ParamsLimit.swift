@@ -4,7 +4,7 @@ import UsherCore
 
 /// Maximum size of the parameters of one call.
 struct ParamsLimit: Sendable {
-  private var bytes: Int
+  private let bytes: Int
   private let values: Int
 
   /// No limit beside that of the line, for the admin socket.
@@ -12,9 +12,7 @@ struct ParamsLimit: Sendable {
 
   /// Returns the limit for a method that accepts at least `bytes` bytes.
   func allowing(bytes: Int) -> ParamsLimit {
-    var limit = self
-    limit.bytes = max(bytes, self.bytes)
-    return limit
+    ParamsLimit(bytes: max(bytes, self.bytes), values: values)
   }
 
   /// Parses the parameters; returns nil if there are none.
