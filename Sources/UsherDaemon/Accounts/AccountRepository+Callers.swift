@@ -14,6 +14,12 @@ extension AccountRepository {
   /// The limit up to which an error message states the number of accounts to choose from.
   static let mostToChoose = 100
 
+  static let nothingNamed = UsherError(
+    .invalidParams, "account and provider are missing: give one of them or both", field: "account")
+
+  static let changedMeanwhile = UsherError(
+    .conflict, "the account changed during the call: try again")
+
   /// Returns an account that the caller may see. An account that the caller may not see is reported
   /// as `notFound`, by the same path as an unknown id.
   func account(
@@ -42,11 +48,7 @@ extension AccountRepository {
       }
       return record
     }
-    guard let provider else {
-      throw UsherError(
-        .invalidParams, "account and provider are missing: give one of them or both",
-        field: "account")
-    }
+    guard let provider else { throw Self.nothingNamed }
     let records = try accounts(
       for: caller, method, at: provider, most: Self.mostToChoose, where: isMeant)
     if records.isEmpty {

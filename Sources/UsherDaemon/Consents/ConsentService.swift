@@ -46,11 +46,7 @@ struct ConsentService: Sendable {
     _ call: ConsentRevoke, of record: AccountRecord?, _ caller: Caller,
     where isCovered: (AccountRecord) -> Bool
   ) async throws(UsherError) -> ConsentRevoke.Reply {
-    guard call.account != nil || call.provider != nil else {
-      throw UsherError(
-        .invalidParams, "account and provider are missing: give one of them or both",
-        field: "account")
-    }
+    guard call.account != nil || call.provider != nil else { throw AccountRepository.nothingNamed }
     if let provider = call.provider, providers.map({ (try? $0.named(provider)) == nil }) ?? false,
       try !repository.hasAccounts(of: caller.owner, at: provider)
     {

@@ -221,11 +221,7 @@ extension FlowEngine {
   ) throws(UsherError) -> AccountRecord? {
     guard let id = call.params["account"]?.stringValue else { return nil }
     let record = try accounts.account(AccountID(id), of: owner)
-    guard record.provider == call.provider else {
-      throw UsherError(
-        .invalidParams,
-        "account \(id) is not at provider \(call.provider)", field: "params.account")
-    }
+    try call.checkProvider(of: record)
     return record
   }
 }

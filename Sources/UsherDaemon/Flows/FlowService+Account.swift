@@ -33,11 +33,7 @@ extension FlowService {
     else {
       throw AccountRepository.notFound(id)
     }
-    guard record.provider == call.provider else {
-      throw UsherError(
-        .invalidParams,
-        "account \(id) is not at provider \(call.provider)", field: "params.account")
-    }
+    try call.checkProvider(of: record)
     return record
   }
 
@@ -80,6 +76,14 @@ extension FlowMachine {
 extension FlowStart {
   /// The value of `params.account`, of any type; null counts as absent.
   var namedAccount: JSONValue? { params["account"].flatMap { $0.isNull ? nil : $0 } }
+
+  /// Checks that the account of `params.account` is at the provider of the call.
+  func checkProvider(of record: AccountRecord) throws(UsherError) {
+    guard record.provider != provider else { return }
+    throw UsherError(
+      .invalidParams, "account \(record.id) is not at provider \(provider)",
+      field: "params.account")
+  }
 }
 
 extension PolicyRequest {

@@ -60,7 +60,7 @@ struct AccountCalls: Sendable {
       account, record.mainKey, validFor: Self.validity, isForced: false)
     let renewed = try self.record(account)
     guard renewed.isOf(provider), let held = renewed.usableToken(record.mainKey) else {
-      throw UsherError(.conflict, "the account changed during the call: try again")
+      throw AccountRepository.changedMeanwhile
     }
     return held.set.accessToken.unsealed()
   }

@@ -280,14 +280,13 @@ actor Refresher: ProviderObserver {
   }
 
   func current(_ account: AccountID, _ key: TokenKey) throws(UsherError) -> [UInt8] {
-    guard let record = try repository.find(account) else { throw Self.changedMeanwhile }
+    guard let record = try repository.find(account) else {
+      throw AccountRepository.changedMeanwhile
+    }
     if key == record.mainKey, let error = record.narrowing(dependencies) { throw error }
-    guard let token = record.usableToken(key) else { throw Self.changedMeanwhile }
+    guard let token = record.usableToken(key) else { throw AccountRepository.changedMeanwhile }
     return token.reply
   }
-
-  private static let changedMeanwhile = UsherError(
-    .conflict, "the account changed during the call: try again")
 
   /// Returns why a token with this scope is not requested. A caller must not narrow the tokens of
   /// others: the grant is refreshed as a whole, and a part is requested only if the provider is

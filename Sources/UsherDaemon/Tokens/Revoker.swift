@@ -22,7 +22,7 @@ struct Revoker: Sendable {
       () throws(UsherError) -> Revocation in
       guard let current = try repository.find(record.id),
         let update = try repository.update(dropping: current, word: word)
-      else { throw UsherError(.conflict, "the account changed during the call: try again") }
+      else { throw AccountRepository.changedMeanwhile }
       let revocation = Revocation(of: current, by: asker, dependencies)
       try await store.commit(update.changes + revocation.changes())
       repository.install(update)
