@@ -197,13 +197,8 @@ extension FlowEngine {
       throw UsherError(.invalidParams, "params.account is missing", field: "params.account")
     }
     guard mayActWith(record, client) else {
-      throw UsherError(
-        .consentRequired,
-        "your grant does not cover every scope of this account: request the rest by signing in",
-        detail: .init(
-          field: "params.account",
-          next: dependencies.signIn(
-            at: call.provider, account: record.id, scope: record.details.grant.scope)))
+      throw record.uncovered(
+        "account", record.details.grant.scope, field: "params.account", dependencies)
     }
     return record
   }

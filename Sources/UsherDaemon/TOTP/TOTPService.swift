@@ -131,11 +131,7 @@ extension TOTPService {
     }
     let scope = record.details.grant.scope
     guard record.opens(scope: scope, to: caller.client, at: dependencies.clock.now()) else {
-      throw UsherError(
-        .consentRequired,
-        "your grant does not cover every scope of this account: request the rest by signing in",
-        detail: .init(
-          next: dependencies.signIn(at: record.provider, account: record.id, scope: scope)))
+      throw record.uncovered("account", scope, dependencies)
     }
   }
 

@@ -15,6 +15,17 @@ extension AccountRecord {
         next: dependencies.signIn(at: provider, account: id, scope: details.grant.scope)))
   }
 
+  /// Returns the error for a client whose consents do not open a scope of the account or token.
+  func uncovered(
+    _ subject: String, _ scope: String, field: String? = nil, _ dependencies: Dependencies
+  ) -> UsherError {
+    UsherError(
+      .consentRequired,
+      "your grant does not cover every scope of this \(subject): request the rest by signing in",
+      detail: .init(
+        field: field, next: dependencies.signIn(at: provider, account: id, scope: scope)))
+  }
+
   /// The error for a token with a part of the scope: asking for one could narrow the grant for
   /// every caller.
   var partRefused: UsherError {

@@ -82,12 +82,7 @@ struct TokenService: Sendable {
     guard record.isGuarded else { return }
     let now = dependencies.clock.now()
     guard scopes.allSatisfy({ record.opens(scope: $0, to: caller.client, at: now) }) else {
-      throw UsherError(
-        .consentRequired,
-        "your grant does not cover every scope of this token: request the rest by signing in",
-        detail: .init(
-          next: dependencies.signIn(
-            at: record.provider, account: record.id, scope: scopes.joined(separator: " "))))
+      throw record.uncovered("token", scopes.joined(separator: " "), dependencies)
     }
   }
 
