@@ -10,7 +10,7 @@ import UsherSystem
 
 /// Listens at one loopback address for a provider's callbacks; each connection carries one small
 /// request and is closed after it.
-final class CallbackListener: Sendable {
+struct CallbackListener: Sendable {
   /// The upper bound of a request body, in bytes.
   static let longestBody = 64 * 1024
   /// The upper bound of a connection's duration.
@@ -25,12 +25,6 @@ final class CallbackListener: Sendable {
   private let channel: any Channel
   private let places: RedirectConnections
   private let posting: Posting
-
-  private init(_ channel: any Channel, _ places: RedirectConnections, _ posting: Posting) {
-    self.channel = channel
-    self.places = places
-    self.posting = posting
-  }
 
   /// Binds the address. Connections wait until the first ``serve(_:)``.
   static func open(
@@ -47,7 +41,7 @@ final class CallbackListener: Sendable {
     }
     .serverChannelOption(.autoRead, value: false)
     .bind(host: address.host, port: address.port).get()
-    return CallbackListener(channel, places, posting)
+    return CallbackListener(channel: channel, places: places, posting: posting)
   }
 
   /// Sets the provider for new connections; requests in progress keep the previous provider.

@@ -22,13 +22,12 @@ package protocol SocketAcceptor: Sendable {
 }
 
 /// Server of one listening Unix socket: transport only.
-package final class SocketServer: Sendable {
+package struct SocketServer: Sendable {
   /// The length of the listen backlog; the kernel limits it to `net.core.somaxconn`, usually 4096.
   /// A non-blocking connect fails if the backlog is full, whichever user filled it, so it is long.
   /// It empties fast, because ``Listener`` accepts all waiting connections.
   private static let queue = 65_535
 
-  private let loop: SocketLoop
   private let listener: OnLoop<Listener>
   /// Removes the socket's file if the daemon created it.
   private let removeFile: @Sendable () -> Void
@@ -56,20 +55,12 @@ package final class SocketServer: Sendable {
       try listener.begin(.readable)
       return OnLoop(listener, loop)
     }
-    return SocketServer(listener, on: loop) { if let path { remove(path) } }
-  }
-
-  private init(
-    _ listener: OnLoop<Listener>, on loop: SocketLoop, removeFile: @escaping @Sendable () -> Void
-  ) {
-    self.listener = listener
-    self.loop = loop
-    self.removeFile = removeFile
+    return SocketServer(listener: listener) { if let path { remove(path) } }
   }
 
   /// Removes the socket's file and stops accepting. No connection is accepted after this returns.
   package func close() async {
     removeFile()
-    try? await loop.submit { [listener] in listener.value.close() }
+    try? await listener.loop.submit { [listener] in listener.value.close() }
   }
 }
