@@ -65,9 +65,7 @@ extension AccountRecord {
     return account(
       for: caller.client, fields: caller.fields(of: self, method, at: now, by: clock), at: now)
   }
-}
 
-extension AccountRecord {
   /// Returns the names of the profile members that a caller may see.
   fileprivate func members(for caller: Caller, _ method: String, by clock: any Clock) -> [String] {
     let now = clock.now()

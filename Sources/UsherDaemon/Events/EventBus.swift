@@ -243,9 +243,7 @@ final class EventBus: Sendable {
   func stop(_ listener: Int) {
     state.withLock { _ = $0.listeners.removeValue(forKey: listener) }
   }
-}
 
-extension EventBus {
   /// Creates a bus whose cursors are microseconds: since 1970 at the start, advancing with the
   /// monotonic clock.
   static func of(_ startedAt: Timestamp, _ clock: any Clock) -> EventBus {

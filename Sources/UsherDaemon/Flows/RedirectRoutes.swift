@@ -16,6 +16,8 @@ final class RedirectRoute: Sendable {
     self.owner = owner
     self.onAnswer = onAnswer
   }
+
+  fileprivate var key: RedirectRoutes.Key { expectation.key }
 }
 
 /// The flows that wait at one listener, found by path and state with one lookup.
@@ -72,10 +74,6 @@ struct RedirectRoutes {
     else { return .otherState }
     return .route(route)
   }
-}
-
-extension RedirectRoute {
-  fileprivate var key: RedirectRoutes.Key { expectation.key }
 }
 
 extension RedirectExpectation {

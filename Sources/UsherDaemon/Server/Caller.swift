@@ -89,7 +89,7 @@ extension Owner {
   }
 }
 
-// MARK: - Which accounts
+// MARK: - Which accounts and events
 
 extension Caller {
   /// Returns whether an account exists for the caller: the caller owns it or may read it, and the
@@ -115,9 +115,7 @@ extension Caller {
     // covers.
     return denial.cause != .account && !(isLent && denial.cause == .notListed)
   }
-}
 
-extension Caller {
   /// Returns whether events for an audience may concern the caller; ``hears(_:)`` decides about
   /// each event.
   func belongs(to audience: EventBus.Audience) -> Bool {
