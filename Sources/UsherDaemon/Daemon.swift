@@ -62,8 +62,7 @@ package struct Daemon: ServiceLifecycle.Service {
       servers.append(
         try await SocketServer.serve(
           descriptor, path: passed == nil ? path : nil, isAdmin: isAdmin, on: loop,
-          acceptor: acceptor,
-          removing: setting.sockets.unlink))
+          acceptor: acceptor, removing: setting.sockets.unlink))
     }
     return servers
   }

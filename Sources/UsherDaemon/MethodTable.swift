@@ -122,8 +122,7 @@ struct MethodTable: Sendable {
     }
 
     respond(TokenGet.self, .one) { get, call, services throws(UsherError) in
-      try services.tokens.get(
-        get, of: try call.account, call.caller, within: call.permit.scopes)
+      try services.tokens.get(get, of: try call.account, call.caller, within: call.permit.scopes)
     }
     list(TokenList.self, .account { ($0.account, $0.provider) }) {
       list, call, services throws(UsherError) in
@@ -147,8 +146,7 @@ struct MethodTable: Sendable {
     }
     wait(ConsentRevoke.self, .account { ($0.account, $0.provider) }) {
       revoke, call, services async throws(UsherError) in
-      try await services.consents.revoke(
-        revoke, of: call.target, call.caller, where: call.covers)
+      try await services.consents.revoke(revoke, of: call.target, call.caller, where: call.covers)
     }
     wait(ClientClear.self, .provider(\.provider)) {
       clear, call, services async throws(UsherError) in
@@ -242,8 +240,7 @@ extension MethodTable {
 
   /// Adds a method that waits for the disk, a provider or a person.
   private mutating func wait<M: Method>(
-    _ type: M.Type, _ subject: Subject<M> = .method,
-    _ handler: @escaping WaitingHandler<M, M.Reply>
+    _ type: M.Type, _ subject: Subject<M> = .method, _ handler: @escaping WaitingHandler<M, M.Reply>
   ) {
     enter(type, subject) { method, call, services in
       call.later { () async throws(UsherError) in try await handler(method, call, services) }

@@ -159,9 +159,7 @@ struct HeldToken: Sendable {
   ///
   /// The wall clock may have been wrong at the issue: a token issued in the future is not valid,
   /// and within one boot the boot-time clock limits the token too.
-  func validUntil(
-    for seconds: Int, at now: Timestamp, _ bootTime: BootTime?
-  ) -> Timestamp? {
+  func validUntil(for seconds: Int, at now: Timestamp, _ bootTime: BootTime?) -> Timestamp? {
     guard issuedAt <= now else { return nil }
     var end = lastMoment(for: seconds)
     if set.expiresAt != nil, let issuedAtBootTime,
@@ -231,9 +229,7 @@ extension AccountRecord {
 
 // Conversion from and to rows.
 extension AccountRecord {
-  init(
-    _ row: AccountRow, tokens rows: [TokenRow], consents: [ConsentRow] = []
-  ) throws(UsherError) {
+  init(_ row: AccountRow, tokens rows: [TokenRow], consents: [ConsentRow] = []) throws(UsherError) {
     id = row.id
     owner = row.owner
     provider = row.provider

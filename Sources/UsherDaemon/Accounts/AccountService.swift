@@ -10,9 +10,7 @@ struct AccountService: Sendable {
   let clock: any Clock
 
   /// Blocks if the accounts are not in memory.
-  func list(
-    _ provider: ProviderName?, _ caller: Caller
-  ) throws(UsherError) -> AccountList.Reply {
+  func list(_ provider: ProviderName?, _ caller: Caller) throws(UsherError) -> AccountList.Reply {
     let records = try repository.listed(for: caller, AccountList.name, at: provider)
     return .init(accounts: records.map { $0.account(for: caller, AccountList.name, by: clock) })
   }

@@ -22,9 +22,7 @@ extension AccountWatch {
       } catch {
         dependencies.log.notice(
           "a token could not be refreshed before it expires",
-          metadata: [
-            "account": .string(record.id.rawValue), "cause": .string(error.message),
-          ])
+          metadata: ["account": .string(record.id.rawValue), "cause": .string(error.message)])
       }
       let now = dependencies.clock.now()
       finish(record.id) { entry in

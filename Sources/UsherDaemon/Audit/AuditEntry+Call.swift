@@ -28,8 +28,7 @@ extension AuditList.Entry {
       conditions: held.isEmpty ? nil : Dictionary(held) { first, _ in first },
       outcome: note.failure?.rawValue ?? "ok", client: caller.client, uid: caller.uid,
       gid: caller.gid, pid: Int(caller.pid), unit: caller.unit, invocation: caller.invocation,
-      executable: caller.executable, flow: note.flow,
-      owner: note.owner,
+      executable: caller.executable, flow: note.flow, owner: note.owner,
       correlationId: note.correlationID.isEmpty ? nil : CorrelationID(note.correlationID),
       count: entry.count)
   }

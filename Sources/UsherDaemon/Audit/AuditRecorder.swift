@@ -61,8 +61,7 @@ final class AuditRecorder: Sendable {
   /// - Throws: `storage_unavailable` if too many rows wait.
   func admit() throws(UsherError) {
     guard isFull else { return }
-    throw UsherError(
-      .storageUnavailable, "the audit log cannot be written, so the call is refused")
+    throw UsherError(.storageUnavailable, "the audit log cannot be written, so the call is refused")
   }
 
   func record(_ note: AuditEvent, by caller: AuditedCaller) {

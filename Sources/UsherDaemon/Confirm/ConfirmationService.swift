@@ -135,9 +135,7 @@ extension ConfirmationService {
     }
   }
 
-  private func question(
-    _ call: ConfirmCall, _ caller: Caller, at now: Timestamp
-  ) -> OpenQuestion {
+  private func question(_ call: ConfirmCall, _ caller: Caller, at now: Timestamp) -> OpenQuestion {
     OpenQuestion(
       id: ConfirmationID(dependencies.identifier("cnf_")), realm: caller.person.realm,
       uid: caller.uid,
@@ -199,8 +197,7 @@ extension ConfirmationService {
       },
       answers: known.map { answer in
         Confirmation.Answer(
-          id: answer.question.id,
-          asker: answer.question.asker(named: names[answer.question.uid]),
+          id: answer.question.id, asker: answer.question.asker(named: names[answer.question.uid]),
           about: about(answer.question.call), allow: answer.allow, remember: answer.remember,
           answeredAt: answer.at, answeredBy: .init(client: answer.client, uid: answer.uid),
           expiresAt: answer.expiresAt)
@@ -320,9 +317,7 @@ extension ConfirmationService {
   }
 
   private static var noAnswer: UsherError {
-    UsherError(
-      .notFound, "no remembered answer has this id; it may have expired",
-      field: "answer")
+    UsherError(.notFound, "no remembered answer has this id; it may have expired", field: "answer")
   }
 }
 

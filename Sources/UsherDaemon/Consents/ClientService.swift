@@ -15,8 +15,7 @@ struct ClientService: Sendable {
   ///
   /// - Parameter isCovered: Whether the rule that permits the call applies to an account.
   func clear(
-    _ call: ClientClear, _ caller: Caller,
-    where isCovered: (AccountRecord) -> Bool = { _ in true }
+    _ call: ClientClear, _ caller: Caller, where isCovered: (AccountRecord) -> Bool = { _ in true }
   ) async throws(UsherError) -> ClientClear.Reply {
     let (owner, client) = (caller.owner, caller.client)
     let repository = consents.repository

@@ -101,9 +101,7 @@ final class EventBus: Sendable {
   ///     client that reconnects with one of those learns of the gap.
   ///   - moment: Returns the present as a cursor. While the present does not advance, cursors are
   ///     counted up.
-  init(
-    remembered: Int, startingAt cursor: Int = 0, moment: @escaping @Sendable () -> Int = { 0 }
-  ) {
+  init(remembered: Int, startingAt cursor: Int = 0, moment: @escaping @Sendable () -> Int = { 0 }) {
     self.remembered = remembered
     self.moment = moment
     beginning = cursor

@@ -11,8 +11,7 @@ struct DaemonAnswers: Sendable {
 
   /// Starts to answer and returns; `report` receives the answer.
   func answer(
-    _ question: DaemonQuestion, _ flow: LiveFlow,
-    report: @escaping @Sendable (EngineEvent) -> Void
+    _ question: DaemonQuestion, _ flow: LiveFlow, report: @escaping @Sendable (EngineEvent) -> Void
   ) {
     switch question {
     case .localAuth(let question):

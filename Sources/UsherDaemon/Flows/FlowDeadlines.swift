@@ -31,8 +31,7 @@ final class FlowDeadlines: Sendable {
     guard flow.setWatched(true) else { return }
     // Limited to the flow's whole period: a flow that was stored before the clock was set back may
     // have been created in the future.
-    let left = min(
-      flow.expiresAt - dependencies.clock.now(), flow.expiresAt - flow.createdAt)
+    let left = min(flow.expiresAt - dependencies.clock.now(), flow.expiresAt - flow.createdAt)
     let entry = WatchedFlow(flow: flow, end: dependencies.clock.monotonicNow() + left)
     let isNext = state.withLock { state in
       guard !state.isStopped else { return false }

@@ -126,8 +126,7 @@ extension FlowEngine {
       Machine.Params.self, from: beginning.call.params, schema: schema(of: Machine.Params.self),
       prefix: "params")
     var moment = beginning.moment
-    let (machine, answer) = try Machine.begin(
-      params, context(beginning, at: provider), at: &moment)
+    let (machine, answer) = try Machine.begin(params, context(beginning, at: provider), at: &moment)
     return (machine, Machine.erased(answer))
   }
 
@@ -173,8 +172,7 @@ extension FlowEngine {
         owner: beginning.owner, provider: call.provider, kind: call.kind, client: client.name,
         uid: client.uid), credentials.tags(of: machine.config))
     return LiveFlow(
-      id: beginning.id, family: families.kept(family), requestID: requestID,
-      createdAt: now,
+      id: beginning.id, family: families.kept(family), requestID: requestID, createdAt: now,
       standing: .init(
         machine: machine, view: machine.view, ending: .active, revision: 1, updatedAt: now,
         expiresAt: end(of: now)),

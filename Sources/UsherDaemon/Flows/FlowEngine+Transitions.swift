@@ -129,8 +129,7 @@ extension FlowEngine {
     case .cancel:
       guard let machine else { break }
       let now = dependencies.clock.now()
-      try await commit(
-        .abandoning(machine, before, as: .cancelled, at: now), flow, after: before)
+      try await commit(.abandoning(machine, before, as: .cancelled, at: now), flow, after: before)
     case .callBack(let callback):
       guard let machine else { return .noMatch }
       let verdict = machine.validate(callback) { accounts.record($0)?.mainToken }
@@ -162,15 +161,13 @@ extension FlowEngine {
     let answer = moved.handle(.input(input), at: &moment)
     switch answer {
     case .refuse(let field, let message):
-      throw UsherError(
-        .invalidInput, message, detail: .init(field: field, flow: flow.id))
+      throw UsherError(.invalidInput, message, detail: .init(field: field, flow: flow.id))
     case .ignore:
       throw UsherError(
         .unexpectedInput, "the current step does not accept this input",
         detail: .init(field: "input", flow: flow.id))
     case .proceed, .finish, .fail:
-      try await commit(
-        FlowDecision(answer, moved, before, at: moment.now), flow, after: before)
+      try await commit(FlowDecision(answer, moved, before, at: moment.now), flow, after: before)
     }
     // Input that came after the exchange timed out ended the flow and was not accepted.
     if case .fail(let failure, _) = answer, failure.reason == .exchangeTimedOut {

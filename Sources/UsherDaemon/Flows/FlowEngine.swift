@@ -44,8 +44,7 @@ final class FlowEngine: Sendable {
   init(
     dependencies: Dependencies, store: Store, providers: Providers, credentials: Credentials,
     accounts: AccountRepository, events: EventBus, effects: EffectRunner,
-    revocations: RevocationQueue,
-    isWithheld: @escaping @Sendable (Owner) -> Bool = { _ in false }
+    revocations: RevocationQueue, isWithheld: @escaping @Sendable (Owner) -> Bool = { _ in false }
   ) {
     self.dependencies = dependencies
     self.store = store
@@ -89,8 +88,7 @@ extension FlowEngine {
     let flow = try flow(call.flow, of: owner)
     guard flow.isOpen(to: client) else {
       throw UsherError(
-        .permissionDenied,
-        "only the client that started flow \(flow.id) may answer it",
+        .permissionDenied, "only the client that started flow \(flow.id) may answer it",
         detail: .init(flow: flow.id))
     }
     try await ask(.submit(try FlowInput(call.input), revision: call.revision), flow)

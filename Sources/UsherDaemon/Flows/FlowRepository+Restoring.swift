@@ -91,8 +91,7 @@ extension FlowRepository {
         owner: row.owner, provider: row.provider, kind: row.kind, client: stored.client,
         uid: stored.uid ?? row.owner.uid), stored.credentials ?? CredentialTags())
     return LiveFlow(
-      id: row.id, family: families.kept(family), requestID: row.requestID,
-      createdAt: row.createdAt,
+      id: row.id, family: families.kept(family), requestID: row.requestID, createdAt: row.createdAt,
       standing: .init(
         machine: machine,
         view: machine?.view ?? FlowView(state: stored.state, step: .wait(.init(for: ""))),

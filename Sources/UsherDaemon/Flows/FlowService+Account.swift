@@ -14,9 +14,7 @@ extension FlowService {
   /// - Throws: `notFound` if the caller does not see the account; `interactionRequired` if the user
   ///   has to sign in first; `invalidParams` if there are several accounts, or the value is not an
   ///   account of the provider.
-  func account(
-    of call: FlowStart, for caller: Caller
-  ) throws(UsherError) -> AccountRecord? {
+  func account(of call: FlowStart, for caller: Caller) throws(UsherError) -> AccountRecord? {
     let repository = engine.accounts
     let request = PolicyRequest(call)
     guard let named = call.namedAccount else {
@@ -30,9 +28,7 @@ extension FlowService {
     guard let text = named.stringValue else { throw .wrongType("params.account", "a string") }
     let id = AccountID(text)
     guard let record = try repository.find(id, of: caller.owners), caller.sees(record, request)
-    else {
-      throw AccountRepository.notFound(id)
-    }
+    else { throw AccountRepository.notFound(id) }
     try call.checkProvider(of: record)
     return record
   }

@@ -75,8 +75,7 @@ struct FlowService: Sendable {
     let flow = try engine.flow(call.flow, of: caller.owner)
     guard flow.isOpen(to: caller.client) || caller.speaksForAllClients else {
       throw UsherError(
-        .permissionDenied,
-        "only the client that started flow \(flow.id) may cancel it",
+        .permissionDenied, "only the client that started flow \(flow.id) may cancel it",
         detail: .init(flow: flow.id))
     }
     let session = try await engine.cancel(call.flow, owner: caller.owner)

@@ -123,9 +123,7 @@ final class RedirectHandler: ChannelInboundHandler {
   private var isAnswered = false
   private var deadline: ScheduledTimer?
 
-  init(
-    _ judge: RedirectJudge, _ port: RedirectPort, _ place: RedirectConnections.Place
-  ) {
+  init(_ judge: RedirectJudge, _ port: RedirectPort, _ place: RedirectConnections.Place) {
     self.judge = judge
     self.port = port
     self.place = place
@@ -159,9 +157,7 @@ final class RedirectHandler: ChannelInboundHandler {
       // The `busy` page, which asks to reload, may have been sent meanwhile: the reload sends the
       // answer again.
       guard reply.beginDelivery(pendingAfter: RedirectTimes.outcome, judge.dependencies.scheduler)
-      else {
-        return
-      }
+      else { return }
       reply.write(await judge.deliver(answer, route))
     }
   }

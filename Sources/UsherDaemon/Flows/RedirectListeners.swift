@@ -58,8 +58,7 @@ final class RedirectListeners: Sendable {
   ) async throws(RedirectListenError) -> RedirectListener {
     let route = RedirectRoute(expectation: expectation, owner: owner, onAnswer: onAnswer)
     guard
-      let address = try? SocketAddress(
-        ipAddress: expectation.host, port: expectation.port ?? 0)
+      let address = try? SocketAddress(ipAddress: expectation.host, port: expectation.port ?? 0)
     else { throw .failed }
     if expectation.port == nil {
       if let port = shared(route) { return listener(port, route) }

@@ -73,8 +73,7 @@ struct RestoredFlow: Sendable {
     self.stored = stored
     guard stored.ending.status == .active else { return }
     guard let type = ProviderRegistry.flow(row.kind, of: stored.type) else {
-      throw UsherError(
-        .storageUnavailable, "this version does not know the kind of flow \(row.id)")
+      throw UsherError(.storageUnavailable, "this version does not know the kind of flow \(row.id)")
     }
     guard let place else { return }
     let packed = PackedMachine(

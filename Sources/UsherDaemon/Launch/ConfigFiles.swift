@@ -13,9 +13,7 @@ enum ConfigFiles {
   /// - Parameter file: The main file; nil for the default path, at which the file may be missing.
   /// - Throws: The problem of the first file that cannot be read, or that others than root (or, in
   ///   a user's own instance, that user) may write; otherwise all problems of all files.
-  static func load(
-    _ file: String?, environment: [String: String]
-  ) throws(ConfigError) -> Config {
+  static func load(_ file: String?, environment: [String: String]) throws(ConfigError) -> Config {
     let main = file ?? usualPlace(environment)
     let trust = trust(environment)
     var contents: [(path: String, bytes: [UInt8])] = []
@@ -102,9 +100,7 @@ enum ConfigFiles {
   }
 
   /// Reads a file; returns nil if it does not exist. Never blocks: only regular files are read.
-  private static func read(
-    _ path: String, _ trust: FileTrust
-  ) throws(ConfigError) -> [UInt8]? {
+  private static func read(_ path: String, _ trust: FileTrust) throws(ConfigError) -> [UInt8]? {
     let bytes: [UInt8]
     let status: stat
     do throws(Errno) {

@@ -40,12 +40,10 @@ final class LocalAuthAnswers: Sendable {
         .availability(
           .init(
             biometric: .unavailable("the reader was not asked"),
-            passcode: service.passcode(of: person),
-            latest: latest(person, client))))
+            passcode: service.passcode(of: person), latest: latest(person, client))))
     case .check(let passcode, let wanted):
       Task(executorPreference: service.dependencies.executor) { [self] in
-        report(
-          .checked(await service.check(passcode, of: person, for: client, insteadOf: wanted)))
+        report(.checked(await service.check(passcode, of: person, for: client, insteadOf: wanted)))
       }
     case .scan: scan(person, for: session, comparing: false, report)
     case .scanOfSavedFingers: scan(person, for: session, comparing: true, report)

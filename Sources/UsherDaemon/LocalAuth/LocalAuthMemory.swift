@@ -20,8 +20,7 @@ final class LocalAuthMemory: Sendable {
   private let latest = Mutex<[Key: Timestamp]>([:])
 
   func remember(_ proof: LocalAuthProof, of person: LocalPerson, to client: String) {
-    let key = Key(
-      person: person, client: client, method: proof.method, insteadOf: proof.insteadOf)
+    let key = Key(person: person, client: client, method: proof.method, insteadOf: proof.insteadOf)
     latest.withLock { latest in
       latest[key] = proof.at
       guard latest.count > Self.limit, let oldest = latest.min(by: { $0.value < $1.value }) else {

@@ -24,9 +24,7 @@ final class InFlightCalls: Sendable {
   /// Runs a call until its reply, or until the daemon is locked.
   ///
   /// - Throws: `locked` if the daemon is locked meanwhile; errors of `body`.
-  func run<Reply: Sendable>(
-    _ body: @escaping Body<Reply>
-  ) async throws(UsherError) -> Reply {
+  func run<Reply: Sendable>(_ body: @escaping Body<Reply>) async throws(UsherError) -> Reply {
     let answer = Answer<Reply>()
     let number = state.withLock { state -> Int? in
       guard !state.isOver else { return nil }
@@ -143,6 +141,5 @@ extension Result {
 
 extension UsherError {
   /// Error for callers while the daemon is locked. Retryable: an unlock resolves it.
-  static let locked = UsherError(
-    .locked, "usherd is locked", detail: .init(retryable: true))
+  static let locked = UsherError(.locked, "usherd is locked", detail: .init(retryable: true))
 }

@@ -68,8 +68,7 @@ struct LockService: Sendable {
     try await owners.verify(caller, andRecord: false)
     let service = LocalAuthService(
       dependencies: dependencies, repository: LocalAuthRepository(store: store),
-      reader: processContext.setting.fingerprints(),
-      rounds: processContext.setting.passcodeRounds)
+      reader: processContext.setting.fingerprints(), rounds: processContext.setting.passcodeRounds)
     try service.restore()
     let outcome = await service.check(passcode, of: caller.person)
     guard outcome != .accepted else { return }

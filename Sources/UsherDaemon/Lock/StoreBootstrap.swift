@@ -20,8 +20,7 @@ struct StoreBootstrap {
     // Never create a key for an existing database, or a database for an existing key: that would
     // hide the loss.
     guard isNew || setting.hasDatabase else {
-      throw UsherError(
-        .storageUnavailable, "the database \(setting.databasePath) no longer exists")
+      throw UsherError(.storageUnavailable, "the database \(setting.databasePath) no longer exists")
     }
     guard setting.hasDatabase || !setting.isBeingRestored else {
       throw UsherError(

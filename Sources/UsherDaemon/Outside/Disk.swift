@@ -86,7 +86,6 @@ struct LocalDisk: Disk {
     try Store.open(
       path: opening.path, masterKey: opening.masterKey, recoveryKey: opening.recoveryKey,
       acceptsChanges: opening.acceptsChanges, keyStorage: LockedBytes.keyStorage,
-      clock: opening.clock,
-      entropy: opening.entropy, executor: opening.executor)
+      clock: opening.clock, entropy: opening.entropy, executor: opening.executor)
   }
 }

@@ -182,9 +182,7 @@ extension HTTPSettings {
   /// The key under which providers with the same proxy, certificate authorities and connect time
   /// share a client.
   fileprivate var key: Key {
-    Key(
-      proxy: proxy?.settingText, caFile: caFile,
-      connectSeconds: connectTimeoutSeconds)
+    Key(proxy: proxy?.settingText, caFile: caFile, connectSeconds: connectTimeoutSeconds)
   }
 
   fileprivate func clientConfiguration() throws -> HTTPClient.Configuration {

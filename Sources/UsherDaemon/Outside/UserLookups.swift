@@ -11,8 +11,7 @@ final class UserLookups: Sendable {
   static let deadline = Duration.seconds(2)
   /// Error for calls that need an answer if the user database gives none.
   static let noAnswer = UsherError(
-    .overloaded, "the user database does not answer: try again",
-    detail: .init(retryAfterMs: 2000))
+    .overloaded, "the user database does not answer: try again", detail: .init(retryAfterMs: 2000))
 
   private let database: UserDatabase
   private let blocking: any BlockingPool

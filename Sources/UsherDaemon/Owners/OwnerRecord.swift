@@ -150,8 +150,7 @@ extension OwnerRecord.Verdict {
         "uid \(uid) has no user name any more, but the data stored for it is a user's; \(advice)")
     case .unknown:
       return UsherError(
-        .permissionDenied,
-        "uid \(uid): the user database does not answer who this is; try again",
+        .permissionDenied, "uid \(uid): the user database does not answer who this is; try again",
         detail: .init(retryable: true))
     case .unconfirmed:
       return UsherError(

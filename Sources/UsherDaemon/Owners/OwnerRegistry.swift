@@ -208,9 +208,7 @@ extension OwnerRegistry {
     // record.
     guard isComplete.load(ordering: .relaxed), person.uid != 0,
       person.uid != dependencies.daemonUser
-    else {
-      return false
-    }
+    else { return false }
     return try hasStoredObjects(person)
   }
 

@@ -36,8 +36,7 @@ struct OwnerService: Sendable {
       }
       try await localAuth.forget(person)
       try await confirm.forget(person)
-      return .init(
-        uid: call.uid, accounts: records.count, notRevoked: notRevoked, flows: flows)
+      return .init(uid: call.uid, accounts: records.count, notRevoked: notRevoked, flows: flows)
     }
     var sum = OwnerForget.Reply(uid: call.uid, accounts: 0, notRevoked: 0, flows: 0)
     for part in wiped {
@@ -76,8 +75,7 @@ struct OwnerService: Sendable {
   }
 
   private func recordForget(_ record: AccountRecord, _ caller: Caller) {
-    var note = AuditEvent(
-      PolicyRequest(OwnerForget.name, about: record), .allowed, rule: "(admin)")
+    var note = AuditEvent(PolicyRequest(OwnerForget.name, about: record), .allowed, rule: "(admin)")
     note.owner = record.owner.uid
     audit.record(note, by: caller.audited)
   }

@@ -85,9 +85,7 @@ struct AuthorizedCall: Sendable {
 
   /// Runs a check before the call waits. It runs on the event loop, so that a flood of refused
   /// calls starts no tasks.
-  func recordingFailure<Value>(
-    _ body: () throws(UsherError) -> Value
-  ) throws(UsherError) -> Value {
+  func recordingFailure<Value>(_ body: () throws(UsherError) -> Value) throws(UsherError) -> Value {
     do throws(UsherError) {
       return try body()
     } catch {

@@ -52,8 +52,7 @@ extension Services {
       try check()
     } catch {
       throw audit.denied(
-        error, request, caller, rule: permit.rule, conditions: permit.conditions,
-        unmet: condition)
+        error, request, caller, rule: permit.rule, conditions: permit.conditions, unmet: condition)
     }
   }
 

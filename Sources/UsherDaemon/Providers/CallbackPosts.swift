@@ -81,9 +81,7 @@ final class CallbackPosts: Sendable {
 }
 
 extension CallbackPosts.ListenError {
-  fileprivate init(
-    _ provider: ProviderConfig, at address: LoopbackAddress, _ cause: (any Error)?
-  ) {
+  fileprivate init(_ provider: ProviderConfig, at address: LoopbackAddress, _ cause: (any Error)?) {
     self.provider = provider.name
     error = UsherError(
       .internalError,

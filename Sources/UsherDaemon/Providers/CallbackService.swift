@@ -36,9 +36,7 @@ struct CallbackService: Sendable {
     // level.
     dependencies.log.log(
       level: outcome.isOfInterest ? .info : .debug, "provider callback",
-      metadata: [
-        "provider": .string(provider.name.rawValue), "outcome": .string(outcome.word),
-      ])
+      metadata: ["provider": .string(provider.name.rawValue), "outcome": .string(outcome.word)])
     return outcome
   }
 

@@ -153,9 +153,7 @@ actor IDTokenVerifier {
     }
   }
 
-  func keySet(
-    at url: String, of provider: ProviderConfig
-  ) async -> Result<JSONValue, KeyError> {
+  func keySet(at url: String, of provider: ProviderConfig) async -> Result<JSONValue, KeyError> {
     switch await http.send(OIDCCall.jwks(url: url), for: provider) {
     case .reply(let reply) where reply.status == 200:
       guard let keys = reply.jsonObject, keys["keys"]?.arrayValue != nil else {

@@ -65,9 +65,7 @@ actor MetadataCache: ProviderObserver {
   /// overrides.
   ///
   /// - Returns: The metadata, and whether both URLs answered; incomplete metadata is not cached.
-  func fetch(
-    _ provider: Provider<OIDCSettings>
-  ) async -> (discovery: Discovery, isWhole: Bool) {
+  func fetch(_ provider: Provider<OIDCSettings>) async -> (discovery: Discovery, isWhole: Bool) {
     let urls = OIDCMetadata.wellKnownURLs(issuer: provider.settings.issuer.text)
     var documents: [JSONValue] = []
     var failure: String?

@@ -68,9 +68,7 @@ final class ProviderHealth: ProviderObserver {
   ///
   /// A shared pause becomes the account's own. After it the refresh is sent, even if other
   /// refreshes have failed meanwhile.
-  func pause(
-    for provider: ProviderName, _ account: AccountID, at now: Timestamp
-  ) -> Duration? {
+  func pause(for provider: ProviderName, _ account: AccountID, at now: Timestamp) -> Duration? {
     records.withLock { records in
       guard let record = records[provider] else { return nil }
       if let own = record.own[account] { return own.rest(at: now) }
@@ -115,9 +113,7 @@ final class ProviderHealth: ProviderObserver {
   }
 
   /// Backs off 1, 2, 4 … up to 60 seconds while no connection to the endpoint is made.
-  private static func shared(
-    _ before: Pause?, _ outcome: CallOutcome, _ now: Timestamp
-  ) -> Pause? {
+  private static func shared(_ before: Pause?, _ outcome: CallOutcome, _ now: Timestamp) -> Pause? {
     let failures = before?.failures ?? 0
     guard let asked = outcome.pauseAsked(after: failures) else { return nil }
     let pause = outcome.mayBeAboutOneCall ? min(asked, longestSharedAnswer) : asked

@@ -47,16 +47,14 @@ extension ProviderService {
       } else {
         await probe(provider)
       }
-    return .init(
-      provider: name, healthy: findings.allSatisfy(\.fine), findings: findings)
+    return .init(provider: name, healthy: findings.allSatisfy(\.fine), findings: findings)
   }
 
   private func check(_ provider: Provider<OIDCSettings>) async -> [ProviderCheck.Finding] {
     var findings: [ProviderCheck.Finding] = []
     switch await metadata.fetch(provider).discovery {
     case .found(let metadata):
-      findings.append(
-        .init(subject: "discovery", fine: true, message: "issuer \(metadata.issuer)"))
+      findings.append(.init(subject: "discovery", fine: true, message: "issuer \(metadata.issuer)"))
       findings.append(await keys(metadata, provider.config))
     case .unreachable(let message), .unusable(let message):
       findings.append(.init(subject: "discovery", fine: false, message: message))
@@ -104,9 +102,7 @@ extension ProviderService {
     return provider.credentialNames.map { credential($0, of: provider) }
   }
 
-  private func credential(
-    _ name: String, of provider: ProviderConfig
-  ) -> ProviderCheck.Finding {
+  private func credential(_ name: String, of provider: ProviderConfig) -> ProviderCheck.Finding {
     let subject = "credential \(name)"
     do throws(UsherError) {
       let value = try credentials.credential(named: name)

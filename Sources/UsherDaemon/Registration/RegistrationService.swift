@@ -20,9 +20,7 @@ struct RegistrationService: Sendable {
   }
 
   /// Admits or refuses a call before a task is created for it.
-  func admit(
-    _ call: RegistrationCheckDuplicate, _ caller: Caller
-  ) throws(UsherError) -> Question {
+  func admit(_ call: RegistrationCheckDuplicate, _ caller: Caller) throws(UsherError) -> Question {
     let provider = try open(call.provider)
     let channel: BSAContact.Channel =
       switch call.verifyType {
@@ -85,7 +83,6 @@ struct RegistrationService: Sendable {
     guard let wait else { return }
     throw UsherError(
       .rateLimited, "this user has made \(perMinute) registration checks within a minute",
-      detail: .init(
-        retryAfterMs: Int(wait.milliseconds), limit: "registration_checks_per_minute"))
+      detail: .init(retryAfterMs: Int(wait.milliseconds), limit: "registration_checks_per_minute"))
   }
 }

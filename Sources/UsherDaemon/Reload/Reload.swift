@@ -54,8 +54,7 @@ struct Reload: Sendable {
     }
     let changed: Set<ProviderName>
     if let services = unlocked?.services {
-      changed = await services.apply(
-        try await services.prepare(for: config), exchange: exchange)
+      changed = await services.apply(try await services.prepare(for: config), exchange: exchange)
     } else {
       changed = await processContext.betweenCalls(exchange)
     }

@@ -105,9 +105,7 @@ extension Caller {
   func sees(_ record: AccountRecord, _ request: PolicyRequest) -> Bool {
     guard
       record.owner == owner || lenders.contains(record.owner) && request.traits.readsSharedAccounts
-    else {
-      return false
-    }
+    else { return false }
     let isLent = record.owner != owner
     guard policy.choosesAccounts || isLent, !isAdmin else { return true }
     guard case .denied(let denial) = decide(request.about(record)) else { return true }

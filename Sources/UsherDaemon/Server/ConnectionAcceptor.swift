@@ -38,9 +38,7 @@ final class ConnectionAcceptor: SocketAcceptor {
     let line: [UInt8]
   }
 
-  init(
-    service: RPCService, realm: String, count: ConnectionCount, open: OpenConnections
-  ) {
+  init(service: RPCService, realm: String, count: ConnectionCount, open: OpenConnections) {
     self.service = service
     self.realm = realm
     let dependencies = service.dependencies
@@ -153,8 +151,7 @@ final class ConnectionAcceptor: SocketAcceptor {
   ) throws(Refusal) -> CallerCache {
     let use: DescriptorBudget.Use = isAdmin ? .administrator : .caller
     guard service.dependencies.descriptors.allows(socket.raw, for: use) else {
-      throw Refusal(
-        error: DescriptorBudget.exhausted, cause: DescriptorBudget.exhausted.message)
+      throw Refusal(error: DescriptorBudget.exhausted, cause: DescriptorBudget.exhausted.message)
     }
     do throws(UsherError) {
       try count.enter(uid, isAdmin: isAdmin)

@@ -164,9 +164,7 @@ extension ConnectionHandler {
     }
   }
 
-  private func callEnded(
-    _ id: RequestID?, _ number: Int, _ outcome: Result<[UInt8], UsherError>
-  ) {
+  private func callEnded(_ id: RequestID?, _ number: Int, _ outcome: Result<[UInt8], UsherError>) {
     callsInFlight -= 1
     turns.callEnded(party)
     silent[number] = nil

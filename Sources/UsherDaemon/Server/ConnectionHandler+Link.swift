@@ -36,8 +36,7 @@ extension ConnectionHandler: ConnectionLink {
     let most = service.limits.subscriptionsPerUser
     guard turns.subscribed(party, atMost: most) else {
       throw UsherError(
-        .overloaded, "this user already has \(most) subscriptions",
-        limit: "subscriptions_per_user")
+        .overloaded, "this user already has \(most) subscriptions", limit: "subscriptions_per_user")
     }
     let name = "sub_\(newNumber())"
     let limit = limits.eventQueue
@@ -46,8 +45,7 @@ extension ConnectionHandler: ConnectionLink {
       let begun = listen(call, name, limit: limit)
       cursor = begun.cursor
       var subscription = Subscription(
-        listener: begun.listener,
-        cursor: begun.hasGap ? begun.cursor : call.since ?? begun.cursor)
+        listener: begun.listener, cursor: begun.hasGap ? begun.cursor : call.since ?? begun.cursor)
       // Forgotten events cannot be sent: the client must fetch the present state and subscribe
       // again.
       if begun.hasGap { subscription.lose() }
@@ -58,9 +56,7 @@ extension ConnectionHandler: ConnectionLink {
     return .init(subscription: name, cursor: cursor)
   }
 
-  private func listen(
-    _ call: EventsSubscribe, _ name: String, limit: Int
-  ) -> EventBus.Beginning {
+  private func listen(_ call: EventsSubscribe, _ name: String, limit: Int) -> EventBus.Beginning {
     let (topics, standing, service) = (Set(call.topics), standing, service)
     let (caller, generation) = standing.current
     let (loop, feed, handler) = (transport.loop, feed, OnLoop(self, transport.loop))

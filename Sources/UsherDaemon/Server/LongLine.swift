@@ -36,8 +36,7 @@ final class LongLine: Sendable {
       let scanned = scanner.scan(line)
       return (scanned, scanned.elements.map { DecodedCall($0, line, service, caller) })
     }
-    return Content(
-      scanned: scanned, calls: calls, cost: ProcessorTime.ofThread() - begun)
+    return Content(scanned: scanned, calls: calls, cost: ProcessorTime.ofThread() - begun)
   }
 }
 
@@ -52,8 +51,7 @@ struct DecodedCall: Sendable {
     switch element {
     case .call(let envelope):
       params = Result { () throws(UsherError) in
-        try service.decode(
-          envelope.paramsBytes(in: line), of: envelope.method(in: line), caller)
+        try service.decode(envelope.paramsBytes(in: line), of: envelope.method(in: line), caller)
       }
     case .refused(let refusal): params = .failure(UsherError(refusal))
     }

@@ -34,9 +34,7 @@ extension RequestID {
       throw Self.wrong("id", "must have at most \(RequestID.maxBytes) bytes")
     }
     guard let params, let id = RequestID(value: UnsafeRawBufferPointer(rebasing: params[place]))
-    else {
-      throw .wrongType("id", "a string or a number")
-    }
+    else { throw .wrongType("id", "a string or a number") }
     self = id
   }
 

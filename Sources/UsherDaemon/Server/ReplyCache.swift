@@ -32,8 +32,7 @@ struct ReplyCache {
     @exclusivity(unchecked) private var call: AuditRepeat
 
     init(
-      _ standing: CachedReply, _ decision: CachedReply.Decision, to params: [UInt8],
-      in epoch: Epoch
+      _ standing: CachedReply, _ decision: CachedReply.Decision, to params: [UInt8], in epoch: Epoch
     ) {
       self.params = params
       self.epoch = epoch

@@ -16,9 +16,7 @@ enum ReplyEncoder {
   }
 
   /// The one place where an error becomes JSON-RPC.
-  static func error(
-    _ error: UsherError, id: RequestID, correlation: CorrelationID
-  ) -> [UInt8] {
+  static func error(_ error: UsherError, id: RequestID, correlation: CorrelationID) -> [UInt8] {
     let data = try? encode(ErrorData(error, correlationId: correlation))
     var line: [UInt8] = []
     line.appendError(code: error.reason.code, message: error.message, data: data, id: id)

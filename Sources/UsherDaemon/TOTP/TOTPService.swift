@@ -115,8 +115,7 @@ extension TOTPService {
   func account(
     _ id: AccountID?, _ provider: ProviderName?, for caller: Caller, _ method: String
   ) throws(UsherError) -> AccountRecord {
-    try repository.account(
-      id, provider, for: caller, method, where: \.hasCodes, elseError: noCodes)
+    try repository.account(id, provider, for: caller, method, where: \.hasCodes, elseError: noCodes)
   }
 
   /// Checks the permission for a code as `token.get` does for the full granted scope, because a

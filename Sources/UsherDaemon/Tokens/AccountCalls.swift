@@ -56,8 +56,7 @@ struct AccountCalls: Sendable {
     {
       return held.set.accessToken.unsealed()
     }
-    _ = try await refresher.token(
-      account, record.mainKey, validFor: Self.validity, isForced: false)
+    _ = try await refresher.token(account, record.mainKey, validFor: Self.validity, isForced: false)
     let renewed = try self.record(account)
     guard renewed.isOf(provider), let held = renewed.usableToken(record.mainKey) else {
       throw AccountRepository.changedMeanwhile

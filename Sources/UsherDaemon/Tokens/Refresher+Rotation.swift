@@ -22,9 +22,7 @@ extension Refresher {
       } catch {
         dependencies.log.error(
           "a new refresh token cannot be stored: a restart before the next refresh loses it",
-          metadata: [
-            "account": .string(record.id.rawValue), "cause": .string(error.message),
-          ])
+          metadata: ["account": .string(record.id.rawValue), "cause": .string(error.message)])
       }
       return true
     }

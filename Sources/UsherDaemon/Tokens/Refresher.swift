@@ -208,9 +208,7 @@ actor Refresher: ProviderObserver {
     }
     guard
       dependencies.configStore.current.provider(record.provider)?.settings.revokesReplaced == true
-    else {
-      return []
-    }
+    else { return [] }
     let held =
       [current.details.grant.refreshToken]
       + current.tokens.values.map { Optional($0.set.accessToken) }
@@ -329,8 +327,7 @@ actor Refresher: ProviderObserver {
     let now = dependencies.clock.monotonicNow()
     refusals = refusals.filter { $0.value.until > now }
     let until = now + .seconds(dependencies.config.limits.forceRefreshSeconds)
-    refusals[account] = Refusal(
-      key: key, refreshToken: refreshToken, error: error, until: until)
+    refusals[account] = Refusal(key: key, refreshToken: refreshToken, error: error, until: until)
     return error
   }
 

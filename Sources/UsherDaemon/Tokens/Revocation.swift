@@ -95,12 +95,8 @@ struct Revocation: Codable, Sendable, Equatable {
     id = dependencies.identifier("rev_")
     account = nil
     self.provider = provider.name
-    tokens = [
-      Token(
-        kind: token.kind, secret: Sealed(token.secret), scope: "", expiresAt: nil)
-    ]
-    asker = Asker(
-      client: flow.client ?? CallerPolicy.ownPrograms, uid: flow.uid, gid: flow.uid)
+    tokens = [Token(kind: token.kind, secret: Sealed(token.secret), scope: "", expiresAt: nil)]
+    asker = Asker(client: flow.client ?? CallerPolicy.ownPrograms, uid: flow.uid, gid: flow.uid)
     realm = flow.owner.realm
     uid = flow.owner.uid
     client = flow.owner.client
@@ -188,8 +184,7 @@ extension TokenSet {
   /// The tokens in the form of a revocation, the refresh token first.
   var revocable: [Revocation.Token] {
     let refresh = refreshToken.map {
-      Revocation.Token(
-        kind: .refreshToken, secret: $0, scope: scope, expiresAt: refreshExpiresAt)
+      Revocation.Token(kind: .refreshToken, secret: $0, scope: scope, expiresAt: refreshExpiresAt)
     }
     return [refresh, revocableAccess].compactMap(\.self)
   }

@@ -127,9 +127,7 @@ actor RevocationQueue {
     return result
   }
 
-  private func goOn(
-    with revocation: Revocation, after pause: Duration, next: Duration
-  ) {
+  private func goOn(with revocation: Revocation, after pause: Duration, next: Duration) {
     guard !isStopped else { return }
     let deadline = dependencies.clock.monotonicNow() + timeLeft(of: revocation)
     let task = Task(executorPreference: dependencies.executor) {
@@ -141,8 +139,7 @@ actor RevocationQueue {
   private func timeLeft(of revocation: Revocation) -> Duration {
     let now = dependencies.clock.now()
     return min(
-      revocation.timeLeft(at: now, dependencies.clock.bootTime()),
-      revocation.lifetime(at: now))
+      revocation.timeLeft(at: now, dependencies.clock.bootTime()), revocation.lifetime(at: now))
   }
 
   private func insist(

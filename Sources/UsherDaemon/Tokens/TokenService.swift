@@ -100,8 +100,7 @@ struct TokenService: Sendable {
     _ call: AccountForget, of record: AccountRecord, _ caller: Caller
   ) async throws(UsherError) -> AccountForget.Reply {
     let record = try current(record)
-    let result = try await revoker.forget(
-      record, revoke: call.revoke ?? true, by: .init(caller))
+    let result = try await revoker.forget(record, revoke: call.revoke ?? true, by: .init(caller))
     return .init(
       account: record.id, revoked: result.revoked,
       living: result.living.isEmpty ? nil : result.living, retriedUntil: result.retriedUntil)

@@ -51,9 +51,7 @@ struct TokenSource: Sendable {
     return provider
   }
 
-  func refresh(
-    _ record: AccountRecord, _ refreshToken: Secret, scope: String
-  ) async -> Refreshed {
+  func refresh(_ record: AccountRecord, _ refreshToken: Secret, scope: String) async -> Refreshed {
     let provider: ProviderConfig
     do throws(UsherError) {
       provider = try usableProvider(of: record)
@@ -91,8 +89,7 @@ struct TokenSource: Sendable {
     guard case .granted(let tokens) = refreshed,
       let flaw = dialect.flaw(in: tokens, of: record.subject)
     else { return refreshed }
-    return .flawed(
-      tokens, ProviderErrorCode(name: record.provider, idTokenFlaw: flaw))
+    return .flawed(tokens, ProviderErrorCode(name: record.provider, idTokenFlaw: flaw))
   }
 
   /// Returns how the account's tokens are handled; asks for the provider's metadata if needed.

@@ -11,9 +11,7 @@ package protocol SocketAcceptor: Sendable {
   ///   - isAdmin: Whether the peer connected to the admin socket.
   ///   - isCrowded: Whether more connections wait than are accepted.
   /// - Returns: The cause if the peer cannot be served; nil also after an ordinary refusal.
-  func admit(
-    _ socket: DirectSocket, on loop: SocketLoop, isAdmin: Bool, isCrowded: Bool
-  ) -> String?
+  func admit(_ socket: DirectSocket, on loop: SocketLoop, isAdmin: Bool, isCrowded: Bool) -> String?
 
   /// Logs that new connections are not accepted for now.
   ///
@@ -41,8 +39,7 @@ package struct SocketServer: Sendable {
   ///   - remove: Removes the file.
   package static func serve(
     _ descriptor: CInt, path: String?, isAdmin: Bool, on loop: SocketLoop,
-    acceptor: any SocketAcceptor,
-    removing remove: @escaping @Sendable (_ path: String) -> Void
+    acceptor: any SocketAcceptor, removing remove: @escaping @Sendable (_ path: String) -> Void
   ) async throws -> SocketServer {
     let socket = DirectSocket(descriptor)
     try socket.listen(waiting: queue)

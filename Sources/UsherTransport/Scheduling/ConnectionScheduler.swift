@@ -163,8 +163,7 @@ package final class ConnectionScheduler {
     defer { plan() }
     return share.worked(
       connection.connectionID, of: connection.party,
-      since: now - cost(since: slice.start ?? now, at: now),
-      leaving: rest, at: now)
+      since: now - cost(since: slice.start ?? now, at: now), leaving: rest, at: now)
   }
 
   /// Registers a call that waits.

@@ -69,8 +69,7 @@ package struct FairScheduler {
     static func new(at now: NIODeadline) -> User {
       User(
         withinShareAt: .distantPast, throttledUntil: now, contendedUntil: now,
-        connectAttempts: ConnectRate(now),
-        told: ConnectRate(now))
+        connectAttempts: ConnectRate(now), told: ConnectRate(now))
     }
 
     func isThrottled(_ now: NIODeadline) -> Bool { throttledUntil > now }
