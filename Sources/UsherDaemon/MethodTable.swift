@@ -203,8 +203,6 @@ struct MethodTable: Sendable {
   /// The maximum length in bytes of a name that is looked up; longer than any method's name.
   private static let longestName = 64
 
-  /// Returns the entry of a method.
-  ///
   /// Names are compared as bytes, because Swift strings treat U+212A (KELVIN SIGN) as equal to K. A
   /// longer name than any method's is not hashed.
   ///

@@ -5,7 +5,6 @@ extension AccountRecord {
   /// Whether the account's tokens come from this provider; the name may now mean another provider.
   func isOf(_ provider: ProviderConfig) -> Bool { isFrom(provider.tokenPlace) }
 
-  /// Whether the account's tokens come from this place.
   func isFrom(_ place: TokenPlace) -> Bool { details.place.map { $0 == place } ?? true }
 }
 

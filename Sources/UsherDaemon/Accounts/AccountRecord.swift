@@ -149,7 +149,6 @@ struct HeldToken: Sendable {
         expiresAt: set.expiresAt, scope: set.scope, account: account))
   }
 
-  /// Whether the token is valid for that many seconds.
   func isValid(for seconds: Int, at now: Timestamp, _ bootTime: BootTime? = nil) -> Bool {
     validUntil(for: seconds, at: now, bootTime) != nil
   }

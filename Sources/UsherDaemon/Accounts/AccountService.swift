@@ -64,7 +64,6 @@ extension AccountRecord {
       for: caller.client, fields: caller.fields(of: self, method, at: now, by: clock), at: now)
   }
 
-  /// Returns the names of the profile members that a caller may see.
   fileprivate func members(for caller: Caller, _ method: String, by clock: any Clock) -> [String] {
     let now = clock.now()
     let fields = caller.fields(of: self, method, at: now, by: clock)

@@ -18,7 +18,6 @@ struct AuditEvent: Sendable, Equatable {
   var rule: String
   /// The conditions that applied to the call.
   var conditions: AuditConditions = []
-  /// The conditions that were not met.
   var unmet: AuditConditions = []
   /// The error if nothing was handed out, even if the call was allowed; nil on success.
   var failure: UsherError.Reason?

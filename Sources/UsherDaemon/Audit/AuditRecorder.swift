@@ -38,7 +38,6 @@ final class AuditRecorder: Sendable {
   fileprivate struct State {
     var aggregator = AuditAggregator()
     var keeper: (any AuditKeeping)?
-    /// The task that is writing, if any.
     var writing: Task<Void, Never>?
     var isTimerSet = false
     var isMinuteSet = false

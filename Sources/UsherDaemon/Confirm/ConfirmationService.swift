@@ -40,7 +40,6 @@ final class ConfirmationService: Sendable {
     self.localAuth = localAuth
   }
 
-  /// Loads the stored answers.
   func restore() throws(UsherError) {
     for row in try store.loadConfirmations() {
       let answer = try GivenAnswer(row)

@@ -61,8 +61,6 @@ struct ConfirmationStore: Sendable {
     return .full(until: others.map(\.expiresAt).min() ?? now)
   }
 
-  /// Opens a question.
-  ///
   /// - Returns: The expired question that the new one replaces, if any.
   mutating func open(_ question: OpenQuestion) -> OpenQuestion? {
     entries[question.person, or: PersonEntries()].questions.updateValue(
@@ -79,7 +77,6 @@ struct ConfirmationStore: Sendable {
     return answer(id, at: now).map { .answered($0.question) }
   }
 
-  /// Returns a valid answer.
   func answer(_ id: ConfirmationID, at now: Timestamp) -> GivenAnswer? {
     for entry in entries.values.values {
       if let answer = entry.answers.values.first(where: { $0.question.id == id }) {

@@ -25,7 +25,6 @@ struct AccountConsents: Sendable, Equatable {
 
   private(set) var entries: [Key: Consent] = [:]
 
-  /// Returns the client's valid grants.
   func grants(of client: String, at now: Timestamp) -> Set<String> {
     Set(holding(at: now).filter { $0.key.client == client }.map(\.key.grant))
   }

@@ -11,8 +11,6 @@ struct ClientService: Sendable {
   let consents: ConsentService
   let revoker: Revoker
 
-  /// Handles `client.clear`.
-  ///
   /// - Parameter isCovered: Whether the rule that permits the call applies to an account.
   func clear(
     _ call: ClientClear, _ caller: Caller, where isCovered: (AccountRecord) -> Bool = { _ in true }

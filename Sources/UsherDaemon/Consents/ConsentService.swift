@@ -36,8 +36,6 @@ struct ConsentService: Sendable {
       })
   }
 
-  /// Handles `consent.revoke`.
-  ///
   /// - Parameters:
   ///   - record: The account that the call names, if it exists for the caller.
   ///   - isCovered: Whether the rule that permits the call applies to an account that the call does

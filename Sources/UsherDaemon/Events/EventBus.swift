@@ -108,7 +108,6 @@ final class EventBus: Sendable {
     state = Mutex(State(cursor: cursor))
   }
 
-  /// Publishes an event about an account.
   func publish(_ topic: EventTopic, _ what: String, _ record: AccountRecord, at now: Timestamp) {
     publish(
       Event(topic: topic, what: what, at: now, provider: record.provider, account: record.id),

@@ -17,7 +17,6 @@ struct FlowDecision {
   let at: Timestamp
   var cleanUp: [any ProviderCall] = []
 
-  /// Creates the decision from a machine's answer.
   init(
     _ answer: EngineAnswer, _ machine: any FlowMachine, _ before: LiveFlow.Standing,
     at now: Timestamp

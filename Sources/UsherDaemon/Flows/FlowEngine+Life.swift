@@ -67,7 +67,6 @@ extension FlowEngine {
     }
   }
 
-  /// Resumes a flow.
   func resume(_ flow: LiveFlow) {
     deadlines.watch(flow)
     deliver(.event(.daemon(.resumed)), to: flow)

@@ -20,8 +20,6 @@ struct FlowService: Sendable {
     return try engine.admit(caller.owner)
   }
 
-  /// Starts a flow.
-  ///
   /// - Parameters:
   ///   - account: The account that the flow acts on (``account(of:for:)``).
   ///   - place: From ``admit(_:_:)``.

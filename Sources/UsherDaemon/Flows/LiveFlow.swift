@@ -304,8 +304,6 @@ extension LiveFlow {
     set { current.withLock { $0.compensation = newValue } }
   }
 
-  /// Sets the listener.
-  ///
   /// - Returns: The previous listener, which the caller must close.
   func setListener(_ listener: RedirectListener?) -> RedirectListener? {
     replace(\.listener, by: listener)

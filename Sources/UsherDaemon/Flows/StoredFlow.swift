@@ -32,8 +32,6 @@ struct StoredFlow: Codable {
 
   private static let machine = "machine"
 
-  /// Creates the payload of the flow's row.
-  ///
   /// - Parameter machine: The machine's JSON; nil once the flow has ended, so that its verifier and
   ///   tokens are deleted with it.
   func payload(with machine: [UInt8]?) throws(UsherError) -> SealedPayload {
@@ -65,8 +63,6 @@ struct RestoredFlow: Sendable {
   /// The packed form of `machine`.
   private(set) var packed: PackedMachine?
 
-  /// Decodes a flow's row.
-  ///
   /// - Throws: `storageUnavailable` if the row decrypts but its content is not valid.
   init(_ row: FlowRow, by coder: FlowCoder) throws(UsherError) {
     let (stored, place) = try StoredFlow.reading(row.payload)

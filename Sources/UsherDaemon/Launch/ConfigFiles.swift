@@ -8,8 +8,6 @@ enum ConfigFiles {
   /// The maximum size of a file in bytes, far above any real configuration.
   private static let sizeLimit = 1 << 20
 
-  /// Loads the configuration.
-  ///
   /// - Parameter file: The main file; nil for the default path, at which the file may be missing.
   /// - Throws: The problem of the first file that cannot be read, or that others than root (or, in
   ///   a user's own instance, that user) may write; otherwise all problems of all files.

@@ -276,8 +276,6 @@ extension LocalAuthService {
     }
   }
 
-  /// Sets a passcode.
-  ///
   /// - Parameters:
   ///   - old: The current passcode, which counts as an attempt; nil if there is none.
   ///   - isReset: Whether the current passcode is not required.

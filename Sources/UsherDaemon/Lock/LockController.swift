@@ -130,8 +130,6 @@ final class LockController: Sendable {
     processContext.log.notice("locked")
   }
 
-  /// Unlocks the daemon.
-  ///
   /// - Parameters:
   ///   - check: Throws if the caller may not unlock. It runs before anything is restored from the
   ///     store.

@@ -75,7 +75,6 @@ final class Dependencies: Sendable {
       descriptors: setting.descriptors, log: setting.log)
   }
 
-  /// The current configuration.
   var config: Config { configStore.current.config }
 
   /// Returns a new ID under which the journal, the audit log and the caller know one call.

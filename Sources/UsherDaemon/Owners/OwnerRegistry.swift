@@ -234,8 +234,6 @@ extension OwnerRegistry {
     try store.hasStoredObjects(ofUser: person.uid, realm: person.realm)
   }
 
-  /// Stores a record.
-  ///
   /// - Returns: Whether the record is on disk; if not, the next call tries again.
   private func write(_ record: OwnerRecord?, of person: LocalPerson) async -> Bool {
     guard let record else { return false }

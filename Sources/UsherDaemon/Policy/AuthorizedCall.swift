@@ -161,8 +161,6 @@ struct AuthorizedCall: Sendable {
     audit.record(note, by: caller.audited)
   }
 
-  /// Records a failure.
-  ///
   /// - Returns: The error for the caller, with the correlation ID of the audit entry.
   func failed(_ error: UsherError) -> UsherError {
     isAudited ? audit.record(error, of: event, by: caller) : error

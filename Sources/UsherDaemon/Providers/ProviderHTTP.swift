@@ -99,9 +99,7 @@ final class ProviderHTTP: ProviderObserver {
     return outcome
   }
 
-  /// Checks that the credential for the provider's calls is set.
-  ///
-  /// - Throws: If the credential that the provider's calls need is not set.
+  /// Throws if the credential that the provider's calls need is not set.
   func checkCredential(of provider: ProviderConfig) throws(UsherError) {
     _ = try credentials.credential(of: provider)
   }

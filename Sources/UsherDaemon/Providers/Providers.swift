@@ -8,7 +8,6 @@ struct Providers: Sendable {
 
   init(_ configStore: ConfigStore) { self.configStore = configStore }
 
-  /// The configured providers.
   var all: [ProviderConfig] { configStore.current.config.providers }
 
   /// The providers whose flows can be started.

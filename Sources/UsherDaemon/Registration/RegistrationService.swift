@@ -34,7 +34,6 @@ struct RegistrationService: Sendable {
     return Question(check: .contact(contact), provider: provider)
   }
 
-  /// Admits or refuses a call before a task is created for it.
   func admit(_ call: RegistrationCheckUserKey, _ caller: Caller) throws(UsherError) -> Question {
     let provider = try open(call.provider)
     let userKey = try possible("userKey") { () throws(InvalidValue) in
@@ -44,7 +43,6 @@ struct RegistrationService: Sendable {
     return Question(check: .userKey(userKey), provider: provider)
   }
 
-  /// Asks the provider.
   func isTaken(_ question: Question) async throws(UsherError) -> Bool {
     let outcome = try await send(question.check.call, question.provider)
     return try BSARegistrationCheck.isTaken(outcome, at: question.provider.name)

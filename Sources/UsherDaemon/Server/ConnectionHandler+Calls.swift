@@ -5,8 +5,6 @@ import UsherTransport
 
 // Calls.
 extension ConnectionHandler {
-  /// Runs one call.
-  ///
   /// - Parameter decoded: Nil if the parameters are still to be decoded.
   func run(
     _ envelope: Envelope, _ line: UnsafeRawBufferPointer, _ origin: Origin,

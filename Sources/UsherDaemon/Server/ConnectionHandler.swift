@@ -312,8 +312,6 @@ final class ConnectionHandler: TransportUser, ScheduledConnection, OpenConnectio
 
   private func isLong(_ bytes: Int) -> Bool { bytes > LongLine.longestOnLoop && !isRefusing }
 
-  /// Answers a scanned line.
-  ///
   /// - Parameters:
   ///   - decoded: The calls in order, if their parameters have been decoded; else empty.
   ///   - kept: The line, if it is already stored.

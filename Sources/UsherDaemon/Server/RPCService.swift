@@ -33,7 +33,6 @@ final class RPCService: Sendable {
     logger = lockController.processContext.log
   }
 
-  /// The current limits.
   var limits: Limits { configStore.current.config.limits }
 
   /// The executor of calls that wait.

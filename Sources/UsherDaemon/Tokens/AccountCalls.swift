@@ -16,8 +16,6 @@ struct AccountCalls: Sendable {
   let repository: AccountRepository
   let refresher: Refresher
 
-  /// Sends a call with the account's access token.
-  ///
   /// - Parameters:
   ///   - flow: The credential tags of the flow that makes the call; nil for the daemon's own calls.
   ///   - client: The client of that flow; nil for the daemon's own calls. The client's grants are

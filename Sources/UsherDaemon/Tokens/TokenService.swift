@@ -19,8 +19,6 @@ struct TokenService: Sendable {
   let refresher: Refresher
   let revoker: Revoker
 
-  /// Handles `token.get`.
-  ///
   /// - Parameter scopes: The scopes that the token may have at most; nil: any.
   func get(
     _ call: TokenGet, of record: AccountRecord, _ caller: Caller, within scopes: [String]?

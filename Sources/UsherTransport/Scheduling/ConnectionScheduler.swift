@@ -75,7 +75,6 @@ package final class ConnectionScheduler {
     loop.atEndOfIteration { [coalescer] in coalescer.sendAll() }
   }
 
-  /// Applies new terms if they have changed.
   private func applyTerms() {
     guard termsSource.generation != generation else { return }
     (share.terms, generation) = termsSource.currentTerms

@@ -34,10 +34,6 @@ extension FairScheduler {
     /// The maximum number of waiting calls of one user.
     var callsInFlight: Int
 
-    /// - Parameters:
-    ///   - percent: The share of the loop's time, in percent, of one user while others call.
-    ///   - connectAttempts: The maximum connects per second of a throttled user.
-    ///   - callsInFlight: The maximum number of waiting calls of one user.
     package init(percent: Int, connectAttempts: Int, callsInFlight: Int) {
       self.percent = percent
       self.connectAttempts = connectAttempts
