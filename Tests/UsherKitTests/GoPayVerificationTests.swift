@@ -54,16 +54,19 @@ extension GoPayVerificationTests {
   @Test("a GoPay page that comes again is presented once")
   func samePage() async throws {
     let page = "https://snap.example/1"
-    let daemon = GoPayDaemon(.page(page), .preparing, .page(page))
+    let daemon = GoPayDaemon(.page(page))
     let outcome = try await verify(daemon) {
       var pages = screen.pages.makeAsyncIterator()
       #expect(await pages.next() == page)
+      try await daemon.happens(.preparing)
+      try await daemon.happens(.page(page))
       try await daemon.happens(.page(page, problem: "interrupted"))
       try await daemon.happens(.page("https://snap.example/2"))
       #expect(await pages.next() == "https://snap.example/2")
       try await daemon.happens(.submitted)
     }
     #expect(outcome.id == "sub-1")
+    #expect(screen.shown == [page, "https://snap.example/2"])
   }
 
   @Test(
