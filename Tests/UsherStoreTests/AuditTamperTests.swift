@@ -91,6 +91,29 @@ struct AuditTamperTests {
     }
   }
 
+  @Test("a last audit row that another copy of the log got after the same rows is found")
+  func otherEnd() async throws {
+    let store = try fixture.open()
+    try await store.audit.append(.samples(1...9))
+    let copy = try fixture.crashed()
+    try await store.audit.append(.samples(10...10))
+    try store.close()
+    let other = try copy.open()
+    try await other.audit.append([.sample(10, "another call")])
+    try other.close()
+    try fixture.tamper(
+      """
+      ATTACH '\(copy.path)' AS copy;
+      UPDATE audit SET (at, sealed, hash) =
+        (SELECT at, sealed, hash FROM copy.audit WHERE n = 10) WHERE n = 10;
+      DETACH copy
+      """)
+    let again = try fixture.open()
+    let report = try await again.audit.verify()
+    try again.close()
+    #expect(report.findings.map(\.message) == ["row 10 is not the last row that was written"])
+  }
+
   @Test("missing audit rows stay a finding while rows are appended and trimmed")
   func goingOn() async throws {
     let store = try fixture.open()
