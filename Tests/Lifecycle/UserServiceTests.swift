@@ -27,7 +27,8 @@ struct UserServiceTests {
     let status = try own(
       fixture, "usherctl", "--socket", Self.runtime + "/usherd/usherd.sock", "--json", "status")
     #expect(status.contains("\"ready\":true") || status.contains("\"ready\" : true"), "\(status)")
-    #expect(try state(fixture) == "active")
+    // The daemon may answer before systemd has read that it is ready.
+    try eventually("it is active") { try state(fixture) == "active" }
     let made = try fixture.identity(of: "/home/ada/.local/state/usherd/usherd.db")
     #expect(made.contains(" ada:ada 600 "), "\(made)")
     #expect(try fixture.property("ActiveState") == "inactive", "the system's was not needed")
