@@ -54,6 +54,12 @@ struct StartTests {
     let process = try fixture.process()
     let end = Date(timeIntervalSinceNow: 2)
     while Date() < end { #expect(try fixture.property("ActiveState") == "activating") }
+    try eventually("SIGHUP does not end the daemon") {
+      try fixture.system.run("cat", "/proc/\(process)/status").split(separator: "\n").contains {
+        ($0.hasPrefix("SigIgn:") || $0.hasPrefix("SigCgt:"))
+          && ($0.last?.hexDigitValue ?? 0) % 2 == 1
+      }
+    }
     try fixture.system.run("systemctl", "kill", "--signal=HUP", "usherd.service")
     #expect(throws: (any Error).self) { try early.receive(within: 0.3) }
     try fixture.system.run("systemctl", "stop", "holder.service")
