@@ -35,6 +35,22 @@ struct OwnerEventTests {
     await harness.end()
   }
 
+  @Test("the events of a removed user are deleted although the daemon is locked by then")
+  func removedAfterLock() async throws {
+    users.set(Owner.anna.uid, .named("anna"), isLocal: true)
+    let harness = try await ConnectionHarness(users: users.database(nameHolds: .zero))
+    let owners = try harness.lockController.services().owners
+    let events = harness.service.events
+    let before = events.listen(since: nil) { _ in }.cursor
+    publish(on: harness)
+    try await harness.lockController.lock()
+    await owners.notify(.replaced, .anna)
+    _ = events.listen(since: before) { entry in
+      if entry.owner == .anna { Issue.record("\(entry.event)") }
+    }
+    await harness.end()
+  }
+
   /// A caller that connects now, later than the last lookup of a name.
   private func program(of harness: ConnectionHarness) -> Caller {
     harness.clock.advance(by: .milliseconds(1))

@@ -1,5 +1,6 @@
 import Dispatch
 import JSONRPC
+import Synchronization
 import Testing
 import UsherAPI
 import UsherConfig
@@ -95,6 +96,41 @@ struct PolicyServiceTests {
     #expect(error?.isRetryable == true && error?.detail.retryAfterMs == 2000)
     let other = PolicyCheck(user: "1000", method: "token.get", provider: .work)
     #expect(try await service.check(other).allowed)
+  }
+
+  @Test("policy.check is refused at once while eight look-ups hang in the user database")
+  func manyHanging() async throws {
+    let hold = DispatchSemaphore(value: 0)
+    let started = Mutex(0)
+    let names = PrincipalResolver(
+      user: { _ in
+        started.withLock { $0 += 1 }
+        hold.wait()
+        return nil
+      }, group: { _ in nil })
+    let service = try service(names: names)
+    let check = PolicyCheck(user: "anna", method: "token.get")
+    let hanging = (1...8).map { _ in Task { await thrown { try await service.check(check) } } }
+    try await reached("eight look-ups") {
+      started.withLock { $0 } == 8 && scheduler.pending.count == 8
+    }
+    scheduler.advance(by: .seconds(5))
+    for task in hanging { #expect(await task.value?.reason == .overloaded) }
+    let ninth = Mutex<UsherError?>(nil)
+    let task = Task {
+      let error = await thrown { try await service.check(check) }
+      ninth.withLock { $0 = error }
+    }
+    try await reached("an answer, or a ninth look-up") {
+      started.withLock { $0 } == 9 || ninth.withLock { $0 } != nil
+    }
+    #expect(started.withLock { $0 } == 8)
+    #expect(ninth.withLock { $0 }?.message == UserLookups.noAnswer.message)
+    for _ in 1...9 { hold.signal() }
+    await task.value
+    // The eight threads are free again.
+    let other = PolicyCheck(user: "1000", method: "token.get", provider: .work)
+    try await reached("a check succeeds") { (try? await service.check(other).allowed) == true }
   }
 
   @Test("policy.list shows the rules that policy.check uses")
