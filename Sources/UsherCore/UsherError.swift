@@ -171,52 +171,61 @@ extension UsherError {
     private typealias Traits = (code: Int, meaning: String, isRetryable: Bool, severity: Severity)
 
     private static func row(
-      _ code: Int, _ meaning: String, isRetryable: Bool = false, _ severity: Severity = .debug
+      _ code: Int, _ meaning: String, isRetryable: Bool = false, _ severity: Severity
     ) -> Traits { (code, meaning, isRetryable, severity) }
 
     private var traits: Traits {
       switch self {
       case .parseError:
-        Self.row(-32700, "The line is not JSON, or has duplicate members or too deep a nesting.")
+        Self.row(
+          -32700, "The line is not JSON, or has duplicate members or too deep a nesting.", .debug)
       case .invalidRequest:
-        Self.row(-32600, "The JSON is not a JSON-RPC 2.0 request, or its id is still in use.")
-      case .methodNotFound: Self.row(-32601, "The method does not exist, or not on this socket.")
+        Self.row(
+          -32600, "The JSON is not a JSON-RPC 2.0 request, or its id is still in use.", .debug)
+      case .methodNotFound:
+        Self.row(-32601, "The method does not exist, or not on this socket.", .debug)
       case .invalidParams:
-        Self.row(-32602, "A parameter is missing, unknown or has a wrong value: see `field`.")
+        Self.row(
+          -32602, "A parameter is missing, unknown or has a wrong value: see `field`.", .debug)
       case .internalError:
         Self.row(-32603, "The daemon has a fault: see its journal, by `correlationId`.", .error)
-      case .cancelled: Self.row(-32800, "The call was cancelled by `rpc.cancel`.")
+      case .cancelled: Self.row(-32800, "The call was cancelled by `rpc.cancel`.", .debug)
       case .permissionDenied:
-        Self.row(-32001, "The policy or the configuration does not allow the call.")
+        Self.row(-32001, "The policy or the configuration does not allow the call.", .debug)
       case .rateLimited:
         Self.row(
           -32002, "The caller made too many such calls: see `limit` and `retryAfterMs`.",
-          isRetryable: true)
-      case .overloaded: Self.row(-32003, "Too much is in progress: see `limit`.", isRetryable: true)
+          isRetryable: true, .debug)
+      case .overloaded:
+        Self.row(-32003, "Too much is in progress: see `limit`.", isRetryable: true, .debug)
       case .messageTooLarge:
-        Self.row(-32004, "The message, or the reply, is larger than allowed: see `limit`.")
+        Self.row(-32004, "The message, or the reply, is larger than allowed: see `limit`.", .debug)
       case .shuttingDown:
-        Self.row(-32005, "The daemon is stopping; connect again.", isRetryable: true)
-      case .locked: Self.row(-32006, "The daemon is locked until `system.unlock`.")
+        Self.row(-32005, "The daemon is stopping; connect again.", isRetryable: true, .debug)
+      case .locked: Self.row(-32006, "The daemon is locked until `system.unlock`.", .debug)
       case .deadlineExceeded:
         Self.row(
           -32007, "The call took longer than allowed; whether it had an effect is open.",
-          isRetryable: true)
-      case .notFound: Self.row(1001, "The object does not exist, or is not the caller's.")
+          isRetryable: true, .debug)
+      case .notFound: Self.row(1001, "The object does not exist, or is not the caller's.", .debug)
       case .conflict:
-        Self.row(1002, "The object has changed or the call does not fit its state: read it again.")
-      case .requestIDReused: Self.row(1003, "The `requestId` was used before: see `flow`.")
+        Self.row(
+          1002, "The object has changed or the call does not fit its state: read it again.", .debug)
+      case .requestIDReused: Self.row(1003, "The `requestId` was used before: see `flow`.", .debug)
       case .interactionRequired:
-        Self.row(1101, "A person must act first: see `next`, or `confirmation`.")
+        Self.row(1101, "A person must act first: see `next`, or `confirmation`.", .debug)
       case .reauthenticationRequired:
-        Self.row(1102, "The account's grant is dead: sign in again, see `next`.")
+        Self.row(1102, "The account's grant is dead: sign in again, see `next`.", .debug)
       case .consentRequired:
-        Self.row(1103, "The grant does not cover the call: ask the user for more, see `next`.")
-      case .flowFinished: Self.row(1201, "The flow has finished and takes no input.")
+        Self.row(
+          1103, "The grant does not cover the call: ask the user for more, see `next`.", .debug)
+      case .flowFinished: Self.row(1201, "The flow has finished and takes no input.", .debug)
       case .unexpectedInput:
-        Self.row(1202, "The input is of another type than the flow's step. Nothing changed.")
+        Self.row(
+          1202, "The input is of another type than the flow's step. Nothing changed.", .debug)
       case .invalidInput:
-        Self.row(1203, "A member of the input is missing or wrong: see `field`. Nothing changed.")
+        Self.row(
+          1203, "A member of the input is missing or wrong: see `field`. Nothing changed.", .debug)
       case .providerRejected:
         Self.row(1301, "The provider refused the request: see `provider`.", .info)
       case .providerUnreachable:
