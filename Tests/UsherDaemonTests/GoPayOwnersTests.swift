@@ -11,7 +11,7 @@ import UsherTestKit
 
 /// Anna and Bert verify themselves at the same provider, each on a connection of their own and
 /// with the same request id. Only the provider and the peers are fakes.
-@Suite("GoPay verify of two users", .timeLimit(.minutes(2)))
+@Suite("GoPay verify of two users", .timeLimit(.minutes(10)))
 struct GoPayOwnersTests {
   private let harness: ConnectionHarness
   private let callbackURL: String

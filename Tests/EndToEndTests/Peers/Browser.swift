@@ -24,7 +24,7 @@ enum Browser {
     let visit = try run(
       Peers.python,
       [Peers.script("browser.py"), pages.rawValue, url, decision.rawValue]
-        + (userCode.map { [$0] } ?? []), within: 300)
+        + (userCode.map { [$0] } ?? []), within: 120)
     guard visit.status == 0 else { throw TestError("the browser failed: \(visit.errors)") }
     let shown = try JSONValue(parsing: Array(visit.output.utf8))
     return Page(
