@@ -2,7 +2,7 @@ package import JSONRPC
 package import UsherAPI
 package import UsherCore
 
-/// The reason why an answer left a flow at the revision that was answered.
+/// The reason why an answer did not advance a flow.
 package enum AnswerFault: Sendable {
   case refused(UsherError)
   /// The daemon accepted the answer, and the flow still has this problem.
@@ -166,8 +166,8 @@ extension FlowSession {
   /// revision does not tell: it also rises when the flow passes through other states, as after a
   /// restart of the daemon.
   ///
-  /// - Throws: The error of the submission if the answer had no effect, or the error of reading the
-  ///   flow if that is unknown.
+  /// - Throws: The error of the submission if the flow still asks the same, or the error of reading
+  ///   the flow. A second wrong answer can leave a flow that still asks the same, too.
   @discardableResult
   package func submitOnce(_ input: FlowInput, answering seen: Flow) async throws -> Flow {
     do {

@@ -10,7 +10,7 @@ package enum ProviderText {
     var kept = String.UnicodeScalarView()
     var count = 0
     for scalar in text.unicodeScalars {
-      guard let scalar = shown(scalar) else { continue }
+      guard let scalar = printable(scalar) else { continue }
       if kept.isEmpty, scalar == " " { continue }
       if count == limit {
         kept.removeLast()
@@ -43,7 +43,7 @@ package enum ProviderText {
     }
   }
 
-  private static func shown(_ scalar: Unicode.Scalar) -> Unicode.Scalar? {
+  private static func printable(_ scalar: Unicode.Scalar) -> Unicode.Scalar? {
     switch scalar {
     case "\n", "\r", "\t": return " "
     // Indic and Persian scripts and emoji need these joiners.

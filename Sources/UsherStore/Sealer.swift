@@ -121,12 +121,8 @@ struct Sealer: Sendable {
     var bytes = Array(tag(of: row).prefix(16))
     bytes[6] = bytes[6] & 0x0F | 0x40
     bytes[8] = bytes[8] & 0x3F | 0x80
-    let digits = Data(bytes).map { byte in
-      let digits = String(byte, radix: 16)
-      return digits.count == 1 ? "0" + digits : digits
-    }
-    let groups = [digits[0..<4], digits[4..<6], digits[6..<8], digits[8..<10], digits[10...]]
-    return groups.map { $0.joined() }.joined(separator: "-")
+    let groups = [bytes[0..<4], bytes[4..<6], bytes[6..<8], bytes[8..<10], bytes[10...]]
+    return groups.map(\.hexadecimal).joined(separator: "-")
   }
 
   static func refusal(_ row: RowIdentity) -> UsherError {

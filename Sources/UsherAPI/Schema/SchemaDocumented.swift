@@ -1,7 +1,7 @@
 /// A type whose members the OpenRPC document and `provider.get` describe.
 ///
-/// The properties are lazy constants, so that the texts cost nothing until the document is made. A
-/// test names each member without a description, and each description without a member.
+/// The properties are lazy constants or computed, so that the texts cost nothing until the document
+/// is made. A test names each member without a description, and each description without a member.
 public protocol SchemaDocumented {
   /// The name of the type in `components.schemas`, and what the type is. Nil for a type that occurs
   /// only once: the document contains it in place.

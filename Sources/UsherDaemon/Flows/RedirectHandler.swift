@@ -59,6 +59,8 @@ final class RedirectJudge: Sendable {
     _ route: RedirectRoute, client: SocketAddress?, server: SocketAddress?
   ) async -> RedirectPage? {
     guard mayLookUp(for: route.owner) else { return .busy }
+    // On a blocking thread: without netlink, as in the system unit, the look-up reads the list of
+    // all sockets.
     guard let client = client?.endpoint, let server = server?.endpoint,
       await dependencies.blocking.run({ [uid] in uid(client, server) }) == route.owner
     else {
@@ -80,8 +82,7 @@ final class RedirectJudge: Sendable {
     return answer.error == nil && answer.code != nil ? .pending : .notSignedIn(nil)
   }
 
-  /// Runs on a blocking thread: without netlink, as in the system unit, the lookup reads the list
-  /// of all sockets.
+  /// Counts a look-up for an owner; false above the limit per second.
   private func mayLookUp(for owner: UInt32) -> Bool {
     let now = dependencies.clock.monotonicNow()
     return lookups.withLock { lookups in
