@@ -5,7 +5,8 @@ import UsherSystem
 /// Look-ups in the user database, with a deadline.
 ///
 /// A user database that hangs, such as LDAP without a server, delays no caller beyond the deadline.
-/// Look-ups of the names of uids block one thread for each uid.
+/// Look-ups of the names of uids block one thread for each uid, and other functions
+/// ``mostFunctions`` threads.
 final class UserLookups: Sendable {
   /// The time for which a caller waits for the user database.
   static let deadline = Duration.seconds(2)
@@ -13,11 +14,16 @@ final class UserLookups: Sendable {
   static let noAnswer = UsherError(
     .overloaded, "the user database does not answer: try again", detail: .init(retryAfterMs: 2000))
 
+  /// The maximum number of functions that run at the same time, including those that hang without
+  /// a caller.
+  private static let mostFunctions = 8
+
   private let database: UserDatabase
   private let blocking: any BlockingPool
   private let scheduler: any Scheduler
   private let executor: (any TaskExecutor)?
   private let pending = Mutex<[UInt32: PendingLookup<UserLookup>]>([:])
+  private let functions = Mutex(0)
 
   init(
     in database: UserDatabase, on blocking: any BlockingPool, scheduler: any Scheduler,
@@ -69,12 +75,22 @@ final class UserLookups: Sendable {
   /// Runs a function that makes several look-ups, on a thread of its own.
   ///
   /// - Throws: ``noAnswer`` after `limit`, or at once if the task is cancelled; the function then
-  ///   goes on without its caller. Errors of `body`.
+  ///   goes on without its caller. ``noAnswer`` at once if too many functions run. Errors of `body`.
   func run<Value: Sendable>(
     within limit: Duration, _ body: @escaping @Sendable () throws(UsherError) -> Value
   ) async throws(UsherError) -> Value {
+    let mayRun = functions.withLock { functions in
+      guard functions < Self.mostFunctions else { return false }
+      functions += 1
+      return true
+    }
+    guard mayRun else { throw Self.noAnswer }
     let lookup = PendingLookup<Result<Value, UsherError>>()
-    blocking.start { lookup.end(with: Result { () throws(UsherError) in try body() }) }
+    blocking.start { [self] in
+      let result = Result { () throws(UsherError) in try body() }
+      functions.withLock { $0 -= 1 }
+      lookup.end(with: result)
+    }
     await scheduler.wait(for: lookup.ended, atMost: limit)
     guard let result = lookup.found else { throw Self.noAnswer }
     return try result.get()
