@@ -93,6 +93,10 @@ final class Services: Sendable {
     }
     audits = AuditService(log: store.audit, repository: audit)
     owners.addObserver { [weak self] in await self?.apply($0, of: $1) }
+    // The events outlive these services, and so does a call that has removed a user.
+    owners.addObserver { [events = processContext.events] change, person in
+      if change == .replaced { events.forget(person.owner) }
+    }
   }
 
   /// Applies a change of an owner's access to flows, accounts and events.
@@ -109,7 +113,6 @@ final class Services: Sendable {
     case .replaced:
       try? await confirm.forget(person)
       try? await localAuthService.forget(person)
-      processContext.events.forget(owner)
     }
   }
 
