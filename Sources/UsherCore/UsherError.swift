@@ -168,74 +168,73 @@ extension UsherError {
 
     package enum Severity: Sendable { case debug, info, warning, error }
 
-    private typealias Traits = (code: Int, meaning: String, isRetryable: Bool, severity: Severity)
+    /// What is known of an error code. A `final` error occurs again if the call is repeated
+    /// unchanged; a `retryable` one may not.
+    private struct Traits {
+      let code: Int, meaning: String, isRetryable: Bool, severity: Severity
 
-    private static func row(
-      _ code: Int, _ meaning: String, isRetryable: Bool = false, _ severity: Severity
-    ) -> Traits { (code, meaning, isRetryable, severity) }
+      static func final(_ code: Int, _ meaning: String, _ severity: Severity) -> Self {
+        Self(code: code, meaning: meaning, isRetryable: false, severity: severity)
+      }
+
+      static func retryable(_ code: Int, _ meaning: String, _ severity: Severity) -> Self {
+        Self(code: code, meaning: meaning, isRetryable: true, severity: severity)
+      }
+    }
 
     private var traits: Traits {
       switch self {
       case .parseError:
-        Self.row(
+        .final(
           -32700, "The line is not JSON, or has duplicate members or too deep a nesting.", .debug)
       case .invalidRequest:
-        Self.row(
-          -32600, "The JSON is not a JSON-RPC 2.0 request, or its id is still in use.", .debug)
+        .final(-32600, "The JSON is not a JSON-RPC 2.0 request, or its id is still in use.", .debug)
       case .methodNotFound:
-        Self.row(-32601, "The method does not exist, or not on this socket.", .debug)
+        .final(-32601, "The method does not exist, or not on this socket.", .debug)
       case .invalidParams:
-        Self.row(
-          -32602, "A parameter is missing, unknown or has a wrong value: see `field`.", .debug)
+        .final(-32602, "A parameter is missing, unknown or has a wrong value: see `field`.", .debug)
       case .internalError:
-        Self.row(-32603, "The daemon has a fault: see its journal, by `correlationId`.", .error)
-      case .cancelled: Self.row(-32800, "The call was cancelled by `rpc.cancel`.", .debug)
+        .final(-32603, "The daemon has a fault: see its journal, by `correlationId`.", .error)
+      case .cancelled: .final(-32800, "The call was cancelled by `rpc.cancel`.", .debug)
       case .permissionDenied:
-        Self.row(-32001, "The policy or the configuration does not allow the call.", .debug)
+        .final(-32001, "The policy or the configuration does not allow the call.", .debug)
       case .rateLimited:
-        Self.row(
-          -32002, "The caller made too many such calls: see `limit` and `retryAfterMs`.",
-          isRetryable: true, .debug)
-      case .overloaded:
-        Self.row(-32003, "Too much is in progress: see `limit`.", isRetryable: true, .debug)
+        .retryable(
+          -32002, "The caller made too many such calls: see `limit` and `retryAfterMs`.", .debug)
+      case .overloaded: .retryable(-32003, "Too much is in progress: see `limit`.", .debug)
       case .messageTooLarge:
-        Self.row(-32004, "The message, or the reply, is larger than allowed: see `limit`.", .debug)
-      case .shuttingDown:
-        Self.row(-32005, "The daemon is stopping; connect again.", isRetryable: true, .debug)
-      case .locked: Self.row(-32006, "The daemon is locked until `system.unlock`.", .debug)
+        .final(-32004, "The message, or the reply, is larger than allowed: see `limit`.", .debug)
+      case .shuttingDown: .retryable(-32005, "The daemon is stopping; connect again.", .debug)
+      case .locked: .final(-32006, "The daemon is locked until `system.unlock`.", .debug)
       case .deadlineExceeded:
-        Self.row(
-          -32007, "The call took longer than allowed; whether it had an effect is open.",
-          isRetryable: true, .debug)
-      case .notFound: Self.row(1001, "The object does not exist, or is not the caller's.", .debug)
+        .retryable(
+          -32007, "The call took longer than allowed; whether it had an effect is open.", .debug)
+      case .notFound: .final(1001, "The object does not exist, or is not the caller's.", .debug)
       case .conflict:
-        Self.row(
+        .final(
           1002, "The object has changed or the call does not fit its state: read it again.", .debug)
-      case .requestIDReused: Self.row(1003, "The `requestId` was used before: see `flow`.", .debug)
+      case .requestIDReused: .final(1003, "The `requestId` was used before: see `flow`.", .debug)
       case .interactionRequired:
-        Self.row(1101, "A person must act first: see `next`, or `confirmation`.", .debug)
+        .final(1101, "A person must act first: see `next`, or `confirmation`.", .debug)
       case .reauthenticationRequired:
-        Self.row(1102, "The account's grant is dead: sign in again, see `next`.", .debug)
+        .final(1102, "The account's grant is dead: sign in again, see `next`.", .debug)
       case .consentRequired:
-        Self.row(
+        .final(
           1103, "The grant does not cover the call: ask the user for more, see `next`.", .debug)
-      case .flowFinished: Self.row(1201, "The flow has finished and takes no input.", .debug)
+      case .flowFinished: .final(1201, "The flow has finished and takes no input.", .debug)
       case .unexpectedInput:
-        Self.row(
-          1202, "The input is of another type than the flow's step. Nothing changed.", .debug)
+        .final(1202, "The input is of another type than the flow's step. Nothing changed.", .debug)
       case .invalidInput:
-        Self.row(
+        .final(
           1203, "A member of the input is missing or wrong: see `field`. Nothing changed.", .debug)
       case .providerRejected:
-        Self.row(1301, "The provider refused the request: see `provider`.", .info)
+        .final(1301, "The provider refused the request: see `provider`.", .info)
       case .providerUnreachable:
-        Self.row(
-          1302, "The provider could not be reached or is overloaded.", isRetryable: true, .info)
+        .retryable(1302, "The provider could not be reached or is overloaded.", .info)
       case .providerProtocolError:
-        Self.row(1303, "The provider's reply cannot be read or is not trustworthy.", .warning)
+        .final(1303, "The provider's reply cannot be read or is not trustworthy.", .warning)
       case .storageUnavailable:
-        Self.row(
-          1401, "The database cannot be written or read at present.", isRetryable: true, .warning)
+        .retryable(1401, "The database cannot be written or read at present.", .warning)
       }
     }
   }
