@@ -75,7 +75,8 @@ final class UserLookups: Sendable {
   /// Runs a function that makes several look-ups, on a thread of its own.
   ///
   /// - Throws: ``noAnswer`` after `limit`, or at once if the task is cancelled; the function then
-  ///   goes on without its caller. ``noAnswer`` at once if too many functions run. Errors of `body`.
+  ///   goes on without its caller. ``noAnswer`` at once if too many functions run. Errors of
+  ///   `body`.
   func run<Value: Sendable>(
     within limit: Duration, _ body: @escaping @Sendable () throws(UsherError) -> Value
   ) async throws(UsherError) -> Value {

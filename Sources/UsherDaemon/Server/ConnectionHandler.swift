@@ -120,8 +120,8 @@ final class ConnectionHandler: TransportUser, ScheduledConnection, OpenConnectio
     case answering
   }
 
-  /// The place of the reply to an RPC call: a line of its own, or the reply of a batch, given by the
-  /// batch's number and the call's index.
+  /// The place of the reply to an RPC call: a line of its own, or the reply of a batch, given by
+  /// the batch's number and the call's index.
   enum Origin {
     case line
     case batch(Int, Int)

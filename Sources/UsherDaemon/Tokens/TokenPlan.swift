@@ -2,8 +2,8 @@ import UsherCore
 
 /// The next background task for an account's tokens, and its time.
 struct TokenPlan: Sendable, Equatable {
-  /// If two actions are due at the same time, the one declared first runs first: a refresh makes the
-  /// warning unnecessary.
+  /// If two actions are due at the same time, the one declared first runs first: a refresh makes
+  /// the warning unnecessary.
   enum Action: Int, Sendable {
     /// Refresh the access token, and with it the grant.
     case renew

@@ -127,8 +127,8 @@ struct BSAProviderAnswerTests {
 
   @Test("flow.cancel ends a BSA flow while the provider does not answer")
   func cancelled() throws {
-    // Longer than flow.cancel may take below, also on the slowest machine that `TestDeadline` allows
-    // for.
+    // Longer than flow.cancel may take below, also on the slowest machine that `TestDeadline`
+    // allows for.
     let fixture = try BSAFixture(["request_timeout_seconds": "120"])
     try fixture.spoil("mail", ["delayMs": 600_000])
     let flow = try fixture.begin(
