@@ -113,7 +113,7 @@ struct DependenciesTests {
 }
 
 /// Answers each call with the metadata of an OpenID provider.
-private final class AnsweringTransport: ProviderTransport {
+final class AnsweringTransport: ProviderTransport {
   struct Call {
     let url: String
     /// The executor of the task that made the call.
