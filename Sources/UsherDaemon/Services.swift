@@ -178,11 +178,16 @@ final class Services: Sendable {
   func stop(within limit: Duration) async {
     watch.stop()
     await revocations.stop()
-    let clock = dependencies.clock
-    let deadline = clock.monotonicNow() + limit
-    while clock.monotonicNow() < deadline, !(http.isIdle && flows.engine.isIdle) {
-      await dependencies.scheduler.pause(.milliseconds(20))
+    let idle = AsyncLatch()
+    let waiting = Task(executorPreference: dependencies.executor) { [http, engine = flows.engine] in
+      while !Task.isCancelled, !(http.isIdle && engine.isIdle) {
+        await engine.waitUntilIdle()
+        await http.waitUntilIdle()
+      }
+      idle.open()
     }
+    await dependencies.scheduler.wait(for: idle, atMost: limit)
+    waiting.cancel()
     flows.engine.pauseAll()
     fingerprintReader.close()
     await http.shutdown()

@@ -137,7 +137,7 @@ final class AnsweringTransport: ProviderTransport {
   }
 
   func retain(_ settings: [HTTPSettings]) {}
-  var isIdle: Bool { true }
+  let closing = WorkCounter()
   func shutdown() async { isShutDown.withLock { $0 = true } }
 }
 

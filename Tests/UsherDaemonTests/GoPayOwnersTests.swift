@@ -175,6 +175,6 @@ private struct GoPayStub: ProviderTransport {
   }
 
   func retain(_ settings: [HTTPSettings]) {}
-  var isIdle: Bool { true }
+  let closing = WorkCounter()
   func shutdown() async {}
 }

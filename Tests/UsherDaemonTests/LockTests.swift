@@ -51,7 +51,7 @@ struct LockTests {
     try await services.repository.keep(.sample(keepAlive: true, tokens: .sample(expiresAt: end)))
     let flow = try await harness.startFlow(lockController)
     #expect(flow.step?.kind == .localAuth)
-    try await reached("the flow is at its mail") { services.flows.engine.isIdle }
+    await services.flows.engine.waitUntilIdle()
     return Traces(
       unlocked: lockController.unlocked, store: services.store, repository: services.repository,
       engine: services.flows.engine,

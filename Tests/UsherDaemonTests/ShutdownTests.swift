@@ -25,7 +25,7 @@ struct ShutdownTests {
     }
 
     func retain(_ settings: [HTTPSettings]) {}
-    var isIdle: Bool { true }
+    let closing = WorkCounter()
     func shutdown() async {}
   }
 

@@ -19,6 +19,9 @@ final class EffectRunner: Sendable {
   private let listeners: RedirectListeners
   private let answers: DaemonAnswers
   private let isStopped = Mutex(false)
+  /// The flows that are processing mail, and the effects that soon report an outcome: all but those
+  /// that wait for a person or for a file descriptor.
+  let work = WorkCounter()
 
   init(
     dependencies: Dependencies, http: ProviderHTTP, bearer: AccountCalls, metadata: MetadataCache,
@@ -43,7 +46,11 @@ final class EffectRunner: Sendable {
   ) {
     let provider = machine.config
     func run(_ effect: @escaping @Sendable () async -> EngineEvent) {
-      Task(executorPreference: dependencies.executor) { report(await effect()) }
+      work.begin()
+      Task(executorPreference: dependencies.executor) { [work] in
+        report(await effect())
+        work.end()
+      }
     }
     switch effect {
     case .call(let call): run { [self] in await send(call, provider, flow) }
@@ -55,7 +62,9 @@ final class EffectRunner: Sendable {
     case .verifySignature(let text):
       run { [self] in .idTokenVerified(await signatures.verify(text, provider: provider)) }
     case .listen(let expectation):
-      run { [self] in await listen(expectation, flow, report) }
+      Task(executorPreference: dependencies.executor) { [self] in
+        report(await listen(expectation, flow, report))
+      }
     case .stopListening: stopListening(flow)
     case .ask(let question): answers.answer(question, flow, report: report)
     // Already stored together with the decision.
@@ -87,8 +96,10 @@ final class EffectRunner: Sendable {
 
   /// Sends a call and ignores its outcome, for example a revocation of an unused token.
   func tidy(_ call: any ProviderCall, _ provider: ProviderConfig, _ flow: LiveFlow) {
+    work.begin()
     Task(executorPreference: dependencies.executor) { [self] in
       _ = await http.send(call, for: provider, in: flow.credentials)
+      work.end()
     }
   }
 

@@ -38,8 +38,6 @@ final class FlowEngine: Sendable {
   /// The schema of each machine's params; each is derived once.
   let schemas = Mutex<[ObjectIdentifier: Schema]>([:])
   private let isStopped = Atomic(false)
-  /// The number of flows that are processing mail.
-  private let busy = Atomic(0)
 
   init(
     dependencies: Dependencies, store: Store, providers: Providers, credentials: Credentials,
@@ -134,8 +132,8 @@ extension FlowEngine {
       mail.reply?(.failure(UsherError(.shuttingDown, "usherd is stopping")))
       return
     }
-    busy.add(1, ordering: .relaxed)
-    guard flow.post(mail) else { return doneWithMail() }
+    effects.work.begin()
+    guard flow.post(mail) else { return effects.work.end() }
     Task(executorPreference: dependencies.executor) { [self] in await drain(flow) }
   }
 
@@ -143,8 +141,8 @@ extension FlowEngine {
   /// Returns when the flow has processed its mail.
   func resumeOnce(_ flow: LiveFlow) async {
     guard isRunning else { return }
-    busy.add(1, ordering: .relaxed)
-    guard flow.post(nil) else { return doneWithMail() }
+    effects.work.begin()
+    guard flow.post(nil) else { return effects.work.end() }
     await drain(flow)
   }
 
@@ -152,13 +150,14 @@ extension FlowEngine {
     while let mail = flow.nextMail() {
       await Cause.$correlation.withValue(mail.cause) { await process(mail, flow) }
     }
-    doneWithMail()
+    effects.work.end()
   }
 
-  private func doneWithMail() { busy.subtract(1, ordering: .relaxed) }
+  /// Whether no flow is processing mail or waits for a provider's reply.
+  var isIdle: Bool { effects.work.isIdle }
 
-  /// Whether no flow is processing mail.
-  var isIdle: Bool { busy.load(ordering: .relaxed) == 0 }
+  /// Returns when ``isIdle`` is true, or at once if the task is cancelled.
+  func waitUntilIdle() async { await effects.work.waitUntilIdle() }
 
   /// Whether mail is accepted: ``stop()`` was not called.
   var isRunning: Bool { !isStopped.load(ordering: .acquiring) }

@@ -6,7 +6,7 @@ import NIOPosix
 import NIOSSL
 import Synchronization
 package import UsherConfig
-import UsherCore
+package import UsherCore
 package import UsherFlows
 
 /// Sender of requests to providers: the daemon's only way to a provider.
@@ -22,8 +22,8 @@ package protocol ProviderTransport: Sendable {
   /// ended.
   func retain(_ settings: [HTTPSettings])
 
-  /// Whether no connections are being closed.
-  var isIdle: Bool { get }
+  /// The connections that are being closed.
+  var closing: WorkCounter { get }
 
   /// Aborts all calls. Later requests are not sent.
   func shutdown() async
@@ -36,10 +36,10 @@ final class HTTPClientTransport: ProviderTransport {
 
   private let group: any EventLoopGroup
   private let clients = Mutex(Clients())
+  let closing = WorkCounter()
 
   private struct Clients {
     var isShutDown = false
-    var closing = 0
     var bySettings: [HTTPSettings.Key: Line] = [:]
     /// The settings of the configured providers, once ``keep(_:)`` was called. A live flow may
     /// still use others.
@@ -71,8 +71,6 @@ final class HTTPClientTransport: ProviderTransport {
     return await exchange(request, client, settings)
   }
 
-  var isIdle: Bool { clients.withLock { $0.closing == 0 } }
-
   func shutdown() async {
     let last = clients.withLock { clients in
       clients.isShutDown = true
@@ -92,10 +90,10 @@ final class HTTPClientTransport: ProviderTransport {
   private func drop(_ key: HTTPSettings.Key) {
     let last = clients.withLock { clients -> HTTPClient? in
       guard clients.isUnused(key), !clients.isShutDown else { return nil }
-      clients.closing += 1
+      closing.begin()
       return clients.bySettings.removeValue(forKey: key)?.client
     }
-    last?.shutdown { [self] _ in clients.withLock { $0.closing -= 1 } }
+    last?.shutdown { [closing] _ in closing.end() }
   }
 
   private func exchange(

@@ -1,5 +1,4 @@
 import Logging
-import Synchronization
 import UsherConfig
 import UsherCore
 import UsherFlows
@@ -14,7 +13,7 @@ final class ProviderHTTP: ProviderObserver {
   private let health: ProviderHealth
   private let dependencies: Dependencies
   private let clientTokens: ClientTokens
-  private let inFlight = Mutex(0)
+  private let inFlight = WorkCounter()
 
   init(
     through transport: any ProviderTransport, credentials: Credentials, health: ProviderHealth,
@@ -73,8 +72,8 @@ final class ProviderHTTP: ProviderObserver {
   private func send(
     _ call: any ProviderCall, _ asker: Asker, _ accessToken: Secret?, clientToken: Secret?
   ) async -> CallOutcome {
-    inFlight.withLock { $0 += 1 }
-    defer { inFlight.withLock { $0 -= 1 } }
+    inFlight.begin()
+    defer { inFlight.end() }
     let provider = asker.provider
     let outcome: CallOutcome
     do throws(UsherError) {
@@ -109,7 +108,14 @@ final class ProviderHTTP: ProviderObserver {
     credentials.proofs(of: provider, in: flow).change
   }
 
-  var isIdle: Bool { transport.isIdle && inFlight.withLock { $0 == 0 } }
+  /// Whether no request is in progress and no connection is being closed.
+  var isIdle: Bool { inFlight.isIdle && transport.closing.isIdle }
+
+  /// Returns when requests and connections have ended, or at once if the task is cancelled.
+  func waitUntilIdle() async {
+    await inFlight.waitUntilIdle()
+    await transport.closing.waitUntilIdle()
+  }
 
   /// Aborts requests in progress; no request is sent any more.
   func shutdown() async { await transport.shutdown() }
