@@ -174,7 +174,7 @@ struct TokenRenewalTests {
 }
 
 /// A function that does nothing when it is called again.
-private final class OnceOnly: Sendable {
+final class OnceOnly: Sendable {
   private let isCalled = Atomic<Bool>(false)
   private let body: @Sendable () -> Void
 

@@ -1,6 +1,8 @@
 import JSONRPC
+import Synchronization
 import Testing
 import UsherAPI
+import UsherConfig
 import UsherCore
 import UsherFlows
 import UsherStore
@@ -119,22 +121,52 @@ struct AccountInquiryTests {
     #expect(harness.harness.scheduler.pending == [.seconds(8)])
   }
 
+  enum ReviewTime: CaseIterable { case committed, installed, announced }
+
   @Test(
-    "an account's first submission is announced if the account is reviewed while it is stored",
-    arguments: [true, false])
-  func reviewed(isNewAccount: Bool) async throws {
+    "a submission is announced once if the account is reviewed while it is stored",
+    arguments: ReviewTime.allCases, [true, false])
+  func reviewed(at time: ReviewTime, isNewAccount: Bool) async throws {
     let (repository, watch) = (harness.harness.repository, harness.watch)
+    let review: AccountRepository.Follower = { [weak watch] in watch?.review([$0.record.id]) }
+    if time == .installed { repository.addObserver(review) }
     watch.start()
-    repository.addObserver { [weak watch] update in watch?.review([update.record.id]) }
+    if time == .announced { repository.addObserver(review) }
     if !isNewAccount {
       let end = harness.harness.clock.now() + .seconds(1800)
       try await repository.keep(
         .sample("corr-1", tokens: .sample(refreshExpiresAt: end)), at: VerdictHarness.provider)
       #expect(harness.harness.scheduler.pending == [.seconds(1500)])
     }
-    try await harness.submit()
+    let update = try repository.update(
+      harness.submission(), owner: .anna, provider: VerdictHarness.provider,
+      place: harness.provider.tokenPlace, at: harness.harness.clock.now())
+    try await harness.harness.store.commit(update.changes)
+    if time == .committed { review(update) }
+    repository.install(update)
     #expect(harness.news == ["submitted"])
+    #expect(harness.harness.scheduler.pending == [.seconds(5)])
     watch.stop()
+  }
+
+  @Test("an older look at an account announces and plans nothing after a newer one saw the verdict")
+  func overtaken() async throws {
+    let change = Mutex<OnceOnly?>(nil)
+    let harness = try await VerdictHarness { _ in
+      change.withLock { $0 }?()
+      return false
+    }
+    let repository = harness.harness.repository
+    let record = try await harness.submit()
+    let update = try repository.update(record) { $0.attributes["kyc"]?["status"] = "COMPLETED" }
+    try await harness.harness.store.commit(update.changes)
+    harness.watch.start()
+    change.withLock { $0 = OnceOnly { repository.install(update) } }
+    harness.watch.look(at: record.id)
+    #expect(harness.news == ["completed"])
+    #expect(harness.harness.scheduler.pending.isEmpty)
+    harness.watch.look(at: record.id)
+    #expect(harness.news == ["completed"])
   }
 
   @Test("a submission without a linking token is announced and not polled")
@@ -191,6 +223,29 @@ struct AccountInquiryTests {
     try await harness.submit("req-2", submission: "sub-2")
     #expect(harness.news == ["submitted", "completed", "submitted"])
     #expect(harness.harness.scheduler.pending == [.seconds(5)])
+  }
+
+  @Test("the refusal of a submission's token does not end the polling for a later submission")
+  func refusedToken() async throws {
+    let (asked, mayAnswer) = (Recorded<String>(), AsyncLatch())
+    let server = try await HTTPStub { request in
+      asked.add(request.path)
+      await mayAnswer.wait()
+      return .init(status: 401)
+    }
+    let harness = try await VerdictHarness(VerdictHarness.gopay(at: server.origin))
+    harness.watch.start()
+    try await harness.submit()
+    harness.harness.scheduler.advance(by: .seconds(5))
+    await #expect(throws: Never.self) {
+      try await reached("the provider is asked") { !asked.all.isEmpty }
+      try await harness.submit("req-2", submission: "sub-2", token: "token-2")
+      mayAnswer.open()
+      try await harness.harness.scheduler.isSet(.seconds(5))
+    }
+    mayAnswer.open()
+    await harness.close()
+    try await server.close()
   }
 
   @Test("an account that is polled and whose grant expires has one timer, for the earlier task")

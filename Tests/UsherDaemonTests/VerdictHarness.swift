@@ -22,18 +22,22 @@ final class VerdictHarness: Sendable {
   var refresher: Refresher { harness.refresher }
   private let told = Recorded<String>()
 
-  private static func gopay() throws -> ProviderConfig {
-    // Nothing listens at port 9 of the loopback interface.
-    let unreachable = try ProviderURL(setting: "http://127.0.0.1:9")
+  /// - Parameter origin: The identity server's origin. By default nothing listens there.
+  static func gopay(at origin: String = "http://127.0.0.1:9") throws -> ProviderConfig {
     var settings = GoPaySettings(clientID: "acme", merchantID: "merchant")
-    settings.identityBaseURL = unreachable
+    settings.identityBaseURL = try ProviderURL(setting: origin)
     settings.callbackListen = try LoopbackAddress(setting: "127.0.0.1:1")
     settings.callbackCredential = "gopay-callback"
     return ProviderConfig(name: provider, settings: settings)
   }
 
-  /// - Parameter other: The provider, or `nil` for one of type `gopay`.
-  init(_ other: ProviderConfig? = nil) async throws {
+  /// - Parameters:
+  ///   - other: The provider, or `nil` for one of type `gopay`.
+  ///   - isWithheld: Is called by the watch after it has read an account.
+  init(
+    _ other: ProviderConfig? = nil,
+    isWithheld: @escaping @Sendable (Owner) -> Bool = { _ in false }
+  ) async throws {
     provider = try other ?? Self.gopay()
     var config = Config()
     config.providers = [provider]
@@ -42,7 +46,7 @@ final class VerdictHarness: Sendable {
     watch = AccountWatch(
       dependencies: harness.dependencies, repository: harness.repository,
       providers: Providers(configStore), refresher: harness.refresher, calls: harness.calls,
-      events: harness.events)
+      events: harness.events, isWithheld: isWithheld)
     service = CallbackService(
       credentials: harness.credentials, engine: harness.engine, repository: harness.repository,
       watch: watch,
@@ -71,17 +75,15 @@ final class VerdictHarness: Sendable {
   /// The events of topic `kyc` so far.
   var news: [String] { told.all }
 
-  /// Stores an account with a submission of the present time.
+  /// Returns the grant of a submission of the present time.
   ///
   /// - Parameter grantSeconds: When the grant expires; nil for an account without a refresh token.
-  @discardableResult
-  func submit(
+  func submission(
     _ requestID: String = "req-1", submission: String = "sub-1", subject: String = "corr-1",
-    token: String? = "linking-token", grantSeconds: Int? = nil, owner: Owner = .anna,
-    in repository: AccountRepository? = nil
-  ) async throws -> AccountRecord {
+    token: String? = "linking-token", grantSeconds: Int? = nil
+  ) -> AccountGrant {
     let now = harness.clock.now()
-    let grant = AccountGrant(
+    return AccountGrant(
       subject: subject, label: subject,
       attributes: [
         "kyc": [
@@ -96,6 +98,18 @@ final class VerdictHarness: Sendable {
           refreshToken: grantSeconds.map { _ in Sealed(Secret("refresh")) },
           refreshExpiresAt: grantSeconds.map { now + .seconds($0) })
       })
+  }
+
+  /// Stores an account with a submission of the present time.
+  @discardableResult
+  func submit(
+    _ requestID: String = "req-1", submission: String = "sub-1", subject: String = "corr-1",
+    token: String? = "linking-token", grantSeconds: Int? = nil, owner: Owner = .anna,
+    in repository: AccountRepository? = nil
+  ) async throws -> AccountRecord {
+    let grant = self.submission(
+      requestID, submission: submission, subject: subject, token: token,
+      grantSeconds: grantSeconds)
     return try await (repository ?? harness.repository).keep(grant, of: owner, at: Self.provider)
   }
 
