@@ -338,14 +338,15 @@ extension AccountRepository {
 // MARK: - Changes
 
 extension AccountRepository {
-  /// Calls `body` for each later change of an account that is not silent, before its event.
+  /// Calls `body` for each later change of an account that is not silent, after its event. The
+  /// calls about one account have the order of its changes.
   func addObserver(_ body: @escaping Follower) { followers.withLock { $0.append(body) } }
 
   func install(_ update: Update) {
     cache(update.record)
-    for follower in followers.withLock({ $0 }) { follower(update) }
     let what = update.isNew ? "added" : "updated"
     events.publish(.account, what, update.record, at: dependencies.clock.now())
+    for follower in followers.withLock({ $0 }) { follower(update) }
   }
 
   /// Installs a change without notifying followers or publishing an event.

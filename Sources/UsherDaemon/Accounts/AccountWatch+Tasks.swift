@@ -36,17 +36,6 @@ extension AccountWatch {
     }
   }
 
-  /// Tells the owner what the provider has decided about an account.
-  func announce(_ record: AccountRecord, _ inquiry: any AccountInquiry) {
-    events.publish(.kyc, inquiry.eventName, record, at: dependencies.clock.now())
-    dependencies.log.info(
-      "verdict",
-      metadata: [
-        "account": .string(record.id.rawValue), "provider": .string(record.provider.rawValue),
-        "news": .string(inquiry.eventName),
-      ])
-  }
-
   /// Asks the provider about an account, and stores the result.
   func ask(_ inquiry: any AccountInquiry, about record: AccountRecord) {
     // The task must not keep the record and its tokens while it waits for the provider.

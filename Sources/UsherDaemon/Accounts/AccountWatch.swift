@@ -8,8 +8,8 @@ import UsherFlows
 import UsherStore
 
 /// Background work for accounts: refreshes the tokens of those marked `keepAlive` before they
-/// expire, warns owners before a grant expires, and asks providers about accounts according to
-/// their ``AccountInquiry``.
+/// expire, warns owners before a grant expires, asks providers about accounts according to their
+/// ``AccountInquiry``, and announces what the providers have decided.
 ///
 /// Accounts that wake soon are in memory, each with a timer for its next task. A periodic review
 /// covers changes of the wall clock. All other accounts stay on disk (``WakingAccounts``).
@@ -44,8 +44,8 @@ final class AccountWatch: ProviderObserver {
     var tokens = TokenPlan.Progress()
     /// Whether a refresh is in progress; its end schedules the next task.
     var isRenewing = false
-    /// The attributes that need no announcement; nil if they are not known.
-    var attributes: [String: JSONValue]?
+    /// The attributes that the inquiries are about.
+    var attributes: [String: JSONValue] = [:]
     /// When the provider is to be asked.
     var inquiryAt: Timestamp?
     /// Whether an inquiry is in progress; its end schedules the next one.
@@ -77,13 +77,10 @@ final class AccountWatch: ProviderObserver {
     dependencies.configStore.register(self)
   }
 
-  /// Starts to follow changes of accounts. Existing accounts are found by ``review()`` and are not
-  /// announced again.
+  /// Starts to follow changes of accounts. Existing accounts are found by ``review()``.
   func start() {
     waking.advance(lead: warning)
-    repository.addObserver { [weak self] update in
-      self?.recall(update.before?.details.attributes ?? [:], of: update.record)
-    }
+    repository.addObserver { [weak self] in self?.announce($0) }
     let listener = events.listen(since: nil) { [weak self] entry in
       guard entry.event.topic == .account, let account = entry.event.account else { return }
       self?.look(at: account)
@@ -122,25 +119,30 @@ final class AccountWatch: ProviderObserver {
   }
 
   /// Reviews accounts whose owners became withheld or are no longer withheld.
-  func review(_ accounts: [AccountID]) { for account in accounts { _ = isReviewed(account) } }
+  func review(_ accounts: [AccountID]) { for account in accounts { look(at: account) } }
 
-  /// Reviews an account without announcing its present state. Returns false after ``stop()``.
+  /// Tells the owner what the provider has decided about an account.
+  private func announce(_ update: AccountRepository.Update) {
+    let record = update.record
+    guard update.before?.details.attributes ?? [:] != record.details.attributes, !isStopped,
+      let inquiry = inquiry(of: record)
+    else { return }
+    events.publish(.kyc, inquiry.eventName, record, at: dependencies.clock.now())
+    dependencies.log.info(
+      "verdict",
+      metadata: [
+        "account": .string(record.id.rawValue), "provider": .string(record.provider.rawValue),
+        "news": .string(inquiry.eventName),
+      ])
+  }
+
+  /// Looks at an account. Returns false after ``stop()``.
   private func isReviewed(_ account: AccountID) -> Bool {
-    if let record = find(account) {
-      recall(record.details.attributes, of: record)
-      look(at: account)
-    }
-    return state.withLock { !$0.isStopped }
+    look(at: account)
+    return !isStopped
   }
 
-  /// Remembers attributes of an account that need no announcement, unless some are remembered.
-  private func recall(_ attributes: [String: JSONValue], of record: AccountRecord) {
-    guard inquiry(of: record) != nil else { return }
-    state.withLock { state in
-      guard !state.isStopped, state.entries[record.id]?.attributes == nil else { return }
-      state.entries[record.id, default: Entry(provider: record.provider)].attributes = attributes
-    }
-  }
+  private var isStopped: Bool { state.withLock { $0.isStopped } }
 
   /// How long before a grant's expiry the owner is warned.
   private var warning: Duration { .seconds(dependencies.config.token.grantWarningSeconds) }
@@ -189,8 +191,7 @@ extension AccountWatch {
     case ask(any AccountInquiry)
   }
 
-  /// Announces changes of an account, begins the tasks that are due, and sets the timer for the
-  /// next one.
+  /// Begins the tasks of an account that are due, and sets the timer for the next one.
   func look(at account: AccountID) {
     while true {
       // Begins before the account is read, so that a later round reads no older record.
@@ -199,10 +200,7 @@ extension AccountWatch {
         return state.rounds
       }
       guard let record = find(account) else { return }
-      let inquiry = inquiry(of: record)
-      let (step, isNews) = next(record, inquiry, round)
-      if isNews, let inquiry { announce(record, inquiry) }
-      switch step {
+      switch next(record, round) {
       case .wait(let due)?: return setTimer(account, due, round)
       case .warn?: warn(record)
       case .renew?: renew(record)
@@ -212,18 +210,17 @@ extension AccountWatch {
     }
   }
 
-  /// Returns what to do now for an account, nil if nothing, and whether its attributes are news.
-  /// Cancels the timer, and forgets the account if nothing has to be remembered.
-  private func next(
-    _ record: AccountRecord, _ inquiry: (any AccountInquiry)?, _ round: Int
-  ) -> (step: Step?, isNews: Bool) {
+  /// Returns what to do now for an account; nil if nothing. Cancels the timer, and forgets the
+  /// account if nothing has to be remembered.
+  private func next(_ record: AccountRecord, _ round: Int) -> Step? {
     let (now, warning, isServed) = (dependencies.clock.now(), warning, isServed(record))
-    let (step, isNews, old) = state.withLock { state -> (Step?, Bool, ScheduledTimer?) in
+    let inquiry = inquiry(of: record)
+    let (step, old) = state.withLock { state -> (Step?, ScheduledTimer?) in
       var entry = state.entries[record.id] ?? Entry(provider: record.provider)
-      guard !state.isStopped, entry.round < round else { return (nil, false, nil) }
+      guard !state.isStopped, entry.round < round else { return (nil, nil) }
       let old = entry.timer
       (entry.timer, entry.round) = (nil, round)
-      let isNews = entry.follow(record, inquiry, isServed: isServed, at: now)
+      entry.follow(record, inquiry, at: now)
       let plan =
         isServed && !entry.isRenewing
         ? TokenPlan.next(for: record, warning: warning, after: entry.tokens, at: now) : nil
@@ -235,10 +232,10 @@ extension AccountWatch {
         step = due > now ? .wait(until: due) : entry.begin(plan?.action, record, inquiry)
       }
       state.entries[record.id] = isKept ? entry : nil
-      return (step, isNews, old)
+      return (step, old)
     }
     old?.cancel()
-    return (step, isNews)
+    return step
   }
 
   private func setTimer(_ account: AccountID, _ due: Timestamp, _ round: Int) {
@@ -271,23 +268,17 @@ extension AccountWatch {
 }
 
 extension AccountWatch.Entry {
-  /// Remembers the account's attributes, and plans its next inquiry.
-  ///
-  /// - Returns: Whether the attributes have to be announced.
+  /// Plans the account's next inquiry. New attributes begin a new series of inquiries.
   fileprivate mutating func follow(
-    _ record: AccountRecord, _ inquiry: (any AccountInquiry)?, isServed: Bool, at now: Timestamp
-  ) -> Bool {
-    // Nil if the account is not served: once it is served again, the same attributes are no news.
-    let present: [String: JSONValue]? =
-      if inquiry != nil { record.details.attributes } else if isServed { [:] } else { nil }
-    let isNews = inquiry != nil && attributes != present
+    _ record: AccountRecord, _ inquiry: (any AccountInquiry)?, at now: Timestamp
+  ) {
+    let present = inquiry == nil ? [:] : record.details.attributes
     if attributes != present { (attributes, inquiryAt, isHopeless) = (present, nil, false) }
     let mayAsk = !isAsking && !isHopeless && !record.tokens.isEmpty
     // A time that has passed is due. Any other is calculated again: the clock may have been set.
     if !mayAsk || inquiryAt.map({ $0 > now }) ?? true {
       inquiryAt = mayAsk ? inquiry?.nextInquiry(after: now) : nil
     }
-    return isNews
   }
 
   /// Marks the task that is due as begun: that of the tokens, or nil for the inquiry.
