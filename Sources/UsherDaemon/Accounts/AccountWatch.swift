@@ -30,6 +30,9 @@ final class AccountWatch: ProviderObserver {
     /// The number of rounds so far, over all accounts. A round reads an account and plans its next
     /// task.
     var rounds = 0
+    /// The latest round that left its account without an entry. An older round may have read an
+    /// older record of that account, and reads its account again.
+    var lastDrop = 0
     var entries: [AccountID: Entry] = [:]
   }
 
@@ -38,9 +41,9 @@ final class AccountWatch: ProviderObserver {
     /// Nil if the account could not be read yet.
     var provider: ProviderName?
     var timer: ScheduledTimer?
-    /// The latest round that planned the next task. An older one does not change the plan: it may
-    /// have read an older record.
-    var round = 0
+    /// The latest round that planned the next task. An older one may have read an older record, and
+    /// reads the account again.
+    var round: Int
     var tokens = TokenPlan.Progress()
     /// Whether a refresh is in progress; its end schedules the next task.
     var isRenewing = false
@@ -171,7 +174,8 @@ final class AccountWatch: ProviderObserver {
     } catch {
       let isNew = state.withLock { state -> Bool in
         guard !state.isStopped, state.entries[account]?.isUnreadable != true else { return false }
-        state.entries[account, default: Entry()].isUnreadable = true
+        let new = Entry(round: state.lastDrop)
+        state.entries[account, default: new].isUnreadable = true
         return true
       }
       guard isNew else { return nil }
@@ -189,6 +193,8 @@ extension AccountWatch {
     case wait(until: Timestamp)
     case warn, renew
     case ask(any AccountInquiry)
+    /// Nothing is to be done.
+    case rest
   }
 
   /// Begins the tasks of an account that are due, and sets the timer for the next one.
@@ -205,19 +211,22 @@ extension AccountWatch {
       case .warn?: warn(record)
       case .renew?: renew(record)
       case .ask(let inquiry)?: ask(inquiry, about: record)
-      case nil: return
+      case .rest?: return
+      case nil: continue
       }
     }
   }
 
-  /// Returns what to do now for an account; nil if nothing. Cancels the timer, and forgets the
-  /// account if nothing has to be remembered.
+  /// Returns what to do now for an account; nil if it must be read again. Cancels the timer, and
+  /// forgets the account if nothing has to be remembered.
   private func next(_ record: AccountRecord, _ round: Int) -> Step? {
     let (now, warning, isServed) = (dependencies.clock.now(), warning, isServed(record))
     let inquiry = inquiry(of: record)
     let (step, old) = state.withLock { state -> (Step?, ScheduledTimer?) in
-      var entry = state.entries[record.id] ?? Entry(provider: record.provider)
-      guard !state.isStopped, entry.round < round else { return (nil, nil) }
+      guard !state.isStopped else { return (.rest, nil) }
+      var entry =
+        state.entries[record.id] ?? Entry(provider: record.provider, round: state.lastDrop)
+      guard entry.round < round else { return (nil, nil) }
       let old = entry.timer
       (entry.timer, entry.round) = (nil, round)
       entry.follow(record, inquiry, at: now)
@@ -226,12 +235,13 @@ extension AccountWatch {
         ? TokenPlan.next(for: record, warning: warning, after: entry.tokens, at: now) : nil
       let due = [plan?.at, entry.inquiryAt].compactMap(\.self).min()
       let isKept = entry.isKept || (due != nil && waking.haveFound(record))
-      var step: Step?
+      var step = Step.rest
       if isKept, let due {
         let plan = due == plan?.at ? plan : nil
         step = due > now ? .wait(until: due) : entry.begin(plan?.action, record, inquiry)
       }
       state.entries[record.id] = isKept ? entry : nil
+      if !isKept { state.lastDrop = round }
       return (step, old)
     }
     old?.cancel()
@@ -284,7 +294,7 @@ extension AccountWatch.Entry {
   /// Marks the task that is due as begun: that of the tokens, or nil for the inquiry.
   fileprivate mutating func begin(
     _ action: TokenPlan.Action?, _ record: AccountRecord, _ inquiry: (any AccountInquiry)?
-  ) -> AccountWatch.Step? {
+  ) -> AccountWatch.Step {
     switch action {
     case .warn?:
       tokens.warnedOf = record.details.grant.refreshExpiresAt
@@ -294,7 +304,7 @@ extension AccountWatch.Entry {
       return .renew
     case nil:
       (isAsking, inquiryAt) = (true, nil)
-      return inquiry.map { .ask($0) }
+      return inquiry.map { .ask($0) } ?? .rest
     }
   }
 }
