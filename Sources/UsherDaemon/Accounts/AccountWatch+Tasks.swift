@@ -39,7 +39,8 @@ extension AccountWatch {
   /// Asks the provider about an account, and stores the result.
   func ask(_ inquiry: any AccountInquiry, about record: AccountRecord) {
     // The task must not keep the record and its tokens while it waits for the provider.
-    let (account, provider) = (record.id, provider(of: record))
+    let (account, attributes) = (record.id, record.details.attributes)
+    let provider = provider(of: record)
     Task(executorPreference: dependencies.executor) { [self] in
       var result = FollowUpOutcome.nothing
       if let provider {
@@ -58,7 +59,8 @@ extension AccountWatch {
       let isHopeless = result == .stopPolling
       finish(account) { entry in
         entry.isAsking = false
-        if isHopeless { entry.isHopeless = true }
+        // A submission that came meanwhile has a token of its own.
+        if isHopeless, entry.attributes == attributes { entry.isHopeless = true }
       }
     }
   }
