@@ -3,6 +3,7 @@ import Synchronization
 import Testing
 import UsherAPI
 import UsherClient
+import UsherCore
 
 @testable import UsherKit
 
@@ -72,19 +73,38 @@ struct FlowDriverTests {
 
   @Test("a lost answer is asked for again if the flow asks the same at a later revision")
   func sameStepAfterLoss() async throws {
+    #expect(try await losses(.home, of: .choice("acc_1")) == [false, true])
+  }
+
+  @Test("an answer with a lost reply has arrived if a code or password is wrong again")
+  func wrongAgain() async throws {
+    let code = FreedomIDFlowSnapshot.code().with(problem: "wrong_code")
+    #expect(try await losses(code, of: .code(Secret("1"), fields: [:])) == [false, false])
+    let password = FreedomIDFlowSnapshot.password.with(problem: "wrong_credentials")
+    #expect(try await losses(password, of: .password(Secret("1"))) == [false, false])
+  }
+
+  /// Answers a step twice. The first answer leads to the same step and problem, and its reply is
+  /// lost.
+  ///
+  /// - Returns: For each time that the step was shown, whether an answer was reported as lost.
+  private func losses(
+    _ snapshot: FreedomIDFlowSnapshot, of input: FlowInput
+  ) async throws -> [Bool] {
     let daemon = FreedomIDDaemon(
-      .home, inputs: [.advancesAndDisconnects([.accountCheck, .home]), .advances([.authorized])])
+      snapshot,
+      inputs: [.advancesAndDisconnects([.accountCheck, snapshot]), .advances([.authorized])])
     let losses = Mutex<[Bool]>([])
     let end = try await withSession(daemon) { session in
       try await FlowDriver(session) { _, fault in
         let isLost = if case .lost? = fault { true } else { false }
         losses.withLock { $0.append(isLost) }
-        return .choice("acc_1")
+        return input
       }.run()
     }
     #expect(end.status == .succeeded)
-    #expect(losses.withLock { $0 } == [false, true])
     #expect(daemon.params(of: "flow.submit").map { $0["revision"] } == [1, 3])
+    return losses.withLock { $0 }
   }
 
   @Test("a flow that cannot be read after a lost answer ends the run, and no answer is asked for")

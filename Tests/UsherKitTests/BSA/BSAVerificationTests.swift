@@ -41,6 +41,25 @@ extension BSAKitTests {
       #expect(daemon.inputs.last == ["type": "enterCode", "code": "298336"])
     }
 
+    @Test("verifyOTPNumber calls onInvalidOTPNumber if the reply to a second wrong code is lost")
+    func invalidAndLost() async throws {
+      let wrong = BSAFlowSnapshot.otpSent.with(problem: "wrong_code", code: 3005)
+      let daemon = BSADaemon(
+        .otpSent,
+        inputs: [
+          .advances([.verifying, wrong]), .advancesAndDisconnects([.verifying, wrong]),
+        ])
+      try await daemon.run { _ in
+        _ = await UsherKitTests.recordedEvents { $0.requestNumber() }
+        for _ in 0..<2 {
+          check(
+            await UsherKitTests.recordedEvents { $0.verifyNumber("000000") },
+            is: [.answer("onInvalidOTPNumber"), .completed])
+        }
+      }
+      #expect(daemon.inputs.count == 2)
+    }
+
     @Test("verifyOTPNumber fails with 3006 for an expired code, with or without a code from BSA")
     func expired() async throws {
       for code in [3006, nil] {
