@@ -7,7 +7,7 @@ package enum AnswerFault: Sendable {
   case refused(UsherError)
   /// The daemon accepted the answer, and the flow still has this problem.
   case withoutEffect(Problem?)
-  /// The reply was lost, and the flow, read again, still has the same step and problem.
+  /// The reply was lost, and the flow, read again, does not show that the answer arrived.
   case lost(any Error)
   /// The flow changed before the answer arrived. The present step is another one.
   case tooLate
@@ -130,7 +130,7 @@ package struct FlowDriver: Sendable {
       return (try await session.change(after: seen.revision, patience: patience), .tooLate)
     } catch let error where error.leavesEffectUnknown {
       let new = try await session.refresh(patience: patience)
-      return (new, new.asksSame(as: seen) ? .lost(error) : nil)
+      return (new, new.showsArrival(since: seen) ? nil : .lost(error))
     } catch let error as UsherError {
       return (seen, .refused(error))
     }
@@ -141,6 +141,18 @@ extension Flow {
   /// Whether both have the same step and problem, so that an answer to one fits the other.
   fileprivate func asksSame(as other: Flow) -> Bool {
     step == other.step && problem == other.problem
+  }
+
+  /// Whether the flow, read after a reply was lost, shows that an answer to `seen` arrived: it has
+  /// another step or problem, or has ended.
+  ///
+  /// The revision alone does not tell: it also rises when the flow passes through other states, as
+  /// after a restart of the daemon. But only an input makes a flow leave a code or a password, and
+  /// clears the problem, so a problem of a later revision is about a later input.
+  fileprivate func showsArrival(since seen: Flow) -> Bool {
+    if !asksSame(as: seen) { return true }
+    let isTyped = step.map { [.enterCode, .enterPassword].contains($0.kind) } ?? false
+    return isTyped && problem != nil && revision > seen.revision
   }
 }
 
@@ -162,19 +174,15 @@ extension UsherClient {
 extension FlowSession {
   /// Submits an answer, and reads the flow if the reply is lost.
   ///
-  /// The answer then counts as arrived if the flow has another step or problem, or has ended. The
-  /// revision does not tell: it also rises when the flow passes through other states, as after a
-  /// restart of the daemon.
-  ///
-  /// - Throws: The error of the submission if the flow still asks the same, or the error of reading
-  ///   the flow. A second wrong answer can leave a flow that still asks the same, too.
+  /// - Throws: The error of the submission if the flow does not show that the answer arrived, or
+  ///   the error of reading the flow.
   @discardableResult
   package func submitOnce(_ input: FlowInput, answering seen: Flow) async throws -> Flow {
     do {
       return try await submit(input, answering: seen)
     } catch let error where error.leavesEffectUnknown {
       let flow = try await refresh(patience: UsherClient.patience)
-      guard !flow.asksSame(as: seen) else { throw error }
+      guard flow.showsArrival(since: seen) else { throw error }
       return flow
     }
   }
