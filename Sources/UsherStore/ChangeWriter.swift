@@ -20,36 +20,36 @@ struct ChangeWriter: Sendable {
     switch change {
     case .putFlow(let row): try row.upsert(by: sealer)
     case .appendJournal(let row): append(row)
-    case .deleteFlow(let id): delete(FlowRow.self, [id.rawValue])
+    case .deleteFlow(let id): delete(FlowRow.table, [id.rawValue])
     case .rememberRequest(let row): remember(row)
     case .forgetRequests(let time):
       run("DELETE FROM requests WHERE expires_at <= ?", [time.milliseconds])
     case .forgetAllRequests(let owner):
       run("DELETE FROM requests WHERE realm = ? AND uid = ? AND client = ?", owner.columns)
     case .putAccount(let row): try upsert(row)
-    case .deleteAccount(let id): delete(AccountRow.self, [id.rawValue])
+    case .deleteAccount(let id): delete(AccountRow.table, [id.rawValue])
     case .putToken(let row): try row.upsert(by: sealer)
     case .deleteToken(let account, let audience, let scope):
-      delete(TokenRow.self, [account.rawValue, audience, scope])
+      delete(TokenRow.table, [account.rawValue, audience, scope])
     case .deleteTokens(let account):
       run("DELETE FROM tokens WHERE account = ?", [account.rawValue])
     case .putConsent(let row): try row.upsert(by: sealer)
     case .deleteConsent(let account, let client, let grant):
-      delete(ConsentRow.self, [account.rawValue, client, grant])
+      delete(ConsentRow.table, [account.rawValue, client, grant])
     case .putLocalAuth(let row): try row.upsert(by: sealer)
-    case .deleteLocalAuth(let realm, let uid): delete(LocalAuthRow.self, [realm, uid])
+    case .deleteLocalAuth(let realm, let uid): delete(LocalAuthRow.table, [realm, uid])
     case .putCredential(let name, let value):
       try CredentialRow(name: name, value: value).upsert(by: sealer)
-    case .deleteCredential(let name): delete(CredentialRow.self, [name])
+    case .deleteCredential(let name): delete(CredentialRow.table, [name])
     case .putConfirmation(let row): try row.upsert(by: sealer)
     case .deleteConfirmation(let realm, let uid, let client, let question):
-      delete(ConfirmationRow.self, [realm, uid, client, question])
+      delete(ConfirmationRow.table, [realm, uid, client, question])
     case .forgetConfirmations(let time):
       run("DELETE FROM confirmations WHERE expires_at <= ?", [time.milliseconds])
     case .putOwner(let row): try row.upsert(by: sealer)
-    case .deleteOwner(let realm, let uid): delete(OwnerRow.self, [realm, uid])
+    case .deleteOwner(let realm, let uid): delete(OwnerRow.table, [realm, uid])
     case .putNote(let row): try row.upsert(by: sealer)
-    case .deleteNote(let name): delete(NoteRow.self, [name])
+    case .deleteNote(let name): delete(NoteRow.table, [name])
     }
   }
 
@@ -57,10 +57,8 @@ struct ChangeWriter: Sendable {
     { try $0.cachedStatement(sql: sql).execute(arguments: arguments) }
   }
 
-  private func delete<Stored: StoredRow>(
-    _ type: Stored.Type, _ key: StatementArguments
-  ) -> Operation {
-    run("DELETE FROM \(Stored.table.name) WHERE \(Stored.table.isKey)", key)
+  private func delete(_ table: SealedTable, _ key: StatementArguments) -> Operation {
+    run("DELETE FROM \(table.name) WHERE \(table.isKey)", key)
   }
 
   private func append(_ row: JournalRow) -> Operation {
@@ -94,7 +92,7 @@ struct ChangeWriter: Sendable {
 
   private func upsert(_ row: AccountRow) throws -> Operation {
     let tag = sealer.tag(ofSubject: row.subject, owner: row.owner, provider: row.provider)
-    let insert = try row.upsert(by: sealer, tags: [tag])
+    let insert = run(AccountRow.table.upsert, try row.clearValues + [tag, sealer.seal(row)])
     return { db in
       let other = try String.fetchOne(
         db.cachedStatement(

@@ -26,7 +26,7 @@ struct SealedTable: Sendable {
   }
 }
 
-/// A sealed row of a ``SealedTable``.
+/// A row of a ``SealedTable`` that is read and written by its own columns alone.
 protocol StoredRow: SealedRow {
   static var table: SealedTable { get }
 
@@ -40,11 +40,9 @@ protocol StoredRow: SealedRow {
 extension StoredRow {
   /// Returns the operation that stores the row. Secrets are encrypted here, before the operation is
   /// queued.
-  ///
-  /// - Parameter tags: The values of the last clear columns if only a sealer can compute them.
-  func upsert(by sealer: Sealer, tags: StatementArguments = []) throws -> GroupCommit.Operation {
+  func upsert(by sealer: Sealer) throws -> GroupCommit.Operation {
     let sql = Self.table.upsert
-    let arguments = try clearValues + tags + [sealer.seal(self)]
+    let arguments = try clearValues + [sealer.seal(self)]
     return { try $0.cachedStatement(sql: sql).execute(arguments: arguments) }
   }
 }
@@ -73,8 +71,9 @@ extension FlowRow: StoredRow {
   }
 }
 
-extension AccountRow: StoredRow {
-  /// The subject tag is not part of ``clearValues``, because it is a keyed hash.
+/// No ``StoredRow``: the last clear column, the subject tag, is a keyed hash. Only a sealer can
+/// compute it, and a row that is read must match it.
+extension AccountRow {
   static let table = SealedTable(
     "accounts", key: ["id"],
     ["realm", "uid", "client", "provider", "wake_at", "call_tag", "subject_tag"])
