@@ -83,7 +83,7 @@ package struct FlowDriver: Sendable {
     let (events, feed) = AsyncStream.makeStream(of: Result<Event, any Error>.self)
     let responding = Task {
       do {
-        guard let input = try await respond(flow, fault) else { return }
+        guard let input = try await answer(flow, fault) else { return }
         feed.yield(.success(.answered(input)))
       } catch {
         feed.yield(.failure(error))
@@ -103,6 +103,11 @@ package struct FlowDriver: Sendable {
     if awaitsResponder { await responding.value }
     guard let event else { throw CancellationError() }
     return try event.get()
+  }
+
+  /// Calls the responder.
+  package func answer(_ flow: Flow, _ fault: AnswerFault?) async throws -> FlowInput? {
+    try await respond(flow, fault)
   }
 
   /// Waits until the flow has another step or problem, or has ended.
