@@ -156,6 +156,24 @@ struct FlowDriverTests {
     #expect(daemon.inputs.map { $0["type"] } == ["consent"])
   }
 
+  @Test("a driver does not show a step if the step's task is cancelled before its turn")
+  func cancelledResponder() async throws {
+    let questions = Mutex(0)
+    try await withSession(FreedomIDDaemon(.home)) { session in
+      let driver = FlowDriver(session) { _, _ in
+        questions.withLock { $0 += 1 }
+        return nil
+      }
+      let responding = Task {
+        await untilCancelled()
+        return try await driver.answer(session.flow, nil)
+      }
+      responding.cancel()
+      await #expect(throws: CancellationError.self) { try await responding.value }
+    }
+    #expect(questions.withLock { $0 } == 0)
+  }
+
   @Test("beginFlow of the SDKs begins no flow in a cancelled task")
   func cancelledBefore() async throws {
     let daemon = FreedomIDDaemon(starts: [])
