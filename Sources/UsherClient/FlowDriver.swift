@@ -105,9 +105,11 @@ package struct FlowDriver: Sendable {
     return try event.get()
   }
 
-  /// Calls the responder.
+  /// Calls the responder, unless its task was cancelled before its turn: the flow has moved on
+  /// then, and a later step may be shown already.
   package func answer(_ flow: Flow, _ fault: AnswerFault?) async throws -> FlowInput? {
-    try await respond(flow, fault)
+    try Task.checkCancellation()
+    return try await respond(flow, fault)
   }
 
   /// Waits until the flow has another step or problem, or has ended.
