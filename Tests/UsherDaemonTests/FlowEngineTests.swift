@@ -340,6 +340,21 @@ struct FlowEngineTests {
     #expect(found.withLock { $0 } == 1)
   }
 
+  @Test("a handoff secret that could not be deleted stays in place for the next attempt")
+  func secretNotDeleted() async throws {
+    let session = try await harness.open(client: "till")
+    harness.engine.index.insert(session)
+    await harness.type("hand on", session)
+    try harness.store.close()
+    for _ in 1...2 {
+      let error = await thrown {
+        try await harness.engine.dropHandoffSecrets(at: .sample(), of: .anna, "till")
+      }
+      #expect(error?.reason == .storageUnavailable)
+    }
+    #expect(session.handoffSecret != nil)
+  }
+
   @Test("LiveFlow.wait returns on a change, at its timeout and when it is cancelled")
   func waiting() async throws {
     let session = try await harness.open()
