@@ -39,9 +39,14 @@ extension FlowEngine {
   ) async throws(UsherError) {
     for giver in givers(at: provider.name, to: owner, client, at: .earliest)
     where index.claim(giver) {
-      let emptied = try repository.emptied(giver, of: provider.settings.variety)
-      try await store.commit([emptied.change])
-      giver.install(emptied.standing)
+      do throws(UsherError) {
+        let emptied = try repository.emptied(giver, of: provider.settings.variety)
+        try await store.commit([emptied.change])
+        giver.install(emptied.standing)
+      } catch {
+        index.giveBack(giver)
+        throw error
+      }
     }
   }
 }
