@@ -84,7 +84,10 @@ extension FlowEngine {
     }
     flow.install(next, packed: plan.packed)
     effects.releaseReader(flow)
-    if !next.isFinished {
+    if next.isFinished {
+      // Once more, for a listener that was being opened; a later one finds that the flow has ended.
+      effects.stopListening(flow)
+    } else {
       deadlines.watch(flow)
       hibernator.moved(flow)
     }
