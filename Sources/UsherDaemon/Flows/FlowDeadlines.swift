@@ -28,13 +28,12 @@ final class FlowDeadlines: Sendable {
 
   /// Watches a flow; has no effect if the flow is watched already.
   func watch(_ flow: LiveFlow) {
-    guard flow.setWatched(true) else { return }
     // Limited to the flow's whole period: a flow that was stored before the clock was set back may
     // have been created in the future.
     let left = min(flow.expiresAt - dependencies.clock.now(), flow.expiresAt - flow.createdAt)
     let entry = WatchedFlow(flow: flow, end: dependencies.clock.monotonicNow() + left)
     let isNext = state.withLock { state in
-      guard !state.isStopped else { return false }
+      guard !state.isStopped, flow.setWatched(true) else { return false }
       state.flows.insert(entry)
       state.watched += 1
       return state.timer.map { entry.end < $0.at } ?? true
@@ -43,8 +42,8 @@ final class FlowDeadlines: Sendable {
   }
 
   func unwatch(_ flow: LiveFlow) {
-    guard flow.setWatched(false) else { return }
     let timer = state.withLock { state -> ScheduledTimer? in
+      guard flow.setWatched(false) else { return nil }
       state.watched -= 1
       guard state.watched > 0 else { return state.clear() }
       if state.flows.count > 2 * state.watched + 64 {
