@@ -91,6 +91,29 @@ struct LateRefreshTests {
     }
   }
 
+  @Test("a flow whose consent is revoked while its token is refreshed sends no call")
+  func consentRevoked() async throws {
+    try await fixture.closing(provider) {
+      let (repository, harness) = (fixture.repository, fixture.harness)
+      let record = try await repository.keep(
+        .consented(
+          nil, granted: ["email"],
+          tokens: .sample(expiresAt: fixture.clock.now(), scope: "read.email")),
+        client: "till")
+      let config = try #require(harness.dependencies.config.providers.first)
+      let sending = Task {
+        await harness.calls.send(harness.call, of: record.id, for: config, on: "till")
+      }
+      try await reached("the refresh is sent") { provider.refreshes == 1 }
+      try await repository.write(
+        repository.update(record.id, at: fixture.clock.now()) { _, _ in true }?.update)
+      provider.answerRefreshes(
+        Self.successor.replacing("openid profile", with: "read.email"))
+      #expect(await sending.value == .noToken(message: "the consent was revoked"))
+      #expect(harness.probe.seen.isEmpty)
+    }
+  }
+
   @Test("tokens that come with an ID token of another issuer get a stored revocation")
   func foreignIDToken() async throws {
     try await fixture.closing(provider) {
