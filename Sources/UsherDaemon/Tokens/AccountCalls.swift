@@ -19,21 +19,18 @@ struct AccountCalls: Sendable {
   /// - Parameters:
   ///   - flow: The credential tags of the flow that makes the call; nil for the daemon's own calls.
   ///   - client: The client of that flow; nil for the daemon's own calls. The client's grants are
-  ///     checked again, because they may have been withdrawn since the flow began.
+  ///     checked again, because they may have been withdrawn since the flow began, or during a
+  ///     refresh.
   func send(
     _ call: any ProviderCall, of account: AccountID, for provider: ProviderConfig,
     in flow: CredentialTags? = nil, on client: String? = nil
   ) async -> CallOutcome {
     do throws(UsherError) {
-      let record = try record(account)
-      if let client, !record.mayAct(for: client, at: dependencies.clock.now()) {
-        return .noToken(message: "the consent was revoked")
-      }
-      let token = try await token(of: account, for: provider)
+      let token = try await token(of: account, for: provider, on: client)
       let outcome = await http.send(call, for: provider, in: flow, accessToken: token)
       guard case .reply(let reply) = outcome, call.refusesToken(reply) else { return outcome }
       try await refresher.replace(token, of: account)
-      let renewed = try await self.token(of: account, for: provider)
+      let renewed = try await self.token(of: account, for: provider, on: client)
       return await http.send(call, for: provider, in: flow, accessToken: renewed)
     } catch {
       return CallOutcome(withoutToken: error)
@@ -41,31 +38,35 @@ struct AccountCalls: Sendable {
   }
 
   /// Returns a valid access token, refreshing it if needed.
-  ///
-  /// - Throws: `reauthenticationRequired` if the account belongs to another provider of the same
-  ///   name.
   private func token(
-    of account: AccountID, for provider: ProviderConfig
+    of account: AccountID, for provider: ProviderConfig, on client: String?
   ) async throws(UsherError) -> Secret {
-    let record = try record(account)
-    guard record.isOf(provider) else { throw dependencies.elsewhere(record) }
+    let record = try record(account, for: provider, on: client)
     if let held = record.usableToken(record.mainKey),
       held.isValid(for: Self.validity, at: dependencies.clock.now(), dependencies.clock.bootTime())
     {
       return held.set.accessToken.unsealed()
     }
     _ = try await refresher.token(account, record.mainKey, validFor: Self.validity, isForced: false)
-    let renewed = try self.record(account)
-    guard renewed.isOf(provider), let held = renewed.usableToken(record.mainKey) else {
+    let renewed = try self.record(account, for: provider, on: client)
+    guard let held = renewed.usableToken(record.mainKey) else {
       throw AccountRepository.changedMeanwhile
     }
     return held.set.accessToken.unsealed()
   }
 
-  private func record(_ account: AccountID) throws(UsherError) -> AccountRecord {
+  /// - Throws: `reauthenticationRequired` if the account was forgotten or belongs to another
+  ///   provider of the same name, `consentRequired` if the client may not act with it.
+  private func record(
+    _ account: AccountID, for provider: ProviderConfig, on client: String?
+  ) throws(UsherError) -> AccountRecord {
     guard let record = try repository.find(account) else {
       throw UsherError(.reauthenticationRequired, "the account has been forgotten")
     }
+    if let client, !record.mayAct(for: client, at: dependencies.clock.now()) {
+      throw UsherError(.consentRequired, "the consent was revoked")
+    }
+    guard record.isOf(provider) else { throw dependencies.elsewhere(record) }
     return record
   }
 }
