@@ -25,17 +25,7 @@ struct SampleErrorTests {
   func refused() async throws {
     let path = FakeDaemon.freshPath()
     defer { FakeDaemon.removeFolder(of: path) }
-    let fd = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
-    var address = sockaddr_un()
-    address.sun_family = UInt16(AF_UNIX)
-    withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: Array(path.utf8)) }
-    let bound = withUnsafePointer(to: &address) { pointer in
-      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        bind(fd, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
-      }
-    }
-    #expect(bound == 0)
-    Glibc.close(fd)
+    _ = try TestSocket(boundTo: .unix(path: path))
     let found = await failure(client(path))
     #expect(found?.kind == .refused)
     #expect(found?.hint == "to start usherd, run: systemctl start usherd.socket")

@@ -38,12 +38,12 @@ struct CallbackReloadTests {
   func moved() async throws {
     let (first, second) = (UInt16(try LoopbackPort.unused()), UInt16(try LoopbackPort.unused()))
     let lockController = try await begun([try gopay(at: first)])
-    #expect(try LoopbackSocket(connectedTo: first).answer(to: "GET / HTTP/1.1\r\n\r\n") != "")
+    #expect(try TestSocket(connectedTo: first).answer(to: "GET / HTTP/1.1\r\n\r\n") != "")
     #expect(try await reload(lockController, [try gopay(at: second)]).isEmpty)
-    try await LoopbackSocket.nobodyListens(at: first)
-    #expect(try LoopbackSocket(connectedTo: second).answer(to: "GET / HTTP/1.1\r\n\r\n") != "")
+    try await TestSocket.nobodyListens(at: first)
+    #expect(try TestSocket(connectedTo: second).answer(to: "GET / HTTP/1.1\r\n\r\n") != "")
     #expect(try await reload(lockController, []).isEmpty)
-    try await LoopbackSocket.nobodyListens(at: second)
+    try await TestSocket.nobodyListens(at: second)
     await lockController.end()
   }
 
@@ -51,10 +51,10 @@ struct CallbackReloadTests {
   func kept() async throws {
     let port = UInt16(try LoopbackPort.unused())
     let lockController = try await begun([try gopay(at: port)])
-    let caller = try LoopbackSocket(connectedTo: port)
-    try caller.send("GET / HTTP/1.1\r\n")
+    let caller = try TestSocket(connectedTo: port)
+    try caller.send(Array("GET / HTTP/1.1\r\n".utf8))
     // Connections are accepted in order: once this later one has its answer, `caller` is accepted.
-    _ = try LoopbackSocket(connectedTo: port).answer(to: "GET / HTTP/1.1\r\n\r\n")
+    _ = try TestSocket(connectedTo: port).answer(to: "GET / HTTP/1.1\r\n\r\n")
     #expect(try await reload(lockController, [try gopay(at: port)]).isEmpty)
     #expect(
       try await reload(lockController, [try gopay(at: port, "other", client: "else")]).isEmpty)
@@ -64,7 +64,7 @@ struct CallbackReloadTests {
 
   @Test("a reload that cannot bind one callback address fails and changes no other listener")
   func taken() async throws {
-    let squatter = try LoopbackSocket(listening: 0)
+    let squatter = try TestSocket(listeningAt: .loopback(port: 0))
     let (first, second) = (UInt16(try LoopbackPort.unused()), UInt16(try LoopbackPort.unused()))
     let lockController = try await begun([try gopay(at: first)])
     let problems = try await reload(
@@ -76,8 +76,8 @@ struct CallbackReloadTests {
       ])
     #expect(problems.map(\.key) == ["provider[1].callback_listen"])
     #expect(try lockController.services().providers.all.map(\.name.rawValue) == ["gopay"])
-    try await LoopbackSocket.nobodyListens(at: second)
-    #expect(try LoopbackSocket(connectedTo: first).answer(to: "GET / HTTP/1.1\r\n\r\n") != "")
+    try await TestSocket.nobodyListens(at: second)
+    #expect(try TestSocket(connectedTo: first).answer(to: "GET / HTTP/1.1\r\n\r\n") != "")
     await lockController.end()
   }
 
@@ -89,7 +89,7 @@ struct CallbackReloadTests {
       lockController, [try gopay(at: port, "a"), try gopay(at: port, "b")])
     #expect(
       problems.map(\.message) == ["cannot listen at 127.0.0.1:\(port) for provider b's callback"])
-    try await LoopbackSocket.nobodyListens(at: port)
+    try await TestSocket.nobodyListens(at: port)
     await lockController.end()
   }
 
@@ -98,12 +98,12 @@ struct CallbackReloadTests {
     let port = UInt16(try LoopbackPort.unused())
     let lockController = try await begun([try gopay(at: port)])
     let request = "POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n"
-    var silent: [LoopbackSocket] = []
+    var silent: [TestSocket] = []
     for _ in 0..<8 {
-      for _ in 0..<8 { silent.append(try LoopbackSocket(connectedTo: port)) }
+      for _ in 0..<8 { silent.append(try TestSocket(connectedTo: port)) }
       // Connections are accepted in order: once this later one has its answer, all before are
       // accepted.
-      let answer = try LoopbackSocket(connectedTo: port).answer(to: request)
+      let answer = try TestSocket(connectedTo: port).answer(to: request)
       #expect(answer.hasPrefix("HTTP/1.1 4"), "beside \(silent.count) silent ones: \(answer)")
     }
     withExtendedLifetime(silent) {}

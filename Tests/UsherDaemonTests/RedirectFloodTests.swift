@@ -82,10 +82,10 @@ struct RedirectFloodTests {
 
 /// Connections that send nothing.
 private struct SilentConnections {
-  private let sockets: [LoopbackSocket]
+  private let sockets: [TestSocket]
 
   init(_ count: Int, port: UInt16) throws {
-    sockets = try (0..<count).map { _ in try LoopbackSocket(connectedTo: port) }
+    sockets = try (0..<count).map { _ in try TestSocket(connectedTo: port) }
   }
 
   /// Waits until the listener has closed `wanted` connections, or the time is over.

@@ -18,28 +18,14 @@ enum Exchange {
 
   private static func blocking(_ base: String, _ request: String) throws -> String {
     let port = try #require(base.split(separator: ":").last.flatMap { UInt16($0) })
-    let socket = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-    defer { close(socket) }
-    var address = sockaddr_in()
-    address.sin_family = sa_family_t(AF_INET)
-    address.sin_port = port.bigEndian
-    address.sin_addr.s_addr = inet_addr("127.0.0.1")
-    let connected = withUnsafePointer(to: &address) {
-      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        connect(socket, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
-      }
-    }
-    guard connected == 0 else { throw Failure.connection(errno) }
-    let bytes = Array(request.utf8)
-    guard Glibc.send(socket, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count else {
-      throw Failure.connection(errno)
-    }
+    let socket = try TestSocket(connectedTo: .loopback(port: port))
+    try socket.send(Array(request.utf8))
     var answer: [UInt8] = []
     var buffer = [UInt8](repeating: 0, count: 65_536)
     let deadline = TestDeadline()
     while true {
-      guard deadline.isReadable(socket) else { throw Failure.connection(ETIMEDOUT) }
-      let count = recv(socket, &buffer, buffer.count, 0)
+      guard deadline.isReadable(socket.descriptor) else { throw Failure.connection(ETIMEDOUT) }
+      let count = recv(socket.descriptor, &buffer, buffer.count, 0)
       guard count >= 0 else { throw Failure.connection(errno) }
       guard count > 0 else { return String(decoding: answer, as: UTF8.self) }
       answer += buffer[..<count]

@@ -150,7 +150,7 @@ struct MailTests {
 
   @Test("an e-mail to a mail server that never answers fails with curl's time-out")
   func silent() async throws {
-    let silent = try SilentServer()
+    let silent = try TestSocket(listeningAt: .loopback(port: 0))
     var server = try MailServer("smtp://127.0.0.1:\(silent.port)")
     // The wait is real, because curl's own timer is the subject. On a busy machine, the limit may
     // pass before curl connects, with the same error.
@@ -217,29 +217,4 @@ struct RealMailTests {
       EmailMessage(email("x", to: "nobody@example.com"), from: server.sender, id: "m", at: start))
     #expect("\(delivery)".hasPrefix("failed: curl: (55) RCPT failed: 550"))
   }
-}
-
-/// A TCP server that accepts connections and never sends a byte.
-private final class SilentServer {
-  private let descriptor: Int32
-  let port: UInt16
-
-  init() throws {
-    descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-    var address = sockaddr_in()
-    address.sin_family = sa_family_t(AF_INET)
-    address.sin_addr.s_addr = inet_addr("127.0.0.1")
-    var size = socklen_t(MemoryLayout<sockaddr_in>.size)
-    let descriptor = descriptor
-    let isBound = withUnsafeMutablePointer(to: &address) {
-      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        bind(descriptor, $0, size) == 0 && listen(descriptor, 8) == 0
-          && getsockname(descriptor, $0, &size) == 0
-      }
-    }
-    try #require(isBound)
-    port = UInt16(bigEndian: address.sin_port)
-  }
-
-  deinit { close(descriptor) }
 }

@@ -55,7 +55,8 @@ func accepted(_ listener: CInt) throws -> CInt {
 
 func connected(to path: String) -> CInt? {
   guard let descriptor = unixSocket(SOCK_STREAM) else { return nil }
-  if withUnixAddress(path, { connect(descriptor, $0, $1) }) == 0 { return descriptor }
+  let address = TestSocket.Address.unix(path: path)
+  if address.withRaw({ connect(descriptor, $0, $1) }) == 0 { return descriptor }
   close(descriptor)
   return nil
 }
@@ -63,7 +64,8 @@ func connected(to path: String) -> CInt? {
 /// Returns a socket bound to `path`; a stream socket also listens.
 func boundSocket(_ path: String, type: __socket_type = SOCK_STREAM) throws -> CInt {
   let descriptor = try #require(unixSocket(type))
-  try #require(withUnixAddress(path) { bind(descriptor, $0, $1) } == 0)
+  let address = TestSocket.Address.unix(path: path)
+  try #require(address.withRaw { bind(descriptor, $0, $1) } == 0)
   if type == SOCK_STREAM { try #require(listen(descriptor, 16) == 0) }
   return descriptor
 }
@@ -79,19 +81,6 @@ func received(_ descriptor: CInt) throws -> String {
   let count = recv(descriptor, &buffer, buffer.count, 0)
   try #require(count >= 0)
   return String(decoding: buffer.prefix(count), as: UTF8.self)
-}
-
-private func withUnixAddress(
-  _ path: String, _ body: (UnsafePointer<sockaddr>, socklen_t) -> CInt
-) -> CInt {
-  var address = sockaddr_un()
-  address.sun_family = sa_family_t(AF_UNIX)
-  withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
-  return withUnsafePointer(to: address) { pointer in
-    pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-      body($0, socklen_t(MemoryLayout<sockaddr_un>.size))
-    }
-  }
 }
 
 /// A socket that every user may connect to, in a directory of its own.

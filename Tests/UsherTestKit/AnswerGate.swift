@@ -7,7 +7,7 @@ import Synchronization
 package final class AnswerGate: Sendable {
   /// The base URL to use instead of the sandbox's own `http://127.0.0.1:PORT`.
   package let base: String
-  private let listener: Int32
+  private let listener: TestSocket
   private let flag: Flag
 
   /// Opens the port. Responses pass until ``hold()`` is called.
@@ -17,26 +17,15 @@ package final class AnswerGate: Sendable {
     guard let port = URLComponents(string: base)?.port.flatMap({ UInt16(exactly: $0) }) else {
       throw TestError("not the base URL of a sandbox: \(base)")
     }
-    let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-    var address = Self.loopback(0)
-    var size = socklen_t(MemoryLayout<sockaddr_in>.size)
-    let isBound = withUnsafeMutablePointer(to: &address) {
-      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        bind(listener, $0, size) == 0 && listen(listener, 16) == 0
-          && getsockname(listener, $0, &size) == 0
-      }
-    }
-    guard isBound else {
-      close(listener)
-      throw TestError("the gate cannot listen on a loopback port")
-    }
+    let listener = try TestSocket(listeningAt: .loopback(port: 0))
     let flag = Flag()
-    self.base = "http://127.0.0.1:\(UInt16(bigEndian: address.sin_port))"
+    self.base = "http://127.0.0.1:\(listener.port)"
     self.listener = listener
     self.flag = flag
+    let descriptor = listener.descriptor
     Thread.detachNewThread {
       while true {
-        let connection = accept(listener, nil, nil)
+        let connection = accept(descriptor, nil, nil)
         guard connection >= 0 else { return }
         Thread.detachNewThread { Self.serve(connection, port, flag) }
       }
@@ -45,8 +34,7 @@ package final class AnswerGate: Sendable {
 
   deinit {
     release()
-    shutdown(listener, Int32(SHUT_RDWR))
-    close(listener)
+    shutdown(listener.descriptor, Int32(SHUT_RDWR))
   }
 
   /// Holds all responses from now on.
@@ -63,20 +51,14 @@ package final class AnswerGate: Sendable {
   }
 
   private static func serve(_ connection: Int32, _ port: UInt16, _ flag: Flag) {
-    let sandbox = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-    defer { for descriptor in [connection, sandbox] { close(descriptor) } }
-    var address = loopback(port)
-    let size = socklen_t(MemoryLayout<sockaddr_in>.size)
-    let isConnected = withUnsafePointer(to: &address) {
-      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(sandbox, $0, size) == 0 }
-    }
-    guard isConnected else { return }
+    defer { close(connection) }
+    guard let sandbox = try? TestSocket(connectedTo: .loopback(port: port)) else { return }
     let requests = DispatchSemaphore(value: 0)
     Thread.detachNewThread {
-      Self.copy(connection, to: sandbox) {}
+      Self.copy(connection, to: sandbox.descriptor) {}
       requests.signal()
     }
-    Self.copy(sandbox, to: connection) { flag.wait() }
+    Self.copy(sandbox.descriptor, to: connection) { flag.wait() }
     requests.wait()
   }
 
@@ -97,13 +79,5 @@ package final class AnswerGate: Sendable {
       }
     }
     for descriptor in [source, target] { shutdown(descriptor, Int32(SHUT_RDWR)) }
-  }
-
-  private static func loopback(_ port: UInt16) -> sockaddr_in {
-    var address = sockaddr_in()
-    address.sin_family = sa_family_t(AF_INET)
-    address.sin_port = port.bigEndian
-    inet_pton(AF_INET, "127.0.0.1", &address.sin_addr)
-    return address
   }
 }

@@ -21,13 +21,7 @@ package final class FarEnd: Sendable {
   package static func connected(to path: String) throws -> FarEnd {
     let kind = SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue
     let end = FarEnd(DirectSocket(Glibc.socket(AF_UNIX, CInt(kind), 0)))
-    var address = sockaddr_un()
-    address.sun_family = sa_family_t(AF_UNIX)
-    withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: Array(path.utf8) + [0]) }
-    let size = socklen_t(MemoryLayout<sockaddr_un>.size)
-    let result = withUnsafePointer(to: &address) {
-      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(end.socket.raw, $0, size) }
-    }
+    let result = TestSocket.Address.unix(path: path).withRaw { connect(end.socket.raw, $0, $1) }
     guard result == 0 else { throw TestError("cannot connect: \(errno)") }
     return end
   }

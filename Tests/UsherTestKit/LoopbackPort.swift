@@ -1,4 +1,3 @@
-import Glibc
 import Synchronization
 
 /// TCP ports of 127.0.0.1 for the listeners of tests.
@@ -20,15 +19,6 @@ package enum LoopbackPort {
   }
 
   private static func isUnused(_ port: Int) -> Bool {
-    let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-    defer { close(descriptor) }
-    var address = sockaddr_in()
-    address.sin_family = sa_family_t(AF_INET)
-    address.sin_port = UInt16(port).bigEndian
-    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-    let size = socklen_t(MemoryLayout<sockaddr_in>.size)
-    return withUnsafePointer(to: &address) {
-      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { bind(descriptor, $0, size) }
-    } == 0
+    (try? TestSocket(boundTo: .loopback(port: UInt16(port)))) != nil
   }
 }

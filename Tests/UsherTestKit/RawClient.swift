@@ -3,38 +3,14 @@ package import JSONRPC
 
 /// A minimal client of the socket: sends and receives lines; every wait has a time limit.
 package final class RawClient: @unchecked Sendable {
-  private let descriptor: Int32
+  private let socket: TestSocket
   private var unread: [UInt8] = []
   private var nextID = 0
 
-  package init(_ path: String) throws {
-    descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
-    var address = sockaddr_un()
-    address.sun_family = sa_family_t(AF_UNIX)
-    withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: Array(path.utf8) + [0]) }
-    let size = socklen_t(MemoryLayout<sockaddr_un>.size)
-    let result = withUnsafePointer(to: &address) {
-      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(descriptor, $0, size) }
-    }
-    guard result == 0 else {
-      // deinit closes the descriptor, even though the initializer throws.
-      throw TestError("cannot connect to \(path): \(String(cString: strerror(errno)))")
-    }
-  }
-
-  deinit { close(descriptor) }
+  package init(_ path: String) throws { socket = try TestSocket(connectedTo: .unix(path: path)) }
 
   /// Sends bytes without adding a newline.
-  package func send(raw bytes: [UInt8]) throws {
-    var rest = bytes[...]
-    while !rest.isEmpty {
-      let count = rest.withUnsafeBytes {
-        Foundation.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
-      }
-      guard count > 0 else { throw TestError("the daemon closed the connection") }
-      rest = rest.dropFirst(count)
-    }
-  }
+  package func send(raw bytes: [UInt8]) throws { try socket.send(bytes) }
 
   package func send(_ line: String) throws { try send(raw: Array(line.utf8) + [0x0A]) }
 
@@ -43,14 +19,14 @@ package final class RawClient: @unchecked Sendable {
   /// - Returns: The number of bytes sent; 0 if the daemon is not reading.
   package func sendWhatFits(_ bytes: [UInt8]) throws -> Int {
     let count = Foundation.send(
-      descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
+      socket.descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
     if count >= 0 { return count }
     guard errno == EAGAIN else { throw TestError("the daemon closed the connection") }
     return 0
   }
 
   /// Shuts down the sending side, as a pipe of a shell does when its input ends.
-  package func finishSending() { shutdown(descriptor, Int32(SHUT_WR)) }
+  package func finishSending() { shutdown(socket.descriptor, Int32(SHUT_WR)) }
 
   /// Returns the next line as JSON, or nil if the daemon closed the connection.
   ///
@@ -70,13 +46,8 @@ package final class RawClient: @unchecked Sendable {
         unread.removeFirst(end + 1)
         return line
       }
-      guard deadline.isReadable(descriptor) else {
-        throw TestError("no line received within \(seconds) s")
-      }
-      var chunk = [UInt8](repeating: 0, count: 65_536)
-      let count = recv(descriptor, &chunk, chunk.count, 0)
-      guard count > 0 else { return nil }
-      unread += chunk.prefix(count)
+      guard let bytes = try socket.receive(by: deadline) else { return nil }
+      unread += bytes
     }
   }
 

@@ -36,49 +36,12 @@ package enum Web {
     let headers = ["Host": "\(host):\(port)"].merging(extra) { _, extra in extra }
     for (name, value) in headers { request += "\(name): \(value)\r\n" }
     if let body { request += "Content-Type: \(type)\r\nContent-Length: \(body.count)\r\n" }
-    let bytes = try exchange(
-      Array((request + "\r\n").utf8) + (body ?? []), host, UInt16(port), seconds)
-    return try parse(bytes)
-  }
-
-  private static func exchange(
-    _ request: [UInt8], _ host: String, _ port: UInt16, _ seconds: Int
-  ) throws -> [UInt8] {
-    let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-    defer { close(descriptor) }
-    var address = sockaddr_in()
-    address.sin_family = sa_family_t(AF_INET)
-    address.sin_port = port.bigEndian
-    inet_pton(AF_INET, host, &address.sin_addr)
-    let size = socklen_t(MemoryLayout<sockaddr_in>.size)
-    let result = withUnsafePointer(to: &address) {
-      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(descriptor, $0, size) }
-    }
-    guard result == 0 else { throw TestError("nobody listens at \(host):\(port)") }
     let deadline = TestDeadline(within: Double(seconds))
-    var rest = request[...]
-    while !rest.isEmpty {
-      guard deadline.isWritable(descriptor) else {
-        throw TestError("\(host):\(port) does not read the request")
-      }
-      let count = rest.withUnsafeBytes {
-        Foundation.send(
-          descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
-      }
-      guard count > 0 else {
-        throw TestError(
-          "\(host):\(port) closed the connection: \(String(cString: strerror(errno)))")
-      }
-      rest = rest.dropFirst(count)
-    }
+    let socket = try TestSocket(connectedTo: .loopback(port: UInt16(port)))
+    try socket.send(Array((request + "\r\n").utf8) + (body ?? []), by: deadline)
     var bytes: [UInt8] = []
-    var chunk = [UInt8](repeating: 0, count: 65_536)
-    while true {
-      guard deadline.isReadable(descriptor) else { return bytes }
-      let count = recv(descriptor, &chunk, chunk.count, 0)
-      guard count > 0 else { return bytes }
-      bytes += chunk.prefix(count)
-    }
+    while let more = try? socket.receive(by: deadline) { bytes += more }
+    return try parse(bytes)
   }
 
   private static func parse(_ bytes: [UInt8]) throws -> Reply {
@@ -151,7 +114,7 @@ package enum Person {
       let isLast = deadline.isOver
       do {
         return try Web.get(back)
-      } catch let failure as TestError where "\(failure)".contains("nobody listens") && !isLast {
+      } catch let failure as TestError where "\(failure)".contains("cannot connect") && !isLast {
         poll(nil, 0, 10)
       }
     }

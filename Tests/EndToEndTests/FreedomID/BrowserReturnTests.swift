@@ -46,15 +46,15 @@ struct BrowserReturnTests {
 
   @Test("if a fixed redirect port is in use, Freedom ID's flow completes by a pasted redirect URL")
   func portTaken() throws {
-    let port = try TakenPort()
+    let taken = try TestSocket(listeningAt: .loopback(port: 0))
     let fixture = try FreedomFixture.partner(
-      "redirect = \"http://127.0.0.1:\(port.number)/callback\"")
+      "redirect = \"http://127.0.0.1:\(taken.port)/callback\"")
     let flow = try fixture.authorize(["read.firstname"])
     #expect(flow.completes == "submit", "\(flow.text)")
-    #expect(flow.redirectURI.hasPrefix("http://127.0.0.1:\(port.number)/callback/"))
+    #expect(flow.redirectURI.hasPrefix("http://127.0.0.1:\(taken.port)/callback/"))
     let end = try fixture.paste(fixture.decide(at: flow.url), to: flow)
     #expect(end["status"] == "succeeded", "\(end.text)")
-    withExtendedLifetime(port) {}
+    withExtendedLifetime(taken) {}
   }
 
   @Test("two Freedom ID flows with one fixed redirect port accept only the redirect to their path")

@@ -121,7 +121,12 @@ struct PartnerLogoutTests {
   func halfACall() throws {
     let account = try fixture.signedIn().account
     let port = UInt16(try #require(URLComponents(string: url)?.port))
-    let idle = try (0..<20).map { _ in try IdleCaller(port) }
+    let half = "POST /v1/freedomid/revoke HTTP/1.1\r\nHost: x\r\nContent-Le"
+    let idle = try (0..<20).map { _ in
+      let socket = try TestSocket(connectedTo: .loopback(port: port))
+      try socket.send(Array(half.utf8))
+      return socket
+    }
     #expect(try logOut([:])["answers"]?[0]?["status"] == 200)
     #expect(try fixture.tokenError(["account": account])["code"] == 1102)
     withExtendedLifetime(idle) {}
@@ -143,27 +148,4 @@ struct PartnerLogoutTests {
       "\(end.text)")
     #expect(try fixture.accounts().isEmpty)
   }
-}
-
-/// A connection that has sent half a request and sends no more.
-private final class IdleCaller {
-  private let descriptor: Int32
-
-  init(_ port: UInt16) throws {
-    descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-    var address = sockaddr_in()
-    address.sin_family = sa_family_t(AF_INET)
-    address.sin_port = port.bigEndian
-    inet_pton(AF_INET, "127.0.0.1", &address.sin_addr)
-    let size = socklen_t(MemoryLayout<sockaddr_in>.size)
-    let result = withUnsafePointer(to: &address) {
-      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(descriptor, $0, size) }
-    }
-    // deinit closes the descriptor, also if this initializer throws.
-    guard result == 0 else { throw TestError("cannot connect to port \(port)") }
-    let half = Array("POST /v1/freedomid/revoke HTTP/1.1\r\nHost: x\r\nContent-Le".utf8)
-    _ = send(descriptor, half, half.count, Int32(MSG_NOSIGNAL))
-  }
-
-  deinit { close(descriptor) }
 }

@@ -17,26 +17,12 @@ final class PartnerWire: Sendable {
     var credential: String { headers["authorization"] ?? "" }
   }
 
-  private let port: UInt16
-  private let descriptor: Int32
+  private let listener: TestSocket
   private let record = Record()
 
   init() throws {
-    let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-    var address = sockaddr_in()
-    address.sin_family = sa_family_t(AF_INET)
-    inet_pton(AF_INET, "127.0.0.1", &address.sin_addr)
-    var size = socklen_t(MemoryLayout<sockaddr_in>.size)
-    let isBound = withUnsafeMutablePointer(to: &address) {
-      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        bind(descriptor, $0, size) == 0 && listen(descriptor, 16) == 0
-          && getsockname(descriptor, $0, &size) == 0
-      }
-    }
-    guard isBound else { throw TestError("cannot listen on a loopback port") }
-    port = UInt16(bigEndian: address.sin_port)
-    self.descriptor = descriptor
-    Thread.detachNewThread { [record] in
+    listener = try TestSocket(listeningAt: .loopback(port: 0))
+    Thread.detachNewThread { [record, descriptor = listener.descriptor] in
       while true {
         let connection = accept(descriptor, nil, nil)
         guard connection >= 0 else { return }
@@ -48,13 +34,10 @@ final class PartnerWire: Sendable {
     }
   }
 
-  deinit {
-    shutdown(descriptor, Int32(SHUT_RDWR))
-    close(descriptor)
-  }
+  deinit { shutdown(listener.descriptor, Int32(SHUT_RDWR)) }
 
   /// The provider's base URL in the daemon's configuration.
-  var freedom: String { "http://127.0.0.1:\(port)/freedomid" }
+  var freedom: String { "http://127.0.0.1:\(listener.port)/freedomid" }
 
   func lead(to base: String) { record.state.withLock { $0.base = base } }
 

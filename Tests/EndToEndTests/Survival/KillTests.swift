@@ -20,7 +20,7 @@ struct KillTests {
     .ownProcess)
   func portTaken() throws {
     var (before, old): (JSONValue, String) = (.null, "")
-    var squatter: TakenPort?
+    var squatter: TestSocket?
     // If another program gets the port first, the next flow has another port.
     try eventually("the test gets the redirect port of a flow") {
       if !daemon.isRunning { try daemon.start() }
@@ -28,7 +28,7 @@ struct KillTests {
       old = try #require(before["step"]?["redirectURI"]?.stringValue)
       daemon.killAtOnce()
       let port = try #require(URLComponents(string: old)?.port)
-      squatter = try? TakenPort(UInt16(port))
+      squatter = try? TestSocket(listeningAt: .loopback(port: UInt16(port)))
       return squatter != nil
     }
     try daemon.start()
