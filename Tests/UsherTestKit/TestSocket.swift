@@ -74,10 +74,23 @@ package final class TestSocket: Sendable {
     guard listen(descriptor, backlog) == 0 else { throw failure("listen at", address) }
   }
 
-  package convenience init(connectedTo address: Address) throws {
+  /// - Throws: ``TestError`` if the connection is refused or not made in time.
+  package convenience init(
+    connectedTo address: Address, by deadline: TestDeadline = TestDeadline()
+  ) throws {
     self.init(address, SOCK_STREAM)
-    let result = address.withRaw { connect(descriptor, $0, $1) }
-    guard result == 0 else { throw failure("connect to", address) }
+    // Limits each call of connect(2), which continues an attempt that has not ended.
+    var pause = timeval(tv_sec: 0, tv_usec: 50_000)
+    let size = socklen_t(MemoryLayout<timeval>.size)
+    setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &pause, size)
+    let isConnected = try deadline.isMet { _ in
+      if address.withRaw({ connect(descriptor, $0, $1) }) == 0 { return true }
+      guard [EAGAIN, EALREADY, EINPROGRESS].contains(errno) else {
+        throw failure("connect to", address)
+      }
+      return false
+    }
+    guard isConnected else { throw TestError("no connection to \(address) in time") }
   }
 
   deinit { close(descriptor) }

@@ -37,7 +37,7 @@ package enum Web {
     for (name, value) in headers { request += "\(name): \(value)\r\n" }
     if let body { request += "Content-Type: \(type)\r\nContent-Length: \(body.count)\r\n" }
     let deadline = TestDeadline(within: Double(seconds))
-    let socket = try TestSocket(connectedTo: .loopback(port: UInt16(port)))
+    let socket = try TestSocket(connectedTo: .loopback(port: UInt16(port)), by: deadline)
     try socket.send(Array((request + "\r\n").utf8) + (body ?? []), by: deadline)
     var bytes: [UInt8] = []
     while let more = try? socket.receive(by: deadline) { bytes += more }
