@@ -187,7 +187,7 @@ struct FreedomIDClearTests {
 
   @Test("Freedom ID clear returns the counts of cancelled flows and forgotten and kept accounts")
   func counts() async throws {
-    let daemon = FreedomIDDaemon(starts: [], cleared: [Self.reply])
+    let daemon = FreedomIDDaemon(replies: ["client.clear": [.reply(Self.reply)]])
     let clearance = try await daemon.run { path in try await freedomID(path).clear() }
     #expect(clearance == FreedomIDClearance(cancelled: 1, forgotten: 2, kept: 3))
     #expect(daemon.params(of: "client.clear") == [["provider": "freedom"]])
@@ -195,7 +195,8 @@ struct FreedomIDClearTests {
 
   @Test("Freedom ID clear ends a running authorization with userCanceled")
   func underWay() async throws {
-    let daemon = FreedomIDDaemon(starts: [.advances([.home])], cleared: [Self.reply])
+    let daemon = FreedomIDDaemon(
+      starts: [.advances([.home])], replies: ["client.clear": [.reply(Self.reply)]])
     let viewer = FreedomIDViewer.idle()
     try await daemon.run { path in
       let sdk = freedomID(path)
@@ -210,7 +211,8 @@ struct FreedomIDClearTests {
   @Test("Freedom ID clear ends an authorization that is just starting with userCanceled")
   func beginning() async throws {
     let daemon = FreedomIDDaemon(
-      starts: [.advancesAndRepliesLater([.authorized])], cleared: [Self.reply])
+      starts: [.advancesAndRepliesLater([.authorized])],
+      replies: ["client.clear": [.reply(Self.reply)]])
     let viewer = FreedomIDViewer.idle()
     try await daemon.run { path in
       let sdk = freedomID(path)
@@ -226,7 +228,7 @@ struct FreedomIDClearTests {
 
   @Test("Freedom ID clear throws parsingError for a bad reply and connectionError if disconnected")
   func troubles() async throws {
-    let daemon = FreedomIDDaemon(starts: [], cleared: [#"{"cancelled":1}"#])
+    let daemon = FreedomIDDaemon(replies: ["client.clear": [.reply(#"{"cancelled":1}"#), .lost]])
     try await daemon.run { path in
       let sdk = freedomID(path)
       await #expect(throws: FreedomIDError.parsingError) { try await sdk.clear() }

@@ -1,5 +1,7 @@
+typealias FreedomIDDaemon = ScriptedDaemon<FreedomIDFlowSnapshot>
+
 /// A state of an `authorize` flow (documentation page Freedom ID).
-struct FreedomIDFlowSnapshot: Sendable {
+struct FreedomIDFlowSnapshot: FlowSnapshot {
   var state: String
   var status = "active"
   var step = #"{"type":"wait","for":"the accounts tied to this device"}"#
@@ -92,15 +94,5 @@ struct FreedomIDFlowSnapshot: Sendable {
     var snapshot = self
     snapshot.problem = #"{"reason":"\#(reason)","title":"t","message":"what went wrong"}"#
     return snapshot
-  }
-
-  func flow(_ id: String, _ revision: Int) -> String {
-    #"""
-    {"id":"\#(id)","provider":"freedom","kind":"authorize","status":"\#(status)",\#
-    "state":"\#(state)","revision":\#(revision),"step":\#(step),"problem":\#(problem),\#
-    "result":\#(result),"failure":\#(failure),\#
-    "createdAt":"2030-01-01T00:00:00Z","updatedAt":"2030-01-01T00:00:00Z",\#
-    "expiresAt":"2030-01-01T00:15:00Z"}
-    """#
   }
 }

@@ -34,7 +34,7 @@ struct FreedomIDSeedTests {
     let daemon = FreedomIDDaemon(
       starts: [.advances([.home])],
       inputs: [.advances([.passcode]), .advances([.permissions]), .advances([.authorized])],
-      cleared: [#"{"cancelled":0,"forgotten":1,"kept":0}"#])
+      replies: ["client.clear": [.reply(#"{"cancelled":0,"forgotten":1,"kept":0}"#), .lost]])
     try await daemon.run { path in
       let example = FreedomIDSeedExample(
         apiKey: "key-1", socketPath: path, presenter: FreedomIDViewer.willing()

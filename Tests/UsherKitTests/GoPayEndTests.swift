@@ -130,7 +130,7 @@ extension GoPayVerificationTests {
 
   @Test("a GoPay task that is cancelled during its start cancels the new flow")
   func cancelledWhileBeginning() async throws {
-    let daemon = GoPayDaemon(starts: [.advancesAndRepliesLater(.asking())])
+    let daemon = GoPayDaemon(starts: [.advancesAndRepliesLater([.asking()])])
     try await daemon.run { path in
       let manager = goPaySDK(path).getFeatureManager()
       let task = Task { await manager.outcome(goPayRequest, exchange.receiver, screen) }

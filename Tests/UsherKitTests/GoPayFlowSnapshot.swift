@@ -1,5 +1,7 @@
+typealias GoPayDaemon = ScriptedDaemon<GoPayFlowSnapshot>
+
 /// A state of a `verify` flow (documentation page GoPay).
-struct GoPayFlowSnapshot: Sendable {
+struct GoPayFlowSnapshot: FlowSnapshot {
   var state: String
   var status = "active"
   var step = #"{"type":"wait","for":"the provider"}"#
@@ -59,15 +61,5 @@ struct GoPayFlowSnapshot: Sendable {
 
   private static func problem(_ reason: String?) -> String {
     reason.map { #"{"reason":"\#($0)","title":"t","message":"what went wrong"}"# } ?? "null"
-  }
-
-  func flow(_ id: String, _ revision: Int) -> String {
-    #"""
-    {"id":"\#(id)","provider":"gopay","kind":"verify","status":"\#(status)",\#
-    "state":"\#(state)","revision":\#(revision),"step":\#(step),"problem":\#(problem),\#
-    "result":\#(result),"failure":\#(failure),"requestId":"req-1",\#
-    "createdAt":"2030-01-01T00:00:00Z","updatedAt":"2030-01-01T00:00:00Z",\#
-    "expiresAt":"2030-01-01T00:10:00Z"}
-    """#
   }
 }

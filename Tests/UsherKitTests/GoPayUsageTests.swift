@@ -19,7 +19,7 @@ struct GoPayUsageTests {
   private func completing(_ inputs: GoPayDaemon.Answer...) -> GoPayDaemon {
     let captured = GoPayDaemon.Answer.advances([.exchanged, .capture, .submitted])
     return GoPayDaemon(
-      starts: [.advances([.authCode, .asking()])], inputs: inputs.isEmpty ? [captured] : inputs)
+      .authCode, then: [.asking()], inputs: inputs.isEmpty ? [captured] : inputs)
   }
 }
 
@@ -97,7 +97,7 @@ extension GoPayUsageTests {
 
   @Test(".none starts a GoPay flow without an exchange of credentials")
   func noExchange() async throws {
-    let daemon = GoPayDaemon(.exchanged, .capture, .submitted)
+    let daemon = GoPayDaemon(.exchanged, then: [.capture, .submitted])
     #expect(try await daemon.callbackEvents(.none).map(\.submissionID) == ["sub-1"])
     #expect(daemon.methods == ["flow.start"])
     let params = daemon.params(of: "flow.start").first?["params"]
@@ -139,7 +139,7 @@ extension GoPayUsageTests {
         called.yield()
         waited.yield(TestDeadline().isSignalled(hasEnded))
       })
-    let daemon = GoPayDaemon(.authCode, .asking())
+    let daemon = GoPayDaemon(.authCode, then: [.asking()])
     async let told = daemon.callbackEvents(receiver)
     var handler = calls.makeAsyncIterator()
     await handler.next()

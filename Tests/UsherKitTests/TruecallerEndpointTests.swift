@@ -72,12 +72,12 @@ struct TruecallerEndpointTests {
 
   @Test("a Truecaller success that arrives after a request for another number is not reported")
   func lateSuccess() async throws {
-    let daemon = PhoneDaemon(begins: [before, [.creating, .otpInitiated]], tokens: .unanswered)
+    let daemon = PhoneDaemon(begins: [before, [.creating, .otpInitiated]], token: .unanswered)
     try await daemon.run { path in
       let sdk = recorder.sdk(path)
       var events = recorder.events.makeAsyncIterator()
       request(sdk)
-      for await method in daemon.asked where method == "token.get" { break }
+      for await method in daemon.methodsHeard where method == "token.get" { break }
       request(sdk, "9876543211")
       #expect(await events.next() == .state(.otpInitiated))
       let expired = PhoneFlowSnapshot.failed("otpInitiated", "expired", code: 3, status: "expired")
@@ -101,7 +101,9 @@ struct TruecallerEndpointTests {
         .makeAsyncIterator()
       #expect(await told.next() == .state(.otpInitiated))
       request(programs[1], "9876543211")
-      for await _ in daemon.asked where daemon.methods == ["flow.start", "flow.start"] { break }
+      for await _ in daemon.methodsHeard where daemon.methods == ["flow.start", "flow.start"] {
+        break
+      }
       let another = DelegateRecorder()
       let restarted = another.sdk(path, provider: "phones")
       enter(restarted)
@@ -244,7 +246,7 @@ struct TruecallerEndpointTests {
         request(sdk)
         service = sdk.service
         // A request that still waits when the SDK is released is not made.
-        for await method in daemon.asked where method == "flow.start" { break }
+        for await method in daemon.methodsHeard where method == "flow.start" { break }
         withExtendedLifetime(sdk) {}
       }
       while service != nil && !Task.isCancelled { await Task.yield() }

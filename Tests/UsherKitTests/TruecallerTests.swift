@@ -132,7 +132,8 @@ struct TruecallerTests {
   @Test("the verification stream yields the delegate's events and ends with the profile")
   func stream() async throws {
     let daemon = PhoneDaemon(
-      begins: [[.creating, .verifiedBefore, .succeeded("verifiedBefore")]], tokens: .refused)
+      begins: [[.creating, .verifiedBefore, .succeeded("verifiedBefore")]],
+      token: .refused(PhoneDaemon.error("permission_denied")))
     try await daemon.run { path in
       let sdk = sdk(path)
       sdk.viewDelegate = nil

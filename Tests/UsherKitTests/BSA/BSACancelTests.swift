@@ -68,7 +68,7 @@ extension BSAKitTests {
     @Test("a cancelled BSA user-key check calls no callback")
     func whileChecking() async throws {
       let method = "registration.checkUserKey"
-      let daemon = BSADaemon(replies: [method: [.advancesAndRepliesLater([])]])
+      let daemon = BSADaemon(replies: [method: [.unanswered]])
       check(try await recordedEvents(daemon, at: method) { $0.checkUserKey("user1") }, is: [])
     }
 

@@ -1,7 +1,10 @@
+import Crypto
 import JSONRPC
 
+@testable import UsherKit
+
 /// A state of a BSA flow or of a `local/authenticate` flow (documentation pages BSA and LocalAuth).
-struct BSAFlowSnapshot: Sendable {
+struct BSAFlowSnapshot: FlowSnapshot {
   var state: String
   var status = "active"
   var step = #"{"type":"wait","for":"the provider"}"#
@@ -78,14 +81,46 @@ struct BSAFlowSnapshot: Sendable {
     return snapshot
   }
 
-  func flow(_ id: String, _ kind: String, _ key: String?, _ revision: Int) -> String {
-    let key = key.map { #""key":"\#($0)","# } ?? ""
-    return #"""
-      {"id":"\#(id)","provider":"bsa","kind":"\#(kind)",\#(key)"status":"\#(status)",\#
-      "state":"\#(state)","revision":\#(revision),"step":\#(step),"problem":\#(problem),\#
-      "result":\#(result),"failure":\#(failure),\#
-      "createdAt":"2030-01-01T00:00:00Z","updatedAt":"2030-01-01T00:00:00Z",\#
-      "expiresAt":"2030-01-01T00:15:00Z"}
-      """#
+  /// Returns the key by which the daemon finds a contact's flow (documentation page BSA,
+  /// `verifyContact`).
+  static func key(of start: JSONValue) -> String? {
+    guard let type = start["params"]?["sendType"]?.stringValue else { return nil }
+    return key("\(type):\(start["params"]?["sendTarget"]?.stringValue ?? "")")
+  }
+
+  static func key(_ contact: String) -> String {
+    SHA256.hash(data: Array(contact.utf8)).map { byte in
+      let text = String(byte, radix: 16)
+      return text.count == 1 ? "0" + text : text
+    }.joined()
+  }
+
+  static func configure(socketPath: String) { BSA.configure(socketPath: socketPath) }
+}
+
+typealias BSADaemon = ScriptedDaemon<BSAFlowSnapshot>
+
+extension BSADaemon {
+  /// The error of a policy rule that requires local authentication first.
+  static var localAuthFirst: String {
+    #"""
+    {"code":1101,"message":"why not","data":{"reason":"interaction_required","retryable":false,\#
+    "correlationId":"cor_1","next":{"method":"flow.start","params":{"provider":"local",\#
+    "kind":"authenticate","params":{"localAuthType":"biometric","reason":"r"}}}}}
+    """#
+  }
+
+  /// The reply to `account.list` with these registrations. A higher number is newer.
+  static func accounts(_ numbers: Int...) -> Answer {
+    .reply(#"{"accounts":[\#(numbers.map(account).joined(separator: ","))]}"#)
+  }
+
+  private static func account(_ number: Int) -> String {
+    #"""
+    {"id":"acc_\#(number)","provider":"bsa","subject":"user\#(number)","label":"l","owner":1000,\#
+    "client":null,"createdAt":"2030-01-0\#(number)T00:00:00Z","keepAlive":false,"tokens":[],\#
+    "attributes":{"userKey":"user\#(number)","deviceId":"dev-\#(number)",\#
+    "pushToken":"fcm-\#(number)","localAuthType":"PASSCODE"}}
+    """#
   }
 }

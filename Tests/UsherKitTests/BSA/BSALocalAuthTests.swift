@@ -67,7 +67,8 @@ extension BSAKitTests {
       _ type: BSA.Enums.LocalAuthType = .BIOMETRIC,
       meanwhile: @Sendable () async throws -> Void = {}
     ) async throws -> Outcome? {
-      try await daemon.run(prompt: person) { _ in
+      try await daemon.run { path in
+        BSA.configure(socketPath: path, prompt: person)
         let (outcomes, feed) = AsyncStream.makeStream(of: Outcome.self)
         BSA.LocalAuth.startSimpleAuth(
           localAuthType: type, reason: "open the till", checkDomainStateChanged: false,
@@ -138,8 +139,8 @@ extension BSAKitTests {
       let daemon = BSADaemon(
         .passcode,
         inputs: [
-          .advances([.checking, .passcode.with(problem: "wrong_passcode")]),
-          .advances([.checking, .authenticated]),
+          .advances([.checking], then: [.passcode.with(problem: "wrong_passcode")]),
+          .advances([.checking], then: [.authenticated]),
         ])
       let person = BSAPerson(.passcode("1357"), .passcode("2468"))
       #expect(try await outcome(daemon, person, .PASSCODE) == .success)

@@ -81,7 +81,7 @@ extension BSAKitTests {
 
     @Test("a second BSA code request for a contact resends the code in the same flow")
     func again() async throws {
-      let daemon = BSADaemon(.otpSent, inputs: [.advances([.sending, .otpSent])])
+      let daemon = BSADaemon(.otpSent, inputs: [.advances([.sending], then: [.otpSent])])
       try await daemon.run { _ in
         for _ in 0..<2 {
           check(
@@ -117,7 +117,7 @@ extension BSAKitTests {
 
     @Test("two concurrent BSA code requests for a contact use one flow, one after the other")
     func twoAtATime() async throws {
-      let daemon = BSADaemon(.otpSent, inputs: [.advances([.sending, .otpSent])])
+      let daemon = BSADaemon(.otpSent, inputs: [.advances([.sending], then: [.otpSent])])
       try await daemon.run { _ in
         let recorders = [BSACallbackRecorder(), BSACallbackRecorder()]
         for recorder in recorders { recorder.requestNumber() }
@@ -152,7 +152,7 @@ extension BSAKitTests {
     func contacts() async throws {
       let daemon = BSADaemon(
         starts: [.advances([.otpSent]), .advances([.otpSent])],
-        inputs: [.advances([.sending, .otpSent])])
+        inputs: [.advances([.sending], then: [.otpSent])])
       try await daemon.run { _ in
         _ = await recordedEvents { $0.requestNumber() }
         _ = await recordedEvents { $0.requestNumber("+821012345678", .SMS) }
@@ -163,8 +163,8 @@ extension BSAKitTests {
       let types = daemon.params(of: "flow.start").map { $0["params"]?["sendType"] }
       #expect(types == ["email", "sms"])
       let keys = daemon.params(of: "flow.list").map { $0["key"]?.stringValue }
-      let number = BSADaemon.key("sms:+821012345678")
-      #expect(keys == [BSADaemon.key("email:user@email.com"), number, number])
+      let number = BSAFlowSnapshot.key("sms:+821012345678")
+      #expect(keys == [BSAFlowSnapshot.key("email:user@email.com"), number, number])
     }
 
     @Test("a BSA call with another clientKey than the flow's fails with 2000 and submits nothing")
@@ -193,7 +193,7 @@ extension BSAKitTests {
       let contact = ContactTarget(type: .Email, target: "user@email.com")
       #expect(
         contact.key == "c9a66db9cf1fe25f1ce0cb099d43bc3270cac6245f68047ebcaac1ae4eb1c110")
-      #expect(contact.key == BSADaemon.key("email:user@email.com"))
+      #expect(contact.key == BSAFlowSnapshot.key("email:user@email.com"))
     }
 
     @Test(

@@ -16,7 +16,8 @@ extension BSAKitTests {
 
     private func register(_ daemon: BSADaemon, _ passcodes: Lines) async throws {
       let prompt = PasscodePrompt { _ in passcodes.next() }
-      try await daemon.run(prompt: prompt) { _ in
+      try await daemon.run { path in
+        BSA.configure(socketPath: path, prompt: prompt)
         let numbers = Lines("000000", "298336")
         let program = DeviceRegistration(
           clientKey: "a1hrg2xv", bundleIdentifier: "com.your.app"
@@ -32,10 +33,10 @@ extension BSAKitTests {
       let daemon = BSADaemon(
         starts: [.advances([.otpSent]), .advances([.passcode]), .advances([.registered])],
         inputs: [
-          .advances([.verifying, .otpSent.with(problem: "wrong_code")]),
-          .advances([.verifying, .verified]),
-          .advances([.checking, .passcode.with(problem: "wrong_passcode")]),
-          .advances([.checking, .authenticated]),
+          .advances([.verifying], then: [.otpSent.with(problem: "wrong_code")]),
+          .advances([.verifying], then: [.verified]),
+          .advances([.checking], then: [.passcode.with(problem: "wrong_passcode")]),
+          .advances([.checking], then: [.authenticated]),
         ],
         replies: ["registration.checkUserKey": [.reply(#"{"available":true}"#)]])
       try await register(daemon, Lines("1357", "2468"))
@@ -53,7 +54,7 @@ extension BSAKitTests {
       let cancelled = BSAFlowSnapshot.failed("cancelled", "USER_CANCEL", status: "cancelled")
       let daemon = BSADaemon(
         starts: [.advances([.otpSent]), .advances([.passcode])],
-        inputs: [.advances([.verifying, .verified]), .advances([cancelled])],
+        inputs: [.advances([.verifying], then: [.verified]), .advances([cancelled])],
         replies: ["registration.checkUserKey": [.reply(#"{"available":true}"#)]])
       let failure = BSA.LocalAuthHelper.Failure(
         errorCode: .USER_CANCEL, message: "why it failed")

@@ -32,7 +32,7 @@ extension BSAKitTests {
       for isRestarted in [false, true] {
         let daemon = BSADaemon(
           starts: [.advances([.otpSent]), .advances([.registered])],
-          inputs: [.advances([.verifying, .verified])])
+          inputs: [.advances([.verifying], then: [.verified])])
         try await daemon.run { path in
           _ = await recordedEvents { $0.requestNumber("+821012345678", .SMS) }
           _ = await recordedEvents { $0.verifyNumber("298336", "+821012345678", .SMS) }

@@ -23,9 +23,9 @@ extension BSAKitTests {
       let daemon = BSADaemon(
         .otpSent,
         inputs: [
-          .advances([.verifying, wrong]), .advances([.verifying, wrong]),
+          .advances([.verifying], then: [wrong]), .advances([.verifying], then: [wrong]),
           .refused(BSADaemon.error("invalid_input", field: "input.code")),
-          .advances([.verifying, .verified]),
+          .advances([.verifying], then: [.verified]),
         ])
       try await daemon.run { _ in
         _ = await UsherKitTests.recordedEvents { $0.requestNumber() }
@@ -65,19 +65,19 @@ extension BSAKitTests {
       for code in [3006, nil] {
         let over = BSAFlowSnapshot.otpSent.with(problem: "code_expired", code: code)
         check(
-          try await recordedEvents(.advances([.verifying, over])),
+          try await recordedEvents(.advances([.verifying], then: [over])),
           is: [.failed(3006, "what went wrong"), .completed])
       }
       #expect(
         try await recordedEvents(
-          .advances([.verifying, .failed("expired", nil, status: "expired")]))
+          .advances([.verifying], then: [.failed("expired", nil, status: "expired")]))
           == [.failed(3006, "why it failed"), .completed])
     }
 
     @Test("verifyOTPNumber fails with 3005 after too many wrong codes, and with 3006 after that")
     func exhausted() async throws {
       let end = BSAFlowSnapshot.failed("attempts_exhausted", "3005")
-      let daemon = BSADaemon(.otpSent, inputs: [.advances([.verifying, end])])
+      let daemon = BSADaemon(.otpSent, inputs: [.advances([.verifying], then: [end])])
       try await daemon.run { _ in
         _ = await UsherKitTests.recordedEvents { $0.requestNumber() }
         check(
@@ -113,13 +113,13 @@ extension BSAKitTests {
       arguments: ["interrupted", "provider_unreachable"])
     func unanswered(problem: String) async throws {
       #expect(
-        try await recordedEvents(.advances([.verifying, .otpSent.with(problem: problem)]))
+        try await recordedEvents(.advances([.verifying], then: [.otpSent.with(problem: problem)]))
           == [.error(.unreachable(message: "what went wrong")), .completed])
     }
 
     @Test("verifyOTPNumber calls onError if the daemon is lost before the code arrives")
     func lost() async throws {
-      let daemon = BSADaemon(.otpSent, inputs: [.lost, .advances([.verifying, .verified])])
+      let daemon = BSADaemon(.otpSent, inputs: [.lost, .advances([.verifying], then: [.verified])])
       try await daemon.run { _ in
         _ = await UsherKitTests.recordedEvents { $0.requestNumber() }
         let events = await UsherKitTests.recordedEvents { $0.verifyNumber() }
@@ -163,7 +163,7 @@ extension BSAKitTests {
 
     @Test("a restarted program verifies the BSA code that it requested before the restart")
     func restarted() async throws {
-      let daemon = BSADaemon(.otpSent, inputs: [.advances([.verifying, .verified])])
+      let daemon = BSADaemon(.otpSent, inputs: [.advances([.verifying], then: [.verified])])
       try await daemon.run { path in
         _ = await UsherKitTests.recordedEvents { $0.requestNumber("+821012345678", .SMS) }
         BSA.configure(socketPath: path)
@@ -182,7 +182,7 @@ extension BSAKitTests {
         BSAFlowSnapshot.succeeded("{}"), .succeeded(#"{"disposeToken":1}"#), .passcode,
       ])
     func unknown(snapshot: BSAFlowSnapshot) async throws {
-      let events = try await recordedEvents(.advances([.verifying, snapshot]))
+      let events = try await recordedEvents(.advances([.verifying], then: [snapshot]))
       guard case .error(.notUnderstood)? = events.first, events.count == 2 else {
         Issue.record("\(events)")
         return
@@ -194,9 +194,9 @@ extension BSAKitTests {
       let daemon = BSADaemon(
         .otpSent,
         inputs: [
-          .advances([.verifying, .otpSent.with(problem: "wrong_code")]),
-          .advances([.verifying, .otpSent.with(problem: "code_expired")]),
-          .advances([.verifying, .verified]),
+          .advances([.verifying], then: [.otpSent.with(problem: "wrong_code")]),
+          .advances([.verifying], then: [.otpSent.with(problem: "code_expired")]),
+          .advances([.verifying], then: [.verified]),
         ])
       try await daemon.run { _ in
         try await BSA.APICaller.requestSendOTPNumber(
@@ -218,7 +218,7 @@ extension BSAKitTests {
 
     @Test("the log of BSA code calls shows no contact, code, key or token")
     func log() async throws {
-      let daemon = BSADaemon(.otpSent, inputs: [.advances([.verifying, .verified])])
+      let daemon = BSADaemon(.otpSent, inputs: [.advances([.verifying], then: [.verified])])
       try await daemon.run { _ in
         let (first, second) = (BSACallbackRecorder(), BSACallbackRecorder())
         first.requestNumber()
