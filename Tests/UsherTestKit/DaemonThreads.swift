@@ -2,21 +2,21 @@ import Dispatch
 import Foundation
 import NIOPosix
 
-/// The threads for the tasks of daemons in this process.
+/// The threads for the tasks of a daemon in this process.
 ///
 /// Swift's cooperative pool has only as many threads as there are processors, and tests compute on
 /// them, so a daemon would have to wait.
 final class DaemonThreads: TaskExecutor {
-  static let shared = DaemonThreads()
-
-  private let threads = NIOThreadPool(numberOfThreads: 4)
-
-  private init() { threads.start() }
+  private static let pool = {
+    let pool = NIOThreadPool(numberOfThreads: 4)
+    pool.start()
+    return pool
+  }()
 
   func enqueue(_ job: consuming ExecutorJob) {
     let job = UnownedJob(job)
     TaskDelays.delay { [self] in
-      threads.submit { _ in job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+      Self.pool.submit { _ in job.runSynchronously(on: self.asUnownedTaskExecutor()) }
     }
   }
 }

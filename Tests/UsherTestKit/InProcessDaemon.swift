@@ -35,7 +35,8 @@ final class InProcessDaemon: Sendable {
       if message.hasPrefix("READY=1") { ready.signal() }
     }
     setting.fingerprints = { FingerprintReader(address: messageBus) }
-    setting.executor = DaemonThreads.shared
+    let threads = clock?.threads ?? DaemonThreads()
+    setting.executor = threads
     setting.passcodeRounds = DaemonUnderTest.passcodeRounds
     if let clock {
       setting.clock = clock
@@ -51,7 +52,7 @@ final class InProcessDaemon: Sendable {
       configuration: .init(
         services: [.init(service: Daemon(setting), successTerminationBehavior: .ignore)],
         logger: quiet))
-    Task(executorPreference: DaemonThreads.shared) { [group, end] in
+    Task(executorPreference: threads) { [group, end] in
       do {
         try await group.run()
         end.record(nil)

@@ -38,6 +38,8 @@ package final class MovableClock: Sendable {
   private let file: Mutex<TemporaryDirectory?> = Mutex(nil)
   /// Moves the timers of the connections of a daemon in this process.
   let connectionTimers = LoopTimeShift()
+  /// The threads for the tasks of a daemon in this process.
+  let threads = DaemonThreads()
 
   package init() {}
 
@@ -145,6 +147,8 @@ extension MovableClock {
   package func scheduler(on loop: any EventLoop) -> any Scheduler {
     MovableScheduler(clock: self, loop: loop)
   }
+
+  package var executor: any TaskExecutor { threads }
 
   private struct MovableScheduler: Scheduler {
     let clock: MovableClock
