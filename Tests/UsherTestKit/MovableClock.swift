@@ -9,7 +9,8 @@ import UsherTransport
 /// move them.
 ///
 /// When the clocks are moved, a daemon in this process runs its due timers at once, and those of
-/// its connections. A daemon in a process of its own reads the moved clocks, but its timers run in
+/// its connections. Its tasks do not run meanwhile, so that none sets a timer for a time that it
+/// computed before. A daemon in a process of its own reads the moved clocks, but its timers run in
 /// real time.
 package final class MovableClock: Sendable {
   private struct Pending {
@@ -98,6 +99,10 @@ package final class MovableClock: Sendable {
 
   /// Changes the clocks, then runs the due timers.
   private func move(_ change: (inout State) -> Void) throws {
+    try threads.pause { try moveAtOnce(change) }
+  }
+
+  private func moveAtOnce(_ change: (inout State) -> Void) throws {
     var seconds: Int64 = 0
     let due = state.withLock { state in
       seconds = -state.passed
