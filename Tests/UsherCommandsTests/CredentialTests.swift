@@ -4,7 +4,7 @@ import UsherCommands
 
 @Suite("usherctl credential", .timeLimit(.minutes(10)))
 struct CredentialTests {
-  private func set(_ terminal: ScriptedTerminal, keeps value: String) async throws -> Outcome {
+  private func set(_ terminal: ScriptedTerminal, expecting value: String) async throws -> Outcome {
     try await usherctl(
       "credential set key", terminal: terminal,
       asking: [
@@ -19,7 +19,7 @@ struct CredentialTests {
       (["s3cret", ""], "s3cret"), (["s3cret"], "s3cret"), (["a", "b", "", ""], "a\nb\n"),
       (["a\r", ""], "a"), ([" a "], " a "),
     ] {
-      let outcome = try await set(ScriptedTerminal(typed), keeps: value)
+      let outcome = try await set(ScriptedTerminal(typed), expecting: value)
       #expect(outcome.error == "credential key stored\n")
       #expect(outcome.output == "")
       #expect(outcome.status == 0)
@@ -29,7 +29,7 @@ struct CredentialTests {
   @Test("credential set on a terminal asks for the value and hides it")
   func hidden() async throws {
     let terminal = ScriptedTerminal(["s3cret"], interactive: true)
-    let outcome = try await set(terminal, keeps: "s3cret")
+    let outcome = try await set(terminal, expecting: "s3cret")
     #expect(terminal.hiddenLines == ["s3cret"])
     #expect(outcome.error == "value of key (not shown): \ncredential key stored\n")
   }

@@ -47,7 +47,7 @@ final class ColdHarness: Sendable {
     grant.profile = ["name": .string(subject)]
     grant.totpSecret = Sealed(Secret("GEZDGNBV"))
     grant.consents = [ConsentGrant(grant: "read.name", member: "name", expiresAt: .latest)]
-    return try await (repository ?? self.repository()).keep(
+    return try await (repository ?? self.repository()).persist(
       grant, of: owner, at: provider, client: "till", place: try ProviderConfig.sample().tokenPlace)
   }
 }

@@ -53,7 +53,7 @@ struct AccountListTests {
     let caller = try Caller.program(isAdmin: true)
     for number in 1...3 { try await harness.signIn("usr_\(number)") }
     let repository = harness.repository()
-    try await repository.keep(.sample("usr_bare"))
+    try await repository.persist(.sample("usr_bare"))
     let service = ConsentService(store: harness.store, repository: repository, clock: harness.clock)
     #expect(try service.list(.init(), caller).consents.count == 3)
     let codes = TOTPService(

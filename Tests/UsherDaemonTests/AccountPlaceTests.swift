@@ -53,7 +53,7 @@ struct AccountPlaceTests {
     func signIn(
       _ grant: AccountGrant, at provider: ProviderConfig
     ) async throws -> AccountRecord {
-      try await repository.keep(grant, place: provider.tokenPlace)
+      try await repository.persist(grant, place: provider.tokenPlace)
     }
     #expect(try await signIn(.sample(), at: provider).isOf(provider))
     #expect(try await signIn(.consented(["firstname": "Ada"]), at: other).isOf(provider))
@@ -74,7 +74,7 @@ struct AccountElsewhereTests {
     let harness = try LockControllerHarness(holdsTimers: true)
     let lockController = try await harness.begun()
     let services = try lockController.services()
-    let record = try await services.repository.keep()
+    let record = try await services.repository.persist()
     let caller = try Caller.program()
     /// The reason for which there is no token, or `nil` if there is one.
     func reason() -> UsherError.Reason? {

@@ -78,7 +78,7 @@ struct AccountRepositoryTests {
   private func signIn(
     _ subject: String = "usr_anna", _ tokens: TokenSet = .sample(), owner: Owner = .anna
   ) async throws -> AccountRecord {
-    try await repository.keep(.sample(subject, tokens: tokens), of: owner)
+    try await repository.persist(.sample(subject, tokens: tokens), of: owner)
   }
 
   private func refreshToken(_ record: AccountRecord?) throws -> Sealed<Secret> {
@@ -105,7 +105,7 @@ struct AccountRepositoryTests {
     try await repository.write(
       repository.update(first) { $0.attributes = ["kyc": "old", "deviceId": "d"] })
     for subject in ["usr_anna", "usr_other"] {
-      try await repository.keep(
+      try await repository.persist(
         AccountGrant(subject: subject, label: subject, attributes: ["kyc": "new"], tokens: nil))
     }
     let kept = try #require(repository.record(first.id))

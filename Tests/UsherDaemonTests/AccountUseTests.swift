@@ -25,7 +25,7 @@ struct AccountUseTests {
 
   @Test("flow.start of gopay/verify needs local authentication only if it names an account")
   func named() async throws {
-    let account = try await harness.keep("corr-1", at: Harness.gopay)
+    let account = try await harness.persist("corr-1", at: Harness.gopay)
     let till = try caller("flow.start gopay/verify")
     let error = await harness.error("flow.start", Harness.verify(account), as: till)
     #expect(
@@ -36,10 +36,10 @@ struct AccountUseTests {
 
   @Test("flow.start of verifyPhone needs local authentication if it takes a pending account")
   func taken() async throws {
-    try await harness.keep("+919876543210", at: Harness.phones) {
+    try await harness.persist("+919876543210", at: Harness.phones) {
       $0.attributes = ["profilePending": true]
     }
-    try await harness.keep("+919876543211", at: Harness.phones)
+    try await harness.persist("+919876543211", at: Harness.phones)
     let till = try caller("flow.start phones/verifyPhone")
     let error = await harness.error("flow.start", Harness.verifyPhone(), as: till)
     #expect(
@@ -55,7 +55,7 @@ struct AccountUseTests {
 
   @Test("flow.start of gopay/verify for an account is refused to a client without consent")
   func consent() async throws {
-    let account = try await harness.keep("corr-1", at: Harness.gopay) { $0.isByConsent = true }
+    let account = try await harness.persist("corr-1", at: Harness.gopay) { $0.isByConsent = true }
     let till = try Harness.caller([Harness.rule("till", allow: "flow.start gopay/verify")])
     #expect(
       try await harness.outcome("flow.start", Harness.verify(account), as: till)

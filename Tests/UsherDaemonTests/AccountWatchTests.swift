@@ -47,7 +47,7 @@ struct TokenRenewalTests {
     let now = clock.now()
     let tokens = TokenSet.sample(
       expiresAt: now + .seconds(900), refreshExpiresAt: now + .seconds(grantSeconds))
-    return try await repository.keep(.sample(keepAlive: keepAlive, tokens: tokens))
+    return try await repository.persist(.sample(keepAlive: keepAlive, tokens: tokens))
   }
 
   /// Replaces the providers as a reload does.
@@ -211,7 +211,7 @@ struct OtherTypeTests {
     config.providers = [ProviderConfig(name: .work, settings: settings)]
     let harness = try FlowHarness(config: config)
     _ = try await harness.credentials.set(CredentialSet(name: "k", value: WireSecret(Secret("v"))))
-    let record = try await harness.repository.keep()
+    let record = try await harness.repository.persist()
     let error = await #expect(throws: UsherError.self) {
       try await harness.refresher.token(record.id, record.mainKey, validFor: 0, isForced: true)
     }

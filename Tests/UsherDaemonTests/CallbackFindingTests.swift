@@ -100,7 +100,7 @@ struct CallbackFindingTests {
 
   @Test("an account without a submission has no call tag and is not found by an empty request id")
   func nothing() async throws {
-    let record = try await harness.repository.keep(at: VerdictHarness.provider)
+    let record = try await harness.repository.persist(at: VerdictHarness.provider)
     #expect(record.callTag == nil)
     #expect(try await found("") == Found())
   }

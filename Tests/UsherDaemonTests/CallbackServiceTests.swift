@@ -134,7 +134,7 @@ struct AccountInquiryTests {
     if time == .announced { repository.addObserver(review) }
     if !isNewAccount {
       let end = harness.harness.clock.now() + .seconds(1800)
-      try await repository.keep(
+      try await repository.persist(
         .sample("corr-1", tokens: .sample(refreshExpiresAt: end)), at: VerdictHarness.provider)
       #expect(harness.harness.scheduler.pending == [.seconds(1500)])
     }

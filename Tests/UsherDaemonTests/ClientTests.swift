@@ -16,7 +16,7 @@ struct FlowClientTests {
   init() throws { harness = try ConsentHarness() }
 
   private func account() async throws -> AccountRecord {
-    try await harness.keep(.sample(), for: "(user)")
+    try await harness.persist(.sample(), for: "(user)")
   }
 
   @Test("a flow's step is shown to the client that started it, and to none of the owner's others")
@@ -80,7 +80,7 @@ struct FlowClientTests {
   @Test("on the admin socket, root is another client than the one that started root's flow")
   func admin() async throws {
     let root = Owner(realm: "host", uid: 0)
-    let record = try await harness.keep(.sample(), for: "till", owner: root)
+    let record = try await harness.persist(.sample(), for: "till", owner: root)
     let flow = try await harness.start("till", of: record)
     let admin = try Caller.program(of: root, isAdmin: true)
     #expect(try harness.flows.get(FlowGet(flow: flow.id), admin).flow.step == nil)
@@ -131,7 +131,7 @@ struct ClientServiceTests {
 
   @Test("client.clear cancels the client's live flows, and not those of other clients")
   func flows() async throws {
-    let record = try await harness.keep(.sample(), for: "(user)")
+    let record = try await harness.persist(.sample(), for: "(user)")
     let mine = try await harness.start("till", of: record)
     let others = try await harness.start("desk", of: record)
     let ended = try await harness.start("till", of: record)
@@ -143,10 +143,10 @@ struct ClientServiceTests {
 
   @Test("client.clear forgets the accounts that the client created, with their consents")
   func forgotten() async throws {
-    try await harness.keep(.consented(["email": "a@x.example"]), for: "till")
-    try await harness.keep(.consented(["email": "b@x.example"], subject: "usr_2"), for: "till")
-    try await harness.keep(.consented(["email": "c@x.example"], subject: "usr_3"), for: "desk")
-    try await harness.keep(.consented(["email": "d@x.example"]), for: "till", owner: .bert)
+    try await harness.persist(.consented(["email": "a@x.example"]), for: "till")
+    try await harness.persist(.consented(["email": "b@x.example"], subject: "usr_2"), for: "till")
+    try await harness.persist(.consented(["email": "c@x.example"], subject: "usr_3"), for: "desk")
+    try await harness.persist(.consented(["email": "d@x.example"]), for: "till", owner: .bert)
     #expect(try await clear("till") == .init(cancelled: 0, forgotten: 2, kept: 0))
     #expect(try harness.repository.accounts(of: .anna).map(\.subject) == ["usr_3"])
     #expect(try harness.repository.accounts(of: .bert).count == 1)
@@ -158,8 +158,9 @@ struct ClientServiceTests {
   @Test(
     "client.clear keeps an account with another client's consent and withdraws its own consents")
   func shared() async throws {
-    try await harness.keep(.consented(["email": "a@x.example", "firstname": "Ada"]), for: "till")
-    let record = try await harness.keep(.consented(["email": "a@x.example"]), for: "desk")
+    try await harness.persist(
+      .consented(["email": "a@x.example", "firstname": "Ada"]), for: "till")
+    let record = try await harness.persist(.consented(["email": "a@x.example"]), for: "desk")
     #expect(try await clear("till") == .init(cancelled: 0, forgotten: 0, kept: 1))
     #expect(try harness.profile(record, to: "till") == nil)
     #expect(try harness.profile(record, to: "desk") == ["email": "a@x.example"])
@@ -171,8 +172,8 @@ struct ClientServiceTests {
   @Test("client.clear forgets an account on which another client's consent has expired")
   func expired() async throws {
     let end = harness.clock.now() + .seconds(60)
-    try await harness.keep(.consented(["email": "a@x.example"]), for: "till")
-    try await harness.keep(.consented(["email": "a@x.example"], until: end), for: "desk")
+    try await harness.persist(.consented(["email": "a@x.example"]), for: "till")
+    try await harness.persist(.consented(["email": "a@x.example"], until: end), for: "desk")
     harness.clock.time = end
     #expect(try await clear("till") == .init(cancelled: 0, forgotten: 1, kept: 0))
     await harness.close()
@@ -180,8 +181,8 @@ struct ClientServiceTests {
 
   @Test("client.clear keeps an account of another client and withdraws its own consents to it")
   func brought() async throws {
-    try await harness.keep(.consented(nil), for: "desk")
-    let record = try await harness.keep(.consented(["email": "a@x.example"]), for: "till")
+    try await harness.persist(.consented(nil), for: "desk")
+    let record = try await harness.persist(.consented(["email": "a@x.example"]), for: "till")
     #expect(try await clear("till") == .init(cancelled: 0, forgotten: 0, kept: 1))
     #expect(harness.repository.record(record.id)?.details.profile == nil)
     #expect(try await clear("till") == .init(cancelled: 0, forgotten: 0, kept: 0))

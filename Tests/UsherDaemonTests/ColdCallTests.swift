@@ -22,7 +22,7 @@ struct ColdCallTests {
     lockController = try await harness.begun()
     service = RPCService(lockController)
     let services = try lockController.services()
-    account = try await services.repository.keep().id
+    account = try await services.repository.persist().id
     // A lock drops all accounts from memory.
     try await lockController.lock()
     try await lockController.unlock()

@@ -104,7 +104,7 @@ final class ConnectionHarness: Sendable {
   /// Stores a finished sign-in.
   @discardableResult
   func signIn(_ grant: AccountGrant = .sample()) async throws -> AccountRecord {
-    try await repository.keep(grant)
+    try await repository.persist(grant)
   }
 
   /// Drops everything from memory by a lock and an unlock.

@@ -57,10 +57,10 @@ final class ConsentHarness: Sendable {
 
   /// Stores the result of a client's finished sign-in.
   @discardableResult
-  func keep(
+  func persist(
     _ grant: AccountGrant, for client: String = "till", owner: Owner = .anna
   ) async throws -> AccountRecord {
-    try await repository.keep(grant, of: owner, at: Self.provider, client: client)
+    try await repository.persist(grant, of: owner, at: Self.provider, client: client)
   }
 
   /// Plans the result of a refresh with the record's refresh token.

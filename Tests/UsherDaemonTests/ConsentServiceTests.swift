@@ -20,9 +20,9 @@ struct ConsentServiceTests {
 
   /// An account with consents of till for first name and e-mail, and of desk for the e-mail.
   private func account() async throws -> AccountRecord {
-    try await harness.keep(
+    try await harness.persist(
       .consented(["firstname": "Ada", "email": "a@x.example"], until: end), for: "till")
-    return try await harness.keep(.consented(["email": "a@x.example"], until: end), for: "desk")
+    return try await harness.persist(.consented(["email": "a@x.example"], until: end), for: "desk")
   }
 
   private func listed(_ caller: Caller, _ call: ConsentList = .init()) throws -> [String] {
@@ -117,7 +117,7 @@ struct ConsentServiceTests {
   @Test("the sweep deletes expired consents and their profile members, in memory and on disk")
   func sweep() async throws {
     let record = try await account()
-    try await harness.keep(.consented(["email": "a@x.example"], until: .latest), for: "desk")
+    try await harness.persist(.consented(["email": "a@x.example"], until: .latest), for: "desk")
     try await harness.consents.sweep()
     #expect(try harness.stored(record.id)?.details.profile?.count == 2)
     harness.clock.time = end
@@ -150,7 +150,7 @@ struct ConsentServiceTests {
       AccountForget(account: record.id, revoke: false), .program())
     #expect(try harness.harness.store.loadConsents().isEmpty)
     #expect(try listed(.program()) == [])
-    let again = try await harness.keep(.consented(["email": "a@x.example"]), for: "other")
+    let again = try await harness.persist(.consented(["email": "a@x.example"]), for: "other")
     #expect(try harness.profile(again, to: "till") == nil)
     await harness.close()
   }
@@ -158,7 +158,7 @@ struct ConsentServiceTests {
   @Test("a refresh planned before consent.revoke does not restore the revoked consent")
   func besideRefresh() async throws {
     let tokens = TokenSet.sample(scope: "read.email")
-    let record = try await harness.keep(.consented(["email": "a@x.example"], tokens: tokens))
+    let record = try await harness.persist(.consented(["email": "a@x.example"], tokens: tokens))
     #expect(try await revoke(.init(account: record.id), .program()) == 1)
     let update = try harness.renewal(of: record, .sample("access-2", scope: "read.email"))
     #expect(update.record.consents.entries.isEmpty)

@@ -17,8 +17,8 @@ struct ConsentTests {
 
   @Test("a profile member is shown only to a client with consent for it")
   func eachItsOwn() async throws {
-    try await harness.keep(.consented(["firstname": "Ada"]), for: "till")
-    let record = try await harness.keep(.consented(["email": "ada@x.example"]), for: "desk")
+    try await harness.persist(.consented(["firstname": "Ada"]), for: "till")
+    let record = try await harness.persist(.consented(["email": "ada@x.example"]), for: "desk")
     #expect(try harness.profile(record, to: "till") == ["firstname": "Ada"])
     #expect(try harness.profile(record, to: "desk") == ["email": "ada@x.example"])
     for other in ["other", nil] { #expect(try harness.profile(record, to: other) == nil) }
@@ -28,7 +28,7 @@ struct ConsentTests {
 
   @Test("the user's own programs need consent as one client among others")
   func ownPrograms() async throws {
-    let record = try await harness.keep(.consented(["firstname": "Ada"]), for: "(user)")
+    let record = try await harness.persist(.consented(["firstname": "Ada"]), for: "(user)")
     #expect(try harness.profile(record, to: nil) == ["firstname": "Ada"])
     #expect(try harness.profile(record, to: "till") == nil)
   }
@@ -36,7 +36,7 @@ struct ConsentTests {
   @Test("a consent ends at its expiry time, even before the sweep deletes it")
   func expiry() async throws {
     let end = harness.clock.now() + .seconds(60)
-    let record = try await harness.keep(.consented(["firstname": "Ada"], until: end))
+    let record = try await harness.persist(.consented(["firstname": "Ada"], until: end))
     harness.clock.time = end - .milliseconds(1)
     #expect(try harness.profile(record, to: "till") == ["firstname": "Ada"])
     harness.clock.time = end
@@ -47,9 +47,9 @@ struct ConsentTests {
   @Test("a repeated consent is renewed and remains one row")
   func renewal() async throws {
     let (first, second) = (harness.clock.now() + .seconds(60), harness.clock.now() + .seconds(3600))
-    try await harness.keep(.consented(["firstname": "Ada"], until: first))
+    try await harness.persist(.consented(["firstname": "Ada"], until: first))
     harness.clock.advance(by: .seconds(30))
-    let record = try await harness.keep(.consented(["firstname": "Ada"], until: second))
+    let record = try await harness.persist(.consented(["firstname": "Ada"], until: second))
     harness.clock.time = first
     #expect(try harness.profile(record, to: "till") == ["firstname": "Ada"])
     let rows = try harness.harness.store.loadConsents()
@@ -59,29 +59,29 @@ struct ConsentTests {
 
   @Test("a later consent adds to the profile, and members without any consent are not stored")
   func merging() async throws {
-    try await harness.keep(
+    try await harness.persist(
       .consented(
         ["firstname": "Ada", "email": "old@x.example", "phone": "secret"],
         granted: ["firstname", "email"]))
-    let record = try await harness.keep(.consented(["email": "new@x.example"]))
+    let record = try await harness.persist(.consented(["email": "new@x.example"]))
     let expected: [String: JSONValue] = ["firstname": "Ada", "email": "new@x.example"]
     #expect(record.details.profile == expected)
     #expect(try harness.stored(record.id)?.details.profile == expected)
-    let unnamed = try await harness.keep(.consented(nil))
+    let unnamed = try await harness.persist(.consented(nil))
     #expect(unnamed.details.profile == expected)
   }
 
   @Test("an account by consent stays one, even if a later sign-in brings a profile without consent")
   func forGood() async throws {
-    try await harness.keep(.consented(["firstname": "Ada"]))
+    try await harness.persist(.consented(["firstname": "Ada"]))
     var grant = AccountGrant(
       subject: "usr_anna", label: "anna", profile: ["firstname": "Ada", "ssn": "1"], tokens: nil)
-    let record = try await harness.keep(grant, for: "other")
+    let record = try await harness.persist(grant, for: "other")
     #expect(record.details.isByConsent)
     #expect(try harness.profile(record, to: "other") == nil)
     #expect(record.details.profile == ["firstname": "Ada"])
     grant.subject = "usr_bert"
-    let open = try await harness.keep(grant, for: "other")
+    let open = try await harness.persist(grant, for: "other")
     #expect(try harness.profile(open, to: "till") == ["firstname": "Ada", "ssn": "1"])
   }
 
@@ -89,7 +89,7 @@ struct ConsentTests {
   func memberless() async throws {
     var grant = AccountGrant.consented(["firstname": "Ada"])
     grant.consents.append(ConsentGrant(grant: "write", member: nil, expiresAt: .latest))
-    let record = try await harness.keep(grant)
+    let record = try await harness.persist(grant)
     #expect(
       record.consents.grants(of: "till", at: harness.clock.now()) == ["read.firstname", "write"])
     #expect(try harness.profile(record, to: "till") == ["firstname": "Ada"])
@@ -97,8 +97,8 @@ struct ConsentTests {
 
   @Test("consents read from the store equal those that were stored")
   func restored() async throws {
-    try await harness.keep(.consented(["firstname": "Ada"]), for: "till")
-    let record = try await harness.keep(.consented(["email": "a@x.example"]), for: "(user)")
+    try await harness.persist(.consented(["firstname": "Ada"]), for: "till")
+    let record = try await harness.persist(.consented(["email": "a@x.example"]), for: "(user)")
     let back = try #require(try harness.stored(record.id))
     #expect(back.consents == record.consents)
     #expect(back.details == record.details)
@@ -108,17 +108,17 @@ struct ConsentTests {
 
   @Test("an account remembers the first client that signed it in")
   func broughtBy() async throws {
-    try await harness.keep(.consented(["firstname": "Ada"]), for: "till")
-    let record = try await harness.keep(.consented(["email": "a@x.example"]), for: "desk")
+    try await harness.persist(.consented(["firstname": "Ada"]), for: "till")
+    let record = try await harness.persist(.consented(["email": "a@x.example"]), for: "desk")
     #expect(record.details.broughtBy == "till")
     #expect(try harness.stored(record.id)?.details.broughtBy == "till")
   }
 
   @Test("no event contains a profile member, a grant or a client name")
   func events() async throws {
-    let record = try await harness.keep(.consented(["firstname": "Ada"]))
+    let record = try await harness.persist(.consented(["firstname": "Ada"]))
     let session = try await harness.harness.open(client: "till")
-    await harness.harness.type("keep", session)
+    await harness.harness.type("store", session)
     _ = try await harness.consents.revoke(ConsentRevoke(account: record.id), .program())
     let told = Recorded<Event>()
     _ = harness.harness.events.listen(since: 0) { told.add($0.event) }

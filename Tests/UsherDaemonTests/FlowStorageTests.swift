@@ -80,16 +80,16 @@ struct FlowStorageTests {
     #expect(try harness.row(session).status == "expired")
   }
 
-  @Test("an account that cannot be stored is not kept, and is kept after the disk is mended")
-  func keeping() async throws {
+  @Test("a flow whose account cannot be stored stays as it is, and stores it on the mended disk")
+  func storing() async throws {
     let session = try await harness.open(client: "till")
     let disk = try FailingDisk(harness)
-    #expect(await harness.type("keep", session) == .storageUnavailable)
+    #expect(await harness.type("store", session) == .storageUnavailable)
     #expect(try harness.repository.accounts(of: .anna).isEmpty)
     #expect(session.flow.state == "asking")
     try disk.mend()
     #expect(try harness.store.loadAccounts().isEmpty)
-    #expect(await harness.type("keep", session) == nil)
+    #expect(await harness.type("store", session) == nil)
     #expect(try harness.repository.accounts(of: .anna).count == 1)
   }
 }

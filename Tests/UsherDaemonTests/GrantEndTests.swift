@@ -32,7 +32,7 @@ struct GrantEndTests {
     let tokens = TokenSet.sample(
       expiresAt: now + .seconds(300), refreshExpiresAt: now + .seconds(1800),
       scope: "openid profile")
-    let record = try await fixture.repository.keep(.sample(tokens: tokens))
+    let record = try await fixture.repository.persist(.sample(tokens: tokens))
     fixture.clock.advance(by: Self.day)
     return record
   }

@@ -14,10 +14,10 @@ struct GuardedTokenTests {
 
   init() throws { harness = try ConsentHarness() }
 
-  private func keep(
+  private func persist(
     _ granted: [String], scope: String, until end: Timestamp = .latest, expiresAt: Timestamp? = nil
   ) async throws -> AccountRecord {
-    try await harness.keep(
+    try await harness.persist(
       .consented(
         nil, granted: granted, until: end, tokens: .sample(expiresAt: expiresAt, scope: scope)))
   }
@@ -39,7 +39,7 @@ struct GuardedTokenTests {
 
   @Test("token.get needs consent for the token's whole scope; the error names the flow to start")
   func scopes() async throws {
-    let record = try await keep(["email", "firstname"], scope: "read.email read.firstname")
+    let record = try await persist(["email", "firstname"], scope: "read.email read.firstname")
     #expect(try refusal(record, "till") == nil)
     for client in ["desk", nil] {
       let error = try #require(try refusal(record, client))
@@ -53,15 +53,15 @@ struct GuardedTokenTests {
 
   @Test("token.get is refused if the token's scope exceeds the consent or is empty")
   func lessThanAll() async throws {
-    var record = try await keep(["email"], scope: "read.email read.firstname")
+    var record = try await persist(["email"], scope: "read.email read.firstname")
     #expect(try refusal(record, "till")?.reason == .consentRequired)
-    record = try await keep(["email"], scope: "")
+    record = try await persist(["email"], scope: "")
     #expect(try refusal(record, "till")?.reason == .consentRequired)
   }
 
   @Test("a token broader than the requested scope is refused without consent for all of it")
   func broader() async throws {
-    let record = try await keep(["email"], scope: "read.email read.firstname")
+    let record = try await persist(["email"], scope: "read.email read.firstname")
     let narrow = TokenKey(audience: "", scope: "read.email")
     let update = try harness.renewal(
       of: record, key: narrow, .sample(scope: "read.email read.firstname"))
@@ -75,12 +75,12 @@ struct GuardedTokenTests {
   @Test("token.get follows the consents at the time of the call: expired, renewed or revoked")
   func moment() async throws {
     let end = harness.clock.now() + .seconds(60)
-    let record = try await keep(["email"], scope: "read.email", until: end)
+    let record = try await persist(["email"], scope: "read.email", until: end)
     harness.clock.time = end - .milliseconds(1)
     #expect(try refusal(record, "till") == nil)
     harness.clock.time = end
     #expect(try refusal(record, "till")?.reason == .consentRequired)
-    try await harness.keep(.consented(nil, granted: ["email"]))
+    try await harness.persist(.consented(nil, granted: ["email"]))
     #expect(try refusal(record, "till") == nil)
     _ = try await harness.consents.revoke(.init(account: record.id), .program())
     #expect(try refusal(record, "till")?.reason == .consentRequired)
@@ -88,7 +88,7 @@ struct GuardedTokenTests {
 
   @Test("a consent revoked while the token is refreshed keeps it from being returned")
   func meanwhile() async throws {
-    let record = try await keep(
+    let record = try await persist(
       ["email"], scope: "read.email", expiresAt: harness.clock.now() + .seconds(60))
     harness.clock.advance(by: .seconds(61))
     let response = try harness.tokens.get(TokenGet(account: record.id), .program("till"))
@@ -113,7 +113,7 @@ struct GuardedTokenTests {
     var grant = AccountGrant.consented(
       ["email": "a@x.example"], tokens: .sample(refreshToken: nil, scope: "read.email"))
     grant.tokensAreInternal = true
-    var record = try await harness.keep(grant)
+    var record = try await harness.persist(grant)
     for (client, isAdmin) in [("till", false), (nil, false), (nil, true)] {
       let error = try #require(try refusal(record, client, isAdmin: isAdmin))
       #expect(error.reason == .permissionDenied)
@@ -124,7 +124,7 @@ struct GuardedTokenTests {
     #expect(try harness.accounts.get(record.id, till).account.tokens.isEmpty)
     #expect(record.mainToken != nil)
     // A grant without tokens leaves the stored tokens unchanged.
-    record = try await harness.keep(.consented(["email": "a@x.example"]))
+    record = try await harness.persist(.consented(["email": "a@x.example"]))
     #expect(record.details.tokensAreInternal && record.tokens.count == 1)
     #expect(try harness.stored(record.id)?.details.tokensAreInternal == true)
     _ = try await harness.tokens.forget(
@@ -135,7 +135,7 @@ struct GuardedTokenTests {
 
   @Test("tokens of an account without consents are returned to any client and are listed")
   func others() async throws {
-    let record = try await harness.keep(.sample())
+    let record = try await harness.persist(.sample())
     for client in ["till", nil] { #expect(try refusal(record, client) == nil) }
     #expect(
       try harness.accounts.tokens(TokenList(account: record.id), .program()).tokens.count == 1)

@@ -98,7 +98,7 @@ final class ImplicitAccountHarness: Sendable {
   }
 
   @discardableResult
-  func keep(
+  func persist(
     _ subject: String, at provider: ProviderName = wallet, totp secret: String? = nil,
     hasTokens: Bool = true, _ edit: (inout AccountGrant) -> Void = { _ in }
   ) async throws -> AccountID {
@@ -106,8 +106,10 @@ final class ImplicitAccountHarness: Sendable {
       subject: subject, label: "label-\(subject)", tokens: hasTokens ? .sample() : nil)
     grant.totpSecret = secret.map { Sealed(Secret($0)) }
     edit(&grant)
-    return try await lockController.services().repository.keep(grant, at: provider, client: "till")
-      .id
+    return try await lockController.services().repository.persist(
+      grant, at: provider, client: "till"
+    )
+    .id
   }
 
   func forget(_ id: AccountID) async throws {

@@ -20,7 +20,7 @@ struct ImplicitAccountTests {
 
   @Test("flow.start without an account does not use an account that the rule excludes")
   func excluded() async throws {
-    let excluded = try await harness.keep("two")
+    let excluded = try await harness.persist("two")
     let till = try Harness.caller([
       Harness.rule("till", allow: "flow.start wallet/sca", accounts: ["one"])
     ])
@@ -34,7 +34,7 @@ struct ImplicitAccountTests {
 
   @Test("flow.start without an account asks the same confirmation as one that names it")
   func confirmed() async throws {
-    let account = try await harness.keep("two")
+    let account = try await harness.persist("two")
     let till = try Harness.caller([
       Harness.rule("till", allow: "flow.start wallet/sca", accounts: ["one"]),
       Harness.rule("asking", allow: "flow.start wallet/sca") { $0.confirm = true },
@@ -46,8 +46,8 @@ struct ImplicitAccountTests {
 
   @Test("flow.start without an account uses the only one that the rule permits, and audits it")
   func permitted() async throws {
-    let one = try await harness.keep("one")
-    try await harness.keep("two")
+    let one = try await harness.persist("one")
+    try await harness.persist("two")
     let till = try Harness.caller([
       Harness.rule("till", allow: "flow.start wallet/sca", accounts: ["one"])
     ])
@@ -59,7 +59,7 @@ struct ImplicitAccountTests {
 
   @Test("the error for an ambiguous account counts only accounts that the rule permits")
   func counted() async throws {
-    for subject in ["one", "two", "three"] { try await harness.keep(subject) }
+    for subject in ["one", "two", "three"] { try await harness.persist(subject) }
     let till = try Harness.caller([
       Harness.rule("till", allow: "flow.start wallet/sca", accounts: ["one", "two"])
     ])
@@ -70,7 +70,7 @@ struct ImplicitAccountTests {
 
   @Test("the implied account of flow.start is read from disk before the rules are evaluated")
   func cold() async throws {
-    let excluded = try await harness.keep("two")
+    let excluded = try await harness.persist("two")
     let till = try Harness.caller([
       Harness.rule("till", allow: "flow.start wallet/sca", accounts: ["one"])
     ])
@@ -89,7 +89,7 @@ struct ImplicitAccountTests {
     "a call fails if its account was replaced after the decision",
     arguments: ["flow.start", "account.forget", "token.revoke", "consent.revoke"])
   func replaced(method: String) async throws {
-    let one = try await harness.keep("one")
+    let one = try await harness.persist("one")
     let till = try Harness.caller([
       Harness.rule("till", allow: "*", accounts: ["one"]),
       Harness.rule("asking", allow: "*") { $0.confirm = true },
@@ -106,7 +106,7 @@ struct ImplicitAccountTests {
     let response = try harness.respond(method, params, as: till)
     // The call is decided, but not carried out yet.
     try await harness.forget(one)
-    let two = try await harness.keep("two")
+    let two = try await harness.persist("two")
     let outcome = try await harness.outcome(of: response)
     #expect(outcome == .refused(.notFound))
     #expect(try harness.lockController.services().repository.record(two) != nil)
@@ -114,8 +114,8 @@ struct ImplicitAccountTests {
 
   @Test("totp.code for the only account with a secret is confirmed like one that names it")
   func codes() async throws {
-    try await harness.keep("one", at: Harness.bsa, hasTokens: false)
-    let two = try await harness.keep(
+    try await harness.persist("one", at: Harness.bsa, hasTokens: false)
+    let two = try await harness.persist(
       "two", at: Harness.bsa, totp: TOTPHarness.secret, hasTokens: false)
     let till = try Harness.caller([
       Harness.rule("till", allow: "totp.code", accounts: ["one"]),
@@ -128,8 +128,8 @@ struct ImplicitAccountTests {
 
   @Test("client.clear leaves accounts alone that the allowing rule does not cover")
   func cleared() async throws {
-    let one = try await harness.keep("one", hasTokens: false)
-    let two = try await harness.keep("two", hasTokens: false)
+    let one = try await harness.persist("one", hasTokens: false)
+    let two = try await harness.persist("two", hasTokens: false)
     let till = try Harness.caller([
       Harness.rule("till", allow: "client.clear", accounts: ["one"]),
       Harness.rule("asking", allow: "client.clear") { $0.confirm = true },
@@ -142,7 +142,7 @@ struct ImplicitAccountTests {
 
   @Test("a flow offers only accounts that its rule permits for the choice")
   func chosen() async throws {
-    for subject in ["one", "two"] { try await harness.keep(subject, at: Harness.freedom) }
+    for subject in ["one", "two"] { try await harness.persist(subject, at: Harness.freedom) }
     for others in [
       [],
       [try Harness.rule("asking", allow: "flow.start freedom/authorize") { $0.confirm = true }],
@@ -188,8 +188,8 @@ struct ImplicitAccountTests {
     var accounts: [AccountID] = []
     var (begun, asked) = (0, 0)
     for round in 0..<120 {
-      if round == 10 { accounts.append(try await harness.keep("one")) }
-      if round == 60 { accounts.append(try await harness.keep("two")) }
+      if round == 10 { accounts.append(try await harness.persist("one")) }
+      if round == 60 { accounts.append(try await harness.persist("two")) }
       let till = try Harness.caller(Self.rules(&random))
       var named: [Harness.Outcome] = []
       for account in accounts {

@@ -53,7 +53,7 @@ struct LateRefreshTests {
     let tokens = TokenSet.sample(
       "access-9", refreshToken: "refresh-9", expiresAt: now + .seconds(300),
       scope: "openid profile")
-    try await fixture.repository.keep(.sample(tokens: tokens))
+    try await fixture.repository.persist(.sample(tokens: tokens))
   }
 
   @Test(

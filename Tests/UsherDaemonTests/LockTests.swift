@@ -48,7 +48,7 @@ struct LockTests {
   {
     let services = try lockController.services()
     let end = harness.clock.now() + .seconds(3600)
-    try await services.repository.keep(.sample(keepAlive: true, tokens: .sample(expiresAt: end)))
+    try await services.repository.persist(.sample(keepAlive: true, tokens: .sample(expiresAt: end)))
     let flow = try await harness.startFlow(lockController)
     #expect(flow.step?.kind == .localAuth)
     await services.flows.engine.waitUntilIdle()

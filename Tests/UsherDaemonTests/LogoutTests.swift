@@ -38,7 +38,7 @@ private final class LogoutHarness: Sendable {
       subject: subject, label: subject,
       attributes: ["mode": "oauth2", "tokenIdHash": .string(FreedomTokenID.hash(of: tokenID))],
       tokens: .sample())
-    return try await repository.keep(grant, of: owner, at: calls.provider.name)
+    return try await repository.persist(grant, of: owner, at: calls.provider.name)
   }
 
   func renew(_ record: AccountRecord, tokenID: String) async throws {

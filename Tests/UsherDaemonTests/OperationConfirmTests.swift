@@ -19,7 +19,7 @@ struct OperationConfirmTests {
 
   init() async throws {
     harness = try await ImplicitAccountHarness()
-    try await harness.keep("one")
+    try await harness.persist("one")
     till = try Harness.caller([
       Harness.rule("till", allow: "flow.start wallet/operation") { $0.confirm = true }
     ])

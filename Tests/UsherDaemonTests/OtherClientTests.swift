@@ -12,7 +12,7 @@ struct OtherClientTests {
   @Test("only the client that started a flow, the owner's own programs and the admin may cancel it")
   func cancelled() async throws {
     let harness = try ConsentHarness()
-    let account = try await harness.keep(.sample(), for: "(user)")
+    let account = try await harness.persist(.sample(), for: "(user)")
     let flow = try await harness.start("till", of: account)
     let error = await #expect(throws: UsherError.self) {
       try await harness.flows.cancel(FlowCancel(flow: flow.id), .program("desk"))

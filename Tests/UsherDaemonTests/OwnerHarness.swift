@@ -170,7 +170,7 @@ final class OwnerHarness: Sendable {
     let tokens = TokenSet.sample(
       expiresAt: harness.clock.now() + .seconds(900),
       refreshExpiresAt: harness.clock.now() + .seconds(86_400))
-    return try await lockController.services().repository.keep(
+    return try await lockController.services().repository.persist(
       .sample(keepAlive: keepAlive, tokens: tokens))
   }
 

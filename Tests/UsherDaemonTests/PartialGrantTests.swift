@@ -23,10 +23,10 @@ struct PartialGrantTests {
 
   @Test("a partial grant replaces the tokens only, not attributes, profile, label and TOTP secret")
   func partial() async throws {
-    _ = try await harness.repository.keep(known())
+    _ = try await harness.repository.persist(known())
     var grant = AccountGrant(subject: "ada", label: "•••", tokens: .sample())
     grant.isPartial = true
-    let record = try await harness.repository.keep(grant)
+    let record = try await harness.repository.persist(grant)
     #expect(record.details.attributes == ["localAuthType": "PASSCODE", "pushToken": "new"])
     #expect(record.details.profile == ["name": "Ada"] && record.details.label == "Ada")
     #expect(record.details.authenticator != nil && record.tokens.count == 1)
@@ -34,8 +34,8 @@ struct PartialGrantTests {
 
   @Test("a complete grant replaces attributes, profile and label")
   func whole() async throws {
-    _ = try await harness.repository.keep(known())
-    let record = try await harness.repository.keep(
+    _ = try await harness.repository.persist(known())
+    let record = try await harness.repository.persist(
       AccountGrant(subject: "ada", label: "A.", attributes: ["a": 1], tokens: .sample()))
     #expect(record.details.attributes == ["a": 1])
     #expect(record.details.profile == nil && record.details.label == "A.")
@@ -43,10 +43,10 @@ struct PartialGrantTests {
 
   @Test("a grant that drops the TOTP secret keeps the account's tokens")
   func secret() async throws {
-    _ = try await harness.repository.keep(known())
+    _ = try await harness.repository.persist(known())
     var grant = AccountGrant(subject: "ada", label: "Ada", tokens: nil)
     grant.dropsTOTPSecret = true
-    let record = try await harness.repository.keep(grant)
+    let record = try await harness.repository.persist(grant)
     #expect(record.details.authenticator == nil && record.tokens.count == 1)
   }
 }

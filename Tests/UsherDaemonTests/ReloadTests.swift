@@ -206,7 +206,7 @@ struct ReloadTests {
   func providerGone() async throws {
     let lockController = try await harness.begun()
     let services = try lockController.services()
-    let record = try await services.repository.keep()
+    let record = try await services.repository.persist()
     let anna = try Caller.program()
     let get = TokenGet(account: record.id)
     _ = try services.tokens.get(get, anna)

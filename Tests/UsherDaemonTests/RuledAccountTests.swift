@@ -45,12 +45,12 @@ struct RuledAccountTests {
     }
   }
 
-  private func keep(
+  private func persist(
     _ subject: String, owner: Owner = .anna, scope: String = "openid email"
   ) async throws -> AccountRecord {
     var grant = AccountGrant.sample(subject, tokens: .sample(scope: scope))
     grant.profile = ["firstname": "Anna", "email": "anna@example.com"]
-    return try await harness.keep(grant, owner: owner)
+    return try await harness.persist(grant, owner: owner)
   }
 
   private func reason(_ body: () throws -> Void) -> UsherError? {
@@ -64,7 +64,7 @@ struct RuledAccountTests {
 
   @Test("an account outside of a rule's accounts is reported like one that does not exist")
   func otherAccounts() async throws {
-    let (mine, other) = (try await keep("one"), try await keep("two"))
+    let (mine, other) = (try await persist("one"), try await persist("two"))
     for selector in [mine.id.rawValue, "subject:one"] {
       let till = try caller(
         rule { $0.accounts = [try AccountSelector(setting: selector)] })
@@ -89,7 +89,7 @@ struct RuledAccountTests {
 
   @Test("an account outside of a rule cannot be changed or used, and its events are not delivered")
   func otherAccountsStay() async throws {
-    let other = try await keep("two")
+    let other = try await persist("two")
     let till = try caller(rule { $0.accounts = [try AccountSelector(setting: "subject:one")] })
     for call in [
       { _ = try await harness.tokens.forget(AccountForget(account: other.id), till) },
@@ -117,7 +117,7 @@ struct RuledAccountTests {
 
   @Test("profile members outside of a rule's fields are left out, and consents still apply")
   func fields() async throws {
-    let record = try await keep("one")
+    let record = try await persist("one")
     let till = try caller(rule { $0.fields = ["firstname"] })
     #expect(try harness.accounts.get(record.id, till).account.profile == ["firstname": "Anna"])
     #expect(try harness.accounts.list(nil, till).accounts.map(\.profile) == [["firstname": "Anna"]])
@@ -126,14 +126,14 @@ struct RuledAccountTests {
     let none = try caller(rule { $0.fields = [] })
     #expect(try harness.accounts.get(record.id, none).account.profile == nil)
     #expect(harness.accounts.shown(at: nil, to: none).isEmpty)
-    let consented = try await harness.keep(
+    let consented = try await harness.persist(
       .consented(["firstname": "Anna", "email": "a@example.com"], granted: ["email"]))
     #expect(try harness.accounts.get(consented.id, till).account.profile == nil)
   }
 
   @Test("a token is refused if its requested or granted scope exceeds the rule's scopes")
   func scopes() async throws {
-    let record = try await keep("one", scope: "openid email")
+    let record = try await persist("one", scope: "openid email")
     let till = try caller(rule { _ in })
     func refusal(_ scope: String?, _ most: [String]) -> UsherError? {
       reason {
@@ -165,7 +165,7 @@ struct RuledAccountTests {
 
   @Test("a token with an unknown scope is refused under any list of scopes")
   func noScope() async throws {
-    let record = try await keep("one", scope: "")
+    let record = try await persist("one", scope: "")
     let till = try caller(rule { _ in })
     let error = reason {
       _ = try harness.tokens.get(TokenGet(account: record.id), till, within: ["openid"])
@@ -181,7 +181,7 @@ struct RuledAccountTests {
     #expect(anna.owner.client == "till")
     #expect([anna.uid, bert.uid] == [1000, 1001])
     #expect(anna.person == .anna)
-    let record = try await keep("one", owner: anna.owner)
+    let record = try await persist("one", owner: anna.owner)
     let account = try harness.accounts.get(record.id, bert).account
     #expect(account.client == "till")
     #expect(account.owner == nil)
@@ -197,7 +197,7 @@ struct RuledAccountTests {
     let kioskRule = try rule("kiosk") { _ in }
     let owner = try caller(till)
     let kiosk = try caller(till, kioskRule, unit: "kiosk.service")
-    let record = try await keep("one", owner: owner.owner)
+    let record = try await persist("one", owner: owner.owner)
     #expect(try harness.accounts.get(record.id, kiosk).account.id == record.id)
     #expect(try harness.accounts.list(nil, kiosk).accounts.count == 1)
     #expect(try harness.accounts.tokens(TokenList(account: record.id), kiosk).tokens.count == 1)
@@ -222,7 +222,9 @@ struct RuledAccountTests {
       $0.accounts = [try AccountSelector(setting: "subject:two")]
     }
     let owner = try caller(till).owner
-    let (one, two) = (try await keep("one", owner: owner), try await keep("two", owner: owner))
+    let (one, two) = (
+      try await persist("one", owner: owner), try await persist("two", owner: owner)
+    )
     let kiosk = try caller(till, kioskRule, unit: "kiosk.service")
     #expect(try harness.accounts.list(nil, kiosk).accounts.map(\.id) == [two.id])
     #expect(reason { _ = try harness.accounts.get(one.id, kiosk) }?.reason == .notFound)
@@ -230,7 +232,7 @@ struct RuledAccountTests {
 
   @Test("account.list shows no profile of an account at a provider outside of the client's rule")
   func unlisted() async throws {
-    _ = try await keep("one")
+    _ = try await persist("one")
     let till = try caller(rule(allow: "account.list work") { _ in })
     #expect(try harness.accounts.list(nil, till).accounts.map(\.profile) == [nil])
   }
@@ -239,14 +241,14 @@ struct RuledAccountTests {
   func lentElsewhere() async throws {
     let till = try lender()
     let kioskRule = try rule("kiosk", allow: "account.get work") { _ in }
-    let record = try await keep("one", owner: try caller(till).owner)
+    let record = try await persist("one", owner: try caller(till).owner)
     let kiosk = try caller(till, kioskRule, unit: "kiosk.service")
     #expect(reason { _ = try harness.accounts.get(record.id, kiosk) }?.reason == .notFound)
   }
 
   @Test("account.list shows no profile to a client whose rule needs confirmation")
   func confirmedList() async throws {
-    let record = try await keep("one")
+    let record = try await persist("one")
     let till = try caller(rule { $0.confirm = true })
     let listed = try #require(try harness.accounts.list(nil, till).accounts.first)
     #expect(listed.id == record.id)

@@ -180,7 +180,7 @@ extension AccountRepository {
   /// Stores a finished sign-in.
   /// - Parameter place: The token place, or `nil` for that of the configured provider.
   @discardableResult
-  func keep(
+  func persist(
     _ grant: AccountGrant = .sample(), of owner: Owner = .anna, at provider: ProviderName = .work,
     client: String = CallerPolicy.ownPrograms, place: TokenPlace? = nil
   ) async throws -> AccountRecord {

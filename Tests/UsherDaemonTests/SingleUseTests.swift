@@ -20,7 +20,7 @@ struct SingleUseTests {
 
   @Test("totp.code with single_use gives each client a code once per step")
   func once() async throws {
-    let record = try await harness.keep()
+    let record = try await harness.persist()
     let code = try await harness.code(record, "till")
     let refusal = try #require(try await harness.refusal(record.id, "till"))
     #expect(refusal.reason == .rateLimited && refusal.detail.retryAfterMs == 50_000)
@@ -37,15 +37,15 @@ struct SingleUseTests {
 
   @Test("a code given for one account does not affect another account")
   func accounts() async throws {
-    let first = try await harness.keep("first")
-    let second = try await harness.keep("second")
+    let first = try await harness.persist("first")
+    let second = try await harness.persist("second")
     _ = try await harness.code(first)
     #expect(try await harness.refusal(second.id) == nil)
   }
 
   @Test("single_use survives a restart and a clock set back: no step repeats or precedes the last")
   func durable() async throws {
-    let record = try await harness.keep()
+    let record = try await harness.persist()
     _ = try await harness.code(record, "till")
     let again = try harness.restarted { $0.singleUse = true }
     #expect(try await harness.refusal(record.id, "till", at: again)?.reason == .rateLimited)
@@ -59,7 +59,7 @@ struct SingleUseTests {
 
   @Test("after a change of the period, single_use waits for a step after the last code's end")
   func otherPeriod() async throws {
-    let record = try await harness.keep()
+    let record = try await harness.persist()
     _ = try await harness.code(record, "till")
     let longer = try harness.restarted { settings in
       settings.singleUse = true
@@ -75,7 +75,7 @@ struct SingleUseTests {
 
   @Test("of eight concurrent calls of totp.code with single_use, exactly one gets the code")
   func atOnce() async throws {
-    let record = try await harness.keep()
+    let record = try await harness.persist()
     let given = try await withThrowingTaskGroup(of: Bool.self) { group in
       for _ in 1...8 {
         group.addTask { try await harness.refusal(record.id, "till") == nil }
@@ -87,7 +87,7 @@ struct SingleUseTests {
 
   @Test("a single-use code that cannot be recorded on disk is not given")
   func unwritten() async throws {
-    let record = try await harness.keep()
+    let record = try await harness.persist()
     try harness.harness.store.close()
     for _ in 1...2 {
       #expect(try await harness.refusal(record.id, "till")?.reason == .storageUnavailable)
@@ -97,7 +97,7 @@ struct SingleUseTests {
 
   @Test("a single-use code changes nothing else of the account and publishes no event")
   func quiet() async throws {
-    let record = try await harness.keep { $0.tokens = .sample() }
+    let record = try await harness.persist { $0.tokens = .sample() }
     let heard = Mutex(0)
     _ = harness.harness.events.listen(since: nil) { _ in heard.withLock { $0 += 1 } }
     _ = try await harness.code(record, "till")
@@ -110,7 +110,7 @@ struct SingleUseTests {
 
   @Test("a consent revoked while totp.code writes to disk keeps the code from being given")
   func consent() async throws {
-    let record = try await harness.keep { grant in
+    let record = try await harness.persist { grant in
       let consented = AccountGrant.consented(
         nil, granted: ["email"], tokens: .sample(scope: "read.email"))
       grant.tokens = consented.tokens
@@ -146,7 +146,7 @@ struct FlowCodeTests {
   @Test("a flow gets the code of its owner's account at its own provider, and no other code")
   func answer() async throws {
     let harness = try TOTPHarness()
-    let record = try await harness.keep()
+    let record = try await harness.persist()
     let code = Secret(try await harness.code(record))
     let end = harness.clock.now() + .seconds(60)
     #expect(await harness.service.answer(record.id, session()) == .given(code, until: end))
@@ -154,16 +154,16 @@ struct FlowCodeTests {
     #expect(await harness.service.answer(record.id, session(owner: .bert)) == .noSecret)
     #expect(await harness.service.answer(record.id, session(at: .work)) == .noSecret)
     #expect(await harness.service.answer(AccountID("acc_9"), session()) == .noSecret)
-    let bare = try await harness.keep("bare", secret: nil)
+    let bare = try await harness.persist("bare", secret: nil)
     #expect(await harness.service.answer(bare.id, session()) == .noSecret)
-    let broken = try await harness.keep("broken", secret: "0")
+    let broken = try await harness.persist("broken", secret: "0")
     #expect(await harness.service.answer(broken.id, session()) == .noSecret)
   }
 
   @Test("a single-use code given to a flow counts as given to the flow's client")
   func once() async throws {
     let harness = try TOTPHarness { $0.singleUse = true }
-    let record = try await harness.keep()
+    let record = try await harness.persist()
     let next = harness.clock.now() + .seconds(60)
     guard case .given = await harness.service.answer(record.id, session()) else {
       Issue.record("none was given")
@@ -193,7 +193,7 @@ struct RunningFlowCodeTests {
     for (secret, state) in [(TOTPHarness.secret, "shown"), (nil, "not shown")] {
       var grant = AccountGrant(subject: state, label: "anna", tokens: nil)
       grant.totpSecret = secret.map { Sealed(Secret($0)) }
-      let record = try await harness.repository.keep(grant)
+      let record = try await harness.repository.persist(grant)
       let session = try await harness.open(id: "flw_\(state.count)", client: "till")
       #expect(await harness.type("show \(record.id)", session) == nil)
       try await reached("the answer") { session.flow.state == state }

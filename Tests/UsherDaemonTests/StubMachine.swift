@@ -50,7 +50,7 @@ struct StubMachine: FlowMachine {
     case .provider(.called(let call, .reply)): return move(to: "answered \(call.name)")
     case .woken: return move(to: "woken")
     case .daemon(.resumed): return move(to: "resumed", [.call(call("again"))])
-    case .daemon(.answered(.stored(let account))): return move(to: "kept \(account)")
+    case .daemon(.answered(.stored(let account))): return move(to: "stored \(account)")
     case .daemon(.answered(.consents(let grants))):
       return move(to: "may " + grants.sorted().joined(separator: " "))
     case .daemon(.answered(.presence(let isThere))): return move(to: isThere ? "there" : "gone")
@@ -77,7 +77,7 @@ struct StubMachine: FlowMachine {
             account: AccountID(String(word.dropFirst(5))), consents: ["read.firstname"])))
     }
     switch word {
-    case "keep": return move(to: "keeping", [.store(.consented(["firstname": "Ada"]))])
+    case "store": return move(to: "storing", [.store(.consented(["firstname": "Ada"]))])
     case "chain": return move(to: "calling", [.call(call("link"))])
     case "call": return move(to: "calling", [.call(call("effect"))])
     case "nap": return move(to: "napping", [.wake(after: .seconds(5))])

@@ -48,14 +48,14 @@ final class TOTPHarness: Sendable {
   }
 
   @discardableResult
-  func keep(
+  func persist(
     _ subject: String = "anna", secret: String? = secret, owner: Owner = .anna,
     _ change: (inout AccountGrant) -> Void = { _ in }
   ) async throws -> AccountRecord {
     var grant = AccountGrant(subject: subject, label: subject, tokens: nil)
     grant.totpSecret = secret.map { Sealed(Secret($0)) }
     change(&grant)
-    return try await repository.keep(grant, of: owner, at: Self.provider, client: "till")
+    return try await repository.persist(grant, of: owner, at: Self.provider, client: "till")
   }
 
   /// Returns the reply to a client's call; `nil` is one of the owner's own programs.

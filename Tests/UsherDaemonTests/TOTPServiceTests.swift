@@ -18,7 +18,7 @@ struct TOTPServiceTests {
 
   @Test("totp.code returns the current code with its period and end, as in the RFC 4226 vectors")
   func code() async throws {
-    let record = try await harness.keep()
+    let record = try await harness.persist()
     for (seconds, code, end) in [
       (0.0, "755224", 60.0), (59.999, "755224", 60), (60, "287082", 120),
       (1_234_567_890, "713351", 1_234_567_920),
@@ -37,7 +37,7 @@ struct TOTPServiceTests {
       settings.periodSeconds = 30
       settings.algorithm = .sha1
     }
-    let record = try await harness.keep()
+    let record = try await harness.persist()
     harness.clock.time = Timestamp(seconds: 1_111_111_109)
     let reply = try await harness.ask(record.id)
     #expect(reply.code.revealed() == "07081804" && reply.periodSeconds == 30)
@@ -48,7 +48,7 @@ struct TOTPServiceTests {
 
   @Test("without single_use, totp.code returns the same code repeatedly")
   func often() async throws {
-    let record = try await harness.keep()
+    let record = try await harness.persist()
     #expect(try await harness.code(record) == harness.code(record))
     #expect(harness.repository.record(record.id)?.details.authenticator?.givenUntil == [:])
   }
@@ -57,13 +57,13 @@ struct TOTPServiceTests {
   func byProvider() async throws {
     let none = try await harness.refusal(provider: TOTPHarness.provider)
     #expect(none?.reason == .interactionRequired && none?.detail.next?.provider.rawValue == "bsa")
-    let bare = try await harness.keep("bare", secret: nil)
+    let bare = try await harness.persist("bare", secret: nil)
     #expect(try await harness.refusal(provider: TOTPHarness.provider)?.reason == .notFound)
     #expect(try await harness.refusal(bare.id)?.reason == .notFound)
-    let first = try await harness.keep("first")
+    let first = try await harness.persist("first")
     let code = try await harness.code(first)
     #expect(try await harness.ask(provider: TOTPHarness.provider).code.revealed() == code)
-    try await harness.keep("second")
+    try await harness.persist("second")
     let several = try await harness.refusal(provider: TOTPHarness.provider)
     #expect(several?.reason == .invalidParams && several?.detail.field == "account")
     #expect(several?.message == "there are 2 accounts at provider bsa: name one")
@@ -71,7 +71,7 @@ struct TOTPServiceTests {
 
   @Test("totp.code needs an account or a provider, and both must match")
   func naming() async throws {
-    let record = try await harness.keep()
+    let record = try await harness.persist()
     let nothing = try await harness.refusal()
     #expect(nothing?.reason == .invalidParams && nothing?.detail.field == "account")
     let wrong = try await harness.refusal(record.id, provider: .work)
@@ -82,7 +82,7 @@ struct TOTPServiceTests {
 
   @Test("totp.code reports another owner's account like one that does not exist")
   func others() async throws {
-    let record = try await harness.keep()
+    let record = try await harness.persist()
     let other = try #require(try await harness.refusal(record.id, of: .bert))
     try await harness.harness.store.commit([.deleteAccount(record.id)])
     harness.repository.remove(record)
@@ -94,7 +94,7 @@ struct TOTPServiceTests {
   @Test("totp.code at a removed provider fails as not found, and totp.list omits its accounts")
   func unconfigured() async throws {
     let harness = try TOTPHarness(isConfigured: false)
-    let record = try await harness.keep()
+    let record = try await harness.persist()
     let error = try await harness.refusal(record.id)
     #expect(error?.reason == .notFound && error?.message == "provider bsa does not exist")
     #expect(try harness.service.list(TOTPList(), .program()).accounts.isEmpty)
@@ -103,7 +103,7 @@ struct TOTPServiceTests {
   @Test("totp.code with an invalid secret is an internal error that does not quote the secret")
   func unreadable() async throws {
     for secret in ["", "not base32!", "GEZDGNBV"] {
-      let record = try await harness.keep(secret: secret)
+      let record = try await harness.persist(secret: secret)
       let error = try await harness.refusal(record.id)
       #expect(error?.reason == .internalError)
       #expect(error.map { secret.isEmpty || !$0.message.contains(secret) } == true)
@@ -112,8 +112,8 @@ struct TOTPServiceTests {
 
   @Test("totp.code needs consent for an account's whole scope, and internal accounts have no codes")
   func guarded() async throws {
-    func keep(_ granted: [String], scope: String) async throws -> AccountRecord {
-      try await harness.keep { grant in
+    func persist(_ granted: [String], scope: String) async throws -> AccountRecord {
+      try await harness.persist { grant in
         let consented = AccountGrant.consented(
           nil, granted: granted, tokens: .sample(scope: scope))
         grant.tokens = consented.tokens
@@ -121,16 +121,16 @@ struct TOTPServiceTests {
         grant.consents = consented.consents
       }
     }
-    var record = try await keep(["email"], scope: "read.email read.firstname")
+    var record = try await persist(["email"], scope: "read.email read.firstname")
     #expect(try await harness.refusal(record.id, "till")?.reason == .consentRequired)
-    record = try await keep(["email", "firstname"], scope: "read.email read.firstname")
+    record = try await persist(["email", "firstname"], scope: "read.email read.firstname")
     #expect(try await harness.refusal(record.id, "till") == nil)
     #expect(try await harness.refusal(record.id, "desk")?.reason == .consentRequired)
     #expect(try await harness.refusal(record.id, isAdmin: true)?.reason == .consentRequired)
-    record = try await keep(["email"], scope: "")
+    record = try await persist(["email"], scope: "")
     #expect(try await harness.refusal(record.id, "till")?.reason == .consentRequired)
 
-    record = try await harness.keep("own") { grant in
+    record = try await harness.persist("own") { grant in
       grant.tokens = .sample()
       grant.tokensAreInternal = true
     }
@@ -142,9 +142,9 @@ struct TOTPServiceTests {
   @Test("totp.list lists the caller's accounts with a secret, without the secret")
   func list() async throws {
     let harness = try TOTPHarness { $0.digits = 7 }
-    let record = try await harness.keep()
-    try await harness.keep("bare", secret: nil)
-    try await harness.keep(owner: .bert)
+    let record = try await harness.persist()
+    try await harness.persist("bare", secret: nil)
+    try await harness.persist(owner: .bert)
     let entry = TOTPList.Entry(
       account: record.id, provider: TOTPHarness.provider, label: "anna", periodSeconds: 60,
       digits: 7)
@@ -163,23 +163,23 @@ struct TOTPSecretTests {
   @Test("an account keeps its TOTP secret if a sign-in brings none, and a new secret replaces it")
   func kept() async throws {
     let harness = try TOTPHarness { $0.singleUse = true }
-    var record = try await harness.keep()
+    var record = try await harness.persist()
     let code = try await harness.code(record, "till")
-    record = try await harness.keep(secret: nil)
+    record = try await harness.persist(secret: nil)
     #expect(record.details.authenticator?.secret == Sealed(Secret(TOTPHarness.secret)))
-    record = try await harness.keep(secret: nil) { $0.tokens = .sample() }
+    record = try await harness.persist(secret: nil) { $0.tokens = .sample() }
     #expect(record.details.authenticator?.secret == Sealed(Secret(TOTPHarness.secret)))
     #expect(try await harness.refusal(record.id, "till")?.reason == .rateLimited)
-    record = try await harness.keep()
+    record = try await harness.persist()
     #expect(try await harness.refusal(record.id, "till")?.reason == .rateLimited, "the same secret")
-    record = try await harness.keep(secret: String(TOTPHarness.secret.reversed()))
+    record = try await harness.persist(secret: String(TOTPHarness.secret.reversed()))
     #expect(try await harness.code(record, "till") != code, "of a new one none was given")
   }
 
   @Test("a TOTP secret is in no file in plaintext, nor in totp.list, the account or its dump")
   func canary() async throws {
     let harness = try TOTPHarness { $0.singleUse = true }
-    let record = try await harness.keep()
+    let record = try await harness.persist()
     _ = try await harness.code(record, "till")
     for file in harness.harness.place.everything() {
       #expect(file.bytes.range(of: Data(TOTPHarness.secret.utf8)) == nil, "\(file.name)")

@@ -45,7 +45,7 @@ final class TokenFixture: Sendable {
   func signIn(
     _ accessToken: String = "access-1", scope: String = "openid profile", seconds: Int = 300
   ) async throws -> AccountRecord {
-    try await repository.keep(
+    try await repository.persist(
       .sample(
         tokens: .sample(accessToken, expiresAt: clock.now() + .seconds(seconds), scope: scope)))
   }

@@ -58,7 +58,7 @@ struct UnseenTests {
     let harness = try LockControllerHarness()
     let lockController = try await harness.begun()
     let services = try lockController.services()
-    let id = try await services.repository.keep().id.rawValue
+    let id = try await services.repository.persist().id.rawValue
     let service = RPCService(lockController)
     let methods = [
       "account.get", "account.forget", "token.get", "token.list", "token.revoke", "totp.code",

@@ -110,7 +110,7 @@ final class VerdictHarness: Sendable {
     let grant = self.submission(
       requestID, submission: submission, subject: subject, token: token,
       grantSeconds: grantSeconds)
-    return try await (repository ?? harness.repository).keep(grant, of: owner, at: Self.provider)
+    return try await (repository ?? harness.repository).persist(grant, of: owner, at: Self.provider)
   }
 
   func kyc(_ record: AccountRecord) -> JSONValue? {

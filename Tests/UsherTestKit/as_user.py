@@ -64,7 +64,7 @@ def connected(target):
     return far
 
 
-def keep(listen, descriptor):
+def forward(listen, descriptor):
     far = socket.socket(fileno=int(descriptor))
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(listen)
@@ -86,7 +86,7 @@ def leave(listen, target):
     nowhere = os.open(os.devnull, os.O_RDWR)
     for descriptor in range(3):
         os.dup2(nowhere, descriptor)
-    keep(listen, 3)
+    forward(listen, 3)
 
 
 def become(program, listen, target):
@@ -95,7 +95,7 @@ def become(program, listen, target):
     far.makefile().readline()
     descriptor = far.detach()
     os.set_inheritable(descriptor, True)
-    os.execv(program, [program, __file__, "keep", listen, str(descriptor)])
+    os.execv(program, [program, __file__, "forward", listen, str(descriptor)])
 
 
 def get(url):
@@ -116,5 +116,5 @@ def connect(target):
         print(errno.errorcode[error.errno])
 
 
-verbs = [relay, get, connect, leave, become, keep]
+verbs = [relay, get, connect, leave, become, forward]
 {verb.__name__: verb for verb in verbs}[sys.argv[1]](*sys.argv[2:])

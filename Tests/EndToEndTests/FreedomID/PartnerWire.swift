@@ -70,11 +70,11 @@ private final class Record: Sendable {
     guard
       let reply = try? Web.send(
         request.method, base + request.path, body: isEmpty ? nil : request.body,
-        type: request.headers["content-type"] ?? "", headers: kept(request.headers, but: own),
+        type: request.headers["content-type"] ?? "", headers: remove(own, from: request.headers),
         within: 90)
     else { return }
     var head = "HTTP/1.1 \(reply.status) -\r\nConnection: close\r\n"
-    for (name, value) in kept(reply.headers, but: own.filter { $0 != "content-type" }) {
+    for (name, value) in remove(own.filter { $0 != "content-type" }, from: reply.headers) {
       head += "\(name): \(value)\r\n"
     }
     head += "Content-Length: \(reply.body.count)\r\n\r\n"
@@ -82,7 +82,7 @@ private final class Record: Sendable {
     _ = send(connection, bytes, bytes.count, Int32(MSG_NOSIGNAL))
   }
 
-  private func kept(_ headers: [String: String], but names: [String]) -> [String: String] {
+  private func remove(_ names: [String], from headers: [String: String]) -> [String: String] {
     headers.filter { !names.contains($0.key) }
   }
 

@@ -27,7 +27,7 @@ struct CredentialTests {
     admin = try fixture.daemon.admin()
   }
 
-  private func keep(_ value: String) throws {
+  private func setSecret(_ value: String) throws {
     _ = try admin.call("credential.set", ["name": "work-secret", "value": .string(value)])
   }
 
@@ -35,7 +35,7 @@ struct CredentialTests {
     "a client with a secret signs in, refreshes and revokes with either client_auth",
     arguments: ["basic", "post"])
   func confidential(_ provider: String) throws {
-    try keep(Self.secret)
+    try setSecret(Self.secret)
     let account = try fixture.app.signIn(provider)["result"]?["account"] ?? .null
     let first = try fixture.token(["account": account])
     let second = try fixture.token(["account": account, "forceRefresh": true])
@@ -56,13 +56,13 @@ struct CredentialTests {
     #expect(try fixture.sandbox.requests("discovery") == 0)
     let health = try fixture.app.call("system.status", [:])["providers"]?.arrayValue ?? []
     #expect(health.first { $0["name"] == "basic" }?["health"] == "unknown")
-    try keep(Self.secret)
+    try setSecret(Self.secret)
     try fixture.app.signIn("basic")
   }
 
   @Test("a wrong credential ends the sign-in with the provider's error code, and is never shown")
   func wrong() throws {
-    try keep("s3cret-but-wrong")
+    try setSecret("s3cret-but-wrong")
     let flow = try fixture.app.startFlow("basic")
     try Person.signIn(at: flow.url)
     let end = try fixture.app.finished(flow)
@@ -71,14 +71,14 @@ struct CredentialTests {
     #expect(!end.hasSecret)
     #expect(!fixture.daemon.log.contains("s3cret"))
     // A corrected credential applies from the next call on.
-    try keep(Self.secret)
+    try setSecret(Self.secret)
     try fixture.app.signIn("basic")
   }
 
   @Test(
     "token.get names a deleted credential and sends no request; with it set again, the grant works")
   func deleted() throws {
-    try keep(Self.secret)
+    try setSecret(Self.secret)
     try fixture.set(["tokenReply": ["expires_in": 0]])
     let account = try fixture.app.signIn("basic")["result"]?["account"] ?? .null
     _ = try admin.call("credential.delete", ["name": "work-secret"])
@@ -86,7 +86,7 @@ struct CredentialTests {
     #expect(error["code"] == 1301)
     #expect(error["message"]?.stringValue?.contains("work-secret") == true)
     #expect(try fixture.refreshes == 0)
-    try keep(Self.secret)
+    try setSecret(Self.secret)
     #expect(try fixture.token(["account": account])["account"] == account)
     #expect(try fixture.refreshes == 1)
   }
@@ -95,10 +95,10 @@ struct CredentialTests {
     "a wrong secret at a refresh is not retried and keeps the grant, which works with the right one"
   )
   func wrongAtRefresh() throws {
-    try keep(Self.secret)
+    try setSecret(Self.secret)
     try fixture.set(["tokenReply": ["expires_in": 0]])
     let account = try fixture.app.signIn("post")["result"]?["account"] ?? .null
-    try keep("s3cret-but-wrong")
+    try setSecret("s3cret-but-wrong")
     let error = try fixture.app.error(of: "token.get", ["account": account])
     #expect(error["code"] == 1301)
     #expect(error.data["provider"]?["code"] == "invalid_client")
@@ -108,7 +108,7 @@ struct CredentialTests {
     }
     #expect(try fixture.refreshes == 1)
     // A changed credential is tried at once.
-    try keep(Self.secret)
+    try setSecret(Self.secret)
     #expect(try fixture.token(["account": account])["account"] == account)
   }
 
@@ -116,7 +116,7 @@ struct CredentialTests {
   func list() throws {
     #expect(try admin.call("credential.list", [:])["credentials"] == [])
     #expect(try admin.reason(of: "credential.delete", ["name": "x"]) == "not_found")
-    try keep(Self.secret)
+    try setSecret(Self.secret)
     _ = try admin.call("credential.set", ["name": "a.other", "value": "s3cret 2"])
     let list = try admin.call("credential.list", [:])
     #expect(list["credentials"]?.arrayValue?.map { $0["name"] } == ["a.other", "work-secret"])

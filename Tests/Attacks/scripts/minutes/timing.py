@@ -24,7 +24,7 @@ MICROSECONDS, DEVIATIONS = 4, 6
 need_root("be two users")
 
 
-def keep():
+def new_account():
     caller = daemon.connect()
     must_sign_in(caller)
     return caller.reply("account.list")["result"]["accounts"][0]["id"]
@@ -64,7 +64,7 @@ def differences(known):
 with Place() as place:
     sandbox = Sandbox(place, sys.argv[1])
     daemon = Daemon(place, sys.argv[1], f'[access]\ngroup = "{GROUP}"\n' + sandbox.provider())
-    known = as_user(54_001, keep)
+    known = as_user(54_001, new_account)
     found = as_user(54_002, lambda: differences(known))
     if isinstance(found, str):
         unprepared(found)

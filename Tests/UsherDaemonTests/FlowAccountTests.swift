@@ -8,42 +8,42 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("Accounts kept and consents queried during a flow", .mayBlock)
-struct KeepTests {
+@Suite("Accounts stored and consents queried during a flow", .mayBlock)
+struct FlowAccountTests {
   private let harness: FlowHarness
 
   init() throws { harness = try FlowHarness() }
 
-  @Test("an account that a flow keeps is stored with the flow's state, then the flow goes on")
-  func keeping() async throws {
+  @Test("an account is stored together with the state of its flow, then the flow goes on")
+  func storing() async throws {
     let session = try await harness.open(client: "till")
-    #expect(await harness.type("keep", session) == nil)
+    #expect(await harness.type("store", session) == nil)
     let record = try #require(try harness.repository.accounts(of: .anna).first)
     #expect(try harness.store.loadAccounts().map(\.id) == [record.id])
     #expect(try harness.store.loadConsents().map(\.client) == ["till"])
-    try await reached("it is told") { session.flow.state == "kept \(record.id)" }
-    #expect(try harness.journal() == ["asking", "keeping", "kept \(record.id)"])
+    try await reached("it is told") { session.flow.state == "stored \(record.id)" }
+    #expect(try harness.journal() == ["asking", "storing", "stored \(record.id)"])
     #expect(session.flow.status == .active && session.flow.result == nil)
     #expect(record.details.broughtBy == "till")
     #expect(await harness.type("done", session) == nil)
     #expect(session.flow.result?["account"] == .string(record.id.rawValue))
   }
 
-  @Test("a flow may keep an account with its first answer")
+  @Test("a flow may store an account with its first answer")
   func atOnce() async throws {
     let session = try await harness.open(
       [.store(.consented(["firstname": "Ada"]))], client: "till")
     let record = try #require(try harness.repository.accounts(of: .anna).first)
-    try await reached("it is told") { session.flow.state == "kept \(record.id)" }
+    try await reached("it is told") { session.flow.state == "stored \(record.id)" }
     #expect(try harness.store.loadConsents().count == 1)
   }
 
-  @Test("a kept account and its consents have the time at which they are kept")
+  @Test("a stored account and its consents have the time at which they are stored")
   func moment() async throws {
     let session = try await harness.open(client: "till")
-    await harness.type("keeping", session)
+    await harness.type("storing", session)
     harness.clock.advance(by: .seconds(90))
-    await harness.type("keep", session)
+    await harness.type("store", session)
     let record = try #require(try harness.repository.accounts(of: .anna).first)
     #expect(record.details.createdAt == harness.clock.now())
     #expect(record.consents.entries.values.map(\.grantedAt) == [harness.clock.now()])
@@ -51,7 +51,8 @@ struct KeepTests {
 
   @Test("a flow that relies on a consent succeeds while its client has the consent")
   func relying() async throws {
-    let record = try await harness.repository.keep(.consented(["firstname": "Ada"]), client: "till")
+    let record = try await harness.repository.persist(
+      .consented(["firstname": "Ada"]), client: "till")
     let session = try await harness.open(client: "till")
     await harness.type("rely \(record.id)", session)
     #expect(session.flow.status == .succeeded)
@@ -61,7 +62,7 @@ struct KeepTests {
   @Test("a flow that relies on a consent of another client or an expired one fails as denied")
   func notRelying() async throws {
     let end = harness.clock.now() + .seconds(60)
-    let record = try await harness.repository.keep(
+    let record = try await harness.repository.persist(
       .consented(["firstname": "Ada"], until: end), client: "till")
     let other = try await harness.open(id: "flw_1", client: "desk")
     await harness.type("rely \(record.id)", other)
@@ -77,7 +78,8 @@ struct KeepTests {
 
   @Test("a flow does not restore an account that was forgotten meanwhile")
   func forgotten() async throws {
-    let record = try await harness.repository.keep(.consented(["firstname": "Ada"]), client: "till")
+    let record = try await harness.repository.persist(
+      .consented(["firstname": "Ada"]), client: "till")
     let session = try await harness.open(client: "till")
     try await harness.store.commit([.deleteAccount(record.id)])
     harness.repository.remove(record)
@@ -86,29 +88,29 @@ struct KeepTests {
     #expect(try harness.repository.accounts(of: .anna).isEmpty)
   }
 
-  @Test("two concurrent flows of one person keep one account with both clients' consents")
+  @Test("two concurrent flows of one person store one account with both clients' consents")
   func together() async throws {
     let one = try await harness.open(id: "flw_1", client: "till")
     let two = try await harness.open(id: "flw_2", client: "desk")
-    async let first = harness.type("keep", one)
-    async let second = harness.type("keep", two)
+    async let first = harness.type("store", one)
+    async let second = harness.type("store", two)
     #expect(await [first, second] == [nil, nil])
     let record = try #require(try harness.repository.accounts(of: .anna).first)
     #expect(try harness.repository.accounts(of: .anna).count == 1)
     #expect(Set(record.consents.entries.keys.map(\.client)) == ["till", "desk"])
     for session in [one, two] {
-      try await reached("it is told") { session.flow.state == "kept \(record.id)" }
+      try await reached("it is told") { session.flow.state == "stored \(record.id)" }
     }
   }
 
   @Test("a flow learns the unexpired consents of its own client only")
   func asking() async throws {
     let end = harness.clock.now() + .seconds(60)
-    var record = try await harness.repository.keep(
+    var record = try await harness.repository.persist(
       .consented(nil, granted: ["email", "phone"]), client: "till")
-    record = try await harness.repository.keep(
+    record = try await harness.repository.persist(
       .consented(nil, granted: ["lastname"], until: end), client: "till")
-    record = try await harness.repository.keep(
+    record = try await harness.repository.persist(
       .consented(nil, granted: ["firstname"]), client: "desk")
     let word = "ask \(record.id)"
     for (client, now, answer) in [
@@ -126,7 +128,7 @@ struct KeepTests {
 
   @Test("a flow learns no consents of another owner's account or an unknown one")
   func others() async throws {
-    let record = try await harness.repository.keep(
+    let record = try await harness.repository.persist(
       .consented(nil, granted: ["email"]), of: .bert, client: "till")
     for id in [record.id, AccountID("acc_none")] {
       let session = try await harness.open(id: "flw_\(id)", client: "till")
