@@ -97,6 +97,12 @@ package final class MovableClock: Sendable {
     }
   }
 
+  /// Waits until a timer of `seconds` is scheduled, and advances this stopped clock by that time.
+  package func endWait(ofSeconds seconds: Int64) throws {
+    try eventually("a timer of \(seconds) s is scheduled") { hasTimer(in: .seconds(seconds)) }
+    try advance(by: seconds)
+  }
+
   /// Changes the clocks, then runs the due timers.
   private func move(_ change: (inout State) -> Void) throws {
     try threads.pause { try moveAtOnce(change) }

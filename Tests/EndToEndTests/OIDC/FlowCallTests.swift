@@ -34,10 +34,17 @@ struct FlowCallTests {
 
   @Test("flow.wait returns the unchanged flow at its time-out, and refuses to wait over one minute")
   func timeOut() throws {
+    let clock = MovableClock()
+    let fixture = try OIDCFixture(clock)
     let flow = try fixture.app.startFlow()
-    let waited = try fixture.app.call(
-      "flow.wait",
-      ["flow": flow["id"] ?? .null, "revision": flow["revision"] ?? .null, "timeoutMs": 50])
+    clock.stop()
+    let wait: JSONValue = [
+      "flow": flow["id"] ?? .null, "revision": flow["revision"] ?? .null, "timeoutMs": 50_000,
+    ]
+    try fixture.app.send(
+      (["jsonrpc": "2.0", "id": "wait", "method": "flow.wait", "params": wait] as JSONValue).text)
+    try clock.endWait(ofSeconds: 50)
+    let waited = try #require(try fixture.app.receive()?["result"])
     #expect(waited["flow"] == flow)
     #expect(waited["transitions"] == [])
     for field in ["waitMs", "timeoutMs"] {

@@ -86,14 +86,6 @@ extension RawClient {
   func isClosed(within seconds: Double = 60) throws -> Bool { try receive(within: seconds) == nil }
 }
 
-extension MovableClock {
-  /// Waits until a timer of `seconds` is scheduled, and advances this stopped clock by that time.
-  func endWait(ofSeconds seconds: Int64) throws {
-    try eventually("a timer of \(seconds) s is scheduled") { hasTimer(in: .seconds(seconds)) }
-    try advance(by: seconds)
-  }
-}
-
 extension JSONValue {
   // Members of a reply's error.
   var replyCode: Int64? { self["error"]?["code"]?.integerValue }
