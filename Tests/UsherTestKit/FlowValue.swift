@@ -11,6 +11,19 @@ extension JSONValue {
   /// The page of a flow's `openURL` step.
   package var url: String { self["step"]?["url"]?.stringValue ?? "" }
 
+  /// The `reason` of a flow's failure, and the code and the error number of its provider.
+  package var failure: [String?] { errorCodes(of: "failure") }
+
+  /// Returns the `reason` of a flow's `failure` or `problem`, and the code and the error number of
+  /// its provider.
+  package func errorCodes(of member: String) -> [String?] {
+    let provider = self[member]?["provider"]
+    return [
+      self[member]?["reason"]?.stringValue, provider?["code"]?.stringValue,
+      provider?["error"]?.stringValue,
+    ]
+  }
+
   /// Returns the time in a member: RFC 3339, with milliseconds only if they are not zero.
   package func time(_ name: String) throws -> Date {
     guard let text = self[name]?.stringValue, let time = Timestamp(rfc3339: text) else {

@@ -83,6 +83,17 @@ extension ProviderFixture {
     try app.reply(to: "flow.submit", submission(input, to: flow, 0))["error"]?["data"] ?? .null
   }
 
+  /// Submits an input that must be refused; returns the error's `reason` and `field`.
+  package func refusal(_ input: JSONValue, to flow: JSONValue) throws -> (String?, String?) {
+    let data = try refusalData(input, to: flow)
+    return (data["reason"]?.stringValue, data["field"]?.stringValue)
+  }
+
+  /// Asks for another code; returns the flow as ``submit(_:to:waitMs:)`` does.
+  package func resend(_ flow: JSONValue) throws -> JSONValue {
+    try submit(["type": "enterCode", "resend": true], to: flow)
+  }
+
   package func submission(_ input: JSONValue, to flow: JSONValue, _ waitMs: Int64) -> JSONValue {
     [
       "flow": flow["id"] ?? .null, "revision": flow["revision"] ?? .null, "input": input,

@@ -20,7 +20,7 @@ struct BSAContactTests {
     #expect(wrong.problem == ["wrong_code", "3005"] && wrong.state == "otpSent", "\(wrong.text)")
     #expect(wrong["step"] == flow["step"])
     let input: JSONValue = ["type": "enterCode", "code": "12345"]
-    #expect(try fixture.refusal(input, to: wrong) == ["invalid_input", "input.code"])
+    #expect(try fixture.refusal(input, to: wrong) == ("invalid_input", "input.code"))
     let early = try fixture.resend(wrong)
     #expect(early.problem == ["too_early", nil], "\(early.text)")
     #expect((30_000...150_000).contains(early["problem"]?["retryAfterMs"]?.integerValue ?? -1))

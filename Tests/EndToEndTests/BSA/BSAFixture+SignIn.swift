@@ -135,10 +135,3 @@ extension JSONValue {
   /// The code of `totp.code`.
   var code: String { self["code"]?.stringValue ?? "" }
 }
-
-/// Runs code that blocks for long on a thread of its own, so that other tests can run meanwhile.
-///
-/// The code stays in the caller's task, so its expectations are recorded for the caller's test.
-func aside(_ body: @escaping @Sendable () throws -> Void) async throws {
-  try await BlockingThreads.run(body)
-}

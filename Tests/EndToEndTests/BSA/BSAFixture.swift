@@ -163,18 +163,8 @@ extension BSAFixture {
         "flow.start", ["provider": "bsa", "kind": .string(kind), "params": params]))
   }
 
-  /// Submits an input that must be refused; returns the error's `reason` and `field`.
-  func refusal(_ input: JSONValue, to flow: JSONValue) throws -> [String?] {
-    let data = try refusalData(input, to: flow)
-    return [data["reason"]?.stringValue, data["field"]?.stringValue]
-  }
-
   func enter(_ number: String, to flow: JSONValue, waitMs: Int64 = 60_000) throws -> JSONValue {
     try submit(["type": "enterCode", "code": .string(number)], to: flow, waitMs: waitMs)
-  }
-
-  func resend(_ flow: JSONValue) throws -> JSONValue {
-    try submit(["type": "enterCode", "resend": true], to: flow)
   }
 
   /// Submits the passcode to a `localAuth` step.
@@ -193,15 +183,6 @@ extension JSONValue {
   var problem: [String?] {
     let problem = self["problem"]
     return [problem?["reason"]?.stringValue, problem?["provider"]?["code"]?.stringValue]
-  }
-
-  /// The `reason` of the failure, then the rtCode, or the SDK's error name and its rtCode.
-  var failure: [String?] {
-    let failure = self["failure"]
-    return [
-      failure?["reason"]?.stringValue, failure?["provider"]?["code"]?.stringValue,
-      failure?["provider"]?["error"]?.stringValue,
-    ]
   }
 
   static func + (left: JSONValue, right: JSONValue) -> JSONValue {

@@ -62,38 +62,36 @@ struct BSASurvivalTests {
   @Test(
     "a BSA sign-in succeeds wherever the daemon dies, and no reported state is lost",
     arguments: failPoints)
-  func deaths(point: String) async throws {
-    try await aside {
-      let fixture = try BSAFixture()
-      try fixture.set(["authSeconds": 300])
-      try fixture.registered()
-      let deaths = try fixture.deaths(at: point) { number in
-        let story = FlowStory<BSAFixture>([
-          "provider": "bsa", "kind": "authenticate", "params": ["by": "push"],
-          "requestId": .string("req-\(number)"),
-        ])
-        var visit: String?
-        return { fixture in
-          let end = try story.run(fixture) { flow in
-            if visit == nil { visit = try fixture.visit() }
-            guard flow.stepType == "localAuth" else { return nil }
-            return try fixture.prove(flow, waitMs: 0)
-          }
-          guard end["status"] == "succeeded" else {
-            throw TestError("the sign-in did not succeed: \(end.text)")
-          }
-          let seen = try fixture.atSite(visit ?? "")
-          guard seen["state"] == "completed", seen["collected"] == true else {
-            throw TestError("the site has no completed sign-in: \(seen.text)")
-          }
-          let token = try fixture.token(of: end.account)["accessToken"]?.stringValue ?? ""
-          guard try fixture.owner(of: token) == "alice.01" else {
-            throw TestError("the access token is not of alice.01")
-          }
+  func deaths(point: String) throws {
+    let fixture = try BSAFixture()
+    try fixture.set(["authSeconds": 300])
+    try fixture.registered()
+    let deaths = try fixture.deaths(at: point) { number in
+      let story = FlowStory<BSAFixture>([
+        "provider": "bsa", "kind": "authenticate", "params": ["by": "push"],
+        "requestId": .string("req-\(number)"),
+      ])
+      var visit: String?
+      return { fixture in
+        let end = try story.run(fixture) { flow in
+          if visit == nil { visit = try fixture.visit() }
+          guard flow.stepType == "localAuth" else { return nil }
+          return try fixture.prove(flow, waitMs: 0)
+        }
+        guard end["status"] == "succeeded" else {
+          throw TestError("the sign-in did not succeed: \(end.text)")
+        }
+        let seen = try fixture.atSite(visit ?? "")
+        guard seen["state"] == "completed", seen["collected"] == true else {
+          throw TestError("the site has no completed sign-in: \(seen.text)")
+        }
+        let token = try fixture.token(of: end.account)["accessToken"]?.stringValue ?? ""
+        guard try fixture.owner(of: token) == "alice.01" else {
+          throw TestError("the access token is not of alice.01")
         }
       }
-      // At least these transitions: begun, pending, localAuth, channel opened, completed, token.
-      #expect((5..<29).contains(deaths), "the daemon died \(deaths) times")
     }
+    // At least these transitions: begun, pending, localAuth, channel opened, completed, token.
+    #expect((5..<29).contains(deaths), "the daemon died \(deaths) times")
   }
 }

@@ -67,7 +67,7 @@ struct BrowserReturnTests {
     for (flow, other) in zip(flows, backs.reversed()) {
       #expect(
         try fixture.refusal(["type": "openURL", "redirectURL": .string(other)], to: flow)
-          == ["invalid_input", "input.redirectURL"],
+          == ("invalid_input", "input.redirectURL"),
         "a flow refuses the redirect URL of another flow")
     }
     #expect(try Web.get(backs[1]).status == 200)

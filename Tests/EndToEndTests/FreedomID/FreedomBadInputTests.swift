@@ -44,7 +44,7 @@ struct FreedomBadInputTests {
   func unfit() throws {
     var flow = try fixture.choose("phonePassword", at: fixture.authorize(["read.firstname"]))
     func isRefused(_ input: JSONValue, _ field: String) throws {
-      #expect(try fixture.refusal(input, to: flow) == ["invalid_input", field], "\(input.text)")
+      #expect(try fixture.refusal(input, to: flow) == ("invalid_input", field), "\(input.text)")
       #expect(try fixture.flow(flow) == flow)
     }
     try isRefused(
@@ -56,7 +56,7 @@ struct FreedomBadInputTests {
     flow = try fixture.enter(password: "alice-password", at: flow)
     try isRefused(["type": "enterCode", "code": "１２３４５６"], "input.code")
     #expect(try fixture.requests("twoFactor") == 0)
-    #expect(try fixture.refusal(["type": "choose", "id": "other"], to: flow)[0] != nil)
+    #expect(try fixture.refusal(["type": "choose", "id": "other"], to: flow).0 != nil)
   }
 
   @Test("too many wrong passwords lock the Freedom ID log-in for a time, also across a restart")

@@ -149,7 +149,7 @@ struct FreedomDeviceFlowTests {
     #expect(
       try fixture.refusal(
         ["type": "consent", "granted": ["read.phone", "read.gender"]], to: asked)
-        == ["invalid_input", "input.granted"])
+        == ("invalid_input", "input.granted"))
     let end = try fixture.grant(["read.phone"], at: asked)
     #expect(end["result"]?["granted"] == ["read.phone"], "\(end.text)")
     #expect(end.profile == ["phone": "+447700900123"])

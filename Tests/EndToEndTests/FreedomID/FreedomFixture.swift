@@ -142,12 +142,6 @@ extension FreedomFixture {
         ["provider": "freedom", "kind": "authorize", "params": Self.grants(grants) + more]))
   }
 
-  /// Submits an input that must be refused; returns the error's `reason` and `field`.
-  func refusal(_ input: JSONValue, to flow: JSONValue) throws -> [String?] {
-    let data = try refusalData(input, to: flow)
-    return [data["reason"]?.stringValue, data["field"]?.stringValue]
-  }
-
   /// Returns the consents that the client sees.
   func consents() throws -> [JSONValue] {
     try app.call("consent.list")["consents"]?.arrayValue ?? []
@@ -183,15 +177,6 @@ extension JSONValue {
   var profile: JSONValue { self["result"]?["profile"] ?? .null }
 
   var problem: String? { self["problem"]?["reason"]?.stringValue }
-
-  /// The `reason` of the failure, the SDK's error name, and the provider's own code.
-  var failure: [String?] {
-    let failure = self["failure"]
-    return [
-      failure?["reason"]?.stringValue, failure?["provider"]?["code"]?.stringValue,
-      failure?["provider"]?["error"]?.stringValue,
-    ]
-  }
 
   static func + (left: JSONValue, right: JSONValue) -> JSONValue {
     var merged = left

@@ -101,7 +101,7 @@ struct FreedomIsolationTests {
         #expect((seen["step"] ?? .null) == .null && (seen["result"] ?? .null) == .null)
       }
       let answer = try till.answer(to: flow)
-      #expect(try desk.refusal(answer, to: flow)[0] == "permission_denied")
+      #expect(try desk.refusal(answer, to: flow).0 == "permission_denied")
       #expect(try till.flow(flow) == flow, "the refused answer of another program changed the flow")
       flow = try till.submit(answer, to: flow)
     }

@@ -142,7 +142,7 @@ struct PartnerAccountTests {
     #expect((try fixture.flow(flow)["step"] ?? .null) == .null)
     let back = try fixture.decide(at: flow.url)
     let pasted = try fixture.refusal(["type": "openURL", "redirectURL": .string(back)], to: flow)
-    #expect(pasted[0] == "permission_denied")
+    #expect(pasted.0 == "permission_denied")
     #expect(try Web.get(back).status == 200)
     #expect(try till.app.finished(flow)["status"] == "succeeded")
     #expect((try fixture.flow(flow)["result"] ?? .null) == .null)

@@ -233,12 +233,6 @@ extension GoPayFixture {
     return reply
   }
 
-  /// Submits an input that must be refused; returns the error's `reason` and `field`.
-  func refusal(_ input: JSONValue, to flow: JSONValue) throws -> (String?, String?) {
-    let data = try refusalData(input, to: flow)
-    return (data["reason"]?.stringValue, data["field"]?.stringValue)
-  }
-
   /// The input of an app whose backend has exchanged the code.
   static func exchanged(_ person: String = person, token: String? = nil) -> JSONValue {
     var success: JSONValue = ["userCorrelationId": .string(person)]

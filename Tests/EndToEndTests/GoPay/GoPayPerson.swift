@@ -78,29 +78,11 @@ extension JSONValue {
   var submissionID: String { self["result"]?["submissionId"]?.stringValue ?? "" }
 
   /// The `reason` of the problem, the SDK's code and the server's own.
-  var problem: [String?] { Self.words(self["problem"]) }
-
-  /// The `reason` of the failure, the SDK's code and the server's own.
-  var failure: [String?] { Self.words(self["failure"]) }
-
-  private static func words(_ trouble: JSONValue?) -> [String?] {
-    let provider = trouble?["provider"]
-    return [
-      trouble?["reason"]?.stringValue, provider?["code"]?.stringValue,
-      provider?["error"]?.stringValue,
-    ]
-  }
+  var problem: [String?] { errorCodes(of: "problem") }
 
   static func + (left: JSONValue, right: JSONValue) -> JSONValue {
     var merged = left
     for (name, value) in right.objectValue ?? [:] { merged[name] = value }
     return merged
   }
-}
-
-/// Runs code that blocks for long on a thread of its own, so that other tests can run meanwhile.
-///
-/// The code stays in the caller's task, so its expectations are recorded for the caller's test.
-func aside(_ body: @escaping @Sendable () throws -> Void) async throws {
-  try await BlockingThreads.run(body)
 }

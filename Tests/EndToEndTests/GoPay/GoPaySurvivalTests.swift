@@ -83,15 +83,13 @@ struct GoPaySurvivalTests {
   @Test(
     "GoPay verify succeeds once wherever the daemon dies, and no reported state is lost",
     .ownProcess, arguments: failPoints)
-  func deaths(point: String) async throws {
-    try await aside {
-      let deaths = try GoPayFixture().deaths(at: point) { number in
-        let story = GoPayStory("corr-\(number)", "req-\(number)")
-        return { try story.run($0) }
-      }
-      // At least these transitions: started, code, exchanged, page, submitted.
-      #expect((4..<29).contains(deaths), "the daemon died \(deaths) times")
+  func deaths(point: String) throws {
+    let deaths = try GoPayFixture().deaths(at: point) { number in
+      let story = GoPayStory("corr-\(number)", "req-\(number)")
+      return { try story.run($0) }
     }
+    // At least these transitions: started, code, exchanged, page, submitted.
+    #expect((4..<29).contains(deaths), "the daemon died \(deaths) times")
   }
 }
 

@@ -129,18 +129,8 @@ struct PaysafeFixture: ProviderFixture {
     return try app.startFlow("paysafe", "sca", params: params)
   }
 
-  /// Submits an input that must be refused; returns the error's `reason` and `field`.
-  func refusal(_ input: JSONValue, to flow: JSONValue) throws -> (String?, String?) {
-    let data = try refusalData(input, to: flow)
-    return (data["reason"]?.stringValue, data["field"]?.stringValue)
-  }
-
   func enter(_ code: String, to flow: JSONValue) throws -> JSONValue {
     try submit(["type": "enterCode", "code": .string(code)], to: flow)
-  }
-
-  func resend(_ flow: JSONValue) throws -> JSONValue {
-    try submit(["type": "enterCode", "resend": true], to: flow)
   }
 
   func operate(

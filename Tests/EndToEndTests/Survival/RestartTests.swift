@@ -47,11 +47,9 @@ struct RestartTests {
         }
       }
       group.addTask { [daemon] in
-        try await aside {
-          for _ in 0..<Self.restarts {
-            try tally.await(more: 300, atMost: calls)
-            try daemon.restart()
-          }
+        for _ in 0..<Self.restarts {
+          try tally.await(more: 300, atMost: calls)
+          try daemon.restart()
         }
       }
       try await group.waitForAll()
@@ -94,7 +92,7 @@ struct RestartTests {
     var ended: EventsEnded?
     do {
       for try await event in events {
-        if last == 0 { try await aside { [daemon] in try daemon.restart() } }
+        if last == 0 { try daemon.restart() }
         last = event.cursor
       }
     } catch let error as EventsEnded {
@@ -139,12 +137,5 @@ private final class Tally: Sendable {
   func await(more: Int, atMost most: Int) throws {
     let goal = min(count.withLock { $0 } + more, most)
     try eventually(within: 150, "\(goal) calls have succeeded") { count.withLock { $0 } >= goal }
-  }
-}
-
-/// Runs a blocking body on a thread of its own.
-private func aside(_ body: @escaping @Sendable () throws -> Void) async throws {
-  try await withCheckedThrowingContinuation { (done: CheckedContinuation<Void, any Error>) in
-    Thread.detachNewThread { done.resume(with: Result { try body() }) }
   }
 }

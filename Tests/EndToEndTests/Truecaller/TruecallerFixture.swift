@@ -119,12 +119,6 @@ extension TruecallerFixture {
         ]))
   }
 
-  /// Submits an input that must be refused; returns the error's `reason` and `field`.
-  func refusal(_ input: JSONValue, to flow: JSONValue) throws -> (String?, String?) {
-    let data = try refusalData(input, to: flow)
-    return (data["reason"]?.stringValue, data["field"]?.stringValue)
-  }
-
   static func entry(_ code: String, _ first: String = "Asha", _ last: String? = "Rao") -> JSONValue
   {
     var fields: JSONValue = ["firstName": .string(first)]
@@ -139,10 +133,6 @@ extension TruecallerFixture {
     waitMs: Int64 = 60_000
   ) throws -> JSONValue {
     try submit(Self.entry(code, first, last), to: flow, waitMs: waitMs)
-  }
-
-  func resend(_ flow: JSONValue) throws -> JSONValue {
-    try submit(["type": "enterCode", "resend": true], to: flow)
   }
 
   /// Verifies a number by SMS; throws unless the flow succeeds.
@@ -228,15 +218,6 @@ extension JSONValue {
     [
       self["problem"]?["reason"]?.stringValue,
       self["problem"]?["provider"]?["code"]?.stringValue,
-    ]
-  }
-
-  /// The `reason` of the failure, the TCError, and the server's own code.
-  var failure: [String?] {
-    let failure = self["failure"]
-    return [
-      failure?["reason"]?.stringValue, failure?["provider"]?["code"]?.stringValue,
-      failure?["provider"]?["error"]?.stringValue,
     ]
   }
 
