@@ -193,14 +193,6 @@ extension AccessFixture {
     try eventually("there is a caller at \(socket)") {
       FileManager.default.fileExists(atPath: path)
     }
-    return {
-      var client: RawClient?
-      try eventually("the caller at \(socket) listens") {
-        client = try? RawClient(path)
-        return client != nil
-      }
-      guard let client else { throw TestError("no caller at \(socket)") }
-      return client
-    }
+    return { try .waiting(for: path) }
   }
 }

@@ -43,12 +43,9 @@ extension ServiceFixture {
   /// Calls the provider's control API.
   @discardableResult
   func control(_ method: String, _ path: String, _ body: JSONValue? = nil) throws -> JSONValue {
-    let url = "http://127.0.0.1:8765/_control/\(path)"
-    let reply = try system.inNetwork { try Web.send(method, url, json: body.map { $0.encoded() }) }
-    guard (200..<300).contains(reply.status) else {
-      throw TestError("\(method) \(path): \(reply.status) \(reply.text)")
+    try system.inNetwork {
+      try SandboxUnderTest.control("http://127.0.0.1:8765", method, path, body)
     }
-    return reply.body.isEmpty ? .null : try JSONValue(parsing: reply.body)
   }
 
   /// Returns the number of refresh requests at the provider.
@@ -74,15 +71,7 @@ extension ServiceFixture {
     try system.run(
       "systemd-run", "--quiet", "--unit=\(unit)", "--uid=\(user)", "/usr/bin/python3",
       Self.tools + "as_user.py", "relay", listen, target)
-    return { [system] in
-      var client: RawClient?
-      try eventually("the program \(unit) listens") {
-        client = try? RawClient(system.path(listen))
-        return client != nil
-      }
-      guard let client else { throw TestError("no program \(unit)") }
-      return client
-    }
+    return { [system] in try .waiting(for: system.path(listen)) }
   }
 
   /// Runs a command as a user, to its end.

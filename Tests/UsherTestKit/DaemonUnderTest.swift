@@ -267,6 +267,13 @@ package final class SandboxUnderTest: Sendable {
   package func control(
     _ method: String, _ path: String, _ body: JSONValue? = nil
   ) throws -> JSONValue {
+    try Self.control(base, method, path, body)
+  }
+
+  /// Calls the control API of the sandbox with this base URL.
+  package static func control(
+    _ base: String, _ method: String, _ path: String, _ body: JSONValue? = nil
+  ) throws -> JSONValue {
     let reply = try Web.send(
       method, "\(base)/_control/\(path)", json: body.map { $0.encoded() })
     guard (200..<300).contains(reply.status) else {

@@ -9,6 +9,19 @@ package final class RawClient: @unchecked Sendable {
 
   package init(_ path: String) throws { socket = try TestSocket(connectedTo: .unix(path: path)) }
 
+  /// Returns a client as soon as a program listens at the path.
+  package static func waiting(for path: String) throws -> RawClient {
+    let deadline = TestDeadline()
+    while true {
+      let isLast = deadline.isOver
+      do {
+        return try RawClient(path)
+      } catch is TestError where !isLast {
+        poll(nil, 0, 10)
+      }
+    }
+  }
+
   /// Sends bytes without adding a newline.
   package func send(raw bytes: [UInt8]) throws { try socket.send(bytes) }
 

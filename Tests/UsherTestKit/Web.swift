@@ -45,21 +45,31 @@ package enum Web {
   }
 
   private static func parse(_ bytes: [UInt8]) throws -> Reply {
+    guard let message = split(bytes) else { throw TestError("the server sent no HTTP response") }
+    let isChunked = message.headers["transfer-encoding"] == "chunked"
+    return Reply(
+      status: message.firstLine.dropFirst().first.flatMap { Int($0) } ?? 0,
+      headers: message.headers, body: isChunked ? unchunked(message.body) : message.body)
+  }
+
+  /// Splits a message into the words of its first line, its headers, with names in lower case, and
+  /// its body. Returns nil if the headers are incomplete.
+  package static func split(
+    _ bytes: [UInt8]
+  ) -> (firstLine: [String], headers: [String: String], body: [UInt8])? {
     let mark = Array("\r\n\r\n".utf8)
     guard let end = bytes.indices.first(where: { bytes[$0...].starts(with: mark) }) else {
-      throw TestError("the server sent no HTTP response")
+      return nil
     }
     let lines = String(decoding: bytes[..<end], as: UTF8.self).components(separatedBy: "\r\n")
-    let status = lines[0].split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0
     var headers: [String: String] = [:]
     for line in lines.dropFirst() {
       let parts = line.split(separator: ":", maxSplits: 1)
       guard parts.count == 2 else { continue }
       headers[parts[0].lowercased()] = parts[1].trimmingCharacters(in: .whitespaces)
     }
-    var body = Array(bytes[(end + 4)...])
-    if headers["transfer-encoding"] == "chunked" { body = unchunked(body) }
-    return Reply(status: status, headers: headers, body: body)
+    let words = lines[0].split(separator: " ").map(String.init)
+    return (words, headers, Array(bytes[(end + 4)...]))
   }
 
   private static func unchunked(_ bytes: [UInt8]) -> [UInt8] {

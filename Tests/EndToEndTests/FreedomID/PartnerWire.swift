@@ -99,21 +99,9 @@ private final class Record: Sendable {
 
   /// Returns nil if the request is incomplete.
   private func parse(_ bytes: [UInt8]) -> PartnerWire.Request? {
-    let mark = Array("\r\n\r\n".utf8)
-    guard let end = bytes.indices.first(where: { bytes[$0...].starts(with: mark) }) else {
-      return nil
-    }
-    let lines = String(decoding: bytes[..<end], as: UTF8.self).components(separatedBy: "\r\n")
-    let words = lines[0].split(separator: " ").map(String.init)
-    var headers: [String: String] = [:]
-    for line in lines.dropFirst() {
-      let parts = line.split(separator: ":", maxSplits: 1)
-      headers[parts[0].lowercased()] = parts.last?.trimmingCharacters(in: .whitespaces)
-    }
-    let body = bytes[(end + 4)...]
-    guard words.count == 3, body.count >= headers["content-length"].flatMap({ Int($0) }) ?? 0
+    guard let (words, headers, body) = Web.split(bytes), words.count == 3,
+      body.count >= headers["content-length"].flatMap({ Int($0) }) ?? 0
     else { return nil }
-    return PartnerWire.Request(
-      method: words[0], path: words[1], headers: headers, body: Array(body))
+    return PartnerWire.Request(method: words[0], path: words[1], headers: headers, body: body)
   }
 }

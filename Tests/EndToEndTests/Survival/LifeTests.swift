@@ -62,7 +62,7 @@ struct LifeTests {
     let systemd = try NotifySocket(place.file("notify"))
     let program = try activate(place, names: "usherd-admin.sock:usherd.sock")
     // The first connection starts the daemon.
-    let client = try connect(place.file("u"))
+    let client = try RawClient.waiting(for: place.file("u"))
     #expect(try client.call("system.status")["ready"] == true)
     #expect(try client.reason(of: "credential.list") == "method_not_found")
     #expect(try RawClient(place.file("a")).call("credential.list")["credentials"] == [])
@@ -77,7 +77,7 @@ struct LifeTests {
   func wrongName() throws {
     let place = try TemporaryDirectory()
     let program = try activate(place, names: "usherd-admin.sock:usherd.socket")
-    let client = try connect(place.file("u"))
+    let client = try RawClient.waiting(for: place.file("u"))
     #expect(try program.exitStatus() == 1)
     #expect(program.log.contains("systemd passed a socket named usherd.socket"))
     withExtendedLifetime(client) {}
@@ -94,15 +94,5 @@ struct LifeTests {
         "NOTIFY_SOCKET=\(place.file("notify"))", BuiltProduct.path("usherd"), "--config",
         place.file("usherd.toml"), "--state", place.file("state"),
       ], log: place.file("log"))
-  }
-
-  private func connect(_ path: String) throws -> RawClient {
-    var client: RawClient?
-    try eventually("a daemon listens at \(path)") {
-      client = try? RawClient(path)
-      return client != nil
-    }
-    guard let client else { throw TestError("there is no connection to \(path)") }
-    return client
   }
 }

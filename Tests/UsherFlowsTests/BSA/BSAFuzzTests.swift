@@ -3,29 +3,19 @@ import Testing
 import UsherAPI
 import UsherConfig
 import UsherCore
+import UsherTestKit
 
 @testable import UsherFlows
 
-/// A pseudo-random generator with the same numbers in every run (SplitMix64).
-private struct Dice: RandomNumberGenerator {
-  var state: UInt64
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var mixed = state
-    mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-    return mixed ^ (mixed >> 31)
-  }
-
-  mutating func any<T>(of values: [T]) -> T {
+extension SeededGenerator {
+  fileprivate mutating func any<T>(of values: [T]) -> T {
     values[Int.random(in: 0..<values.count, using: &self)]
   }
 }
 
 /// Generates random events, and random replies of the members and values that BSA's replies have.
 private struct Nonsense {
-  var dice: Dice
+  var dice: SeededGenerator
 
   private static let names = [
     "result", "disposeToken", "secretKey", "authType", "isExist", "clientKey", "channelKey",
@@ -112,7 +102,7 @@ struct BSAFuzzTests {
     _ driven: DrivenBSA<Machine>, seed: UInt64
   ) throws -> Int where Machine.Call == BSACall {
     var driven = driven
-    var nonsense = Nonsense(dice: Dice(state: seed))
+    var nonsense = Nonsense(dice: SeededGenerator(seed: seed))
     var clock = now
     var mayBeSignedUp = false
     for step in 1...60 {
