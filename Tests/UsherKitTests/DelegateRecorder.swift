@@ -1,4 +1,5 @@
 import UsherCore
+import UsherTestKit
 
 @testable import UsherKit
 
@@ -6,6 +7,9 @@ import UsherCore
 final class DelegateRecorder: TCTrueSDKDelegate, TCTrueSDKViewDelegate {
   let events: AsyncStream<TCVerificationEvent>
   private let feed: AsyncStream<TCVerificationEvent>.Continuation
+
+  /// 59.5 seconds before the codes of ``PhoneFlowSnapshot`` expire.
+  static let usualTime = 1_893_456_000.5
 
   init() { (events, feed) = AsyncStream.makeStream() }
 
@@ -15,22 +19,14 @@ final class DelegateRecorder: TCTrueSDKDelegate, TCTrueSDKViewDelegate {
 
   /// Returns an SDK that has this object as its delegates.
   func sdk(
-    _ path: String, provider: String = "truecaller", at time: Double = FixedClock.usual
+    _ path: String, provider: String = "truecaller", at time: Double = usualTime
   ) -> TCTrueSDK {
-    let clock = FixedClock(time: Timestamp(seconds: time))
+    let clock = FakeClock(Timestamp(seconds: time))
     let sdk = TCTrueSDK(provider: provider, socketPath: path, clock: clock)
     sdk.delegate = self
     sdk.viewDelegate = self
     return sdk
   }
-}
-
-struct FixedClock: Clock {
-  /// 59.5 seconds before the codes of ``PhoneFlowSnapshot`` expire.
-  static let usual = 1_893_456_000.5
-
-  let time: Timestamp
-  func now() -> Timestamp { time }
 }
 
 extension TCVerificationEvent {

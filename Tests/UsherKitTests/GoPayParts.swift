@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Synchronization
 import UsherCore
+import UsherTestKit
 
 @testable import UsherKit
 
@@ -82,11 +83,6 @@ final class GoPayExchange: Sendable {
   }
 }
 
-private struct StoppedClock: Clock {
-  var time: Timestamp
-  func now() -> Timestamp { time }
-}
-
 /// Returns an SDK that waits at most `patience` for an absent daemon.
 ///
 /// - Parameter time: The clock's time, in seconds after the creation of the flows of
@@ -98,7 +94,7 @@ func goPaySDK(
   GoPaySDK(
     provider: "gopay", socketPath: path, language: language,
     retryTiming: .init(patience: patience, pause: .milliseconds(1)),
-    clock: StoppedClock(time: Timestamp(seconds: 1_893_456_000 + time)))
+    clock: FakeClock(Timestamp(seconds: 1_893_456_000 + time)))
 }
 
 let goPayRequest = FeatureRequest.Builder()

@@ -1,6 +1,7 @@
 import JSONRPC
 import Testing
 import UsherCore
+import UsherTestKit
 
 @testable import UsherKit
 
@@ -14,7 +15,7 @@ struct PhoneSignUpTests {
     _ daemon: PhoneDaemon, left: Double = 30
   ) async throws -> (outcome: Result<TCTrueProfile, any Error>, asked: [Int]) {
     try await daemon.run { path in
-      let clock = FixedClock(time: Timestamp(seconds: 1_893_456_060 - left))
+      let clock = FakeClock(Timestamp(seconds: 1_893_456_060 - left))
       let (asked, feed) = AsyncStream.makeStream(of: Int.self)
       let program = PhoneSignUp(
         sdk: TCTrueSDK(provider: "truecaller", socketPath: path, clock: clock)

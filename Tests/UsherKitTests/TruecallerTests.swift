@@ -9,7 +9,7 @@ import UsherCore
 struct TruecallerTests {
   private let recorder = DelegateRecorder()
 
-  private func sdk(_ path: String, at time: Double = FixedClock.usual) -> TCTrueSDK {
+  private func sdk(_ path: String, at time: Double = DelegateRecorder.usualTime) -> TCTrueSDK {
     recorder.sdk(path, at: time)
   }
 

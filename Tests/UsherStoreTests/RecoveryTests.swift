@@ -4,6 +4,7 @@ import GRDB
 import Glibc
 import Testing
 import UsherCore
+import UsherTestKit
 
 @testable import UsherStore
 
@@ -113,7 +114,7 @@ struct RecoveryTests {
         Issue.record("asked")
         return nil
       },
-      keyStorage: { PlainKey(bytes: Array($0)) }, clock: FixedClock(time: StoreFixture.now),
+      keyStorage: { PlainKey(bytes: Array($0)) }, clock: FakeClock(StoreFixture.now),
       entropy: SystemEntropy())
     try store.close()
     #expect(try slots() == before)

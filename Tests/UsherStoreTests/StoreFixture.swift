@@ -3,6 +3,7 @@ import GRDB
 import Glibc
 import Testing
 import UsherCore
+import UsherTestKit
 
 @testable import UsherStore
 
@@ -38,7 +39,7 @@ final class StoreFixture: Sendable {
     try Store.open(
       path: path, masterKey: masterKey,
       recoveryKey: { () throws(UsherError) in recoveryKey }, acceptsChanges: acceptsChanges,
-      keyStorage: { PlainKey(bytes: Array($0)) }, clock: FixedClock(time: now),
+      keyStorage: { PlainKey(bytes: Array($0)) }, clock: FakeClock(now),
       entropy: SystemEntropy())
   }
 
@@ -97,12 +98,6 @@ struct PlainKey: HeldKey {
   ) throws(Failure) -> Result {
     try bytes.span.bytes.withUnsafeBytes(body)
   }
-}
-
-struct FixedClock: UsherCore.Clock {
-  let time: Timestamp
-
-  func now() -> Timestamp { time }
 }
 
 extension Owner {

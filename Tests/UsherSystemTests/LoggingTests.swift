@@ -2,6 +2,8 @@ import Glibc
 import Logging
 import Synchronization
 import Testing
+import UsherCore
+import UsherTestKit
 
 @testable import UsherSystem
 
@@ -160,7 +162,7 @@ struct StderrLogHandlerTests {
     var handler = StderrLogHandler(
       label: "l", threshold: LogThreshold(.info), showsPriority: showsPriority,
       descriptor: pipes[1],
-      clock: FixedClock())
+      clock: FakeClock(Timestamp(milliseconds: 1_700_000_000_250)))
     handler.metadata = metadata
     handler.log(event: event)
     close(pipes[1])

@@ -153,9 +153,3 @@ enum Caller {
 /// Whether this process may run programs as other users.
 let isRoot = geteuid() == 0
 let needsRoot: Comment = "SKIPPED, NOT PROVEN: only root can call as another user"
-
-struct FixedClock: Clock {
-  var time = Timestamp(milliseconds: 1_700_000_000_250)
-
-  func now() -> Timestamp { time }
-}
