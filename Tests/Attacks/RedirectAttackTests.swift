@@ -20,7 +20,7 @@ struct RedirectAttackTests {
   @Test(
     "a user who takes the redirect port of a provider without PKCE gets no other user's account")
   func squattedPort() throws {
-    let port = try HeldPort.free()
+    let port = try LoopbackPort.unused()
     let daemon = try daemon(
       """
       [[provider]]
@@ -44,7 +44,7 @@ struct RedirectAttackTests {
   @Test(
     "a flow with PKCE continues if another user holds the redirect port, and names that user's uid")
   func squattedPortWithPKCE() throws {
-    let port = try HeldPort.free()
+    let port = try LoopbackPort.unused()
     let squatter = try HeldPort(port, uid: 4002)
     let daemon = try daemon(
       sandbox.provider(more: "redirect = \"http://127.0.0.1:\(port)/callback\""))
@@ -62,7 +62,7 @@ private final class HeldPort {
   private let place: TemporaryDirectory
   private let program: RunningProgram
 
-  init(_ port: UInt16, uid: UInt32) throws {
+  init(_ port: Int, uid: UInt32) throws {
     place = try TemporaryDirectory()
     let listen = """
       import socket, time
@@ -71,7 +71,7 @@ private final class HeldPort {
       s.bind(("127.0.0.1", \(port)))
       s.listen()
       print("held", flush=True)
-      time.sleep(60)
+      time.sleep(3600)
       """
     program = try RunningProgram(
       "/usr/bin/setpriv",
@@ -80,17 +80,5 @@ private final class HeldPort {
     try eventually("the port is held: \(program.log)") { [program] in
       program.log.contains("held")
     }
-  }
-
-  /// Returns a port at which no process listens now.
-  static func free() throws -> UInt16 {
-    let found = try run(
-      "/usr/bin/python3",
-      [
-        "-c",
-        "import socket; s = socket.socket(); s.bind(('127.0.0.1', 0)); print(s.getsockname()[1])",
-      ])
-    let text = found.output.trimmingCharacters(in: .whitespacesAndNewlines)
-    return try #require(UInt16(text))
   }
 }
