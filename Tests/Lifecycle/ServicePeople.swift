@@ -123,7 +123,7 @@ struct Load {
       "systemd-run", "--quiet", "--unit=load.service", "--uid=ada",
       "--property=StandardOutput=truncate:/run/load", "--property=RemainAfterExit=yes",
       ServiceFixture.programs + "usher-bench", "load", "--provider", "work", "--clients",
-      "\(clients)", "--seconds", "120")
+      "\(clients)", "--seconds", "600")
     try eventually(within: 60, "all of them have a token: \(said)") { said.contains("calling") }
   }
 
