@@ -28,7 +28,11 @@ struct ReloadTests {
       """
   }
 
-  private func write(_ config: String) throws { try daemon.place.write(config, to: "usherd.toml") }
+  /// Replaces the configuration at once: a daemon that is reading it reads the old or the new one.
+  private func write(_ config: String) throws {
+    let next = try daemon.place.write(config, to: "next")
+    try #require(rename(next, daemon.place.file("usherd.toml")) == 0)
+  }
 
   /// Writes a configuration and reloads it.
   ///
