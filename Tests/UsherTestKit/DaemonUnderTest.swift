@@ -23,7 +23,7 @@ package final class DaemonUnderTest: @unchecked Sendable {
 
   package let place: TemporaryDirectory
   private let host: Host
-  private var running: Running?
+  private let lastStarted = Mutex<Running?>(nil)
   private var environment: [String: String]
   private let clock: MovableClock?
   private let messageBus: String?
@@ -46,6 +46,12 @@ package final class DaemonUnderTest: @unchecked Sendable {
     case .program(let program): program.isRunning
     case nil: false
     }
+  }
+
+  /// A test's thread may read this while the daemon starts.
+  private var running: Running? {
+    get { lastStarted.withLock { $0 } }
+    set { lastStarted.withLock { $0 = newValue } }
   }
 
   private var program: RunningProgram? {

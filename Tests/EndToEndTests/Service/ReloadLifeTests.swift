@@ -13,7 +13,9 @@ struct ReloadLifeTests {
     try daemon.stop()
     let bell = Thread {
       while !Thread.current.isCancelled {
-        if daemon.pid > 0 { kill(daemon.pid, SIGHUP) }
+        // Until it has become the daemon, the shell may not have run `trap` yet.
+        let name = try? String(contentsOfFile: "/proc/\(daemon.pid)/comm", encoding: .utf8)
+        if name == "usherd\n" { kill(daemon.pid, SIGHUP) }
         usleep(1000)
       }
     }
