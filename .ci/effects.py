@@ -38,28 +38,30 @@ EFFECTS = {
     "tasks": (TASK + r"|\bglobalConcurrentExecutor\b|\b(?:complete|makeFuture)WithTask\b", ""),
     "threads": (
         r"\bDispatch(?!Data)\w+|\b(?:Thread|OperationQueue|OwnThread|LoopThread|NIOThreadPool"
-        r"|MultiThreadedEventLoopGroup)\b|\bpthread_\w+", ""),
+        r"|NIOSingletons|(?:singleton)?MultiThreadedEventLoopGroup)\b|\bpthread_\w+", ""),
     "waiting": (
         r"\bTask(?:<[^>]*>)?\.sleep\b",
         r"u?sleep|(?:clock_)?nanosleep|p?poll|p?select|epoll_\w+|sig(?:timed)?wait\w*"
         r"|sem_(?:timed)?wait|wait(?:pid|id|3|4)|usher_(?:epoll_|bus_)?wait\w*"),
     # Timers of an event loop, and its clock.
     "timers": (
-        r"\.schedule(?!r\b)\w*\(|[Ll]oop\.now\b|\bEventLoopScheduler\b", r"timer\w*|alarm"),
+        r"\.(?:s|flatS)chedule(?!r\b)\w*\(|[Ll]oop\.now\b|\bEventLoopScheduler\b", r"timer\w*|alarm"),
     "clocks": (
         made("Date", r"\((?:\)|timeIntervalSinceNow:)")
         + r"|\bDate(?:\.|\?? *= *\.)now\b|\b(?:Continuous|Suspending|System)Clock\b"
-        r"|\bNIODeadline\.now\b|(?<![\w)\].])\.now\(\)|\btimeIntervalSinceNow\b",
+        r"|\bNIODeadline\.now\b|(?<![\w)\].])\.now\(\)|\btimeIntervalSinceNow\b"
+        r"|\bDate\.timeIntervalSinceReferenceDate\b"
+        r"|\b(?:TimeZone|Calendar|Locale)(?:\?? *= *)?\.(?:autoupdatingC|c)urrent\b",
         r"time(?=\((?:nil|&))|clock(?=\(\))|clock_\w+|gettimeofday|(?:local|gm|mk)time(?:_r)?"),
     "randomness": (
         made("UUID|Nonce", r"\(\)")
-        + "|" + made("PrivateKey", r"\((?:\)|keySize:|compactRepresentable:)")
-        + r"|\bSymmetricKey\(size:|\bSystem(?:RandomNumberGenerator|Entropy)\b|" + SEAL
+        + "|" + made(r"\w*PrivateKey(?:<\w+>)?", r"\((?:\)|keySize:|compactRepresentable:)")
+        + "|" + made("SymmetricKey", r"\(size:") + r"|\bSystem(?:RandomNumberGenerator|Entropy)\b|" + SEAL
         + r"|\.random\(in:(?!.*\busing:)|\bBool\.random\(\)|\.randomElement\(\)|\.shuffled?\(\)",
         r"getrandom|getentropy|arc4random\w*|s?rand(?:om)?(?:_r)?|[dejlmn]rand48(?:_r)?"),
     "files": (
         r"\b(?:NIO)?File(?:Manager|Handle)\b|\bNonBlockingFileIO\b|\b(?:In|Out)putStream\b"
-        r"|\bcontentsOfFile:"
+        r"|\bcontentsOfFile:|\bfromPEMFile\b|\bNIOSSLPrivateKey\(file:"
         r"|\.write\(to(?:File)?:(?! *(?:&|\$0|db\b))|" + made("Data|String", r"\(contentsOf:")
         + r"|\b(?:Descriptor|Store|Glibc)\.open\b|\bLocalDisk\b|\b(?:O_(?!NONBLOCK)|S_I)[A-Z]+\b",
         r"open(?=\( *,)|f?open(?:at|dir)|fopen|creat|readlink(?:at)?|f?access(?:at)?"
@@ -79,7 +81,7 @@ EFFECTS = {
         r"get(?:e?[ug]id|pw\w+|gr\w+)"),
     "process": (
         r"\bProcessInfo\b|\bCommandLine\b|\.(?:nextO|o)fProcess\(\)",
-        r"(?:get|set|put)env|getp?pid|[gs]etrlimit|sysconf|prctl|umask"),
+        r"(?:get|set|put)env|_?exit|abort|raise|sig(?:nal|action)|getp?pid|[gs]etrlimit|sysconf|prctl|umask"),
     "programs": (
         r"\bProcess\(\)|\bSubprocess\b",
         r"posix_spawn\w*|v?fork|f?exec[lv]\w*|system|popen|kill|syscall|dlopen"),
