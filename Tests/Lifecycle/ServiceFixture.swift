@@ -161,8 +161,9 @@ extension ServiceFixture {
     let process = try process()
     try system.run("kill", "-STOP", process)
     try eventually("process \(process) has stopped") {
+      // A thread may end between the list of the threads and the look at it.
       let states = try system.run(
-        "sh", "-c", "grep -h ^State: /proc/$1/task/*/status", "sh", process)
+        "sh", "-c", "grep -hs ^State: /proc/$1/task/*/status || true", "sh", process)
       return states.split(separator: "\n").allSatisfy { $0.contains("stopped") }
     }
   }

@@ -9,6 +9,7 @@ it. With the process id of the daemon, which only the daemon's own user can use,
 in the meantime. Without it the attack is a race, which is tried 2,000 times.
 """
 
+import contextlib
 import json
 import os
 import signal
@@ -29,7 +30,9 @@ def stop(process):
     while time.monotonic() < deadline:
         states = []
         for thread in os.listdir(f"/proc/{process}/task"):
-            with open(f"/proc/{process}/task/{thread}/stat") as file:
+            # A thread may have ended meanwhile.
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError), open(
+                    f"/proc/{process}/task/{thread}/stat") as file:
                 states.append(file.read().rpartition(")")[2].split()[0])
         if all(state == "T" for state in states):
             return
