@@ -179,6 +179,8 @@ final class HarnessConnection: Sendable {
       let bytes = far.receive()
       unread.withLock { $0 += bytes ?? [] }
       if let line = lineSoFar() {
+        // Most replies have none, and a debug build takes long to search with an expression.
+        guard line.contains("correlationId") else { return line }
         return line.replacing(/"correlationId":"cor_[^"]*"/, with: "")
       }
       if bytes == nil { throw TestError("the daemon closed the connection before the next line") }
