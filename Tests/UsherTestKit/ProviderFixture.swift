@@ -49,6 +49,12 @@ extension ProviderFixture {
     try sandbox.requests(named(endpoint, "."), grantType: grantType)
   }
 
+  /// Returns the number of requests for an endpoint that the provider has processed and answered.
+  package func answered(_ endpoint: String) throws -> Int {
+    let log = try sandbox.control("GET", "requests?endpoint=\(named(endpoint, "."))")["requests"]
+    return log?.arrayValue?.count { $0["status"]?.integerValue != nil } ?? 0
+  }
+
   /// Returns a list of the provider's objects.
   package func list(_ list: String) throws -> [JSONValue] {
     try sandbox.control("GET", "\(Self.backend)/\(list)")[list]?.arrayValue ?? []

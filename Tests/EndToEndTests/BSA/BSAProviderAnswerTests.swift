@@ -192,7 +192,7 @@ struct BSAProviderAnswerTests {
     try fixture.spoil("authComplete", ["brokenJSON": true], times: 1)
     let end = try fixture.app.finished(fixture.prove(flow))
     #expect(end.failure == ["provider_protocol_error", nil, nil], "\(end.text)")
-    try eventually("the daemon calls authCancel") { try fixture.requests("authCancel") == 1 }
+    try eventually("BSA answers authCancel") { try fixture.answered("authCancel") == 1 }
     #expect(try fixture.atSite(visit)["state"] == "cancelled")
     #expect(try fixture.app.reason(of: "token.get", ["provider": "bsa"]) != "none")
   }

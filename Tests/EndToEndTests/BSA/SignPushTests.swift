@@ -138,8 +138,8 @@ struct SignAbandonedTests {
     }
     let end = try fixture.cancel(flow)
     #expect(end.failure == ["cancelled", "5011", nil], "\(end.text)")
-    try eventually("the daemon calls authCancel: \(fixture.requestsInOrder())") {
-      try fixture.requests("authCancel") >= 1
+    try eventually("BSA answers authCancel: \(fixture.requestsInOrder())") {
+      try fixture.answered("authCancel") >= 1
     }
     let state = try fixture.atSite(visit)["state"]
     #expect(state == (endpoint == "authComplete" && processed ? "completed" : "cancelled"))
@@ -172,7 +172,7 @@ struct SignAbandonedTests {
     let flow = try fixture.asked(fixture.prove(asked), for: "displayCode")
     let end = try fixture.cancel(flow)
     #expect(end.failure == ["cancelled", "5011", nil], "\(end.text)")
-    try eventually("the daemon withdraws the number") { try fixture.requests("otp") == 1 }
+    try eventually("BSA withdraws the number") { try fixture.answered("otp") == 1 }
     #expect(try fixture.refusalAtSite("otp", number: flow.shown) == "3006")
   }
 }

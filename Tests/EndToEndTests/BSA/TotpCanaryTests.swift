@@ -77,7 +77,7 @@ struct TotpCanaryTests {
       let end = search.record(try fixture.app.finished(fixture.prove(flow)))
       #expect(end.failure == ["provider_rejected", "5010", nil], "\(end.text)")
       // authCancel names only the device: a late one would cancel the next sign-in.
-      try eventually("the daemon calls authCancel") { try fixture.requests("authCancel") > number }
+      try eventually("BSA answers authCancel") { try fixture.answered("authCancel") > number }
       try? fixture.leave(visit)
     }
     let (flow, _) = try fixture.pushed(as: account)
