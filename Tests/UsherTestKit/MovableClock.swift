@@ -129,6 +129,26 @@ package final class MovableClock: Sendable {
   }
 }
 
+/// Polls until the condition is true, and moves the clock ahead between two polls.
+///
+/// - Parameters:
+///   - step: The seconds by which the clock is moved each time.
+///   - limit: The seconds by which it is moved altogether. By default more than all retries of a
+///     call take, and less than the deadline of a flow, which must not expire while the daemon
+///     waits for a slow disk.
+package func eventually(
+  within seconds: Double = 60, _ what: String, moving clock: MovableClock, by step: Int64 = 1,
+  atMost limit: Int64 = 200, _ holds: () throws -> Bool
+) throws {
+  var left = limit
+  try eventually(within: seconds, what) {
+    if try holds() { return true }
+    if left >= step { try clock.advance(by: step) }
+    left -= step
+    return false
+  }
+}
+
 extension MovableClock: UsherCore.Clock {
   /// The time of the wall clock.
   package var date: Date { Date(timeIntervalSince1970: Double(now().milliseconds) / 1000) }

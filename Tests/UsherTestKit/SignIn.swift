@@ -36,15 +36,9 @@ extension RawClient {
   /// Waits until a flow has ended; moves the clock ahead by a second between polls.
   package func finished(_ flow: JSONValue, moving clock: MovableClock) throws -> JSONValue {
     var flow = flow
-    // More than all retries of a call take, and less than the deadline of a flow, which must not
-    // expire while the daemon waits for a slow disk.
-    var secondsLeft = 200
-    try eventually("the flow ends") {
+    try eventually("the flow ends", moving: clock) {
       flow = try self.flow(in: call("flow.get", ["flow": flow["id"] ?? .null]))
-      if flow["status"] != "active" { return true }
-      if secondsLeft > 0 { try clock.advance(by: 1) }
-      secondsLeft -= 1
-      return false
+      return flow["status"] != "active"
     }
     return flow
   }

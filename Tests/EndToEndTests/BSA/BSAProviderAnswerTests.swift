@@ -161,9 +161,8 @@ struct BSAProviderAnswerTests {
       $0.problem[0] != nil
     }
     #expect(troubled.problem == ["provider_unreachable", nil] && troubled.state == "starting")
-    try eventually("the daemon retries the auth call") {
-      try clock.advance(by: 1)
-      return try fixture.requests("auth") >= 3
+    try eventually("the daemon retries the auth call", moving: clock) {
+      try fixture.requests("auth") >= 3
     }
     try fixture.mend()
     let end = try fixture.app.finished(troubled, moving: clock)

@@ -30,9 +30,8 @@ struct PartnerProfileTests {
   /// Starts a request and returns it, still pending, after the provider was asked twice.
   private func waiting(_ grants: [String] = ["read.firstname"]) throws -> JSONValue {
     let flow = try request(grants, waitMs: 0)
-    try eventually("the daemon polls the request's status") {
-      try fixture.clock.advance(by: 1)
-      return try fixture.requests("status") >= 2
+    try eventually("the daemon polls the request's status", moving: fixture.clock) {
+      try fixture.requests("status") >= 2
     }
     let waiting = try fixture.flow(flow)
     #expect(waiting.state == "pending" && waiting.stepType == "wait", "\(waiting.text)")

@@ -124,16 +124,14 @@ struct GoPayPullTests {
     let listener = try GoPayListener(fixture.daemon.client())
     let end = try fixture.verified()
     try fixture.decide(end.submissionID, "IN_PROGRESS")
-    try eventually("the daemon asks for the verdict") {
-      try clock.advance(by: 1)
-      return try fixture.requests("currentSubmission") >= 1
+    try eventually("the daemon asks for the verdict", moving: clock) {
+      try fixture.requests("currentSubmission") >= 1
     }
     #expect(try listener.verdicts(until: "in_progress") == ["submitted", "in_progress"])
     try fixture.decide(end.submissionID, "COMPLETED", "INVALID", reason: "R-9", push: false)
     let asked = try fixture.requests("currentSubmission")
-    try eventually("the daemon asks for the verdict again") {
-      try clock.advance(by: 1)
-      return try fixture.requests("currentSubmission") > asked
+    try eventually("the daemon asks for the verdict again", moving: clock) {
+      try fixture.requests("currentSubmission") > asked
     }
     #expect(try listener.verdicts(until: "completed") == ["completed"])
     let account = try fixture.account(of: end)

@@ -78,7 +78,7 @@ struct ForgetTests {
   ///
   /// - Parameter seconds: The most by which the clock advances before the reply arrives.
   private func forget(
-    _ account: JSONValue, at fixture: OIDCFixture, moving clock: MovableClock, by seconds: Int
+    _ account: JSONValue, at fixture: OIDCFixture, moving clock: MovableClock, by seconds: Int64
   ) throws -> JSONValue {
     let client = try fixture.daemon.client()
     let request: JSONValue = [
@@ -86,10 +86,7 @@ struct ForgetTests {
     ]
     try client.send(request.text)
     var reply: JSONValue?
-    var left = seconds
-    try eventually("the daemon replies to account.forget") {
-      if left > 0 { try clock.advance(by: 1) }
-      left -= 1
+    try eventually("the daemon replies to account.forget", moving: clock, atMost: seconds) {
       reply = try? client.receive(within: 0)
       return reply != nil
     }
@@ -174,9 +171,8 @@ struct ForgetTests {
     #expect(living(reply).1 == ["unreachable"], "\(reply.text)")
     #expect(reply["retriedUntil"]?.stringValue != nil, "\(reply.text)")
     try fixture.mend()
-    try eventually("the daemon revokes the token") {
-      try clock.advance(by: 2)
-      return try fixture.revocations > 0 && fixture.userinfo(token["accessToken"]).status == 401
+    try eventually("the daemon revokes the token", moving: clock, by: 2) {
+      try fixture.revocations > 0 && fixture.userinfo(token["accessToken"]).status == 401
     }
     try eventually("the audit log has the revocation") { try rows(fixture).count == 1 }
     #expect(try rows(fixture).first?["outcome"] == "ok")

@@ -65,13 +65,8 @@ struct PaysafeTokenTests {
   /// Moves the clock until the daemon refreshes the token, but not to the end of the grant.
   private func expectRefresh(_ fixture: PaysafeFixture, _ clock: MovableClock) throws {
     let before = try fixture.requests("token", grantType: "refresh_token")
-    var passed: Int64 = 0
-    try eventually("the daemon refreshes the token") {
-      if passed < 1700 {
-        try clock.advance(by: 30)
-        passed += 30
-      }
-      return try fixture.requests("token", grantType: "refresh_token") > before
+    try eventually("the daemon refreshes the token", moving: clock, by: 30, atMost: 1700) {
+      try fixture.requests("token", grantType: "refresh_token") > before
     }
   }
 
