@@ -152,7 +152,7 @@ struct BSACanaryTests {
       var flow = try before.start("register", BSAPerson.alice.params())
       let number = try fixture.number()
       flow = try before.holding(endpoint) {
-        let next = try before.enter(number, to: flow, waitMs: endpoint == "users" ? 20_000 : 0)
+        let next = try before.enter(number, to: flow, waitMs: endpoint == "users" ? 60_000 : 0)
         return next.stepType == "localAuth" ? try before.prove(next, waitMs: 0) : next
       }
       fixture.daemon.killAtOnce()

@@ -65,7 +65,7 @@ struct BSARegisterBadInputTests {
     let fixture = try BSAFixture(clock: clock)
     let token: JSONValue = .string(try fixture.disposeToken())
     let params = alice.params() + ["disposeToken": token]
-    try clock.set(ahead: 1790)
+    try clock.set(ahead: 1740)
     #expect(try fixture.start("register", params).state == "localAuth")
     try clock.set(ahead: 1801)
     let flow = try fixture.start("register", params)

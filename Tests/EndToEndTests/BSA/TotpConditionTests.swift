@@ -117,7 +117,7 @@ struct TotpConditionTests {
     let shop = try Shop(clock)
     let till = try shop.till()
     try authenticate(till)
-    try clock.pass(280)
+    try clock.pass(240)
     try expectGiven(till, shop)
     try clock.pass(301)
     try expectAsked(till, shop)

@@ -94,16 +94,14 @@ struct OIDCFixture: ProviderFixture {
   }
 
   /// Submits a redirect URL, which the flow must accept, and returns the flow.
-  func submit(
-    _ url: String, to flow: JSONValue, waitMs: Int64 = 0
-  ) throws -> JSONValue {
-    try app.flow(in: app.call("flow.submit", submission(url, to: flow, waitMs: waitMs)))
+  func submit(_ url: String, to flow: JSONValue) throws -> JSONValue {
+    try app.flow(in: app.call("flow.submit", submission(url, to: flow)))
   }
 
-  func submission(_ url: String, to flow: JSONValue, waitMs: Int64 = 0) -> JSONValue {
+  func submission(_ url: String, to flow: JSONValue) -> JSONValue {
     [
       "flow": flow["id"] ?? .null, "revision": flow["revision"] ?? .null,
-      "input": ["type": "openURL", "redirectURL": .string(url)], "waitMs": .integer(waitMs),
+      "input": ["type": "openURL", "redirectURL": .string(url)],
     ]
   }
 

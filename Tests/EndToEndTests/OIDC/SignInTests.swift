@@ -53,7 +53,7 @@ struct SignInTests {
     let flow = try fixture.app.startFlow()
     let back = try #require(try Person.decide(at: flow.url).location)
     // With the white space that terminals and mail programs add.
-    let end = try fixture.submit(" \(back)\n", to: flow, waitMs: 20_000)
+    let end = try fixture.app.finished(fixture.submit(" \(back)\n", to: flow))
     #expect(end["status"] == "succeeded")
     #expect(try fixture.token()["account"] == end["result"]?["account"])
     try eventually("the redirect port is closed") { (try? Web.get(flow.redirectURI)) == nil }
