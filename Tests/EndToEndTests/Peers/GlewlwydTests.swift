@@ -31,7 +31,8 @@ struct GlewlwydTests {
     #expect(check["healthy"] == true)
 
     let (flow, page) = try client.signIn("work", at: .glewlwyd)
-    #expect(page.title == "Signed in")
+    // On a busy machine, the browser gets the other page after five seconds.
+    #expect(["Signed in", "Almost done"].contains(page.title))
     #expect(page.url == peer.redirect)
     #expect(flow["status"] == "succeeded")
     let account = try client.call("account.list", ["provider": "work"])["accounts"]?.arrayValue?[0]
@@ -68,15 +69,15 @@ struct GlewlwydTests {
     #expect(try client.signIn("short", at: .glewlwyd).end["status"] == "succeeded")
     var seen = [try client.accessToken("short")]
     for _ in 0..<2 {
-      try eventually("the daemon returns a refreshed token") {
+      // A token that has expired before glewlwyd is asked about it is refreshed once more.
+      try eventually("the daemon returns a refreshed token, which glewlwyd accepts") {
         let token = try client.accessToken("short")
         guard token != seen.last else { return false }
         seen.append(token)
-        return true
+        return try peer.isActive(token, plugin: "oidcshort")
       }
-      #expect(try peer.isActive(seen.last ?? "", plugin: "oidcshort"))
     }
-    #expect(Set(seen).count == 3)
+    #expect(Set(seen).count == seen.count)
     #expect(try peer.livingRefreshTokens() == 1)
 
     try eventually("the last token has expired") {
@@ -111,8 +112,10 @@ struct GlewlwydTests {
     let again = try client.signIn(
       "short", at: .glewlwyd, params: next?["params"]?["params"] ?? .null)
     #expect(again.end["status"] == "succeeded")
-    let mended = try client.call("token.get", ["account": account])["accessToken"]?.stringValue
-    #expect(try peer.isActive(mended ?? "", plugin: "oidcshort"))
+    try eventually("the daemon returns a token that glewlwyd accepts") {
+      let mended = try client.call("token.get", ["account": account])["accessToken"]?.stringValue
+      return try peer.isActive(mended ?? "", plugin: "oidcshort")
+    }
     #expect(try client.call("account.forget", ["account": account])["revoked"] == "done")
   }
 
