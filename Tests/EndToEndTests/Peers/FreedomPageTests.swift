@@ -13,7 +13,8 @@ struct FreedomPageTests {
   let daemon: DaemonUnderTest
 
   init() throws {
-    sandbox = try SandboxUnderTest()
+    let clock = MovableClock()
+    sandbox = try SandboxUnderTest(clock: clock)
     let base = "\(sandbox.base)/freedomid"
     daemon = try DaemonUnderTest(
       config: [("partner", "oauth2"), ("openid", "oidc")].map { name, mode in
@@ -28,7 +29,9 @@ struct FreedomPageTests {
         client_credential = "freedom-secret"
 
         """
-      }.joined())
+      }.joined(), clock: clock)
+    // While time stands still, the page waits for the outcome, however long it takes.
+    clock.stop()
     try daemon.setCredential("freedom-secret", "s3cret:freedom/client+=")
   }
 

@@ -10,9 +10,10 @@ import UsherTestKit
 struct WalletPageTests {
   let sandbox: SandboxUnderTest
   let daemon: DaemonUnderTest
+  private let clock = MovableClock()
 
   init() throws {
-    sandbox = try SandboxUnderTest()
+    sandbox = try SandboxUnderTest(clock: clock)
     daemon = try DaemonUnderTest(
       config: """
         [[provider]]
@@ -22,11 +23,13 @@ struct WalletPageTests {
         brand_identity = "acme"
         client_id = "acme-public"
 
-        """)
+        """, clock: clock)
   }
 
   @Test("a Paysafe sign-in succeeds with the right PIN after a wrong one, and the app gets a token")
   func pin() throws {
+    // While time stands still, the page waits for the outcome, however long it takes.
+    clock.stop()
     let client = try daemon.client()
     let (flow, page) = try client.signIn("paysafe", at: .paysafe)
     #expect(page.title == "Signed in")
@@ -38,6 +41,7 @@ struct WalletPageTests {
 
   @Test("cancelling at the Paysafe PIN page ends the flow with denied")
   func denied() throws {
+    clock.stop()
     let (flow, page) = try daemon.client().signIn("paysafe", at: .paysafe, .deny)
     #expect(page.title == "Not signed in")
     #expect(flow["failure"]?["reason"] == "denied")
