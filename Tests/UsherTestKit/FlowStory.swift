@@ -16,15 +16,16 @@ package final class FlowStory<Fixture: ProviderFixture> {
   package func run(_ fixture: Fixture, _ act: (JSONValue) throws -> JSONValue?) throws -> JSONValue
   {
     var flow = try begin(fixture)
-    for _ in 0..<40 {
+    let deadline = TestDeadline(within: 120)
+    while true {
       try hear(flow)
       guard flow["status"] == "active" else { return flow }
+      guard !deadline.isOver else { throw TestError("the flow did not end: \(flow.text)") }
       let wait: JSONValue = [
         "flow": flow["id"] ?? .null, "revision": flow["revision"] ?? .null, "timeoutMs": 4000,
       ]
       flow = try act(flow) ?? fixture.app.flow(in: fixture.app.call("flow.wait", wait))
     }
-    throw TestError("the flow did not end: \(flow.text)")
   }
 
   /// Starts the flow. If an earlier start succeeded without a reply, finds the flow by its request

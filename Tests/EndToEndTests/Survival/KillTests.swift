@@ -91,7 +91,8 @@ extension RawClient {
     of flow: JSONValue, until holds: (JSONValue) -> Bool
   ) throws -> JSONValue {
     var flow = flow
-    for _ in 0..<20 where !holds(flow) {
+    let deadline = TestDeadline(within: 120)
+    while !holds(flow), !deadline.isOver {
       let result = try call(
         "flow.wait",
         [
