@@ -3,7 +3,7 @@ import Testing
 import UsherTestKit
 
 @Suite(
-  "Access rules under a booted systemd", .mayBlock, .serialized,
+  "Access rules under a booted systemd", .mayBlock, .timeLimit(.minutes(10)), .serialized,
   .enabled(
     if: BootedSystem.obstacle == nil,
     "NOT TESTED: no systemd can be booted here: \(BootedSystem.obstacle ?? "")"))

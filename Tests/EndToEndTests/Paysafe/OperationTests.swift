@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// Wallet calls with step-up: demanded by header or in the body, approved once, performed once.
-@Suite("Paysafe wallet operations", .mayBlock)
+@Suite("Paysafe wallet operations", .mayBlock, .timeLimit(.minutes(10)))
 struct OperationTests {
   private static let sms: JSONValue = ["verification": ["method": "OTP", "channel": "SMS"]]
   private static let shown: JSONValue = [

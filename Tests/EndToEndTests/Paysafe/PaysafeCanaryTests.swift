@@ -5,7 +5,7 @@ import UsherTestKit
 
 /// Passes the secrets of the wallet's flows through the daemon, then searches files, logs and
 /// replies for them.
-@Suite("Secrets in Paysafe flows", .mayBlock)
+@Suite("Secrets in Paysafe flows", .mayBlock, .timeLimit(.minutes(10)))
 struct PaysafeCanaryTests {
   private let fixture: PaysafeFixture
   private let search: CanarySearch

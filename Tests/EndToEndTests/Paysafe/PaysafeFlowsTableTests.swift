@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// The SDK's calls and the daemon's flows, as the documentation's page Paysafe lists them.
-@Suite("Documented flow of Paysafe: authorize", .mayBlock)
+@Suite("Documented flow of Paysafe: authorize", .mayBlock, .timeLimit(.minutes(10)))
 struct PaysafeAuthorizeRowTests {
   private func query(_ url: String) -> [String: String] {
     let items = URLComponents(string: url)?.queryItems ?? []
@@ -146,7 +146,7 @@ struct PaysafeAuthorizeRowTests {
   }
 }
 
-@Suite("Documented flows of Paysafe: sca and operation", .mayBlock)
+@Suite("Documented flows of Paysafe: sca and operation", .mayBlock, .timeLimit(.minutes(10)))
 struct PaysafeSCARowTests {
   @Test(
     "a Paysafe sca flow lets the customer choose a method, resends the challenge and is VERIFIED")

@@ -5,7 +5,7 @@ import UsherTestKit
 
 /// Restarts and kills the daemon in the middle of a flow. The tests of the flows' state machines
 /// cover a restart in each state.
-@Suite("Paysafe flows when the daemon restarts or is killed", .mayBlock)
+@Suite("Paysafe flows when the daemon restarts or is killed", .mayBlock, .timeLimit(.minutes(10)))
 struct PaysafeSurvivalTests {
   private static let sms: JSONValue = ["verification": ["method": "OTP", "channel": "SMS"]]
 

@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// Trap 5: a grant that lives for half an hour, and how it is kept alive.
-@Suite("Paysafe's tokens", .mayBlock)
+@Suite("Paysafe's tokens", .mayBlock, .timeLimit(.minutes(10)))
 struct PaysafeTokenTests {
   @Test("a Paysafe access token lasts 900 seconds, and forceRefresh replaces it")
   func lifetimes() throws {

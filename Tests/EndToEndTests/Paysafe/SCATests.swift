@@ -6,7 +6,7 @@ import UsherTestKit
 /// Strong Customer Authentication, one test for each form, through socket, daemon and backend.
 ///
 /// `UsherFlowsTests/Paysafe` covers counters, limits, expiries and refusals of every call.
-@Suite("Paysafe's Strong Customer Authentication", .mayBlock)
+@Suite("Paysafe's Strong Customer Authentication", .mayBlock, .timeLimit(.minutes(10)))
 struct SCATests {
   private static let sms: JSONValue = ["verification": ["method": "OTP", "channel": "SMS"]]
 

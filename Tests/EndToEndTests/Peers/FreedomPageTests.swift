@@ -4,7 +4,7 @@ import UsherTestKit
 
 /// Freedom ID's sign-in and consent pages of the partner API and of OpenID, in a real browser.
 @Suite(
-  "Freedom ID pages in a real browser", .mayBlock, .serialized,
+  "Freedom ID pages in a real browser", .mayBlock, .timeLimit(.minutes(10)), .serialized,
   .enabled(
     if: Peers.areHere, "SKIPPED, NOT PROVEN: run Packaging/install-dependencies test first"))
 struct FreedomPageTests {

@@ -7,7 +7,8 @@ import UsherTestKit
 /// standards: it requires a nonce, knows one redirect URI, answers `bearer`, refuses without an
 /// error code, and lets a public client revoke only with an access token.
 @Suite(
-  "Interoperability with glewlwyd, a real OpenID provider", .mayBlock, .serialized, .withGlewlwyd,
+  "Interoperability with glewlwyd, a real OpenID provider", .mayBlock, .timeLimit(.minutes(10)),
+  .serialized, .withGlewlwyd,
   .enabled(
     if: Peers.areHere, "SKIPPED, NOT PROVEN: run Packaging/install-dependencies test first"))
 struct GlewlwydTests {

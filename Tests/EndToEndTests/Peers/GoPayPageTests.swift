@@ -4,7 +4,7 @@ import UsherTestKit
 
 /// GoPay's sign-in pages and its capture page, in a real browser.
 @Suite(
-  "GoPay pages in a real browser", .mayBlock, .serialized,
+  "GoPay pages in a real browser", .mayBlock, .timeLimit(.minutes(10)), .serialized,
   .enabled(
     if: Peers.areHere, "SKIPPED, NOT PROVEN: run Packaging/install-dependencies test first"))
 struct GoPayPageTests {

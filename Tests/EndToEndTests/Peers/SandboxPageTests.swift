@@ -4,7 +4,8 @@ import UsherTestKit
 
 /// The sandbox's pages and the daemon's own, in a real browser.
 @Suite(
-  "Pages of the sandbox and of usherd in a real browser", .mayBlock, .serialized,
+  "Pages of the sandbox and of usherd in a real browser", .mayBlock, .timeLimit(.minutes(10)),
+  .serialized,
   .enabled(
     if: Peers.areHere, "SKIPPED, NOT PROVEN: run Packaging/install-dependencies test first"))
 struct SandboxPageTests {

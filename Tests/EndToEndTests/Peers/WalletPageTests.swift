@@ -4,7 +4,7 @@ import UsherTestKit
 
 /// The sign-in page of a Paysafe brand and the page that approves an SCA event, in a real browser.
 @Suite(
-  "Paysafe wallet pages in a real browser", .mayBlock, .serialized,
+  "Paysafe wallet pages in a real browser", .mayBlock, .timeLimit(.minutes(10)), .serialized,
   .enabled(
     if: Peers.areHere, "SKIPPED, NOT PROVEN: run Packaging/install-dependencies test first"))
 struct WalletPageTests {

@@ -3,7 +3,7 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-@Suite("SIGHUP and the log level", .mayBlock, .ownProcess)
+@Suite("SIGHUP and the log level", .mayBlock, .timeLimit(.minutes(10)), .ownProcess)
 struct ReloadLifeTests {
   @Test("SIGHUP from the first moment on does not end a starting usherd, which then reloads")
   func starting() throws {

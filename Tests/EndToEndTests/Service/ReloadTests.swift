@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// Reloads of the configuration, and their effect on calls, connections and flows.
-@Suite("Reloading the configuration", .mayBlock)
+@Suite("Reloading the configuration", .mayBlock, .timeLimit(.minutes(10)))
 struct ReloadTests {
   private let sandbox: SandboxUnderTest
   private let daemon: DaemonUnderTest

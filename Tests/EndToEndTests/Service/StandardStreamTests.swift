@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import UsherTestKit
 
-@Suite("Start without standard streams", .mayBlock, .ownProcess)
+@Suite("Start without standard streams", .mayBlock, .timeLimit(.minutes(10)), .ownProcess)
 struct StandardStreamTests {
   @Test("usherd opens /dev/null as descriptors 0 to 2 if they are closed when it starts")
   func closed() throws {

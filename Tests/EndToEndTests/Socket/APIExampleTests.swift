@@ -3,7 +3,7 @@ import Testing
 import UsherTestKit
 
 /// The programs on the page "API for app developers" do what the page says.
-@Suite("The examples of the page API", .mayBlock)
+@Suite("The examples of the page API", .mayBlock, .timeLimit(.minutes(10)))
 struct APIExampleTests {
   private let place: TemporaryDirectory
   private let sandbox: SandboxUnderTest

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import UsherTestKit
 
-@Suite("Interoperability with a JSON-RPC library from PyPI", .mayBlock)
+@Suite("Interoperability with a JSON-RPC library from PyPI", .mayBlock, .timeLimit(.minutes(10)))
 struct AnyClientTests {
   /// The path of the Python virtual environment, which `Packaging/install-dependencies` fills
   /// beforehand.

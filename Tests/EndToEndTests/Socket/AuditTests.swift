@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// The audit log holds a row for each audited call, and `usherctl audit verify` finds changed rows.
-@Suite("Rows of the audit log and tampering with them", .mayBlock)
+@Suite("Rows of the audit log and tampering with them", .mayBlock, .timeLimit(.minutes(10)))
 struct AuditTests {
   private let sandbox: SandboxUnderTest
   private let clock: MovableClock

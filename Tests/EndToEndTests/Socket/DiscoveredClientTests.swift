@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import UsherTestKit
 
-@Suite("A client that knows nothing but rpc.discover", .mayBlock)
+@Suite("A client that knows nothing but rpc.discover", .mayBlock, .timeLimit(.minutes(10)))
 struct DiscoveredClientTests {
   @Test("it starts a sign-in, answers its steps, and every message is as the document says")
   func discovered() throws {

@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// No connection can block another one: functional tests with wide deadlines, without measurements.
-@Suite("Fairness between connections", .mayBlock, .serialized)
+@Suite("Fairness between connections", .mayBlock, .timeLimit(.minutes(10)), .serialized)
 struct FairnessTests {
   private let sandbox: SandboxUnderTest
   private let daemon: DaemonUnderTest

@@ -3,7 +3,7 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-@Suite("Agreement of policy.check with real calls", .mayBlock)
+@Suite("Agreement of policy.check with real calls", .mayBlock, .timeLimit(.minutes(10)))
 struct PolicyTests {
   private let daemon: DaemonUnderTest
 

@@ -3,7 +3,7 @@ import Testing
 import UsherTestKit
 
 /// Every limit of the socket that a caller can reach, configured with small numbers.
-@Suite("Limits of the app socket", .mayBlock, .serialized)
+@Suite("Limits of the app socket", .mayBlock, .timeLimit(.minutes(10)), .serialized)
 struct SocketLimitTests {
   private func daemon(
     _ limits: String, more: String = SilentProvider.config, clock: MovableClock? = nil

@@ -2,7 +2,7 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-@Suite("Batches on the app socket", .mayBlock)
+@Suite("Batches on the app socket", .mayBlock, .timeLimit(.minutes(10)))
 struct WireBatchTests {
   private let daemon: DaemonUnderTest
   private let client: RawClient

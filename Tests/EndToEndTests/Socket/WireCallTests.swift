@@ -3,7 +3,7 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-@Suite("Calls on the app socket", .mayBlock)
+@Suite("Calls on the app socket", .mayBlock, .timeLimit(.minutes(10)))
 struct WireCallTests {
   private let daemon: DaemonUnderTest
   private let client: RawClient

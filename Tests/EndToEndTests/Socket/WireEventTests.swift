@@ -2,7 +2,7 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-@Suite("rpc.cancel and events on the app socket", .mayBlock)
+@Suite("rpc.cancel and events on the app socket", .mayBlock, .timeLimit(.minutes(10)))
 struct WireEventTests {
   private let daemon: DaemonUnderTest
   private let client: RawClient

@@ -2,7 +2,7 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-@Suite("Malformed lines on the app socket", .mayBlock)
+@Suite("Malformed lines on the app socket", .mayBlock, .timeLimit(.minutes(10)))
 struct WireSyntaxTests {
   private let daemon: DaemonUnderTest
   private let client: RawClient

@@ -5,7 +5,7 @@ import UsherTestKit
 
 /// Sends marked secrets through the daemon in many ways, and then searches for the mark in all
 /// places where it must not be.
-@Suite("Search for leaked secrets", .mayBlock)
+@Suite("Search for leaked secrets", .mayBlock, .timeLimit(.minutes(10)))
 struct CanaryTests {
   private static let decoy = "decoy-provider"
 

@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// What callers observe while the daemon stops (Service.md, "Stopping, and starting again").
-@Suite("Stopping usherd during calls", .mayBlock)
+@Suite("Stopping usherd during calls", .mayBlock, .timeLimit(.minutes(10)))
 struct DrainTests {
   @Test(
     "all calls sent before a stop are answered, even if the client reads the replies later",

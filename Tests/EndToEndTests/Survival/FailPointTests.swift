@@ -4,7 +4,8 @@ import Testing
 import UsherTestKit
 
 /// The daemon dies at each fail point of a sign-in or a cancellation, and is started again.
-@Suite("Deaths of usherd at fail points of a flow", .mayBlock, .ownProcess)
+@Suite(
+  "Deaths of usherd at fail points of a flow", .mayBlock, .timeLimit(.minutes(10)), .ownProcess)
 struct FailPointTests {
   static let signInPoints = ["store.before-commit", "store.after-commit", "flow.before-effects"]
 

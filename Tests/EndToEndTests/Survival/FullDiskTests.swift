@@ -5,7 +5,7 @@ import UsherTestKit
 
 /// Acknowledged changes are on disk; a redirect that arrives on a full disk waits until there is
 /// room.
-@Suite("A full disk", .mayBlock, .ownProcess)
+@Suite("A full disk", .mayBlock, .timeLimit(.minutes(10)), .ownProcess)
 struct FullDiskTests {
   private let sandbox: SandboxUnderTest
   private let disk: SmallDisk

@@ -5,7 +5,7 @@ import UsherTestKit
 
 /// Objects of other users are reported as `not_found`; the kernel identifies the caller.
 @Suite(
-  "Isolation of two users of one machine", .mayBlock,
+  "Isolation of two users of one machine", .mayBlock, .timeLimit(.minutes(10)),
   .enabled(if: OtherUser.isPossible, "NOT TESTED: only root can run programs as two users"))
 struct IsolationTests {
   private let sandbox: SandboxUnderTest

@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// `kill -9` in the middle of a sign-in, which has the effect of a power failure or an OOM kill.
-@Suite("kill -9 in the middle of a sign-in, and restarts", .mayBlock)
+@Suite("kill -9 in the middle of a sign-in, and restarts", .mayBlock, .timeLimit(.minutes(10)))
 struct KillTests {
   private let sandbox: SandboxUnderTest
   private let daemon: DaemonUnderTest

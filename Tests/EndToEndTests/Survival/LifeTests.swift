@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// Starts and stops the daemon as systemd, or a user at a terminal, does.
-@Suite("Starting and stopping usherd", .mayBlock)
+@Suite("Starting and stopping usherd", .mayBlock, .timeLimit(.minutes(10)))
 struct LifeTests {
   @Test(
     "a stop answers a waiting flow.wait and ends with status 0; the flow continues at the next start"

@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// The daemon dies while it refreshes a token.
-@Suite("Deaths of usherd during a refresh", .mayBlock, .ownProcess)
+@Suite("Deaths of usherd during a refresh", .mayBlock, .timeLimit(.minutes(10)), .ownProcess)
 struct RefreshDeathTests {
   static let points = [
     "refresh.before-send", "refresh.after-reply", "store.before-commit", "store.after-commit",

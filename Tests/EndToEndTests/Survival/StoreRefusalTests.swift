@@ -4,7 +4,7 @@ import Testing
 import UsherTestKit
 
 /// States on which usherd does not start: it names the reason and the file, and changes nothing.
-@Suite("Refusal of a bad state or socket path", .mayBlock)
+@Suite("Refusal of a bad state or socket path", .mayBlock, .timeLimit(.minutes(10)))
 struct StoreRefusalTests {
   /// A daemon that was used and stopped, so that its state is only the database and the key.
   private let daemon: DaemonUnderTest
