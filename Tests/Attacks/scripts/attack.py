@@ -1,8 +1,14 @@
 """The parts that every attack needs: a connection to the socket, and the verdicts."""
 
 import json
+import os
 import socket
 import sys
+import time
+
+# The seconds after which a socket gives up. Less than the test that runs the script waits, and more
+# than any reply takes on a busy machine.
+PATIENCE = 200
 
 
 class Connection:
@@ -11,7 +17,7 @@ class Connection:
     With waits=False it connects without blocking, as programs with Python's asyncio do.
     """
 
-    def __init__(self, path, timeout=60, waits=True):
+    def __init__(self, path, timeout=PATIENCE, waits=True):
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.settimeout(timeout if waits else 0)
         self.socket.connect(path)
@@ -42,6 +48,37 @@ class Connection:
     def close(self):
         self.file.close()
         self.socket.close()
+
+
+class Deadline:
+    """A time limit in the seconds of an idle machine; see TestDeadline in UsherTestKit.
+
+    Where three threads that can run share a processor, a limit of a minute lasts for three.
+    """
+
+    SLOWEST = 5
+
+    def __init__(self, seconds=60):
+        self.left, self.last = seconds, time.monotonic()
+
+    def is_over(self):
+        now = time.monotonic()
+        # The fourth field is "can run/all" (proc_loadavg(5)).
+        with open("/proc/loadavg") as file:
+            running = int(file.read().split()[3].split("/")[0])
+        self.left -= (now - self.last) / min(max(1, running / os.cpu_count()), self.SLOWEST)
+        self.last = now
+        return self.left <= 0
+
+
+def eventually(what, holds, seconds=60):
+    """Polls `holds` until its result is true, and returns that result."""
+    deadline = Deadline(seconds)
+    while not (found := holds()):
+        if deadline.is_over():
+            raise TimeoutError(f"not within {seconds} s: {what}")
+        time.sleep(0.02)
+    return found
 
 
 def refused(why):

@@ -7,13 +7,13 @@ Findings: A.3, M1
 Starts USHERD like the system manager does, as a user that may write to its own home directory.
 """
 
+import contextlib
 import os
 import subprocess
 import sys
 import tempfile
-import time
 
-from attack import Connection, impossible, refused, succeeded, unprepared
+from attack import Connection, eventually, impossible, refused, succeeded, unprepared
 from harness import die_with_parent
 
 NOBODY = 65534
@@ -36,16 +36,13 @@ with tempfile.TemporaryDirectory() as home:
         user=NOBODY, group=NOBODY, extra_groups=[], preexec_fn=die_with_parent,
         env={"HOME": home, "STATE_DIRECTORY": home, "INVOCATION_ID": "0123"})
     try:
-        for _ in range(1200):
+        def connected():
             if daemon.poll() is not None:
                 unprepared("the daemon ended with status %d" % daemon.returncode)
-            try:
-                caller = Connection(home + "/u.sock")
-                break
-            except OSError:
-                time.sleep(0.05)
-        else:
-            unprepared("the daemon does not listen")
+            with contextlib.suppress(OSError):
+                return Connection(home + "/u.sock")
+
+        caller = eventually("the daemon listens", connected)
         limits = caller.reply(
             "rpc.hello", {"client": {"name": "x", "version": "1"}})["result"]["limits"]
     finally:

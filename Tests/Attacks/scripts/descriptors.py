@@ -7,7 +7,6 @@ Findings: L.1
 descriptors.py SOCKET ADMIN_SOCKET PORT COUNT
 """
 
-import os
 import socket
 import sys
 import time
@@ -52,7 +51,7 @@ if "error" in before.reply("system.status"):
     attack.unprepared("the daemon does not answer")
 held = hold()
 try:
-    if "result" not in attack.Connection(admin_path, timeout=60).reply("system.status"):
+    if "result" not in attack.Connection(admin_path).reply("system.status"):
         attack.succeeded("the administrator is refused")
 except (OSError, ConnectionError) as error:
     attack.succeeded(f"the administrator is not answered: {error}")
@@ -64,7 +63,7 @@ except (OSError, ConnectionError) as error:
 limit = None
 for _ in range(count):
     try:
-        over = attack.Connection(path, timeout=60)
+        over = attack.Connection(path)
         try:
             over.send_line(b'{"jsonrpc":"2.0","id":1,"method":"system.status"}')
         except BrokenPipeError:
@@ -85,7 +84,8 @@ if limit not in ("LimitNOFILE", "connections_per_user", "connections"):
     attack.succeeded(f"a program is not told which limit is reached: {limit}")
 for end in held:
     end.close()
-for _ in range(100):
+deadline = attack.Deadline()
+while not deadline.is_over():
     try:
         if "result" in attack.Connection(path, timeout=5).reply("system.status"):
             attack.refused(f"the daemon names {limit} and serves again when there is room")

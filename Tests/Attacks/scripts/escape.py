@@ -15,9 +15,8 @@ import os
 import signal
 import socket
 import sys
-import time
 
-from attack import impossible, refused, succeeded, unprepared
+from attack import PATIENCE, eventually, refused, succeeded, unprepared
 
 path = sys.argv[1]
 daemon = int(sys.argv[2]) if len(sys.argv) > 2 else None
@@ -25,23 +24,22 @@ daemon = int(sys.argv[2]) if len(sys.argv) > 2 else None
 
 def stop(process):
     """Stops a process, and returns when none of its threads is running."""
-    os.kill(process, signal.SIGSTOP)
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
+    def is_stopped():
         states = []
         for thread in os.listdir(f"/proc/{process}/task"):
             # A thread may have ended meanwhile.
             with contextlib.suppress(FileNotFoundError, ProcessLookupError), open(
                     f"/proc/{process}/task/{thread}/stat") as file:
                 states.append(file.read().rpartition(")")[2].split()[0])
-        if all(state == "T" for state in states):
-            return
-    impossible("the daemon does not stop")
+        return all(state == "T" for state in states)
+
+    os.kill(process, signal.SIGSTOP)
+    eventually("the daemon stops", is_stopped)
 
 
 def left_connection():
     shared = socket.socket(socket.AF_UNIX)
-    shared.settimeout(60)
+    shared.settimeout(PATIENCE)
     if daemon:
         stop(daemon)
     try:

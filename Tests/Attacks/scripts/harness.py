@@ -14,13 +14,12 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 import traceback
 import urllib.error
 import urllib.parse
 import urllib.request
 
-from attack import Connection, impossible, unprepared
+from attack import PATIENCE, Connection, Deadline, eventually, impossible, unprepared
 
 PR_SET_PDEATHSIG = 1
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -103,16 +102,6 @@ class Place:
         return process
 
 
-def eventually(what, holds, seconds=60):
-    """Polls `holds` until its result is true, and returns that result."""
-    end = time.monotonic() + seconds
-    while not (found := holds()):
-        if time.monotonic() > end:
-            raise TimeoutError(f"not within {seconds} s: {what}")
-        time.sleep(0.02)
-    return found
-
-
 class Daemon:
     """A usherd from the folder of programs, which can be killed and restarted on the same state."""
 
@@ -151,10 +140,10 @@ class Daemon:
         with open(self.place.file("usherd.log")) as file:
             return file.read()
 
-    def connect(self, timeout=60):
-        return Connection(self.socket, timeout)
+    def connect(self):
+        return Connection(self.socket)
 
-    def admin(self, timeout=60):
+    def admin(self, timeout=PATIENCE):
         return Connection(self.admin_socket, timeout)
 
 
@@ -200,7 +189,7 @@ class Sandbox:
         headers = {"Content-Type": "application/json"}
         request = urllib.request.Request(
             f"{self.base}/_control/{path}", data, headers, method=method)
-        with browser().open(request, timeout=60) as reply:
+        with browser().open(request, timeout=PATIENCE) as reply:
             return json.loads(reply.read() or b"null")
 
     def requests(self, endpoint, grant=None):
@@ -225,7 +214,7 @@ def page(url, form=None):
     """Returns the page that a browser gets after redirects, whatever its status."""
     data = urllib.parse.urlencode(form).encode() if form else None
     try:
-        with browser().open(url, data, timeout=60) as reply:
+        with browser().open(url, data, timeout=PATIENCE) as reply:
             return reply.read().decode()
     except urllib.error.HTTPError as error:
         return error.read().decode(errors="replace")
@@ -243,7 +232,7 @@ def at_browser(url, user="alice"):
 
 def start_flow(connection, provider="demo"):
     """Starts a sign-in, and returns the flow at its first step other than wait."""
-    call = {"provider": provider, "kind": "authorize", "params": {}, "waitMs": 15000}
+    call = {"provider": provider, "kind": "authorize", "params": {}, "waitMs": 60_000}
     reply = connection.reply("flow.start", call)
     if "error" in reply:
         raise ConnectionError(f"no flow: {reply['error']}")
@@ -252,8 +241,8 @@ def start_flow(connection, provider="demo"):
 
 def await_flow(connection, flow, holds=lambda flow: flow["status"] != "active", seconds=60):
     """Waits until `holds` is true for the flow, and returns the flow."""
-    end = time.monotonic() + seconds
-    while not holds(flow) and time.monotonic() < end:
+    deadline = Deadline(seconds)
+    while not holds(flow) and not deadline.is_over():
         call = {"flow": flow["id"], "revision": flow["revision"], "timeoutMs": 1000}
         flow = connection.reply("flow.wait", call)["result"]["flow"]
     return flow

@@ -8,14 +8,13 @@ Findings: A.10, M7
 Starts USHERD on its own state directory, and changes the database between starts.
 """
 
-import os
+import contextlib
 import sqlite3
 import subprocess
 import sys
 import tempfile
-import time
 
-from attack import Connection, refused, succeeded, unprepared
+from attack import PATIENCE, Connection, eventually, refused, succeeded, unprepared
 from harness import die_with_parent
 
 program = sys.argv[1]
@@ -31,22 +30,23 @@ class Daemon:
             stderr=subprocess.PIPE, text=True, preexec_fn=die_with_parent)
         self.caller = None
         self.words = ""
-        for _ in range(1200):
+
+        def has_begun():
             if self.process.poll() is not None:
                 self.words = self.process.stderr.read()
-                return
-            try:
+                return True
+            with contextlib.suppress(OSError):
                 self.caller = Connection(place + "/a.sock")
-                return
-            except OSError:
-                time.sleep(0.05)
+            return self.caller is not None
+
+        eventually("the daemon listens or ends", has_begun)
 
     def is_locked(self):
         return self.caller.reply("system.status")["result"].get("locked", False)
 
     def stop(self):
         self.process.terminate()
-        self.process.wait(60)
+        self.process.wait(PATIENCE)
 
 
 def tamper(place, sql):

@@ -60,7 +60,7 @@ def connect(uid, groups):
     os.setegid(uid)
     os.seteuid(uid)
     try:
-        return Connection(daemon.socket, timeout=60)
+        return Connection(daemon.socket)
     finally:
         os.seteuid(0)
         os.setegid(0)
