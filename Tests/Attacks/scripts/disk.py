@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 
-from attack import impossible, refused, succeeded, unprepared
+from attack import eventually, impossible, refused, succeeded
 from harness import Daemon, Place, Sandbox, must_sign_in
 
 if "inside" not in sys.argv:
@@ -64,7 +64,7 @@ with Place() as place:
     if sent:
         succeeded(f"a refresh is sent though its result cannot be stored: {reason}")
 
-    sandbox.fault("token", {"delayMs": 1000}, "refresh_token")
+    sandbox.fault("token", {"held": True}, "refresh_token")
     caller, answers = daemon.connect(), []
     asking = threading.Thread(target=lambda: answers.append(refresh(caller)))
     daemon.kill()
@@ -72,10 +72,10 @@ with Place() as place:
     caller = daemon.connect()
     before = sandbox.requests("token", "refresh_token")
     asking.start()
-    asking.join(0.5)
-    if sandbox.requests("token", "refresh_token") == before:
-        unprepared("no refresh is on its way")
+    eventually(
+        "the refresh is on its way", lambda: sandbox.requests("token", "refresh_token") > before)
     fill(ballast)
+    sandbox.control("DELETE", "faults")
     asking.join()
     during = answers[0].get("error", {}).get("data", {}).get("reason", "a token")
     lives_after_kill(daemon, ballast, "during a refresh")
