@@ -19,7 +19,7 @@ import sys
 import threading
 import urllib.parse
 
-from attack import Connection, impossible, refused, succeeded, unprepared
+from attack import PATIENCE, Connection, impossible, refused, succeeded, unprepared
 from harness import die_with_parent
 
 GROUP = 4242
@@ -35,7 +35,7 @@ def become(uid):
 
 def start(path):
     client = Connection(path)
-    call = {"provider": "freedom", "kind": "authorize", "params": GRANTS, "waitMs": 10000}
+    call = {"provider": "freedom", "kind": "authorize", "params": GRANTS, "waitMs": 60_000}
     return client, client.reply("flow.start", call)["result"]["flow"]
 
 
@@ -66,7 +66,7 @@ def attacker(path, port, commands, answers):
         return print("the code came, and is of no use:", flow["failure"], file=answers, flush=True)
     url = flow["step"]["redirectURI"] + "?code=" + code
     client.reply("flow.submit", {
-        "flow": flow["id"], "revision": flow["revision"], "waitMs": 10000,
+        "flow": flow["id"], "revision": flow["revision"], "waitMs": 60_000,
         "input": {"type": "openURL", "redirectURL": url}})
     end = client.reply("flow.get", {"flow": flow["id"]})["result"]["flow"]
     accounts = client.reply("account.list")["result"]["accounts"]
@@ -76,7 +76,7 @@ def attacker(path, port, commands, answers):
 
 def request(method, url, form=None):
     parts = urllib.parse.urlsplit(url)
-    connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=60)
+    connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=PATIENCE)
     body = urllib.parse.urlencode(form) if form else None
     headers = {"Content-Type": "application/x-www-form-urlencoded"} if form else {}
     connection.request(method, parts.path + ("?" + parts.query if parts.query else ""), body, headers)
