@@ -99,7 +99,7 @@ struct HardeningTests {
       } else {
         let next = try ada.call(
           "flow.wait",
-          ["flow": flow["id"] ?? .null, "revision": flow["revision"] ?? .null, "timeoutMs": 15_000])
+          ["flow": flow["id"] ?? .null, "revision": flow["revision"] ?? .null, "timeoutMs": 50_000])
         #expect(next["flow"]?["problem"]?["reason"] == "not_recognised", "\(next.text)")
         _ = try ada.call("flow.cancel", ["flow": flow["id"] ?? .null])
       }

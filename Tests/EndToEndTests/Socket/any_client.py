@@ -88,7 +88,7 @@ def check_batch(usherd):
 
 
 def check_flow(usherd, params):
-    flow = usherd.result("flow.start", waitMs=15000, **params)["flow"]
+    flow = usherd.result("flow.start", waitMs=60000, **params)["flow"]
     assert flow["step"]["type"] == "openURL", flow
     assert usherd.result("flow.get", flow=flow["id"])["flow"] == flow
     sign_in(flow["step"]["url"])
