@@ -212,6 +212,17 @@ struct SocketLimitTests {
       try client.reason(of: "flow.start", SilentProvider.start) == "rate_limited")
   }
 
+  @Test("a flow.start that fails leaves its place among live_flows_per_user to another flow")
+  func failedStarts() throws {
+    let daemon = try daemon("live_flows_per_user = 1")
+    let client = try daemon.client()
+    let unknown: JSONValue = ["provider": "silent", "kind": "dance", "params": [:]]
+    for _ in 1...2 {
+      #expect(try client.reason(of: "flow.start", unknown) == "invalid_params")
+    }
+    #expect(try client.startSilentFlow()["status"] == "active")
+  }
+
   @Test(
     "flow.start beyond flow_starts_per_minute is rate limited and tells the caller how long to wait"
   )
