@@ -4,7 +4,7 @@ import JSONRPC
 import Testing
 import UsherCommands
 
-@Suite("usherctl backup")
+@Suite("usherctl backup", .timeLimit(.minutes(10)))
 struct BackupTests {
   private let machine: FakeMachine
   private let content = FakeMachine.database("content")

@@ -1,7 +1,7 @@
 import Testing
 import UsherCommands
 
-@Suite("usherctl reload")
+@Suite("usherctl reload", .timeLimit(.minutes(10)))
 struct ReloadTests {
   private func reload(_ reply: String, _ arguments: String = "") async throws -> Outcome {
     try await usherctl(

@@ -4,7 +4,7 @@ import Testing
 import UsherCommands
 import UsherCore
 
-@Suite("The safety of usherctl restore")
+@Suite("The safety of usherctl restore", .timeLimit(.minutes(10)))
 struct RestoreSafetyTests: RestoreFixture {
   let machine: FakeMachine
 

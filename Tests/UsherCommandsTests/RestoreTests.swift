@@ -34,7 +34,7 @@ extension RestoreFixture {
   }
 }
 
-@Suite("usherctl restore and recover")
+@Suite("usherctl restore and recover", .timeLimit(.minutes(10)))
 struct RestoreTests: RestoreFixture {
   let machine: FakeMachine
 

@@ -5,7 +5,7 @@ import Synchronization
 import Testing
 import UsherCommands
 
-@Suite("usherctl setup")
+@Suite("usherctl setup", .timeLimit(.minutes(10)))
 struct SetupTests {
   private let machine: FakeMachine
   private let key = (0..<32).map { UInt8($0 &+ 200) }

@@ -2,7 +2,7 @@ import Testing
 
 @testable import UsherSandbox
 
-@Suite("Faults that hold a request")
+@Suite("Faults that hold a request", .timeLimit(.minutes(10)))
 struct HeldFaultTests {
   private let traffic = Traffic(clock: SandboxClock())
   private let endpoint = Endpoint("token", .post, "/token") { _ in Reply(status: 200) }

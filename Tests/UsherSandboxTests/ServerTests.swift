@@ -3,7 +3,7 @@ import Testing
 
 @testable import UsherSandbox
 
-@Suite("HTTP server of the sandbox")
+@Suite("HTTP server of the sandbox", .timeLimit(.minutes(10)))
 struct ServerTests {
   private let discovery = "/oidc/.well-known/openid-configuration"
 

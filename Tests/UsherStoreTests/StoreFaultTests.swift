@@ -7,7 +7,7 @@ import UsherTestKit
 
 @testable import UsherStore
 
-@Suite("Disk faults", .mayBlock)
+@Suite("Disk faults", .mayBlock, .timeLimit(.minutes(10)))
 struct StoreFaultTests {
   let fixture: StoreFixture
   init() throws { fixture = try StoreFixture() }

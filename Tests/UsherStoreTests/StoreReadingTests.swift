@@ -5,7 +5,7 @@ import UsherCore
 
 @testable import UsherStore
 
-@Suite("Reading of accounts")
+@Suite("Reading of accounts", .timeLimit(.minutes(10)))
 struct StoreReadingTests {
   private let fixture: StoreFixture
   private let store: Store

@@ -3,7 +3,7 @@ import Testing
 
 @testable import UsherSandbox
 
-@Suite("BSA fake over HTTP")
+@Suite("BSA fake over HTTP", .timeLimit(.minutes(10)))
 struct BSAServerTests {
   private func json(_ answer: String) throws -> JSON {
     try JSON(parsing: Array(answer.httpBody.utf8))

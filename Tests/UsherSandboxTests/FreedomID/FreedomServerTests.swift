@@ -3,7 +3,7 @@ import Testing
 
 @testable import UsherSandbox
 
-@Suite("Freedom ID fake over HTTP")
+@Suite("Freedom ID fake over HTTP", .timeLimit(.minutes(10)))
 struct FreedomServerTests {
   private static let app = [
     "X-API-Key: s3cret:freedom/api-key", "X-Device-Id: \(FreedomApp.device)",

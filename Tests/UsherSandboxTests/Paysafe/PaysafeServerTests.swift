@@ -3,7 +3,7 @@ import Testing
 
 @testable import UsherSandbox
 
-@Suite("Paysafe fake over HTTP")
+@Suite("Paysafe fake over HTTP", .timeLimit(.minutes(10)))
 struct PaysafeServerTests {
   private func token(_ base: String) async throws -> String {
     let answer = try await Exchange.post(base, "/_control/paysafe/tokens", "{}")
