@@ -7,6 +7,9 @@ import UsherCore
 
 @Suite("Owner check before a commit")
 struct OwnerCheckTests {
+  let fixture: StoreFixture
+  init() throws { fixture = try StoreFixture() }
+
   /// backtrace(3).
   private typealias Backtrace =
     @convention(c) (UnsafeMutablePointer<UnsafeMutableRawPointer?>, CInt) -> CInt
@@ -15,7 +18,7 @@ struct OwnerCheckTests {
   /// overflows.
   @Test("the owner check has the same call depth at the thousandth commit as at the first")
   func depth() async throws {
-    let store = try StoreFixture().open()
+    let store = try fixture.open()
     let depths = Mutex<[CInt]>([])
     let backtrace = unsafeBitCast(
       try #require(dlsym(nil, "backtrace")), to: Backtrace.self)

@@ -2,6 +2,7 @@ import FoundationEssentials
 import GRDB
 import Testing
 import UsherCore
+import UsherTestKit
 
 @testable import UsherStore
 
@@ -72,9 +73,11 @@ struct RowSetTests {
     #expect(try refusal()?.message.contains(table) == true)
   }
 
-  @Test("a database opens after any sequence of changes that the store made itself")
-  func kept() async throws {
-    var random = SystemRandomNumberGenerator()
+  @Test(
+    "a database opens after any sequence of changes that the store made itself",
+    arguments: 1...3 as ClosedRange<UInt64>)
+  func kept(_ seed: UInt64) async throws {
+    var random = SeededGenerator(seed: seed)
     for round in 0..<8 {
       let store = try fixture.open()
       for _ in 0..<20 {

@@ -83,6 +83,7 @@ struct StoreCopyTests {
       #expect(a?.payload == b?.payload)
       #expect(flows.count >= 500)
       try copy.close()
+      try FileManager.default.removeItem(atPath: path)
       number += 1
     }
     writing.cancel()

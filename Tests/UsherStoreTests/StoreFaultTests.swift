@@ -89,8 +89,8 @@ struct StoreFaultTests {
     let process = Process()
     process.executableURL = URL(filePath: "/usr/bin/env")
     process.arguments = [
-      "USHER_TEST_SMALL_DISK=\(mounted)", "USHER_TEST_REPORT=\(report)", "timeout", "60", "unshare",
-      "-Urm", "sh", "-c", mount, mounted,
+      "USHER_TEST_SMALL_DISK=\(mounted)", "USHER_TEST_REPORT=\(report)", "timeout", "300",
+      "unshare", "-Urm", "sh", "-c", mount, mounted,
       try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe"),
       "--testing-library",
       "swift-testing", "--filter", "StoreFaultTests/inSmallFileSystem",
