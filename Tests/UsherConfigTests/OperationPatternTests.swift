@@ -128,17 +128,20 @@ struct OperationPatternTests {
     #expect(throws: SettingError(problem)) { try OperationPattern(setting: pattern) }
   }
 
-  @Test("operation patterns with 500 stars match long paths in a minute", .timeLimit(.minutes(1)))
+  @Test("operation patterns with 500 stars match long paths in a minute of processor time")
   func time() throws {
-    let long = String(repeating: "a", count: 200_000)
-    let stars = "GET:/" + String(repeating: "*a", count: 500) + "b"
-    #expect(try !matches(stars, "GET:/" + long))
-    #expect(try matches(stars, "GET:/" + long + "b"))
-    let pattern = try OperationPattern(setting: "GET:/*/b")
-    let path = "GET:" + String(repeating: "/a", count: 200_000)
-    for _ in 0..<20_000 {
-      guard !pattern.matches(path) else { return #expect(Bool(false)) }
+    let time = try processorTime {
+      let long = String(repeating: "a", count: 200_000)
+      let stars = "GET:/" + String(repeating: "*a", count: 500) + "b"
+      #expect(try !matches(stars, "GET:/" + long))
+      #expect(try matches(stars, "GET:/" + long + "b"))
+      let pattern = try OperationPattern(setting: "GET:/*/b")
+      let path = "GET:" + String(repeating: "/a", count: 200_000)
+      for _ in 0..<20_000 {
+        guard !pattern.matches(path) else { return #expect(Bool(false)) }
+      }
+      #expect(try matches("GET:/*", path))
     }
-    #expect(try matches("GET:/*", path))
+    #expect(time < .seconds(60))
   }
 }

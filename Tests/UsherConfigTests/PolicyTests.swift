@@ -181,11 +181,12 @@ struct PolicyTests {
     #expect(try AccessPattern(setting: pattern).allows(row.request) == isAllowed)
   }
 
-  @Test("an access pattern with 60 stars refuses a 4000-character method in little time")
+  @Test("an access pattern with 60 stars refuses a 4000-character method in a minute")
   func stars() throws {
     let pattern = try AccessPattern(setting: String(repeating: "*a", count: 60) + "b")
     let word = String(repeating: "a", count: 4000)
-    #expect(!pattern.allows(PolicyRequest(method: word)))
+    let time = processorTime { #expect(!pattern.allows(PolicyRequest(method: word))) }
+    #expect(time < .seconds(60))
   }
 
   @Test(

@@ -3,7 +3,7 @@ import Testing
 import UsherAPI
 import UsherConfig
 
-@Suite("Policies with many rules", .timeLimit(.minutes(1)))
+@Suite("Policies with many rules", .timeLimit(.minutes(10)))
 struct RuleIndexTests {
   private static let names = PrincipalResolver(user: { _ in nil }, group: { _ in nil })
 
@@ -145,23 +145,26 @@ struct RuleIndexTests {
         .decide(PolicyRequest(method: "token.get", provider: "work")) == .allow(rule: "r7"))
   }
 
-  @Test("ten thousand rules with the same two mistakes have a problem for each within a minute")
+  @Test("ten thousand rules with the same two mistakes have a problem for each in a minute")
   func wrong() throws {
     let text = (0..<10_000).map { place in
       client("{ user = \(place) }", allow: "[\"token.get w\(place)\"]", name: "client\(place)")
         + "confirms = [\"clinet\(place)\"]\n"
     }.joined()
     let halves = text.split(separator: "[[client]]").map { "[[client]]" + $0 }
-    do throws(ConfigError) {
-      _ = try Config.load(files: [
-        ("a.toml", halves[..<5_000].joined()), ("b.toml", halves[5_000...].joined()),
-      ])
-      Issue.record("nothing is wrong")
-    } catch {
-      #expect(error.problems.count == 20_000)
-      #expect(
-        error.problems[1].message.hasPrefix("client \"clinet0\" is not defined; did you mean "))
+    let time = processorTime {
+      do throws(ConfigError) {
+        _ = try Config.load(files: [
+          ("a.toml", halves[..<5_000].joined()), ("b.toml", halves[5_000...].joined()),
+        ])
+        Issue.record("nothing is wrong")
+      } catch {
+        #expect(error.problems.count == 20_000)
+        #expect(
+          error.problems[1].message.hasPrefix("client \"clinet0\" is not defined; did you mean "))
+      }
     }
+    #expect(time < .seconds(60))
   }
 }
 
