@@ -68,7 +68,7 @@ private final class Grantor: Sendable {
   }
 }
 
-@Suite("Client tokens")
+@Suite("Client tokens", .timeLimit(.minutes(10)))
 struct ClientTokensTests {
   private let clock = FakeClock()
   private let grantor = Grantor()
@@ -97,14 +97,15 @@ struct ClientTokensTests {
   }
 
   @Test("20 concurrent requests for a client token cause one call to the provider")
-  func once() async {
+  func once() async throws {
     grantor.hold()
-    let many = await withTaskGroup(of: String?.self) { group in
+    let many = try await withThrowingTaskGroup(of: String?.self) { group in
+      defer { grantor.letGo() }
       for _ in 0..<20 { group.addTask { text(await token()) } }
       // Requests before the answer wait for it; later requests find the cached token.
-      while grantor.asked == 0 { await Task.yield() }
+      try await reached("the provider is asked") { grantor.asked > 0 }
       grantor.letGo()
-      return await group.reduce(into: [String?]()) { $0.append($1) }
+      return try await group.reduce(into: [String?]()) { $0.append($1) }
     }
     #expect(many == Array(repeating: "token-1", count: 20))
     #expect(grantor.asked == 1)
@@ -148,10 +149,11 @@ struct ClientTokensTests {
   }
 
   @Test("a client token requested before its provider changed reaches its waiter and is not cached")
-  func changedMeanwhile() async {
+  func changedMeanwhile() async throws {
     grantor.hold()
     async let waiting = token()
-    while grantor.asked == 0 { await Task.yield() }
+    defer { grantor.letGo() }
+    try await reached("the provider is asked") { grantor.asked > 0 }
     tokens.forget([.work])
     grantor.letGo()
     #expect(text(await waiting) == "token-1")

@@ -138,7 +138,8 @@ struct IDTokenVerifierTests {
       let latch = AsyncLatch()
       server.hold(latch)
       async let first = verify(Vector.newToken)
-      while server.fetches < 2 { await Task.yield() }
+      defer { latch.open() }
+      try await reached("the key set is fetched again") { server.fetches >= 2 }
       async let second = verify(Vector.newToken)
       async let third = verify(Vector.newToken)
       for _ in 0..<1000 { await Task.yield() }

@@ -141,8 +141,7 @@ extension FreedomIDAuthorizeTests {
       .home, inputs: [.refused(FreedomIDDaemon.error(reason)), .advances([.authorized])])
     let viewer = FreedomIDViewer.willing()
     let outcome = try await daemon.authorize(viewer) {
-      var methods = daemon.methodsHeard.makeAsyncIterator()
-      while await methods.next() != "flow.submit" {}
+      for await method in daemon.methodsHeard where method == "flow.submit" { break }
       try await daemon.happens(.permissions)
     }
     #expect(outcome.firstname == "Aigerim")

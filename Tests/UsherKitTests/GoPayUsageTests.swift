@@ -159,8 +159,7 @@ extension GoPayUsageTests {
     let asked = try #require(await calls.next())
     asked.completion(.success(userCorrelationId: "corr-5678"))
     asked.completion(.failure(reason: "too late"))
-    var methods = daemon.methodsHeard.makeAsyncIterator()
-    while await methods.next() != "flow.submit" {}
+    for await method in daemon.methodsHeard where method == "flow.submit" { break }
     asked.completion(.success(userCorrelationId: "corr-5678"))
     try await daemon.happens(.submitted)
     #expect(try await told.map(\.submissionID) == ["sub-1"])

@@ -252,8 +252,7 @@ extension GoPayVerificationTests {
     let daemon = GoPayDaemon(.asking(), inputs: [.advancesAndDisconnects([.exchanged])])
     let outcome = try await verify(daemon, patience: .seconds(10)) {
       try await nextCall().completion(success)
-      var methods = daemon.methodsHeard.makeAsyncIterator()
-      while await methods.next() != "flow.submit" {}
+      for await method in daemon.methodsHeard where method == "flow.submit" { break }
       try await daemon.happens(.submitted)
     }
     #expect(outcome.id == "sub-1")
@@ -267,8 +266,7 @@ extension GoPayVerificationTests {
     let daemon = GoPayDaemon(.asking(), inputs: [.refused(GoPayDaemon.error(reason)), captured])
     let outcome = try await verify(daemon) {
       try await nextCall().completion(success)
-      var methods = daemon.methodsHeard.makeAsyncIterator()
-      while await methods.next() != "flow.submit" {}
+      for await method in daemon.methodsHeard where method == "flow.submit" { break }
       try await daemon.happens(
         reason == "conflict" ? .asking() : .failed("exchange_timed_out", 2209))
     }
