@@ -58,13 +58,18 @@ struct ShellTests {
   func outputTooLong() async throws {
     let path = FakeDaemon.freshPath()
     defer { FakeDaemon.removeFolder(of: path) }
-    let stubborn = "sh -c 'trap \"\" TERM; echo $$ >\(path); exec sleep 90'"
+    let stubborn = "sh -c 'trap \"\" TERM; echo $$ >\(path); exec sleep 900'"
     let ending = try await run(
       "\(stubborn) & until [ -s \(path) ]; do :; done; exec cat /dev/zero")
     #expect(ending == .outputTooLong)
     let text = try String(contentsOf: URL(filePath: path), encoding: .utf8)
     let process = try #require(Int(text.dropLast()))
-    while isRunning(process) { await Task.yield() }
+    do {
+      try await reached("the started process has ended") { !isRunning(process) }
+    } catch {
+      kill(pid_t(process), SIGKILL)
+      throw error
+    }
   }
 
   /// A zombie counts as ended: its parent has not waited for it yet.
@@ -76,7 +81,7 @@ struct ShellTests {
 
   @Test("the background processes of a command are not waited for")
   func background() async throws {
-    let group = try await run("sleep 90 & echo $$")
+    let group = try await run("sleep 900 & echo $$")
     guard case .done(let text) = group, let number = Int32(text.revealed().dropLast()) else {
       Issue.record("\(group)")
       return
