@@ -50,23 +50,25 @@ class Connection:
         self.socket.close()
 
 
+def slowness():
+    """Returns how many threads that can run share a processor, from 1 to 5."""
+    with open("/proc/loadavg") as file:
+        running = int(file.read().split()[3].split("/")[0])  # "can run/all" (proc_loadavg(5))
+    return min(max(1, running / os.cpu_count()), 5)
+
+
 class Deadline:
     """A time limit in the seconds of an idle machine; see TestDeadline in UsherTestKit.
 
     Where three threads that can run share a processor, a limit of a minute lasts for three.
     """
 
-    SLOWEST = 5
-
     def __init__(self, seconds=60):
         self.left, self.last = seconds, time.monotonic()
 
     def is_over(self):
         now = time.monotonic()
-        # The fourth field is "can run/all" (proc_loadavg(5)).
-        with open("/proc/loadavg") as file:
-            running = int(file.read().split()[3].split("/")[0])
-        self.left -= (now - self.last) / min(max(1, running / os.cpu_count()), self.SLOWEST)
+        self.left -= (now - self.last) / slowness()
         self.last = now
         return self.left <= 0
 

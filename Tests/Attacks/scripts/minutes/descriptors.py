@@ -19,7 +19,7 @@ import urllib.parse
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from attack import refused, succeeded, unprepared  # noqa: E402
+from attack import refused, slowness, succeeded, unprepared  # noqa: E402
 from harness import SILENT, Daemon, Place, need_root, start_flow  # noqa: E402
 
 # A quarter of the unit's limit: a busy machine opens that many within the 10 s that each is kept.
@@ -82,7 +82,7 @@ with Place() as place:
             time.sleep(0.2)
             most = max(most, len(os.listdir(f"/proc/{daemon.process.pid}/fd")))
             try:
-                daemon.admin(timeout=5).reply("system.status")
+                daemon.admin(timeout=5 * slowness()).reply("system.status")
             except (OSError, ConnectionError):
                 silences += 1
         for each in workers:

@@ -11,7 +11,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from attack import refused, succeeded, unprepared  # noqa: E402
+from attack import Deadline, refused, succeeded, unprepared  # noqa: E402
 from harness import SILENT, Daemon, Place, start_flow  # noqa: E402
 
 FLOWS, KEPT = 3000, 1000
@@ -30,9 +30,9 @@ with Place() as place:
         caller.reply("flow.cancel", {"flow": flow["id"]})
     if finished(caller) == 0:
         unprepared("no flow is kept")
-    end = time.monotonic() + SWEEP_SECONDS
+    deadline = Deadline(SWEEP_SECONDS)
     while (kept := finished(caller)) > KEPT:
-        if time.monotonic() > end:
+        if deadline.is_over():
             succeeded(f"{kept} finished flows of one user are kept")
         time.sleep(2)
     refused(f"finished_flows_per_user: {kept} of {FLOWS} are kept")

@@ -117,7 +117,7 @@ with Place() as place:
         thread.join()
     daemon.kill()
     checked = subprocess.run(
-        daemon.command + ["--check-store"], capture_output=True, text=True, timeout=60)
+        daemon.command + ["--check-store"], capture_output=True, text=True, timeout=600)
     if checked.returncode != 0:
         lost.append("the store: " + checked.stderr)
     words = f"{kills} kills, {len(told.flows)} flows, {told.tokens} tokens"
