@@ -120,13 +120,12 @@ extension FreedomIDDaemon {
   func authorize(
     _ viewer: FreedomIDViewer = .willing(), patience: Duration = .zero,
     grants: [DataGrants] = [.readFirstname, .readPhone],
-    meanwhile: @Sendable () async throws -> Void = {}
+    meanwhile: @escaping @Sendable () async throws -> Void = {}
   ) async throws -> Result<GrantedProfile, FreedomIDError> {
     try await run { path in
       let sdk = freedomID(path, patience: patience)
-      async let outcome = sdk.outcome(viewer, grants)
-      try await meanwhile()
-      return await outcome
+      return try await outcome(
+        of: { await sdk.outcome(viewer, grants) }, meanwhile: meanwhile)
     }
   }
 }

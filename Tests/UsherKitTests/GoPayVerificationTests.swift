@@ -15,13 +15,12 @@ struct GoPayVerificationTests {
   /// Runs a verification together with `meanwhile` and returns the outcome.
   func verify(
     _ daemon: GoPayDaemon, _ request: FeatureRequest = goPayRequest, patience: Duration = .zero,
-    at time: Double = 0, meanwhile: @Sendable () async throws -> Void = {}
+    at time: Double = 0, meanwhile: @escaping @Sendable () async throws -> Void = {}
   ) async throws -> Result<VerifyResult, FeatureError> {
     try await daemon.run { path in
       let manager = goPaySDK(path, patience: patience, at: time).getFeatureManager()
-      async let outcome = manager.outcome(request, exchange.receiver, screen)
-      try await meanwhile()
-      return await outcome
+      return try await outcome(
+        of: { await manager.outcome(request, exchange.receiver, screen) }, meanwhile: meanwhile)
     }
   }
 
