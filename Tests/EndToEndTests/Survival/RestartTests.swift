@@ -42,8 +42,14 @@ struct RestartTests {
           let session = try await usher.session(of: person.flow)
           try await session.submit(.redirect(url: person.wayBack))
           var end = session.flow
-          for try await flow in session.steps { end = flow }
-          #expect(end.status == .succeeded, "\(String(describing: end.failure))")
+          for try await flow in session.steps {
+            end = flow
+            // A flow that has lost its code asks for another sign-in, for which nobody is there.
+            if case .openURL? = flow.step { break }
+          }
+          #expect(
+            end.status == .succeeded,
+            "\(String(describing: end.problem)) \(String(describing: end.failure))")
         }
       }
       group.addTask { [daemon] in
