@@ -185,11 +185,12 @@ let package = Package(
       exclude: ["as_user.py", "fprintd.py", "movable_clock.c", "take_number.py"],
       swiftSettings: strict),
     tests("UsherCoreTests", ["UsherCore", "UsherTestKit"]),
-    tests("JSONRPCTests", ["JSONRPC"]),
+    tests("JSONRPCTests", ["JSONRPC", "UsherTestKit"]),
     tests(
       "UsherAPITests", ["UsherAPI", "UsherFlows", "UsherCore", "JSONRPC", "UsherTestKit"],
       exclude: ["Fixtures"]),
-    tests("UsherConfigTests", ["UsherConfig", "UsherAPI", "UsherCore", "JSONRPC"]),
+    tests(
+      "UsherConfigTests", ["UsherConfig", "UsherAPI", "UsherCore", "JSONRPC", "UsherTestKit"]),
     tests(
       "UsherFlowsTests",
       ["UsherFlows", "UsherAPI", "UsherConfig", "UsherCore", "JSONRPC", "UsherTestKit", crypto],

@@ -1,5 +1,6 @@
 import JSONRPC
 import Testing
+import UsherTestKit
 
 /// Tests the scanner and ``JSONValue`` against RFC 8259. The cases follow the public JSONTestSuite:
 /// its y texts must be accepted and its n texts refused.
@@ -146,11 +147,10 @@ struct GrammarTests {
     }
   }
 
-  @Test("an object of 100,000 members is scanned within 20 seconds, and its duplicate is found")
+  @Test("an object of 100,000 members is scanned in 20 seconds, and its duplicate is found")
   func manyMembers() {
     var text = "{" + (0..<100_000).map { "\"n\($0)\":0" }.joined(separator: ",")
-    let clock = ContinuousClock()
-    let took = clock.measure { #expect(Scanner().scan(text + "}").syntaxProblem == nil) }
+    let took = processorTime { #expect(Scanner().scan(text + "}").syntaxProblem == nil) }
     #expect(took < .seconds(20))
     text += #","\u006e777":0}"#
     #expect(Scanner().scan(text).syntaxProblem == .duplicateMember)

@@ -1,5 +1,6 @@
 import JSONRPC
 import Testing
+import UsherTestKit
 
 struct LineSplitterTests {
   private enum Seen: Equatable {
@@ -122,12 +123,12 @@ struct LineSplitterTests {
     #expect(splitter.endedLines == 2)
   }
 
-  @Test("a line of 200,000 bytes that arrives byte by byte is split within 20 seconds")
+  @Test("a line of 200,000 bytes that arrives byte by byte is split in 20 seconds of computing")
   func byteByByte() {
     var splitter = LineSplitter()
     let bytes = [UInt8](repeating: 0x61, count: 200_000)
     var lines = 0
-    let took = ContinuousClock().measure {
+    let took = processorTime {
       bytes.withUnsafeBytes { bytes in
         for at in bytes.indices {
           splitter.feed(UnsafeRawBufferPointer(rebasing: bytes[at...at])) { _ in lines += 1 }

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Testing
 import UsherConfig
+import UsherTestKit
 
 @Suite("Patterns of wallet operations")
 struct OperationPatternTests {
@@ -128,7 +129,7 @@ struct OperationPatternTests {
     #expect(throws: SettingError(problem)) { try OperationPattern(setting: pattern) }
   }
 
-  @Test("operation patterns with 500 stars match long paths in a minute of processor time")
+  @Test("operation patterns with 500 stars match long paths in a minute of computing")
   func time() throws {
     let time = try processorTime {
       let long = String(repeating: "a", count: 200_000)

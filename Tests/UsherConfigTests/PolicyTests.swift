@@ -1,5 +1,6 @@
 import Testing
 import UsherConfig
+import UsherTestKit
 
 @Suite("Policy decisions")
 struct PolicyTests {

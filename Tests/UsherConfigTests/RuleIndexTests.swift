@@ -2,6 +2,7 @@ import Synchronization
 import Testing
 import UsherAPI
 import UsherConfig
+import UsherTestKit
 
 @Suite("Policies with many rules", .timeLimit(.minutes(10)))
 struct RuleIndexTests {

@@ -1,4 +1,3 @@
-import Glibc
 import Testing
 import UsherConfig
 
@@ -79,18 +78,6 @@ func client(_ match: String, allow: String = "[\"*\"]", name: String = "till") -
 
 func load(_ text: String) throws(ConfigError) -> Config {
   try Config.load(files: [(path: "usherd.toml", text: text)])
-}
-
-/// Returns how long the thread computed for `body`. Other programs on the machine do not change it.
-func processorTime(_ body: () throws -> Void) rethrows -> Duration {
-  func now() -> Duration {
-    var time = timespec()
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
-    return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
-  }
-  let begin = now()
-  try body()
-  return now() - begin
 }
 
 /// Returns the problems of the configuration, one a line; empty if it is valid.
