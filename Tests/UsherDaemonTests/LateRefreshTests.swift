@@ -95,7 +95,7 @@ struct LateRefreshTests {
   func consentRevoked() async throws {
     try await fixture.closing(provider) {
       let (repository, harness) = (fixture.repository, fixture.harness)
-      let record = try await repository.keep(
+      let record = try await repository.persist(
         .consented(
           nil, granted: ["email"],
           tokens: .sample(expiresAt: fixture.clock.now(), scope: "read.email")),
