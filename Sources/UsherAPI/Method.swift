@@ -15,6 +15,9 @@ public protocol Method: Codable, Sendable, SchemaDocumented {
   /// The properties of the method other than its parameters.
   static var traits: MethodTraits { get }
 
+  /// What the calls of the method are about, for the policy and the audit log.
+  static var subject: Subject<Self> { get }
+
   /// A one-sentence description for the OpenRPC document.
   static var summary: String { get }
 

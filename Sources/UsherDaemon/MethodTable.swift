@@ -71,11 +71,10 @@ struct MethodTable: Sendable {
 
   private mutating func addProviderMethods() {
     add(ProviderList.self) { _, call, services in services.providerService.list(call.caller) }
-    add(ProviderGet.self, .provider(\.provider)) { get, _, services throws(UsherError) in
+    add(ProviderGet.self) { get, _, services throws(UsherError) in
       try services.providerService.get(get.provider)
     }
-    wait(ProviderCheck.self, .provider(\.provider)) {
-      check, _, services async throws(UsherError) in
+    wait(ProviderCheck.self) { check, _, services async throws(UsherError) in
       try await services.providerService.check(check.provider)
     }
     wait(CredentialSet.self) { set, _, services async throws(UsherError) in
@@ -87,8 +86,7 @@ struct MethodTable: Sendable {
       try services.credentials.list()
     }
     wait(CredentialDelete.self) { $0.credentials.delete }
-    enter(RegistrationCheckDuplicate.self, .provider(\.provider)) {
-      check, call, services throws(UsherError) in
+    enter(RegistrationCheckDuplicate.self) { check, call, services throws(UsherError) in
       let question = try call.recordingFailure { () throws(UsherError) in
         try services.registration.admit(check, call.caller)
       }
@@ -97,8 +95,7 @@ struct MethodTable: Sendable {
           duplicate: try await services.registration.isTaken(question))
       }
     }
-    enter(RegistrationCheckUserKey.self, .provider(\.provider)) {
-      check, call, services throws(UsherError) in
+    enter(RegistrationCheckUserKey.self) { check, call, services throws(UsherError) in
       let question = try call.recordingFailure { () throws(UsherError) in
         try services.registration.admit(check, call.caller)
       }
@@ -110,52 +107,47 @@ struct MethodTable: Sendable {
   }
 
   private mutating func addAccountMethods() {
-    list(AccountList.self, .provider(\.provider)) { list, call, services throws(UsherError) in
+    list(AccountList.self) { list, call, services throws(UsherError) in
       try services.accounts.list(list.provider, call.caller)
     }
-    add(AccountGet.self, .account { ($0.account, nil) }) {
-      _, call, services throws(UsherError) in
+    add(AccountGet.self) { _, call, services throws(UsherError) in
       services.accounts.get(try call.account, call.caller)
     }
-    wait(AccountForget.self, .one) { forget, call, services async throws(UsherError) in
+    wait(AccountForget.self) { forget, call, services async throws(UsherError) in
       try await services.tokens.forget(forget, of: try call.account, call.caller)
     }
 
-    respond(TokenGet.self, .one) { get, call, services throws(UsherError) in
+    respond(TokenGet.self) { get, call, services throws(UsherError) in
       try services.tokens.get(get, of: try call.account, call.caller, within: call.permit.scopes)
     }
-    list(TokenList.self, .account { ($0.account, $0.provider) }) {
-      list, call, services throws(UsherError) in
+    list(TokenList.self) { list, call, services throws(UsherError) in
       let account = list.account == nil ? nil : try call.account
       return try services.accounts.tokens(list, of: account, call.caller)
     }
-    wait(TokenRevoke.self, .one) { _, call, services async throws(UsherError) in
+    wait(TokenRevoke.self) { _, call, services async throws(UsherError) in
       try await services.tokens.revoke(of: try call.account, call.caller)
     }
 
-    respond(TOTPCode.self, .oneWithCodes) { _, call, services throws(UsherError) in
+    respond(TOTPCode.self) { _, call, services throws(UsherError) in
       try services.totp.code(of: try call.account, call.caller)
     }
-    list(TOTPList.self, .provider(\.provider)) { list, call, services throws(UsherError) in
+    list(TOTPList.self) { list, call, services throws(UsherError) in
       try services.totp.list(list, call.caller)
     }
 
-    list(ConsentList.self, .account { ($0.account, $0.provider) }) {
-      list, call, services throws(UsherError) in
+    list(ConsentList.self) { list, call, services throws(UsherError) in
       try services.consents.list(list, of: call.target, call.caller)
     }
-    wait(ConsentRevoke.self, .account { ($0.account, $0.provider) }) {
-      revoke, call, services async throws(UsherError) in
+    wait(ConsentRevoke.self) { revoke, call, services async throws(UsherError) in
       try await services.consents.revoke(revoke, of: call.target, call.caller, where: call.covers)
     }
-    wait(ClientClear.self, .provider(\.provider)) {
-      clear, call, services async throws(UsherError) in
+    wait(ClientClear.self) { clear, call, services async throws(UsherError) in
       try await services.clients.clear(clear, call.caller, where: call.covers)
     }
   }
 
   private mutating func addFlowMethods() {
-    enter(FlowStart.self, .start { $0 }) { start, call, services throws(UsherError) in
+    enter(FlowStart.self) { start, call, services throws(UsherError) in
       let place = try call.recordingFailure { () throws(UsherError) in
         try services.flows.admit(start, call.caller)
       }
@@ -166,14 +158,14 @@ struct MethodTable: Sendable {
           start, of: account, call.caller, in: place, offering: call.covers)
       }
     }
-    add(FlowGet.self, .flow(\.flow)) { get, call, services throws(UsherError) in
+    add(FlowGet.self) { get, call, services throws(UsherError) in
       try services.flows.get(get, call.caller)
     }
     // It waits for nothing, but encoding a thousand flows takes too long for the event loop.
-    wait(FlowList.self, .provider(\.provider)) { $0.flows.list }
-    wait(FlowSubmit.self, .flow(\.flow)) { $0.flows.submit }
-    wait(FlowCancel.self, .flow(\.flow)) { $0.flows.cancel }
-    wait(FlowWait.self, .flow(\.flow)) { $0.flows.wait }
+    wait(FlowList.self) { $0.flows.list }
+    wait(FlowSubmit.self) { $0.flows.submit }
+    wait(FlowCancel.self) { $0.flows.cancel }
+    wait(FlowWait.self) { $0.flows.wait }
 
     // Resolving users' names may take long.
     wait(ConfirmList.self) { _, call, services async in await services.confirm.list(call.caller) }
@@ -219,36 +211,32 @@ struct MethodTable: Sendable {
 
 extension MethodTable {
   /// Adds a method that answers at once, on the event loop. Its handler must not block.
-  mutating func add<M: Method>(
-    _ type: M.Type, _ subject: Subject<M> = .method, _ handler: @escaping Handler<M, M.Reply>
-  ) {
-    respond(type, subject) { method, call, services throws(UsherError) in
+  mutating func add<M: Method>(_ type: M.Type, _ handler: @escaping Handler<M, M.Reply>) {
+    respond(type) { method, call, services throws(UsherError) in
       try .now(try handler(method, call, services))
     }
   }
 
   /// Adds a method that lists all accounts, or those of a provider.
-  private mutating func list<M: Method>(
-    _ type: M.Type, _ subject: Subject<M>, _ handler: @escaping Handler<M, M.Reply>
-  ) {
-    respond(type, subject, isList: true) { method, call, services throws(UsherError) in
+  private mutating func list<M: Method>(_ type: M.Type, _ handler: @escaping Handler<M, M.Reply>) {
+    respond(type, isList: true) { method, call, services throws(UsherError) in
       try .now(try handler(method, call, services))
     }
   }
 
   /// Adds a method that waits for the disk, a provider or a person.
   private mutating func wait<M: Method>(
-    _ type: M.Type, _ subject: Subject<M> = .method, _ handler: @escaping WaitingHandler<M, M.Reply>
+    _ type: M.Type, _ handler: @escaping WaitingHandler<M, M.Reply>
   ) {
-    enter(type, subject) { method, call, services in
+    enter(type) { method, call, services in
       call.later { () async throws(UsherError) in try await handler(method, call, services) }
     }
   }
 
   private mutating func wait<M: Method>(
-    _ type: M.Type, _ subject: Subject<M> = .method, _ handler: @escaping ServiceMethod<M, M.Reply>
+    _ type: M.Type, _ handler: @escaping ServiceMethod<M, M.Reply>
   ) {
-    enter(type, subject) { method, call, services in
+    enter(type) { method, call, services in
       let run = handler(services)
       return call.later { [caller = call.caller] () async throws(UsherError) in
         try await run(method, caller)
@@ -262,7 +250,7 @@ extension MethodTable {
     _ handler:
       @escaping @Sendable (Services) -> @Sendable (M) async throws(UsherError) -> M.Reply
   ) {
-    enter(type, .method) { method, call, services in
+    enter(type) { method, call, services in
       let run = handler(services)
       return call.later { () async throws(UsherError) in try await run(method) }
     }
@@ -270,10 +258,9 @@ extension MethodTable {
 
   /// Adds a method that chooses for each call how it answers.
   private mutating func respond<M: Method>(
-    _ type: M.Type, _ subject: Subject<M>, isList: Bool = false,
-    _ handler: @escaping Handler<M, Response>
+    _ type: M.Type, isList: Bool = false, _ handler: @escaping Handler<M, Response>
   ) {
-    enter(type, subject, isList: isList) { method, call, services throws(UsherError) in
+    enter(type, isList: isList) { method, call, services throws(UsherError) in
       try call.perform { () throws(UsherError) in try handler(method, call, services) }
     }
   }
@@ -283,8 +270,8 @@ extension MethodTable {
     _ type: M.Type,
     _ handler: @escaping @Sendable (M, any ConnectionLink) throws(UsherError) -> M.Reply
   ) {
-    enterUndecided(type, .method) { method, call, services throws(UsherError) in
-      try services.decide(method, .method, call.caller) {
+    enterUndecided(type) { method, call, services throws(UsherError) in
+      try services.decide(method, call.caller) {
         method, authorized, _ throws(UsherError) in
         try authorized.perform { () throws(UsherError) in
           try .now(try handler(method, call.connection))
@@ -295,22 +282,21 @@ extension MethodTable {
 
   /// Adds an RPC method whose handler itself writes the outcome of the call to the audit log.
   private mutating func enter<M: Method>(
-    _ type: M.Type, _ subject: Subject<M>, isList: Bool = false,
-    _ handler: @escaping Handler<M, Response>
+    _ type: M.Type, isList: Bool = false, _ handler: @escaping Handler<M, Response>
   ) {
-    enterUndecided(type, subject) { method, call, services throws(UsherError) in
-      try services.serve(method, subject, isList: isList, call.caller, handler)
+    enterUndecided(type) { method, call, services throws(UsherError) in
+      try services.serve(method, isList: isList, call.caller, handler)
     }
   }
 
   private mutating func enterUndecided<M: Method>(
-    _ type: M.Type, _ subject: Subject<M>,
+    _ type: M.Type,
     _ run: @escaping @Sendable (M, Call, Services) throws(UsherError) -> Response
   ) {
     entries[M.name] = MethodEntry(
       type, schema: schema(of: type),
       refuse: { params, caller, services throws(UsherError) in
-        try services.refuseEarly(type, subject, params, caller)
+        try services.refuseEarly(type, params, caller)
       },
       run: { method, call, services throws(UsherError) in
         guard let services else { throw .locked }

@@ -12,9 +12,9 @@ import UsherTransport
 // early refusal         `decode(_:of:_:)`, `Services.refuseEarly`
 // parameters            `decode(_:of:_:)`
 // owner of the uid      `admit(_:_:to:)`
-// accounts in memory    `serve(_:_:isList:_:_:)`
-// what it is about      `decide(_:_:_:_:)`, `Services.resolve`
-// authorization         `decide(_:_:_:_:)`, `Services.authorize`
+// accounts in memory    `serve(_:isList:_:_:)`
+// what it is about      `decide(_:_:_:)`, `Services.resolve`
+// authorization         `decide(_:_:_:)`, `Services.authorize`
 // handler               the closure in `MethodTable`
 // encoding, audit       `AuthorizedCall.perform`, `AuthorizedCall.later`
 // reply                 `ConnectionHandler`, `WriteCoalescer`
@@ -115,16 +115,16 @@ extension Services {
   /// Reads the accounts that the decision needs, then decides. If they are not in memory, the call
   /// is decided and answered off the event loop.
   func serve<M: Method>(
-    _ method: M, _ subject: Subject<M>, isList: Bool, _ caller: Caller,
+    _ method: M, isList: Bool, _ caller: Caller,
     _ handle: @escaping MethodTable.Handler<M, Response>
   ) throws(UsherError) -> Response {
-    guard let need = subject.need(of: method, isList: isList, flows: flows),
+    guard let need = M.subject.need(of: method, isList: isList, flows: flows),
       !repository.holds(need, for: caller.owners)
-    else { return try decide(method, subject, caller, handle) }
+    else { return try decide(method, caller, handle) }
     let read = { @Sendable () throws(UsherError) -> Response in
       try self.repository.read(need, for: caller.owners)
       if Task.isCancelled { throw UsherError(.cancelled, "the caller no longer waits") }
-      return try self.decide(method, subject, caller, handle)
+      return try self.decide(method, caller, handle)
     }
     guard isList else { return .cold { () async throws(UsherError) in try read() } }
     return .cold { () async throws(UsherError) in
@@ -137,10 +137,10 @@ extension Services {
   /// Finds what the call is about, authorizes the call, and passes it to its handler. The handler's
   /// reply is encoded and the outcome recorded by ``AuthorizedCall``.
   func decide<M: Method>(
-    _ method: M, _ subject: Subject<M>, _ caller: Caller,
+    _ method: M, _ caller: Caller,
     _ handle: (M, AuthorizedCall, Services) throws(UsherError) -> Response
   ) throws(UsherError) -> Response {
-    let target = try resolve(method, subject, caller)
+    let target = try resolve(method, caller)
     return try handle(method, try authorize(method, about: target, caller), self)
   }
 }
@@ -150,11 +150,12 @@ extension Subject {
   /// list.
   fileprivate func need(of method: M, isList: Bool, flows: FlowService) -> AccountRepository.Need? {
     switch self {
-    case .method, .flow: return nil
+    case .method, .flow, .owner: return nil
     case .provider(let provider): return isList ? .list(provider(method)) : nil
     case .start(let about): return flows.need(of: about(method))
-    case .account(let about): return need(about(method), isList: isList)
-    case .oneAccount(let about, _): return need(about(method), isList: isList)
+    case .account(let about), .oneAccount(let about), .oneAccountWithCodes(let about),
+      .token(let about, scope: _):
+      return need(about(method), isList: isList)
     }
   }
 

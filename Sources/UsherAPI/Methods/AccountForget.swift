@@ -5,6 +5,7 @@ public import UsherCore
 public struct AccountForget: Method, Equatable {
   public static let name = "account.forget"
   public static let traits = MethodTraits(access: .app, audit: .everything, isConfirmable: true)
+  public static let subject = Subject<Self>.oneAccount { ($0.account, $0.provider) }
   public static let summary =
     "Deletes an account, and revokes its tokens at the provider where the provider supports that."
 

@@ -7,6 +7,7 @@ public struct AccountGet: Method, Equatable {
   public static let traits = MethodTraits(
     access: .app, repetition: .always, audit: .everythingAggregated, isConfirmable: true,
     showsProfiles: true, readsSharedAccounts: true)
+  public static let subject = Subject<Self>.account { ($0.account, nil) }
   public static let summary = "Returns one of the caller's accounts."
 
   public var account: AccountID

@@ -7,6 +7,7 @@ public struct AccountList: Method, Equatable {
   public static let traits = MethodTraits(
     access: .app, repetition: .always, audit: .everythingAggregated, showsProfiles: true,
     readsSharedAccounts: true)
+  public static let subject = Subject<Self>.provider(\.provider)
   public static let summary = "Returns the caller's accounts."
 
   public var provider: ProviderName?

@@ -5,6 +5,7 @@ public import UsherCore
 public struct AuditList: Method, Equatable {
   public static let name = "audit.list"
   public static let traits = MethodTraits(access: .admin, repetition: .always)
+  public static let subject = Subject<Self>.method
   public static let summary = "Returns rows of the audit log, the oldest first."
 
   // Each filter that is given must match.

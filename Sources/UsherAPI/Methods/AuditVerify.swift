@@ -5,6 +5,7 @@ public import UsherCore
 public struct AuditVerify: Method, Equatable {
   public static let name = "audit.verify"
   public static let traits = MethodTraits(access: .admin, repetition: .always)
+  public static let subject = Subject<Self>.method
   public static let summary = "Checks that no row of the audit log was altered or removed."
 
   public init() {}

@@ -10,6 +10,7 @@ public import UsherCore
 public struct ClientClear: Method, Equatable {
   public static let name = "client.clear"
   public static let traits = MethodTraits(access: .app, audit: .everything, isConfirmable: true)
+  public static let subject = Subject<Self>.provider(\.provider)
   public static let summary =
     "Removes what the calling client has at a provider: flows, consents and accounts."
 

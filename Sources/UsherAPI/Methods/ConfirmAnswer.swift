@@ -9,6 +9,7 @@ public import UsherCore
 public struct ConfirmAnswer: Method, Equatable {
   public static let name = "confirm.answer"
   public static let traits = MethodTraits(access: .app, audit: .everything)
+  public static let subject = Subject<Self>.method
   public static let summary = "Answers the question whether a client may make a call."
   public typealias Reply = Done
 

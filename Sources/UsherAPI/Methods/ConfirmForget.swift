@@ -8,6 +8,7 @@ public import UsherCore
 public struct ConfirmForget: Method, Equatable {
   public static let name = "confirm.forget"
   public static let traits = MethodTraits(access: .app, audit: .everything)
+  public static let subject = Subject<Self>.method
   public static let summary = "Removes a remembered answer, so that the next such call asks again."
   public typealias Reply = Done
 

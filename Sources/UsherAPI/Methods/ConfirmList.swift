@@ -7,6 +7,7 @@ import JSONRPC
 public struct ConfirmList: Method, Equatable {
   public static let name = "confirm.list"
   public static let traits = MethodTraits(access: .app, repetition: .always)
+  public static let subject = Subject<Self>.method
   public static let summary =
     "Returns the open questions about clients' calls, and the remembered answers."
 

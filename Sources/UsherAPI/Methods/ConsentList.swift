@@ -8,6 +8,7 @@ public import UsherCore
 public struct ConsentList: Method, Equatable {
   public static let name = "consent.list"
   public static let traits = MethodTraits(access: .app, repetition: .always)
+  public static let subject = Subject<Self>.account { ($0.account, $0.provider) }
   public static let summary =
     "Returns the consents under which clients may see data of the caller's accounts."
 

@@ -8,6 +8,7 @@ public import UsherCore
 public struct ConsentRevoke: Method, Equatable {
   public static let name = "consent.revoke"
   public static let traits = MethodTraits(access: .app, audit: .everything)
+  public static let subject = Subject<Self>.account { ($0.account, $0.provider) }
   public static let summary =
     "Withdraws consents under which clients may see data of the caller's accounts."
 

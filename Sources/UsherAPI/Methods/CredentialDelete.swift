@@ -4,6 +4,7 @@ import JSONRPC
 public struct CredentialDelete: Method, Equatable {
   public static let name = "credential.delete"
   public static let traits = MethodTraits(access: .admin, audit: .everything)
+  public static let subject = Subject<Self>.method
   public static let summary = "Deletes a stored provider credential."
   public typealias Reply = Done
 

@@ -5,6 +5,7 @@ public import UsherCore
 public struct CredentialList: Method, Equatable {
   public static let name = "credential.list"
   public static let traits = MethodTraits(access: .admin, repetition: .always)
+  public static let subject = Subject<Self>.method
   public static let summary = "Returns the names of the provider credentials, without their values."
 
   public init() {}

@@ -4,6 +4,7 @@ import JSONRPC
 public struct CredentialSet: Method, Equatable {
   public static let name = "credential.set"
   public static let traits = MethodTraits(access: .admin, repetition: .always, audit: .everything)
+  public static let subject = Subject<Self>.method
   public static let summary =
     "Stores a provider credential encrypted, in place of an earlier one with the same name."
   public typealias Reply = Done

@@ -7,6 +7,7 @@ import JSONRPC
 public struct EventsSubscribe: Method, Equatable {
   public static let name = "events.subscribe"
   public static let traits = MethodTraits(access: .app, repetition: .always)
+  public static let subject = Subject<Self>.method
   public static let summary =
     "Subscribes to events, which the daemon then sends as notifications `events.notify`."
 

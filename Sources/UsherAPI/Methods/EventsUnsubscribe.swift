@@ -4,6 +4,7 @@ import JSONRPC
 public struct EventsUnsubscribe: Method, Equatable {
   public static let name = "events.unsubscribe"
   public static let traits = MethodTraits(access: .app)
+  public static let subject = Subject<Self>.method
   public static let summary = "Ends a subscription of this connection."
   public typealias Reply = Done
 

@@ -7,6 +7,7 @@ public import UsherCore
 public struct FlowCancel: Method, Equatable {
   public static let name = "flow.cancel"
   public static let traits = MethodTraits(access: .app, repetition: .always, followsFlowStart: true)
+  public static let subject = Subject<Self>.flow(\.flow)
   public static let summary = "Cancels a flow that has not finished."
 
   public var flow: FlowID

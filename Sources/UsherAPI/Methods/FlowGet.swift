@@ -5,6 +5,7 @@ public import UsherCore
 public struct FlowGet: Method, Equatable {
   public static let name = "flow.get"
   public static let traits = MethodTraits(access: .app, repetition: .always, followsFlowStart: true)
+  public static let subject = Subject<Self>.flow(\.flow)
   public static let summary = "Returns one of the caller's flows."
 
   public var flow: FlowID

@@ -6,6 +6,7 @@ public import UsherCore
 public struct FlowList: Method, Equatable {
   public static let name = "flow.list"
   public static let traits = MethodTraits(access: .app, repetition: .always, followsFlowStart: true)
+  public static let subject = Subject<Self>.provider(\.provider)
   public static let summary =
     "Returns the caller's unfinished flows, and those that finished recently."
 

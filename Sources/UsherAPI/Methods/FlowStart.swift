@@ -6,6 +6,7 @@ public struct FlowStart: Method, Equatable {
   public static let name = "flow.start"
   public static let traits = MethodTraits(
     access: .app, repetition: .ifGiven("requestId"), audit: .everything, isConfirmable: true)
+  public static let subject = Subject<Self>.start { $0 }
   public static let summary = "Starts a flow of a provider, for example a sign-in."
 
   public var provider: ProviderName

@@ -5,6 +5,7 @@ public import UsherCore
 public struct FlowSubmit: Method, Equatable {
   public static let name = "flow.submit"
   public static let traits = MethodTraits(access: .app, followsFlowStart: true)
+  public static let subject = Subject<Self>.flow(\.flow)
   public static let summary = "Answers the current step of a flow."
   /// Enough for an access token, a refresh token and an ID token of 64 KiB each.
   public static let ownParamsBytes = 262_144

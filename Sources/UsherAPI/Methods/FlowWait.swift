@@ -5,6 +5,7 @@ public import UsherCore
 public struct FlowWait: Method, Equatable {
   public static let name = "flow.wait"
   public static let traits = MethodTraits(access: .app, repetition: .always, followsFlowStart: true)
+  public static let subject = Subject<Self>.flow(\.flow)
   public static let summary =
     "Waits until a flow has a higher revision than a given one, or the time is over."
 

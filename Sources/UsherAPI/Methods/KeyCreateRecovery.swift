@@ -7,6 +7,7 @@ import JSONRPC
 public struct KeyCreateRecovery: Method, Equatable {
   public static let name = "key.createRecovery"
   public static let traits = MethodTraits(access: .admin, audit: .everything)
+  public static let subject = Subject<Self>.method
   public static let summary =
     "Creates a recovery key, which opens the database if the master key is lost."
 

@@ -4,6 +4,7 @@ import JSONRPC
 public struct LocalAuthSetPasscode: Method, Equatable {
   public static let name = "localAuth.setPasscode"
   public static let traits = MethodTraits(access: .app, audit: .everything)
+  public static let subject = Subject<Self>.method
   public static let summary = "Sets the passcode of the caller's user on this machine."
   public typealias Reply = Done
 

@@ -5,6 +5,7 @@ public import UsherCore
 public struct LocalAuthStatus: Method, Equatable {
   public static let name = "localAuth.status"
   public static let traits = MethodTraits(access: .app, repetition: .always)
+  public static let subject = Subject<Self>.method
   public static let summary =
     "Returns the methods by which the caller's user can authenticate at this machine."
 

@@ -6,6 +6,7 @@ import JSONRPC
 public struct OwnerAccept: Method, Equatable {
   public static let name = "owner.accept"
   public static let traits = MethodTraits(access: .admin, audit: .everything)
+  public static let subject = Subject<Self>.owner(\.uid)
   public static let summary =
     "Accepts the user that a uid has now as the owner of everything that is stored for the uid."
 

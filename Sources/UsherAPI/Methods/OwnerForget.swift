@@ -9,6 +9,7 @@ import JSONRPC
 public struct OwnerForget: Method, Equatable {
   public static let name = "owner.forget"
   public static let traits = MethodTraits(access: .admin, audit: .everything)
+  public static let subject = Subject<Self>.owner(\.uid)
   public static let summary = """
     Deletes everything that is stored for a uid, and revokes the tokens if the providers support \
     it.

@@ -7,6 +7,7 @@ public import UsherCore
 public struct OwnerList: Method, Equatable {
   public static let name = "owner.list"
   public static let traits = MethodTraits(access: .admin)
+  public static let subject = Subject<Self>.method
   public static let summary =
     "List the users who called or own stored data, and whether they still have their uids."
 

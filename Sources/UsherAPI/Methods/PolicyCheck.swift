@@ -10,6 +10,7 @@ public import UsherCore
 public struct PolicyCheck: Method, Equatable {
   public static let name = "policy.check"
   public static let traits = MethodTraits(access: .admin, repetition: .always)
+  public static let subject = Subject<Self>.method
   public static let summary =
     "Explains the policy's decision about a call, without making the call."
 

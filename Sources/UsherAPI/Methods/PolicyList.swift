@@ -4,6 +4,7 @@ public import JSONRPC
 public struct PolicyList: Method, Equatable {
   public static let name = "policy.list"
   public static let traits = MethodTraits(access: .admin, repetition: .always)
+  public static let subject = Subject<Self>.method
   public static let summary =
     "Returns the rules of the policy, in the order in which they are tried."
 

@@ -5,6 +5,7 @@ public import UsherCore
 public struct ProviderCheck: Method, Equatable {
   public static let name = "provider.check"
   public static let traits = MethodTraits(access: .admin, repetition: .always)
+  public static let subject = Subject<Self>.provider(\.provider)
   public static let summary =
     "Tests a provider: its discovery document, credential, keys and clock skew."
 

@@ -5,6 +5,7 @@ public import UsherCore
 public struct ProviderGet: Method, Equatable {
   public static let name = "provider.get"
   public static let traits = MethodTraits(access: .app, repetition: .always)
+  public static let subject = Subject<Self>.provider(\.provider)
   public static let summary = "Returns a provider with its type, its flows and their parameters."
 
   public var provider: ProviderName

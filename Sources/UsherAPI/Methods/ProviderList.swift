@@ -4,6 +4,7 @@ import JSONRPC
 public struct ProviderList: Method, Equatable {
   public static let name = "provider.list"
   public static let traits = MethodTraits(access: .app, repetition: .always)
+  public static let subject = Subject<Self>.method
   public static let summary = "Returns the configured providers that the caller may use."
 
   public init() {}

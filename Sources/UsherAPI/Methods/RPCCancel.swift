@@ -4,6 +4,7 @@ public import JSONRPC
 public struct RPCCancel: Method, Equatable {
   public static let name = "rpc.cancel"
   public static let traits = MethodTraits(access: .app, audience: .everybody, worksLocked: true)
+  public static let subject = Subject<Self>.method
   public static let summary =
     "Cancels a call in flight on this connection. The call still gets exactly one reply."
   public typealias Reply = Done

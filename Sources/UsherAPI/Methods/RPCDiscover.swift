@@ -5,6 +5,7 @@ public struct RPCDiscover: Method, Equatable {
   public static let name = "rpc.discover"
   public static let traits = MethodTraits(
     access: .app, audience: .everybody, repetition: .always, worksLocked: true)
+  public static let subject = Subject<Self>.method
   public static let summary = "Returns the OpenRPC document of the daemon."
   public typealias Reply = JSONValue
 

@@ -4,6 +4,7 @@ import JSONRPC
 public struct RPCHello: Method, Equatable {
   public static let name = "rpc.hello"
   public static let traits = MethodTraits(access: .app, audience: .everybody, worksLocked: true)
+  public static let subject = Subject<Self>.method
   public static let summary = "Exchanges names, versions and limits; an optional first call."
 
   /// The protocol versions that the client supports. The daemon supports only version 1, and

@@ -11,6 +11,7 @@ public struct RegistrationCheckDuplicate: Method, Equatable {
   public static let name = "registration.checkDuplicate"
   public static let traits = MethodTraits(
     access: .app, repetition: .always, audit: .everything, isConfirmable: true)
+  public static let subject = Subject<Self>.provider(\.provider)
   public static let summary =
     "Returns whether an e-mail address or a phone number is registered at a provider of type `bsa`."
 

@@ -11,6 +11,7 @@ public struct RegistrationCheckUserKey: Method, Equatable {
   public static let name = "registration.checkUserKey"
   public static let traits = MethodTraits(
     access: .app, repetition: .always, audit: .everything, isConfirmable: true)
+  public static let subject = Subject<Self>.provider(\.provider)
   public static let summary = "Returns whether a user key is available at a provider of type `bsa`."
 
   public var provider: ProviderName

@@ -9,6 +9,7 @@ import JSONRPC
 public struct SystemBackup: Method, Equatable {
   public static let name = "system.backup"
   public static let traits = MethodTraits(access: .admin, audit: .everything)
+  public static let subject = Subject<Self>.method
   public static let summary =
     "Writes a consistent copy of the whole database, for `usherctl backup`."
 

@@ -9,6 +9,7 @@ public struct SystemLock: Method, Equatable {
   public static let name = "system.lock"
   public static let traits = MethodTraits(
     access: .app, audience: .operators, repetition: .always, audit: .everything, worksLocked: true)
+  public static let subject = Subject<Self>.method
   public static let summary = """
     Locks the daemon: it wipes all secrets from memory, and refuses most methods until \
     `system.unlock`.

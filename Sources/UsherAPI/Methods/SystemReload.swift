@@ -8,6 +8,7 @@ public struct SystemReload: Method, Equatable {
   public static let name = "system.reload"
   public static let traits = MethodTraits(
     access: .admin, repetition: .always, audit: .everything, worksLocked: true)
+  public static let subject = Subject<Self>.method
   public static let summary =
     "Reads the configuration again; either all of it is applied or nothing."
 

@@ -6,6 +6,7 @@ public struct SystemStatus: Method, Equatable {
   public static let name = "system.status"
   public static let traits = MethodTraits(
     access: .app, audience: .everybody, repetition: .always, worksLocked: true)
+  public static let subject = Subject<Self>.method
   public static let summary = "Returns the state of the daemon and of its providers."
 
   public init() {}

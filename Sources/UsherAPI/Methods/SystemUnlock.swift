@@ -7,6 +7,7 @@ public struct SystemUnlock: Method, Equatable {
   public static let name = "system.unlock"
   public static let traits = MethodTraits(
     access: .app, audience: .operators, audit: .everything, worksLocked: true)
+  public static let subject = Subject<Self>.method
   public static let summary =
     "Unlocks the daemon: it opens the database again and resumes its flows and timers."
   public typealias Reply = Done

@@ -8,6 +8,7 @@ public struct TOTPCode: Method, Equatable {
   public static let traits = MethodTraits(
     access: .app, audit: .everythingAggregated, isConfirmable: true, handsOutSecret: true,
     readsSharedAccounts: true)
+  public static let subject = Subject<Self>.oneAccountWithCodes { ($0.account, $0.provider) }
   public static let summary = "Returns the current one-time code (TOTP, RFC 6238) of an account."
 
   /// The account; nil if ``provider`` identifies it.

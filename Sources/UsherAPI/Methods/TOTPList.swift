@@ -6,6 +6,7 @@ public struct TOTPList: Method, Equatable {
   public static let name = "totp.list"
   public static let traits = MethodTraits(
     access: .app, repetition: .always, readsSharedAccounts: true)
+  public static let subject = Subject<Self>.provider(\.provider)
   public static let summary = "Returns the caller's accounts that have one-time codes."
 
   public var provider: ProviderName?

@@ -8,6 +8,7 @@ public struct TokenGet: Method, Equatable {
   public static let traits = MethodTraits(
     access: .app, repetition: .unlessTrue("forceRefresh"), audit: .everythingAggregated,
     isConfirmable: true, handsOutSecret: true, readsSharedAccounts: true)
+  public static let subject = Subject<Self>.token({ ($0.account, $0.provider) }, scope: \.scope)
   public static let summary = "Returns a valid access token, and refreshes it if needed."
 
   /// The account; nil if ``provider`` identifies it.

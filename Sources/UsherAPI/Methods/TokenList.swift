@@ -6,6 +6,7 @@ public struct TokenList: Method, Equatable {
   public static let name = "token.list"
   public static let traits = MethodTraits(
     access: .app, repetition: .always, readsSharedAccounts: true)
+  public static let subject = Subject<Self>.account { ($0.account, $0.provider) }
   public static let summary = "Returns the caller's tokens, without their values."
 
   // Each filter that is given must match.

@@ -5,6 +5,7 @@ public import UsherCore
 public struct TokenRevoke: Method, Equatable {
   public static let name = "token.revoke"
   public static let traits = MethodTraits(access: .app, audit: .everything, isConfirmable: true)
+  public static let subject = Subject<Self>.oneAccount { ($0.account, $0.provider) }
   public static let summary =
     "Deletes an account's tokens and revokes them at the provider. The account stays."
 

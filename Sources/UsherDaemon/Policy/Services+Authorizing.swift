@@ -60,12 +60,10 @@ extension Services {
   ///
   /// If the caller cannot see the object, the request has no provider or kind; the handler does not
   /// get the object either.
-  func resolve<M: Method>(
-    _ call: M, _ subject: Subject<M>, _ caller: Caller
-  ) throws(UsherError) -> CallTarget {
+  func resolve<M: Method>(_ call: M, _ caller: Caller) throws(UsherError) -> CallTarget {
     var target = CallTarget(request: PolicyRequest(M.self), generation: repository.generation)
-    switch subject {
-    case .method: break
+    switch M.subject {
+    case .method, .owner: break
     case .provider(let provider): target.request.provider = provider(call)?.rawValue
     case .start(let about): resolve(about(call), caller, in: &target)
     case .account(let about):
@@ -76,20 +74,21 @@ extension Services {
       target.request.account = record.map { .init($0) }
       target.request.named = id?.rawValue
       target.request.isUnknown = id != nil && record == nil
-    case .oneAccount(let about, let find):
-      let (id, provider) = about(call)
-      target.request.provider = provider?.rawValue
-      target.request.named = id?.rawValue
-      do throws(UsherError) {
-        let record = try find(call, self, caller)
-        target.account = record
-        target.request.provider = record.provider.rawValue
-        target.request.account = .init(record)
-        target.request.scopes = scopes(call, record)
-      } catch {
-        target.obstacle = error
-        target.request.isUnknown = id != nil && error.reason == .notFound
-        target.request.lacksAccount = !target.request.isUnknown
+    case .oneAccount(let about):
+      resolve(about(call), in: &target) { id, provider throws(UsherError) in
+        try repository.account(id, provider, for: caller, M.name)
+      }
+    case .oneAccountWithCodes(let about):
+      resolve(about(call), in: &target) { id, provider throws(UsherError) in
+        try totp.account(id, provider, for: caller, M.name)
+      }
+    case .token(let about, let scope):
+      resolve(about(call), in: &target) { id, provider throws(UsherError) in
+        try repository.account(id, provider, for: caller, M.name)
+      }
+      // Without a requested scope, the token has all that were granted.
+      target.request.scopes = target.account.map {
+        PolicyRequest.scopes(scope(call) ?? $0.details.grant.scope)
       }
     case .flow(let id):
       let owned = try? flows.engine.flow(id(call), of: caller.owner)
@@ -116,9 +115,23 @@ extension Services {
     }
   }
 
-  /// Returns the scopes that a token is requested for; without a request, all that were granted.
-  private func scopes(_ call: some Method, _ record: AccountRecord) -> [String]? {
-    (call as? TokenGet).map { PolicyRequest.scopes($0.scope ?? record.details.grant.scope) }
+  /// Finds the one account that a call acts on, which the call need not name.
+  private func resolve(
+    _ named: (id: AccountID?, provider: ProviderName?), in target: inout CallTarget,
+    by find: (AccountID?, ProviderName?) throws(UsherError) -> AccountRecord
+  ) {
+    target.request.provider = named.provider?.rawValue
+    target.request.named = named.id?.rawValue
+    do throws(UsherError) {
+      let record = try find(named.id, named.provider)
+      target.account = record
+      target.request.provider = record.provider.rawValue
+      target.request.account = .init(record)
+    } catch {
+      target.obstacle = error
+      target.request.isUnknown = named.id != nil && error.reason == .notFound
+      target.request.lacksAccount = !target.request.isUnknown
+    }
   }
 
   private func given(

@@ -10,13 +10,13 @@ extension Services {
   ///
   /// - Parameter params: The encoded parameters; nil if the call has none.
   func refuseEarly<M: Method>(
-    _ call: M.Type, _ subject: Subject<M>, _ params: UnsafeRawBufferPointer?, _ caller: Caller
+    _ call: M.Type, _ params: UnsafeRawBufferPointer?, _ caller: Caller
   ) throws(UsherError) {
     if caller.isAdmin { return }
     let named = PolicyRequest(M.self)
     var denial = caller.policy.denial(partial: named)
     if denial == nil, !caller.policy.choosesCalls { return }
-    let request = params.map { subject.request(in: $0) } ?? named
+    let request = params.map { M.subject.request(in: $0) } ?? named
     if denial == nil { denial = caller.policy.denial(partial: request) }
     guard let denial else { return }
     throw audit.denied(denial, request, caller)
@@ -29,10 +29,10 @@ extension Subject where M: Method {
   fileprivate func request(in params: UnsafeRawBufferPointer) -> PolicyRequest {
     var request = PolicyRequest(M.self)
     switch self {
-    case .method, .flow: break
+    case .method, .flow, .owner: break
     case .provider:
       request.provider = MemberSearch.find(["provider"], in: params)[0]?.text
-    case .account, .oneAccount:
+    case .account, .oneAccount, .oneAccountWithCodes, .token:
       let found = MemberSearch.find(["account", "provider"], in: params)
       request.named = found[0]?.text
       // The account implies its provider.

@@ -38,56 +38,6 @@ protocol ConnectionLink: AnyObject {
   func unsubscribe(_ subscription: String) throws(UsherError)
 }
 
-/// Subject of a call for the policy: the method alone, or with a provider, a kind of flow, or an
-/// account.
-///
-/// Not `M: Method`: the runtime would look up that conformance once per method at start, among all
-/// conformances of the program.
-enum Subject<M>: Sendable {
-  case method
-  case provider(@Sendable (M) -> ProviderName?)
-  case start(@Sendable (M) -> FlowStart)
-  /// An account given by its id, or all accounts of a provider.
-  case account(@Sendable (M) -> (AccountID?, ProviderName?))
-  /// The one account that the method acts on, which the call need not name. The look-up throws if
-  /// the account does not exist for the caller, or if several accounts match.
-  case oneAccount(
-    @Sendable (M) -> (AccountID?, ProviderName?),
-    find: @Sendable (M, Services, Caller) throws(UsherError) -> AccountRecord)
-  case flow(@Sendable (M) -> FlowID)
-}
-
-/// An RPC method about one account, which the parameters name by its id or as the caller's only
-/// account at a provider.
-protocol OneAccountCall: Method {
-  var account: AccountID? { get }
-  var provider: ProviderName? { get }
-}
-
-extension TokenGet: OneAccountCall {}
-extension TokenRevoke: OneAccountCall {}
-extension AccountForget: OneAccountCall {}
-extension TOTPCode: OneAccountCall {}
-
-extension Subject where M: OneAccountCall {
-  static var one: Subject {
-    .oneAccount(
-      { ($0.account, $0.provider) },
-      find: { call, services, caller throws(UsherError) in
-        try services.repository.account(call.account, call.provider, for: caller, M.name)
-      })
-  }
-
-  /// An account with one-time codes.
-  static var oneWithCodes: Subject {
-    .oneAccount(
-      { ($0.account, $0.provider) },
-      find: { call, services, caller throws(UsherError) in
-        try services.totp.account(call.account, call.provider, for: caller, M.name)
-      })
-  }
-}
-
 /// Entry of the method table.
 struct MethodEntry: Sendable {
   let type: any Method.Type

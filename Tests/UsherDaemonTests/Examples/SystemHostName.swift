@@ -6,6 +6,7 @@ import JSONRPC
 public struct SystemHostName: Method, Equatable {
   public static let name = "system.hostName"
   public static let traits = MethodTraits(access: .app, repetition: .always)
+  public static let subject = Subject<Self>.method
   public static let summary = "Returns the name of the host that the daemon runs on."
 
   public init() {}
