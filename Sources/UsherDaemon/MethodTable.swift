@@ -151,7 +151,7 @@ struct MethodTable: Sendable {
       let place = try call.recordingFailure { () throws(UsherError) in
         try services.flows.admit(start, call.caller)
       }
-      return call.later {
+      return call.later(starting: { (reply: FlowStart.Reply) in reply.flow.id }) {
         [account = call.target?.id, call = call.withoutTarget]
         () async throws(UsherError) in
         try await services.flows.start(

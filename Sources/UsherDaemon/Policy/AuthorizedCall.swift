@@ -72,13 +72,16 @@ struct AuthorizedCall: Sendable {
   }
 
   /// Responds from a task of its own, and records the outcome in the audit log.
+  ///
+  /// - Parameter flow: Returns the flow that the call has started; nil if it starts none.
   func later<Reply: Encodable & Sendable>(
+    starting flow: @escaping @Sendable (Reply) -> FlowID? = { _ in nil },
     _ body: @escaping @Sendable () async throws(UsherError) -> Reply
   ) -> Response {
     .later { [call = withoutTarget] () async throws(UsherError) in
       try await call.run { () async throws(UsherError) in
         let reply = try await body()
-        return (try ReplyEncoder.encode(reply), (reply as? FlowStart.Reply)?.flow.id)
+        return (try ReplyEncoder.encode(reply), flow(reply))
       }
     }
   }

@@ -39,7 +39,7 @@ extension Services {
     if let obstacle = target.obstacle { throw authorized.failed(obstacle) }
     // Check last: a confirmation for a single call is used up by the check.
     try meet(.confirm, of: permit, request, caller) { () throws(UsherError) in
-      try confirm.check(permit, request, call as? FlowStart, of: caller)
+      try confirm.check(permit, request, M.subject.flowStart(of: call), of: caller)
     }
     return authorized
   }
@@ -134,21 +134,30 @@ extension Services {
     }
   }
 
-  private func given(
-    _ call: some Method, _ record: AccountRecord?, _ caller: Caller
+  private func given<M: Method>(
+    _ call: M, _ record: AccountRecord?, _ caller: Caller
   ) -> AuthorizedCall.Given? {
-    switch call {
-    case let call as TokenGet: return .token(scope: call.scope ?? record?.details.grant.scope)
-    case is AccountGet:
+    switch M.subject {
+    case .token(_, let scope): return .token(scope: scope(call) ?? record?.details.grant.scope)
+    case .account where M.traits.showsProfiles:
       return record.map { record in
         .profiles { [accounts] in accounts.shown(of: record, to: caller) }
       }
-    case let call as AccountList:
-      return .profiles { [accounts] in accounts.shown(at: call.provider, to: caller) }
-    case let call as OwnerAccept: return .storedObjects(of: call.uid)
-    case let call as OwnerForget: return .storedObjects(of: call.uid)
-    default: return nil
+    case .provider(let provider) where M.traits.showsProfiles:
+      return .profiles { [accounts, provider = provider(call)] in
+        accounts.shown(at: provider, to: caller)
+      }
+    case .owner(let uid): return .storedObjects(of: uid(call))
+    case .method, .provider, .start, .flow, .account, .oneAccount, .oneAccountWithCodes:
+      return nil
     }
+  }
+}
+
+extension Subject {
+  /// Returns the flow that a call starts; nil if it starts none.
+  fileprivate func flowStart(of call: M) -> FlowStart? {
+    if case .start(let start) = self { start(call) } else { nil }
   }
 }
 
