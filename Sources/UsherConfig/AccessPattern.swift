@@ -26,7 +26,7 @@ extension AccessPattern {
     }
     operation = try words.count < 3 ? nil : OperationPattern(setting: String(words[2]))
     method = Glob(text: String(parts[0]))
-    guard operation == nil || method.matches("flow.start") else {
+    guard operation == nil || method.matches(FlowStart.name) else {
       throw SettingError("only flow.start can have a third part")
     }
     provider = parts.count > 1 ? Glob(text: String(parts[1])) : .any
@@ -57,7 +57,7 @@ extension AccessPattern {
     {
       return true
     }
-    guard request.traits.followsFlowStart, method.matches("flow.start") else { return false }
+    guard request.traits.followsFlowStart, method.matches(FlowStart.name) else { return false }
     return request.provider.map(provider.matches) ?? true
       && request.kind.map(kind.matches) ?? true
   }
@@ -69,7 +69,7 @@ extension AccessPattern {
       method.matches(request.method)
       && (operation == nil || request.operation == nil
         || operation?.holds(request.operation) == true)
-    return (isListed || request.traits.followsFlowStart && method.matches("flow.start"))
+    return (isListed || request.traits.followsFlowStart && method.matches(FlowStart.name))
       && request.provider.map(provider.matches) ?? true
       && request.kind.map(kind.matches) ?? true
   }
