@@ -16,7 +16,9 @@ extension HTTPReply {
   /// A member whose whole value is the secret becomes ``echo``, so a reader sees that it was
   /// repeated.
   package func withoutEchoes(of request: HTTPRequest) -> HTTPReply {
-    guard status >= 400 || jsonObject?.isRefusal ?? false else { return self }
+    guard status >= 400 || jsonObject?.isRefusal(by: request.resultCode) ?? false else {
+      return self
+    }
     let mask = SecretMask(SentSecrets(request).values)
     var reply = self
     if let value = try? JSONValue(parsing: body) {
@@ -30,14 +32,24 @@ extension HTTPReply {
 }
 
 extension [String: JSONValue] {
-  /// Whether the body reports an error, whatever the HTTP status: each provider marks errors
-  /// differently.
-  fileprivate var isRefusal: Bool {
-    let isNo = self["success"] == false || self["data"]?["error"] != nil
-    let isCode = self["responseCode"]?.gopayCode.map { !$0.hasPrefix("2") } ?? false
-    let isRTCode = self["rtCode"]?.integerValue.map { $0 != 0 } ?? false
-    return isNo || isCode || isRTCode
+  /// Whether the body reports an error, whatever the HTTP status: by the provider's result code, or
+  /// by a member that only errors have.
+  fileprivate func isRefusal(by resultCode: HTTPRequest.ResultCode?) -> Bool {
+    let code = resultCode.flatMap { self[$0.member]?.shortText }
+    let isFailed = resultCode.map { code?.hasPrefix($0.success) == false } ?? false
+    return isFailed || self["success"] == false || self["data"]?["error"] != nil
       || ["error", "code", "errors", "reason"].contains { self[$0] != nil && self[$0] != "" }
+  }
+}
+
+extension JSONValue {
+  /// The digits of an integer, or a text that is not empty; otherwise nil.
+  fileprivate var shortText: String? {
+    switch self {
+    case .integer(let number): String(number)
+    case .string(let text): text.isEmpty ? nil : text
+    case .null, .bool, .number, .array, .object: nil
+    }
   }
 }
 
@@ -75,10 +87,6 @@ extension ProviderReport {
 
 /// The secrets of a request, in each form in which a reply may repeat them.
 private struct SentSecrets {
-  /// Headers whose value is a secret, alone or after the name of an authentication scheme.
-  private static let proofs: Set<String> = [
-    "authorization", "appkey", "authorization-customer", "x-signature", "x-onekyc-token",
-  ]
   /// Form fields that are not secret.
   private static let known: Set<String> = [
     "audience", "client_assertion_type", "client_id", "grant_type", "redirect_uri", "resource",
@@ -92,11 +100,12 @@ private struct SentSecrets {
     values =
       fields.filter { !Self.known.contains($0.name) }.map(\.value)
       + request.secrets.map { $0.revealed() }
-      + request.headers.filter { Self.proofs.contains($0.name.lowercased()) }
+      + request.headers.filter { $0.name.lowercased() == "authorization" }
       .flatMap { Self.credentials($0.value) }
   }
 
-  /// Returns the token of a `Bearer` header; for `Basic` also the password (RFC 6749 §2.3.1).
+  /// Returns the value of an `Authorization` header without the name of its scheme; for `Basic`
+  /// also the password (RFC 6749 §2.3.1).
   private static func credentials(_ header: Secret) -> [String] {
     guard let token = header.revealed().split(separator: " ").last.map({ String($0) }) else {
       return []

@@ -7,13 +7,13 @@ extension HTTPRequest {
   /// - Parameter hiding: Secrets to mask if the reply repeats them.
   static func json(
     _ method: Method, _ url: String, _ body: [String: JSONValue]?, _ headers: [Header],
-    hiding secrets: [Secret] = []
+    hiding secrets: [Secret] = [], resultCode: ResultCode? = nil
   ) -> HTTPRequest {
     let type = body.map { _ in [Header("Content-Type", Secret("application/json"))] } ?? []
     return HTTPRequest(
       method: method, url: url, headers: [.acceptJSON] + type + headers,
       body: body.map { Secret(String(decoding: JSONValue.object($0).encoded(), as: UTF8.self)) },
-      secrets: secrets)
+      secrets: secrets, resultCode: resultCode)
   }
 }
 

@@ -134,9 +134,24 @@ package struct HTTPRequest: Sendable, Equatable {
   package var url: String
   package var headers: [Header] = []
   package var body: Secret?
-  /// The request's secrets other than form fields and authentication headers: tokens in the path or
-  /// in JSON.
+  /// The request's secrets other than form fields and the header `Authorization`: tokens in the
+  /// path, in JSON or in headers of the provider's own.
   package var secrets: [Secret] = []
+  /// Where the reply's body says whether the call succeeded, whatever its HTTP status is; nil if
+  /// the provider has no such code.
+  package var resultCode: ResultCode?
+
+  /// A member of a reply's body that has a code for every outcome of a call.
+  package struct ResultCode: Sendable, Equatable {
+    package var member: String
+    /// The beginning of the codes of successful calls.
+    package var success: String
+
+    package init(_ member: String, success: String) {
+      self.member = member
+      self.success = success
+    }
+  }
 
   package struct Header: Sendable, Equatable {
     package var name: String

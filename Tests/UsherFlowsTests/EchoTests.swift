@@ -43,15 +43,12 @@ struct EchoTests {
     #expect(said("SplxlOBeZQ is old", to: request("code=SplxlOBeZQ"), status: 200) == "… is old")
   }
 
-  @Test(
-    "an echoed credential is removed for every authentication header, with and without a scheme",
-    arguments: [
-      "authorization", "Authorization-Customer", "X-SIGNATURE", "x-onekyc-token", "appKey",
-    ])
-  func headers(name: String) {
+  @Test("an echoed credential of the header Authorization is removed, with and without a scheme")
+  func headers() {
     for value in ["linking-secret", "Bearer linking-secret"] {
       let sent = HTTPRequest(
-        method: .get, url: "https://id.example.com/", headers: [.init(name, Secret(value))])
+        method: .get, url: "https://id.example.com/",
+        headers: [.init("authorization", Secret(value))])
       #expect(said("linking-secret is unknown", to: sent) == "… is unknown")
     }
     let harmless = HTTPRequest(

@@ -148,7 +148,8 @@ private struct BSAWire {
     let key = site ?? clientKey
     let common = [("lang", settings.lang), ("clientKey", key.revealed())]
     let fields = FormEncoding.encode((common + members).map { (name: $0.0, value: $0.1) })
-    return .json(method, "\(url)?\(fields)", nil, [], hiding: [key] + secrets)
+    return .json(
+      method, "\(url)?\(fields)", nil, [], hiding: [key] + secrets, resultCode: .rtCode)
   }
 
   func body(
@@ -159,7 +160,8 @@ private struct BSAWire {
     let common: [String: JSONValue] = [
       "lang": .string(settings.lang), "clientKey": .string(key.revealed()),
     ]
-    return .json(method, url, members.merging(common) { $1 }, [], hiding: [key] + secrets)
+    return .json(
+      method, url, members.merging(common) { $1 }, [], hiding: [key] + secrets, resultCode: .rtCode)
   }
 
   /// The members that a sign-up and a device replacement share.
@@ -177,6 +179,11 @@ private struct BSAWire {
     members["token"] = enrolment.pushToken.map { .string($0) }
     return members
   }
+}
+
+extension HTTPRequest.ResultCode {
+  /// `rtCode`, which is 0 for a success (contract §5.3).
+  fileprivate static let rtCode = Self("rtCode", success: "0")
 }
 
 extension BSAMember {

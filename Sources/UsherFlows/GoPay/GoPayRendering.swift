@@ -13,6 +13,12 @@ extension GoPayCall {
   }
 
   package func render(_ context: RenderContext<GoPaySettings>) throws(UsherError) -> HTTPRequest {
+    var request = try self.request(context)
+    request.resultCode = .snap
+    return request
+  }
+
+  private func request(_ context: RenderContext<GoPaySettings>) throws(UsherError) -> HTTPRequest {
     let settings = context.provider.settings
     switch self {
     case .authCode(let token, let correlationID, let requestID):

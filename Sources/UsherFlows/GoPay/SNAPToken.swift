@@ -26,7 +26,7 @@ package struct SNAPToken: ClientTokenCall {
       [
         .init("X-CLIENT-KEY", Secret(settings.clientID)),
         .init("X-TIMESTAMP", Secret(timestamp)), .init("X-SIGNATURE", Secret(signature)),
-      ], hiding: [Secret(signature)])
+      ], hiding: [Secret(signature)], resultCode: .snap)
   }
 
   /// Reads the reply. `expiresIn` is a string of seconds (contract §10, trap 6); a number is
@@ -51,6 +51,11 @@ package struct SNAPToken: ClientTokenCall {
     case nil, .null, .bool, .number, .array, .object: nil
     }
   }
+}
+
+extension HTTPRequest.ResultCode {
+  /// `responseCode`, which begins with the HTTP status (contract §3.4).
+  static let snap = Self("responseCode", success: "2")
 }
 
 extension ProviderProbe {

@@ -6,6 +6,15 @@ extension TruecallerCall {
   package func render(_ context: RenderContext<TruecallerSettings>) throws(UsherError)
     -> HTTPRequest
   {
+    var request = try self.request(context)
+    // The app key is sent in a header of Truecaller's own.
+    request.secrets += [context.credential].compactMap(\.self)
+    return request
+  }
+
+  private func request(_ context: RenderContext<TruecallerSettings>) throws(UsherError)
+    -> HTTPRequest
+  {
     let settings = context.provider.settings
     let paths = settings.paths
     switch self {

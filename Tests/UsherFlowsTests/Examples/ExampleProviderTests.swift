@@ -81,13 +81,14 @@ struct ExampleProviderTests {
     #expect(error?.reason == .invalidParams && error?.detail.field == "params.badge")
   }
 
-  @Test("the call of signIn carries the API key, and hides the badge in the reply")
+  @Test("the call of signIn carries the API key, and hides key and badge in the reply")
   func rendered() throws {
-    let request = try session.rendered(
-      at: example(), credentials: ["example-key": Secret("api-key-secret")])
+    let key = Secret("api-key-secret")
+    let request = try session.rendered(at: example(), credentials: ["example-key": key])
     #expect(request.method == .post && request.url.hasSuffix("/sessions"))
-    #expect(request.headers.contains(.init("X-API-Key", Secret("api-key-secret"))))
-    #expect(request.body == Secret(#"{"badge":"badge-secret"}"#) && request.secrets == [badge])
+    #expect(request.headers.contains(.init("X-API-Key", key)))
+    #expect(request.body == Secret(#"{"badge":"badge-secret"}"#))
+    #expect(request.secrets == [key, badge])
     #expect(throws: UsherError.self) { try session.rendered(at: example()) }
   }
 
