@@ -106,7 +106,7 @@ extension CodeGrant {
     case .browser(.redirected(let answer)):
       return redirected(answer, round, redirectURI: redirectURI, &transition)
     case .input(.redirect(let url)): return submitted(url, round, redirectURI, &transition)
-    case .input(.back): return .refuse(field: "input.back", message: "there is no previous step")
+    case .input(.back): return .noPreviousStep
     case .daemon(.resumed) where appRedirectURI == nil:
       show(round, redirectURI: redirectURI, .restoring)
       let expectation = redirect.expectation(

@@ -239,9 +239,7 @@ extension BSAAuthenticate {
   private mutating func scan(_ event: Event, _ now: Timestamp) -> Answer {
     switch event {
     case .input(.form(let fields)):
-      if let stray = fields.keys.filter({ $0 != "qrId" }).min() {
-        return .refuse(field: "input.fields.\(stray)", message: "this is not a field of the step")
-      }
+      if let refusal = Answer.refusal(of: fields, otherThan: ["qrId"]) { return refusal }
       let text = fields["qrId"]?.revealed() ?? ""
       guard text.isVisible(upTo: 4096) else {
         return .refuse(
@@ -249,7 +247,7 @@ extension BSAAuthenticate {
           message: "input.fields.qrId must be printable ASCII without spaces")
       }
       return prove(BSASignInSession(device: order.device, qrID: text), at: now)
-    case .input(.back): return .refuse(field: "input.back", message: "there is no previous step")
+    case .input(.back): return .noPreviousStep
     case .input, .browser, .provider, .daemon, .woken: return .ignore
     }
   }

@@ -53,7 +53,7 @@ struct ContactVerification: RetryingMachine, Codable, Sendable, Equatable {
     var retrying = RetryBackoff()
   }
 
-  enum Progress: Equatable {
+  enum Progress: InputRefusing, Equatable {
     case proceed([Effect<BSACall>])
     /// - Parameter disposeToken: The provider's proof of the verification.
     case verified(disposeToken: Sealed<Secret>)
@@ -217,7 +217,9 @@ extension ContactVerification {
   ) -> Progress {
     switch event {
     case .input(.code(let number, let fields)):
-      if let refusal = unfit(number, fields, provider.settings) { return refusal }
+      let digits = provider.settings.otpDigits
+      if let refusal = Progress.refusal(of: number, digits: digits) { return refusal }
+      if let refusal = Progress.refusal(of: fields) { return refusal }
       guard now < challenge.expiresAt else {
         return show(challenge, .numberExpired(nil, provider.name))
       }
@@ -230,21 +232,8 @@ extension ContactVerification {
       }
       problem = nil
       return .proceed(send(Sending(previous: challenge)))
-    case .input(.back): return .refuse(field: "input.back", message: "there is no previous step")
+    case .input(.back): return .noPreviousStep
     case .input, .browser, .provider, .daemon, .woken: return .ignore
-    }
-  }
-
-  private func unfit(
-    _ number: Secret, _ fields: [String: Secret], _ settings: BSASettings
-  ) -> Progress? {
-    let text = number.revealed().utf8
-    guard text.count == settings.otpDigits, text.allSatisfy(\.isDigit) else {
-      return .refuse(
-        field: "input.code", message: "input.code must be \(settings.otpDigits) digits 0 to 9")
-    }
-    return fields.keys.min().map {
-      .refuse(field: "input.fields.\($0)", message: "this is not a field of the step")
     }
   }
 

@@ -21,11 +21,9 @@ extension FreedomDeviceAuthorize {
     switch event {
     case .input(.choice(Self.other.id)) where order.account == nil: return signIn(nil)
     case .input(.choice(let id)):
-      guard let account = tied.first(where: { $0.id.rawValue == id }) else {
-        return .refuse(field: "input.id", message: "input.id is not one of the options")
-      }
+      guard let account = tied.first(where: { $0.id.rawValue == id }) else { return .notAnOption }
       return prove(account)
-    case .input(.back): return .refuse(field: "input.back", message: "there is no previous step")
+    case .input(.back): return .noPreviousStep
     case .input, .browser, .provider, .daemon, .woken: return .ignore
     }
   }

@@ -202,9 +202,7 @@ extension FreedomDeviceAuthorize {
       return .proceed(effects)
     case .signedIn(let person): return signedIn(person)
     case .home:
-      guard !tied.isEmpty else {
-        return .refuse(field: "input.back", message: "there is no previous step")
-      }
+      guard !tied.isEmpty else { return .noPreviousStep }
       return chooseAgain(nil)
     case .failed(let failure): return .fail(failure)
     case .refuse(let field, let message): return .refuse(field: field, message: message)

@@ -52,7 +52,7 @@ struct FreedomLogin: Codable, Sendable, Equatable {
   private var noCodeBefore: Timestamp?
 
   /// How the flow continues after an event of the log-in.
-  enum Progress: Equatable {
+  enum Progress: InputRefusing, Equatable {
     case proceed([Effect<FreedomDeviceCall>], Problem?)
     case signedIn(SignedIn)
     /// Back to the choice of accounts.
@@ -111,9 +111,7 @@ extension FreedomLogin {
   private mutating func choosing(_ event: FlowEvent<FreedomDeviceCall>) -> Progress {
     switch event {
     case .input(.choice(let id)):
-      guard let method = Method(rawValue: id) else {
-        return .refuse(field: "input.id", message: "input.id is not one of the options")
-      }
+      guard let method = Method(rawValue: id) else { return .notAnOption }
       return show(.form(method))
     case .input(.back): return .home
     case .input, .browser, .provider, .daemon, .woken: return .ignore
@@ -162,14 +160,8 @@ extension FreedomLogin {
   ) -> Progress {
     switch event {
     case .input(.code(let code, let fields)):
-      if let name = fields.keys.min() {
-        return .refuse(field: "input.fields.\(name)", message: "this is not a field of the step")
-      }
-      let text = code.revealed().utf8
-      guard text.count == challenge.digits, text.allSatisfy(\.isDigit) else {
-        return .refuse(
-          field: "input.code", message: "input.code must be \(challenge.digits) digits 0 to 9")
-      }
+      if let refusal = Progress.refusal(of: fields) { return refusal }
+      if let refusal = Progress.refusal(of: code, digits: challenge.digits) { return refusal }
       guard now < challenge.expiresAt else { return show(.code(challenge), .codeExpired) }
       return call(PendingTask(task: .code(challenge)), code, device)
     case .input(.resend):

@@ -82,12 +82,9 @@ extension VerifyIdentity {
     switch input {
     case .redirect(let url):
       guard let returnURL = capture.session.returnURL, capture.page != nil else { return .ignore }
-      guard url.isReturn(to: returnURL) else {
-        return .refuse(
-          field: "input.redirectURL", message: "this is not a URL that begins with \(returnURL)")
-      }
+      guard url.isReturn(to: returnURL) else { return .notAReturn(to: returnURL) }
       return go(on: capture)
-    case .back: return .refuse(field: "input.back", message: "there is no previous step")
+    case .back: return .noPreviousStep
     case .code, .resend, .password, .alternative, .choice, .form, .granted, .denied, .exchanged,
       .exchangeFailed, .passcode, .biometric, .cancelLocalAuth, .fallback:
       return .ignore

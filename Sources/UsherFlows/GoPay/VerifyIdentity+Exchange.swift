@@ -53,7 +53,7 @@ extension VerifyIdentity {
         return .refuse(field: error.field, message: error.message)
       }
     case .exchangeFailed(let reason): return .fail(.exchangeFailed(reason, provider.name))
-    case .back: return .refuse(field: "input.back", message: "the code cannot be taken back")
+    case .back: return .codeIsHandedOver
     case .redirect, .code, .resend, .password, .alternative, .choice, .form, .granted, .denied,
       .passcode, .biometric, .cancelLocalAuth, .fallback:
       return .ignore

@@ -36,8 +36,7 @@ struct PaysafeHandover: Codable, Sendable, Equatable {
         return .refuse(field: error.field, message: error.message)
       }
     case .input(.exchangeFailed(let reason)): return .fail(.exchangeFailed(reason))
-    case .input(.back):
-      return .refuse(field: "input.back", message: "the code cannot be taken back")
+    case .input(.back): return .codeIsHandedOver
     case .input, .browser, .provider, .daemon: return .ignore
     }
   }

@@ -69,9 +69,7 @@ extension SCAProcess {
   mutating func choosing(_ event: Event, _ now: Timestamp) -> Answer {
     switch event {
     case .input(.choice(let id)):
-      guard let option = options.first(where: { $0.id == id }) else {
-        return .refuse(field: "input.id", message: "input.id is not one of the options")
-      }
+      guard let option = options.first(where: { $0.id == id }) else { return .notAnOption }
       return sendUnlessCooling(Sending(option: option), now)
     case .woken: return woken(now)
     case .daemon(.resumed): return .proceed(timer(now))

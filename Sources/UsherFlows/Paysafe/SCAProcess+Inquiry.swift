@@ -177,10 +177,7 @@ extension SCAProcess {
   /// Polls at once. The contents of the redirect prove nothing.
   private mutating func handleRedirect(_ url: Secret, _ watch: Watch) -> Answer {
     guard case .page(_, let returnURL) = watch.place else { return .ignore }
-    guard url.isReturn(to: returnURL) else {
-      return .refuse(
-        field: "input.redirectURL", message: "this is not a URL that begins with \(returnURL)")
-    }
+    guard url.isReturn(to: returnURL) else { return .notAReturn(to: returnURL) }
     problem = nil
     return watch.isAsking ? .proceed([]) : pollStatus(watch)
   }

@@ -125,7 +125,7 @@ struct SCAProcess: RetryingMachine, Codable, Sendable, Equatable {
   }
 
   /// The next action. The enclosing flow decides how it ends.
-  enum Answer: Sendable, Equatable {
+  enum Answer: InputRefusing, Sendable, Equatable {
     case proceed([Effect<PaysafeCall>])
     case verified(reason: String?)
     case fail(Failure)

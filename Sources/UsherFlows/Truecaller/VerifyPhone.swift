@@ -247,7 +247,11 @@ extension VerifyPhone {
   ) -> Answer {
     switch event {
     case .input(.code(let code, let fields)):
-      if let refusal = unfit(code, fields) { return refusal }
+      if let refusal = Answer.refusal(of: code, digits: provider.settings.otpDigits) {
+        return refusal
+      }
+      let names: Set = ["firstName", "lastName"]
+      if let refusal = Answer.refusal(of: fields, otherThan: names) { return refusal }
       guard now < challenge.expiresAt else {
         return show(claim, challenge, .codeExpired(nil, provider.name))
       }
@@ -266,20 +270,8 @@ extension VerifyPhone {
       }
       problem = nil
       return create(claim, CodeRequest())
-    case .input(.back): return .refuse(field: "input.back", message: "there is no previous step")
+    case .input(.back): return .noPreviousStep
     case .input, .browser, .provider, .daemon, .woken: return .ignore
-    }
-  }
-
-  private func unfit(_ code: Secret, _ fields: [String: Secret]) -> Answer? {
-    let digits = provider.settings.otpDigits
-    let text = code.revealed().utf8
-    guard text.count == digits, text.allSatisfy(\.isDigit) else {
-      return .refuse(field: "input.code", message: "input.code must be \(digits) digits 0 to 9")
-    }
-    let known: Set = ["firstName", "lastName"]
-    return fields.keys.filter { !known.contains($0) }.min().map { name in
-      .refuse(field: "input.fields.\(name)", message: "this is not a field of the step")
     }
   }
 
