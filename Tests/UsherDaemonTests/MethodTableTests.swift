@@ -32,6 +32,8 @@ struct MethodTableTests {
         let error = await thrown { try service.respond(to: method.name, [:], as: caller) }
         let isOffered = isAdmin || method.access == .app
         #expect(error?.reason == (isOffered ? .locked : .methodNotFound), "\(method.name)")
+        // `rpc.discover` tells clients about a retry by the reason alone.
+        #expect(error?.isRetryable == error?.reason.isRetryable, "\(method.name)")
       }
     }
     await lockController.end()
