@@ -68,7 +68,7 @@ public struct UsherError: Error, Sendable {
     }
   }
 
-  /// Whether the same call may succeed later without any action by a person.
+  /// Whether the same call may succeed later without any change of it.
   public var isRetryable: Bool { detail.retryable ?? reason.isRetryable }
 
   /// The flow that a client should start next. In the error's data it is a call of `flow.start`
@@ -155,7 +155,7 @@ extension UsherError {
     /// The JSON-RPC error code.
     public var code: Int { traits.code }
 
-    /// Whether the same call may succeed later without any action by a person.
+    /// Whether the same call may succeed later without any change of it.
     public var isRetryable: Bool { traits.isRetryable }
 
     /// When the error occurs, as a sentence for the description of the API.
@@ -205,7 +205,7 @@ extension UsherError {
       case .messageTooLarge:
         .final(-32004, "The message, or the reply, is larger than allowed: see `limit`.", .debug)
       case .shuttingDown: .retryable(-32005, "The daemon is stopping; connect again.", .debug)
-      case .locked: .final(-32006, "The daemon is locked until `system.unlock`.", .debug)
+      case .locked: .retryable(-32006, "The daemon is locked until `system.unlock`.", .debug)
       case .deadlineExceeded:
         .retryable(
           -32007, "The call took longer than allowed; whether it had an effect is open.", .debug)

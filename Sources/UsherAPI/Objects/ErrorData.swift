@@ -83,7 +83,7 @@ extension ErrorData: SchemaDocumented {
     The reason of the error, such as `not_found`. Programs compare it; the message is for \
     people.
     """,
-    "retryable": "Whether the same call may succeed later without any action by a person.",
+    "retryable": "Whether the same call may succeed later without any change of it.",
     "retryAfterMs": """
     The number of milliseconds after which a retry makes sense; absent if it is unknown.
     """,

@@ -140,6 +140,6 @@ extension Result {
 }
 
 extension UsherError {
-  /// Error for callers while the daemon is locked. Retryable: an unlock resolves it.
-  static let locked = UsherError(.locked, "usherd is locked", detail: .init(retryable: true))
+  /// Error for callers while the daemon is locked.
+  static let locked = UsherError(.locked, "usherd is locked")
 }
