@@ -19,44 +19,46 @@ extension TokenSource {
     guard case .success(let dialect) = await dialect(of: provider, record) else {
       return RevocationAttempt(tokens, living: .unreachable)
     }
-    let office = Office(
+    let endpoint = RevocationEndpoint(
       source: self, dialect: dialect, provider: provider, isInsisting: isInsisting)
-    guard office.isOpen else { return RevocationAttempt(tokens, living: .unsupported) }
+    guard endpoint.exists else { return RevocationAttempt(tokens, living: .unsupported) }
     var attempt = RevocationAttempt()
     var living = tokens.filter { $0.kind == .accessToken }
     if let refreshToken = tokens.first(where: { $0.kind == .refreshToken }) {
-      var taken = await office.revoke(back: refreshToken, bearer: living.last)
+      var outcome = await endpoint.revoke(refreshToken, bearer: living.last)
       var last = refreshToken
       // The provider may require a bearer token, and the last access token may have expired.
-      if taken == .refused, dialect.isPublicClient,
+      if outcome == .refused, dialect.isPublicClient,
         let fresh = await refresh(
           record, refreshToken.secret.unsealed(), scope: record.details.grant.scope
         ).sent
       {
         living.append(fresh.revocableAccess)
         last = fresh.rotated(from: refreshToken)
-        taken = await office.revoke(back: last, bearer: living.last)
+        outcome = await endpoint.revoke(last, bearer: living.last)
       }
-      attempt.record(taken, last)
+      attempt.record(outcome, last)
     }
     // The last access token authorizes the other revocations, so it is revoked last.
     let bearer = living.last
     for token in living {
-      let taken: Office.Taken =
+      let outcome: RevocationEndpoint.Outcome =
         if attempt.unanswered.isEmpty {
-          await office.revoke(back: token, bearer: bearer)
+          await endpoint.revoke(token, bearer: bearer)
         } else {
           .unanswered(after: nil)
         }
-      attempt.record(taken, token)
+      attempt.record(outcome, token)
     }
     return attempt
   }
 }
 
 extension RevocationAttempt {
-  fileprivate mutating func record(_ taken: Office.Taken, _ token: Revocation.Token) {
-    switch taken {
+  fileprivate mutating func record(
+    _ outcome: RevocationEndpoint.Outcome, _ token: Revocation.Token
+  ) {
+    switch outcome {
     case .done: verdicts.append((token, .revoked))
     case .refused: verdicts.append((token, .living(.refused)))
     case .unanswered(let after):
@@ -75,8 +77,8 @@ extension TokenSet {
 }
 
 /// The revocation endpoint of a provider.
-private struct Office {
-  enum Taken: Equatable {
+private struct RevocationEndpoint {
+  enum Outcome: Equatable {
     case done, refused
     /// - Parameter after: The delay that the provider asks for.
     case unanswered(after: Duration?)
@@ -88,20 +90,20 @@ private struct Office {
   let isInsisting: Bool
 
   /// Whether the provider supports revocation.
-  var isOpen: Bool { dialect.revocation(Secret(""), .accessToken, bearer: nil) != nil }
+  var exists: Bool { dialect.revocation(Secret(""), .accessToken, bearer: nil) != nil }
 
-  func revoke(back token: Revocation.Token, bearer: Revocation.Token?) async -> Taken {
+  func revoke(_ token: Revocation.Token, bearer: Revocation.Token?) async -> Outcome {
     let (secret, kind) = (token.secret.unsealed(), token.kind)
-    let taken = await send(dialect.revocation(secret, kind, bearer: nil))
+    let outcome = await send(dialect.revocation(secret, kind, bearer: nil))
     // Some servers require a public client's own access token instead.
-    guard taken == .refused, dialect.isPublicClient, let bearer else { return taken }
+    guard outcome == .refused, dialect.isPublicClient, let bearer else { return outcome }
     return await send(dialect.revocation(secret, kind, bearer: bearer.secret.unsealed()))
   }
 
   /// Sends the request, and repeats it with growing pauses while the provider defers it: the token
   /// is still alive then (RFC 7009 §2.2.1). The timeout of one request bounds all attempts
   /// together.
-  func send(_ call: (any ProviderCall)?) async -> Taken {
+  func send(_ call: (any ProviderCall)?) async -> Outcome {
     guard let call else { return .unanswered(after: nil) }
     let (clock, scheduler) = (source.dependencies.clock, source.dependencies.scheduler)
     let deadline = clock.monotonicNow() + .seconds(provider.http.requestTimeoutSeconds)
@@ -111,7 +113,7 @@ private struct Office {
         return .unanswered(after: nil)
       }
       guard reply.status >= 500 || reply.status == 429 else {
-        return dialect.hasTakenBack(reply) ? .done : .refused
+        return dialect.hasRevoked(reply) ? .done : .refused
       }
       let wait = max(pause, reply.retryAfter ?? .zero)
       guard isInsisting, clock.monotonicNow() + wait <= deadline else {

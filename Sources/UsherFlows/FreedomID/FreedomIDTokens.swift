@@ -56,7 +56,7 @@ struct FreedomIDTokens: TokenDialect {
 
   /// Returns whether the token is invalid after the call that unties the device: it succeeded, or
   /// the token was invalid before.
-  func hasTakenBack(_ reply: HTTPReply) -> Bool {
+  func hasRevoked(_ reply: HTTPReply) -> Bool {
     switch FreedomIDReply(.reply(reply), needsBody: false) {
     case .success: true
     case .refused(let refusal): refusal.refusesToken

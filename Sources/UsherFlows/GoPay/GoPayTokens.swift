@@ -29,7 +29,7 @@ struct GoPayTokens: TokenDialect {
 
   /// Returns whether the account is not bound any more: this call removed the binding, or there was
   /// none.
-  func hasTakenBack(_ reply: HTTPReply) -> Bool {
+  func hasRevoked(_ reply: HTTPReply) -> Bool {
     switch GoPayReply(.reply(reply), to: .unbinding(token: Secret(""), device: "")) {
     case .success: true
     case .refused(let refusal): ["4040905", "4010902", "4090900"].contains(refusal.code)

@@ -28,7 +28,7 @@ package protocol TokenDialect: Sendable {
   func revocation(_ token: Secret, _ kind: TokenKind, bearer: Secret?) -> (any ProviderCall)?
 
   /// Whether a reply to the revocation call says that the token is no longer valid.
-  func hasTakenBack(_ reply: HTTPReply) -> Bool
+  func hasRevoked(_ reply: HTTPReply) -> Bool
 }
 
 /// The value of `token_type_hint` (RFC 7009 §2.1).
@@ -45,7 +45,7 @@ extension TokenDialect {
   package func flaw(in tokens: TokenSet, of subject: String) -> String? { nil }
 
   /// Accepts 200, which a server also sends for an unknown token (RFC 7009 §2.2), and 204.
-  package func hasTakenBack(_ reply: HTTPReply) -> Bool { [200, 204].contains(reply.status) }
+  package func hasRevoked(_ reply: HTTPReply) -> Bool { [200, 204].contains(reply.status) }
 }
 
 /// The dialect for a provider's tokens, or the input that is needed to create it.

@@ -154,13 +154,13 @@ struct FreedomTokenTests {
     let dialect = try dialect(.device)
     let call = try #require(dialect.revocation(Secret("t"), .refreshToken, bearer: nil))
     #expect(call as? FreedomDeviceCall == .untying(Secret("t")))
-    #expect(dialect.hasTakenBack(HTTPReply(status: 204)))
+    #expect(dialect.hasRevoked(HTTPReply(status: 204)))
     for (outcome, isBack) in [
       (Freedom.refusal(401, 100004), true), (Freedom.refusal(401, 100001), false),
       (Freedom.refusal(200, 100777), false), (Freedom.refusal(503), false),
     ] {
       guard case .reply(let reply) = outcome else { continue }
-      #expect(dialect.hasTakenBack(reply) == isBack)
+      #expect(dialect.hasRevoked(reply) == isBack)
     }
   }
 }

@@ -124,13 +124,13 @@ struct GoPayTokensTests {
     ])
   func gone(status: Int, code: String, isGone: Bool) throws {
     let answer = reply(["responseCode": .string(code)], status: status)
-    #expect(try dialect().hasTakenBack(answer) == isGone)
+    #expect(try dialect().hasRevoked(answer) == isGone)
   }
 
   @Test("an unreadable reply does not confirm the revocation of a GoPay linking token")
   func garbage() throws {
-    #expect(try !dialect().hasTakenBack(reply(text: "<html>")))
-    #expect(try !dialect().hasTakenBack(reply(text: "", status: 401)))
+    #expect(try !dialect().hasRevoked(reply(text: "<html>")))
+    #expect(try !dialect().hasRevoked(reply(text: "", status: 401)))
   }
 
   @Test("a GoPay provider names all its credentials and checks its RSA key")
