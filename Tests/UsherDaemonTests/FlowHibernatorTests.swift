@@ -179,8 +179,8 @@ struct FlowDeadlinesTests {
 }
 
 @Suite("Shared metadata of flows")
-struct FlowFamiliesTests {
-  private func family(
+struct FlowMetadataPoolTests {
+  private func metadata(
     _ owner: Owner = .anna, client: String? = "till",
     credentials: CredentialTags = CredentialTags()
   ) -> SharedFlowMetadata {
@@ -191,14 +191,14 @@ struct FlowFamiliesTests {
 
   @Test("equal flow metadata is kept once, and metadata that differs in any member separately")
   func once() {
-    let families = FlowFamilies()
-    let first = families.kept(family())
-    #expect(families.kept(family()) === first)
-    #expect(families.kept(family(.bert)) !== first)
-    #expect(families.kept(family(client: nil)) !== first)
+    let metadataPool = FlowMetadataPool()
+    let first = metadataPool.shared(metadata())
+    #expect(metadataPool.shared(metadata()) === first)
+    #expect(metadataPool.shared(metadata(.bert)) !== first)
+    #expect(metadataPool.shared(metadata(client: nil)) !== first)
     let tags = CredentialTags(["secret": Secret("s")]) { _, _ in .init([1]) }
-    let others = families.kept(family(credentials: tags))
+    let others = metadataPool.shared(metadata(credentials: tags))
     #expect(others !== first && others.credentials == tags)
-    #expect(families.kept(family(credentials: tags)) === others)
+    #expect(metadataPool.shared(metadata(credentials: tags)) === others)
   }
 }

@@ -12,10 +12,10 @@ extension LiveFlow {
     requestID: String?, createdAt: Timestamp, standing: Standing, transitions: [Transition],
     packed: PackedMachine? = nil, isToResume: Bool = false
   ) {
-    let family = SharedFlowMetadata(
+    let metadata = SharedFlowMetadata(
       .init(owner: owner, provider: provider, kind: kind, client: client, uid: owner.uid))
     self.init(
-      id: id, family: family, requestID: requestID, createdAt: createdAt, standing: standing,
+      id: id, metadata: metadata, requestID: requestID, createdAt: createdAt, standing: standing,
       transitions: transitions, packed: packed, isToResume: isToResume)
   }
 

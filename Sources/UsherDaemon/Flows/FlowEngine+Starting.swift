@@ -167,12 +167,13 @@ extension FlowEngine {
     let requestID = call.requestId.flatMap { id in
       Self.isRequestID(id) && !id.allSatisfy(\.isWhitespace) ? id : nil
     }
-    let family = SharedFlowMetadata(
+    let metadata = SharedFlowMetadata(
       .init(
         owner: beginning.owner, provider: call.provider, kind: call.kind, client: client.name,
         uid: client.uid), credentials.tags(of: machine.config))
     return LiveFlow(
-      id: beginning.id, family: families.kept(family), requestID: requestID, createdAt: now,
+      id: beginning.id, metadata: metadataPool.shared(metadata), requestID: requestID,
+      createdAt: now,
       standing: .init(
         machine: machine, view: machine.view, ending: .active, revision: 1, updatedAt: now,
         expiresAt: end(of: now)),

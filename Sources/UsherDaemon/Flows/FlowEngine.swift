@@ -28,7 +28,7 @@ final class FlowEngine: Sendable {
   let isWithheld: @Sendable (Owner) -> Bool
   /// The flows in memory.
   let index = FlowIndex()
-  let families = FlowFamilies()
+  let metadataPool = FlowMetadataPool()
   /// The rows of the flows: plans and commits them, and reads them at a start.
   let repository: FlowRepository
   let effects: EffectRunner
@@ -55,7 +55,7 @@ final class FlowEngine: Sendable {
     self.isWithheld = isWithheld
     repository = FlowRepository(
       dependencies: dependencies, store: store, accounts: accounts,
-      coder: FlowCoder(nonce: dependencies.identifier("provider_")), families: families)
+      coder: FlowCoder(nonce: dependencies.identifier("provider_")), metadataPool: metadataPool)
     deadlines = FlowDeadlines(dependencies)
     deadlines.onExpiry { [weak self] in self?.deliver(.event(.expired), to: $0) }
   }

@@ -86,12 +86,13 @@ extension FlowRepository {
 
   private func flow(_ row: FlowRow, _ read: RestoredFlow, _ transitions: [Transition]) -> LiveFlow {
     let (stored, machine) = (read.stored, read.machine)
-    let family = SharedFlowMetadata(
+    let metadata = SharedFlowMetadata(
       .init(
         owner: row.owner, provider: row.provider, kind: row.kind, client: stored.client,
         uid: stored.uid ?? row.owner.uid), stored.credentials ?? CredentialTags())
     return LiveFlow(
-      id: row.id, family: families.kept(family), requestID: row.requestID, createdAt: row.createdAt,
+      id: row.id, metadata: metadataPool.shared(metadata), requestID: row.requestID,
+      createdAt: row.createdAt,
       standing: .init(
         machine: machine,
         view: machine?.view ?? FlowView(state: stored.state, step: .wait(.init(for: ""))),

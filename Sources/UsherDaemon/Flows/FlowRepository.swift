@@ -12,7 +12,7 @@ struct FlowRepository: Sendable {
   let store: Store
   let accounts: AccountRepository
   let coder: FlowCoder
-  let families: FlowFamilies
+  let metadataPool: FlowMetadataPool
 
   /// A decision and the changes that store it.
   struct Plan {

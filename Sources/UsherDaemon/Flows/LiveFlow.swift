@@ -14,7 +14,7 @@ import UsherStore
 /// memory, and each read unpacks them.
 final class LiveFlow: Sendable {
   let id: FlowID
-  private let family: SharedFlowMetadata
+  private let metadata: SharedFlowMetadata
   let requestID: String?
   let createdAt: Timestamp
   let expiresAt: Timestamp
@@ -94,12 +94,12 @@ final class LiveFlow: Sendable {
   ///   - packed: The packed machine; if given, the flow rests.
   ///   - isToResume: Whether the flow was restored from the store.
   init(
-    id: FlowID, family: SharedFlowMetadata, requestID: String?, createdAt: Timestamp,
+    id: FlowID, metadata: SharedFlowMetadata, requestID: String?, createdAt: Timestamp,
     standing: Standing,
     transitions: [Transition], packed: PackedMachine? = nil, isToResume: Bool = false
   ) {
     self.id = id
-    self.family = family
+    self.metadata = metadata
     self.requestID = requestID
     self.createdAt = createdAt
     expiresAt = standing.expiresAt
@@ -111,12 +111,12 @@ final class LiveFlow: Sendable {
         earlier: earlier.suffix(LiveFlow.rememberedTransitions - 1), isToResume: isToResume))
   }
 
-  var owner: Owner { family.key.owner }
-  var provider: ProviderName { family.key.provider }
-  var kind: String { family.key.kind }
-  var client: String? { family.key.client }
-  var uid: UInt32 { family.key.uid }
-  var credentials: CredentialTags { family.credentials }
+  var owner: Owner { metadata.key.owner }
+  var provider: ProviderName { metadata.key.provider }
+  var kind: String { metadata.key.kind }
+  var client: String? { metadata.key.client }
+  var uid: UInt32 { metadata.key.uid }
+  var credentials: CredentialTags { metadata.credentials }
 
   var person: LocalPerson { LocalPerson(realm: owner.realm, uid: uid) }
 

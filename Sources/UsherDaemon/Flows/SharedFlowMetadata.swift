@@ -28,20 +28,22 @@ final class SharedFlowMetadata: Sendable {
 }
 
 /// Shares equal metadata between flows.
-final class FlowFamilies: Sendable {
+final class FlowMetadataPool: Sendable {
   /// The limit of shared entries; beyond it the table is cleared, because most entries are then
   /// stale.
   private static let most = 4096
 
   private let known = Mutex<[SharedFlowMetadata.Key: SharedFlowMetadata]>([:])
 
-  /// Returns the shared instance that equals `family`, or shares `family`.
-  func kept(_ family: SharedFlowMetadata) -> SharedFlowMetadata {
+  /// Returns the shared instance that equals `metadata`, or shares `metadata`.
+  func shared(_ metadata: SharedFlowMetadata) -> SharedFlowMetadata {
     known.withLock { known in
-      if let kept = known[family.key], kept.credentials == family.credentials { return kept }
+      if let shared = known[metadata.key], shared.credentials == metadata.credentials {
+        return shared
+      }
       if known.count >= Self.most { known = [:] }
-      known[family.key] = family
-      return family
+      known[metadata.key] = metadata
+      return metadata
     }
   }
 }
