@@ -12,13 +12,15 @@ struct AuditAggregatorTests {
   private var aggregator = AuditAggregator()
 
   private mutating func record(
-    _ note: AuditEvent, by caller: AuditedCaller = .till, after seconds: Int = 0
+    _ event: AuditEvent, by caller: AuditedCaller = .till, after seconds: Int = 0
   ) {
-    aggregator.record(note, by: caller, at: start + .seconds(seconds))
+    aggregator.record(event, by: caller, at: start + .seconds(seconds))
   }
 
   private var rows: [String] {
-    aggregator.waiting.map { "\($0.note.method) \($0.note.failure?.rawValue ?? "ok") ×\($0.count)" }
+    aggregator.waiting.map {
+      "\($0.event.method) \($0.event.failure?.rawValue ?? "ok") ×\($0.count)"
+    }
   }
 
   @Test("the first call of a minute is a row at once, and its repeats are one row after the minute")
@@ -26,15 +28,15 @@ struct AuditAggregatorTests {
     for second in [1, 2, 30, 59] { record(.token(), after: second) }
     #expect(rows == ["token.get ok ×1"])
     #expect(aggregator.isCounting)
-    aggregator.turn(at: start + .seconds(59))
+    aggregator.advance(to: start + .seconds(59))
     #expect(rows.count == 1)
-    aggregator.turn(at: start + .seconds(60))
+    aggregator.advance(to: start + .seconds(60))
     #expect(rows == ["token.get ok ×1", "token.get ok ×3"])
     #expect(aggregator.waiting.map(\.at) == [start + .seconds(1), start + .seconds(59)])
     #expect(!aggregator.isCounting)
     record(.token(), after: 61)
     #expect(rows.count == 3)
-    aggregator.turn(at: start + .seconds(200))
+    aggregator.advance(to: start + .seconds(200))
     #expect(rows.count == 3)
   }
 
@@ -80,7 +82,7 @@ struct AuditAggregatorTests {
     record(second, by: AuditedCaller.till)
     aggregator.close()
     #expect(rows == ["token.get ok ×1", "token.get ok ×1"])
-    #expect(aggregator.waiting.last?.note == second)
+    #expect(aggregator.waiting.last?.event == second)
   }
 
   @Test("a repeated call is counted within its minute, whichever other calls come between")
@@ -96,7 +98,7 @@ struct AuditAggregatorTests {
     #expect(aggregator.again(&call, at: start + .seconds(60)) == .written)
     #expect(
       aggregator.waiting.map(\.count) == [1, 1, 3, 1, 1]
-        && aggregator.waiting.map(\.note.account?.rawValue)
+        && aggregator.waiting.map(\.event.account?.rawValue)
           == ["acc_1", "acc_2", "acc_1", "acc_2", "acc_1"]
     )
     #expect(aggregator.waiting[2].at == start + .seconds(4))
@@ -131,7 +133,7 @@ struct AuditAggregatorTests {
     record(.denied("token.get"), after: 9)
     record(.denied("flow.list"), by: .bert)
     #expect(aggregator.waiting.count == 61)
-    aggregator.turn(at: start + .seconds(60))
+    aggregator.advance(to: start + .seconds(60))
     #expect(aggregator.waiting.count == 63)
     #expect(rows.suffix(2) == ["flow.list permission_denied ×5", "token.get permission_denied ×1"])
     #expect(aggregator.waiting[61].at == start + .seconds(4))
@@ -168,11 +170,11 @@ struct AuditAggregatorTests {
     #expect(aggregator.waiting.count == AuditAggregator.mostWaiting)
     var call = try #require(AuditRepeat(.token(), by: .till))
     #expect(aggregator.again(&call, at: start) == .refused)
-    aggregator.turn(at: start + .seconds(600))
+    aggregator.advance(to: start + .seconds(600))
     #expect(aggregator.waiting.count == AuditAggregator.mostWaiting)
     aggregator.drop(AuditAggregator.mostWaiting)
     #expect(!aggregator.isFull)
-    aggregator.turn(at: start + .seconds(660))
+    aggregator.advance(to: start + .seconds(660))
     #expect(rows.count == 2)
     #expect(aggregator.waiting.map(\.count).reduce(0, +) == 4200 - AuditAggregator.mostWaiting)
   }
@@ -202,13 +204,13 @@ struct AuditAggregatorTests {
   @Test("texts in an audit row are cut to 512 bytes")
   mutating func long() {
     let text = String(repeating: "x", count: 1_000_000)
-    var note = AuditEvent.denied("flow.start")
-    note.provider = ProviderName(text)
-    note.kind = text
-    note.account = AccountID(text)
-    note.scope = text
-    self.record(note)
-    let kept = aggregator.waiting[0].note
+    var event = AuditEvent.denied("flow.start")
+    event.provider = ProviderName(text)
+    event.kind = text
+    event.account = AccountID(text)
+    event.scope = text
+    self.record(event)
+    let kept = aggregator.waiting[0].event
     #expect(kept.provider?.rawValue.utf8.count == 512)
     #expect(kept.kind?.utf8.count == 512)
     #expect(kept.account?.rawValue.utf8.count == 512)

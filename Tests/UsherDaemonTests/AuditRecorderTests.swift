@@ -51,7 +51,7 @@ struct AuditRecorderTests {
   @Test("an audit row has every member of its event and caller")
   func members() async throws {
     repository.open(keeper)
-    let note = AuditEvent(
+    let event = AuditEvent(
       method: "account.get", provider: .work, kind: "login", account: AccountID("acc_1"),
       scope: "openid", fields: ["email", "phone"], decision: .allowed, rule: "till",
       conditions: [.localAuth, .confirm, .hours], unmet: [.confirm, .account],
@@ -59,7 +59,7 @@ struct AuditRecorderTests {
     let caller = AuditedCaller(
       client: "till", uid: 1, gid: 2, pid: 3, unit: "u.service", invocation: "4f",
       executable: "/bin/till")
-    repository.record(note, by: caller)
+    repository.record(event, by: caller)
     await repository.flush()
     #expect(
       keeper.rows == [

@@ -32,23 +32,23 @@ struct AuditRepeatTests {
       switch Int.random(in: 0..<1000, using: &random) {
       case 0..<850:
         let number = Int.random(in: 0..<repeats.count, using: &random)
-        let (note, caller) = keys[number % keys.count]
+        let (event, caller) = keys[number % keys.count]
         let isFull = anew.isFull
-        if !isFull { anew.record(note, by: caller, at: now) }
+        if !isFull { anew.record(event, by: caller, at: now) }
         #expect((again.again(&repeats[number], at: now) == .refused) == isFull)
         counted += 1
       case 850..<930:
-        let (note, caller) = keys[Int.random(in: 0..<keys.count, using: &random)]
+        let (event, caller) = keys[Int.random(in: 0..<keys.count, using: &random)]
         guard !anew.isFull else { continue }
-        anew.record(note, by: caller, at: now)
-        again.record(note, by: caller, at: now)
+        anew.record(event, by: caller, at: now)
+        again.record(event, by: caller, at: now)
       case 930..<950:
         anew.record(.denied("flow.list"), by: .bert, at: now)
         again.record(.denied("flow.list"), by: .bert, at: now)
       case 950..<985: now = now + .milliseconds(Int64.random(in: -3000...20_000, using: &random))
       case 985..<990:
-        anew.turn(at: now)
-        again.turn(at: now)
+        anew.advance(to: now)
+        again.advance(to: now)
       case 990..<993:
         anew.close()
         again.close()

@@ -26,13 +26,13 @@ struct AuditServiceTests {
 
   /// Notes six calls, one minute apart; the clock ends at the time of the last one.
   private func sixCalls() {
-    for (note, caller) in [
+    for (event, caller) in [
       (AuditEvent.token(), AuditedCaller.till), (.denied("flow.list"), .bert),
       (.token(account: "acc_2"), .till), (.token(failure: .locked), .till),
       (.denied("token.get"), .till), (.token(method: "totp.code"), .bert),
     ] {
       clock.advance(by: .seconds(60))
-      repository.record(note, by: caller)
+      repository.record(event, by: caller)
     }
   }
 
@@ -96,7 +96,7 @@ struct AuditServiceTests {
     await repository.flush()
     for n in 0..<1200 {
       try await store.audit.append([
-        AuditEntry(.init(at: clock.now(), note: .denied("x\(n)"), caller: .bert))
+        AuditEntry(.init(at: clock.now(), event: .denied("x\(n)"), caller: .bert))
       ])
     }
     service.mostSeen = 600

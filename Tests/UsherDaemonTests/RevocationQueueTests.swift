@@ -13,13 +13,15 @@ import UsherTestKit
 
 /// Records audit events.
 private final class RecordedAudit: Auditing {
-  private let notes = Mutex<[AuditEvent]>([])
+  private let events = Mutex<[AuditEvent]>([])
 
   var outcomes: [String] {
-    notes.withLock { $0.map { "\($0.method) \($0.failure?.rawValue ?? "ok")" } }
+    events.withLock { $0.map { "\($0.method) \($0.failure?.rawValue ?? "ok")" } }
   }
 
-  func record(_ note: AuditEvent, by caller: AuditedCaller) { notes.withLock { $0.append(note) } }
+  func record(_ event: AuditEvent, by caller: AuditedCaller) {
+    events.withLock { $0.append(event) }
+  }
 }
 
 /// The fixture's provider cannot be reached.

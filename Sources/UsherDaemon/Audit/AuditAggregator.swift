@@ -10,7 +10,7 @@ struct AuditAggregator {
   struct Entry: Sendable, Equatable {
     /// The time of the call; of several calls, the last one's.
     var at: Timestamp
-    var note: AuditEvent
+    var event: AuditEvent
     var caller: AuditedCaller
     var count = 1
   }
@@ -70,32 +70,32 @@ struct AuditAggregator {
   /// Whether there are counts that become rows when the minute ends.
   var isCounting: Bool { !repeats.isEmpty || !surplus.isEmpty }
 
-  mutating func record(_ note: AuditEvent, by caller: AuditedCaller, at now: Timestamp) {
-    let note = note.shortened
-    turn(at: now)
-    if note.isRepeatable {
-      _ = count(note, caller, now)
+  mutating func record(_ event: AuditEvent, by caller: AuditedCaller, at now: Timestamp) {
+    let event = event.shortened
+    advance(to: now)
+    if event.isRepeatable {
+      _ = count(event, caller, now)
     } else {
-      add(note, caller, now)
+      add(event, caller, now)
     }
   }
 
   /// Records an RPC call that equals one recorded before.
   mutating func again(_ call: inout AuditRepeat, at now: Timestamp) -> RepeatOutcome {
     if isFull { return .refused }
-    turn(at: now)
+    advance(to: now)
     if let place = call.place, place.round == round, counts[place.index].calls > 0 {
       counts[place.index].calls += 1
       counts[place.index].at = now
       return .counted
     }
     let known = repeats.count
-    call.place = count(call.note, call.caller, now)
+    call.place = count(call.event, call.caller, now)
     return repeats.count == known ? .counted : .written
   }
 
   /// Ends the minute if `now` is not in it: the counts become rows.
-  mutating func turn(at now: Timestamp) {
+  mutating func advance(to now: Timestamp) {
     let present = now.milliseconds / 60_000
     guard minute != present else { return }
     close()
@@ -124,35 +124,35 @@ struct AuditAggregator {
   mutating func drop(_ count: Int) { waiting.removeFirst(count) }
 
   private mutating func count(
-    _ note: AuditEvent, _ caller: AuditedCaller, _ now: Timestamp
+    _ event: AuditEvent, _ caller: AuditedCaller, _ now: Timestamp
   ) -> Place {
-    let key = Repeat(note: note, caller: caller)
+    let key = Repeat(event: event, caller: caller)
     if let index = repeats[key] {
       counts[index].calls += 1
       counts[index].at = now
-      counted[index] = Entry(at: now, note: note, caller: caller)
+      counted[index] = Entry(at: now, event: event, caller: caller)
       return Place(round: round, index: index)
     }
     if repeats.count >= Self.mostKeys { close() }
     repeats[key] = counts.count
     counts.append(Count())
     counted.append(nil)
-    waiting.append(Entry(at: now, note: note, caller: caller))
+    waiting.append(Entry(at: now, event: event, caller: caller))
     return Place(round: round, index: counts.count - 1)
   }
 
-  private mutating func add(_ note: AuditEvent, _ caller: AuditedCaller, _ now: Timestamp) {
-    let isFailure = note.decision == .denied || note.failure != nil
+  private mutating func add(_ event: AuditEvent, _ caller: AuditedCaller, _ now: Timestamp) {
+    let isFailure = event.decision == .denied || event.failure != nil
     let single = Single(uid: caller.uid, isFailure: isFailure)
     let number = singles[single, default: 0]
     if number < (isFailure ? Self.mostFailures : Self.mostSingles), !isFull {
       singles[single] = number + 1
-      waiting.append(Entry(at: now, note: note, caller: caller))
+      waiting.append(Entry(at: now, event: event, caller: caller))
       return
     }
-    let key = Surplus(single: single, method: note.method, decision: note.decision)
+    let key = Surplus(single: single, method: event.method, decision: event.decision)
     let count = (surplus[key]?.count ?? 0) + 1
-    surplus[key] = Entry(at: now, note: note, caller: caller, count: count)
+    surplus[key] = Entry(at: now, event: event, caller: caller, count: count)
   }
 }
 
@@ -169,12 +169,12 @@ extension AuditEvent {
     guard
       isLong(provider?.rawValue) || isLong(kind) || isLong(account?.rawValue) || isLong(scope)
     else { return self }
-    var note = self
-    note.provider = provider.map { ProviderName(Self.shortened($0.rawValue)) }
-    note.kind = kind.map(Self.shortened)
-    note.account = account.map { AccountID(Self.shortened($0.rawValue)) }
-    note.scope = scope.map(Self.shortened)
-    return note
+    var event = self
+    event.provider = provider.map { ProviderName(Self.shortened($0.rawValue)) }
+    event.kind = kind.map(Self.shortened)
+    event.account = account.map { AccountID(Self.shortened($0.rawValue)) }
+    event.scope = scope.map(Self.shortened)
+    return event
   }
 
   private static let longest = 512
@@ -186,11 +186,11 @@ extension AuditEvent {
 
 /// Key of equal calls: same caller, same request and result, same rule.
 private struct Repeat: Hashable {
-  let note: AuditEvent
+  let event: AuditEvent
   let caller: AuditedCaller
 
   static func == (left: Repeat, right: Repeat) -> Bool {
-    let (one, other) = (left.note, right.note)
+    let (one, other) = (left.event, right.event)
     return one.account == other.account && one.method == other.method && one.scope == other.scope
       && one.rule == other.rule && one.fields == other.fields && one.provider == other.provider
       && one.kind == other.kind && one.conditions == other.conditions
@@ -199,8 +199,8 @@ private struct Repeat: Hashable {
 
   /// Hashes only a few members, because this runs on every call.
   func hash(into hasher: inout Hasher) {
-    hasher.combine(note.account)
-    hasher.combine(note.method)
+    hasher.combine(event.account)
+    hasher.combine(event.method)
     hasher.combine(caller)
   }
 }

@@ -18,18 +18,18 @@ extension AuditList.Entry {
   }
 
   fileprivate init(_ entry: AuditAggregator.Entry) {
-    let (note, caller) = (entry.note, entry.caller)
-    let conditions = note.conditions.union(note.unmet)
-    let held = conditions.names.map { ($0, !note.unmet.names.contains($0)) }
+    let (event, caller) = (entry.event, entry.caller)
+    let conditions = event.conditions.union(event.unmet)
+    let held = conditions.names.map { ($0, !event.unmet.names.contains($0)) }
     self.init(
-      n: 0, at: entry.at, method: note.method, provider: note.provider, kind: note.kind,
-      account: note.account, scope: note.scope, fields: note.fields.isEmpty ? nil : note.fields,
-      decision: note.decision == .allowed ? .allowed : .denied, rule: note.rule,
+      n: 0, at: entry.at, method: event.method, provider: event.provider, kind: event.kind,
+      account: event.account, scope: event.scope, fields: event.fields.isEmpty ? nil : event.fields,
+      decision: event.decision == .allowed ? .allowed : .denied, rule: event.rule,
       conditions: held.isEmpty ? nil : Dictionary(held) { first, _ in first },
-      outcome: note.failure?.rawValue ?? "ok", client: caller.client, uid: caller.uid,
+      outcome: event.failure?.rawValue ?? "ok", client: caller.client, uid: caller.uid,
       gid: caller.gid, pid: Int(caller.pid), unit: caller.unit, invocation: caller.invocation,
-      executable: caller.executable, flow: note.flow, owner: note.owner,
-      correlationId: note.correlationID.isEmpty ? nil : CorrelationID(note.correlationID),
+      executable: caller.executable, flow: event.flow, owner: event.owner,
+      correlationId: event.correlationID.isEmpty ? nil : CorrelationID(event.correlationID),
       count: entry.count)
   }
 }

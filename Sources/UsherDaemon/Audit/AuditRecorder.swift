@@ -15,7 +15,7 @@ extension AuditLog: AuditKeeping {}
 
 /// Recorder of audit events; in the daemon, the ``AuditRecorder``.
 protocol Auditing: Sendable {
-  func record(_ note: AuditEvent, by caller: AuditedCaller)
+  func record(_ event: AuditEvent, by caller: AuditedCaller)
 }
 
 extension AuditRecorder: Auditing {}
@@ -63,10 +63,10 @@ final class AuditRecorder: Sendable {
     throw UsherError(.storageUnavailable, "the audit log cannot be written, so the call is refused")
   }
 
-  func record(_ note: AuditEvent, by caller: AuditedCaller) {
+  func record(_ event: AuditEvent, by caller: AuditedCaller) {
     let now = dependencies.clock.now()
     let due = state.withLock { state in
-      state.aggregator.record(note, by: caller, at: now)
+      state.aggregator.record(event, by: caller, at: now)
       return (row: state.setTimer(), minute: state.setMinute())
     }
     if due.row { ring(after: Self.delay) }
@@ -143,7 +143,7 @@ extension AuditRecorder {
       let now = dependencies.clock.now()
       let due = state.withLock { state in
         state.isMinuteSet = false
-        state.aggregator.turn(at: now)
+        state.aggregator.advance(to: now)
         return (row: state.setTimer(), minute: state.setMinute())
       }
       if due.row { ring(after: Self.delay) }

@@ -75,9 +75,10 @@ struct OwnerService: Sendable {
   }
 
   private func recordForget(_ record: AccountRecord, _ caller: Caller) {
-    var note = AuditEvent(PolicyRequest(OwnerForget.name, about: record), .allowed, rule: "(admin)")
-    note.owner = record.owner.uid
-    audit.record(note, by: caller.audited)
+    var event = AuditEvent(
+      PolicyRequest(OwnerForget.name, about: record), .allowed, rule: "(admin)")
+    event.owner = record.owner.uid
+    audit.record(event, by: caller.audited)
   }
 
   private func person(_ uid: UInt32) -> LocalPerson {

@@ -130,9 +130,9 @@ struct AuthorizedCall: Sendable {
     guard isAudited, request.moment == nil, permit.conditions.isEmpty,
       case .token(let scope)? = given
     else { return nil }
-    var note = event
-    note.scope = scope
-    return AuditRepeat(note, by: caller.audited).map {
+    var event = self.event
+    event.scope = scope
+    return AuditRepeat(event, by: caller.audited).map {
       .init(accounts: generation, audit: audit, call: $0)
     }
   }
@@ -144,24 +144,24 @@ struct AuthorizedCall: Sendable {
   ///   - failure: The error if the call achieved nothing.
   func succeeded(flow: FlowID? = nil, with failure: UsherError.Reason? = nil) {
     guard isAudited else { return }
-    var note = event
-    note.flow = flow
-    note.failure = failure
+    var event = self.event
+    event.flow = flow
+    event.failure = failure
     // A row that several calls share cannot have the correlation ID of one of them.
-    if flow != nil { note.correlationID = Cause.correlation?.rawValue ?? "" }
+    if flow != nil { event.correlationID = Cause.correlation?.rawValue ?? "" }
     switch given {
     case nil: break
-    case .token(let scope): note.scope = scope
-    case .storedObjects(of: let uid): note.owner = uid
+    case .token(let scope): event.scope = scope
+    case .storedObjects(of: let uid): event.owner = uid
     case .profiles(let profiles):
       for (account, fields) in profiles() {
-        note.account = account
-        note.fields = fields
-        audit.record(note, by: caller.audited)
+        event.account = account
+        event.fields = fields
+        audit.record(event, by: caller.audited)
       }
       return
     }
-    audit.record(note, by: caller.audited)
+    audit.record(event, by: caller.audited)
   }
 
   /// - Returns: The error for the caller, with the correlation ID of the audit entry.
