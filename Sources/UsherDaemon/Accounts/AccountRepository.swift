@@ -49,7 +49,7 @@ final class AccountRepository: Sendable {
     var nextRead = 0
   }
 
-  typealias Follower = @Sendable (Update) -> Void
+  typealias Observer = @Sendable (Update) -> Void
 
   /// Serializes planning, commit and install of a change. Otherwise a refresh that is being
   /// committed could recreate a forgotten account.
@@ -64,7 +64,7 @@ final class AccountRepository: Sendable {
   let changes = Atomic<Int>(0)
   /// Serializes reads of single accounts, so that concurrent look-ups of one account read it once.
   private let reading = Mutex(())
-  private let followers = Mutex<[Follower]>([])
+  private let observers = Mutex<[Observer]>([])
 
   init(dependencies: Dependencies, events: EventBus, store: Store) {
     self.dependencies = dependencies
@@ -340,16 +340,16 @@ extension AccountRepository {
 extension AccountRepository {
   /// Calls `body` for each later change of an account that is not silent, after its event. The
   /// calls about one account have the order of its changes.
-  func addObserver(_ body: @escaping Follower) { followers.withLock { $0.append(body) } }
+  func addObserver(_ body: @escaping Observer) { observers.withLock { $0.append(body) } }
 
   func install(_ update: Update) {
     cache(update.record)
     let what = update.isNew ? "added" : "updated"
     events.publish(.account, what, update.record, at: dependencies.clock.now())
-    for follower in followers.withLock({ $0 }) { follower(update) }
+    for observer in observers.withLock({ $0 }) { observer(update) }
   }
 
-  /// Installs a change without notifying followers or publishing an event.
+  /// Installs a change without notifying observers or publishing an event.
   func installSilently(_ update: Update) { cache(update.record) }
 
   func remove(_ record: AccountRecord) {

@@ -25,7 +25,7 @@ final class OwnerRegistry: Sendable {
     case replaced
   }
 
-  typealias Follower = @Sendable (Change, LocalPerson) async -> Void
+  typealias Observer = @Sendable (Change, LocalPerson) async -> Void
 
   /// The name of the note that is stored once every owner has a record.
   private static let completeNote = "owners"
@@ -59,7 +59,7 @@ final class OwnerRegistry: Sendable {
   let forgotten = Mutex<Set<LocalPerson>>([])
   /// Serializes comparison, write and installation for each user.
   let turns = AsyncKeyedLock<LocalPerson>()
-  private let followers = Mutex<[Follower]>([])
+  private let observers = Mutex<[Observer]>([])
   /// Whether every owner has a record (``recordAll()``).
   private let isComplete = Atomic<Bool>(false)
 
@@ -89,7 +89,7 @@ final class OwnerRegistry: Sendable {
 
   /// Calls `body` for each change in the access to a user's stored objects, before an RPC call that
   /// waits for the change continues.
-  func addObserver(_ body: @escaping Follower) { followers.withLock { $0.append(body) } }
+  func addObserver(_ body: @escaping Observer) { observers.withLock { $0.append(body) } }
 
   /// Whether nobody may use an owner's stored objects, because its uid may belong to another person
   /// or they are being deleted. Costs one lock.
@@ -267,7 +267,7 @@ extension OwnerRegistry {
   }
 
   func notify(_ change: Change, _ person: LocalPerson) async {
-    for follower in followers.withLock({ $0 }) { await follower(change, person) }
+    for observer in observers.withLock({ $0 }) { await observer(change, person) }
   }
 }
 
