@@ -21,7 +21,7 @@ struct AccountRecord: Sendable {
   /// finds the account; nil if it has none.
   var callTag: Data?
 
-  var shelf: AccountRepository.OwnerAtProvider { .init(owner: owner, provider: provider) }
+  var lockKey: AccountRepository.OwnerAtProvider { .init(owner: owner, provider: provider) }
 
   /// The key of the token that `token.get` returns if the call names no scope.
   var mainKey: TokenKey { TokenKey(audience: "", scope: details.grant.scope) }

@@ -53,7 +53,7 @@ final class AccountRepository: Sendable {
 
   /// Serializes planning, commit and install of a change. Otherwise a refresh that is being
   /// committed could recreate a forgotten account.
-  let turns = AsyncKeyedLock<OwnerAtProvider>()
+  let changeLock = AsyncKeyedLock<OwnerAtProvider>()
   /// Serializes a user's list calls that read the disk: a long list occupies a thread for a while.
   let lists = AsyncKeyedLock<UInt32>()
   let dependencies: Dependencies

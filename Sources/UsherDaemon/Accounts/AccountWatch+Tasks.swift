@@ -87,7 +87,7 @@ extension AccountWatch {
     about account: AccountID, _ change: @escaping @Sendable (any AccountFollowUp) -> FollowUpOutcome
   ) async throws(UsherError) -> FollowUpOutcome {
     guard let record = try repository.find(account) else { return .nothing }
-    return try await repository.turns.withLock(record.shelf) { () throws(UsherError) in
+    return try await repository.changeLock.withLock(record.lockKey) { () throws(UsherError) in
       guard let record = try repository.find(account), let followUp = followUp(of: record) else {
         return .nothing
       }

@@ -91,7 +91,7 @@ struct ConsentService: Sendable {
     from record: AccountRecord,
     where isMeant: (AccountConsents.Key, AccountConsents.Consent) -> Bool
   ) async throws(UsherError) -> Int {
-    try await repository.turns.withLock(record.shelf) { () throws(UsherError) in
+    try await repository.changeLock.withLock(record.lockKey) { () throws(UsherError) in
       guard
         let plan = try repository.update(record.id, at: clock.now(), withdrawing: isMeant)
       else { return 0 }

@@ -38,8 +38,8 @@ struct FlowRepository: Sendable {
     of grant: AccountGrant?, _ flow: LiveFlow, _ body: () async throws(UsherError) -> Void
   ) async throws(UsherError) {
     guard grant != nil else { return try await body() }
-    let shelf = AccountRepository.OwnerAtProvider(owner: flow.owner, provider: flow.provider)
-    try await accounts.turns.withLock(shelf, body)
+    let key = AccountRepository.OwnerAtProvider(owner: flow.owner, provider: flow.provider)
+    try await accounts.changeLock.withLock(key, body)
   }
 
   /// Plans and commits a decision, all in one commit.

@@ -80,7 +80,7 @@ extension TOTPService {
     _ record: AccountRecord, to client: String,
     allowing check: (AccountRecord) throws(UsherError) -> Void
   ) async throws(UsherError) -> Resolution {
-    try await repository.turns.withLock(record.shelf) { () throws(UsherError) in
+    try await repository.changeLock.withLock(record.lockKey) { () throws(UsherError) in
       let record = try repository.account(record.id, of: record.owner)
       try check(record)
       let codes = try codes(of: record)

@@ -11,7 +11,7 @@ extension Refresher {
     let word: ProviderErrorCode
     /// The refresh token that the provider refused.
     let refused: Sealed<Secret>?
-    let shelf: AccountRepository.OwnerAtProvider
+    let lockKey: AccountRepository.OwnerAtProvider
   }
 
   /// Records that the provider has ended the grant, so that the provider is not asked again.
@@ -36,13 +36,13 @@ extension Refresher {
         "the provider refuses to refresh: a new sign-in is needed", metadata: metadata)
     }
     let refused = record.details.grant.refreshToken
-    let buried = try await repository.turns.withLock(record.shelf) {
+    let buried = try await repository.changeLock.withLock(record.lockKey) {
       () throws(UsherError) -> AccountRecord? in
       guard let update = try repository.update(record.id, died: word, of: refused) else {
         return nil
       }
       repository.install(update)
-      unwrittenDeaths[record.id] = Death(word: word, refused: refused, shelf: record.shelf)
+      unwrittenDeaths[record.id] = Death(word: word, refused: refused, lockKey: record.lockKey)
       await write(update.changes, ofDead: record.id)
       return update.record
     }
@@ -56,7 +56,7 @@ extension Refresher {
   /// - Parameter account: The account; nil for all accounts.
   func writeDeaths(of account: AccountID? = nil) async {
     for (id, death) in unwrittenDeaths where account == nil || account == id {
-      try? await repository.turns.withLock(death.shelf) { () throws(UsherError) in
+      try? await repository.changeLock.withLock(death.lockKey) { () throws(UsherError) in
         if let update = try repository.update(id, died: death.word, of: death.refused) {
           // The cached record was evicted, and the account was read from disk again.
           repository.install(update)

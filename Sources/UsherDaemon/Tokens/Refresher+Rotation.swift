@@ -11,7 +11,7 @@ extension Refresher {
   func persist(
     rotated: Sealed<Secret>, for used: Sealed<Secret>, _ record: AccountRecord
   ) async throws(UsherError) {
-    let isKept = try await repository.turns.withLock(record.shelf) {
+    let isKept = try await repository.changeLock.withLock(record.lockKey) {
       () throws(UsherError) -> Bool in
       guard let update = try repository.update(record.id, rotated: rotated, for: used) else {
         return false

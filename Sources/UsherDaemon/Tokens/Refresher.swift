@@ -171,7 +171,8 @@ actor Refresher: ProviderObserver {
     _ record: AccountRecord, _ key: TokenKey, _ refreshToken: Sealed<Secret>
   ) async throws(UsherError) -> Bool {
     try store.allocateReserve()
-    return try await repository.turns.withLock(record.shelf) { () throws(UsherError) -> Bool in
+    return try await repository.changeLock.withLock(record.lockKey) {
+      () throws(UsherError) -> Bool in
       guard let changes = try repository.rehearsal(of: record.id, key, with: refreshToken) else {
         return false
       }
@@ -183,7 +184,7 @@ actor Refresher: ProviderObserver {
   private func persist(
     _ tokens: TokenSet, for refreshToken: Sealed<Secret>, _ record: AccountRecord, _ key: TokenKey
   ) async throws(UsherError) -> [UInt8] {
-    let saved = try await repository.turns.withLock(record.shelf) {
+    let saved = try await repository.changeLock.withLock(record.lockKey) {
       () throws(UsherError) -> [UInt8]? in
       let brought = Unsaved(
         key: key, tokens: tokens, used: refreshToken, at: dependencies.clock.now(),
@@ -225,7 +226,8 @@ actor Refresher: ProviderObserver {
     _ record: AccountRecord, _ key: TokenKey
   ) async throws(UsherError) -> [UInt8]? {
     guard waiting(record) != nil else { return nil }
-    return try await repository.turns.withLock(record.shelf) { () throws(UsherError) -> [UInt8]? in
+    return try await repository.changeLock.withLock(record.lockKey) {
+      () throws(UsherError) -> [UInt8]? in
       guard let record = try repository.find(record.id), let unsaved = waiting(record) else {
         return nil
       }

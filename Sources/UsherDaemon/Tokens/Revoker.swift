@@ -18,7 +18,7 @@ struct Revoker: Sendable {
     _ record: AccountRecord, by asker: Revocation.Asker
   ) async throws(UsherError) -> RevocationResult {
     let word = ProviderErrorCode(name: record.provider, code: "revoked")
-    let revocation = try await repository.turns.withLock(record.shelf) {
+    let revocation = try await repository.changeLock.withLock(record.lockKey) {
       () throws(UsherError) -> Revocation in
       guard let current = try repository.find(record.id),
         let update = try repository.update(dropping: current, word: word)
@@ -35,7 +35,7 @@ struct Revoker: Sendable {
   func forget(
     _ record: AccountRecord, revoke isRevoked: Bool, by asker: Revocation.Asker
   ) async throws(UsherError) -> RevocationResult {
-    let revocation = try await repository.turns.withLock(record.shelf) {
+    let revocation = try await repository.changeLock.withLock(record.lockKey) {
       () throws(UsherError) -> Revocation in
       let current = try repository.find(record.id) ?? record
       let revocation = Revocation(of: current, by: asker, dependencies)
@@ -58,7 +58,7 @@ struct Revoker: Sendable {
   func forget(
     _ record: AccountRecord, by asker: Revocation.Asker, if isMeant: (AccountRecord) -> Bool
   ) async throws(UsherError) -> Bool {
-    let revocation = try await repository.turns.withLock(record.shelf) {
+    let revocation = try await repository.changeLock.withLock(record.lockKey) {
       () throws(UsherError) -> Revocation? in
       guard let current = try repository.find(record.id) else {
         return Revocation(of: record, [], by: asker, dependencies)
