@@ -164,7 +164,7 @@ final class Services: Sendable {
   /// case the clock was set. Runs once a minute.
   func sweep() async throws(UsherError) {
     await watch.review()
-    await tokens.refresher.writeDeaths()
+    await tokens.refresher.writeEndedGrants()
     try await consents.sweep()
     try await confirm.sweep()
     try await audit.trim()

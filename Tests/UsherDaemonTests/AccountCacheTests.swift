@@ -276,7 +276,7 @@ struct WakingTests {
     #expect(record.wakeAt != nil)
     let update = try #require(
       try harness.repository().update(
-        dropping: record, word: ProviderErrorCode(name: .work, code: "revoked")))
+        dropping: record, errorCode: ProviderErrorCode(name: .work, code: "revoked")))
     #expect(update.record.wakeAt == nil)
     try await harness.store.commit(update.changes)
     #expect(try harness.store.dueAccounts(until: .latest, atMost: 9).isEmpty)

@@ -210,7 +210,7 @@ struct AccountRepositoryTests {
     #expect(died.record.details.grant.death == word)
     #expect(died.record.details.grant.refreshToken == nil)
     #expect(died.record.tokens.count == 1)
-    let dropped = try #require(try repository.update(dropping: record, word: word))
+    let dropped = try #require(try repository.update(dropping: record, errorCode: word))
     try await store.commit(dropped.changes)
     #expect(dropped.record.tokens.isEmpty)
     #expect(try store.loadTokens().isEmpty)
@@ -221,7 +221,7 @@ struct AccountRepositoryTests {
   func planned() async throws {
     let record = try await signIn()
     _ = try repository.update(
-      dropping: record, word: ProviderErrorCode(name: .work, code: "revoked"))
+      dropping: record, errorCode: ProviderErrorCode(name: .work, code: "revoked"))
     #expect(repository.record(record.id)?.tokens.count == 1)
     #expect(repository.record(record.id)?.details.grant.death == nil)
   }

@@ -187,10 +187,10 @@ extension AccountRepository {
   ///
   /// - Returns: Nil if the account was forgotten or signed in again meanwhile.
   func update(
-    _ id: AccountID, died word: ProviderErrorCode, of used: Sealed<Secret>?
+    _ id: AccountID, died errorCode: ProviderErrorCode, of used: Sealed<Secret>?
   ) throws(UsherError) -> Update? {
     try update(id, holding: used) {
-      $0.grant.death = word
+      $0.grant.death = errorCode
       $0.grant.refreshToken = nil
     }
   }
@@ -213,10 +213,11 @@ extension AccountRepository {
   }
 
   /// Plans the deletion of all tokens of an account; the account itself stays.
-  func update(dropping record: AccountRecord, word: ProviderErrorCode) throws(UsherError) -> Update?
+  func update(dropping record: AccountRecord, errorCode: ProviderErrorCode) throws(UsherError)
+    -> Update?
   {
     let used = record.details.grant.refreshToken
-    guard var update = try update(record.id, died: word, of: used) else { return nil }
+    guard var update = try update(record.id, died: errorCode, of: used) else { return nil }
     update.record.tokens = [:]
     update.changes.append(.deleteTokens(record.id))
     return update

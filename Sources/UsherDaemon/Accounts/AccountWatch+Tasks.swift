@@ -110,8 +110,9 @@ extension AccountWatch {
     case .nothing, .stopPolling: nil
     case .attributes(let attributes): try repository.update(record) { $0.attributes = attributes }
     // The end of a dead grant was announced before.
-    case .grantRevoked(let word):
-      record.details.grant.death == nil ? try repository.update(dropping: record, word: word) : nil
+    case .grantRevoked(let errorCode):
+      record.details.grant.death == nil
+        ? try repository.update(dropping: record, errorCode: errorCode) : nil
     }
   }
 }

@@ -7,8 +7,8 @@ import UsherStore
 // Grants that the provider no longer accepts.
 extension Refresher {
   /// The end of a grant that is not yet on disk.
-  struct Death {
-    let word: ProviderErrorCode
+  struct EndedGrant {
+    let errorCode: ProviderErrorCode
     /// The refresh token that the provider refused.
     let refused: Sealed<Secret>?
     let lockKey: AccountRepository.OwnerAtProvider
@@ -17,17 +17,18 @@ extension Refresher {
   /// Records that the provider has ended the grant, so that the provider is not asked again.
   ///
   /// The record in memory changes first: a dead grant must not be used even if the disk fails. A
-  /// failed write is retried at the account's next call and once a minute (``writeDeaths(of:)``).
+  /// failed write is retried at the account's next call and once a minute:
+  /// ``writeEndedGrants(of:)``.
   ///
   /// - Returns: The reply with the new grant, if the user signed in again meanwhile.
-  func bury(
-    _ record: AccountRecord, _ key: TokenKey, _ word: ProviderErrorCode
+  func endGrant(
+    _ record: AccountRecord, _ key: TokenKey, _ errorCode: ProviderErrorCode
   ) async throws(UsherError) -> [UInt8] {
     var metadata: Logger.Metadata = [
       "provider": .string(record.provider.rawValue), "account": .string(record.id.rawValue),
     ]
-    if word.isOfIDToken {
-      metadata["cause"] = word.message.map { .string($0) }
+    if errorCode.isOfIDToken {
+      metadata["cause"] = errorCode.message.map { .string($0) }
       dependencies.log.warning(
         "a refresh returned an ID token that is not valid: a new sign-in is needed",
         metadata: metadata)
@@ -36,35 +37,37 @@ extension Refresher {
         "the provider refuses to refresh: a new sign-in is needed", metadata: metadata)
     }
     let refused = record.details.grant.refreshToken
-    let buried = try await repository.changeLock.withLock(record.lockKey) {
+    let ended = try await repository.changeLock.withLock(record.lockKey) {
       () throws(UsherError) -> AccountRecord? in
-      guard let update = try repository.update(record.id, died: word, of: refused) else {
+      guard let update = try repository.update(record.id, died: errorCode, of: refused) else {
         return nil
       }
       repository.install(update)
-      unwrittenDeaths[record.id] = Death(word: word, refused: refused, lockKey: record.lockKey)
+      unwrittenEnds[record.id] = EndedGrant(
+        errorCode: errorCode, refused: refused, lockKey: record.lockKey)
       await write(update.changes, ofDead: record.id)
       return update.record
     }
-    guard let buried else { return try current(record.id, key) }
+    guard let ended else { return try current(record.id, key) }
     events.publish(.token, "dead", record, at: dependencies.clock.now())
-    throw deadGrant(buried)
+    throw deadGrant(ended)
   }
 
   /// Retries the writes of ended grants.
   ///
   /// - Parameter account: The account; nil for all accounts.
-  func writeDeaths(of account: AccountID? = nil) async {
-    for (id, death) in unwrittenDeaths where account == nil || account == id {
-      try? await repository.changeLock.withLock(death.lockKey) { () throws(UsherError) in
-        if let update = try repository.update(id, died: death.word, of: death.refused) {
+  func writeEndedGrants(of account: AccountID? = nil) async {
+    for (id, end) in unwrittenEnds where account == nil || account == id {
+      try? await repository.changeLock.withLock(end.lockKey) { () throws(UsherError) in
+        if let update = try repository.update(id, died: end.errorCode, of: end.refused) {
           // The cached record was evicted, and the account was read from disk again.
           repository.install(update)
           await write(update.changes, ofDead: id)
-        } else if var record = try repository.find(id), record.details.grant.death == death.word {
+        } else if var record = try repository.find(id), record.details.grant.death == end.errorCode
+        {
           await write([try repository.put(&record)], ofDead: id)
         } else {
-          unwrittenDeaths[id] = nil
+          unwrittenEnds[id] = nil
         }
       }
     }
@@ -73,7 +76,7 @@ extension Refresher {
   private func write(_ changes: [Change], ofDead account: AccountID) async {
     do throws(UsherError) {
       try await store.commitFromReserve(changes)
-      unwrittenDeaths[account] = nil
+      unwrittenEnds[account] = nil
     } catch {
       dependencies.log.error(
         "the end of a grant cannot be stored yet; it is lost if usherd restarts now",
@@ -97,14 +100,14 @@ extension Refresher {
   }
 
   func newLogIn(
-    _ record: AccountRecord, _ message: String, _ word: ProviderErrorCode?
+    _ record: AccountRecord, _ message: String, _ errorCode: ProviderErrorCode?
   ) -> UsherError {
     UsherError(
       .reauthenticationRequired, message,
       detail: .init(
         next: dependencies.signIn(
           at: record.provider, account: record.id, scope: record.details.grant.scope),
-        provider: word))
+        provider: errorCode))
   }
 }
 

@@ -36,7 +36,7 @@ actor Refresher: ProviderObserver {
     let bootTime: BootTime?
   }
   private var refusals: [AccountID: Refusal] = [:]
-  var unwrittenDeaths: [AccountID: Death] = [:]
+  var unwrittenEnds: [AccountID: EndedGrant] = [:]
 
   /// A provider's refusal of a grant that may still be good.
   private struct Refusal {
@@ -128,7 +128,7 @@ actor Refresher: ProviderObserver {
   private func refresh(_ record: AccountRecord, _ key: TokenKey) async throws(UsherError) -> [UInt8]
   {
     if let saved = try await saveWaiting(record, key) { return saved }
-    await writeDeaths(of: record.id)
+    await writeEndedGrants(of: record.id)
     guard record.details.grant.isRenewable, let refreshToken = record.details.grant.refreshToken
     else { throw deadGrant(record) }
     if let error = refusal(of: record.id, key, refreshToken) { throw error }
@@ -143,14 +143,14 @@ actor Refresher: ProviderObserver {
     switch asked {
     case .granted(let tokens):
       return try await persist(tokens, for: refreshToken, record, key)
-    case .flawed(let tokens, let word):
+    case .flawed(let tokens, let errorCode):
       await revoke(tokens.revocable, of: record)
-      return try await bury(record, key, word)
-    case .dead(let word): return try await bury(record, key, word)
-    case .refused(let word):
+      return try await endGrant(record, key, errorCode)
+    case .dead(let errorCode): return try await endGrant(record, key, errorCode)
+    case .refused(let errorCode):
       let message =
-        word.message ?? "provider \(record.provider) refuses to refresh and gives no reason"
-      let error = newLogIn(record, message, word)
+        errorCode.message ?? "provider \(record.provider) refuses to refresh and gives no reason"
+      let error = newLogIn(record, message, errorCode)
       throw remember(error, record.id, key, refreshToken)
     case .unusable(let error, let rotated):
       try await persist(rotated: Sealed(rotated), for: refreshToken, record)

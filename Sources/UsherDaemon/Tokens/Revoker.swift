@@ -17,11 +17,11 @@ struct Revoker: Sendable {
   func drop(
     _ record: AccountRecord, by asker: Revocation.Asker
   ) async throws(UsherError) -> RevocationResult {
-    let word = ProviderErrorCode(name: record.provider, code: "revoked")
+    let errorCode = ProviderErrorCode(name: record.provider, code: "revoked")
     let revocation = try await repository.changeLock.withLock(record.lockKey) {
       () throws(UsherError) -> Revocation in
       guard let current = try repository.find(record.id),
-        let update = try repository.update(dropping: current, word: word)
+        let update = try repository.update(dropping: current, errorCode: errorCode)
       else { throw AccountRepository.changedMeanwhile }
       let revocation = Revocation(of: current, by: asker, dependencies)
       try await store.commit(update.changes + revocation.changes())

@@ -126,13 +126,13 @@ struct TokenSource: Sendable {
     let request = TokenRequest(provider: record.provider, scope: scope)
     switch dialect.read(reply, to: request, at: now) {
     case .granted(let tokens): return .granted(tokens)
-    case .dead(let word): return .dead(word)
-    case .rejected(let word) where reply.isSilentRefusal: return .refused(word)
-    case .misconfigured(let word), .rejected(let word):
+    case .dead(let errorCode): return .dead(errorCode)
+    case .rejected(let errorCode) where reply.isSilentRefusal: return .refused(errorCode)
+    case .misconfigured(let errorCode), .rejected(let errorCode):
       return .failed(
         UsherError(
-          .providerRejected, "provider \(record.provider) refuses to refresh: \(word.code)",
-          detail: .init(provider: word)))
+          .providerRejected, "provider \(record.provider) refuses to refresh: \(errorCode.code)",
+          detail: .init(provider: errorCode)))
     case .retry(let message, let after): return .failed(unreachable(record, message, after: after))
     case .unreadable(let message): return .failed(UsherError(.providerProtocolError, message))
     }
