@@ -22,25 +22,25 @@ struct CallerCacheTests {
   @Test("a caller is evaluated again after the rules change, and cached otherwise")
   func anew() throws {
     let configStore = ConfigStore(Config(), try policy("account.list"))
-    let standing = CallerCache(connectingPeer, configStore)
+    let cache = CallerCache(connectingPeer, configStore)
     let list = PolicyRequest(method: "account.list")
-    #expect(standing.caller.decide(list).isAllowed)
+    #expect(cache.caller.decide(list).isAllowed)
     var generation = configStore.generation
-    #expect(standing.caller(otherThanAt: &generation) == nil)
+    #expect(cache.caller(otherThanAt: &generation) == nil)
     configStore.replace(by: Config(), try policy("token.list"))
-    #expect(!standing.caller.decide(list).isAllowed)
-    let other = standing.caller(otherThanAt: &generation)
+    #expect(!cache.caller.decide(list).isAllowed)
+    let other = cache.caller(otherThanAt: &generation)
     #expect(other?.decide(list).isAllowed == false && other?.audited.pid == 7)
-    #expect(standing.caller(otherThanAt: &generation) == nil)
+    #expect(cache.caller(otherThanAt: &generation) == nil)
   }
 
   @Test("a caller's owner changes with the rules, and the uid stays")
   func owner() throws {
     let configStore = ConfigStore(Config(), try policy("*"))
-    let standing = CallerCache(connectingPeer, configStore)
-    #expect(standing.caller.owner == Owner(realm: "host", uid: 1000))
+    let cache = CallerCache(connectingPeer, configStore)
+    #expect(cache.caller.owner == Owner(realm: "host", uid: 1000))
     configStore.replace(by: Config(), try policy("*", owner: .client))
-    #expect(standing.caller.owner.client == "till")
-    #expect(standing.caller.uid == 1000)
+    #expect(cache.caller.owner.client == "till")
+    #expect(cache.caller.uid == 1000)
   }
 }

@@ -20,22 +20,22 @@ struct ReplyCacheTests {
   }
 
   /// A reply that is valid for a minute.
-  private func standing(_ reply: String = "reply", isDecided: Bool = true) throws -> CachedReply {
+  private func cached(_ reply: String = "reply", isDecided: Bool = true) throws -> CachedReply {
     let now = harness.clock.now()
-    var standing = CachedReply(
+    var cached = CachedReply(
       reply: Array(reply.utf8), moments: now...(now + .seconds(60)), repository: harness.repository)
-    guard isDecided else { return standing }
-    standing.decision = .init(
+    guard isDecided else { return cached }
+    cached.decision = .init(
       accounts: harness.repository.generation, audit: audit,
       call: try #require(AuditRepeat(.token(), by: .till)))
-    return standing
+    return cached
   }
 
   private mutating func remember(
     _ reply: String = "reply", to params: String = "{}", isDecided: Bool = true
   ) throws {
-    let standing = try standing(reply, isDecided: isDecided)
-    Array(params.utf8).withUnsafeBytes { answers.remember(standing, to: $0, in: epoch) }
+    let cached = try cached(reply, isDecided: isDecided)
+    Array(params.utf8).withUnsafeBytes { answers.remember(cached, to: $0, in: epoch) }
   }
 
   private mutating func ask(
@@ -84,11 +84,11 @@ struct ReplyCacheTests {
 
   @Test("a reply computed before an account changed is not returned afterwards")
   mutating func readBefore() throws {
-    let standing = try standing()
+    let cached = try cached()
     harness.repository.install(
       try harness.repository.update(
         .sample(), owner: .bert, provider: .work, at: harness.clock.now()))
-    Array("{}".utf8).withUnsafeBytes { answers.remember(standing, to: $0, in: epoch) }
+    Array("{}".utf8).withUnsafeBytes { answers.remember(cached, to: $0, in: epoch) }
     #expect(ask() == nil)
   }
 

@@ -38,7 +38,7 @@ extension Response {
   var atOnce: [UInt8]? {
     switch self {
     case .now(let reply): reply
-    case .standing(let standing): standing.reply
+    case .cacheable(let cached): cached.reply
     case .later, .cold, .resumed: nil
     }
   }
@@ -47,7 +47,7 @@ extension Response {
   func reply() async throws -> [UInt8] {
     switch self {
     case .now(let reply): reply
-    case .standing(let standing): standing.reply
+    case .cacheable(let cached): cached.reply
     case .later(let body): try await body()
     case .cold(let read): try await read().reply()
     case .resumed: throw TestError("there is no connection to make the call on")

@@ -197,7 +197,7 @@ struct TokenGrantTests {
     // By the boot clock the token is 100 s old, by the wall clock 60 s. The reply is valid for 200
     // s.
     fixture.clock.setBootTime(BootTime(boot: "a", milliseconds: 101_000))
-    guard case .standing(let reply) = try fixture.tokens.get(call, .program()) else {
+    guard case .cacheable(let reply) = try fixture.tokens.get(call, .program()) else {
       Issue.record("a token that lives is not handed out")
       return
     }

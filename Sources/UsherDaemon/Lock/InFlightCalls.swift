@@ -49,7 +49,7 @@ final class InFlightCalls: Sendable {
   /// Returns the response with every part of it that waits run by ``run(_:)``.
   func track(_ response: Response) -> Response {
     switch response {
-    case .now, .standing: response
+    case .now, .cacheable: response
     case .later(let body): .later { () async throws(UsherError) in try await self.run(body) }
     case .cold(let read):
       .cold { () async throws(UsherError) in self.track(try await self.run(read)) }

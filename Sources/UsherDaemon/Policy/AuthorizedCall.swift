@@ -60,10 +60,10 @@ struct AuthorizedCall: Sendable {
     case .now:
       succeeded()
       return response
-    case .standing(var standing):
+    case .cacheable(var reply):
       succeeded()
-      standing.decision = decision
-      return .standing(standing)
+      reply.decision = decision
+      return .cacheable(reply)
     case .later(let body):
       return .later { [call = withoutTarget] () async throws(UsherError) in
         try await call.run { () async throws(UsherError) in (try await body(), nil) }

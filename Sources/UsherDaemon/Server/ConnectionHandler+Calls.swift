@@ -17,10 +17,10 @@ extension ConnectionHandler {
     let epoch = epoch
     do throws(UsherError) {
       let response = try respond(to: envelope, line, decoded)
-      if case .standing(let standing) = response, let epoch,
+      if case .cacheable(let reply) = response, let epoch,
         envelope.calls(Self.remembered, in: line), let params = envelope.paramsBytes(in: line)
       {
-        answers.remember(standing, to: params, in: epoch)
+        answers.remember(reply, to: params, in: epoch)
         turns.remember()
       }
       try finish(response, id, origin)
@@ -42,7 +42,7 @@ extension ConnectionHandler {
 
   /// Updates the caller to the current rules.
   func applyCurrentRules() {
-    if let other = standing.caller(otherThanAt: &generation) { caller = other }
+    if let other = callerCache.caller(otherThanAt: &generation) { caller = other }
   }
 
   /// Refuses a call, without an id, if its id is in use by a call that still waits.
@@ -56,7 +56,7 @@ extension ConnectionHandler {
   func finish(_ response: Response, _ id: RequestID?, _ origin: Origin) throws(UsherError) {
     switch response {
     case .now(let result): succeed(id, result, origin)
-    case .standing(let standing): succeed(id, standing.reply, origin)
+    case .cacheable(let reply): succeed(id, reply.reply, origin)
     case .later(let body): try start(id, origin, body)
     case .cold(let read):
       wait(for: ColdCall(number: newNumber(), id: id, origin: origin, read: read))
@@ -80,7 +80,7 @@ extension ConnectionHandler {
   /// - Returns: False if the line must be parsed.
   func answerAgain(_ line: UnsafeRawBufferPointer) -> Bool {
     guard !answers.isEmpty, inFlight.isEmpty else { return false }
-    if let other = standing.caller(otherThanAt: &generation) { caller = other }
+    if let other = callerCache.caller(otherThanAt: &generation) { caller = other }
     guard let epoch,
       let (result, id) = answers.reply(toLine: line, in: epoch, at: currentTime())
     else { return false }

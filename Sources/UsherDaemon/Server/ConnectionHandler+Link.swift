@@ -57,12 +57,12 @@ extension ConnectionHandler: ConnectionLink {
   }
 
   private func listen(_ call: EventsSubscribe, _ name: String, limit: Int) -> EventBus.Beginning {
-    let (topics, standing, service) = (Set(call.topics), standing, service)
-    let (caller, generation) = standing.current
+    let (topics, callerCache, service) = (Set(call.topics), callerCache, service)
+    let (caller, generation) = callerCache.current
     let (loop, feed, handler) = (transport.loop, feed, OnLoop(self, transport.loop))
     let hear = { @Sendable (entry: EventBus.Entry) in
       guard topics.contains(entry.event.topic) else { return }
-      let (caller, current) = standing.current
+      let (caller, current) = callerCache.current
       guard caller.isMeant(by: entry) else { return }
       // New rules may forbid the subscription, or the uid may belong to another person now: either
       // ends the subscription.

@@ -15,7 +15,7 @@ import UsherTransport
 final class ConnectionHandler: TransportUser, ScheduledConnection, OpenConnection {
   /// The caller under the rules that applied when the last call began.
   var caller: Caller
-  let standing: CallerCache
+  let callerCache: CallerCache
   let service: RPCService
   /// The limits that applied when the connection began.
   let limits: Limits
@@ -134,7 +134,7 @@ final class ConnectionHandler: TransportUser, ScheduledConnection, OpenConnectio
     party: FairScheduler.Party, onClose: @escaping (ConnectionHandler) -> Void = { _ in }
   ) {
     generation = service.configStore.generation
-    standing = caller
+    callerCache = caller
     self.caller = caller.caller
     self.service = service
     self.turns = turns

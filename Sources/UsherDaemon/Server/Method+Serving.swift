@@ -8,7 +8,7 @@ enum Response: Sendable {
   /// The encoded result. Most calls: no task, no switch of threads.
   case now([UInt8])
   /// The encoded result, which may also answer the next identical call.
-  case standing(CachedReply)
+  case cacheable(CachedReply)
   /// For calls that wait for the disk, a provider or a person.
   case later(@Sendable () async throws(UsherError) -> [UInt8])
   /// The call needs data that must be loaded first, from the disk or the user database. The body

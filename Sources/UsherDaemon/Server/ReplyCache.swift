@@ -32,13 +32,13 @@ struct ReplyCache {
     @exclusivity(unchecked) private var call: AuditRepeat
 
     init(
-      _ standing: CachedReply, _ decision: CachedReply.Decision, to params: [UInt8], in epoch: Epoch
+      _ cached: CachedReply, _ decision: CachedReply.Decision, to params: [UInt8], in epoch: Epoch
     ) {
       self.params = params
       self.epoch = epoch
-      reply = standing.reply
-      moments = standing.moments
-      repository = standing.repository
+      reply = cached.reply
+      moments = cached.moments
+      repository = cached.repository
       accounts = decision.accounts
       audit = decision.audit
       call = decision.call
@@ -98,12 +98,12 @@ struct ReplyCache {
 
   /// - Parameter epoch: The epoch from before the call was decided.
   mutating func remember(
-    _ standing: CachedReply, to params: UnsafeRawBufferPointer, in epoch: Epoch
+    _ cached: CachedReply, to params: UnsafeRawBufferPointer, in epoch: Epoch
   ) {
-    guard let decision = standing.decision, params.count <= Self.longest else { return }
+    guard let decision = cached.decision, params.count <= Self.longest else { return }
     answers.removeAll { $0.params.isEqual(to: params) }
     if answers.count == Self.most { answers.removeFirst() }
-    answers.append(Answer(standing, decision, to: Array(params), in: epoch))
+    answers.append(Answer(cached, decision, to: Array(params), in: epoch))
     isUsed = true
   }
 
