@@ -29,7 +29,7 @@ final class ConnectionHarness: Sendable {
   let lockController: LockController
   let service: RPCService
   private let loop: SocketLoop
-  private let turns: OnLoop<ConnectionScheduler>
+  private let connectionScheduler: OnLoop<ConnectionScheduler>
 
   var clock: FakeClock { harness.clock }
   var configStore: ConfigStore { harness.dependencies.configStore }
@@ -49,7 +49,8 @@ final class ConnectionHarness: Sendable {
     lockController = try await harness.begun()
     service = RPCService(lockController)
     let loop = try SocketLoop()
-    turns = try await loop.submit { [configStore = harness.dependencies.configStore] in
+    connectionScheduler = try await loop.submit {
+      [configStore = harness.dependencies.configStore] in
       OnLoop(ConnectionScheduler(configStore, on: loop), loop)
     }
     self.loop = loop
@@ -72,10 +73,10 @@ final class ConnectionHarness: Sendable {
   ) async throws -> HarnessConnection {
     let (near, far) = try FarEnd.pair()
     let caller = CallerCache(peer, configStore)
-    let handler = try await loop.submit { [loop, service, turns] in
+    let handler = try await loop.submit { [loop, service, connectionScheduler] in
       let transport = Transport(near, on: loop, mostUnsent: service.limits.unreadReplyBytes)
       let handler = ConnectionHandler(
-        caller: caller, service: service, turns: turns.value, through: transport,
+        caller: caller, service: service, scheduler: connectionScheduler.value, through: transport,
         party: isAlone ? .admin : .user(user))
       try handler.begin(since: .now())
       return OnLoop(handler, loop)

@@ -18,14 +18,14 @@ struct ConnectionSchedulerTests {
       let isHeardAtOnce = try await working.handler.loop.submit {
         [working = working.handler, other = other.handler] in
         let (working, other) = (working.value, other.value)
-        let turns = working.turns
-        guard turns.mayWork(other), turns.mayWork(working) else { return false }
-        let slice = turns.slice(for: working)
+        let scheduler = working.scheduler
+        guard scheduler.mayWork(other), scheduler.mayWork(working) else { return false }
+        let slice = scheduler.slice(for: working)
         // As if other processes used the processors. The pause is real, because the scheduler
         // compares the machine's clock with the thread's processor time. It may be longer.
         usleep(pause)
-        _ = turns.worked(working, slice, leaving: .nothing)
-        return turns.mayWork(working)
+        _ = scheduler.worked(working, slice, leaving: .nothing)
+        return scheduler.mayWork(working)
       }
       #expect(isHeardAtOnce, "\(pause)")
     }

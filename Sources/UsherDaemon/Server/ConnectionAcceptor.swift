@@ -15,7 +15,7 @@ final class ConnectionAcceptor: SocketAcceptor {
   /// The uids that may use the admin socket.
   private let admins: Set<UInt32>
   private let sockets: any LocalSockets
-  private let turns = Mutex<OnLoop<ConnectionScheduler>?>(nil)
+  private let shared = Mutex<OnLoop<ConnectionScheduler>?>(nil)
   /// Users that connected so often that they get no error; their connects are closed after a look
   /// at the uid.
   private let dropped = Mutex(TurnedAway())
@@ -74,7 +74,7 @@ final class ConnectionAcceptor: SocketAcceptor {
     }
     guard !uids.isEmpty else { return listener.accept() }
     let (accepted, closed) = listener.accept(closing: uids, by: closer)
-    if closed > 0 { turns(on: loop).refused(party, since: begun) }
+    if closed > 0 { scheduler(on: loop).refused(party, since: begun) }
     return accepted
   }
 
@@ -102,7 +102,7 @@ final class ConnectionAcceptor: SocketAcceptor {
     _ socket: DirectSocket, on loop: SocketLoop, isAdmin: Bool, isCrowded: Bool = false
   ) -> String? {
     let begun = loop.now
-    let turns = turns(on: loop)
+    let scheduler = scheduler(on: loop)
     let own: UInt32
     do throws(UsherError) {
       own = try sockets.user(socket.raw)
@@ -118,20 +118,20 @@ final class ConnectionAcceptor: SocketAcceptor {
     }
     // Decide before the peer is looked up further, so that a refusal costs little.
     let party = isAdmin ? FairScheduler.Party.admin : .user(uid)
-    let turn = turns.comes(party, isCrowded: isCrowded, at: begun)
+    let turn = scheduler.comes(party, isCrowded: isCrowded, at: begun)
     guard turn != .dropped else {
       socket.close()
       turnAway(own, party, at: begun)
-      turns.refused(party, since: begun)
+      scheduler.refused(party, since: begun)
       return nil
     }
     do throws(Refusal) {
       if turn == .refused { throw Refusal(error: Self.comesTooOften) }
       let caller = try enter(socket, uid, isAdmin: isAdmin)
-      return serve(socket, caller, uid, party, turns, on: loop, since: begun)
+      return serve(socket, caller, uid, party, scheduler, on: loop, since: begun)
     } catch {
       refuse(socket, refusal(error.error, uid, at: begun))
-      turns.refused(party, since: begun)
+      scheduler.refused(party, since: begun)
       return error.cause
     }
   }
@@ -184,13 +184,13 @@ final class ConnectionAcceptor: SocketAcceptor {
   /// - Returns: The cause if the connection cannot be watched; else nil.
   private func serve(
     _ socket: DirectSocket, _ caller: CallerCache, _ uid: UInt32, _ party: FairScheduler.Party,
-    _ turns: ConnectionScheduler, on loop: SocketLoop, since begun: NIODeadline
+    _ scheduler: ConnectionScheduler, on loop: SocketLoop, since begun: NIODeadline
   ) -> String? {
     let isUnauthorized = caller.caller.isUnauthorized
     let share = FairScheduler.Party(caller.caller, user: uid)
     let transport = Transport(socket, on: loop, mostUnsent: service.limits.unreadReplyBytes)
     let handler = ConnectionHandler(
-      caller: caller, service: service, turns: turns, through: transport, party: share
+      caller: caller, service: service, scheduler: scheduler, through: transport, party: share
     ) { [open, count] handler in
       open.remove(handler)
       if isUnauthorized { count.leaveUnauthorized() }
@@ -204,7 +204,7 @@ final class ConnectionAcceptor: SocketAcceptor {
     }
     // Charge the user, too, so that a user without rights is refused if it connects too often.
     // Charge at the end: otherwise the next connect of a flood would not count as having waited.
-    if share != party { turns.refused(party, since: begun) }
+    if share != party { scheduler.refused(party, since: begun) }
     return nil
   }
 
@@ -238,10 +238,10 @@ final class ConnectionAcceptor: SocketAcceptor {
   }
 
   /// Returns the scheduler that all connections share; the first connection creates it.
-  private func turns(on loop: SocketLoop) -> ConnectionScheduler {
-    turns.withLock { turns in
-      let made = turns ?? OnLoop(ConnectionScheduler(service.configStore, on: loop), loop)
-      turns = made
+  private func scheduler(on loop: SocketLoop) -> ConnectionScheduler {
+    shared.withLock { shared in
+      let made = shared ?? OnLoop(ConnectionScheduler(service.configStore, on: loop), loop)
+      shared = made
       return made
     }.value
   }

@@ -39,7 +39,7 @@ extension ConnectionHandler {
 
   private func takeBuffer() -> Bool {
     guard !isClosing else { return false }
-    if replies.isEmpty { replies = turns.coalescer.takeBuffer() }
+    if replies.isEmpty { replies = scheduler.coalescer.takeBuffer() }
     return true
   }
 
@@ -56,7 +56,7 @@ extension ConnectionHandler {
     swap(&lines, &replies)
     transport.send(lines)
     lines.wipe()
-    turns.coalescer.returnBuffer(lines)
+    scheduler.coalescer.returnBuffer(lines)
   }
 
   /// Closes the connection once written replies are sent, or once the time for unread replies is
@@ -86,7 +86,7 @@ extension ConnectionHandler {
     if transport.hasRoom {
       unreadTimer?.cancel()
       unreadTimer = nil
-      if feed.isAwake { turns.deliver(self) }
+      if feed.isAwake { scheduler.deliver(self) }
       flush()
       adjustReading()
       comeBack()

@@ -21,7 +21,7 @@ extension ConnectionHandler {
         envelope.calls(Self.remembered, in: line), let params = envelope.paramsBytes(in: line)
       {
         answers.remember(reply, to: params, in: epoch)
-        turns.remember()
+        scheduler.remember()
       }
       try finish(response, id, origin)
     } catch {
@@ -142,7 +142,7 @@ extension ConnectionHandler {
         .overloaded, "this connection already has \(limits.callsInFlight) calls in flight",
         limit: "calls_in_flight")
     }
-    guard turns.began(party) else {
+    guard scheduler.began(party) else {
       throw UsherError(
         .overloaded, "this user already has \(service.limits.callsInFlightPerUser) calls in flight",
         limit: "calls_in_flight_per_user")
@@ -164,7 +164,7 @@ extension ConnectionHandler {
 
   private func callEnded(_ id: RequestID?, _ number: Int, _ outcome: Result<[UInt8], UsherError>) {
     callsInFlight -= 1
-    turns.callEnded(party)
+    scheduler.callEnded(party)
     silent[number] = nil
     defer {
       if dropsUnread { dropUnread() }

@@ -34,7 +34,7 @@ extension ConnectionHandler: ConnectionLink {
         limit: "subscriptions")
     }
     let most = service.limits.subscriptionsPerUser
-    guard turns.subscribed(party, atMost: most) else {
+    guard scheduler.subscribed(party, atMost: most) else {
       throw UsherError(
         .overloaded, "this user already has \(most) subscriptions", limit: "subscriptions_per_user")
     }
@@ -83,7 +83,7 @@ extension ConnectionHandler: ConnectionLink {
     transport.loop.execute { handler.value.deliver() }
   }
 
-  private func deliver() { turns.deliver(self) }
+  private func deliver() { scheduler.deliver(self) }
 
   func unsubscribe(_ name: String) throws(UsherError) {
     guard let listener = feed.remove(name) else {
@@ -94,7 +94,7 @@ extension ConnectionHandler: ConnectionLink {
 
   private func ended(_ listener: Int) {
     service.events.stop(listener)
-    turns.unsubscribed(party)
+    scheduler.unsubscribed(party)
   }
 
   func endSubscriptions() {

@@ -31,9 +31,9 @@ extension ConnectionHandler {
     guard let content, let readingLine, readingLine.line === line else { return }
     let begun = transport.loop.now
     self.readingLine = nil
-    slice = isRefusing ? .endless : turns.slice(for: self)
+    slice = isRefusing ? .endless : scheduler.slice(for: self)
     line.bytes.withUnsafeBytes { answer($0, content.scanned, content.calls, kept: line) }
-    turns.spent(content.cost, since: begun, by: party)
+    scheduler.spent(content.cost, since: begun, by: party)
     if dropsUnread { dropUnread() }
     comeBack()
     flush()

@@ -19,7 +19,7 @@ final class ConnectionHandler: TransportUser, ScheduledConnection, OpenConnectio
   let service: RPCService
   /// The limits that applied when the connection began.
   let limits: Limits
-  let turns: ConnectionScheduler
+  let scheduler: ConnectionScheduler
   let transport: Transport
   /// The party whose share of the loop the connection uses.
   let party: FairScheduler.Party
@@ -129,7 +129,7 @@ final class ConnectionHandler: TransportUser, ScheduledConnection, OpenConnectio
 
   /// - Parameter onClose: Called once, when the connection has closed.
   init(
-    caller: CallerCache, service: RPCService, turns: ConnectionScheduler,
+    caller: CallerCache, service: RPCService, scheduler: ConnectionScheduler,
     through transport: Transport,
     party: FairScheduler.Party, onClose: @escaping (ConnectionHandler) -> Void = { _ in }
   ) {
@@ -137,7 +137,7 @@ final class ConnectionHandler: TransportUser, ScheduledConnection, OpenConnectio
     callerCache = caller
     self.caller = caller.caller
     self.service = service
-    self.turns = turns
+    self.scheduler = scheduler
     self.transport = transport
     self.party = party
     self.onClose = onClose
@@ -155,7 +155,7 @@ final class ConnectionHandler: TransportUser, ScheduledConnection, OpenConnectio
   /// - Parameter begun: The time at which the connection was accepted.
   /// - Throws: `internalError` if the kernel cannot watch the connection, which is then closed.
   func begin(since begun: NIODeadline) throws(UsherError) {
-    turns.enter(self, since: begun)
+    scheduler.enter(self, since: begun)
     try transport.begin(for: self)
   }
 
@@ -176,7 +176,7 @@ final class ConnectionHandler: TransportUser, ScheduledConnection, OpenConnectio
     answers.forget()
     replies = []
     backlog.removeAll()
-    turns.leave(self)
+    scheduler.leave(self)
     onClose(self)
   }
 
@@ -203,7 +203,7 @@ final class ConnectionHandler: TransportUser, ScheduledConnection, OpenConnectio
     guard replies.count <= WriteCoalescer.enough else { return flush() }
     guard !isPutOff else { return }
     isPutOff = true
-    turns.coalescer.putOff(self)
+    scheduler.coalescer.putOff(self)
   }
 
   func sendPutOff() {
@@ -238,20 +238,20 @@ final class ConnectionHandler: TransportUser, ScheduledConnection, OpenConnectio
     if mayWork { takeTurn() } else { listens = false }
   }
 
-  private var mayWork: Bool { isRefusing || turns.mayWork(self) }
+  private var mayWork: Bool { isRefusing || scheduler.mayWork(self) }
 
   /// Works for one slice and leaves the rest of the input in the backlog.
   private func work(_ answer: () -> Void) {
-    slice = isRefusing ? .endless : turns.slice(for: self)
+    slice = isRefusing ? .endless : scheduler.slice(for: self)
     let ended = splitter.endedLines
     answer()
     if !isClosing { watchLine(hasNewLine: splitter.endedLines != ended) }
     guard !isRefusing else { return }
     // Include the cost of sending in the measured time if the user is charged for it.
-    if slice.start != nil, turns.isShared { flush() }
+    if slice.start != nil, scheduler.isShared { flush() }
     let rest: FairScheduler.Rest =
       !hasWork || isClosing ? .nothing : isFree ? .bytes : .blocked
-    listens = turns.worked(self, slice, leaving: rest)
+    listens = scheduler.worked(self, slice, leaving: rest)
   }
 
   private var goesOn: Bool { !isClosing && !slice.isOver && isFree && unfinished == nil }
