@@ -27,7 +27,7 @@ final class ConfirmationService: Sendable {
   private let localAuth: LocalAuthMethods
   private let state = Mutex(State())
   /// Serializes check, write and installation of an answer for each user.
-  private let turns = AsyncKeyedLock<LocalPerson>()
+  private let personLock = AsyncKeyedLock<LocalPerson>()
 
   init(
     dependencies: Dependencies, store: Store, events: EventBus, accounts: AccountRepository,
@@ -211,7 +211,7 @@ extension ConfirmationService {
         .invalidParams,
         "remember must be \"once\": the question is about one operation", field: "remember")
     }
-    return try await turns.withLock(question.person) { () throws(UsherError) in
+    return try await personLock.withLock(question.person) { () throws(UsherError) in
       // Another caller may have answered meanwhile.
       let question = try open(call.confirmation, caller)
       let answer = GivenAnswer(
@@ -233,7 +233,7 @@ extension ConfirmationService {
 
   func forget(_ call: ConfirmForget, _ caller: Caller) async throws(UsherError) -> Done {
     let answer = try given(call.answer, caller)
-    return try await turns.withLock(answer.question.person) { () throws(UsherError) in
+    return try await personLock.withLock(answer.question.person) { () throws(UsherError) in
       let answer = try given(call.answer, caller)
       if answer.isStored { try await store.commit([try answer.deletion()]) }
       guard state.withLock({ $0.repository.forget(answer) }) else { throw Self.noAnswer }
@@ -244,7 +244,7 @@ extension ConfirmationService {
 
   /// Deletes all questions and answers of a user.
   func forget(_ person: LocalPerson) async throws(UsherError) {
-    try await turns.withLock(person) { () throws(UsherError) in
+    try await personLock.withLock(person) { () throws(UsherError) in
       let (open, stored) = state.withLock { $0.repository.forget(person) }
       for question in open { drop(question) }
       var changes: [Change] = []

@@ -23,7 +23,7 @@ final class RedirectListeners: Sendable {
   private let judge: RedirectJudge
   private let connections = RedirectConnections()
   private let ports = Mutex<[SocketAddress: RedirectPort]>([:])
-  private let turns = AsyncKeyedLock<SocketAddress>()
+  private let portLock = AsyncKeyedLock<SocketAddress>()
   private let holders: @Sendable (LoopbackPeer.Endpoint) -> Set<UInt32>?
   private let takenPorts: RepeatedNotice
 
@@ -64,7 +64,7 @@ final class RedirectListeners: Sendable {
       if let port = shared(route) { return listener(port, route) }
       return listener(try await bind(address, route), route)
     }
-    let port = try await turns.withLock(address) { () throws(RedirectListenError) in
+    let port = try await portLock.withLock(address) { () throws(RedirectListenError) in
       try await join(address, route)
     }
     return listener(port, route)

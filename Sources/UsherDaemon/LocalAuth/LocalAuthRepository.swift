@@ -55,7 +55,7 @@ struct DomainState: Codable, Sendable, Equatable {
 /// All records, in memory and on disk.
 final class LocalAuthRepository: Sendable {
   /// Serializes read, decision and write for each user.
-  let turns = AsyncKeyedLock<LocalPerson>()
+  let personLock = AsyncKeyedLock<LocalPerson>()
   private let store: Store
   private let records = Mutex<[LocalPerson: LocalAuthRecord]>([:])
 
@@ -90,7 +90,7 @@ final class LocalAuthRepository: Sendable {
   }
 
   func forget(_ person: LocalPerson) async throws(UsherError) {
-    try await turns.withLock(person) { () throws(UsherError) in
+    try await personLock.withLock(person) { () throws(UsherError) in
       try await store.commit([.deleteLocalAuth(realm: person.realm, uid: person.uid)])
       records.withLock { $0[person] = nil }
     }

@@ -230,7 +230,7 @@ extension LocalAuthService {
     _ change: (inout LocalAuthRecord) -> Outcome
   ) async -> Outcome {
     do throws(UsherError) {
-      return try await repository.turns.withLock(person) { () throws(UsherError) in
+      return try await repository.personLock.withLock(person) { () throws(UsherError) in
         var record = repository.record(of: person, at: dependencies.clock.now())
         let outcome = change(&record)
         try await repository.persist(record, of: person)
@@ -264,7 +264,7 @@ extension LocalAuthService {
     insteadOf wanted: LocalAuthType? = nil
   ) async -> PasscodeOutcome {
     do throws(UsherError) {
-      return try await repository.turns.withLock(person) { () throws(UsherError) in
+      return try await repository.personLock.withLock(person) { () throws(UsherError) in
         let outcome = try await guess(passcode, of: person)
         // While the lock is held: after a change of the passcode the old one must not count as a
         // proof.
@@ -282,7 +282,7 @@ extension LocalAuthService {
   func setPasscode(
     _ new: Secret, old: Secret?, isReset: Bool, of person: LocalPerson
   ) async throws(UsherError) -> PasscodeChange {
-    try await repository.turns.withLock(person) { () throws(UsherError) in
+    try await repository.personLock.withLock(person) { () throws(UsherError) in
       if !isReset {
         let isThere = repository.record(of: person, at: dependencies.clock.now()).passcode != nil
         if let old {

@@ -27,7 +27,7 @@ final class LockController: Sendable {
   let processContext: ProcessContext
   private let state = Mutex(State.locked)
   private let changes = Atomic<Int>(0)
-  private let turns = AsyncKeyedLock<TransitionKey>()
+  private let transitionLock = AsyncKeyedLock<TransitionKey>()
 
   init(_ processContext: ProcessContext) { self.processContext = processContext }
 
@@ -46,7 +46,7 @@ final class LockController: Sendable {
   ///
   /// - Throws: An error with a message for the operator.
   func begin() async throws(UsherError) {
-    try await turns.withLock(.any) { () throws(UsherError) in
+    try await transitionLock.withLock(.any) { () throws(UsherError) in
       let bootstrap = try openStore(mayBeNew: true)
       BackupCopies(database: bootstrap.store.status.path, on: processContext.setting.disk).sweep()
       guard try bootstrap.isLocked else {
@@ -86,15 +86,17 @@ final class LockController: Sendable {
   }
 
   /// Starts background work.
-  func resume() async { await turns.withLock(.any) { _ = unlocked?.resume() } }
+  func resume() async { await transitionLock.withLock(.any) { _ = unlocked?.resume() } }
 
   func sweep() async throws(UsherError) {
-    try await turns.withLock(.any) { () throws(UsherError) in try await unlocked?.services.sweep() }
+    try await transitionLock.withLock(.any) { () throws(UsherError) in
+      try await unlocked?.services.sweep()
+    }
   }
 
   /// Shuts down in order when the daemon stops. This does not lock the daemon.
   func end() async {
-    await turns.withLock(.any) {
+    await transitionLock.withLock(.any) {
       let last = unlocked
       become(.over)
       await last?.end(within: Self.patience)
@@ -111,7 +113,7 @@ final class LockController: Sendable {
   /// - Throws: `storageUnavailable` if the lock cannot be stored, in which case the daemon is not
   ///   locked; `shuttingDown`.
   func lock(_ tell: () -> Void = {}) async throws(UsherError) {
-    try await turns.withLock(.any) { () throws(UsherError) in
+    try await transitionLock.withLock(.any) { () throws(UsherError) in
       try checkRunning()
       try await close(tell)
     }
@@ -140,7 +142,7 @@ final class LockController: Sendable {
     _ check: (Store) async throws(UsherError) -> Void = { _ throws(UsherError) in },
     orElse tell: (UsherError) -> Void = { _ in }
   ) async throws(UsherError) {
-    try await turns.withLock(.any) { () throws(UsherError) in
+    try await transitionLock.withLock(.any) { () throws(UsherError) in
       try checkRunning()
       guard unlocked == nil else { return }
       let bootstrap = try openStore(mayBeNew: false)
@@ -177,7 +179,7 @@ final class LockController: Sendable {
   func withLockState<Value>(
     _ body: (UnlockedServices?) async throws(UsherError) -> Value
   ) async throws(UsherError) -> Value {
-    try await turns.withLock(.any) { () throws(UsherError) in
+    try await transitionLock.withLock(.any) { () throws(UsherError) in
       try checkRunning()
       return try await body(unlocked)
     }

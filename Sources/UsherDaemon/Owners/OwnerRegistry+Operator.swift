@@ -38,7 +38,7 @@ extension OwnerRegistry {
   /// - Returns: The user name; nil if the uid has none.
   /// - Throws: `notFound` if no user is recorded; `storageUnavailable`.
   func accept(_ person: LocalPerson) async throws(UsherError) -> String? {
-    try await turns.withLock(person) { () throws(UsherError) in
+    try await personLock.withLock(person) { () throws(UsherError) in
       guard let before = try known(person), before.record != nil else {
         throw Self.nobody(person.uid)
       }
@@ -65,7 +65,7 @@ extension OwnerRegistry {
   func forget<Value>(
     _ person: LocalPerson, _ wipe: () async throws(UsherError) -> Value
   ) async throws(UsherError) -> [Value] {
-    try await turns.withLock(person) { () throws(UsherError) in
+    try await personLock.withLock(person) { () throws(UsherError) in
       var entry = try known(person) ?? Entry()
       let isKnown = try hasStoredObjects(person)
       guard isKnown || entry.record != nil else { throw Self.nobody(person.uid) }

@@ -58,7 +58,7 @@ final class OwnerRegistry: Sendable {
   /// The users whose property was deleted, until the next call from their uids.
   let forgotten = Mutex<Set<LocalPerson>>([])
   /// Serializes comparison, write and installation for each user.
-  let turns = AsyncKeyedLock<LocalPerson>()
+  let personLock = AsyncKeyedLock<LocalPerson>()
   private let observers = Mutex<[Observer]>([])
   /// Whether every owner has a record (``recordAll()``).
   private let isComplete = Atomic<Bool>(false)
@@ -135,7 +135,7 @@ extension OwnerRegistry {
     guard isCompared(caller) else { return }
     let person = caller.person
     try checkNotBeingForgotten(person)
-    try await turns.withLock(person) { () throws(UsherError) in
+    try await personLock.withLock(person) { () throws(UsherError) in
       guard try !admits(caller) else { return }
       let began = dependencies.clock.monotonicNow()
       let found = await dependencies.lookups.user(person.uid)
@@ -313,7 +313,7 @@ extension OwnerRegistry {
       let began = dependencies.clock.monotonicNow()
       let found = await dependencies.lookups.user(person.uid)
       guard found != .failed else { return false }
-      try await turns.withLock(person) { () throws(UsherError) in
+      try await personLock.withLock(person) { () throws(UsherError) in
         try await take(found, of: person, since: began)
       }
       entries.withLock { entries in
