@@ -103,7 +103,7 @@ package struct PolicyRequest: Sendable, Hashable {
   /// The OAuth scopes that the call requests for a token; nil if it names none.
   package var scopes: [String]?
   /// The time of the call; nil if no rule is limited to certain hours.
-  package var moment: WeekMinute?
+  package var weekMinute: WeekMinute?
 
   /// The properties by which a client rule can select accounts.
   package struct Account: Sendable, Hashable {

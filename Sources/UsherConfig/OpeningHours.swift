@@ -68,13 +68,13 @@ package struct OpeningHours: CodedAsText, Hashable, Sendable {
     minutes = closes > opens ? closes - opens : closes - opens + WeekMinute.minutesOfDay
   }
 
-  package func holds(at moment: WeekMinute) -> Bool {
-    days.contains { Self.distance(from: opening(on: $0), to: moment.minute) < minutes }
+  package func holds(at time: WeekMinute) -> Bool {
+    days.contains { Self.distance(from: opening(on: $0), to: time.minute) < minutes }
   }
 
   /// Returns the number of minutes until the hours begin next; at least 1.
-  package func minutesUntilOpening(after moment: WeekMinute) -> Int {
-    let waits = days.map { Self.distance(from: moment.minute, to: opening(on: $0)) }
+  package func minutesUntilOpening(after time: WeekMinute) -> Int {
+    let waits = days.map { Self.distance(from: time.minute, to: opening(on: $0)) }
     return max(waits.min() ?? 0, 1)
   }
 

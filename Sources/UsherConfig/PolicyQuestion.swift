@@ -112,7 +112,7 @@ extension PolicyCheck {
       request.account = .init(id: account?.rawValue ?? "", subject: subject ?? "")
     }
     request.scopes = scope.map { $0.split(separator: " ").map(String.init) }
-    request.moment =
+    request.weekMinute =
       try at.map { (text) throws(UsherError) in
         try Self.read("at") { () throws(SettingError) in try WeekMinute(setting: text) }
       } ?? now

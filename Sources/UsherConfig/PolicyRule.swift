@@ -109,10 +109,10 @@ final class PolicyRule: Sendable {
   /// Returns the minutes until the rule's hours begin; nil during these hours, and for calls that
   /// they do not limit.
   private func minutesUntilOpening(for request: PolicyRequest) -> Int? {
-    guard let hours = setting.hours, let moment = request.moment, !request.traits.followsFlowStart,
-      request.traits.audience != .operators, !hours.contains(where: { $0.holds(at: moment) })
+    guard let hours = setting.hours, let now = request.weekMinute, !request.traits.followsFlowStart,
+      request.traits.audience != .operators, !hours.contains(where: { $0.holds(at: now) })
     else { return nil }
-    return hours.map { $0.minutesUntilOpening(after: moment) }.min()
+    return hours.map { $0.minutesUntilOpening(after: now) }.min()
   }
 
   private func permit(for request: PolicyRequest) -> Permit {

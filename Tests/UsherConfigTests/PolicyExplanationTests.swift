@@ -141,7 +141,7 @@ struct PolicyExplanationTests {
       for method in ["token.get", "token.list", "account.get", "system.lock", "rpc.hello"] {
         for moment in ["Mon 12:00", "Mon 23:00"] {
           var request = PolicyRequest(method: method, provider: "work")
-          request.moment = try WeekMinute(setting: moment)
+          request.weekMinute = try WeekMinute(setting: moment)
           let decision = policy.decide(caller, request)
           let reply = policy.caller(caller).explain(request)
           #expect(reply.allowed == decision.isAllowed)

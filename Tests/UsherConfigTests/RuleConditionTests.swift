@@ -26,7 +26,9 @@ struct RuleConditionTests {
     var request = PolicyRequest(method: method, provider: "work")
     request.account = account.map { .init(id: $0, subject: subject) }
     request.scopes = scopes
-    request.moment = try moment.map { (text) throws(SettingError) in try WeekMinute(setting: text) }
+    request.weekMinute = try moment.map { (text) throws(SettingError) in
+      try WeekMinute(setting: text)
+    }
     return request
   }
 

@@ -47,7 +47,7 @@ struct ConfirmationServiceTests {
     full.scopes = ["a", "b"]
     let first = try harness.question(full, kiosk)
     full.scopes = ["b", "a", "b"]
-    full.moment = nil
+    full.weekMinute = nil
     #expect(try harness.question(full, kiosk) == first)
     var others: [PolicyRequest] = []
     for change: (inout PolicyRequest) -> Void in [

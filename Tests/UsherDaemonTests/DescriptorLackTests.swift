@@ -25,7 +25,7 @@ struct DescriptorLackTests {
           "token_endpoint": "https://id.example/token", "jwks_uri": "https://id.example/keys",
         ]
       ], settings: provider.settings)
-    var moment = harness.dependencies.moment()
+    var moment = harness.dependencies.transitionContext()
     var (flow, _) = try OIDCAuthorize.begin(
       .init(), FlowContext(provider: provider, requestID: "r"), at: &moment)
     _ = flow.receive(.provider(.discovered(read)), at: &moment)

@@ -23,7 +23,7 @@ struct DomainStateTests {
     var params = LocalAuthenticate.Params(localAuthType: .biometric, reason: "open the till")
     params.checkDomainStateChanged = checks
     params.usePasscodeWhenFailed = orPasscode
-    var moment = harness.dependencies.moment()
+    var moment = harness.dependencies.transitionContext()
     let (flow, answer) = try LocalAuthenticate.begin(
       params, FlowContext(provider: Provider(.local)!, requestID: id), at: &moment)
     return try await harness.open(flow, answer, id: id, at: provider, client: client)

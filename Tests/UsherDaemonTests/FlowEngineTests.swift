@@ -43,7 +43,7 @@ struct FlowEngineTests {
     let flows = ["flw_1", "flw_2"].map {
       LiveFlow(of: machine, id: $0, requestID: "req-1", at: harness.clock.now())
     }
-    let moment = harness.dependencies.moment()
+    let moment = harness.dependencies.transitionContext()
     try await harness.engine.open(flows[0], with: .proceed([]), at: moment) {}
     let error = await thrown {
       try await harness.engine.open(flows[1], with: .proceed([]), at: moment) {}

@@ -97,7 +97,7 @@ final class FlowHarness: Sendable {
     let session = LiveFlow(
       of: StubMachine(provider: try .sample(), probe: place.path), id: id, client: client,
       at: clock.now())
-    try await engine.open(session, with: .proceed(effects), at: dependencies.moment()) {}
+    try await engine.open(session, with: .proceed(effects), at: dependencies.transitionContext()) {}
     return session
   }
 
@@ -109,7 +109,7 @@ final class FlowHarness: Sendable {
     let session = LiveFlow(
       of: machine, id: id, provider: provider, client: client, at: clock.now())
     try await engine.open(
-      session, with: Machine.erased(answer), at: dependencies.moment()
+      session, with: Machine.erased(answer), at: dependencies.transitionContext()
     ) {}
     return session
   }

@@ -34,7 +34,7 @@ struct KeptSignInTests {
 
   /// A sign-in of the client `till` that has its tokens and asks for the user.
   private func asking() async throws -> LiveFlow {
-    var moment = harness.harness.dependencies.moment()
+    var moment = harness.harness.dependencies.transitionContext()
     let origin = FlowContext<FreedomIDSettings>(
       provider: try #require(Provider(provider)), requestID: "req-1")
     var (machine, answer) = try FreedomPartnerAuthorize.begin(
@@ -60,7 +60,7 @@ struct KeptSignInTests {
     guard case .proceed(let effects) = answer, case .call(let call)? = effects.last else {
       throw TestError("nothing is asked of the provider")
     }
-    var moment = harness.harness.dependencies.moment()
+    var moment = harness.harness.dependencies.transitionContext()
     let reply = HTTPReply(status: 200, body: members.encoded())
     _ = machine.receive(.provider(.called(call, .reply(reply))), at: &moment)
   }

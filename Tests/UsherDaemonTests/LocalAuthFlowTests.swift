@@ -23,7 +23,7 @@ struct LocalAuthFlowTests {
   ) async throws -> LiveFlow {
     var params = LocalAuthenticate.Params(localAuthType: type, reason: "open the till")
     params.usePasscodeWhenFailed = orPasscode
-    var moment = harness.dependencies.moment()
+    var moment = harness.dependencies.transitionContext()
     let (flow, answer) = try LocalAuthenticate.begin(
       params, FlowContext(provider: Provider(.local)!, requestID: id), at: &moment)
     return try await harness.open(flow, answer, id: id, at: ProviderConfig.local.name)

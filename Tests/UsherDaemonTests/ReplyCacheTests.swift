@@ -23,7 +23,8 @@ struct ReplyCacheTests {
   private func cached(_ reply: String = "reply", isDecided: Bool = true) throws -> CachedReply {
     let now = harness.clock.now()
     var cached = CachedReply(
-      reply: Array(reply.utf8), moments: now...(now + .seconds(60)), repository: harness.repository)
+      reply: Array(reply.utf8), validity: now...(now + .seconds(60)), repository: harness.repository
+    )
     guard isDecided else { return cached }
     cached.decision = .init(
       accounts: harness.repository.generation, audit: audit,

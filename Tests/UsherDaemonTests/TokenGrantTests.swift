@@ -201,7 +201,7 @@ struct TokenGrantTests {
       Issue.record("a token that lives is not handed out")
       return
     }
-    #expect(reply.moments.upperBound - fixture.clock.now() == .seconds(200))
+    #expect(reply.validity.upperBound - fixture.clock.now() == .seconds(200))
     // After a reboot only the wall clock counts. Before its time of issue a token is not valid.
     fixture.clock.setBootTime(BootTime(boot: "b", milliseconds: 661_000))
     #expect(try fixture.tokens.get(call, .program()).atOnce != nil)

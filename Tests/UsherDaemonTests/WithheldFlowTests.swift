@@ -52,7 +52,9 @@ struct WithheldFlowTests {
     let session = LiveFlow(
       of: StubMachine(provider: try .sample(), probe: probe), id: "flw_1",
       at: services.dependencies.clock.now())
-    try await engine.open(session, with: .proceed([]), at: services.dependencies.moment()) {
+    try await engine.open(
+      session, with: .proceed([]), at: services.dependencies.transitionContext()
+    ) {
       engine.index.insert(session)
     }
     return session

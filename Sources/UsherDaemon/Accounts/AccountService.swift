@@ -77,7 +77,7 @@ extension Caller {
     of record: AccountRecord, _ method: String, at now: Timestamp, by clock: any Clock
   ) -> [String]? {
     var request = PolicyRequest(method, about: record)
-    request.moment = policy.choosesHours ? WeekMinute(now, by: clock) : nil
+    request.weekMinute = policy.choosesHours ? WeekMinute(now, by: clock) : nil
     switch decide(request) {
     case .allowed(let permit): return permit.fields
     case .denied: return []

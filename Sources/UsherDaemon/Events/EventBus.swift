@@ -89,7 +89,7 @@ final class EventBus: Sendable {
 
   private let remembered: Int
   private let beginning: Int
-  private let moment: @Sendable () -> Int
+  private let present: @Sendable () -> Int
   private let state: Mutex<State>
 
   /// The number of events that are kept for all audiences together, as a multiple of those for one.
@@ -99,11 +99,12 @@ final class EventBus: Sendable {
   ///   - remembered: The number of events that are kept for `since`, for each audience.
   ///   - cursor: The first cursor. It must exceed every cursor of an earlier start, so that a
   ///     client that reconnects with one of those learns of the gap.
-  ///   - moment: Returns the present as a cursor. While the present does not advance, cursors are
+  ///   - present: Returns the present as a cursor. While the present does not advance, cursors are
   ///     counted up.
-  init(remembered: Int, startingAt cursor: Int = 0, moment: @escaping @Sendable () -> Int = { 0 }) {
+  init(remembered: Int, startingAt cursor: Int = 0, present: @escaping @Sendable () -> Int = { 0 })
+  {
     self.remembered = remembered
-    self.moment = moment
+    self.present = present
     beginning = cursor
     state = Mutex(State(cursor: cursor))
   }
@@ -119,7 +120,7 @@ final class EventBus: Sendable {
     question: OpenQuestion? = nil
   ) {
     let isMine = state.withLock { state in
-      state.cursor = max(state.cursor + 1, moment())
+      state.cursor = max(state.cursor + 1, present())
       let entry = Entry(
         cursor: state.cursor, event: event, owner: owner, account: account, question: question)
       remember(entry, in: &state)

@@ -60,11 +60,12 @@ extension FlowEngine {
       ? try accounts.accounts(of: owner, at: provider.name) {
         isSeen($0) && (type.accountUse != .named || mayActWith($0, client))
       } : []
-    let moment = dependencies.moment()
+    let transition = dependencies.transitionContext()
     let beginning = Beginning(
       call: call, id: FlowID(dependencies.identifier("flw_")), owner: owner, client: client,
       account: record, accounts: known,
-      givers: givers(at: call.provider, to: owner, client.name, at: moment.now), moment: moment)
+      givers: givers(at: call.provider, to: owner, client.name, at: transition.now),
+      transition: transition)
     let (machine, answer) = try begin(type, beginning, at: provider)
     if case .proceed(let effects) = answer, effects.contains(where: self.effects.isTaken) {
       throw UsherError(
@@ -74,7 +75,7 @@ extension FlowEngine {
     let giver = try claim(for: machine, of: beginning.givers)
     do throws(UsherError) {
       try await open(
-        flow, with: objection(to: provider, type) ?? answer, at: moment, taking: giver
+        flow, with: objection(to: provider, type) ?? answer, at: transition, taking: giver
       ) {
         place.occupy(flow)
       }
@@ -112,7 +113,7 @@ extension FlowEngine {
     let accounts: [AccountRecord]
     /// The earlier flows that have left a handoff secret for this one.
     let givers: [LiveFlow]
-    let moment: TransitionContext
+    let transition: TransitionContext
   }
 
   private func begin<Machine: FlowMachine>(
@@ -125,8 +126,9 @@ extension FlowEngine {
     let params = try StrictDecoding.decode(
       Machine.Params.self, from: beginning.call.params, schema: schema(of: Machine.Params.self),
       prefix: "params")
-    var moment = beginning.moment
-    let (machine, answer) = try Machine.begin(params, context(beginning, at: provider), at: &moment)
+    var transition = beginning.transition
+    let (machine, answer) = try Machine.begin(
+      params, context(beginning, at: provider), at: &transition)
     return (machine, Machine.erased(answer))
   }
 
@@ -137,7 +139,7 @@ extension FlowEngine {
     var context = FlowContext(
       provider: provider, account: record.map { KnownAccount(id: $0.id, subject: $0.subject) },
       requestID: call.requestId ?? beginning.id.rawValue, statedRequestID: call.requestId,
-      endsAt: end(of: beginning.moment.now),
+      endsAt: end(of: beginning.transition.now),
       installationID: store.installationID(of: beginning.owner, provider: provider.name),
       credential: CredentialCheck(
         (try? credentials.credential(of: provider.config)) ?? nil,
@@ -162,7 +164,7 @@ extension FlowEngine {
   }
 
   private func newFlow(_ beginning: Beginning, _ machine: any FlowMachine) -> LiveFlow {
-    let (call, client, now) = (beginning.call, beginning.client, beginning.moment.now)
+    let (call, client, now) = (beginning.call, beginning.client, beginning.transition.now)
     // A blank or invalid request id is not recorded: no later call can refer to it.
     let requestID = call.requestId.flatMap { id in
       Self.isRequestID(id) && !id.allSatisfy(\.isWhitespace) ? id : nil

@@ -22,12 +22,12 @@ extension FlowEngine {
   /// - Parameter giver: The ended flow whose handoff secret the new flow takes over; the secret is
   ///   removed from it in the same commit.
   func open(
-    _ flow: LiveFlow, with answer: EngineAnswer, at moment: TransitionContext,
+    _ flow: LiveFlow, with answer: EngineAnswer, at transition: TransitionContext,
     taking giver: LiveFlow? = nil, register: () -> Void
   ) async throws(UsherError) {
     let before = flow.standing
     guard let machine = before.machine else { return }
-    let decision = FlowDecision(answer, machine, before, at: moment.now)
+    let decision = FlowDecision(answer, machine, before, at: transition.now)
     try await repository.inTurn(of: decision.grant, flow) { () throws(UsherError) in
       let without = try giver.map { giver throws(UsherError) in
         try repository.emptied(giver, of: machine.config.settings.variety)
@@ -160,8 +160,8 @@ extension FlowEngine {
         detail: .init(field: "input.type", flow: flow.id))
     }
     var moved = machine
-    var moment = dependencies.moment()
-    let answer = moved.handle(.input(input), at: &moment)
+    var transition = dependencies.transitionContext()
+    let answer = moved.handle(.input(input), at: &transition)
     switch answer {
     case .refuse(let field, let message):
       throw UsherError(.invalidInput, message, detail: .init(field: field, flow: flow.id))
@@ -170,7 +170,7 @@ extension FlowEngine {
         .unexpectedInput, "the current step does not accept this input",
         detail: .init(field: "input", flow: flow.id))
     case .proceed, .finish, .fail:
-      try await commit(FlowDecision(answer, moved, before, at: moment.now), flow, after: before)
+      try await commit(FlowDecision(answer, moved, before, at: transition.now), flow, after: before)
     }
     // Input that came after the exchange timed out ended the flow and was not accepted.
     if case .fail(let failure, _) = answer, failure.reason == .exchangeTimedOut {
@@ -199,16 +199,16 @@ extension FlowEngine {
     _ event: EngineEvent, _ machine: any FlowMachine, _ before: LiveFlow.Standing
   ) -> FlowDecision? {
     var moved = machine
-    var moment = dependencies.moment()
+    var transition = dependencies.transitionContext()
     let answer: EngineAnswer
     switch event {
-    case .expired: return .abandoning(machine, before, as: .expired, at: moment.now)
+    case .expired: return .abandoning(machine, before, as: .expired, at: transition.now)
     case .overtaken(let error): answer = machine.overtaken(by: error)
     case .stateTaken: answer = machine.stateTaken
-    default: answer = moved.handle(event, at: &moment)
+    default: answer = moved.handle(event, at: &transition)
     }
     if case .ignore = answer { return nil }
-    return FlowDecision(answer, moved, before, at: moment.now)
+    return FlowDecision(answer, moved, before, at: transition.now)
   }
 
   /// Undoes the result of a call that succeeded after the flow's end, if the provider supports

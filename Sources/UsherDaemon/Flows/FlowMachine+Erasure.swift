@@ -49,9 +49,10 @@ extension FlowMachine {
 
   var config: ProviderConfig { provider.config }
 
-  mutating func handle(_ event: EngineEvent, at moment: inout TransitionContext) -> EngineAnswer {
+  mutating func handle(_ event: EngineEvent, at transition: inout TransitionContext) -> EngineAnswer
+  {
     guard let event = Self.typed(event) else { return .ignore }
-    return Self.erased(receive(event, at: &moment))
+    return Self.erased(receive(event, at: &transition))
   }
 
   var compensation: Compensation {

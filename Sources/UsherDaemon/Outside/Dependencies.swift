@@ -83,7 +83,9 @@ final class Dependencies: Sendable {
   /// Returns the current minute of the week in the daemon's time zone.
   func weekMinute() -> WeekMinute { WeekMinute(clock.now(), by: clock) }
 
-  func moment() -> TransitionContext { TransitionContext(now: clock.now(), entropy: entropy) }
+  func transitionContext() -> TransitionContext {
+    TransitionContext(now: clock.now(), entropy: entropy)
+  }
 
   /// Returns an unguessable name: `prefix` and 130 random bits in Crockford's base 32.
   func identifier(_ prefix: String) -> String {

@@ -127,7 +127,7 @@ struct AuthorizedCall: Sendable {
   /// The decision, if it applies to later identical calls as long as rules and accounts stay the
   /// same; nil if such calls need more checks.
   private var decision: CachedReply.Decision? {
-    guard isAudited, request.moment == nil, permit.conditions.isEmpty,
+    guard isAudited, request.weekMinute == nil, permit.conditions.isEmpty,
       case .token(let scope)? = given
     else { return nil }
     var event = self.event

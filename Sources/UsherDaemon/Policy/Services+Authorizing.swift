@@ -96,7 +96,7 @@ extension Services {
       target.request.kind = owned?.kind
       target.request.isUnknown = owned == nil
     }
-    target.request.moment = caller.policy.choosesHours ? dependencies.weekMinute() : nil
+    target.request.weekMinute = caller.policy.choosesHours ? dependencies.weekMinute() : nil
     return target
   }
 

@@ -141,7 +141,8 @@ final class ProviderHTTP: ProviderObserver {
       return try call.render(
         RenderContext(
           provider: provider, credential: proofs.credential, credentials: proofs.named,
-          accessToken: accessToken, clientToken: clientToken, transition: dependencies.moment()))
+          accessToken: accessToken, clientToken: clientToken,
+          transition: dependencies.transitionContext()))
     } catch {
       // The reason for the missing credential is more useful than the error that the call needs
       // one.

@@ -7,7 +7,7 @@ struct CachedReply: Sendable {
   let reply: [UInt8]
   /// From the time of the first reply to the time at which the reply expires. A clock that is set
   /// back ends the validity, too.
-  let moments: ClosedRange<Timestamp>
+  let validity: ClosedRange<Timestamp>
   /// The repository of the accounts that the reply was made from.
   let repository: AccountRepository
   /// The decision behind the reply; nil if the next call like this must be decided again.

@@ -123,8 +123,8 @@ extension ConnectionHandler {
 
   /// Returns the time, read once for all input that is answered in one go.
   private func currentTime() -> Timestamp {
-    let now = moment ?? service.now
-    moment = now
+    let now = inputTime ?? service.now
+    inputTime = now
     return now
   }
 

@@ -42,7 +42,7 @@ final class ConnectionHandler: TransportUser, ScheduledConnection, OpenConnectio
   @exclusivity(unchecked) var backlog = ByteQueue()
   @exclusivity(unchecked) var answers = ReplyCache()
   /// The time of the first look-up in `answers` for the present input; nil before it.
-  @exclusivity(unchecked) var moment: Timestamp?
+  @exclusivity(unchecked) var inputTime: Timestamp?
   /// Replies that are written and not yet handed to the transport.
   @exclusivity(unchecked) var replies: [UInt8] = []
 
@@ -274,7 +274,7 @@ final class ConnectionHandler: TransportUser, ScheduledConnection, OpenConnectio
   ///   contain a secret.
   private func answerLines(in bytes: UnsafeRawBufferPointer) -> Int {
     var used = 0
-    moment = nil
+    inputTime = nil
     while used < bytes.count, goesOn {
       let rest = UnsafeRawBufferPointer(rebasing: bytes[used...])
       let (piece, length) = splitter.next(rest)

@@ -65,7 +65,7 @@ final class RPCService: Sendable {
   /// rules.
   func mayListen(_ caller: Caller) -> Bool {
     var request = PolicyRequest(method: EventsSubscribe.name)
-    request.moment = caller.policy.choosesHours ? dependencies.weekMinute() : nil
+    request.weekMinute = caller.policy.choosesHours ? dependencies.weekMinute() : nil
     return caller.decide(request).isAllowed
   }
 

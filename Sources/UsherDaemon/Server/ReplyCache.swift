@@ -24,7 +24,7 @@ struct ReplyCache {
     var shape: LineShape?
     let reply: [UInt8]
     private let epoch: Epoch
-    private let moments: ClosedRange<Timestamp>
+    private let validity: ClosedRange<Timestamp>
     private let repository: AccountRepository
     private let accounts: Int
     private let audit: AuditRecorder
@@ -37,7 +37,7 @@ struct ReplyCache {
       self.params = params
       self.epoch = epoch
       reply = cached.reply
-      moments = cached.moments
+      validity = cached.validity
       repository = cached.repository
       accounts = decision.accounts
       audit = decision.audit
@@ -48,7 +48,7 @@ struct ReplyCache {
     ///
     /// - Returns: Whether the reply may be given.
     func isGiven(in epoch: Epoch, at now: Timestamp) -> Bool {
-      epoch == self.epoch && moments.contains(now) && repository.generation == accounts
+      epoch == self.epoch && validity.contains(now) && repository.generation == accounts
         && audit.again(&call, at: now)
     }
   }

@@ -46,7 +46,8 @@ struct TokenService: Sendable {
     {
       // A reply under a consent is not cached, because consents expire.
       if record.isGuarded { return .now(token.reply) }
-      return .cacheable(CachedReply(reply: token.reply, moments: now...end, repository: repository))
+      return .cacheable(
+        CachedReply(reply: token.reply, validity: now...end, repository: repository))
     }
     return .later { [self] () async throws(UsherError) -> [UInt8] in
       let reply = try await refresher.token(record.id, key, validFor: seconds, isForced: isForced)
