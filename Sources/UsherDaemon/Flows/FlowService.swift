@@ -31,15 +31,15 @@ struct FlowService: Sendable {
     if call.provider != ProviderConfig.local.name { try caller.owner.checkMayHaveAccounts() }
     var call = call
     if let account { call.params["account"] = .string(account.rawValue) }
-    let session = try await engine.start(
+    let liveFlow = try await engine.start(
       call, owner: caller.owner, client: await caller.flowClient(engine.dependencies), in: place,
       seeing: isOffered)
-    return .init(flow: await settled(session, call.waitMs))
+    return .init(flow: await settled(liveFlow, call.waitMs))
   }
 
   func get(_ call: FlowGet, _ caller: Caller) throws(UsherError) -> FlowGet.Reply {
-    let session = try engine.flow(call.flow, of: caller.owner)
-    return .init(flow: shown(session.flow, of: session, to: caller))
+    let liveFlow = try engine.flow(call.flow, of: caller.owner)
+    return .init(flow: shown(liveFlow.flow, of: liveFlow, to: caller))
   }
 
   /// Lists an owner's flows, one call at a time per owner: encoding a thousand flows takes long,
@@ -52,11 +52,11 @@ struct FlowService: Sendable {
   }
 
   private func listed(_ call: FlowList, _ caller: Caller) -> FlowList.Reply {
-    let sessions = engine.flows(of: caller.owner) { session in
-      (call.provider == nil || session.provider == call.provider)
-        && (call.kind == nil || session.kind == call.kind)
+    let liveFlows = engine.flows(of: caller.owner) { liveFlow in
+      (call.provider == nil || liveFlow.provider == call.provider)
+        && (call.kind == nil || liveFlow.kind == call.kind)
     }
-    let flows = sessions.map { shown($0.flow, of: $0, to: caller) }.filter { flow in
+    let flows = liveFlows.map { shown($0.flow, of: $0, to: caller) }.filter { flow in
       (call.key == nil || flow.key == call.key)
         && (call.status == nil || flow.status == call.status)
     }
@@ -65,8 +65,8 @@ struct FlowService: Sendable {
 
   func submit(_ call: FlowSubmit, _ caller: Caller) async throws(UsherError) -> FlowSubmit.Reply {
     try checkWait(call.waitMs, "waitMs")
-    let session = try await engine.submit(call, owner: caller.owner, client: caller.client)
-    return .init(flow: await settled(session, call.waitMs))
+    let liveFlow = try await engine.submit(call, owner: caller.owner, client: caller.client)
+    return .init(flow: await settled(liveFlow, call.waitMs))
   }
 
   func cancel(_ call: FlowCancel, _ caller: Caller) async throws(UsherError) -> FlowCancel.Reply {
@@ -76,29 +76,29 @@ struct FlowService: Sendable {
         .permissionDenied, "only the client that started flow \(flow.id) may cancel it",
         detail: .init(flow: flow.id))
     }
-    let session = try await engine.cancel(call.flow, owner: caller.owner)
-    return .init(flow: shown(session.flow, of: session, to: caller))
+    let liveFlow = try await engine.cancel(call.flow, owner: caller.owner)
+    return .init(flow: shown(liveFlow.flow, of: liveFlow, to: caller))
   }
 
   func wait(_ call: FlowWait, _ caller: Caller) async throws(UsherError) -> FlowWait.Reply {
     try checkWait(call.timeoutMs, "timeoutMs")
-    let session = try engine.flow(call.flow, of: caller.owner)
-    let standing = await session.wait(.milliseconds(call.timeoutMs), scheduler) {
+    let liveFlow = try engine.flow(call.flow, of: caller.owner)
+    let standing = await liveFlow.wait(.milliseconds(call.timeoutMs), scheduler) {
       $0.revision > call.revision
     }
     return .init(
-      flow: shown(session.flow(standing), of: session, to: caller),
-      transitions: session.transitions(since: call.revision))
+      flow: shown(liveFlow.flow(standing), of: liveFlow, to: caller),
+      transitions: liveFlow.transitions(since: call.revision))
   }
 
   /// Waits until the flow has a step other than `wait`, has ended, or the time is over; then
   /// returns it.
-  private func settled(_ session: LiveFlow, _ milliseconds: Int?) async -> Flow {
-    guard let milliseconds, milliseconds > 0 else { return session.flow }
-    let standing = await session.wait(.milliseconds(milliseconds), scheduler) {
+  private func settled(_ liveFlow: LiveFlow, _ milliseconds: Int?) async -> Flow {
+    guard let milliseconds, milliseconds > 0 else { return liveFlow.flow }
+    let standing = await liveFlow.wait(.milliseconds(milliseconds), scheduler) {
       $0.isFinished || $0.view.step.kind != .wait
     }
-    return session.flow(standing)
+    return liveFlow.flow(standing)
   }
 
   private func checkWait(_ milliseconds: Int?, _ field: String) throws(UsherError) {
@@ -110,8 +110,8 @@ struct FlowService: Sendable {
 
   /// Returns the flow as a client may see it. Another client of the owner sees its status, but no
   /// step, no result and no text from the provider.
-  private func shown(_ flow: Flow, of session: LiveFlow, to caller: Caller) -> Flow {
-    guard !session.isOpen(to: caller.client) else { return flow }
+  private func shown(_ flow: Flow, of liveFlow: LiveFlow, to caller: Caller) -> Flow {
+    guard !liveFlow.isOpen(to: caller.client) else { return flow }
     var bare = withoutSecrets(flow)
     bare.problem = nil
     bare.failure = flow.failure.map { failure in

@@ -22,12 +22,12 @@ final class LocalAuthAnswers: Sendable {
 
   /// Starts to answer and returns; `report` receives the answers.
   func answer(
-    _ question: LocalAuthQuestion, _ session: LiveFlow,
+    _ question: LocalAuthQuestion, _ liveFlow: LiveFlow,
     report: @escaping @Sendable (LocalAuthAnswer) -> Void
   ) {
-    let person = session.person
-    let client = session.client
-    let asker = LocalAuthAsker(client: client, purpose: session.provider)
+    let person = liveFlow.person
+    let client = liveFlow.client
+    let asker = LocalAuthAsker(client: client, purpose: liveFlow.provider)
     switch question {
     case .availability:
       Task(executorPreference: service.dependencies.executor) { [self] in
@@ -45,8 +45,8 @@ final class LocalAuthAnswers: Sendable {
       Task(executorPreference: service.dependencies.executor) { [self] in
         report(.checked(await service.check(passcode, of: person, for: client, insteadOf: wanted)))
       }
-    case .scan: scan(person, for: session, comparing: false, report)
-    case .scanOfSavedFingers: scan(person, for: session, comparing: true, report)
+    case .scan: scan(person, for: liveFlow, comparing: false, report)
+    case .scanOfSavedFingers: scan(person, for: liveFlow, comparing: true, report)
     case .saveFingers:
       Task(executorPreference: service.dependencies.executor) { [self] in
         await service.saveFingers(of: person, for: asker)
@@ -62,23 +62,23 @@ final class LocalAuthAnswers: Sendable {
 
   /// Releases the reader unless the flow's step still waits for a finger. No result is reported
   /// after it.
-  func release(_ session: LiveFlow) {
-    let standing = session.standing
+  func release(_ liveFlow: LiveFlow) {
+    let standing = liveFlow.standing
     if !standing.isFinished && standing.view.step.isScanning { return }
-    stop(session)
+    stop(liveFlow)
   }
 
   /// Releases the reader.
-  func stop(_ session: LiveFlow) {
-    state.withLock { $0.scans[session.id]?.task.cancel() }
+  func stop(_ liveFlow: LiveFlow) {
+    state.withLock { $0.scans[liveFlow.id]?.task.cancel() }
   }
 
   /// Starts a scan after the flow's previous scan has released the reader.
   private func scan(
-    _ person: LocalPerson, for session: LiveFlow, comparing: Bool,
+    _ person: LocalPerson, for liveFlow: LiveFlow, comparing: Bool,
     _ report: @escaping @Sendable (LocalAuthAnswer) -> Void
   ) {
-    let (flow, client, provider) = (session.id, session.client, session.provider)
+    let (flow, client, provider) = (liveFlow.id, liveFlow.client, liveFlow.provider)
     state.withLock { state in
       let before = state.scans[flow]?.task
       let number = state.next
