@@ -100,7 +100,7 @@ MAY = {
     "UsherCore/Clock.swift": "clocks, files, randomness",
 
     # The folders that implement and select what Dependencies and DaemonSetting hand over.
-    "UsherDaemon/Outside/": ALL,
+    "UsherDaemon/Dependencies/": ALL,
     "UsherDaemon/Launch/": ALL,
     "UsherTransport/Loop/": ALL,
     # Connections and their transport set timers on the event loop that serves them, and read its
