@@ -73,7 +73,10 @@ struct OpenRPCTests {
     let required = params.map { $0["required"]?.boolValue }
     let optional = required.drop { $0 == true }
     #expect(optional.allSatisfy { $0 == false }, "the required ones come first")
-    for param in params { check(try #require(param["schema"]), "\(type.name)") }
+    for param in params {
+      #expect(param["schema"] != true, "\(type.name) has a parameter without a type")
+      check(try #require(param["schema"]), "\(type.name)")
+    }
     let result = try #require(entry["result"])
     #expect(result["name"]?.stringValue?.isEmpty == false)
     check(try #require(result["schema"]), "\(type.name) →")
