@@ -10,9 +10,26 @@ public struct RPCCancel: Method, Equatable {
   public typealias Reply = Done
 
   /// The JSON-RPC id of the call, as the client sent it.
-  public var id: JSONValue
+  public var id: CallID
 
-  public init(id: JSONValue) { self.id = id }
+  public init(id: CallID) { self.id = id }
+
+  /// The id of a JSON-RPC call.
+  public struct CallID: Codable, Sendable, Equatable {
+    /// A string or a number.
+    public var value: JSONValue
+
+    public init(_ value: JSONValue) { self.value = value }
+
+    public init(from decoder: any Decoder) throws { value = try JSONValue(from: decoder) }
+
+    public func encode(to encoder: any Encoder) throws { try value.encode(to: encoder) }
+  }
+}
+
+extension RPCCancel.CallID: SchemaDescribing {
+  public static var schema: Schema { .either([.text, .number]) }
+  public static var example: Self { Self(0) }
 }
 
 extension RPCCancel {
