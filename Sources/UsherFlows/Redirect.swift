@@ -13,17 +13,27 @@ package struct RedirectExpectation: Sendable, Equatable {
 }
 
 /// The parameter names that a provider uses in its redirect.
-package enum RedirectForm: Sendable, Equatable {
-  /// RFC 6749 §4.1.2.
-  case oauth
-  /// `authCode`, `errorCode`, `errorDesc`, `result` (contract §3.4).
-  case gopay
-  /// `code` or `authorization_code`, `error_code` (contract §4.3). The provider returns no state,
-  /// so the secret is the last segment of the path.
-  case freedom
+package struct RedirectForm: Sendable, Equatable {
+  /// The parameter with the authorization code, and other names for it.
+  var code = ["code"]
+  /// The parameter with the provider's error code.
+  var error = "error"
+  var errorDescription: String? = "error_description"
+  /// Parameters that report an error without an error code, in the order in which they count.
+  var outcomes: [Outcome] = []
+  /// Whether the redirect carries no `state`, so that the secret is the last segment of its path.
+  package var isKnownByPath = false
 
-  /// Whether the path identifies the redirect, because it carries no `state`.
-  package var isKnownByPath: Bool { self == .freedom }
+  /// A parameter that says whether the sign-in succeeded.
+  struct Outcome: Sendable, Equatable {
+    var name: String
+    var success: String
+    /// The error code for any other value; nil: the value itself.
+    var failure: String?
+  }
+
+  /// The names of RFC 6749 §4.1.2.
+  package static let oauth = RedirectForm()
 
   /// Returns the URL or path of the redirect, with the secret appended if the path identifies it.
   ///
@@ -33,9 +43,17 @@ package enum RedirectForm: Sendable, Equatable {
     return place + (place.hasSuffix("/") ? "" : "/") + secret.revealed()
   }
 
-  /// Returns the canonical name of a parameter that has two names.
+  /// Returns the first name of a parameter that has several.
   fileprivate func name(_ parameter: String) -> String {
-    self == .freedom && parameter == "authorization_code" ? "code" : parameter
+    code.contains(parameter) ? code[0] : parameter
+  }
+
+  /// Returns the error code of a redirect; nil if it reports no error.
+  fileprivate func errorCode(in fields: [String: String]) -> String? {
+    fields[error]
+      ?? outcomes.lazy.compactMap { outcome in
+        fields[outcome.name].flatMap { $0 == outcome.success ? nil : outcome.failure ?? $0 }
+      }.first
   }
 }
 
@@ -141,24 +159,11 @@ extension RedirectParseResult {
 
 extension AuthorizationResponse {
   fileprivate init(_ fields: [String: String], _ form: RedirectForm) {
-    let (code, error, description): (String?, String?, String?) =
-      switch form {
-      case .oauth: (fields["code"], fields["error"], fields["error_description"])
-      case .gopay:
-        (fields["authCode"], fields["errorCode"] ?? fields.gopayResult, fields["errorDesc"])
-      case .freedom: (fields["code"], fields["error_code"], nil)
-      }
     self.init(
-      code: code.map { Secret($0) }, error: error.map { ProviderText.clean($0, limit: 100) },
-      errorDescription: description.map { ProviderText.clean($0) }, iss: fields["iss"])
-  }
-}
-
-extension [String: String] {
-  /// The error if `result` or `success` reports one; nil otherwise.
-  fileprivate var gopayResult: String? {
-    if let result = self["result"], result != "success" { return result }
-    return self["success"].flatMap { $0 == "true" ? nil : "failure" }
+      code: fields[form.code[0]].map { Secret($0) },
+      error: form.errorCode(in: fields).map { ProviderText.clean($0, limit: 100) },
+      errorDescription: form.errorDescription.flatMap { fields[$0] }
+        .map { ProviderText.clean($0) }, iss: fields["iss"])
   }
 }
 

@@ -55,3 +55,10 @@ struct FreedomLink: Codable, Sendable, Equatable {
       completes: visit.listener.completes)
   }
 }
+
+extension RedirectForm {
+  /// The names of Freedom's page, which returns no state (contract §4.3).
+  package static let freedom = RedirectForm(
+    code: ["code", "authorization_code"], error: "error_code", errorDescription: nil,
+    isKnownByPath: true)
+}

@@ -21,3 +21,13 @@ struct LinkLogin: Codable, Sendable, Equatable {
       + FormEncoding.encode(fields)
   }
 }
+
+extension RedirectForm {
+  /// The names of GoPay's log-in page (contract §3.4).
+  package static let gopay = RedirectForm(
+    code: ["authCode"], error: "errorCode", errorDescription: "errorDesc",
+    outcomes: [
+      .init(name: "result", success: "success"),
+      .init(name: "success", success: "true", failure: "failure"),
+    ])
+}
