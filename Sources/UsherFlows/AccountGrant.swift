@@ -7,8 +7,8 @@ package import UsherCore
 package struct AccountGrant: Sendable, Equatable {
   package var subject: String
   package var label: String
-  /// Merged into the account's present attributes if ``tokens`` is nil or ``isPartial`` is set;
-  /// otherwise replaces them. A `null` removes the attribute.
+  /// The attributes of the account. They are merged into its present attributes if ``tokens`` is
+  /// nil or ``isPartial`` is set; otherwise they replace them. A `null` removes an attribute.
   package var attributes: [String: JSONValue]
   package var profile: [String: JSONValue]?
   package var keepAlive: Bool
@@ -25,12 +25,14 @@ package struct AccountGrant: Sendable, Equatable {
   package var isByConsent = false
   /// Whether the tokens are for the daemon's own calls only: no client ever receives one.
   package var tokensAreInternal = false
-  /// The grants that the user gave to the flow's client.
+  /// The consents that the user gave to the client that started the flow: which members of the
+  /// profile that client may read.
   package var consents: [ConsentGrant] = []
-  /// The secret of the account's authenticator, in Base32 as the provider sent it; nil keeps the
-  /// present secret.
+  /// The shared secret for the account's one-time codes (RFC 6238), in Base32 as the provider sent
+  /// it; nil keeps the present secret.
   package var totpSecret: Sealed<Secret>?
-  /// Whether the present authenticator secret is invalid and is deleted.
+  /// Whether the account's present secret for one-time codes is deleted, because the provider no
+  /// longer accepts it.
   package var dropsTOTPSecret = false
 
   package init(
@@ -46,16 +48,17 @@ package struct AccountGrant: Sendable, Equatable {
   }
 }
 
-/// An account or a secret that is stored even though its flow is cancelled or expires.
+/// An account or a secret that the daemon stores although its flow was cancelled or expired.
 package struct AbandonedGrant: Sendable, Equatable {
   package enum Kept: Sendable, Equatable {
     case account(AccountGrant)
-    /// Tokens whose subject is not known yet.
+    /// Tokens of a user whom the provider has not identified yet. A later flow of the same client
+    /// can use them.
     case handoffSecret(HandoffSecret)
   }
 
   package var kept: Kept
-  /// Names the stored object for the user; the end of a sentence.
+  /// The end of a sentence for users that names the stored account or secret.
   package var message: String
 
   package var grant: AccountGrant? { if case .account(let grant) = kept { grant } else { nil } }

@@ -8,8 +8,7 @@ extension UInt8 {
 
   var isDigit: Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self) }
 
-  /// Whether the byte is printable ASCII other than the space (VSCHAR of RFC 6749 appendix A,
-  /// without it).
+  /// Whether the byte is printable ASCII other than the space (0x21 to 0x7E).
   var isVisible: Bool { (0x21...0x7E).contains(self) }
 }
 
@@ -22,14 +21,16 @@ extension String {
 }
 
 extension JSONValue {
-  /// Returns the text if it is visible; nil for anything else.
+  /// Returns the text if it consists of 1 to `limit` visible bytes, as in
+  /// `isVisible(upTo:)`; nil otherwise.
   func visibleText(upTo limit: Int) -> String? {
     stringValue.flatMap { $0.isVisible(upTo: limit) ? $0 : nil }
   }
 }
 
 extension [UInt8] {
-  /// A UUID of these 16 bytes with its version and variant (RFC 9562 §5).
+  /// Returns a UUID of these 16 bytes, with the bits of the version and the variant set (RFC 9562
+  /// §5).
   func uuid(version: UInt8) -> String {
     var bytes = self
     bytes[6] = bytes[6] & 0x0F | version << 4

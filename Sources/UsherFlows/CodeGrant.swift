@@ -2,18 +2,20 @@ import UsherAPI
 import UsherConfig
 import UsherCore
 
-/// The middle of a sign-in with a browser: the listener, the provider's page, and the code that
-/// comes back (RFC 8252, RFC 7636).
+/// The part of a sign-in with a browser that all such flows share: the loopback listener, the
+/// provider's page, and the authorization code that comes back (RFC 8252, RFC 7636).
 ///
-/// A round that leads nowhere is followed by another one with new secrets. A machine that conforms
-/// keeps the rounds in its own states and calls these functions for them.
+/// Each attempt of the user in the browser is a round. If a round fails without ending the flow,
+/// another one starts with new secrets. A conforming machine stores the round in its own states and
+/// calls the functions of this protocol in them.
 protocol CodeGrant: FlowMachine, RetryingMachine {
-  /// The secrets that bind the messages of one round together.
+  /// The secrets that bind the messages of one round together, such as `state`, nonce and code
+  /// verifier.
   associatedtype Round
 
-  /// The number of rounds in which the provider may have redeemed a code whose reply was lost.
+  /// The number of rounds whose code the provider may have redeemed although its reply was lost.
   var lostRounds: Int { get set }
-  /// The flow fails when this many rounds are lost.
+  /// The number of lost rounds at which the flow fails.
   static var maxLostRounds: Int { get }
 
   /// The address at which the daemon expects the redirect.
@@ -24,25 +26,27 @@ protocol CodeGrant: FlowMachine, RetryingMachine {
   /// Whether PKCE makes a stolen code useless to another local user (RFC 7636). If it does not and
   /// another user may hold the port, the flow fails and the user is not sent to the provider.
   var hasPKCE: Bool { get }
-  /// The SDK's error code for a listener that cannot be opened.
+  /// The error code of the provider's SDK for a listener that cannot be opened; nil if the SDK has
+  /// none.
   var listenerErrorCode: ProviderErrorCode? { get }
 
-  /// Returns the secret that the redirect carries.
+  /// Returns the secret by which a redirect is recognized: the `state`, or the last segment of the
+  /// path.
   func secret(of round: Round) -> Secret
-  /// Enters the state that waits until the loopback listener is open.
+  /// Enters the state in which the flow waits until the loopback listener is open.
   mutating func prepare(_ round: Round)
   /// Enters the state in which the user is in the browser.
   mutating func show(_ round: Round, redirectURI: String, _ listener: ListenerState)
-  /// Continues when the redirect URI is known.
+  /// Continues when the redirect URI is known: by default the user is sent to the browser.
   mutating func opened(
     _ round: Round, redirectURI: String, _ listener: ListenerState
   ) -> Answer<Call>
-  /// Handles the provider's answer to the sign-in.
+  /// Handles the redirect, with which the provider answers the sign-in.
   mutating func redirected(
     _ answer: AuthorizationResponse, _ round: Round, redirectURI: String,
     _ transition: inout TransitionContext
   ) -> Answer<Call>
-  /// Starts another round with new secrets.
+  /// Starts another round with new secrets; the problem tells the user why.
   mutating func renew(
     _ round: Round, _ problem: Problem, _ transition: inout TransitionContext
   ) -> Answer<Call>
@@ -113,14 +117,16 @@ extension CodeGrant {
         state: secret(of: round), earlier: redirectURI, form: Self.redirectForm)
       return .proceed([.listen(expectation)])
     case .browser(.listening(let uri)) where listener == .restoring:
-      // The redirect of the page that is open in the browser goes to the old port.
+      // The page that is open in the browser redirects to the old port, so it is useless at another
+      // one.
       guard uri == redirectURI || isFixed else { return renew(round, .interrupted, &transition) }
       show(round, redirectURI: redirectURI, .up)
       return .proceed([])
     case .browser(.listenFailed(let message, let isAnothers, let isBusy))
     where listener == .restoring:
       if isBusy, !(isFixed && hasPKCE) { return failed(.busy(message)) }
-      // The page that is open in the browser redirects to another user's program.
+      // Another user's program has the port to which the page that is open in the browser
+      // redirects.
       if isAnothers, !hasPKCE { return failed(.unsafeReturn(message)) }
       guard isFixed else { return renew(round, .interrupted, &transition) }
       if isAnothers { problem = .noListener(message) }
@@ -130,7 +136,7 @@ extension CodeGrant {
     }
   }
 
-  /// Handles the URL that the user copied from the browser, or that the app received.
+  /// Handles the redirect's URL, which the user copied from the browser or the app received.
   private mutating func submitted(
     _ url: Secret, _ round: Round, _ redirectURI: String, _ transition: inout TransitionContext
   ) -> Answer<Call> {
@@ -163,7 +169,8 @@ extension CodeGrant {
   }
 }
 
-/// A code that is being redeemed. It is held only between two attempts, and only in memory.
+/// An authorization code that is being redeemed. The code is held only during a pause before the
+/// next attempt, and only in memory.
 protocol CodeRedemption {
   associatedtype Round
 
@@ -178,10 +185,10 @@ protocol CodeRedemption {
 protocol RedeemingCodeGrant: CodeGrant {
   associatedtype Redemption: CodeRedemption where Redemption.Round == Round
 
-  /// Enters the state in which the authorization code is redeemed (RFC 6749 §4.1.3).
+  /// Enters the state in which the daemon redeems the authorization code (RFC 6749 §4.1.3).
   mutating func keep(_ redemption: Redemption)
   func exchange(_ code: Secret, _ redemption: Redemption) -> Call
-  /// Returns the code in a call of this redemption; nil for any other call.
+  /// Returns the code that a call of this redemption carries; nil for any other call.
   func code(in call: Call, of redemption: Redemption) -> Secret?
   func read(_ reply: HTTPReply, at now: Timestamp) -> TokenReply
   mutating func granted(_ tokens: TokenSet, _ round: Round) -> Answer<Call>
@@ -249,8 +256,8 @@ extension RedeemingCodeGrant {
 }
 
 extension CallOutcome {
-  /// Why the provider has certainly not redeemed the code, and the delay that it asks for; nil if
-  /// it may have done so.
+  /// Why the provider has certainly not redeemed the code, as a sentence, and the delay that the
+  /// provider asks for. Nil if the provider may have redeemed it.
   fileprivate var delayOfExchange: (message: String, asked: Duration?)? {
     switch self {
     case .unreachable(let message, sent: false): (message, nil)

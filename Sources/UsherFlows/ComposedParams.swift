@@ -1,8 +1,9 @@
 package import UsherAPI
 
-/// The parameters of a flow of which other flows have a part. In JSON, both parts are one object.
+/// The parameters of a flow: its own, and those that it shares with other flows. In JSON both are
+/// members of one object.
 ///
-/// The flow's own part may also describe a common member, in its own words.
+/// If both parts describe a member, the description of the flow's own part is used.
 @dynamicMemberLookup
 package struct ComposedParams<
   Own: Codable & Sendable & SchemaDocumented, Common: Codable & Sendable & SchemaDocumented

@@ -4,17 +4,16 @@ import UsherAPI
 import UsherCore
 
 extension HTTPReply {
-  /// The placeholder for a secret of the request that an error reply repeated.
+  /// The text that replaces a secret of the request which an error reply repeated.
   package static let echo = "…"
 
-  /// Returns the reply; if it is an error reply, without the secrets of the request that it
-  /// answers.
+  /// Returns the reply; in an error reply, the secrets of the request are replaced.
   ///
   /// Some providers repeat a rejected code or refresh token in `error_description`. That text is
   /// shown to users and logged. ``SecretMask`` documents which secrets it finds.
   ///
-  /// A member whose whole value is the secret becomes ``echo``, so a reader sees that it was
-  /// repeated.
+  /// A member whose whole value is the secret becomes ``echo``, so that the reader of the reply
+  /// recognizes it.
   package func withoutEchoes(of request: HTTPRequest) -> HTTPReply {
     guard status >= 400 || jsonObject?.isRefusal(by: request.resultCode) ?? false else {
       return self
@@ -65,7 +64,7 @@ extension ProviderErrorCode {
   }
 }
 
-/// A failure or problem, whose texts may come from a provider.
+/// A failure or problem of a flow, whose texts may come from a provider.
 protocol ProviderReport {
   var message: String { get set }
   var provider: ProviderErrorCode? { get set }
@@ -75,7 +74,7 @@ extension Failure: ProviderReport {}
 extension Problem: ProviderReport {}
 
 extension ProviderReport {
-  /// Returns the report with ``HTTPReply/echo`` in place of each of the secrets.
+  /// Returns a copy in which ``HTTPReply/echo`` replaces each of the secrets.
   func hiding(_ secrets: [Secret]) -> Self {
     let mask = SecretMask(secrets.map { $0.revealed() })
     var report = self
@@ -85,7 +84,7 @@ extension ProviderReport {
   }
 }
 
-/// The secrets of a request, in each form in which a reply may repeat them.
+/// The secrets of a request to a provider, in each form in which a reply may repeat them.
 private struct SentSecrets {
   /// Form fields that are not secret.
   private static let known: Set<String> = [

@@ -1,7 +1,8 @@
-/// Decodes runs of Base64, Base32 and hexadecimal digits (RFC 4648) in a text.
+/// Finds runs of Base64, Base32 and hexadecimal digits (RFC 4648) in a text and decodes them, so
+/// that encoded secrets are found.
 enum EncodedRuns {
-  /// Decodes each long run of digits, once for each digit of a group at which an encoding may
-  /// begin.
+  /// Returns the decoded runs of the text. Each run is decoded from every offset within a group of
+  /// digits, because the encoding may begin at any of them.
   static func decoded(_ text: [UInt8]) -> [[UInt8]] {
     Alphabet.all.flatMap { alphabet in
       let runs = alphabet.runs(in: text)
@@ -16,7 +17,8 @@ private struct Alphabet {
   private static let minRunLength = 16
   private static let none: UInt8 = 0xFF
 
-  /// Base64 (both the standard and the URL-safe digits), Base32 and hexadecimal.
+  /// The supported encodings: Base64 with the standard and the URL-safe digits, Base32 and
+  /// hexadecimal.
   static let all = [
     Alphabet(
       bits: 6, group: 4,
@@ -29,9 +31,9 @@ private struct Alphabet {
   ]
 
   private let bits: UInt32
-  /// The number of digits after which a digit starts on a byte boundary again.
+  /// The number of digits that encode whole bytes: after so many digits a byte begins again.
   let group: Int
-  /// The digit value of each byte; `none` for a byte that is no digit.
+  /// The value of each byte as a digit; `none` if the byte is not a digit.
   private let values: [UInt8]
 
   private init(bits: UInt32, group: Int, _ digits: [String]) {

@@ -4,7 +4,7 @@ package import UsherCore
 // Failures and problems that the flows of all providers share.
 
 extension Failure {
-  /// The user declined, or the provider denied access to the user.
+  /// The failure of a flow whose user declined, or to whom the provider denied access.
   package static func denied(_ errorCode: ProviderErrorCode) -> Failure {
     Failure(
       reason: .denied, title: "Sign-in denied", message: errorCode.sentence("access was denied"),
@@ -18,6 +18,8 @@ extension Failure {
       provider: errorCode)
   }
 
+  /// The failure of a flow that the provider rejected without an error code.
+  ///
   /// - Parameter message: A sentence for people: lower case, no period, no secret.
   package static func rejected(_ message: String) -> Failure {
     Failure(reason: .providerRejected, title: "Refused", message: message, retryable: false)
@@ -40,14 +42,14 @@ extension Failure {
       retryable: true, provider: errorCode)
   }
 
-  /// The account has no usable token: the user must sign in again.
+  /// The failure of a flow whose account has no usable token, so that the user must sign in again.
   static func loginRequired(_ message: String, _ errorCode: ProviderErrorCode? = nil) -> Failure {
     Failure(
       reason: .providerRejected, title: "New log-in needed",
       message: "a new log-in is needed: \(message)", retryable: true, provider: errorCode)
   }
 
-  /// The provider's reply is not trustworthy or cannot be read.
+  /// The failure of a flow whose provider sent a reply that cannot be trusted or read.
   package static func protocolError(_ message: String) -> Failure {
     Failure(
       reason: .providerProtocolError, title: "Unusable answer of the provider", message: message,
@@ -56,10 +58,10 @@ extension Failure {
 }
 
 extension String {
-  /// The end of a sentence for users about a provider call whose reply was lost.
+  /// The clause for a message about a call whose reply was lost.
   package static let operationUnknown = "whether the operation was performed is not known"
 
-  /// Ends a sentence about a call that may have sent the user a message.
+  /// Returns the clause for a message about a call that may have sent something to the user.
   ///
   /// - Parameter message: With an article: `an SMS`.
   package static func perhapsSent(_ message: String) -> String {
@@ -68,7 +70,8 @@ extension String {
 }
 
 extension Problem {
-  /// A message may have been sent to the user, but the provider's reply was lost.
+  /// The problem that a message may have been sent to the user, although the provider's reply was
+  /// lost.
   ///
   /// - Parameter message: With an article: `a number`.
   package static func mayHaveBeenSent(_ message: String) -> Problem {
@@ -77,8 +80,8 @@ extension Problem {
       message: "the provider's answer was lost: \(message) may have come all the same")
   }
 
-  /// The problem of a step while the provider is unreachable. The call is retried automatically, or
-  /// when the user repeats the step.
+  /// The problem of a step while the provider is unreachable. The daemon retries the call, or the
+  /// user repeats the step.
   package static func unreachable(
     _ message: String, _ errorCode: ProviderErrorCode? = nil
   ) -> Problem {
@@ -87,7 +90,8 @@ extension Problem {
       provider: errorCode)
   }
 
-  /// The operation in progress was lost in a restart: the user has to repeat the step.
+  /// The problem that a restart of the daemon lost the operation in progress: the user has to
+  /// repeat the step.
   package static let interrupted = Problem(
     reason: "interrupted", title: "Interrupted",
     message: "the daemon was restarted; please do this step again")

@@ -1,6 +1,7 @@
-/// Decodes the escapes of URLs, HTML and JSON in a text by one level. Other text stays as it is.
+/// Decodes one level of the escapes of URLs, HTML and JSON in a text, to find a secret that is
+/// spelled with them. Other text stays as it is.
 struct EscapeDecoder {
-  /// The named references of characters that occur in tokens (HTML standard §13.5).
+  /// The HTML names of the characters that occur in tokens (HTML standard §13.5).
   private static let entities: [String: UInt8] = [
     "amp": 0x26, "apos": 0x27, "ast": 0x2A, "bsol": 0x5C, "colon": 0x3A, "comma": 0x2C,
     "commat": 0x40, "dollar": 0x24, "equals": 0x3D, "excl": 0x21, "grave": 0x60, "gt": 0x3E,
@@ -36,7 +37,8 @@ struct EscapeDecoder {
     place + offset < text.count ? text[place + offset] : nil
   }
 
-  /// Decodes `%2B`, and the non-standard form `%u002B`.
+  /// Decodes an escape of a URL: `%2B`, or the non-standard form `%u002B`. Returns false if none
+  /// begins here.
   private mutating func decodePercent() -> Bool {
     if byte(at: 1) == UInt8(ascii: "u") { return decodeHex(from: 2, digits: 4) }
     guard let code = number(from: 1, radix: 16, most: 2), code.digits == 2 else { return false }
@@ -62,7 +64,8 @@ struct EscapeDecoder {
     return true
   }
 
-  /// Decodes `&#43;`, `&#x2B;` and `&plus;`. A numeric reference may lack the semicolon.
+  /// Decodes a character reference of HTML: `&#43;`, `&#x2B;` or `&plus;`. A numeric one may lack
+  /// the semicolon. Returns false if none begins here.
   private mutating func decodeEntity() -> Bool {
     if byte(at: 1) == UInt8(ascii: "#") {
       let isHex = byte(at: 2).map { $0 | 0x20 } == UInt8(ascii: "x")
@@ -92,6 +95,8 @@ struct EscapeDecoder {
     return true
   }
 
+  /// Reads a number of at most `most` digits.
+  ///
   /// - Returns: Nil if there is no digit.
   private func number(from offset: Int, radix: UInt32, most: Int) -> (value: UInt32, digits: Int)? {
     var value: UInt32 = 0

@@ -1,7 +1,7 @@
 import UsherCore
 
-/// An invalid member of the app's report on a code that it redeemed; the message contains nothing
-/// of its value.
+/// An invalid member of the report that an app submits about a code that it redeemed. The message
+/// contains nothing of the member's value.
 struct InvalidExchangeReport: Error {
   let field: String
   let message: String
@@ -18,8 +18,8 @@ extension [String: Secret] {
     throw InvalidExchangeReport(stray, "is not a member of this input")
   }
 
-  /// Returns a token, which is sent in a header or form (RFC 6749 appendix A.12, A.17); nil if
-  /// there is none.
+  /// Returns the token in a member of the report, which is sent in a header or form later (RFC 6749
+  /// appendix A.12, A.17); nil if the member is absent or empty.
   func token(_ name: String, upTo limit: Int) throws(InvalidExchangeReport) -> Secret? {
     guard let value = self[name] else { return nil }
     guard value.revealed().isVisible(upTo: limit) else {

@@ -1,7 +1,7 @@
 package import UsherAPI
 import UsherConfig
 
-// The description of the flows in the OpenRPC document.
+// The descriptions of all flows, for the OpenRPC document.
 
 extension ProviderRegistry {
   /// The flows of all varieties of provider.
@@ -22,7 +22,7 @@ extension ProviderRegistry {
   }
 }
 
-// Members of several flows' results.
+// Result members that several flows share.
 extension Schema.Member {
   package static var account: Schema.Member {
     .init("account", .text, "The id of the account that the flow created or updated.")

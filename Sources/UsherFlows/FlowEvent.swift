@@ -5,23 +5,26 @@ package import UsherAPI
 /// A machine that does not expect events of a source ignores the whole group, so a new event in a
 /// group concerns only the machines that use it.
 package enum FlowEvent<Call: ProviderCall>: Sendable, Equatable {
-  /// The owner's input for the present step. The engine has checked that it has the step's type.
+  /// The client's input for the flow's present step. The engine has checked that it has the step's
+  /// type.
   case input(FlowInput)
-  /// The user's browser, or the loopback listener that it returns to.
+  /// An event of the user's browser, or of the loopback listener to which the browser returns.
   case browser(BrowserEvent)
-  /// The provider: the outcome of an effect, or a call that the provider makes.
+  /// An event of the provider: the outcome of an effect, or a call that the provider makes to the
+  /// daemon.
   case provider(ProviderEvent<Call>)
-  /// The daemon itself.
+  /// An event of the daemon itself: an answer to a question, or a restart.
   case daemon(DaemonEvent)
-  /// The delay of `Effect.wake` has passed.
+  /// The delay of ``Effect/wake(after:)`` has passed.
   case woken
 }
 
-/// An event of the loopback listener that waits for the browser.
+/// An event of the loopback listener, to which the browser returns after the sign-in.
 package enum BrowserEvent: Sendable, Equatable {
-  /// The browser was redirected to the loopback listener. The engine has compared the state.
+  /// The browser followed the provider's redirect to the listener. The engine has compared the
+  /// `state`, so the redirect is for this flow.
   case redirected(AuthorizationResponse)
-  /// The listener is open; the redirect URI to send to the provider.
+  /// The listener is open. The value is the redirect URI to send to the provider.
   case listening(redirectURI: String)
   /// No listener could be opened, for example because the port is in use.
   ///
@@ -40,7 +43,8 @@ package enum ProviderEvent<Call: ProviderCall>: Sendable, Equatable {
   case discovered(Discovery)
   /// The outcome of `Effect.verifyIDToken` or `Effect.verifySignature`.
   case idTokenVerified(IDTokenVerdict)
-  /// The provider made a call, and ``FlowMachine/validate(_:token:)`` assigned it to this flow.
+  /// The provider made a call to the daemon, and ``FlowMachine/validate(_:token:)`` assigned it to
+  /// this flow.
   case calledBack(ProviderCallback)
 }
 

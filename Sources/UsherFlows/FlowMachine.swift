@@ -13,42 +13,42 @@ package import UsherCore
 /// A machine ignores unexpected events: a late outcome, a second redirect, a timer of an earlier
 /// state.
 package protocol FlowMachine: Codable, Sendable, Equatable {
-  /// The `params` of `flow.start`. Decoding is strict: an unknown member is rejected. What each
-  /// member means stands once, in `memberDescriptions`.
+  /// The `params` of `flow.start`. Decoding is strict: an unknown member is rejected. Their
+  /// `memberDescriptions` document each member.
   associatedtype Params: Codable & Sendable & SchemaDocumented
   /// The calls that the machine may make to the provider.
   associatedtype Call: ProviderCall
 
   /// The flow's kind on the wire: `authorize`, `device`, `sca`, ….
   static var kind: String { get }
-  /// One sentence that describes the flow to users.
+  /// The description of the flow for users, in one sentence.
   static var summary: String { get }
   /// The members of the result of a flow that succeeds. ``Schema/Member/account`` is one of them if
   /// the flow stores an account: the engine adds it to ``Completion/result``.
   static var resultMembers: [Schema.Member] { get }
-  /// An example of the params and the result, for the OpenRPC document.
+  /// An example of the params and of the result, for the OpenRPC document.
   static var example: FlowExample { get }
-  /// Whether the flow requires an account. If `params.account` is missing, the daemon takes the
+  /// Whether the flow requires an account. If `params.account` is missing, the daemon uses the
   /// caller's only account at the provider.
   static var needsAccount: Bool { get }
   /// When calls of a flow that does not require an account carry an account's token.
   static var accountUse: AccountUse { get }
-  /// Returns whether the flow acts with this account of the owner although `params` name none.
+  /// Returns whether the flow uses this account of the owner although `params` name no account.
   ///
   /// - Parameter params: The params exactly as the caller sent them.
   static func takes(
     _ subject: String, _ attributes: [String: JSONValue], for params: JSONValue
   ) -> Bool
-  /// Whether `FlowContext.accounts` lists the owner's accounts at the provider.
+  /// Whether the daemon passes the owner's accounts at the provider in ``FlowContext/accounts``.
   static var knowsAccounts: Bool { get }
-  /// Whether the flow itself validates a missing or blank `requestId`, because the SDK reports that
-  /// as a failed flow. Otherwise the engine rejects the request.
+  /// Whether the machine itself validates a missing or blank `requestId`, because the provider's
+  /// SDK reports that as a failed flow. Otherwise the engine rejects the request.
   static var judgesRequestID: Bool { get }
 
   /// The provider's configuration at the start of the flow. It holds no secret, and later changes
   /// of the configuration do not affect it.
   var provider: Provider<Call.Settings> { get }
-  /// The present state as the owner sees it.
+  /// The present state as the flow's owner sees it.
   var view: FlowView { get }
 
   /// Starts a flow.
@@ -64,7 +64,8 @@ package protocol FlowMachine: Codable, Sendable, Equatable {
     Call
   >
 
-  /// Returns whether a call by the provider is for this flow, judged by its id and authorization.
+  /// Returns whether a call that the provider made to the daemon is for this flow, judged by the
+  /// call's request id and authorization.
   ///
   /// - Parameter token: Returns the access token of an account, if it has one.
   func validate(_ callback: ProviderCallback, token: (AccountID) -> Secret?) -> CallbackVerdict
@@ -73,29 +74,30 @@ package protocol FlowMachine: Codable, Sendable, Equatable {
   /// example to revoke tokens that the flow holds.
   var callsIfAbandoned: [Call] { get }
 
-  /// Whether the provider may be performing the flow's operation at present. If the flow is
-  /// cancelled or expires then, the outcome is unknown.
+  /// Whether the provider may be performing an operation of the flow at present. If it is, and the
+  /// flow is cancelled or expires, the outcome is unknown.
   var isOutcomeUnknown: Bool { get }
 
-  /// Says what may have happened while ``isOutcomeUnknown`` is true. It is appended to the message
-  /// of the flow's failure after a semicolon: "…; an SMS may have been sent all the same".
+  /// The clause that says what may have happened while ``isOutcomeUnknown`` is true. It is appended
+  /// to the message of the flow's failure after a semicolon: "…; an SMS may have been sent all the
+  /// same".
   var unknownOutcomeClause: String { get }
 
   /// The account or the handoff secret that the daemon stores if the flow is cancelled or expires
   /// in its present state. The daemon also stores a handoff secret if the flow fails.
   var grantIfAbandoned: AbandonedGrant? { get }
 
-  /// The handle of the handoff secret that the flow starts with; nil if it does not start with an
-  /// exclusive one. The secret is removed from the flow that left it.
+  /// The handle of the handoff secret that the flow starts with and that no other flow may use; nil
+  /// if there is none. The daemon removes the secret when the flow starts.
   var consumedHandoffSecret: String? { get }
 
   /// Returns the calls to make if an outcome arrives after the flow ended, for example to revoke
   /// tokens that will never be used.
   static func cleanUp(_ call: Call, _ outcome: CallOutcome) -> [Call]
 
-  /// Returns the SDK's error code for a flow that ended without an error from the provider:
-  /// cancelled, expired, `.providerRejected` if a credential is not set, or `.denied` if an account
-  /// or consent was removed meanwhile.
+  /// Returns the error code of the provider's SDK for a flow that ended without an error from the
+  /// provider: cancelled, expired, `.providerRejected` if a credential is not set, or `.denied` if
+  /// an account or consent was removed meanwhile.
   static func providerErrorCode(for ending: Failure.Reason, provider: ProviderName)
     -> ProviderErrorCode?
 }
@@ -122,9 +124,9 @@ extension FlowMachine {
   ) -> ProviderErrorCode? { nil }
 }
 
-/// The part of a flow that its owner sees; a change of any member raises the flow's revision.
+/// The part of a flow that its owner sees. If any member changes, the flow gets a new revision.
 package struct FlowView: Codable, Sendable, Equatable {
-  /// The name of the flow's state, in the provider's own terms.
+  /// The name of the flow's state, as the provider's SDK calls it.
   package var state: String
   package var step: Step
   package var problem: Problem?
@@ -147,24 +149,24 @@ package struct FlowContext<Settings: ProviderTypeSettings>: Sendable {
   package var requestID: String
   /// The `requestId` as the caller sent it; nil if it sent none.
   package var statedRequestID: String?
-  /// When the flow expires.
+  /// The time at which the flow expires.
   package var endsAt: Timestamp
   /// A UUID of the owner's installation. It is the same for all flows of the owner at the provider,
   /// and different for each owner: an id of the machine would make the provider confuse its users.
   package var installationID: String
-  /// Compares a value from a caller with the provider's credential.
+  /// Compares a value from a caller with the configured client credential.
   package var credential: CredentialCheck
   /// The owner's accounts at the provider, oldest first.
   package var accounts: [NamedAccount]
-  /// The attributes of each of ``accounts``.
+  /// The attributes of each of ``accounts``, by account id.
   package var accountAttributes: [AccountID: [String: JSONValue]] = [:]
   /// The name of the client that started the flow, for users: that of the `[[client]]` that matches
   /// the caller, or the user's name.
   package var client: String
-  /// The attributes of ``account``; empty without one.
+  /// The attributes of ``account``; empty if ``account`` is nil.
   package var attributes: [String: JSONValue]
-  /// The handoff secrets that earlier flows of the same owner, client and provider left, and that
-  /// have not expired.
+  /// The unexpired handoff secrets that earlier flows of the same owner, client and provider
+  /// stored.
   package var handoffSecrets: [HandoffSecret]
 
   package init(
@@ -188,8 +190,8 @@ package struct FlowContext<Settings: ProviderTypeSettings>: Sendable {
   }
 }
 
-/// Checks against the provider's credentials without disclosing them: compares a value with the
-/// credential, and finds the error in a named one.
+/// Checks the provider's credentials without disclosing them: compares a value with the client
+/// credential, and reports why a named credential cannot be used.
 package struct CredentialCheck: Sendable {
   private let credential: Secret?
   private let named: [String: Secret]
@@ -205,7 +207,8 @@ package struct CredentialCheck: Sendable {
 
   package func accepts(_ presented: Secret) -> Bool { credential.map { $0 == presented } ?? false }
 
-  /// Returns why a credential cannot be used, as a sentence without any part of it; nil if it can.
+  /// Returns why the credential cannot be used, as a sentence without any part of the credential;
+  /// nil if it can be used.
   package func flaw(
     in name: String, of provider: ProviderName, _ validate: (Secret) -> String? = { _ in nil }
   ) -> String? {
@@ -215,14 +218,14 @@ package struct CredentialCheck: Sendable {
 }
 
 extension String {
-  /// Returns a sentence that says which credential is not set, and how to set it.
+  /// Returns the message that a credential is not set, and how to set it.
   package static func missing(_ credential: String, of provider: ProviderName) -> String {
     "credential \(credential) of provider \(provider) is not set; "
       + "run: usherctl credential set \(credential)"
   }
 }
 
-/// The account that a flow is about.
+/// The account that the params of a flow name.
 package struct KnownAccount: Codable, Sendable, Equatable {
   package var id: AccountID
   package var subject: String
@@ -246,7 +249,7 @@ package struct NamedAccount: Codable, Sendable, Equatable {
   }
 }
 
-/// The time of an event, and a source of random bytes.
+/// The time at which an event arrived, and the source of random bytes for the machine's reaction.
 package struct TransitionContext: Sendable {
   package let now: Timestamp
   private let entropy: any Entropy
@@ -265,11 +268,12 @@ package enum Effect<Call: Sendable>: Sendable {
   case call(Call)
   /// Fetches the provider's metadata, from the cache if it is fresh.
   case discover
-  /// Verifies the token's signature with the provider's keys. The machine itself validates the
-  /// claims.
+  /// Verifies the ID token's signature with the provider's keys; answered by
+  /// ``ProviderEvent/idTokenVerified(_:)``. The machine itself validates the claims.
   case verifyIDToken(Secret, metadata: OIDCMetadata)
-  /// Verifies a signature with the provider's key. The key is fetched again if a cached one does
-  /// not match. Answered by `.idTokenVerified`.
+  /// Verifies a signed text with the provider's key; answered by
+  /// ``ProviderEvent/idTokenVerified(_:)``. The key is fetched again if a cached one does not
+  /// match.
   case verifySignature(SignedText)
   /// Listens for the redirect until the flow ends or requests `stopListening`; answered by
   /// `.listening` or `.listenFailed`.
@@ -278,8 +282,9 @@ package enum Effect<Call: Sendable>: Sendable {
   /// Asks the daemon; the answer arrives as `.answered`.
   case ask(DaemonQuestion)
   /// Stores an account before the flow ends. The account becomes durable together with the
-  /// machine's new state and is then reported as ``DaemonAnswer/stored(_:)``. An answer may hold at
-  /// most one. The machine requests it again after a restart.
+  /// machine's new state and is then reported as ``DaemonAnswer/stored(_:)``. An answer of a
+  /// machine may contain at most one such effect. The machine requests the effect again after a
+  /// restart.
   case store(AccountGrant)
   /// Wakes the flow after a delay. A flow has one timer: a new one replaces the previous one.
   case wake(after: Duration)
@@ -291,8 +296,8 @@ package enum Answer<Call: Sendable>: Sendable {
   case proceed([Effect<Call>])
   /// The flow succeeds. The account and its tokens become durable together with the flow's end.
   case finish(Completion)
-  /// The flow fails. Each call in `cleanUp` is made once; one with a ``ProviderCall/revokedToken``
-  /// is retried until the provider has answered.
+  /// The flow fails. Each call in `cleanUp` is made once. A call with a
+  /// ``ProviderCall/revokedToken`` is retried until the provider has answered.
   case fail(Failure, cleanUp: [Call] = [])
   /// The input is invalid; the flow's state does not change.
   case refuse(field: String, message: String)
@@ -308,12 +313,12 @@ package struct Completion: Sendable, Equatable {
   /// The account to store; the engine adds its id to the result.
   package var grant: AccountGrant?
   package var result: [String: JSONValue] = [:]
-  /// A secret that a later flow of the same client may use.
+  /// A secret that the daemon stores for a later flow of the same client.
   package var handoffSecret: HandoffSecret?
   /// Preconditions that are checked again when the success is stored; if one fails, the flow fails.
   package var reliance: Reliance?
 
-  /// State that a flow depends on, and that other requests can remove while the flow runs.
+  /// State that the success depends on, and that other requests can remove while the flow runs.
   package struct Reliance: Sendable, Equatable {
     /// The account that must still exist.
     package var account: AccountID
@@ -323,11 +328,12 @@ package struct Completion: Sendable, Equatable {
 }
 
 /// A secret that a flow leaves for a later flow of the same owner, client and provider. The client
-/// receives only its handle.
+/// receives only a handle, which names the secret.
 package struct HandoffSecret: Codable, Sendable, Equatable {
-  /// The handle in the flow's result. It cannot be guessed.
+  /// The name of the secret in the flow's result. It cannot be guessed.
   package var handle: String
-  /// The purpose of the secret, a name that only the machines interpret.
+  /// The purpose of the secret: a name that only the machines interpret, so that a flow finds the
+  /// secrets that it can use.
   package var purpose: String
   package var secret: Sealed<Secret>
   package var expiresAt: Timestamp

@@ -24,7 +24,8 @@ package enum FormEncoding {
     return String(decoding: encoded, as: UTF8.self)
   }
 
-  /// Returns the fields in order, including repeated ones; empty pieces are skipped.
+  /// Returns the fields of an encoded text in order, including repeated ones; empty pieces are
+  /// skipped.
   ///
   /// Returns nil if an escape is malformed or the result is not UTF-8.
   package static func decode(_ text: some StringProtocol) -> [(name: String, value: String)]? {

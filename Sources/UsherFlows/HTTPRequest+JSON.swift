@@ -2,9 +2,9 @@ import JSONRPC
 import UsherCore
 
 extension HTTPRequest {
-  /// Creates a request with a JSON body.
+  /// Creates a request to a provider with a JSON body.
   ///
-  /// - Parameter hiding: Secrets to mask if the reply repeats them.
+  /// - Parameter hiding: Secrets to mask if the provider's reply repeats them.
   static func json(
     _ method: Method, _ url: String, _ body: [String: JSONValue]?, _ headers: [Header],
     hiding secrets: [Secret] = [], resultCode: ResultCode? = nil
@@ -18,7 +18,7 @@ extension HTTPRequest {
 }
 
 extension HTTPReply {
-  /// Creates the reply to a call of a provider.
+  /// Creates the daemon's reply to a call that a provider made to it.
   static func json(
     _ status: Int, _ body: JSONValue, _ headers: [String: String] = [:]
   ) -> HTTPReply {

@@ -1,7 +1,7 @@
 import JSONRPC
 import UsherCore
 
-/// Reads a JWT in compact form (RFC 7519 §3) without verifying its signature.
+/// Reads the claims of a JWT in compact form (RFC 7519 §3). The signature is not verified.
 enum JSONWebToken {
   /// Returns the claims; nil if the text is not a JWT.
   static func claims(of token: Secret) -> [String: JSONValue]? {

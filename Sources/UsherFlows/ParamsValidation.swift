@@ -1,8 +1,8 @@
 import UsherConfig
 import UsherCore
 
-/// Why a value from outside is not valid: a sentence, or the end of one, that contains nothing of
-/// the value.
+/// Why a value from outside the daemon is not valid: a sentence, or the end of one, that contains
+/// nothing of the value.
 package struct InvalidValue: Error, Equatable {
   package let message: String
 
@@ -11,7 +11,7 @@ package struct InvalidValue: Error, Equatable {
 
 /// Validates text that callers pass in a flow's parameters.
 enum ParamsValidation {
-  /// Returns the text if it can be sent to the provider; nil for nil.
+  /// Returns the text if it can be sent to the provider; nil if the text is nil.
   ///
   /// - Throws: `invalidParams` for white space alone, for control characters and for more than 1024
   ///   bytes.
@@ -35,8 +35,8 @@ enum ParamsValidation {
     }
   }
 
-  /// Returns the text if it has the syntax of a language tag (RFC 5646 §2.1); nil for nil. The
-  /// provider decides which tags it knows.
+  /// Returns the text if it has the syntax of a language tag (RFC 5646 §2.1); nil for nil. Whether
+  /// the language exists is not checked: the provider decides that.
   static func languageTag(
     _ text: String?, _ name: String, upTo limit: Int, such examples: String
   ) throws(UsherError) -> String? {
@@ -52,15 +52,17 @@ enum ParamsValidation {
     return text
   }
 
-  /// Returns the account of a flow that requires one.
+  /// Returns the id of the account that the flow requires.
+  ///
+  /// - Throws: `invalidParams` if the caller named none.
   static func account<Settings>(_ context: FlowContext<Settings>) throws(UsherError) -> AccountID {
     guard let account = context.account?.id else { throw wrong("account", "is missing") }
     return account
   }
 
-  /// Returns the error for an invalid member of `flow.start`'s `params`.
+  /// Returns the error for an invalid member of the `params` of `flow.start`.
   ///
-  /// - Parameter fault: The sentence after the member's name: `must be …` or `is missing`.
+  /// - Parameter fault: What follows the member's name in the message: `must be …` or `is missing`.
   static func wrong(_ name: String, _ fault: String) -> UsherError {
     UsherError(.invalidParams, "params.\(name) \(fault)", detail: .init(field: "params.\(name)"))
   }

@@ -16,7 +16,8 @@ package struct PersonClaims: Codable, Sendable, Equatable {
     profile = standard.compactMapValues { ProviderText.clean($0) }
   }
 
-  /// The name to show to people: a name, an e-mail address, a user name, or else the subject.
+  /// The name of the user for display: the name, an e-mail address, a user name, or else the
+  /// subject.
   package var label: String {
     let names = ["name", "email", "preferred_username"].lazy.compactMap { profile[$0]?.stringValue }
     return names.first { !$0.isEmpty }.map { ProviderText.clean($0) } ?? subject

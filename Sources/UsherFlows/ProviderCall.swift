@@ -1,9 +1,9 @@
 package import UsherConfig
 package import UsherCore
 
-/// A call to a provider that a machine requests by name; the provider's dialect renders it as HTTP.
+/// A call to a provider that a flow machine requests. ``render(_:)`` turns it into an HTTP request.
 ///
-/// It may hold user input, so it is not `Codable` and is never stored.
+/// A call may contain user input, so it is not `Codable` and is never stored.
 package protocol ProviderCall<Settings>: Sendable, Equatable {
   /// The settings of the provider that the call is for.
   associatedtype Settings: ProviderTypeSettings
@@ -22,21 +22,21 @@ package protocol ProviderCall<Settings>: Sendable, Equatable {
   /// and repeats the call once. That is safe: a call rejected for its token has not been performed.
   func refusesToken(_ reply: HTTPReply) -> Bool
 
-  /// The call that obtains the daemon's own token (client credentials or a similar grant), which
-  /// this call carries; nil if it carries none. The engine makes that call and caches the token for
-  /// all flows of the provider.
+  /// The call that obtains the daemon's own token, for example by client credentials, which this
+  /// call carries; nil if it carries none. The engine makes that call and caches the token for all
+  /// flows of the provider.
   var clientToken: (any ClientTokenCall)? { get }
 
   /// Returns whether a reply rejects the client token. If it does, the engine obtains another token
   /// and repeats the call once. That is safe: a call rejected for its token has not been performed.
   func refusesClientToken(_ reply: HTTPReply) -> Bool
 
-  /// The token that the call revokes; nil if it revokes none. The engine retries such a call until
-  /// the provider has answered.
+  /// The token that the call revokes; nil if the call revokes none. The engine retries a revoking
+  /// call until the provider has answered.
   var revokedToken: RevokedToken? { get }
 
-  /// Returns the HTTP request. The engine supplies credentials and clock, so that they never enter
-  /// a machine.
+  /// Returns the HTTP request. The engine supplies credentials and clock through the context, so
+  /// that they never enter a machine's state.
   ///
   /// - Throws: `UsherError` with a sentence that says what is missing in the configuration.
   func render(_ context: RenderContext<Settings>) throws(UsherError) -> HTTPRequest
@@ -57,7 +57,7 @@ extension ProviderCall {
   package var clientToken: (any ClientTokenCall)? { nil }
   package func refusesClientToken(_ reply: HTTPReply) -> Bool { false }
 
-  /// Returns whether the status is 401 (RFC 6750 §3).
+  /// Returns whether the call carries an account's token and the status is 401 (RFC 6750 §3).
   package func refusesToken(_ reply: HTTPReply) -> Bool { account != nil && reply.status == 401 }
 }
 
@@ -67,17 +67,18 @@ package struct RevokedToken: Sendable, Equatable {
   package var kind: TokenKind
 }
 
-/// A call that obtains a token for the client itself (RFC 6749 §4.4, and similar grants).
+/// A call that obtains a token for the daemon itself as the client (RFC 6749 §4.4, and similar
+/// grants).
 package protocol ClientTokenCall: ProviderCall {
   func read(_ reply: HTTPReply) -> ClientTokenReply
 }
 
-/// The outcome of a request for a token that is issued to the client itself.
+/// The outcome of a request for a token that is issued to the daemon itself.
 package enum ClientTokenReply: Sendable, Equatable {
   case granted(Secret, lifetime: Duration)
-  /// The provider refused. This reply becomes the outcome of the call that needed the token.
+  /// The provider refused. Its reply becomes the outcome of the call that needed the token.
   case refused
-  /// The provider's reply cannot be read. The text is a sentence for users that says why.
+  /// The reply cannot be read. The text is a sentence for users that says why.
   case unreadable(String)
 }
 
@@ -87,9 +88,9 @@ package struct RenderContext<Settings: ProviderTypeSettings>: Sendable {
   package var provider: Provider<Settings>
   /// The credential that the provider's configuration names; nil for a public client.
   package var credential: Secret?
-  /// The provider's credentials that are set, by name.
+  /// All credentials of the provider that are set, by name.
   package var credentials: [String: Secret]
-  /// The access token of the account in ``ProviderCall/account``; nil if the call names none.
+  /// The access token of the account in ``ProviderCall/account``; nil if the call carries none.
   package var accessToken: Secret?
   /// The daemon's own token, obtained by ``ProviderCall/clientToken``; nil if the call needs none.
   package var clientToken: Secret?
@@ -107,6 +108,8 @@ package struct RenderContext<Settings: ProviderTypeSettings>: Sendable {
     self.transition = transition
   }
 
+  /// Returns a credential by its name.
+  ///
   /// - Throws: A sentence that says how to set the credential.
   package func credential(named name: String?) throws(UsherError) -> Secret {
     guard let name else {
@@ -120,7 +123,8 @@ package struct RenderContext<Settings: ProviderTypeSettings>: Sendable {
   }
 }
 
-/// An HTTP request to a provider. Headers and body may hold secrets, so neither is printed.
+/// An HTTP request to a provider. Headers and body may contain secrets, so each is a ``Secret``,
+/// which is never printed.
 package struct HTTPRequest: Sendable, Equatable {
   package enum Method: String, Codable, Sendable {
     case get = "GET"
@@ -164,13 +168,13 @@ package struct HTTPRequest: Sendable, Equatable {
   }
 }
 
-/// A provider's reply with its body. Its description omits the body.
+/// A provider's HTTP reply. Its description omits the body.
 package struct HTTPReply: Sendable, Equatable, CustomStringConvertible {
   package var status: Int
   /// Values by lower-case name; values of repeated headers are joined by commas (RFC 9110 §5.3).
   package var headers: [String: String]
   package var body: [UInt8]
-  /// When the reply arrived, by the daemon's clock; nil if nothing in the reply depends on it.
+  /// When the reply arrived, by the daemon's clock; nil if the reader of the reply needs no time.
   package var receivedAt: Timestamp?
 
   package init(
@@ -194,24 +198,25 @@ package enum CallOutcome: Sendable, Equatable {
   ///   - message: A sentence for users, without secrets.
   ///   - sent: False if it is certain that the provider received nothing (no connection was made).
   case unreachable(message: String, sent: Bool)
-  /// The response is unusable: it is larger than 1 MiB, or a redirect.
+  /// The response cannot be used: it is larger than 1 MiB, or a redirect.
   case unreadable(message: String)
   /// The account has no valid access token and cannot get one, so the user must sign in again.
   /// Nothing was sent.
   case noToken(message: String)
 }
 
-/// The outcome of discovery.
+/// The outcome of a request for the provider's metadata (OIDC Discovery).
 package enum Discovery: Sendable, Equatable {
   case found(OIDCMetadata)
   case unreachable(message: String)
-  /// The metadata must not be used (a different issuer, a missing endpoint, plain http).
+  /// The metadata must not be used, for example because of a different issuer, a missing endpoint
+  /// or plain http.
   case unusable(message: String)
 }
 
 /// The outcome of a signature check, on an ID token or another signed text.
 package enum IDTokenVerdict: Sendable, Equatable {
-  /// The signature is valid; the bytes that it covers.
+  /// The signature is valid. The payload is the bytes that the signature covers.
   case genuine(payload: [UInt8])
   /// The signature is invalid.
   case refused(message: String)

@@ -3,9 +3,9 @@ import UsherAPI
 package import UsherConfig
 package import UsherCore
 
-/// Everything that the daemon knows about one variety of provider. A new variety needs a folder
-/// with a conforming type, a line in ``ProviderRegistry/definition(of:)``, its settings, and its
-/// fake in the sandbox.
+/// Everything that the daemon knows about one variety of provider: a provider type, or one mode of
+/// it. A new variety needs a folder with a conforming type, a line in
+/// ``ProviderRegistry/definition(of:)``, its settings, and its fake in the sandbox.
 package protocol ProviderDefinition<Settings> {
   associatedtype Settings: ProviderTypeSettings
 
@@ -22,40 +22,41 @@ package protocol ProviderDefinition<Settings> {
     installation: String?
   ) -> TokenHandling
 
-  /// Returns the daemon's identity at the provider's OAuth endpoints. A provider without OAuth has
-  /// no client ID.
+  /// Returns the daemon's identity as a client of the provider's OAuth endpoints. A provider
+  /// without OAuth has no client ID.
   static func oauthClient(_ settings: Settings) -> OAuthClient
 
-  /// Returns the names of all credentials that the provider's calls may need.
+  /// Returns the names of all credentials that the daemon's calls to the provider may need.
   static func credentialNames(_ settings: Settings) -> [String]
 
   /// Returns why the value of a credential cannot be used, without any part of it; nil if it can.
   /// The text continues a sentence that begins with the credential's name.
   static func flaw(of credential: Secret, named name: String, _ settings: Settings) -> String?
 
-  /// Returns the probe that shows whether the provider is usable; nil if there is no simple one.
+  /// Returns the request that shows whether the provider is usable as configured; nil if there is
+  /// no request without side effects.
   static func probe(_ provider: Provider<Settings>) -> ProviderProbe?
 
-  /// Returns the follow-up on an account after its sign-in; nil if the provider has none.
+  /// Returns the value that handles later reports about an account; nil if the provider sends none.
   static func followUp(
     _ provider: Provider<Settings>, attributes: [String: JSONValue]
   ) -> (any AccountFollowUp)?
 
-  /// Returns how the provider calls the daemon; nil if it does not, or if no listener is
-  /// configured.
+  /// Returns the form of the calls that the provider makes to the daemon; nil if it makes none, or
+  /// if no listener is configured.
   static func callback(_ settings: Settings) -> (any CallbackDialect)?
 
   /// The source of the keys for the provider's signatures; nil if it signs nothing but ID tokens.
   static func signatureKeys(_ settings: Settings) -> SignatureKeySource?
 
-  /// The account attributes that ``tokens(_:attributes:installation:)`` reads.
+  /// The names of the account attributes that ``tokens(_:attributes:installation:)`` reads.
   static var tokenAttributes: Set<String> { get }
 
-  /// Whether a caller can request an access token with part of the account's scope.
+  /// Whether a caller can request an access token with only a part of the account's scope.
   static var hasScopes: Bool { get }
 
-  /// Returns the canonical spelling of a grant that users are asked for; nil if the provider has no
-  /// such grant.
+  /// Returns the canonical spelling of a grant; nil if the provider has no such grant that users
+  /// are asked for.
   static func grant(_ text: String) -> String?
 }
 

@@ -2,6 +2,7 @@
 package struct ProviderProbe: Sendable {
   package var subject: String
   package var call: any ProviderCall
-  /// Returns whether the provider is usable, and a sentence for users.
+  /// Returns whether the outcome of ``call`` shows a usable provider, and a sentence about it for
+  /// users.
   package var evaluate: @Sendable (CallOutcome) -> (fine: Bool, message: String)
 }

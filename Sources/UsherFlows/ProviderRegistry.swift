@@ -3,9 +3,9 @@ import UsherAPI
 package import UsherConfig
 package import UsherCore
 
-/// The varieties of provider and their flows.
+/// The definitions of all varieties of provider. A variety is a provider type, or one mode of it.
 package enum ProviderRegistry {
-  /// Returns the definition of a variety of provider: each variety is one line here.
+  /// Returns the definition of a variety of provider. A new variety adds one line here.
   package static func definition(of variety: ProviderVariety) -> any ProviderDefinition.Type {
     switch variety {
     case .oidc: OIDCProvider.self
@@ -24,7 +24,7 @@ package enum ProviderRegistry {
     definition(of: variety).flows
   }
 
-  /// Returns the flow of a kind; nil if the variety has no such flow.
+  /// Returns the flow of the given kind; nil if the variety has no such flow.
   package static func flow(_ kind: String, of variety: ProviderVariety) -> (any FlowMachine.Type)? {
     flows(of: variety).first { $0.kind == kind }
   }
@@ -45,6 +45,8 @@ package enum ProviderRegistry {
     provider.definition.probe(provider)
   }
 
+  /// See ``ProviderDefinition/followUp(_:attributes:)``.
+  ///
   /// - Parameter attributes: The attributes of the account.
   package static func followUp(
     of provider: ProviderConfig, attributes: [String: JSONValue]
@@ -70,9 +72,10 @@ package enum ProviderRegistry {
 
   /// Returns the flow that signs a user in at this variety of provider.
   ///
-  /// - Parameter isKnown: Whether the account exists already, so that a flow that needs one can
-  ///   renew its sign-in.
-  /// - Returns: The flow's kind, and whether its params may name the account; nil if there is none.
+  /// - Parameter isKnown: Whether the account exists already. Only then a flow that requires an
+  ///   account can be used.
+  /// - Returns: The flow's kind, and whether its params may name the account; nil if there is no
+  ///   such flow.
   package static func signIn(
     of variety: ProviderVariety, isKnown: Bool = true
   ) -> (kind: String, namesAccount: Bool)? {
@@ -106,7 +109,7 @@ extension ProviderConfig {
   }
 }
 
-// Adapters that pass a definition the settings of its own type.
+// Pass the untyped provider configuration to a definition as its own settings type.
 extension ProviderDefinition {
   private static func provider(_ config: ProviderConfig) -> Provider<Settings> {
     guard let provider = Provider<Settings>(config) else {

@@ -1,4 +1,4 @@
-/// The outcome of a call to a provider, as the provider's own format of replies says it.
+/// The outcome of a call to a provider, after the reply was read in the provider's own format.
 package enum ProviderReply<Success, Refusal, Flaw>: Sendable, Equatable
 where Success: Sendable & Equatable, Refusal: Sendable & Equatable, Flaw: ReplyFlaw {
   case success(Success)
@@ -8,9 +8,12 @@ where Success: Sendable & Equatable, Refusal: Sendable & Equatable, Flaw: ReplyF
   case failed(ReplyError<Refusal>)
   /// The reply is not usable.
   case unreadable(Flaw)
-  /// The account has no valid token and cannot get one. Nothing was sent; a sentence for users.
+  /// The account has no valid token and cannot get one, so nothing was sent. The value is a
+  /// sentence for users.
   case noToken(String)
 
+  /// Reads the outcome of a call.
+  ///
   /// - Parameter read: Classifies a reply.
   init(_ outcome: CallOutcome, read: (HTTPReply) -> Self) {
     switch outcome {
@@ -23,31 +26,33 @@ where Success: Sendable & Equatable, Refusal: Sendable & Equatable, Flaw: ReplyF
   }
 }
 
-/// Why a reply is not usable.
+/// Why a provider's reply is not usable, in the type that the provider's reader uses.
 package protocol ReplyFlaw: Sendable, Equatable {
-  /// - Parameter message: A sentence for users about a response without a readable body.
+  /// Creates the reason from a sentence for users.
+  ///
+  /// - Parameter message: The sentence, about a response without a readable body.
   init(message: String)
 }
 
-/// A sentence for users.
+/// A reason that is only a sentence for users.
 extension String: ReplyFlaw {
   package init(message: String) { self = message }
 }
 
-/// A temporary failure, without a decision by the provider.
+/// A temporary failure of a call: the provider has not decided about it.
 package struct ReplyError<Refusal: Sendable & Equatable>: Sendable, Equatable {
   /// A sentence for users.
   package var message: String
-  /// Whether the provider may have performed the call anyway.
+  /// Whether the provider may have performed the call although no usable reply arrived.
   package var mayHaveTakenEffect: Bool
   /// The value of `Retry-After`, if there is one.
   package var retryAfter: Duration?
-  /// The provider's reply; nil if none arrived.
+  /// The refusal in the provider's reply; nil if no reply arrived or it contains none.
   package var refusal: Refusal?
 }
 
 extension ReplyError {
-  /// Reads a reply that says that the provider cannot answer now.
+  /// Reads a reply which says that the provider cannot answer now.
   ///
   /// - Parameter unprocessed: The HTTP statuses with which the provider says that it has not
   ///   processed the request.

@@ -24,13 +24,13 @@ package enum ProviderText {
     return String(kept)
   }
 
-  /// Returns the text cleaned; nil if there is none, or if nothing of it is left.
+  /// Returns the text cleaned for display; nil if it is nil or if cleaning leaves nothing.
   static func shown(_ text: String?, limit: Int = 200) -> String? {
     let text = text.map { clean($0, limit: limit) } ?? ""
     return text.isEmpty ? nil : text
   }
 
-  /// Returns the value with all its texts cleaned; nil if it nests deeper than `depth`.
+  /// Returns the value with all its texts cleaned for display; nil if it nests deeper than `depth`.
   package static func clean(_ value: JSONValue, limit: Int = 1000, depth: Int = 3) -> JSONValue? {
     guard depth > 0 else { return nil }
     switch value {

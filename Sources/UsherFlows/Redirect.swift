@@ -1,7 +1,7 @@
 import FoundationEssentials
 package import UsherCore
 
-/// The redirect that a loopback listener waits for.
+/// The redirect that a loopback listener waits for during a sign-in.
 package struct RedirectExpectation: Sendable, Equatable {
   /// The host of the redirect URI: a loopback IP literal.
   package var host: String
@@ -35,7 +35,8 @@ package struct RedirectForm: Sendable, Equatable {
   /// The names of RFC 6749 §4.1.2.
   package static let oauth = RedirectForm()
 
-  /// Returns the URL or path of the redirect, with the secret appended if the path identifies it.
+  /// Returns the redirect's URL or path. If the path identifies the redirect, the secret is
+  /// appended.
   ///
   /// - Parameter place: The configured URL or path, without a query.
   func place(_ place: String, _ secret: Secret) -> String {
@@ -79,14 +80,15 @@ package struct AuthorizationResponse: Sendable, Equatable {
 /// The result of reading a request to the redirect URI.
 package enum RedirectParseResult: Sendable, Equatable {
   case accepted(AuthorizationResponse)
-  /// The state is missing or belongs to another flow. This flow is not affected.
+  /// The `state` is missing or belongs to another flow. This flow is not affected.
   case unrelated
   /// The request cannot be read; the flow is not affected. The message is a sentence for users.
   case refused(String)
 }
 
 extension Secret {
-  /// Returns whether this is the URL of an app's page with anything appended to it.
+  /// Returns whether the text is the app's return URL, possibly with a path, query or fragment
+  /// appended.
   func isReturn(to returnURL: String) -> Bool {
     let text = revealed()
     return text.utf8.count <= RedirectParseResult.maxLength && text.hasPrefix(returnURL)
@@ -98,7 +100,7 @@ extension RedirectParseResult {
   /// The length limit for queries and URLs, in bytes; longer ones are refused.
   package static let maxLength = 32 * 1024
 
-  /// Returns the state in a query, which identifies the flow.
+  /// Returns the `state` in the query of a redirect, by which the listener finds the flow.
   ///
   /// - Returns: Nil if the query has no state or several, is too long or is not form-encoded.
   package static func state(in query: String) -> Secret? {
@@ -107,8 +109,8 @@ extension RedirectParseResult {
     return states.count == 1 && !states[0].value.isEmpty ? Secret(states[0].value) : nil
   }
 
-  /// Reads the query of a request to the redirect URI, without its `?`. If the path identifies the
-  /// redirect, the caller has already compared it.
+  /// Reads the query of a request to the redirect URI, without its `?`. If the form identifies
+  /// redirects by their path, the caller has already compared the path.
   package init(query: String, state: Secret, form: RedirectForm = .oauth) {
     guard query.utf8.count <= Self.maxLength else {
       self = .refused("the answer is too long")
@@ -167,7 +169,7 @@ extension AuthorizationResponse {
   }
 }
 
-/// A URL without its query.
+/// A URL without query and fragment, for the comparison of two URLs.
 private struct Place: Equatable {
   let scheme: String
   let host: String

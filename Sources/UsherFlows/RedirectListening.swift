@@ -3,13 +3,14 @@ import UsherAPI
 import UsherConfig
 import UsherCore
 
-/// Whether the daemon itself receives the browser's redirect.
+/// Whether the daemon itself receives the browser's redirect after a sign-in.
 enum ListenerState: String, Codable, Sendable, Equatable {
   case up
-  /// The daemon was restarted and requests the old port again, so that the open page still works.
+  /// The daemon was restarted and is opening a listener at the old port again, so that the page
+  /// which is open in the browser still works.
   case restoring
-  /// The fixed port is in use, or the app receives the redirect itself: a client must submit the
-  /// URL.
+  /// There is no listener, because the fixed port is in use or the app receives the redirect
+  /// itself: a client must submit the redirect's URL.
   case none
 
   var completes: Step.OpenURL.Completion { self == .none ? .submit : .loopback }
@@ -18,8 +19,8 @@ enum ListenerState: String, Codable, Sendable, Equatable {
 extension Redirect {
   var isFixed: Bool { if case .fixed = self { true } else { false } }
 
-  /// The redirect URI exactly as configured and registered at the provider, plus the flow's secret
-  /// path segment if the provider needs one; nil for an ephemeral port.
+  /// Returns the fixed redirect URI, exactly as configured and registered at the provider, plus the
+  /// flow's secret path segment if the provider needs one; nil if the port is ephemeral.
   func fixedURI(_ state: Secret, _ form: RedirectForm) -> String? {
     switch self {
     case .loopback: nil
@@ -27,9 +28,9 @@ extension Redirect {
     }
   }
 
-  /// Returns the description of the expected redirect.
+  /// Returns the redirect that the listener has to wait for.
   ///
-  /// - Parameter earlier: The redirect URI before a restart: its port is requested again.
+  /// - Parameter earlier: The redirect URI before a restart, whose port is requested again.
   func expectation(
     state: Secret, earlier: String? = nil, form: RedirectForm = .oauth
   ) -> RedirectExpectation {
@@ -63,6 +64,8 @@ extension AuthorizationResponse {
 }
 
 extension Problem {
+  /// The problem that no listener is open, so the user has to paste the URL.
+  ///
   /// - Parameter message: Why there is no listener, and which user holds the port if that is known.
   static func noListener(_ message: String) -> Problem {
     Problem(
@@ -72,6 +75,8 @@ extension Problem {
 }
 
 extension Failure {
+  /// The failure of a flow whose redirect another user's program may receive.
+  ///
   /// - Parameter message: Why there is no listener, and which user holds the port if that is known.
   static func unsafeReturn(_ message: String) -> Failure {
     Failure(
@@ -85,6 +90,8 @@ extension Failure {
   static let neitherCodeNorError = Failure.protocolError(
     "the provider's answer has neither a code nor an error")
 
+  /// The failure of a flow for which the daemon lacks a resource to open a listener.
+  ///
   /// - Parameter message: A sentence that names the missing resource and the remedy.
   static func busy(_ message: String) -> Failure {
     Failure(

@@ -1,12 +1,12 @@
 import UsherAPI
 package import UsherCore
 
-/// Counts failed attempts and computes the pause before the next one.
+/// Counts the failed attempts of a call and computes the pause before the next one.
 ///
-/// The pauses are 1, 2, 4, 8 and 16 seconds; after them there is no further attempt.
+/// The pauses are 1, 2, 4, 8 and 16 seconds; then there is no further attempt.
 package struct RetryBackoff: Codable, Sendable, Equatable {
   private var failures = 0
-  /// Whether a pause is running; otherwise an attempt is in progress.
+  /// Whether the pause before the next attempt is running; false while an attempt is in progress.
   package private(set) var isPaused = false
 
   package init() {}
@@ -15,7 +15,7 @@ package struct RetryBackoff: Codable, Sendable, Equatable {
 
   /// Records a failed attempt.
   ///
-  /// - Returns: The pause before the next attempt; nil if there is none.
+  /// - Returns: The pause before the next attempt; nil if there is no further attempt.
   package mutating func failed() -> Duration? {
     guard failures < Self.limit else { return nil }
     isPaused = true
@@ -23,11 +23,11 @@ package struct RetryBackoff: Codable, Sendable, Equatable {
     return .seconds(1 << (failures - 1))
   }
 
-  /// The upper bound for a pause that a provider requests: after a longer one, a user would wait
-  /// although the provider has recovered.
+  /// The upper bound for a pause that a provider requests. With a longer pause, the user would
+  /// still wait when the provider has already recovered.
   package static let maxRequestedPause = Duration.seconds(120)
 
-  /// Returns the pause before the next attempt.
+  /// Returns the pause before the next attempt: the longer of the two, up to ``maxRequestedPause``.
   ///
   /// - Parameters:
   ///   - own: The minimum.
@@ -36,10 +36,10 @@ package struct RetryBackoff: Codable, Sendable, Equatable {
     max(own, min(asked ?? own, maxRequestedPause))
   }
 
-  /// Ends the pause, because it is over or a restart cut it short: the next attempt starts now.
+  /// Ends the pause: it is over, or a restart cut it short. The next attempt starts now.
   package mutating func endPause() { isPaused = false }
 
-  /// The back-off at the next attempt: without the pause.
+  /// The same count at the start of the next attempt: without the pause.
   var resumed: RetryBackoff {
     var backoff = self
     backoff.endPause()
@@ -47,19 +47,19 @@ package struct RetryBackoff: Codable, Sendable, Equatable {
   }
 }
 
-/// A machine, or a part of one, that makes a call again after a temporary failure.
+/// A machine, or a part of one, that repeats a call after a temporary failure.
 protocol RetryingMachine {
-  /// Why the last attempt failed.
+  /// Why the last attempt failed, for the user.
   var problem: Problem? { get set }
 }
 
 extension RetryingMachine {
-  /// Returns the view of a state in which the owner only waits.
+  /// Returns the view of a state in which no input is expected.
   func waiting(_ state: String, for what: String) -> FlowView {
     FlowView(state: state, step: .wait(.init(for: what)), problem: problem)
   }
 
-  /// Waits for the next attempt; fails if there is none.
+  /// Waits before the next attempt; fails if there is no further attempt.
   ///
   /// - Parameters:
   ///   - failure: Why the last attempt failed. It is shown as a problem during the pause.
@@ -73,7 +73,8 @@ extension RetryingMachine {
       ?? .fail(failure)
   }
 
-  /// Returns the pause before the next attempt; nil if there is none. Then nothing has changed.
+  /// Starts the pause before the next attempt and returns its duration. If there is no further
+  /// attempt, returns nil and changes nothing.
   mutating func pause(
     _ backoff: RetryBackoff, _ failure: Failure, after asked: Duration? = nil,
     _ save: (inout Self, RetryBackoff) -> Void
@@ -86,8 +87,8 @@ extension RetryingMachine {
   }
 }
 
-/// A value that exists only in the memory of this process and is never stored: an authorization
-/// code between two attempts to redeem it.
+/// A secret that exists only in the memory of this process and is never stored, such as an
+/// authorization code between two attempts to redeem it.
 ///
 /// It encodes as `null` and decodes as nil.
 package struct Transient: Codable, Sendable, Equatable {

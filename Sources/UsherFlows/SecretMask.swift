@@ -10,19 +10,21 @@ import JSONRPC
 /// to one. Shorter secrets, and secrets of 6 or 7 letters, are not masked, because that would
 /// damage ordinary words.
 struct SecretMask {
-  /// The number of nested levels of escapes that are decoded. A text with more levels is replaced.
+  /// The number of nested levels of escapes that are decoded. A text with more levels is replaced
+  /// as a whole.
   private static let maxDecodings = 4
-  /// The number of nested levels of digit runs that are decoded.
+  /// The number of nested levels of encoded runs that are decoded, for example Base64 in Base64.
   private static let maxRunDepth = 2
   /// The minimum length in bytes of a secret that is masked within a text.
   private static let shortestMasked = 8
-  /// The minimum length in bytes of a secret for which a whole text is replaced, unless it is a
-  /// word of letters.
+  /// The minimum length in bytes of a secret because of which a whole text is replaced. A secret of
+  /// 6 or 7 letters is exempt.
   private static let shortestDropped = 6
 
-  /// The spellings of the secrets in bytes, with ASCII letters in lower case; the longest first.
+  /// The forms of the secrets that are masked, as bytes with ASCII letters in lower case; the
+  /// longest first.
   private let spellings: [[UInt8]]
-  /// The secrets in all their decodings, normalized by ``read(_:)``.
+  /// The secrets and their decodings, reduced to visible characters by ``read(_:)``.
   private let readings: [[UInt8]]
   /// The secrets as bytes, with ASCII letters in lower case.
   private let plain: [[UInt8]]
@@ -53,7 +55,8 @@ struct SecretMask {
     ]
   }
 
-  /// Masks secrets also in the names of members. A number that contains a secret becomes a string.
+  /// Returns the JSON value with secrets masked, also in the names of members. A number that
+  /// contains a secret becomes a string.
   func hide(in value: JSONValue) -> JSONValue {
     switch value {
     case .null, .bool: value
@@ -92,8 +95,8 @@ struct SecretMask {
     return String(decoding: bytes, as: UTF8.self)
   }
 
-  /// Whether a text contains a secret after decoding, or has too many levels of escapes to be
-  /// decoded.
+  /// Returns whether a text still contains a secret after decoding, or has too many levels of
+  /// escapes to be decoded.
   private func isRevealing(_ text: [UInt8]) -> Bool {
     guard !readings.isEmpty else { return false }
     let (texts, isWhole) = Self.decodings(of: text)
@@ -113,7 +116,8 @@ struct SecretMask {
     }
   }
 
-  /// Returns the text and the results of decoding it once, twice and so on.
+  /// Returns the text, and the results of decoding its escapes once, twice and so on. `isWhole` is
+  /// false if there are more levels than ``maxDecodings``.
   private static func decodings(of text: [UInt8]) -> (texts: [[UInt8]], isWhole: Bool) {
     var texts = [text]
     var current = text
@@ -128,7 +132,7 @@ struct SecretMask {
   }
 
   /// Returns the text in lower case, without blanks, `+` (a blank in forms) and invisible
-  /// characters.
+  /// characters, so that a secret is found however it is separated.
   private static func read(_ text: [UInt8]) -> [UInt8] {
     var visible = String.UnicodeScalarView()
     for scalar in String(decoding: text, as: UTF8.self).unicodeScalars where scalar.isRead {

@@ -6,22 +6,23 @@ package struct SignedText: Codable, Sendable, Equatable {
   package let signature: [UInt8]
 }
 
-/// Where the key comes from with which a provider signs texts.
+/// The source of the public key with which the signatures of a provider are verified.
 package struct SignatureKeySource: Sendable {
-  /// The URL of the signature keys, which tells one source from another.
+  /// The URL from which the key is fetched; the cache of keys uses it as its index.
   package var url: String
-  /// The provider call that fetches the signature keys.
+  /// The call that fetches the key.
   package var call: any ProviderCall
-  /// Reads the signature key out of the reply to ``call``.
+  /// Reads the key from the outcome of ``call``.
   package var read: @Sendable (CallOutcome) -> SignatureKey
 }
 
-/// What a provider answers when it is asked for the key with which it signs texts.
+/// The result of fetching the public key that verifies a provider's signatures.
 package enum SignatureKey: Sendable, Equatable {
-  /// The DER of a SubjectPublicKeyInfo (RFC 5280 §4.1), unchecked.
+  /// The key: the DER of a SubjectPublicKeyInfo (RFC 5280 §4.1), not checked yet.
   case key([UInt8])
-  /// The key could not be had now; the server's reply, if there was one.
+  /// The key could not be fetched now. The values are a sentence and the server's reply, if one
+  /// arrived.
   case unreachable(String, HTTPReply? = nil)
-  /// The server answered something that names no key.
+  /// The reply contains no usable key. The value is a sentence.
   case unusable(String)
 }

@@ -3,10 +3,11 @@ import UsherAPI
 import UsherConfig
 import UsherCore
 
-// The part of the sign-in from a site's request to the token.
+// Completes the sign-in: from the site's request or the QR code to the access token.
 
 extension BSAAuthenticate {
-  /// Checks first that the account still exists: a forgotten account must not be signed in.
+  /// Asks the daemon whether the account still exists, before BSA is called: an account that was
+  /// removed while the flow ran must not be signed in.
   mutating func check(_ session: BSASignInSession) -> Answer {
     state = .checking(session)
     return .proceed([.ask(.presence(of: order.account.id))])
@@ -26,7 +27,7 @@ extension BSAAuthenticate {
     }
   }
 
-  /// The calls of the sign-in, in their order.
+  /// The three calls to BSA that complete a sign-in, in their order.
   enum SignInCall {
     case start
     case complete(channel: Sealed<Secret>)
@@ -89,7 +90,7 @@ extension BSAAuthenticate {
       problem = .qrInvalid(code, provider.name)
       return .proceed([])
     case (.complete(let channel), .success): return make(.fetch(channel: channel), session)
-    // The reply to an earlier call was lost: that call completed the sign-in.
+    // The reply to an earlier call was lost, and that call has completed the sign-in.
     case (.complete(let channel), .refused(.nothingInProgress)) where attempt.isLost:
       return make(.fetch(channel: channel), session)
     case (.fetch, .success(let data)):
@@ -99,7 +100,7 @@ extension BSAAuthenticate {
     }
   }
 
-  /// Handles any reply other than success, for each of the three calls.
+  /// Handles a reply that does not complete one of the three calls: waits, retries or fails.
   private mutating func retryOrFail(
     _ reply: BSAReply, _ call: SignInCall, _ session: BSASignInSession, _ attempt: Attempt
   ) -> Answer {
@@ -134,15 +135,15 @@ extension BSAAuthenticate {
     var grant = AccountGrant(
       subject: order.account.subject, label: order.account.subject,
       tokens: TokenSet(accessToken: token, tokenType: "raw", expiresAt: nil, scope: ""))
-    // The device may have been registered again since the flow began.
+    // The user may have registered the device again since the flow began, so newer attributes stay.
     grant.isPartial = true
-    // An account that was forgotten meanwhile must not be created again.
+    // If the account was removed in the meantime, it must not be created again.
     return Completion(grant: grant, reliance: .init(account: order.account.id, consents: []))
   }
 }
 
 extension BSAAuthenticate.Attempt {
-  /// The attempt without its pauses: a call is in progress.
+  /// The attempt as the next call begins: no pause is running.
   fileprivate var withoutPauses: Self {
     var attempt = self
     attempt.retrying.endPause()
@@ -154,7 +155,8 @@ extension BSAAuthenticate.Attempt {
 extension RTCode {
   fileprivate var isAboutQR: Bool { self == .qrInvalid || self == .qrOtherApp }
 
-  /// Whether the code means that the sign-in has ended, so that there is nothing to cancel.
+  /// Whether the code means that the sign-in has already ended at BSA, so that no call to cancel it
+  /// is needed.
   fileprivate var endsSession: Bool {
     [.certificateTimeout, .authTimeout, .authCancelled, .requestCancelled].contains(self)
   }

@@ -3,7 +3,8 @@ import UsherAPI
 import UsherConfig
 import UsherCore
 
-// A site's request for a sign-in, and the number that tells the site which user it is for.
+// Waits for a site's request to sign the user in. With methods `otp` and `totp`, the user first
+// types a number at the site, which tells the site who the user is.
 
 extension BSAAuthenticate {
   mutating func generate(_ retrying: RetryBackoff) -> Answer {
@@ -66,7 +67,8 @@ extension BSAAuthenticate {
     }
   }
 
-  /// Waits until the next code's time step begins.
+  /// Waits for the next time step of TOTP (RFC 6238), because each code is given out only once and
+  /// that of the present step was.
   private mutating func wait(until time: Timestamp, _ now: Timestamp) -> Answer {
     var retrying = RetryBackoff()
     _ = retrying.failed()
@@ -127,8 +129,8 @@ extension BSAAuthenticate {
     }
   }
 
-  /// Polls again after a failure. There is no retry limit other than the flow's end, because a poll
-  /// has no side effect.
+  /// Polls again after a failed poll. The polls end only with the flow, because a poll has no side
+  /// effect.
   private mutating func pollLater(_ shown: Shown?, _ poll: Poll, _ fault: BSAReplyError) -> Answer {
     var poll = poll
     let pause = poll.retrying.failed() ?? Self.maxPause
@@ -138,7 +140,8 @@ extension BSAAuthenticate {
     return .proceed([.wake(after: RetryBackoff.pause(pause, asked: fault.retryAfter))])
   }
 
-  /// The pause between two polls while the provider is unreachable.
+  /// The pause between two polls after the provider has been unreachable for all pauses of
+  /// ``RetryBackoff``.
   private static let maxPause = Duration.seconds(16)
 
   private mutating func pollLater(_ shown: Shown?) -> Answer {
@@ -146,13 +149,16 @@ extension BSAAuthenticate {
     return .proceed([.wake(after: .seconds(provider.settings.pollSeconds))])
   }
 
-  /// Fails and revokes the number that is shown.
+  /// Fails the flow, and makes the calls that invalidate the shown number and cancel the sign-in at
+  /// BSA.
   private func failRevoking(_ failure: Failure) -> Answer {
     .fail(failure, cleanUp: callsIfAbandoned)
   }
 }
 
 extension Problem {
+  /// The problem of a step that cannot show a code yet.
+  ///
   /// - Parameter message: A sentence for users.
   fileprivate static func noCode(_ message: String) -> Problem {
     Problem(reason: "no_code_yet", title: "No code yet", message: message)

@@ -4,7 +4,7 @@ package import UsherConfig
 package import UsherCore
 
 /// Signs a user in with a registered device: by push, by QR code, or by a number that the user
-/// types at a site (contract §5.6, AUTH; the page BSA of the documentation).
+/// types at a site (provider contract §5.6, AUTH; page BSA in Usher.docc).
 package struct BSAAuthenticate: FlowMachine, RetryingMachine {
   package typealias Event = FlowEvent<BSACall>
   package typealias Answer = UsherFlows.Answer<BSACall>
@@ -13,13 +13,14 @@ package struct BSAAuthenticate: FlowMachine, RetryingMachine {
   package static let needsAccount = true
 
   package enum Way: String, Codable, Sendable, CaseIterable {
-    /// A site requests the sign-in.
+    /// A site requests the sign-in; the flow polls BSA for that request.
     case push
-    /// A site shows a QR code.
+    /// The user scans a QR code that a site shows.
     case qr
-    /// The user types a number from the provider at a site.
+    /// The user types at a site a number that BSA generated for this sign-in.
     case otp
-    /// The user types a code of the account's authenticator secret at a site.
+    /// The user types at a site a TOTP code (RFC 6238), which the daemon computes from the
+    /// account's secret.
     case totp
   }
 
@@ -34,9 +35,9 @@ package struct BSAAuthenticate: FlowMachine, RetryingMachine {
   let order: Request
   var state: State
   var problem: Problem?
-  /// The number of times that the provider answered that the sign-in is not ready yet.
+  /// The number of consecutive replies in which BSA says that the sign-in is not ready yet.
   var waits = 0
-  /// The user's last successful authentication in this flow.
+  /// The user's last successful local authentication in this flow; nil before the first.
   private var proof: LocalAuthProof?
 
   /// The checked parameters of the flow.
@@ -45,32 +46,33 @@ package struct BSAAuthenticate: FlowMachine, RetryingMachine {
     let account: KnownAccount
     let device: String
     let authType: BSAAuthType
-    /// Whether the params held the QR id; the user cannot enter a better one then.
+    /// Whether the caller passed the QR id. If it did, a refused QR id ends the flow, because the
+    /// user did not enter it and so cannot correct it.
     let hasQRID: Bool
   }
 
   enum State: Codable, Sendable, Equatable {
-    /// Failed before any call.
+    /// The flow failed before any call to BSA.
     case refused(Failure)
-    /// The user enters the content of a QR code. → proving, checking
+    /// The user enters the content of a QR code. Next: proving, checking.
     case scan
-    /// The user authenticates. → generating, checking, or the end
+    /// The user authenticates locally. Next: generating, checking, or the end.
     case proving(BSASignInSession, LocalAuthentication)
-    /// A number for the user is requested. → pending, or the end
+    /// Requests a number that the user types at a site. Next: pending, or the end.
     case generating(RetryBackoff)
-    /// Waiting for a site to request a sign-in. → proving, checking, generating, or the end
+    /// Polls BSA until a site requests a sign-in. Next: proving, checking, generating, or the end.
     case pending(Shown?, Poll)
-    /// Checks that the account still exists. → starting, or the end
+    /// Asks the daemon whether the account still exists. Next: starting, or the end.
     case checking(BSASignInSession)
-    /// The sign-in is opened at the provider. → completing, scan, or the end
+    /// Opens the sign-in at BSA. Next: completing, scan, or the end.
     case starting(BSASignInSession, Attempt)
-    /// The sign-in is confirmed. → fetching, or the end
+    /// Confirms the sign-in at BSA. Next: fetching, or the end.
     case completing(BSASignInSession, channel: Sealed<Secret>, Attempt)
-    /// Requests the access token of the confirmed sign-in. → the end
+    /// Requests the access token of the confirmed sign-in. Next: the end.
     case fetching(BSASignInSession, channel: Sealed<Secret>, Attempt)
   }
 
-  /// A number that the user types at a site.
+  /// A number that is shown to the user, who types it at a site.
   struct Shown: Codable, Sendable, Equatable {
     let number: Sealed<Secret>
     let until: Timestamp
@@ -79,14 +81,14 @@ package struct BSAAuthenticate: FlowMachine, RetryingMachine {
   /// How far the flow is with polling BSA for a site's request to sign in.
   struct Poll: Codable, Sendable, Equatable {
     var retrying = RetryBackoff()
-    /// Whether the flow waits between two polls.
+    /// Whether the flow waits for its timer; false while a poll is in progress.
     var isPaused = false
   }
 
   /// How often BSA's start, completion or token call was tried, and whether its outcome is unknown.
   struct Attempt: Codable, Sendable, Equatable {
     var retrying = RetryBackoff()
-    /// Whether the flow waits because the provider was not ready.
+    /// Whether the flow waits because BSA said that the sign-in is not ready yet.
     var isWaiting = false
     /// Whether an earlier call may have succeeded although its reply was lost.
     var isLost = false
@@ -94,7 +96,7 @@ package struct BSAAuthenticate: FlowMachine, RetryingMachine {
     var isPaused: Bool { retrying.isPaused || isWaiting }
   }
 
-  /// The maximum number of "not ready" replies.
+  /// The number of replies "not ready yet" after which the sign-in fails.
   static let waitLimit = 10
 
   package static func begin(
@@ -188,7 +190,7 @@ package struct BSAAuthenticate: FlowMachine, RetryingMachine {
   package var callsIfAbandoned: [BSACall] {
     switch state {
     case .refused, .scan, .generating, .pending(nil, _): []
-    // Nothing to cancel unless a site waits for this sign-in.
+    // BSA has something to cancel only if a site waits for this sign-in.
     case .proving(let session, _), .checking(let session):
       session.site == nil ? [] : [.cancel(session)]
     // The user may have typed the number already, which opens a sign-in at the provider.
@@ -252,11 +254,12 @@ extension BSAAuthenticate {
     }
   }
 
-  /// Authenticates the user with the method that the account is registered for.
+  /// Starts the local authentication of the user, with the method that the account is registered
+  /// for.
   ///
-  /// A recent proof of this flow is reused for a new number and for a QR id that replaces a refused
-  /// one, because neither has signed the user in yet. Each site requires a new authentication,
-  /// because another person can start a sign-in for this user at that moment.
+  /// An authentication of this flow that is recent enough is reused for a new number, and for a QR
+  /// id that replaces a refused one, because neither has signed the user in yet. Each site requires
+  /// a new authentication, because another person can start a sign-in for this user at that moment.
   ///
   /// - Parameter site: The site's address as the provider reports it.
   mutating func prove(
@@ -299,11 +302,11 @@ extension BSAAuthenticate {
     }
   }
 
-  /// Continues after the authentication.
+  /// Continues the sign-in after the local authentication.
   private mutating func continueSignIn(_ session: BSASignInSession) -> Answer {
     switch order.way {
     case .push, .qr: check(session)
-    // With a site, the number was shown before and the site has answered to it.
+    // A session with a site means that the user has already typed the number there.
     case .otp, .totp: session.site == nil ? generate(RetryBackoff()) : check(session)
     }
   }

@@ -2,22 +2,24 @@ import JSONRPC
 package import UsherConfig
 package import UsherCore
 
-/// A call to BSA (contract §5.3; the page BSA of the documentation, § The wire).
+/// A call to BSA (provider contract §5.3; page BSA in Usher.docc, § The wire).
 package enum BSACall: ProviderCall {
   case duplicateCheck(BSAContact)
   case idCheck(userKey: String)
-  /// Sends a number to a contact.
+  /// Sends a verification number to an e-mail address or phone number.
   case send(BSAContact)
-  /// Sends a number to a contact that must belong to a registered user.
+  /// Sends a verification number to a contact that must be the registered user's own.
   case sendToMember(BSAMember, BSAContact)
   case verify(BSAContact, number: Secret)
   case signUp(BSAEnrolment, disposeToken: Secret)
-  /// Replaces the device that the user has registered.
+  /// Replaces the device that the user has registered by this machine.
   case replaceDevice(BSAEnrolment, disposeToken: Secret)
   case deviceCheck(device: String)
-  /// Asks whether a sign-in waits for the device.
+  /// Asks whether a site waits for this device to confirm a sign-in.
   case exists(device: String, userKey: String)
   case start(BSASignInSession, userKey: String)
+  /// Confirms the sign-in.
+  ///
   /// - Parameter isProved: Whether the user was authenticated on this machine.
   case complete(BSASignInSession, isProved: Bool)
   case result(BSASignInSession, channel: Secret)
@@ -45,32 +47,33 @@ package enum BSACall: ProviderCall {
   }
 }
 
-/// The registered user that a contact must belong to.
+/// The registered user whose own contact must be verified.
 package struct BSAMember: Codable, Sendable, Equatable {
   let userKey: String
   let name: String
 }
 
-/// A user and a device to register.
+/// The user and the device of a registration at BSA.
 package struct BSAEnrolment: Codable, Sendable, Equatable {
   let userKey: String
   let name: String
   /// The contact by which the user was verified.
   let contact: BSAContact
-  /// The e-mail address; nil if the provider knows it already.
+  /// The e-mail address of a new user; nil if the user is already registered at BSA.
   let email: String?
   let phoneNumber: String?
   var authType: BSAAuthType
-  /// The target of push messages.
+  /// The app's token for push messages, which BSA sends to this device.
   let pushToken: String?
   let appVersion: String
   let device: String
 }
 
-/// A sign-in in progress.
+/// A sign-in in progress at BSA.
 package struct BSASignInSession: Codable, Sendable, Equatable {
   let device: String
-  /// The client key of the site that requested the sign-in; nil for the daemon's own.
+  /// The client key of the site that requested the sign-in; nil if the calls carry the daemon's own
+  /// client key.
   var site: Sealed<Secret>?
   /// The content of the QR code that the user scanned.
   var qrID: String?
@@ -135,8 +138,8 @@ extension BSACall {
   }
 }
 
-/// Builds requests: GET and DELETE carry a query, others a JSON body; each has `lang` and
-/// `clientKey`.
+/// Builds requests to BSA: GET and DELETE carry a query, others a JSON body. Each request has the
+/// members `lang` and `clientKey`.
 private struct BSAWire {
   let settings: BSASettings
   let clientKey: Secret
@@ -164,14 +167,14 @@ private struct BSAWire {
       method, url, members.merging(common) { $1 }, [], hiding: [key] + secrets, resultCode: .rtCode)
   }
 
-  /// The members that a sign-up and a device replacement share.
+  /// The request members that describe the device, in a sign-up and in a device replacement.
   func device(_ enrolment: BSAEnrolment, _ token: Secret) -> [String: JSONValue] {
     var members: [String: JSONValue] = [
       "name": .string(enrolment.name), "disposeToken": .string(token.revealed()),
       "otpType": .string(enrolment.contact.verifyType),
       "authType": .integer(enrolment.authType.number), "deviceId": .string(enrolment.device),
       "appPackage": .string(settings.appPackage), "appVersion": .string(enrolment.appVersion),
-      // The seed fixes this to iOS.
+      // The SDK documentation gives this value, which means iOS.
       "os": "CMMDOS002", "osVersion": .string(settings.osVersion),
       "deviceManufacturer": .string(settings.deviceManufacturer),
       "deviceName": .string(settings.deviceName),
@@ -193,7 +196,7 @@ extension BSAMember {
 }
 
 extension BSAEnrolment {
-  /// The members of a sign-up that describe the user.
+  /// The request members that describe the user, in a sign-up.
   fileprivate var user: [String: JSONValue] {
     var members: [String: JSONValue] = [
       "userKey": .string(userKey), "agreeGccs": true, "agreePerson": true, "agreeDevice": true,
@@ -205,7 +208,7 @@ extension BSAEnrolment {
 }
 
 extension BSAContact {
-  /// The contact in a call that verifies or names it by its type.
+  /// The contact as a pair of its type and its value, the form in which most calls name it.
   fileprivate var verified: [String: JSONValue] {
     ["verifyType": .string(verifyType), "verifyData": .string(target)]
   }
@@ -226,7 +229,8 @@ extension BSAContact {
 }
 
 extension BSASignInSession {
-  /// Returns the members of a call about the sign-in: those that name it, and the call's own.
+  /// Returns the request members of a call about this sign-in: those that identify the sign-in, and
+  /// `own`.
   fileprivate func members(_ own: [String: JSONValue]) -> [String: JSONValue] {
     var members = own
     members["deviceId"] = .string(device)

@@ -1,7 +1,7 @@
 import JSONRPC
 package import UsherAPI
 
-// What the parameters and the results of the flows mean, for the OpenRPC document.
+// The descriptions of the flows' parameters and results, for the OpenRPC document.
 
 private let clientKeyDescription =
   "The client key that an app's SDK was configured with; must equal the configured one."

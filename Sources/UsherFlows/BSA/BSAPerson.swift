@@ -1,7 +1,7 @@
 import Crypto
 import UsherCore
 
-/// An address or phone number of a user, in the form that is sent to the provider.
+/// An e-mail address or phone number of a user, in the form that is sent to BSA.
 package struct BSAContact: Codable, Sendable, Equatable {
   package enum Channel: String, Codable, Sendable, CaseIterable {
     case email
@@ -12,7 +12,8 @@ package struct BSAContact: Codable, Sendable, Equatable {
   /// An e-mail address, or a phone number of digits with an optional leading `+`.
   package let target: String
 
-  /// - Throws: The end of a sentence, `must be …`, if the text cannot be a contact.
+  /// - Throws: The end of a sentence, `must be …`, if the text is not a valid e-mail address or
+  ///   phone number.
   package init(_ channel: Channel, _ text: String) throws(InvalidValue) {
     self.channel = channel
     switch channel {
@@ -49,13 +50,13 @@ package struct BSAContact: Codable, Sendable, Equatable {
     }
   }
 
-  /// The key by which a flow is found again: SHA-256, in hexadecimal, of `email:` or `sms:` and the
-  /// target.
+  /// The purpose under which the result of a contact verification is stored, so that a registration
+  /// finds it: SHA-256, in hexadecimal, of `email:` or `sms:` and the target.
   package var key: String {
     SHA256.hash(data: Array("\(channel.rawValue):\(target)".utf8)).hexadecimal
   }
 
-  /// The vendor's name for the kind of contact (contract §5.3).
+  /// BSA's name for the kind of contact (provider contract §5.3).
   var verifyType: String {
     switch channel {
     case .email: "CMMDUP001"
@@ -64,9 +65,9 @@ package struct BSAContact: Codable, Sendable, Equatable {
   }
 }
 
-/// The id of a user at BSA.
+/// Validates the id of a user at BSA, the user key.
 package enum BSAUserKey {
-  /// Returns the key if it is valid.
+  /// Returns the user key if it is valid.
   ///
   /// - Throws: If the text is not 4 to 64 letters, digits and `._-@`. A key of dots alone is
   ///   refused, because it would change the path of a URL.
@@ -83,7 +84,7 @@ package enum BSAUserKey {
 
 enum BSAName {
   static func checked(_ text: String) throws(InvalidValue) -> String {
-    // A name must have a visible character.
+    // A name of symbols and invisible characters alone is useless to people.
     let isVisible = text.contains { $0.isLetter || $0.isNumber }
     guard isVisible, text.utf8.count <= 256, ProviderText.clean(text, limit: 256) == text else {
       throw InvalidValue(
@@ -93,13 +94,15 @@ enum BSAName {
   }
 }
 
-/// The authentication method that a device is registered with (seed, `BSA.Enums.LocalAuthType`).
+/// The authentication method that a device is registered with (SDK documentation,
+/// `BSA.Enums.LocalAuthType`).
 package enum BSAAuthType: String, Codable, Sendable, CaseIterable {
   case none
   case biometric
   case passcode
 
-  /// The vendor's number (contract §5.4); 0 is the daemon's own.
+  /// BSA's number for the method (provider contract §5.4). BSA has no number for `none`; 0 is the
+  /// daemon's own.
   var number: Int64 {
     switch self {
     case .none: 0
@@ -121,13 +124,13 @@ package enum BSAAuthType: String, Codable, Sendable, CaseIterable {
     self = type
   }
 
-  /// The local method of the same name; nil for no authentication.
+  /// The method of local authentication with the same name; nil for `none`.
   var localAuthType: LocalAuthType? { LocalAuthType(rawValue: rawValue) }
 }
 
 enum BSADevice {
-  /// A UUID (version 8, RFC 9562 §5.8) derived from the owner's installation and the user key, so
-  /// that a device at the provider belongs to one user.
+  /// Returns the id of this machine's device at BSA: a UUID (version 8, RFC 9562 §5.8) derived from
+  /// the owner's installation and the user key, so that two users never share a device at BSA.
   static func id(_ userKey: String, at installation: String) -> String {
     Array(SHA256.hash(data: Array("\(installation) \(userKey)".utf8)).prefix(16))
       .uuid(version: 8)

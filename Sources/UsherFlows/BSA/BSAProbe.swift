@@ -1,10 +1,10 @@
 import UsherCore
 
 extension ProviderProbe {
-  /// The probe of a BSA provider: it asks about a device that does not exist, to see whether the
-  /// client key is accepted.
+  /// The probe that `usherctl provider check` sends to BSA: it asks about a device that does not
+  /// exist, to see whether BSA accepts the client key.
   static var bsa: ProviderProbe {
-    // The nil UUID (RFC 9562 §5.9).
+    // The nil UUID (RFC 9562 §5.9), which no device has.
     let call = BSACall.deviceCheck(device: "00000000-0000-0000-0000-000000000000")
     return ProviderProbe(subject: "device_check", call: call) { outcome in
       switch BSAReply(outcome) {

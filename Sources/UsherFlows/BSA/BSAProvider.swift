@@ -1,7 +1,7 @@
 package import JSONRPC
 package import UsherConfig
 
-/// BSA. Every call carries the client key.
+/// The provider definition of BSA, whose calls all carry the client key.
 package enum BSAProvider: ProviderDefinition {
   package static let flows: [any FlowMachine.Type] = [
     BSAAuthenticate.self, BSARegister.self, BSAReregisterDevice.self, BSAVerifyContact.self,

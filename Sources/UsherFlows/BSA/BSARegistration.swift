@@ -4,45 +4,52 @@ import UsherConfig
 import UsherCore
 
 /// The registration of a user and a device: the common part of `register` and `reregisterDevice`
-/// (contract §5.6).
+/// (provider contract §5.6).
 package struct BSARegistration: RetryingMachine, Codable, Sendable, Equatable {
   package enum Purpose: String, Codable, Sendable {
-    /// The user's first device. A sign-up that may have succeeded is never repeated.
+    /// Registers the user and the user's first device. A call that may have succeeded is never
+    /// repeated.
     case signUp
-    /// Replaces another device; safe to repeat.
+    /// Replaces the user's device by this machine; the call is safe to repeat.
     case replacement
   }
 
   let purpose: Purpose
   private var enrolment: BSAEnrolment
-  /// Whether the authentication method is the registered one, which the provider reports.
+  /// Whether the authentication method is the one that the user is already registered with, as BSA
+  /// reports it, because the caller named none.
   private let takesRegisteredType: Bool
   private var stage: Phase
   var problem: Problem?
 
   private enum Phase: Codable, Sendable, Equatable {
-    /// The contact is verified. → proving, signingUp, or the end
+    /// The user proves to receive messages at the contact. Next: proving, signingUp, or the end.
     case verifying(ContactVerification)
-    /// The user authenticates. → signingUp, or the end
+    /// The user authenticates locally. Next: signingUp, or the end.
     case proving(Sealed<Secret>, LocalAuthentication)
-    /// The registration is sent. → proving, or the end
+    /// The registration is sent to BSA. Next: proving, or the end.
     case signingUp(SigningUp)
-    /// - Parameter state: The last name that the flow's state had.
+    /// The registration has failed.
+    ///
+    /// - Parameter state: The last state that the flow's view showed.
     case over(Failure, state: String)
   }
 
   private struct SigningUp: Codable, Sendable, Equatable {
     let disposeToken: Sealed<Secret>
-    /// The proof of authentication; nil if none is required.
+    /// The user's local authentication; nil if the method is `none`.
     let proof: LocalAuthProof?
     var retrying = RetryBackoff()
     /// Whether an earlier call may have succeeded although its reply was lost.
     var isLost = false
   }
 
+  /// Starts a registration.
+  ///
   /// - Parameters:
-  ///   - disposeToken: The proof of the contact; nil if the user still has to verify it.
-  ///   - authType: The authentication method; nil for the registered one.
+  ///   - disposeToken: BSA's proof that the user verified the contact; nil if the user still has
+  ///     to.
+  ///   - authType: The authentication method; nil for the one that BSA has registered.
   static func begin(
     _ purpose: Purpose, _ enrolment: BSAEnrolment, authType: BSAAuthType?,
     disposeToken: Sealed<Secret>?, _ provider: Provider<BSASettings>, at now: Timestamp
@@ -124,7 +131,7 @@ extension BSARegistration {
     stage = .verifying(verification)
     switch progress {
     case .proceed(let effects):
-      // Fail before the user types a number in vain.
+      // The user need not type a number for a registration that is going to fail.
       if takesRegisteredType, verification.isAsking {
         guard let type = verification.registered else {
           return fail(.missingMember("data.authType"))
@@ -153,7 +160,8 @@ extension BSARegistration {
       guard provider.settings.allowNoLocalAuth else { return fail(.noLocalAuth(provider.name)) }
       return signUp(SigningUp(disposeToken: disposeToken, proof: nil))
     }
-    // The seed: no fingers are stored yet that a scan could be compared with.
+    // The fingers are not compared with saved ones: before a sign-up there are none (SDK
+    // documentation).
     var authentication = LocalAuthentication(
       LocalAuthRequest(
         type, reason: "register \(enrolment.userKey) at \(provider.name)",
@@ -176,7 +184,8 @@ extension BSARegistration {
     case .authenticated(let proof):
       let answer = signUp(SigningUp(disposeToken: disposeToken, proof: proof))
       guard proof.serves(.biometric), case .proceed(let effects) = answer else { return answer }
-      // The seed: each later sign-in compares with the fingers that the sign-up saves.
+      // Saves the enrolled fingers, because each later sign-in compares with them (SDK
+      // documentation).
       return .proceed([.ask(.localAuth(.saveFingers))] + effects)
     case .failed(let errorCode, let message):
       return fail(.notIdentified(errorCode, message, provider.name))
@@ -224,7 +233,8 @@ extension BSARegistration {
     }
   }
 
-  /// Repeats the registration; the user authenticates again if the proof is too old.
+  /// Repeats the registration. If the local authentication has become too old, the user
+  /// authenticates again first.
   private mutating func again(
     _ work: SigningUp, _ provider: Provider<BSASettings>, _ now: Timestamp
   ) -> Answer<BSACall> {
@@ -260,19 +270,21 @@ extension BSARegistration {
     }
   }
 
-  /// - Parameter secret: The authenticator secret; nil if the provider's is unusable. The user is
+  /// Returns the result and the account to store.
+  ///
+  /// - Parameter secret: The secret for one-time codes; nil if BSA sent no usable one. The user is
   ///   registered even then.
   private func completion(_ secret: Secret?) -> Completion {
     var attributes: [String: JSONValue] = [
       "userKey": .string(enrolment.userKey), "deviceId": .string(enrolment.device),
       "localAuthType": .string(enrolment.authType.sdkName),
     ]
-    // The provider no longer uses the token of an earlier registration.
+    // The new registration replaced the push token of an earlier one.
     attributes["pushToken"] = enrolment.pushToken.map { .string($0) } ?? .null
     var grant = AccountGrant(
       subject: enrolment.userKey, label: enrolment.userKey, attributes: attributes, tokens: nil)
     grant.totpSecret = secret.map { Sealed($0) }
-    // The provider no longer accepts the secret of an earlier registration.
+    // BSA no longer accepts the secret of an earlier registration.
     grant.dropsTOTPSecret = secret == nil
     var result: [String: JSONValue] = [
       "userKey": .string(enrolment.userKey), "deviceId": .string(enrolment.device),
@@ -292,6 +304,8 @@ extension Failure {
       .authType, "authType must not be none: this provider requires local authentication", provider)
   }
 
+  /// The failure of a sign-up that may have succeeded, because the reply was lost.
+  ///
   /// - Parameter cause: A sentence for users.
   fileprivate static func mayBeRegistered(_ cause: String) -> Failure {
     var failure = unusableRegistration(.unreachable(cause))
@@ -299,7 +313,8 @@ extension Failure {
     return failure
   }
 
-  /// The proof of the contact was used up, probably by a call whose reply was lost.
+  /// The failure of a repeated device replacement: BSA says that the proof of the contact was used
+  /// up, probably by an earlier call whose reply was lost.
   fileprivate static func mayBeReplaced(_ provider: ProviderName) -> Failure {
     Failure(
       reason: .providerRejected, title: "Answer lost",
@@ -308,7 +323,7 @@ extension Failure {
       retryable: true, provider: RTCode.invalid.providerErrorCode(provider))
   }
 
-  /// Adds a hint for the case that the registration has succeeded nevertheless.
+  /// Adds the hint that the user may be registered nevertheless.
   fileprivate static func unusableRegistration(_ failure: Failure) -> Failure {
     var failure = failure
     failure.message +=

@@ -1,7 +1,7 @@
 package import UsherCore
 
-/// A check outside of any flow whether a contact or a user key is taken (seed, Check Duplicated
-/// Information and Check UserKey; the page BSA of the documentation).
+/// Asks BSA, outside of any flow, whether a contact or a user key is already registered (SDK
+/// documentation, Check Duplicated Information and Check UserKey; page BSA in Usher.docc).
 package enum BSARegistrationCheck: Sendable, Equatable {
   case contact(BSAContact)
   case userKey(String)

@@ -2,8 +2,8 @@ package import UsherAPI
 package import UsherConfig
 package import UsherCore
 
-/// Registers a user with this machine as the device (seed, Sign Up; the page BSA of the
-/// documentation).
+/// Registers a user with this machine as the device (SDK documentation, Sign Up; page BSA in
+/// Usher.docc).
 package struct BSARegister: BSARegistrationFlow {
   package static let kind = "register"
   package static let summary = "Register a person and this machine's device."
@@ -50,8 +50,8 @@ package struct BSARegister: BSARegistrationFlow {
   }
 }
 
-/// Replaces the device that a user has registered with this machine's (contract §5.6, REREGISTER;
-/// the page BSA of the documentation).
+/// Replaces the device that a user has registered by this machine (provider contract §5.6,
+/// REREGISTER; page BSA in Usher.docc).
 package struct BSAReregisterDevice: BSARegistrationFlow {
   package static let kind = "reregisterDevice"
   package static let summary = "Replace a registered device with this machine's device."
@@ -87,7 +87,7 @@ package struct BSAReregisterDevice: BSARegistrationFlow {
   }
 }
 
-/// The parameters of both registrations that come from an app or an earlier flow.
+/// The parameters of `register` and `reregisterDevice` that the app or an earlier flow provides.
 package struct BSAAppParams: Codable, Sendable {
   var disposeToken: WireSecret?
   var pushToken: String?
@@ -96,12 +96,12 @@ package struct BSAAppParams: Codable, Sendable {
   var appPackage: String?
 }
 
-/// The parameters of a registration besides ``BSAAppParams``.
+/// The parameters of `register` and `reregisterDevice` that the two flows do not share.
 package protocol BSARegistrationParams: Codable, Sendable, SchemaDocumented {
   var userKey: String { get }
   var name: String { get }
 
-  /// The authentication method; nil for the registered one.
+  /// The requested authentication method; nil to keep the one that BSA has registered.
   var requestedType: BSAAuthType? { get }
   /// The names of the required consents that the user has not given.
   var missingAgreements: [String] { get }
@@ -109,7 +109,7 @@ package protocol BSARegistrationParams: Codable, Sendable, SchemaDocumented {
   func contacts(_ context: FlowContext<BSASettings>) throws(EarlyFailure) -> BSAEnrolment.Contacts
 }
 
-/// A flow that consists of a ``BSARegistration``.
+/// A flow that registers this machine as the user's device; ``BSARegistration`` does the work.
 package protocol BSARegistrationFlow: FlowMachine
 where Call == BSACall, Params == ComposedParams<OwnParams, BSAAppParams> {
   associatedtype OwnParams: BSARegistrationParams
@@ -117,7 +117,7 @@ where Call == BSACall, Params == ComposedParams<OwnParams, BSAAppParams> {
   static var purpose: BSARegistration.Purpose { get }
 
   var registration: BSARegistration? { get set }
-  /// Why the flow failed before any call.
+  /// The failure of a flow that failed before any call; nil for any other flow.
   var refusal: Failure? { get set }
 
   init(provider: Provider<BSASettings>, registration: BSARegistration?, refusal: Failure?)
@@ -197,11 +197,11 @@ extension BSARegistrationFlow {
 }
 
 extension BSAEnrolment {
-  /// The contacts of a user to register.
+  /// The contacts of the user in a registration.
   package struct Contacts {
-    /// The contact by which the user is verified.
+    /// The contact that the user verifies.
     let verified: BSAContact
-    /// The e-mail address and the phone number; nil if the provider knows them already.
+    /// The e-mail address of a new user; nil if the user is already registered at BSA.
     var email: String?
     var phone: String?
   }

@@ -2,20 +2,22 @@ package import JSONRPC
 import UsherAPI
 import UsherCore
 
-/// The outcome of a call to BSA: rtCode 0 with the reply's `data`, or any other rtCode
-/// (contract §5.2).
+/// The outcome of a call to BSA: rtCode 0 with the reply's `data`, or any other rtCode (provider
+/// contract §5.2).
 package typealias BSAReply = ProviderReply<JSONValue, RTCode, String>
 package typealias BSAReplyError = ReplyError<RTCode>
 
 extension BSAReply {
   package init(_ outcome: CallOutcome) {
     self.init(outcome) { reply in
-      // The rtCode decides, whatever the HTTP status (contract §10, trap 12).
+      // The HTTP status does not matter if the reply has an rtCode (provider contract §10, trap
+      // 12).
       if let members = reply.jsonObject, let code = members["rtCode"]?.integerValue {
         return code == 0 ? .success(members["data"] ?? .null) : .refused(RTCode(code))
       }
       return reply.status >= 500 || [408, 425, 429].contains(reply.status)
-        // RFC 8470, section 5.2: a request that is answered with 425 was not processed.
+        // A request that is answered with 425 was not processed (RFC 8470 §5.2), and neither was
+        // one with 429.
         ? .failed(ReplyError(reply, unprocessed: [425, 429]))
         : .unreadable("the provider's answer (HTTP \(reply.status)) has no rtCode")
     }
@@ -23,17 +25,18 @@ extension BSAReply {
 }
 
 extension JSONValue {
-  /// An integer, or a string that holds one.
+  /// The value as an integer if it is an integer, or a string that holds one.
   var looseInteger: Int64? { integerValue ?? stringValue.flatMap { Int64($0) } }
 
-  /// The text as a secret if it is 1 to 8192 bytes of visible ASCII; nil otherwise.
+  /// The text as a secret if it can be sent in a header: 1 to 8192 bytes of visible ASCII; nil
+  /// otherwise.
   var visibleSecret: Sealed<Secret>? { visibleText(upTo: 8192).map { Sealed(Secret($0)) } }
 }
 
 // Failures and problems that the BSA flows share.
 
 extension Failure {
-  /// A request that cannot be sent to the provider.
+  /// The failure of a flow whose parameters cannot be sent to BSA.
   ///
   /// - Parameter message: A sentence for users.
   static func impossible(_ code: RTCode, _ message: String, _ provider: ProviderName) -> Failure {
@@ -49,10 +52,11 @@ extension Failure {
       provider: code.providerErrorCode(provider))
   }
 
-  /// Corresponds to the SDK's onError, which has no code.
+  /// The failure of a flow that cannot reach BSA. It has no rtCode, like the SDK's `onError`.
   static func unreachable(_ problem: BSAReplyError) -> Failure { .unreachable(problem.message) }
 
-  /// A number may have been sent, so only the user may request another one.
+  /// The failure of a flow for which BSA may have sent a number. It is not retryable, because only
+  /// the user may request another number.
   static func unknownSending(_ cause: String) -> Failure {
     var failure = Failure.unreachable("\(cause); whether a number was sent is not known")
     failure.retryable = false
@@ -67,6 +71,8 @@ extension Failure {
     .impossible(.clientKeyUnknown, "\(what) is not the configured one", provider)
   }
 
+  /// The failure of a flow whose user did not authenticate locally.
+  ///
   /// - Parameter message: A sentence for users.
   static func notIdentified(
     _ errorCode: LocalAuthErrorCode, _ message: String, _ provider: ProviderName
@@ -90,7 +96,8 @@ extension RTCode {
 }
 
 extension LocalAuthErrorCode {
-  /// The code of the vendor's predecessor product with the same meaning (contract §5.5, inferred).
+  /// The rtCode of the vendor's predecessor product that has the same meaning; nil if there is none
+  /// (provider contract §5.5, inferred).
   var rtCode: RTCode? {
     switch self {
     case .domainStateChanged: RTCode(9006)

@@ -3,15 +3,15 @@ package import UsherAPI
 package import UsherConfig
 package import UsherCore
 
-/// Verifies a contact before a registration (seed, OTP Number Request and Validation; the page BSA
-/// of the documentation).
+/// Verifies a contact before a registration, which gets the proof as a handle (SDK documentation,
+/// OTP Number Request and Validation; page BSA in Usher.docc).
 package struct BSAVerifyContact: FlowMachine {
   package typealias Event = FlowEvent<BSACall>
   package typealias Answer = UsherFlows.Answer<BSACall>
   package static let kind = "verifyContact"
   package static let summary = "Verify that an e-mail address or phone number belongs to a person."
 
-  /// The lifetime of the handle in the result.
+  /// How long a registration can use the `disposeToken` that this flow returns.
   static let handleLifetime = Duration.seconds(30 * 60)
 
   package struct Params: Codable, Sendable, Equatable {
@@ -25,7 +25,7 @@ package struct BSAVerifyContact: FlowMachine {
   private var state: State
 
   private enum State: Codable, Sendable, Equatable {
-    /// Failed before any call.
+    /// The flow failed before any call to BSA.
     case refused(Failure)
     case verifying(ContactVerification)
   }
@@ -95,7 +95,8 @@ package struct BSAVerifyContact: FlowMachine {
   }
 }
 
-/// A failure before any call, which the SDK would report as a failed flow.
+/// An error in the parameters that fails the flow, as in the SDK, instead of the call that starts
+/// it.
 package struct EarlyFailure: Error {
   let failure: Failure
 
@@ -103,7 +104,8 @@ package struct EarlyFailure: Error {
 }
 
 extension FlowContext<BSASettings> {
-  /// Checks that an app's SDK is configured like the daemon; absent values are not compared.
+  /// Checks that the caller's SDK is configured with the same client key and app package as the
+  /// daemon. A value that the caller does not pass is not compared.
   func checkApp(_ clientKey: WireSecret?, _ package: String?, _ name: String) throws(EarlyFailure) {
     if let clientKey, !credential.accepts(clientKey.secret) {
       throw EarlyFailure(.otherApp("the clientKey", provider.name))
@@ -125,9 +127,10 @@ extension FlowContext<BSASettings> {
     }
   }
 
-  /// Returns the token that a handle stands for.
+  /// Returns BSA's proof of a verified contact, which an earlier flow stored under this handle.
   ///
-  /// - Throws: 3006 if the handle is unknown, expired, or of another client or contact.
+  /// - Throws: rtCode 3006 if the handle is unknown or expired, or belongs to another client or
+  ///   contact.
   func disposeToken(
     _ handle: WireSecret, for contact: BSAContact
   ) throws(EarlyFailure) -> Sealed<Secret> {

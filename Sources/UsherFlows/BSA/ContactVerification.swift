@@ -3,22 +3,23 @@ import UsherAPI
 import UsherConfig
 import UsherCore
 
-/// Verifies that a user receives messages at a contact; a part of several BSA flows (seed, OTP
-/// Number Request and Validation).
+/// Verifies that a user receives messages at an e-mail address or phone number; a part of several
+/// BSA flows (SDK documentation, OTP Number Request and Validation).
 ///
-/// A machine performs the effects of ``begin()``, shows ``step`` and ``problem``, and forwards
-/// every event while this is active. Numbers occur only in events and calls, never in this value.
+/// The flow that contains this value performs the effects of ``begin()``, shows ``step`` and
+/// ``problem``, and forwards every event while the verification runs. Numbers occur only in events
+/// and calls, never in this value.
 struct ContactVerification: RetryingMachine, Codable, Sendable, Equatable {
-  /// The number of wrong guesses that ends the verification.
+  /// The number of wrong numbers from the user that ends the verification.
   static let maxGuesses = 5
-  /// How many times a code is sent at most, the first one included.
+  /// The maximum number of messages that are sent, the first one included.
   static let sendLimit = 5
 
   let contact: BSAContact
-  /// The registered user that the contact must belong to; nil if it may be any user's.
+  /// The registered user that the contact must belong to; nil if the contact may be anyone's.
   let member: BSAMember?
-  /// The local authentication that the member is registered with, as BSA reports it; nil before it
-  /// does.
+  /// The authentication method that the registered user's device has, as BSA reports it; nil until
+  /// BSA has sent the number.
   private(set) var registered: BSAAuthType?
   var problem: Problem?
   private var stage = Phase.sending(Sending())
@@ -26,19 +27,21 @@ struct ContactVerification: RetryingMachine, Codable, Sendable, Equatable {
   private var guesses = 0
 
   private enum Phase: Codable, Sendable, Equatable {
-    /// A number is being sent. → otpSent, or the end
+    /// BSA is asked to send a number. Next: otpSent, or the end.
     case sending(Sending)
-    /// The user has the number. → verifying, sending
+    /// The user is asked for the number. Next: verifying, sending.
     case otpSent(Challenge)
-    /// The user's number is being verified. → otpSent, or the end
+    /// BSA checks the number that the user typed. Next: otpSent, or the end.
     case verifying(Challenge, Check)
-    /// - Parameter state: The last name that the flow's state had.
+    /// The verification has ended.
+    ///
+    /// - Parameter state: The last state that the flow's view showed.
     case done(state: String)
   }
 
   private struct Sending: Codable, Sendable, Equatable {
     var retrying = RetryBackoff()
-    /// The previous number, which stays valid until it expires.
+    /// The number that was sent before; it stays valid until it expires.
     var previous: Challenge?
   }
 
@@ -47,7 +50,8 @@ struct ContactVerification: RetryingMachine, Codable, Sendable, Equatable {
     let resendAt: Timestamp
   }
 
-  /// A number that the user entered. It is held only between two attempts, and only in memory.
+  /// A number that the user typed. It is held only during a pause before the next attempt, and only
+  /// in memory.
   private struct Check: Codable, Sendable, Equatable {
     var number = Transient(nil)
     var retrying = RetryBackoff()
@@ -55,7 +59,7 @@ struct ContactVerification: RetryingMachine, Codable, Sendable, Equatable {
 
   enum Progress: InputRefusing, Equatable {
     case proceed([Effect<BSACall>])
-    /// - Parameter disposeToken: The provider's proof of the verification.
+    /// - Parameter disposeToken: BSA's proof that the user verified the contact.
     case verified(disposeToken: Sealed<Secret>)
     case fail(Failure)
     case refuse(field: String, message: String)
@@ -71,7 +75,8 @@ struct ContactVerification: RetryingMachine, Codable, Sendable, Equatable {
 
   mutating func begin() -> [Effect<BSACall>] { send(Sending()) }
 
-  /// The name of the state. The seed has no names for these, so they are the daemon's own.
+  /// The state for the flow's view. The SDK documentation names no such states, so the names are
+  /// the daemon's own.
   var state: String {
     switch stage {
     case .sending: "sending"
@@ -169,7 +174,8 @@ extension ContactVerification {
     case .refused(let code): return notSent(.notSent(code, provider.name), sending)
     case .failed(let fault) where fault.mayHaveTakenEffect:
       return mayHaveSent(fault.message, sending, provider, now)
-    // Each number disturbs the contact's owner, so one that may have been sent is not sent again.
+    // BSA has certainly sent no number, so the call is repeated. Each message disturbs the user, so
+    // a call that may have sent one is not.
     case .failed(let fault):
       let failure = Failure.unreachable(fault)
       let pause = pause(sending.retrying, failure, after: fault.retryAfter) {
@@ -187,21 +193,20 @@ extension ContactVerification {
       resendAt: now + .seconds(settings.resendSeconds))
   }
 
-  /// Fails, unless an earlier number can still be entered.
+  /// Fails, unless an earlier number is still valid: then the user can enter that.
   private mutating func notSent(_ failure: Failure, _ sending: Sending) -> Progress {
     guard let previous = sending.previous else { return fail(failure) }
     return show(previous, .notSent(failure))
   }
 
-  /// Handles a lost reply: the user types the number if it arrives, and decides whether to request
-  /// another.
+  /// Continues although the reply was lost: the user types the number if it arrives, and decides
+  /// whether to request another.
   ///
   /// - Parameter cause: A sentence for users.
   private mutating func mayHaveSent(
     _ cause: String, _ sending: Sending, _ provider: Provider<BSASettings>, _ now: Timestamp
   ) -> Progress {
-    // The lost reply was to tell how the member is registered; without that the flow cannot
-    // continue.
+    // The lost reply would have told the user's authentication method, which the flow needs.
     guard member == nil || sending.previous != nil else { return fail(.unknownSending(cause)) }
     sent += 1
     return show(challenge(provider.settings, now), .mayHaveBeenSent("a number"))
@@ -276,7 +281,7 @@ extension ContactVerification {
       guard let isRight = members["result"]?.boolValue else {
         return fail(.missingMember("data.result"))
       }
-      // A wrong number is reported with rtCode 0 (contract §5.6).
+      // A wrong number is reported with rtCode 0 (provider contract §5.6).
       guard isRight else { return countWrongGuess(challenge, provider.name) }
       guard let token = members["disposeToken"]?.visibleSecret else {
         return fail(.missingMember("data.disposeToken"))
@@ -295,7 +300,7 @@ extension ContactVerification {
         $0.stage = .verifying(challenge, Check(number: Transient(number), retrying: $1))
       }
       return pause.map { .proceed([.wake(after: $0)]) } ?? fail(failure)
-    // The provider may have counted the attempt, or even accepted it.
+    // BSA may have counted the attempt, or even accepted it, so only the user repeats it.
     case .failed(let fault): return show(challenge, .unreachable(fault.message))
     case .unreadable(let message), .noToken(let message): return fail(.protocolError(message))
     }
@@ -317,8 +322,8 @@ extension ContactVerification {
 }
 
 extension Failure {
-  /// The provider does not send a number. Code 3006 means then that it sends no more at present,
-  /// not that the input was invalid.
+  /// The failure of a flow for which BSA refuses to send a number. In this case code 3006 means
+  /// that BSA sends no more numbers at present, not that the input was invalid.
   fileprivate static func notSent(_ code: RTCode, _ provider: ProviderName) -> Failure {
     var failure = Failure.refused(code, provider)
     guard code == .invalid else { return failure }
@@ -329,7 +334,9 @@ extension Failure {
 }
 
 extension Problem {
-  /// - Parameter failure: The failure of the flow if there were no earlier number.
+  /// The problem that no other number was sent, although the previous one is still valid.
+  ///
+  /// - Parameter failure: The cause. Without a previous number it would end the flow.
   fileprivate static func notSent(_ failure: Failure) -> Problem {
     Problem(
       reason: "not_sent", title: "No other number", message: failure.message,
@@ -343,7 +350,9 @@ extension Problem {
       provider: RTCode.numberWrong.providerErrorCode(provider))
   }
 
-  /// - Parameter code: The provider's code; nil if the daemon's clock shows the expiry.
+  /// The problem of a number that has expired.
+  ///
+  /// - Parameter code: BSA's code; nil if the number has expired by the daemon's clock.
   fileprivate static func numberExpired(_ code: RTCode?, _ provider: ProviderName) -> Problem {
     Problem(
       reason: "code_expired", title: "Number expired",

@@ -1,7 +1,7 @@
 import UsherCore
 
-/// A result code of BSA (contract §5.5). The known codes are listed in `rtcodes.tsv`, which the
-/// page BSA of the documentation shows.
+/// A result code of BSA, the `rtCode` of each reply (provider contract §5.5). The known codes are
+/// listed in `rtcodes.tsv`, which the page BSA of the documentation shows.
 package struct RTCode: Codable, Sendable, Hashable {
   package let number: Int64
 

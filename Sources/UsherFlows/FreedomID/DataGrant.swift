@@ -1,7 +1,7 @@
 import UsherAPI
 
-/// A profile field that a client may be granted (seed, DataGrants; contract §4.3). The raw value is
-/// the SDK's spelling.
+/// A field of the user's profile that a client may be allowed to read (SDK documentation,
+/// DataGrants; provider contract §4.3). The raw value is the spelling of the SDK.
 package enum DataGrant: String, Codable, CaseIterable, Sendable {
   case dateOfBirth = "read.data_of_birth"
   case firstname = "read.firstname"
@@ -16,10 +16,12 @@ package enum DataGrant: String, Codable, CaseIterable, Sendable {
   case phones = "read.phones"
   case emails = "read.emails"
 
-  /// The spelling of the partner API (contract §10, trap 10).
+  /// The name of the grant in the partner API, which spells one grant differently (provider
+  /// contract §10, trap 10).
   package var wire: String { self == .dateOfBirth ? "read.date_of_birth" : rawValue }
 
-  /// Creates the grant from its name in either spelling.
+  /// Creates the grant from its name in the SDK or in the partner API; nil if there is no such
+  /// grant.
   package init?(either text: String) {
     guard let grant = Self.allCases.first(where: { $0.rawValue == text || $0.wire == text }) else {
       return nil
@@ -27,16 +29,16 @@ package enum DataGrant: String, Codable, CaseIterable, Sendable {
     self = grant
   }
 
-  /// The grant's member in the profile that Freedom ID returns.
+  /// The name of the granted field in the profile that Freedom ID returns.
   var field: String { String(wire.dropFirst("read.".count)) }
 
-  /// The grant's member in the daemon's profile of an account.
+  /// The name of the granted field in the profile that the daemon stores for an account.
   package var member: String { self == .dateOfBirth ? "dateOfBirth" : field }
 
-  /// Whether the field holds a list.
+  /// Whether the field holds a list of values.
   var isList: Bool { [.phones, .emails].contains(self) }
 
-  /// The name of the grant for users (seed, the table of DataGrants).
+  /// The name of the grant for users (SDK documentation, the table of DataGrants).
   package var label: String {
     switch self {
     case .dateOfBirth: "Date of birth"
@@ -55,7 +57,8 @@ package enum DataGrant: String, Codable, CaseIterable, Sendable {
   }
 }
 
-/// A grant of mode `oauth2`: a field, or one of three grants that cover no field (contract §4.3).
+/// A grant that a partner can request in mode `oauth2`: a profile field, or one of three grants
+/// that cover no field (provider contract §4.3).
 package enum PartnerGrant: Codable, Hashable, Sendable {
   case data(DataGrant)
   case profile
@@ -65,7 +68,7 @@ package enum PartnerGrant: Codable, Hashable, Sendable {
   private static let others: [PartnerGrant] = [.profile, .cards, .openid]
   package static let all = DataGrant.allCases.map { PartnerGrant.data($0) } + others
 
-  /// The name of the grant in steps, results, consents and scopes.
+  /// The name of the grant as it appears in steps, results, consents and scopes.
   package var text: String {
     switch self {
     case .data(let grant): grant.rawValue
@@ -90,21 +93,23 @@ package enum PartnerGrant: Codable, Hashable, Sendable {
   }
 }
 
-/// An error in the requested grants.
+/// An error in the list of grants that a caller requests.
 enum GrantError: Error, Equatable {
   case none
-  /// The unknown name, cleaned for display.
+  /// There is no grant with this name. The name is cleaned for display.
   case unknown(String)
 }
 
 extension [String] {
-  /// Returns the grants with these names, each once, in the order of the table.
+  /// Returns the grants with these names, each once, in the order in which ``DataGrant`` lists
+  /// them.
   func dataGrants() throws(GrantError) -> [DataGrant] {
     let grants = try grants { DataGrant(either: $0) }
     return DataGrant.allCases.filter(grants.contains)
   }
 
-  /// Returns the grants of the partner API with these names, each once, in the order of the table.
+  /// Returns the grants of the partner API with these names, each once, in the order of
+  /// ``PartnerGrant/all``.
   func partnerGrants() throws(GrantError) -> [PartnerGrant] {
     let grants = try grants { PartnerGrant(either: $0) }
     return PartnerGrant.all.filter(grants.contains)

@@ -3,12 +3,12 @@ import UsherAPI
 import UsherConfig
 import UsherCore
 
-/// A consent that is submitted to the provider, which replies with the profile.
+/// The consent that is submitted to Freedom ID, which replies with the user's profile.
 struct FreedomCompletion: Codable, Sendable, Equatable {
   let account: NamedAccount
   let remembered: [DataGrant]
   let new: [DataGrant]
-  /// The request id, a UUID: the same for each attempt.
+  /// The UUID that identifies this submission at Freedom ID; the same for each attempt.
   let request: String
   var retrying = RetryBackoff()
 }
@@ -72,8 +72,8 @@ extension FreedomDeviceAuthorize {
     }
   }
 
-  /// Asks for a new log-in, because the account is not tied to the device any more. If that happens
-  /// again, the log-in itself does not work and the flow fails.
+  /// Lets the user log in again, because the provider no longer accepts the account's token. If
+  /// that happens again after the new log-in, the flow fails.
   private mutating func signInAgain(
     _ completion: FreedomCompletion, _ refusal: FreedomIDRefusal?
   ) -> Answer {
@@ -120,7 +120,7 @@ extension FreedomDeviceAuthorize {
 }
 
 extension JSONValue {
-  /// The elements; nil if the value is not an array of strings.
+  /// The elements of an array of strings; nil if the value is anything else.
   fileprivate var strings: [String]? {
     guard let values = arrayValue else { return nil }
     let texts = values.compactMap(\.stringValue)

@@ -3,13 +3,14 @@ import UsherAPI
 import UsherConfig
 import UsherCore
 
-// The choice of an account, the user's authentication, and the consent.
+// The choice of an account, the user's local authentication, and the consent to the grants.
 
 extension FreedomDeviceAuthorize {
-  /// The option for an account that is not listed.
+  /// The option to log in with an account that is not in the list.
   private static let other = StepOption(id: "other", label: "Another account")
 
-  /// The choice of accounts. A flow with a named account offers no other.
+  /// The step that lets the user choose an account. If the caller named an account, there is no
+  /// option for another one.
   var choice: Step.Choose {
     let others = order.account == nil ? [Self.other] : []
     return Step.Choose(
@@ -116,6 +117,8 @@ extension Problem {
 }
 
 extension Failure {
+  /// The failure of a flow whose user did not authenticate locally.
+  ///
   /// - Parameter message: A sentence for users.
   fileprivate static func notAuthenticated(
     _ errorCode: LocalAuthErrorCode, _ message: String, _ provider: ProviderName

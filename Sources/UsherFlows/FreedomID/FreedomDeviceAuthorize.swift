@@ -3,8 +3,9 @@ package import UsherAPI
 package import UsherConfig
 package import UsherCore
 
-/// The SDK's own flow: account check, log-in, choice of an account, local authentication, consent,
-/// profile (seed, Authorization Flow; the page FreedomID of the documentation).
+/// Shares a user's profile with a client in mode `device`, as the Freedom ID SDK does: account
+/// check, log-in, choice of an account, local authentication, consent, profile (SDK documentation,
+/// Authorization Flow; page FreedomID in Usher.docc).
 ///
 /// Passwords and codes occur only in events and calls. Between two attempts of a call they are held
 /// in memory; after a restart the flow asks for them again.
@@ -28,45 +29,46 @@ package struct FreedomDeviceAuthorize: FreedomFlow, RetryingMachine {
   let order: Request
   var state: State
   var problem: Problem?
-  /// The owner's accounts that the provider ties to the device, oldest first. If an account was
-  /// named, only that one.
+  /// The owner's accounts that Freedom ID has linked to this device, oldest first. If the caller
+  /// named an account, the list contains at most that one.
   var tied: [NamedAccount] = []
   var denials = 0
-  /// Whether a log-in was repeated because an account was not tied any more; that happens once at
-  /// most.
+  /// Whether the user had to log in again because Freedom ID no longer accepted the account's
+  /// token. This happens at most once in a flow.
   var hasSignedInAgain = false
 
   /// The validated parameters of the flow.
   struct Request: Codable, Sendable, Equatable {
-    /// The requested grants, in the order of the table.
+    /// The requested grants, in the order in which ``DataGrant`` lists them.
     let grants: [DataGrant]
     /// The owner's installation id, which is its device id at Freedom ID.
     let device: String
     let account: KnownAccount?
-    /// The owner's accounts that the daemon stores.
+    /// The owner's accounts at Freedom ID that the daemon stores.
     let accounts: [NamedAccount]
     /// The name of the client that is shown to the user.
     let client: String
   }
 
   enum State: Codable, Sendable, Equatable {
-    /// Failed before any call.
+    /// The flow failed before any call to Freedom ID.
     case refused(Failure)
-    /// The tied accounts are requested. → home, proving, authentication, or the end
+    /// Asks Freedom ID which accounts are linked to this device. Next: home, proving,
+    /// authentication, or the end.
     case checking(RetryBackoff)
-    /// The user signs in. → keeping, home, or the end
+    /// The user logs in. Next: keeping, home, or the end.
     case authentication(FreedomLogin)
-    /// The account of the log-in is being stored. → home, proving
+    /// Stores the account that has logged in. Next: home, proving.
     case keeping(SignedIn)
-    /// The user chooses an account. → proving, authentication
+    /// The user chooses an account. Next: proving, authentication.
     case home
-    /// The user authenticates locally. → recalling, home, or the end
+    /// The user authenticates locally. Next: recalling, home, or the end.
     case proving(NamedAccount, LocalAuthentication)
-    /// The stored consents are looked up. → permissions, completing
+    /// Asks the daemon for the consents that the user gave earlier. Next: permissions, completing.
     case recalling(NamedAccount)
-    /// The user decides on the grants. → completing, home, or the end
+    /// The user decides which grants to give. Next: completing, home, or the end.
     case permissions(NamedAccount, remembered: [DataGrant])
-    /// The consent is submitted. → authentication, or the end
+    /// The consent is submitted to Freedom ID. Next: authentication, or the end.
     case completing(FreedomCompletion)
   }
 
@@ -130,7 +132,8 @@ package struct FreedomDeviceAuthorize: FreedomFlow, RetryingMachine {
     }
   }
 
-  /// Unties the device, if a log-in succeeds after the flow has ended.
+  /// Returns the call that unlinks the account from this device, if a log-in succeeds after the
+  /// flow has ended.
   package static func cleanUp(
     _ call: FreedomDeviceCall, _ outcome: CallOutcome
   ) -> [FreedomDeviceCall] {
@@ -231,7 +234,8 @@ extension FreedomDeviceAuthorize {
     }
   }
 
-  /// Continues with the named account, else with the choice, else with a log-in.
+  /// Continues with the account that the caller named, else with the choice of an account, else
+  /// with a log-in.
   private mutating func goHome(_ problem: Problem?) -> Answer {
     if let named = order.account,
       let account = tied.first(where: { $0.subject.hasSameBytes(as: named.subject) })

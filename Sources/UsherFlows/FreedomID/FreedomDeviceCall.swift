@@ -2,10 +2,10 @@ import JSONRPC
 package import UsherConfig
 package import UsherCore
 
-/// A call to Freedom ID in mode `device`, whose API is the project's own contract (the page
-/// FreedomID of the documentation).
+/// A call to Freedom ID in mode `device`. The vendor does not document this API, so the calls
+/// follow a contract that the project defined (page FreedomID in Usher.docc).
 package enum FreedomDeviceCall: ProviderCall {
-  /// Requests the accounts tied to a device.
+  /// Requests the accounts that are linked to a device.
   ///
   /// - Parameter device: The id of the owner's installation.
   case accounts(device: String)
@@ -14,9 +14,10 @@ package enum FreedomDeviceCall: ProviderCall {
   case password(LoginName, password: Secret, device: String)
   case twoFactor(challenge: String, code: Secret, device: String)
   case resend(challenge: String, device: String)
-  /// Submits the grants that the user agreed to; the reply is the profile.
+  /// Submits the grants that the user agreed to; the reply is the user's profile.
   ///
-  /// - Parameter request: A UUID; the same when the call is repeated.
+  /// - Parameter request: A UUID that identifies the submission; the same when the call is
+  ///   repeated.
   case consent(AccountID, [DataGrant], request: String, device: String)
   case renewal(Secret, device: String? = nil)
   case untying(Secret, device: String? = nil)
@@ -45,7 +46,7 @@ package enum FreedomDeviceCall: ProviderCall {
     if case .consent(let account, _, request: _, device: _) = self { account } else { nil }
   }
 
-  /// The device id that the request contains; nil if it is not known.
+  /// The id of the device that the request names; nil if it is not known.
   var device: String? {
     switch self {
     case .accounts(let device), .otp(phone: _, let device),
@@ -57,8 +58,8 @@ package enum FreedomDeviceCall: ProviderCall {
     }
   }
 
-  /// Returns whether the reply's code names the token. Any other 401 concerns the API key or the
-  /// device.
+  /// Returns whether the reply's error code says that the token is invalid. A 401 with another code
+  /// concerns the API key or the device.
   package func refusesToken(_ reply: HTTPReply) -> Bool {
     guard account != nil, case .refused(let refusal) = FreedomIDReply(.reply(reply)) else {
       return false
@@ -66,7 +67,7 @@ package enum FreedomDeviceCall: ProviderCall {
     return refusal.refusesToken
   }
 
-  /// What the user typed and the request contains; it must not be shown if the reply repeats it.
+  /// The user input in the request. Texts of the reply that repeat it are not shown.
   var typed: [Secret] {
     switch self {
     case .otp(let phone, device: _): [phone]

@@ -1,11 +1,13 @@
 import JSONRPC
 import UsherCore
 
-/// A user's data reduced to the granted fields: one member per grant, null if the provider has no
-/// value. Other members of the reply are dropped.
+/// The granted fields of a user's profile: one member per grant, null if the provider has no value.
+/// Other members of the provider's reply are dropped.
 struct FreedomGrantedProfile: Equatable {
   let members: [String: JSONValue]
 
+  /// Reads the granted fields from a reply.
+  ///
   /// - Throws: A sentence that names the invalid member.
   init(_ wire: [String: JSONValue], granted: [DataGrant]) throws(UnusableReply) {
     var members: [String: JSONValue] = [:]
@@ -15,7 +17,7 @@ struct FreedomGrantedProfile: Equatable {
     self.members = members
   }
 
-  /// The maximum length of a value in bytes, and of a list in elements.
+  /// The maximum length of a value in bytes, and of a list in elements; a longer one is invalid.
   private static let maxLength = 1024
   private static let most = 64
 

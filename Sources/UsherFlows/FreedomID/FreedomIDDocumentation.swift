@@ -1,7 +1,7 @@
 import JSONRPC
 package import UsherAPI
 
-// What the parameters and the results of the flows mean, for the OpenRPC document.
+// The descriptions of the flows' parameters and results, for the OpenRPC document.
 
 extension FreedomDeviceAuthorize.Params: SchemaDocumented {
   package static var memberDescriptions: [String: String] {

@@ -1,9 +1,9 @@
 import UsherAPI
 import UsherCore
 
-/// The SDK's error codes: 13 results, two of which have 6 and 5 variants (seed, tables 2 to 4). The
-/// page FreedomID of the documentation gives the cause of each, and the reason why some cannot
-/// occur.
+/// The error codes of the Freedom ID SDK: 13 results, two of which have 6 and 5 variants (SDK
+/// documentation, tables 2 to 4). The page FreedomID of the documentation gives the cause of each,
+/// and the reason why some cannot occur.
 package enum FreedomIDErrorCode: String, CaseIterable, Sendable {
   case parsingError
   case incorrectApiKey
@@ -19,7 +19,7 @@ package enum FreedomIDErrorCode: String, CaseIterable, Sendable {
   case incorrectRequestStructure = "transmissionError.incorrectRequestStructure"
   case identificationError = "transmissionError.identificationError"
   case appIntegrityError = "transmissionError.appIntegrityError"
-  /// The SDK spells it this way.
+  /// The SDK misspells this name.
   case autheticationError = "transmissionError.autheticationError"
   case requestSendingError = "transmissionError.requestSendingError"
   case requestReceivingError = "transmissionError.requestReceivingError"
@@ -29,7 +29,10 @@ package enum FreedomIDErrorCode: String, CaseIterable, Sendable {
   case bodyError = "networkError.bodyError"
   case unknownNetworkError = "networkError.unknownError"
 
-  /// - Parameter refusal: The server's own refusal.
+  /// Returns the error as the client sees it.
+  ///
+  /// - Parameter refusal: The server's own refusal, whose code and message are added; nil if there
+  ///   is none.
   func providerErrorCode(_ provider: ProviderName, _ refusal: FreedomIDRefusal? = nil)
     -> ProviderErrorCode
   {
@@ -55,7 +58,7 @@ extension Failure {
     }
   }
 
-  /// An invalid parameter; the sentence names it.
+  /// The failure of a flow with an invalid parameter, which the message names.
   static func invalid(_ message: String, _ provider: ProviderName) -> Failure {
     Failure(
       reason: .invalidRequest, title: "Not a valid request", message: message, retryable: false,
@@ -78,7 +81,7 @@ extension Failure {
       provider: FreedomIDErrorCode.accessDenied.providerErrorCode(provider, refusal))
   }
 
-  /// A reply that contradicts the request.
+  /// The failure of a flow whose reply contradicts the request.
   static func contradiction(_ message: String, _ provider: ProviderName) -> Failure {
     .unusable(message, .dataProcessingError, provider)
   }
@@ -95,14 +98,15 @@ extension Failure {
     .unusable(flaw.message, flaw.errorCode, provider)
   }
 
-  /// The retries are exhausted.
+  /// The failure of a flow that could not reach Freedom ID in any attempt.
   static func unreachable(_ fault: FreedomReplyError, _ provider: ProviderName) -> Failure {
     .unreachable(fault.message, fault.errorCode.providerErrorCode(provider, fault.refusal))
   }
 
-  /// A definite refusal without a special meaning for the call.
+  /// The failure of a flow that Freedom ID definitely refused.
   ///
-  /// - Parameter errorCode: The SDK's error code for this call; nil for the refusal's general one.
+  /// - Parameter errorCode: The SDK's error code for this call; nil for the one that the refusal
+  ///   has for any call.
   static func refused(
     _ refusal: FreedomIDRefusal, as errorCode: FreedomIDErrorCode? = nil, _ provider: ProviderName
   ) -> Failure {
@@ -125,7 +129,8 @@ extension Failure {
 }
 
 extension Problem {
-  /// The call is retried automatically, or when the user repeats the step.
+  /// The problem of a step while Freedom ID is unreachable. The daemon retries the call, or the
+  /// user repeats the step.
   static func unreachable(_ fault: FreedomReplyError, _ provider: ProviderName) -> Problem {
     .unreachable(fault.message, fault.errorCode.providerErrorCode(provider, fault.refusal))
   }

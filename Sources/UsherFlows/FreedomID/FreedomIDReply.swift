@@ -1,12 +1,12 @@
 import JSONRPC
 import UsherCore
 
-/// The outcome of a call to Freedom ID, read without regard to the kind of call: HTTP 2xx with an
-/// object without `error`, or without a body if none is required.
+/// The outcome of any call to Freedom ID. A success is HTTP 2xx with an object that has no `error`,
+/// or without a body if the call needs none.
 typealias FreedomIDReply = ProviderReply<[String: JSONValue], FreedomIDRefusal, FreedomIDFlaw>
 typealias FreedomReplyError = ReplyError<FreedomIDRefusal>
 
-/// Why a reply is not usable.
+/// Why a reply of Freedom ID is not usable, with the SDK's error code.
 struct FreedomIDFlaw: ReplyFlaw {
   let errorCode: FreedomIDErrorCode
   /// A sentence for users.
@@ -21,15 +21,17 @@ struct FreedomIDFlaw: ReplyFlaw {
 }
 
 extension FreedomIDReply {
+  /// Reads the outcome of a call.
+  ///
   /// - Parameters:
-  ///   - typed: The user input in the call: a text that repeats it is not shown.
+  ///   - typed: The user input in the call. A text of the reply that repeats it is not shown.
   ///   - needsBody: Whether a successful reply must have a body.
   init(_ outcome: CallOutcome, hiding typed: [Secret] = [], needsBody: Bool = true) {
     self.init(outcome) { reply in
       let members = reply.jsonObject
       let refusal = FreedomIDRefusal(reply, members ?? [:], hiding: typed)
       switch reply.status {
-      // HTTP 200 may carry an error (contract §10, trap 10).
+      // A reply with HTTP 200 may report an error (provider contract §10, trap 10).
       case 200..<300 where refusal.isInBody: return .refused(refusal)
       case 200..<300:
         if let members { return .success(members) }
@@ -57,8 +59,8 @@ extension FreedomReplyError {
   }
 }
 
-/// A refusal in the server's own words: `{"error": {"message", "code"}}`, or `errors` by member
-/// (contract §4.3).
+/// A refusal with Freedom ID's own code and message: `{"error": {"message", "code"}}`, where
+/// `error` may also have `errors` by member (provider contract §4.3).
 struct FreedomIDRefusal: Equatable {
   let status: Int
   /// Freedom ID's error code, such as `100202`; nil if the reply has none.
@@ -93,7 +95,7 @@ struct FreedomIDRefusal: Equatable {
       .flatMap { (0...1000).contains($0) ? Int($0) : nil }
   }
 
-  /// A sentence for users.
+  /// The refusal as a sentence for users.
   var sentence: String {
     let reason =
       message ?? (isInBody ? "the provider refuses" : "the provider answers HTTP \(status)")
@@ -103,7 +105,7 @@ struct FreedomIDRefusal: Equatable {
     return "\(reason): try again in \(retryAfter.seconds) seconds"
   }
 
-  /// The SDK's error code for the refusal, if its meaning does not depend on the call.
+  /// The SDK's error code for the refusal, unless the meaning depends on the call.
   var errorCode: FreedomIDErrorCode {
     switch code {
     case "100001": .incorrectApiKey
@@ -126,8 +128,8 @@ struct FreedomIDRefusal: Equatable {
 }
 
 extension String {
-  /// Returns whether the text contains the user input, in any case. For a number only the digits
-  /// count, whatever separates them.
+  /// Returns whether the text contains the user input, in any case. If the input is a number, only
+  /// the digits are compared, whatever separates them.
   fileprivate func repeats(_ typed: Secret) -> Bool {
     guard !typed.isEmpty else { return false }
     let text = typed.revealed().lowercased()

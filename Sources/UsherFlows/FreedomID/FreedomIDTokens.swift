@@ -2,11 +2,11 @@ import JSONRPC
 import UsherConfig
 import UsherCore
 
-/// Tokens of Freedom ID: absolute expiry times; refreshed by PATCH with the refresh token as Bearer
-/// (contract §4.3, §10, traps 10 and 11).
+/// How Freedom ID's tokens are read, refreshed and revoked. Expiry times are absolute; a refresh is
+/// a PATCH with the refresh token as Bearer (provider contract §4.3, §10, traps 10 and 11).
 struct FreedomIDTokens: TokenDialect {
   let mode: FreedomIDMode
-  /// The owner's installation id, which is its device id at Freedom ID; nil in other modes than
+  /// The owner's installation id, which is the device id at Freedom ID; nil in other modes than
   /// `device`.
   var device: String?
 
@@ -32,10 +32,10 @@ struct FreedomIDTokens: TokenDialect {
     case .refused(let refusal):
       let errorCode = refusal.errorCode.providerErrorCode(request.provider, refusal)
       switch refusal.errorCode {
-      // The client itself is refused, whatever the grant.
+      // Freedom ID rejects the daemon's API key or app, which affects every account.
       case .incorrectApiKey, .appIntegrityError: return .misconfigured(errorCode)
-      // Only a code about the grant ends the grant. Any other error may come from an intermediary
-      // instead of the provider.
+      // Only an error code about the account ends it. Any other error may come from an intermediary
+      // instead of Freedom ID.
       case .autheticationError, .authError, .accessDenied: return .dead(errorCode)
       default:
         if refusal.status == 401, refusal.code == nil { return .dead(errorCode) }
@@ -48,8 +48,8 @@ struct FreedomIDTokens: TokenDialect {
     }
   }
 
-  /// Returns the call that unties the device; nil for the partner API, which documents no
-  /// revocation.
+  /// Returns the call that unlinks the account from this device, which invalidates its tokens; nil
+  /// in mode `oauth2`, for which no revocation is documented.
   func revocation(_ token: Secret, _ kind: TokenKind, bearer: Secret?) -> (any ProviderCall)? {
     mode == .device ? FreedomDeviceCall.untying(token, device: device) : nil
   }
@@ -88,7 +88,12 @@ struct FreedomIDTokenSet: Equatable {
     self.scope = scope
   }
 
-  /// - Parameter keepsID: Whether the account stores the hash of the tokens' id.
+  /// Returns the tokens as the daemon stores them.
+  ///
+  /// - Parameters:
+  ///   - previous: The tokens before a refresh. Their refresh token stays if the reply contains
+  ///     none.
+  ///   - keepsID: Whether the account stores the hash of the tokens' id.
   func set(previous: TokenSet? = nil, keepsID: Bool = false) -> TokenSet {
     TokenSet(
       accessToken: Sealed(access), tokenType: "Bearer", expiresAt: expiresAt, scope: scope,
@@ -98,7 +103,8 @@ struct FreedomIDTokenSet: Equatable {
         ? id.map { [FreedomTokenID.attribute: FreedomTokenID.hash(of: $0)] } : nil)
   }
 
-  /// Reads a token, which is used in a header: visible ASCII (RFC 6749 appendix A.12).
+  /// Returns a token of the reply; nil if it is absent. It is sent in a header, so only visible
+  /// ASCII is allowed (RFC 6749 appendix A.12).
   private static func token(
     _ name: String, _ members: [String: JSONValue]
   ) throws(UnusableReply) -> Secret? {

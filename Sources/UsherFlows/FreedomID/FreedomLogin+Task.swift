@@ -16,7 +16,7 @@ extension FreedomLogin.Task {
     }
   }
 
-  /// The phase of the log-in before this task began, to which a failure returns.
+  /// The phase of the log-in before this task began. A failure returns to it.
   var origin: FreedomLogin.Phase {
     switch self {
     case .send(let name): .form(name.method)
@@ -34,7 +34,7 @@ extension FreedomLogin.Task {
     }
   }
 
-  /// The message that the provider sends, with its article.
+  /// The message that Freedom ID sends to the user, with an article.
   var message: String {
     switch self {
     case .send: "an SMS"
@@ -61,7 +61,7 @@ extension FreedomLogin.Task {
 }
 
 extension FreedomDeviceCall {
-  /// The password or code that the request contains and that is never stored; nil if it has none.
+  /// The password or code in the request, which is never stored; nil if the request has none.
   var secret: Secret? {
     switch self {
     case .password(_, let password, device: _): password

@@ -2,10 +2,11 @@ import JSONRPC
 import UsherAPI
 import UsherCore
 
-/// The authentication screen: phone and code, e-mail and password, or phone and password, with a
-/// second factor if the user has enabled it (seed, Authentication Screen Interaction).
+/// The log-in of a user at Freedom ID: phone number and code, e-mail address and password, or phone
+/// number and password; then a second factor if the user has enabled one (SDK documentation,
+/// Authentication Screen Interaction).
 ///
-/// The flow never tells whether the name or the password is wrong (PSD2 RTS Art. 4(3)(a)).
+/// The flow never says whether the name or the password is wrong (PSD2 RTS Art. 4(3)(a)).
 struct FreedomLogin: Codable, Sendable, Equatable {
   enum Method: String, Codable, CaseIterable, Sendable {
     case phoneOTP, emailPassword, phonePassword
@@ -24,22 +25,23 @@ struct FreedomLogin: Codable, Sendable, Equatable {
     case form(Method)
     case password(FreedomName)
     case code(FreedomChallenge)
-    /// A request to Freedom ID is in progress; if it fails, the log-in returns to the phase before
+    /// A request to Freedom ID is in progress. If it fails, the log-in returns to the phase before
     /// it.
     case calling(PendingTask)
   }
 
-  /// A request of the log-in to Freedom ID.
+  /// A request to Freedom ID that the log-in makes.
   enum Task: Codable, Sendable, Equatable {
-    /// Sends a code to the phone number or e-mail address.
+    /// Requests the first code for the phone number.
     case send(FreedomName)
-    /// Sends another code.
+    /// Requests another code.
     case resend(FreedomChallenge)
     case password(FreedomName)
     case code(FreedomChallenge)
   }
 
-  /// A task in progress. User input is held only between two attempts, and only in memory.
+  /// A task in progress. User input is held only during a pause before the next attempt, and only
+  /// in memory.
   struct PendingTask: Codable, Sendable, Equatable {
     let task: Task
     var typed = Transient(nil)
@@ -47,21 +49,23 @@ struct FreedomLogin: Codable, Sendable, Equatable {
   }
 
   var stage = Phase.choosing
-  /// The earliest time at which the form may request a code. It is set if a code may have been sent
-  /// whose challenge was lost. Nil also in states stored by 0.1.0.
+  /// The earliest time at which the form may request a code. It is set if Freedom ID may have sent
+  /// a code in a reply that was lost. Nil otherwise, and in states stored by version 0.1.0.
   private var noCodeBefore: Timestamp?
 
   /// How the flow continues after an event of the log-in.
   enum Progress: InputRefusing, Equatable {
     case proceed([Effect<FreedomDeviceCall>], Problem?)
     case signedIn(SignedIn)
-    /// Back to the choice of accounts.
+    /// The user goes back to the choice of an account.
     case home
     case failed(Failure)
     case refuse(field: String, message: String)
     case ignore
   }
 
+  /// Returns the step that the user sees.
+  ///
   /// - Parameter hasHome: Whether there are accounts to go back to.
   func step(hasHome: Bool) -> Step {
     switch stage {
@@ -208,7 +212,7 @@ extension FreedomLogin {
       return call(pending, typed, device)
     case .daemon(.resumed) where pending.task.sends && !pending.retrying.isPaused:
       return perhapsSent(pending.task, nil, now)
-    // The daemon no longer has the password or code that the user typed.
+    // The password or code that the user typed was held in memory only and is lost.
     case .daemon(.resumed): return show(pending.task.origin, .interrupted)
     case .input, .browser, .provider, .daemon, .woken: return .ignore
     }
@@ -260,14 +264,15 @@ extension FreedomLogin {
       .resend(let challenge) where refusal.saysCodeExpired:
       return show(.code(challenge.over(at: now)), .codeExpired)
     case _ where refusal.saysTooEarly: return show(task.origin, .tooEarly(refusal.retryAfter))
-    // The previous code is still valid.
+    // Freedom ID sends no other code now, but the previous code is still valid.
     case .resend(let challenge) where !refusal.isLocked:
       return show(.code(challenge), .notSentAgain(refusal, provider))
     default: return .failed(.refused(refusal, provider))
     }
   }
 
-  /// Handles an unusable reply: the provider has performed the call anyway.
+  /// Handles a reply that cannot be read. Freedom ID has performed the call, so the call is not
+  /// repeated.
   private mutating func unreadable(
     _ flaw: FreedomIDFlaw, _ task: Task, _ provider: ProviderName, _ now: Timestamp
   ) -> Progress {
@@ -279,7 +284,8 @@ extension FreedomLogin {
     }
   }
 
-  /// Handles a code that may have been sent. Only the user can request another one, after a delay.
+  /// Continues after a call that may have sent a code. Only the user can request another code,
+  /// after a delay.
   private mutating func perhapsSent(
     _ task: Task, _ errorCode: ProviderErrorCode?, _ now: Timestamp
   ) -> Progress {
@@ -291,8 +297,8 @@ extension FreedomLogin {
     return show(.code(challenge.reopened(at: now)), problem)
   }
 
-  /// Handles a failed call. It is repeated only if the provider has certainly not received it;
-  /// otherwise the user repeats the input, because the provider may have counted the attempt.
+  /// Handles a failed call. The call is repeated only if Freedom ID has certainly not received it.
+  /// Otherwise the user repeats the input, because Freedom ID may have counted the attempt.
   private mutating func retryLater(
     _ failure: FreedomReplyError, _ typed: Secret?, _ pending: PendingTask,
     _ provider: ProviderName, _ now: Timestamp

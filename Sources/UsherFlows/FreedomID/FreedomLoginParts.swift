@@ -2,12 +2,14 @@ import JSONRPC
 import UsherAPI
 import UsherCore
 
-/// The phone number or e-mail address with which a user signs in, and which of the two it is;
-/// sealed in storage.
+/// The phone number or e-mail address with which a user logs in, together with the log-in method.
+/// It is sealed in storage.
 struct FreedomName: Codable, Sendable, Equatable {
   let method: FreedomLogin.Method
   private let text: Sealed<Secret>
 
+  /// Reads the input to the form of a log-in method.
+  ///
   /// - Throws: What is wrong with the form, without any of its values.
   init(_ method: FreedomLogin.Method, _ fields: [String: Secret]) throws(InvalidLoginForm) {
     let field = Self.field(of: method)
@@ -52,14 +54,16 @@ struct FreedomName: Codable, Sendable, Equatable {
   }
 }
 
-/// An invalid input; the sentence contains none of its value.
+/// An invalid input to a log-in form. The sentence contains nothing of the input.
 struct InvalidLoginForm: Error {
   let field: String
   let message: String
 }
 
-/// A phone number in the format of Freedom ID: `^\+\d{10,15}$` (contract §4.3).
+/// A phone number in the format of Freedom ID: `^\+\d{10,15}$` (provider contract §4.3).
 enum FreedomPhone {
+  /// Reads a number that the user typed.
+  ///
   /// - Returns: The number without blanks, dashes, dots and brackets; nil if it is invalid.
   static func read(_ text: String) -> String? {
     let plain = text.filter { !" -.()\u{A0}".contains($0) }
@@ -72,7 +76,9 @@ enum FreedomPhone {
 }
 
 enum FreedomEmail {
-  /// - Returns: The text; nil if it is no address: an empty side of the `@`, blanks or control
+  /// Reads an e-mail address that the user typed.
+  ///
+  /// - Returns: The text; nil if it is not an address: an empty side of the `@`, blanks or control
   ///   characters.
   static func read(_ text: String) -> String? {
     let parts = text.split(separator: "@", omittingEmptySubsequences: false)
@@ -84,7 +90,8 @@ enum FreedomEmail {
   }
 }
 
-/// A code that the provider sent, or that an authenticator shows.
+/// A request by Freedom ID for a code that it sent to the user, or that the user's authenticator
+/// shows.
 struct FreedomChallenge: Codable, Sendable, Equatable {
   let id: String
   let purpose: Step.EnterCode.Purpose
@@ -94,9 +101,11 @@ struct FreedomChallenge: Codable, Sendable, Equatable {
   var expiresAt: Timestamp
   var resendAt: Timestamp
   var attemptsLeft: Int?
-  /// The name of the user whom the code signs in.
+  /// The phone number or e-mail address of the user who logs in.
   let name: FreedomName
 
+  /// Reads a challenge from a reply.
+  ///
   /// - Throws: A sentence that names the missing or invalid member.
   init(
     _ members: [String: JSONValue], purpose: Step.EnterCode.Purpose, _ name: FreedomName
@@ -124,7 +133,7 @@ struct FreedomChallenge: Codable, Sendable, Equatable {
       .flatMap { (0...1000).contains($0) ? Int($0) : nil }
   }
 
-  /// Returns the challenge as expired, so that another code can be requested.
+  /// Returns the challenge as expired at this time, so that another code can be requested.
   func over(at now: Timestamp) -> FreedomChallenge {
     var challenge = self
     challenge.expiresAt = min(expiresAt, now)
@@ -132,13 +141,15 @@ struct FreedomChallenge: Codable, Sendable, Equatable {
     return challenge
   }
 
-  /// The delay until another code can be requested, if the provider gives none.
+  /// How long the user must wait before another code can be requested, if Freedom ID does not say
+  /// so.
   static let coolDown = Duration.seconds(60)
-  /// The time for which the daemon accepts a code, if the provider gives none.
+  /// How long the daemon accepts a code whose expiry is not known.
   private static let defaultLifetime = Duration.seconds(300)
 
-  /// Returns the challenge after a code that may have been sent again. The provider decides whether
-  /// the code is still valid, and another one can be requested after `coolDown`.
+  /// Returns the challenge to show if Freedom ID may have sent another code. Freedom ID decides
+  /// whether the code of this challenge is still valid; the user can request another one after
+  /// `coolDown`.
   func reopened(at now: Timestamp) -> FreedomChallenge {
     var challenge = self
     if expiresAt <= now { challenge.expiresAt = now + Self.defaultLifetime }
@@ -153,10 +164,10 @@ struct FreedomChallenge: Codable, Sendable, Equatable {
   }
 }
 
-// Problems that do not end a log-in.
+// Problems of a log-in that do not end it.
 
 extension Problem {
-  /// The same sentence for an unknown name and for a wrong password.
+  /// The problem of a wrong password or an unknown user name; the sentence is the same for both.
   static func wrongCredentials(_ refusal: FreedomIDRefusal, _ provider: ProviderName) -> Problem {
     var errorCode = FreedomIDErrorCode.authError.providerErrorCode(provider, refusal)
     errorCode.message = nil
@@ -175,7 +186,7 @@ extension Problem {
       provider: FreedomIDErrorCode.authError.providerErrorCode(provider, refusal))
   }
 
-  /// The previous code stays valid.
+  /// The problem that Freedom ID sent no other code; the previous code stays valid.
   static func notSentAgain(_ refusal: FreedomIDRefusal, _ provider: ProviderName) -> Problem {
     Problem(
       reason: "not_sent", title: "No other code", message: refusal.sentence,

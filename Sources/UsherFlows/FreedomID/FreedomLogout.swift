@@ -3,8 +3,8 @@ import JSONRPC
 import UsherConfig
 import UsherCore
 
-/// The call by which Freedom reports that a user has logged out: the partner's `revoke_uri`
-/// (contract §4.2; the page FreedomID of the documentation).
+/// The form of the call by which Freedom ID reports that a user has logged out, to the URL that a
+/// partner registers as `revoke_uri` (provider contract §4.2; page FreedomID in Usher.docc).
 ///
 /// The id of the tokens is the call's only credential. The reply is therefore the same whether or
 /// not the daemon has tokens with that id.
@@ -15,7 +15,8 @@ struct FreedomLogoutCallback: CallbackDialect {
   var method: HTTPRequest.Method { .post }
   var credentialName: String? { nil }
 
-  /// Creates the dialect; nil in other modes than `oauth2`, or if no listener is configured.
+  /// Creates the dialect; nil in other modes than `oauth2`, or if no callback listener is
+  /// configured.
   init?(_ settings: FreedomIDSettings) {
     guard settings.mode == .oauth2, let address = settings.callbackListen else { return nil }
     self.address = address
@@ -52,12 +53,14 @@ struct FreedomLogoutCallback: CallbackDialect {
   ) -> HTTPReply { .json(status, ["error": ["message": .string(message)]], headers) }
 }
 
-/// The follow-up on an account whose user may log out, which ends the grant.
+/// Handles Freedom ID's report that the user of an account has logged out, which makes the
+/// account's tokens invalid.
 struct FreedomLogout: AccountFollowUp {
   private let provider: ProviderName
   private let id: Secret
 
-  /// Creates the follow-up; nil if the provider gave no id for the tokens.
+  /// Creates the follow-up from the account's attributes; nil if they contain no hash of the
+  /// tokens' id.
   init?(_ provider: ProviderName, _ attributes: [String: JSONValue]) {
     guard let id = attributes[FreedomTokenID.attribute]?.stringValue, !id.isEmpty else {
       return nil
@@ -84,10 +87,10 @@ struct FreedomLogout: AccountFollowUp {
   }
 }
 
-/// The hash by which an account recognises the id of its tokens.
+/// The hash of the id of an account's tokens, which the account stores in its attributes.
 ///
-/// The id itself ends the grant for anyone who sends it, so clients that see the account must not
-/// get it.
+/// Whoever sends the id itself to the daemon ends the account's tokens, so clients that see the
+/// account's attributes must not learn it.
 package enum FreedomTokenID {
   package static let attribute = "tokenIdHash"
 

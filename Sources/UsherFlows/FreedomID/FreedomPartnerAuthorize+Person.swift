@@ -2,14 +2,16 @@ import UsherAPI
 import UsherConfig
 import UsherCore
 
-// Asks the provider for the user that the tokens belong to.
+// Asks Freedom ID which user the tokens belong to.
 
 extension FreedomPartnerAuthorize {
-  /// How long a later flow can use the tokens that this flow stored.
+  /// How long a later flow can use the tokens that this flow stored, if this flow could not find
+  /// out their user.
   package static let keptFor = Duration.seconds(86_400)
 
-  /// The purpose of the stored tokens. Only the same sign-in may use them: the user agreed to these
-  /// grants, and the tokens are sent only to the provider that issued them.
+  /// The purpose under which the tokens are stored: account, client id, requested grants and the
+  /// provider's addresses. Only a flow with the same purpose may use the tokens, because the user
+  /// agreed to these grants, and tokens are sent only to the provider that issued them.
   private var purpose: String {
     let parts =
       ["authorize", account?.id.rawValue ?? "", provider.settings.clientID ?? ""]
@@ -17,7 +19,8 @@ extension FreedomPartnerAuthorize {
     return parts.joined(separator: " ")
   }
 
-  /// Continues with the tokens of an earlier flow that could not find out their user.
+  /// Continues with tokens that an earlier flow stored because it could not find out their user;
+  /// nil if there are none.
   mutating func resume(with handoffSecrets: [HandoffSecret]) -> Answer? {
     let kept = handoffSecrets.filter { $0.purpose == purpose && $0.tokens != nil }
       .max { $0.expiresAt < $1.expiresAt }
@@ -107,8 +110,9 @@ extension FreedomPartnerAuthorize {
     return .finish(end)
   }
 
-  /// Handles a reply without a usable profile. Tokens of an earlier flow are dropped and the user
-  /// signs in again in the browser; otherwise the same reply would block each sign-in.
+  /// Handles a reply without a usable profile. If the tokens come from an earlier flow, the flow
+  /// drops them and sends the user to the browser; otherwise the same reply would block each
+  /// further sign-in.
   private mutating func handleMissingProfile(
     _ failure: Failure, tokensAreGood: Bool = true, _ transition: inout TransitionContext
   ) -> Answer {
@@ -134,7 +138,7 @@ extension FreedomPartnerAuthorize {
 }
 
 extension FreedomIDRefusal {
-  /// Whether the refusal means that the token of the call is invalid.
+  /// Whether the refusal means that the access token of the call is invalid.
   fileprivate var endsTokens: Bool {
     switch tokenErrorCode {
     case .autheticationError, .authError, .accessDenied: true

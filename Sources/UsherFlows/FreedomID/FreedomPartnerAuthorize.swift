@@ -3,12 +3,12 @@ import UsherAPI
 package import UsherConfig
 package import UsherCore
 
-/// Signs a user in with a browser, for the grants that the user approves there (contract §4.2,
-/// §4.3; the page FreedomID of the documentation).
+/// Signs a user in with a browser in mode `oauth2`, for the grants that the user approves there
+/// (provider contract §4.2, §4.3; page FreedomID in Usher.docc).
 ///
 /// The code is redeemed once: if the reply is lost, the user returns to the browser. If the user's
 /// identity cannot be requested, or the flow is cancelled or expires before that, the tokens are
-/// left to the next such flow, which requests the identity without the browser.
+/// stored for the next flow of this kind, which requests the identity without the browser.
 package struct FreedomPartnerAuthorize: FreedomFlow, CodeGrant {
   package typealias Event = FlowEvent<FreedomPartnerCall>
   package typealias Answer = UsherFlows.Answer<FreedomPartnerCall>
@@ -22,28 +22,30 @@ package struct FreedomPartnerAuthorize: FreedomFlow, CodeGrant {
   }
 
   package let provider: Provider<FreedomIDSettings>
-  /// The requested grants, in the order of the table.
+  /// The requested grants, in the order in which Freedom ID lists them.
   let grants: [PartnerGrant]
   let account: KnownAccount?
   var state: State
   var problem: Problem?
   var lostRounds = 0
-  /// The tokens, for a later flow, until their user is known; nil in states stored by 0.1.0.
+  /// The tokens, to be stored for a later flow until their user is known. Nil before there are
+  /// tokens, and in states stored by version 0.1.0.
   var handoffSecret: HandoffSecret?
-  /// Whether the tokens come from an earlier flow; nil means no.
+  /// Whether the tokens come from an earlier flow. Nil means no.
   var usesKeptTokens: Bool?
 
   enum State: Codable, Sendable, Equatable {
-    /// Failed before any call.
+    /// The flow failed before any call to Freedom ID.
     case refused(Failure)
-    /// A listener is being opened. → visiting, or the end
+    /// Opens the loopback listener. Next: visiting, or the end.
     case preparing(Sealed<Secret>)
-    /// The user is in the browser, or waits for the link. → exchanging, preparing, or the end
+    /// The user is in the browser, or waits for the link to the page. Next: exchanging, preparing,
+    /// or the end.
     case visiting(FreedomVisit)
-    /// The code is being redeemed. It is held only between two attempts, and only in memory. →
-    /// completing, preparing, or the end
+    /// Redeems the authorization code. The code is held only during a pause before the next
+    /// attempt, and only in memory. Next: completing, preparing, or the end.
     case exchanging(Transient, RetryBackoff)
-    /// The user of the tokens is requested. → preparing, or the end
+    /// Asks Freedom ID for the user of the tokens. Next: preparing, or the end.
     case completing(TokenSet, RetryBackoff)
   }
 
@@ -124,12 +126,13 @@ extension FreedomPartnerAuthorize {
     _ secret: Sealed<Secret>, _ problem: Problem, _ transition: inout TransitionContext
   ) -> Answer { listen(problem, &transition) }
 
-  /// Starts a new round, with a redirect path of its own.
+  /// Starts a new round, whose redirect URI has a new secret path.
   mutating func listen(_ problem: Problem?, _ transition: inout TransitionContext) -> Answer {
     start(FreedomVisit.secret(&transition), problem)
   }
 
-  /// Requests a link. A previous link stays until the new one arrives.
+  /// Requests a link to the page in the browser. A previous link stays valid until the new one
+  /// arrives.
   private mutating func requestLink(
     _ visit: FreedomVisit, after effects: [Effect<FreedomPartnerCall>] = []
   ) -> Answer {
@@ -147,7 +150,7 @@ extension FreedomPartnerAuthorize {
     case .provider(.called(visit.call(grants), let outcome)) where visit.isAwaitingLink:
       return linked(outcome, visit, transition.now)
     case .woken: return visit.isAwaitingLink ? .ignore : requestLinkIfDue(visit, transition.now)
-    // Without a link the user cannot have been in the browser, so the round starts again.
+    // Without a link the user cannot have been in the browser, so a new round loses nothing.
     case .daemon(.resumed) where visit.link == nil: return listen(nil, &transition)
     case .input, .browser, .daemon(.resumed):
       guard let link = visit.link else { return .ignore }
@@ -194,8 +197,8 @@ extension FreedomPartnerAuthorize {
   private mutating func open(
     _ link: FreedomLink, _ visit: FreedomVisit, _ now: Timestamp
   ) -> Answer {
-    // Clears only the problem of a failed attempt. Any other problem tells why the user is sent to
-    // the browser again.
+    // Clears only the problem of a failed request for the link. Any other problem tells why the
+    // user is sent to the browser again.
     if visit.asking != RetryBackoff() { problem = nil }
     var visit = visit
     visit.link = link
@@ -247,7 +250,7 @@ extension FreedomPartnerAuthorize {
       guard let code = code.secret else { return listen(.interrupted, &transition) }
       state = .exchanging(Transient(nil), retrying.resumed)
       return .proceed([.call(.exchange(code: code))])
-    // The code may be spent.
+    // The provider may have redeemed the code before the restart.
     case .daemon(.resumed): return listen(.interrupted, &transition)
     case .input, .browser, .provider, .daemon, .woken: return .ignore
     }
@@ -280,7 +283,8 @@ extension FreedomPartnerAuthorize {
     }
   }
 
-  /// Retries the exchange: the provider has certainly not redeemed the code.
+  /// Repeats the redemption of the code after a pause, because the provider has certainly not
+  /// redeemed it.
   private mutating func redeemLater(
     _ code: Secret, _ fault: FreedomReplyError, _ retrying: RetryBackoff
   ) -> Answer {

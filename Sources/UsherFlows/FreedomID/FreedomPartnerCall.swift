@@ -3,22 +3,25 @@ import JSONRPC
 package import UsherConfig
 package import UsherCore
 
-/// A call to Freedom ID in mode `oauth2`: the partner API (contract §4.2, §4.3).
+/// A call to Freedom ID in mode `oauth2`: the partner API (provider contract §4.2, §4.3).
 package enum FreedomPartnerCall: ProviderCall {
   /// Requests a link to the page where the user approves the grants.
   ///
-  /// - Parameter redirectURI: Its secret path segment replaces a `state`.
+  /// - Parameter redirectURI: The redirect URI. The provider returns no `state`; the secret path
+  ///   segment of the URI replaces it.
   case link(redirectURI: Secret, [PartnerGrant])
   case exchange(code: Secret)
   case renewal(Secret)
-  /// Requests the user of a token, with the fields that the token covers, before there is an
-  /// account.
+  /// Requests the user that a token belongs to, with the profile fields that the token covers.
+  /// There is no account yet, so the call carries the token itself.
   case user(token: Secret)
-  /// Requests the profile of another user.
+  /// Asks another user for a profile.
   case profile(AccountID, ProfileRequest)
   case profileStatus(AccountID, request: String)
   case create(AccountID, PartnerUser)
-  /// - Parameter id: The user's id at Freedom.
+  /// Changes the data of a user.
+  ///
+  /// - Parameter id: The user's id at Freedom ID.
   case update(AccountID, id: String, PartnerUser)
 
   package var name: String {
@@ -48,7 +51,7 @@ package enum FreedomPartnerCall: ProviderCall {
     }
   }
 
-  /// The personal data in the call: a text that repeats it is not shown.
+  /// The personal data in the request. Texts of the reply that repeat it are not shown.
   var personalData: [Secret] {
     switch self {
     case .profile(_, let request):
@@ -62,7 +65,7 @@ package enum FreedomPartnerCall: ProviderCall {
   }
 
   /// Returns whether Freedom ID refused the account's access token: by its error code, or by a 401
-  /// without one.
+  /// without a code.
   package func refusesToken(_ reply: HTTPReply) -> Bool {
     guard account != nil, case .refused(let refusal) = FreedomIDReply(.reply(reply)) else {
       return false
@@ -71,7 +74,7 @@ package enum FreedomPartnerCall: ProviderCall {
   }
 }
 
-/// A request for the profile of another user.
+/// A request that asks another user for a profile.
 package struct ProfileRequest: Codable, Sendable, Equatable {
   /// A UUID that identifies the request at Freedom ID; a repeated call has the same one.
   package var id: String
@@ -85,8 +88,8 @@ package struct ProfileRequest: Codable, Sendable, Equatable {
   }
 }
 
-/// A user's data, in a flow's parameters and as a partner sends it. Members that are nil are not
-/// sent.
+/// A user's data that a partner sends to Freedom ID, and the params of the flow that does so.
+/// Members that are nil are not sent.
 package struct PartnerUser: Codable, Sendable, Equatable {
   package var phone: String?
   package var email: String?
@@ -98,8 +101,8 @@ package struct PartnerUser: Codable, Sendable, Equatable {
   package var gender: String?
   package var nationality: String?
 
-  /// The values to hide in replies. Texts of one or two letters and country codes are left out,
-  /// because they occur in any text.
+  /// The values to hide if a reply repeats them. Values of one or two characters and country codes
+  /// are left out, because they occur in any text.
   fileprivate var personalData: [Secret] {
     [phone, email, firstname, lastname, dateOfBirth, identifier].compactMap(\.self)
       .filter { $0.count > 2 }.map { Secret($0) }
@@ -141,7 +144,7 @@ extension FreedomPartnerCall {
         .post, paths.profile.url(under: settings.baseURL), request.members,
         [try .bearer(context)])
     case .profileStatus(_, let request):
-      // The API expects a body on GET (contract §10, trap 10).
+      // The API expects a body on GET (provider contract §10, trap 10).
       return .json(
         .get, paths.profileStatus.url(under: settings.baseURL), ["request_id": .string(request)],
         [try .bearer(context)])

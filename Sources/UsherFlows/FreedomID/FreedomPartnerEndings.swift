@@ -5,11 +5,12 @@ package import UsherCore
 // Failures of calls and flows of the partner API.
 
 extension FreedomIDRefusal {
-  /// The SDK's error code for a call that authenticates the client: a plain 401 means wrong id or
-  /// secret.
+  /// The SDK's error code for a call that carries the client's id and secret: a 401 without a code
+  /// means that these are wrong.
   var clientErrorCode: FreedomIDErrorCode { isPlain401 ? .incorrectApiKey : errorCode }
 
-  /// The SDK's error code for a call that carries a token: a plain 401 means an invalid token.
+  /// The SDK's error code for a call that carries a token: a 401 without a code means that the
+  /// token is invalid.
   var tokenErrorCode: FreedomIDErrorCode { isPlain401 ? .autheticationError : errorCode }
 
   private var isPlain401: Bool { status == 401 && code == nil }
@@ -31,12 +32,12 @@ extension FreedomFlow {
 }
 
 extension Failure {
-  /// The account has no token for its call. Nothing was sent.
+  /// The failure of a flow whose account has no token for the call, so that nothing was sent.
   static func noToken(_ message: String, _ provider: ProviderName) -> Failure {
     .loginRequired(message, FreedomIDErrorCode.autheticationError.providerErrorCode(provider))
   }
 
-  /// A rejection that the provider explains in a sentence, without a code.
+  /// The failure of a flow that Freedom ID rejects with a sentence, but without a code.
   static func rejected(_ message: String, says text: String?, _ provider: ProviderName) -> Failure {
     var errorCode = FreedomIDErrorCode.unknownError.providerErrorCode(provider)
     errorCode.message = ProviderText.shown(text)
@@ -45,6 +46,8 @@ extension Failure {
       message: errorCode.message ?? message, retryable: false, provider: errorCode)
   }
 
+  /// The failure of a flow whose redirect reports an error.
+  ///
   /// - Parameter code: The `error_code` of the redirect. Only `100102` is known to mean that the
   ///   user declined.
   static func redirected(_ code: String, _ provider: ProviderName) -> Failure {

@@ -2,13 +2,17 @@ import JSONRPC
 import UsherConfig
 import UsherCore
 
-/// The user that tokens belong to, with the fields that they cover (contract §4.3, user info).
+/// The user that tokens belong to, with the profile fields that the tokens cover (provider contract
+/// §4.3, user info).
 struct FreedomPerson: Equatable {
   let id: String
-  /// The requested fields that the reply contains; the page may let the user leave some out.
+  /// The requested fields that the reply contains. The user may have left some out on Freedom ID's
+  /// page.
   let granted: [DataGrant]
   let profile: FreedomGrantedProfile
 
+  /// Reads the user from a reply.
+  ///
   /// - Throws: A sentence that names the missing or invalid member.
   init(_ members: [String: JSONValue], asked: [DataGrant]) throws(UnusableReply) {
     guard let id = members["id"]?.visibleText(upTo: 128) else {
@@ -19,11 +23,11 @@ struct FreedomPerson: Equatable {
     profile = try FreedomGrantedProfile(members, granted: granted)
   }
 
-  /// Returns the completion with an account whose granted data the flow's client sees. The reply
-  /// says nothing about grants that cover no field, so these count as granted if they were
-  /// requested.
+  /// Returns the result of the flow, with an account whose granted data only the flow's client
+  /// sees. The reply does not report grants that cover no field, so these count as granted if they
+  /// were requested.
   ///
-  /// - Parameter days: The lifetime of the consents.
+  /// - Parameter days: The lifetime of the consents in days.
   /// - Returns: Nil if nothing was granted.
   func end(
     _ asked: [PartnerGrant], _ tokens: TokenSet, _ days: Int, _ now: Timestamp

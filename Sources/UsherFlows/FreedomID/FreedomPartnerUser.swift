@@ -3,9 +3,9 @@ import UsherAPI
 import UsherConfig
 import UsherCore
 
-/// Parameters of Freedom ID; the message about an invalid one names it.
+/// Validates parameters of Freedom ID flows. The message about an invalid parameter names it.
 enum FreedomParameter {
-  /// Returns the UUID (RFC 9562 §4) in lower case.
+  /// Returns a UUID (RFC 9562 §4) in lower case.
   static func uuid(_ text: String, _ name: String) throws(InvalidValue) -> String {
     let groups = text.split(separator: "-", omittingEmptySubsequences: false)
     guard groups.map(\.utf8.count) == [8, 4, 4, 4, 12],
@@ -23,7 +23,7 @@ enum FreedomParameter {
 }
 
 extension PartnerUser {
-  /// Returns the data as the provider expects it.
+  /// Returns the data, validated and in the form that Freedom ID expects.
   ///
   /// - Throws: A message that names the invalid parameter.
   func checked() throws(InvalidValue) -> PartnerUser {
@@ -70,13 +70,13 @@ extension UInt8 {
   }
 }
 
-/// A call that creates or updates a user. It is made once: if the reply is lost, nothing tells
-/// whether the call succeeded.
+/// The call that creates or updates a user at Freedom ID. It is never repeated if it may have
+/// succeeded, because no other call tells whether it did.
 package struct FreedomUserRequest: RetryingMachine, Codable, Sendable, Equatable {
   let provider: ProviderName
   let account: AccountID
   let user: PartnerUser
-  /// The user's id at Freedom; nil to create a user.
+  /// The user's id at Freedom ID; nil to create a user.
   let id: String?
   private var retrying = RetryBackoff()
   var problem: Problem?
@@ -92,7 +92,7 @@ package struct FreedomUserRequest: RetryingMachine, Codable, Sendable, Equatable
     id.map { .update(account, id: $0, user) } ?? .create(account, user)
   }
 
-  /// False during a pause, because no call is in progress.
+  /// Whether the call is in progress; false during a pause before the next attempt.
   var isOutcomeUnknown: Bool { !retrying.isPaused }
 
   var view: FlowView { waiting("sending", for: "the provider's answer") }
@@ -146,7 +146,8 @@ extension Failure {
     "\(message); whether it was done is not known"
   }
 
-  /// The failure is not retryable, because a repeated call could have its effect twice.
+  /// The failure of a flow whose call may have succeeded. It is not retryable, because a repeated
+  /// call could have its effect twice.
   fileprivate static func outcomeUnknown(
     _ message: String, _ provider: ProviderName, _ fault: FreedomReplyError? = nil
   ) -> Failure {

@@ -1,7 +1,7 @@
 package import JSONRPC
 package import UsherConfig
 
-/// Freedom ID on a device: the SDK's log-in, with an API key.
+/// Freedom ID in mode `device`: the daemon replaces the SDK and has its API key.
 package enum FreedomDeviceProvider: ProviderDefinition {
   package typealias Settings = FreedomIDSettings
 
@@ -10,7 +10,7 @@ package enum FreedomDeviceProvider: ProviderDefinition {
   package static func grant(_ text: String) -> String? { DataGrant(either: text)?.rawValue }
 }
 
-/// Freedom ID's partner API over OAuth 2.0.
+/// Freedom ID in mode `oauth2`: the partner API.
 package enum FreedomPartnerProvider: ProviderDefinition {
   package typealias Settings = FreedomIDSettings
 
@@ -22,7 +22,7 @@ package enum FreedomPartnerProvider: ProviderDefinition {
   package static func grant(_ text: String) -> String? { PartnerGrant(either: text)?.text }
 }
 
-/// What Freedom ID on a device and the partner API share.
+/// The parts of the definition that modes `device` and `oauth2` have in common.
 extension ProviderDefinition where Settings == FreedomIDSettings {
   package static func tokens(
     _ provider: Provider<FreedomIDSettings>, attributes: [String: JSONValue], installation: String?
@@ -51,7 +51,7 @@ extension ProviderDefinition where Settings == FreedomIDSettings {
   }
 }
 
-/// Freedom ID over OpenID Connect. Beside the settings, nothing differs from other providers.
+/// Freedom ID in mode `oidc`. Apart from the settings it is an OpenID provider like any other.
 package enum FreedomOIDCProvider: ProviderDefinition {
   package static let flows: [any FlowMachine.Type] = [OIDCAuthorize.self]
   package static let hasScopes = true

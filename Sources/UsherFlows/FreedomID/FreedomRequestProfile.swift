@@ -3,11 +3,11 @@ import UsherAPI
 package import UsherConfig
 package import UsherCore
 
-/// Requests the profile of another user, and waits for that user's decision (contract §4.2, §4.3,
-/// get-profile; the page FreedomID of the documentation).
+/// Asks another user for a profile, and waits for that user's decision (provider contract §4.2,
+/// §4.3, get-profile; page FreedomID in Usher.docc).
 ///
-/// The provider asks the other user. Every call is safe to repeat, because the request has an id of
-/// its own.
+/// Freedom ID shows the request to the other user. Every call is safe to repeat, because the
+/// request has an id of its own.
 package struct FreedomRequestProfile: FreedomFlow, RetryingMachine {
   package typealias Event = FlowEvent<FreedomPartnerCall>
   package typealias Answer = UsherFlows.Answer<FreedomPartnerCall>
@@ -27,11 +27,11 @@ package struct FreedomRequestProfile: FreedomFlow, RetryingMachine {
   var problem: Problem?
 
   private enum State: Codable, Sendable, Equatable {
-    /// Failed before any call.
+    /// The flow failed before any call to Freedom ID.
     case refused(Failure)
-    /// The request is sent. → pending, or the end
+    /// Sends the request to Freedom ID. Next: pending, or the end.
     case requested(Inquiry, RetryBackoff)
-    /// The other user has not decided yet. → the end
+    /// Polls until the other user has decided. Next: the end.
     case pending(Inquiry, isAsking: Bool)
   }
 
@@ -139,7 +139,9 @@ extension FreedomRequestProfile {
     return .proceed([.call(inquiry.status)])
   }
 
-  /// - Parameter asked: The pause that the provider requests.
+  /// Waits before the next poll.
+  ///
+  /// - Parameter asked: The pause that Freedom ID requests with `Retry-After`.
   private mutating func wait(_ inquiry: Inquiry, _ asked: Duration?) -> Answer {
     state = .pending(inquiry, isAsking: false)
     let pause = Duration.seconds(provider.settings.pollSeconds)
@@ -155,7 +157,10 @@ extension FreedomRequestProfile {
     }
   }
 
-  /// - Parameter retrying: The attempts to send the request; nil if this answers a poll.
+  /// Handles the reply to the request or to a poll.
+  ///
+  /// - Parameter retrying: The failed attempts to send the request; nil if the reply answers a
+  ///   poll.
   private mutating func answered(
     _ outcome: CallOutcome, _ inquiry: Inquiry, _ retrying: RetryBackoff?
   ) -> Answer {
@@ -181,7 +186,8 @@ extension FreedomRequestProfile {
       return .fail(.refused(refusal, as: refusal.tokenErrorCode, provider.name))
     case .failed(let fault):
       guard let retrying else {
-        // The user's decision may take longer than an outage of the provider.
+        // The other user may take longer to decide than Freedom ID is unreachable, so polling
+        // continues.
         problem = .unreachable(fault, provider.name)
         return wait(inquiry, fault.retryAfter)
       }

@@ -2,8 +2,8 @@ package import UsherAPI
 package import UsherConfig
 package import UsherCore
 
-/// Creates a user at Freedom (contract §4.2, §4.3, create user; the page FreedomID of the
-/// documentation).
+/// Creates a user at Freedom ID (provider contract §4.2, §4.3, create user; page FreedomID in
+/// Usher.docc).
 package struct FreedomCreateUser: FreedomUserFlow {
   package static let kind = "createUser"
   package static let summary = "Creates a user at Freedom."
@@ -26,8 +26,8 @@ package struct FreedomCreateUser: FreedomUserFlow {
   }
 }
 
-/// Updates a user's data at Freedom (contract §4.2, §4.3, update user; the page FreedomID of the
-/// documentation).
+/// Updates a user's data at Freedom ID (provider contract §4.2, §4.3, update user; page FreedomID
+/// in Usher.docc).
 package struct FreedomUpdateUser: FreedomUserFlow {
   package static let kind = "updateUser"
   package static let summary = "Changes the data that Freedom has about a user."
@@ -50,17 +50,18 @@ package struct FreedomUpdateUser: FreedomUserFlow {
   }
 }
 
-/// The parameters of a flow that creates or updates a user, besides the user's data (contract §4.3,
-/// create user).
+/// The parameters of a flow that creates or updates a user, without the user's data (provider
+/// contract §4.3, create user).
 package protocol FreedomUserParams: Codable, Sendable, SchemaDocumented {
-  /// The user's id at Freedom, a UUID; nil to create a user.
+  /// The user's id at Freedom ID, a UUID; nil to create a user.
   var freedomId: String? { get }
 
-  /// Returns the name of the required parameter if it is missing.
+  /// Returns the name of the parameter that the flow requires and that is missing; nil if none is.
   func missingMember(_ user: PartnerUser) -> String?
 }
 
-/// A flow that sends a user's data to Freedom with the partner's own account.
+/// A flow that sends a user's data to Freedom ID with the access token of the partner's own
+/// account.
 ///
 /// A call that may have succeeded is not repeated.
 package protocol FreedomUserFlow: FreedomFlow
@@ -73,9 +74,9 @@ where Call == FreedomPartnerCall, Params == ComposedParams<OwnParams, PartnerUse
 }
 
 package enum FreedomUserState: Codable, Sendable, Equatable {
-  /// Failed before any call.
+  /// The flow failed before any call to Freedom ID.
   case refused(Failure)
-  /// → the end
+  /// Sends the data to Freedom ID. Next: the end.
   case sending(FreedomUserRequest)
 }
 

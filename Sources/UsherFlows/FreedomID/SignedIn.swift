@@ -1,16 +1,21 @@
 import JSONRPC
 import UsherCore
 
-/// A successful log-in of mode `device`: the account, and the tokens that tie it to the device.
+/// A successful log-in in mode `device`: the account, and the tokens by which it is linked to the
+/// device.
 struct SignedIn: Codable, Sendable, Equatable {
   let subject: String
-  /// The masked label, which is shown even to clients without any grant.
+  /// The name of the account for display. It is masked, because even clients without any grant see
+  /// it.
   let label: String
   private let tokens: TokenSet
 
-  /// The scope under which the tokens of mode `device` are stored; no grant has this name.
+  /// The scope under which the tokens of mode `device` are stored. No grant has this name, so no
+  /// client can request them.
   private static let scope = "device"
 
+  /// Reads the account and its tokens from a reply.
+  ///
   /// - Throws: A sentence that names the missing or invalid member.
   init(_ members: [String: JSONValue]) throws(UnusableReply) {
     guard let account = members["account"]?.objectValue else {
@@ -34,14 +39,16 @@ struct SignedIn: Codable, Sendable, Equatable {
     return grant
   }
 
-  /// - Parameter device: The device that the tokens tie.
+  /// Returns the call that unlinks the account from a device.
+  ///
+  /// - Parameter device: The device that the account is linked to.
   func untying(from device: String?) -> FreedomDeviceCall {
     .untying((tokens.refreshToken ?? tokens.accessToken).unsealed(), device: device)
   }
 }
 
 extension String {
-  /// The label masked in case the provider did not: a number of five or more digits keeps its last
+  /// The text masked in case the provider did not: a number of five or more digits keeps its last
   /// two, an e-mail address its first character.
   var masked: String {
     if let at = firstIndex(of: "@") { return "\(prefix(1))•••\(self[at...].prefix(1))•••" }

@@ -1,34 +1,35 @@
 import UsherAPI
 import UsherCore
 
-/// The capture of the user's card and face on the provider's page.
+/// The capture of photos of the user's card and face, on a page of GoPay.
 ///
-/// The stored state determines the next call: first for a token, then for the page, then for the
-/// submission's status.
+/// The stored state determines the next call: first for a capture token, then for the page, then
+/// for the status of the submission.
 struct Capture: Codable, Sendable, Equatable {
   let session: CaptureSession
   let source: Source
-  /// Whether this flow itself bound the account by SNAP, so that it has to undo the binding if it
-  /// fails.
+  /// Whether this flow itself created the binding between the user and the GoPay account with SNAP,
+  /// so that it has to remove the binding if it fails.
   let isBound: Bool
   /// The capture token; nil while one is requested.
   var token: Sealed<Secret>?
   var page: Page?
-  /// Whether the capture token replaces one that GoPay refused, and GoPay has not accepted it yet.
+  /// Whether the capture token replaces one that GoPay refused, and no call with the new one has
+  /// succeeded yet.
   var isReplaced = false
-  /// Counts failures until the page is known.
+  /// The failed attempts to get the token and the page; polls for the status are not limited.
   var retrying = RetryBackoff()
-  /// The number of consecutive polls without an answer while the user is at the page.
+  /// The number of consecutive polls without a usable reply while the user is at the page.
   var misses = 0
 
-  /// The source from which a capture token is requested.
+  /// The credential for which GoPay issues a capture token.
   enum Source: Codable, Sendable, Equatable {
     case link(KnownLink)
-    /// The session of the log-in that issued this auth code.
+    /// The log-in that issued this auth code.
     case login(code: Sealed<Secret>)
   }
 
-  /// The page where the user photographs card and face.
+  /// The page of GoPay where the user photographs card and face.
   struct Page: Codable, Sendable, Equatable {
     let submissionID: String
     /// An `https` URL, or `http` on the loopback.
@@ -72,10 +73,10 @@ struct Capture: Codable, Sendable, Equatable {
     return .submission(id: page.submissionID, session, token: token)
   }
 
-  /// Returns the pause after a poll without an answer. The user may still be at the page while the
-  /// provider is unreachable, so polling slows down but does not stop.
+  /// Counts a poll without a usable reply, and returns the pause before the next one. The user may
+  /// still be at the page while GoPay is unreachable, so polling slows down but does not stop.
   ///
-  /// - Parameter pollSeconds: The pause after a poll that was answered.
+  /// - Parameter pollSeconds: The pause after a poll with a usable reply, in seconds.
   mutating func miss(_ pollSeconds: Int) -> Duration {
     misses = min(misses + 1, 6)
     return .seconds(min(pollSeconds << misses, max(60, pollSeconds)))

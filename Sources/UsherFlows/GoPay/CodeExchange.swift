@@ -2,9 +2,9 @@ import UsherAPI
 import UsherConfig
 import UsherCore
 
-/// An auth code that the app, the partner's backend or the daemon redeems.
+/// An auth code of GoPay that the app, the partner's backend or the daemon redeems.
 ///
-/// One deadline applies to all three, and it survives a restart.
+/// One deadline applies to all three ways, and it survives a restart.
 struct CodeExchange: Codable, Sendable, Equatable {
   let code: Sealed<Secret>
   let deadline: Timestamp
@@ -16,13 +16,13 @@ struct CodeExchange: Codable, Sendable, Equatable {
     case app
     /// The daemon calls the partner's backend.
     case backend
-    /// The daemon binds the account with SNAP.
+    /// The daemon redeems the code itself, with SNAP, Indonesia's standard for open payment APIs.
     ///
-    /// - Parameter externalID: The same for each attempt.
+    /// - Parameter externalID: The `X-EXTERNAL-ID` of the call; the same for each attempt.
     case snap(externalID: String)
   }
 
-  /// Starts an exchange. Its deadline is at least one second before the flow expires, so that the
+  /// Creates the exchange. Its deadline is at least one second before the flow expires, so that the
   /// flow can report why it failed.
   init(
     _ code: Secret, _ order: IdentityRequest, _ settings: GoPaySettings,
@@ -49,7 +49,7 @@ struct CodeExchange: Codable, Sendable, Equatable {
     }
   }
 
-  /// Returns the call to make; nil if the app exchanges the code.
+  /// Returns the call that redeems the code; nil if the app does that.
   func call(_ order: IdentityRequest) -> GoPayCall? {
     switch way {
     case .app: nil
@@ -66,8 +66,10 @@ struct CodeExchange: Codable, Sendable, Equatable {
   }
 }
 
-/// The app's report about an exchanged code.
+/// The report of an app that has redeemed the code.
 extension GoPayExchanged {
+  /// Reads the report.
+  ///
   /// - Throws: The member that is invalid.
   init(_ fields: [String: Secret]) throws(InvalidExchangeReport) {
     try fields.allow(["userCorrelationId", "token"])

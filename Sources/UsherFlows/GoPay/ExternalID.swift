@@ -1,6 +1,7 @@
-/// `X-EXTERNAL-ID` of SNAP: 32 decimal digits, unique for each call (contract §3.4).
+/// Creates the `X-EXTERNAL-ID` of a SNAP call: 32 decimal digits, unique for each call (provider
+/// contract §3.4).
 enum ExternalID {
-  /// Draws an id from 128 random bits, which is more than 32 digits can hold.
+  /// Returns an id from 128 random bits, which is more than 32 digits can hold.
   static func draw(_ transition: inout TransitionContext) -> String {
     let number = transition.random(16).reduce(UInt128(0)) { $0 << 8 | UInt128($1) }
     let digits = String(number % 100_000_000_000_000_000_000_000_000_000_000)

@@ -1,27 +1,27 @@
 package import UsherConfig
 package import UsherCore
 
-/// A call to GoPay or to the partner's backend (contract §3.4; the page GoPay of the
-/// documentation).
+/// A call to GoPay or to the partner's backend (provider contract §3.4; page GoPay in Usher.docc).
 ///
-/// A call holds the linking token itself if there is no account yet.
+/// A call carries a linking token itself only if no account stores that token yet.
 package enum GoPayCall: ProviderCall {
-  /// Requests an auth code with a linking token.
+  /// Requests an auth code with a linking token, so that the user need not log in.
   case authCode(LinkingToken, correlationID: String, requestID: String)
   /// Redeems an auth code at the partner's backend.
   case exchange(code: Secret, correlationID: String, requestID: String)
-  /// Redeems an auth code with SNAP.
+  /// Redeems an auth code with SNAP, which binds the user to the GoPay account.
   ///
   /// - Parameters:
-  ///   - device: The id of the owner's installation. It is not sent, but needed to undo the
+  ///   - device: The id of the owner's installation. It is not sent, but needed to remove the
   ///     binding.
-  ///   - externalID: 32 decimal digits; the same when the call is repeated.
+  ///   - externalID: The `X-EXTERNAL-ID`: 32 decimal digits; the same when the call is repeated.
   case binding(code: Secret, device: String, externalID: String)
-  /// Removes a binding.
+  /// Removes the binding that a linking token stands for.
   ///
   /// - Parameters:
   ///   - device: The id of the owner's installation.
-  ///   - externalID: 32 decimal digits; nil draws new ones for each attempt.
+  ///   - externalID: The `X-EXTERNAL-ID`: 32 decimal digits; nil creates another one for each
+  ///     attempt.
   case unbinding(token: Secret, device: String, externalID: String? = nil)
   /// Requests a capture token for the log-in that issued the auth code.
   case sessionToken(code: Secret, requestID: String)
@@ -31,7 +31,7 @@ package enum GoPayCall: ProviderCall {
   case capture(CaptureSession, token: Secret)
   /// Requests the status of the submission with this id, which the user made on the capture page.
   case submission(id: String, CaptureSession, token: Secret)
-  /// Requests the status of the user's submission, before or after a flow.
+  /// Requests the status of the user's latest submission, outside of a capture.
   case currentSubmission(LinkingToken, requestID: String)
 
   package var name: String {
@@ -61,21 +61,21 @@ package enum GoPayCall: ProviderCall {
   }
 }
 
-/// The token that links a user of the partner to a GoPay account, as a GoPay call names it.
+/// The token that links a user of the partner to a GoPay account, as a call refers to it.
 package enum LinkingToken: Sendable, Equatable {
   case token(Secret)
-  /// The linking token of this account, which the flow does not know; the engine puts it into the
+  /// The linking token that this account stores. Flows do not know it; the engine puts it into the
   /// request.
   case account(AccountID)
 }
 
-/// The ids that identify a capture to the daemon and the provider.
+/// The values that identify a capture in calls to GoPay.
 package struct CaptureSession: Codable, Sendable, Equatable {
-  /// `x-sdk-session-id`: a UUID for the flow.
+  /// The header `x-sdk-session-id`: a UUID, different for each flow.
   package var id: String
-  /// `x-partner-session-id`: the flow's `requestId`.
+  /// The header `x-partner-session-id`: the flow's `requestId`.
   package var requestID: String
-  /// The URL that the page redirects to at its end; nil if the page only reports that it is done.
+  /// The URL to which the capture page redirects at its end; nil if it redirects nowhere.
   package var returnURL: String?
   package var locale: GoPayLocale
 }

@@ -2,7 +2,8 @@ import JSONRPC
 import UsherConfig
 import UsherCore
 
-/// The call by which GoPay reports a verdict (contract §3.4; the page GoPay of the documentation).
+/// The form of the call by which GoPay reports the verdict on a submission (provider contract §3.4;
+/// page GoPay in Usher.docc).
 struct GoPayCallback: CallbackDialect {
   let address: LoopbackAddress
   let path: String
@@ -10,7 +11,7 @@ struct GoPayCallback: CallbackDialect {
 
   var method: HTTPRequest.Method { .put }
 
-  /// Creates the dialect; nil if no listener is configured.
+  /// Creates the dialect; nil if no callback listener is configured.
   init?(_ settings: GoPaySettings) {
     guard let address = settings.callbackListen else { return nil }
     self.address = address

@@ -2,8 +2,8 @@ import JSONRPC
 import UsherConfig
 import UsherCore
 
-/// The content of a successful reply: `data` for identity and capture calls, all members for the
-/// others.
+/// The content of a successful reply of GoPay: the member `data` of replies to identity and capture
+/// calls, all members of other replies.
 ///
 /// Values that are used in a header, in a URL or on screen have been validated.
 struct GoPayData: Equatable {
@@ -19,17 +19,17 @@ struct GoPayData: Equatable {
   /// Reads a reply to `auth_code`.
   func authCode() throws(UnusableReply) -> Secret { try token(members["authCode"], "authCode") }
 
-  /// Reads a reply to `session_token` or `temporary_token`. The token is passed on unchanged.
+  /// Reads a reply to `session_token` or `temporary_token`. The capture token is not decoded.
   func captureToken() throws(UnusableReply) -> Secret {
     try token(members["token"], "token", limit: Self.maxCaptureTokenBytes)
   }
 
-  /// Reads a reply to `binding`.
+  /// Reads the linking token from a reply to `binding`.
   func linkingToken() throws(UnusableReply) -> Secret {
     try token(members["accessTokenInfo"]?["accessToken"], "accessToken")
   }
 
-  /// Reads a reply to `exchange`.
+  /// Reads the backend's reply to `exchange`.
   func exchanged() throws(UnusableReply) -> GoPayExchanged {
     guard let correlationID = members["userCorrelationId"]?.stringValue else {
       throw UnusableReply("the backend's answer has no userCorrelationId")
@@ -46,7 +46,7 @@ struct GoPayData: Equatable {
     return GoPayExchanged(correlationID: correlationID, token: token)
   }
 
-  /// Reads a reply to `capture`.
+  /// Reads the capture page from a reply to `capture`.
   func capturePage() throws(UnusableReply) -> Capture.Page {
     let url = members["url"]?.stringValue.flatMap { url in
       // The fragment is for the browser only and is not validated.
@@ -59,7 +59,7 @@ struct GoPayData: Equatable {
     return Capture.Page(submissionID: try submissionID(), url: url)
   }
 
-  /// Reads a reply to `submission`.
+  /// Reads a reply to `submission`, which must be about the submission with this id.
   func capture(_ id: String) throws(UnusableReply) -> CaptureStatus {
     guard try submissionID() == id else {
       throw UnusableReply("the provider's answer is about another submission")
@@ -97,25 +97,25 @@ struct GoPayData: Equatable {
   }
 }
 
-/// The outcome of an exchange, reported by the partner's backend or the app.
+/// The result of redeeming an auth code, as the partner's backend or the app reports it.
 struct GoPayExchanged: Equatable {
-  /// The id exactly as it was sent; the flow compares it with the request's.
+  /// The user correlation id in the report; the flow compares it byte by byte with the request's.
   let correlationID: String
-  /// The linking token; nil if there is none.
+  /// The linking token; nil if the report contains none.
   let token: Secret?
 }
 
-/// The status of a capture.
+/// The status of the capture of card and face.
 enum CaptureStatus: Equatable {
   case created
   case submitted
   case failed(GoPayRefusal)
 }
 
-/// The status of a submission, as in replies and in the provider's calls.
+/// The status of a submission, as GoPay reports it in replies and in its calls to the daemon.
 struct KYCStatus: Equatable {
   let submissionID: String
-  /// Never ``KYCRecord/Status/submitted``.
+  /// The status; never ``KYCRecord/Status/submitted``, which only the daemon uses.
   let status: KYCRecord.Status
   let result: Result?
   let reasonCode: String?
@@ -125,6 +125,8 @@ struct KYCStatus: Equatable {
     case invalid = "INVALID"
   }
 
+  /// Reads the status from a reply or call of GoPay.
+  ///
   /// - Throws: A sentence that names the missing or invalid member.
   init(_ data: GoPayData) throws(UnusableReply) {
     let text = data.members["status"]?.stringValue

@@ -1,13 +1,14 @@
 import UsherAPI
 import UsherCore
 
-/// The SDK's error numbers (contract §3.3; the table Ends of the page GoPay of the documentation).
+/// The error numbers of GoPay's SDK (provider contract §3.3; the table Ends of the page GoPay of
+/// the documentation).
 enum GoPayErrorCode: Int, CaseIterable {
   case configuration = 2201
   case unauthorized = 2202
   case connection = 2203
   case notWhitelisted = 2204
-  /// Any error without a number of its own.
+  /// Any error that has no number of its own.
   case unknown = 2205
   case fieldMissing = 2206
   case cancelled = 2207
@@ -20,13 +21,13 @@ enum GoPayErrorCode: Int, CaseIterable {
   case security = 2214
   case api = 2215
 
-  /// The meaning, as a headline for users.
+  /// The meaning of the error, as a headline for users.
   var title: String { traits.title }
 
   /// Whether the SDK lets the app try again.
   var isRetryable: Bool { traits.isRetryable }
 
-  /// The failure reason for the error, unless a more specific one is known.
+  /// The reason for the flow's failure, unless the reply tells a more specific one.
   var reason: Failure.Reason { traits.reason }
 
   private var traits: (title: String, isRetryable: Bool, reason: Failure.Reason) {
@@ -49,7 +50,7 @@ enum GoPayErrorCode: Int, CaseIterable {
     }
   }
 
-  /// Creates the error for the code of a failed capture.
+  /// Creates the error for the code with which GoPay reports a failed capture.
   init(capture errorCode: String?) {
     self =
       switch errorCode {
@@ -65,9 +66,11 @@ enum GoPayErrorCode: Int, CaseIterable {
       }
   }
 
+  /// Returns the error as the client sees it.
+  ///
   /// - Parameters:
-  ///   - code: The server's code, cleaned.
-  ///   - message: The server's sentence, cleaned.
+  ///   - code: The server's code, cleaned for display.
+  ///   - message: The server's sentence, cleaned for display.
   func providerErrorCode(
     _ provider: ProviderName, code: String? = nil, message: String? = nil
   ) -> ProviderErrorCode {
@@ -76,12 +79,14 @@ enum GoPayErrorCode: Int, CaseIterable {
   }
 }
 
-// Failures of a verification.
+// Failures of the flow that verifies an identity.
 
 extension Failure {
+  /// Returns the failure for an error of the SDK.
+  ///
   /// - Parameters:
   ///   - message: A sentence for users, without secrets.
-  ///   - errorCode: The server's error; nil if it sent none.
+  ///   - errorCode: The server's error; nil if the server sent none.
   static func gopay(
     _ error: GoPayErrorCode, _ message: String, _ provider: ProviderName,
     errorCode: ProviderErrorCode? = nil, reason: Failure.Reason? = nil
@@ -91,14 +96,14 @@ extension Failure {
       retryable: error.isRetryable, provider: errorCode ?? error.providerErrorCode(provider))
   }
 
-  /// A required parameter is missing, or cannot be sent in a header.
+  /// The failure of a flow whose required parameter is missing or cannot be sent in a header.
   static func missing(field: String, _ provider: ProviderName) -> Failure {
     gopay(.fieldMissing, "\(field) is missing or cannot be sent", provider)
   }
 
-  /// The app or the backend reported that the exchange failed.
+  /// The failure of a flow whose auth code the app or the backend could not redeem.
   ///
-  /// - Parameter reason: The text as the app or the backend wrote it.
+  /// - Parameter reason: The reason as the app or the backend reports it.
   static func exchangeFailed(_ reason: String, _ provider: ProviderName) -> Failure {
     let said = ProviderText.shown(reason)
     return gopay(
@@ -117,9 +122,9 @@ extension Failure {
       provider)
   }
 
-  /// The log-in returned no code.
+  /// The failure of a flow whose log-in returned no auth code.
   ///
-  /// - Parameter answer: The redirect; its texts are cleaned already.
+  /// - Parameter answer: The redirect. Its texts are cleaned already.
   static func logIn(_ answer: AuthorizationResponse, _ provider: ProviderName) -> Failure {
     let error: GoPayErrorCode =
       ["abort", "access_denied"].contains(answer.error) ? .cancelled : .unknown
@@ -130,7 +135,7 @@ extension Failure {
     return gopay(error, answer.errorDescription ?? otherwise, provider, errorCode: errorCode)
   }
 
-  /// A reply that cannot be read or must not be used.
+  /// The failure of a flow whose reply from GoPay cannot be read or must not be used.
   ///
   /// - Parameter message: A sentence for users.
   static func unusable(gopay message: String, _ provider: ProviderName) -> Failure {
@@ -149,7 +154,7 @@ extension GoPayRefusal {
 }
 
 extension GoPayReplyError {
-  /// Returns the failure of a flow whose retries are exhausted.
+  /// Returns the failure of a flow after its last attempt failed with this error.
   func failure(_ provider: ProviderName) -> Failure {
     .gopay(
       error, message, provider, errorCode: providerErrorCode(provider), reason: .providerUnreachable
@@ -161,14 +166,15 @@ extension GoPayReplyError {
   }
 }
 
-// Problems that do not end a verification.
+// Problems of the flow that do not end it.
 
 extension Problem {
   static func unreachable(_ fault: GoPayReplyError, _ provider: ProviderName) -> Problem {
     .unreachable(fault.message, fault.providerErrorCode(provider))
   }
 
-  /// The code may be spent, because the reply to the binding was lost: the flow needs another code.
+  /// The problem of an auth code that may be spent, because the reply to an earlier attempt to
+  /// redeem it was lost: the flow gets another code.
   static func codeMayBeSpent(_ refusal: GoPayRefusal, _ provider: ProviderName) -> Problem {
     .unreachable(
       "the answer of the exchange was lost: another auth code is needed",

@@ -2,7 +2,8 @@ package import JSONRPC
 package import UsherConfig
 package import UsherCore
 
-/// GoPay Verify. It does not use OAuth; its signatures have credentials of their own.
+/// The provider definition of GoPay Verify. GoPay does not use OAuth; the credentials sign its
+/// requests.
 package enum GoPayProvider: ProviderDefinition {
   package static let flows: [any FlowMachine.Type] = [VerifyIdentity.self]
   package static let tokenAttributes: Set = [GoPayTokens.deviceAttribute]

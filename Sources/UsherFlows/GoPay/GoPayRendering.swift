@@ -89,7 +89,7 @@ extension GoPayCall {
       ], proof.map { [$0] } ?? [], hiding: [code])
   }
 
-  /// Returns a SNAP request with a signature over exactly the bytes that are sent.
+  /// Returns a SNAP request with a signature over exactly the bytes of the body that are sent.
   private static func signed(
     _ path: ProviderPath, _ body: [String: JSONValue], externalID: String,
     _ headers: [HTTPRequest.Header], hiding secrets: [Secret],
@@ -118,7 +118,8 @@ extension GoPayCall {
 }
 
 extension LinkingToken {
-  /// Returns the `authorization` header, without `Bearer` (contract §10, trap 6).
+  /// Returns the `authorization` header with the linking token, without the word `Bearer` (provider
+  /// contract §10, trap 6).
   fileprivate func header(_ context: RenderContext<GoPaySettings>) throws(UsherError)
     -> HTTPRequest.Header
   {
@@ -135,8 +136,8 @@ extension LinkingToken {
 }
 
 extension GoPaySettings {
-  /// The vendor's page names `request-id` in its table and `correlation-id` in its example, so both
-  /// are sent (contract §10, trap 7).
+  /// Returns the headers with the request id. The vendor's page names `request-id` in its table and
+  /// `correlation-id` in its example, so both are sent (provider contract §10, trap 7).
   fileprivate func identityHeaders(_ requestID: String) -> [HTTPRequest.Header] {
     [
       .init("x-merchant-id", Secret(merchantID)), .init("request-id", Secret(requestID)),
@@ -162,9 +163,9 @@ extension GoPaySettings {
 }
 
 extension String {
-  /// The path of a URL as in the request line. Configured paths have no query.
+  /// The path of a URL, as it appears in an HTTP request line. Configured paths have no query.
   fileprivate var path: String {
-    // The third slash ends scheme and host.
+    // The path begins at the third slash, after scheme and host.
     let slashes = indices.filter { self[$0] == "/" }
     return slashes.count > 2 ? String(self[slashes[2]...]) : "/"
   }

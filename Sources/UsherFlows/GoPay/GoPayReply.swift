@@ -1,7 +1,6 @@
 import JSONRPC
 
-/// The outcome of a call to GoPay, SNAP or the partner's backend (the page GoPay of the
-/// documentation).
+/// The outcome of a call to GoPay, SNAP or the partner's backend (page GoPay in Usher.docc).
 typealias GoPayReply = ProviderReply<GoPayData, GoPayRefusal, String>
 typealias GoPayReplyError = ReplyError<GoPayRefusal>
 
@@ -21,9 +20,11 @@ extension GoPayReply {
     }
   }
 
+  /// Creates the outcome for a reply.
+  ///
   /// - Parameters:
-  ///   - status: The status that counts: that of HTTP, or the one in the body instead.
-  ///   - data: The content of a successful reply; nil if it cannot be read.
+  ///   - status: The status that decides: that of HTTP, or the one in the body instead.
+  ///   - data: The content of a successful reply; nil if the body cannot be read.
   private init(
     _ status: Int, _ reply: HTTPReply, _ data: [String: JSONValue]?, _ refusal: GoPayRefusal
   ) {
@@ -44,7 +45,7 @@ extension GoPayReply {
   }
 }
 
-// Each kind of server has its own format for refusals.
+// The three kinds of server have a format for refusals each.
 extension GoPayReply {
   /// Reads a reply of SNAP: the first three digits of `responseCode` are a status.
   fileprivate init(snap reply: HTTPReply) {
@@ -62,7 +63,7 @@ extension GoPayReply {
         isConflict: status == 409 && !(code?.hasPrefix("40973") ?? false)))
   }
 
-  /// Reads a reply of identity or capture: `success`, and the first of the `errors`.
+  /// Reads a reply to an identity or capture call: `success`, and the first of the `errors`.
   fileprivate init(identity reply: HTTPReply, to call: GoPayCall) {
     let members = reply.jsonObject ?? [:]
     let error = members["errors"]?.arrayValue?.first
@@ -77,7 +78,8 @@ extension GoPayReply {
         message: error?["cause"]?.gopayText ?? error?["message"]?.gopayText))
   }
 
-  /// Returns the status for an error in HTTP 200; 422 for a code without a status of its own.
+  /// Returns the HTTP status that an error code in a reply with HTTP 200 means; 422 for an unknown
+  /// code.
   private static func status(of code: String?) -> Int {
     switch code.flatMap({ Int($0) }) {
     case 1539: 400
@@ -90,7 +92,8 @@ extension GoPayReply {
     }
   }
 
-  /// Reads a reply of the partner's backend: a `reason` is a failure, whatever the status.
+  /// Reads a reply of the partner's backend. A reply with a `reason` is a failure, whatever the
+  /// HTTP status.
   fileprivate init(partner reply: HTTPReply) {
     let members = reply.jsonObject
     var refusal = GoPayRefusal(error: .api, status: reply.status, code: nil, message: nil)
@@ -105,26 +108,27 @@ extension GoPayReply {
   }
 }
 
-/// A refusal with the server's own code and sentence.
+/// A refusal by GoPay or the partner's backend, with its own code and sentence.
 struct GoPayRefusal: Equatable {
   var error: GoPayErrorCode
-  /// The status of HTTP, or the one in the body instead; nil if no call was made, and for a failed
+  /// The status of HTTP, or the one in the body instead. Nil if no call was made, and for a failed
   /// capture.
   var status: Int?
-  /// The server's own code: `1519`, `4010700`, `CAMERA`.
+  /// The server's own code, such as `1519`, `4010700` or `CAMERA`.
   var code: String?
-  /// The server's sentence, cleaned.
+  /// The server's sentence, cleaned for display.
   var message: String?
-  /// Whether the `X-EXTERNAL-ID` was used before, so that an earlier attempt may have succeeded.
+  /// Whether the server says that the `X-EXTERNAL-ID` was used before, so an earlier attempt may
+  /// have succeeded.
   var isConflict = false
 
-  /// Whether there is no submission yet.
+  /// Whether the server says that the user has no submission yet.
   var isNothingYet: Bool { status == 404 && code == "1519" }
 
-  /// Whether the linking token, the auth code or the capture token is invalid.
+  /// Whether the server says that the linking token, the auth code or the capture token is invalid.
   var isUnauthorized: Bool { error == .unauthorized }
 
-  /// A sentence for users.
+  /// The refusal as a sentence for users.
   var sentence: String {
     if let message { return message }
     if let code { return "the provider answers \(code)" }
@@ -133,13 +137,13 @@ struct GoPayRefusal: Equatable {
 }
 
 extension GoPayReplyError {
-  /// The error with which the flow fails if the failure persists.
+  /// The error of a flow whose last attempt has failed.
   var error: GoPayErrorCode { refusal == nil ? .connection : .api }
 }
 
 extension GoPayErrorCode {
-  /// Maps a code of SNAP's table; any other rejection of the client counts as a configuration
-  /// error.
+  /// Returns the error for a SNAP response code. Any rejection of the client that has no code of
+  /// its own counts as a configuration error.
   fileprivate init(snap code: String?, _ status: Int) {
     self =
       switch (code, status) {
@@ -164,7 +168,7 @@ extension GoPayErrorCode {
 }
 
 extension JSONValue {
-  /// A code given as a number or as text; nil if there is nothing to show.
+  /// The value as a code for display, if it is a number or text; nil for anything else.
   var gopayCode: String? {
     switch self {
     case .integer(let number): return String(number)
@@ -173,18 +177,18 @@ extension JSONValue {
     }
   }
 
-  /// A sentence, cleaned; nil if there is none.
+  /// The text cleaned for display; nil if there is none.
   var gopayText: String? { ProviderText.shown(stringValue) }
 }
 
-// Replies that reject a token.
+// Which replies mean that the token of the call is invalid.
 extension GoPayCall {
-  /// Returns false: a linking token cannot be refreshed. The refusal becomes the call's outcome, in
-  /// the server's own words.
+  /// Returns false, because a linking token cannot be refreshed: a refusal becomes the call's
+  /// outcome.
   package func refusesToken(_ reply: HTTPReply) -> Bool { false }
 
-  /// Returns whether the reply is a 401 of SNAP with case 01, or without a code. The other cases
-  /// concern the signature or the linking token.
+  /// Returns whether the reply refuses SNAP's client token: a 401 with case 01 or without a code.
+  /// The other cases concern the signature or the linking token.
   package func refusesClientToken(_ reply: HTTPReply) -> Bool {
     guard clientToken != nil,
       case .refused(let refusal) = GoPayReply(.reply(reply), to: self), refusal.status == 401

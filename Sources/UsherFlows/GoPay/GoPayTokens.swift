@@ -2,16 +2,18 @@ import JSONRPC
 import UsherConfig
 import UsherCore
 
-/// Linking tokens: they cannot be refreshed. Revocation removes a binding that the daemon created.
+/// How GoPay's linking tokens are handled: they cannot be refreshed, and a revocation removes the
+/// binding that the daemon created.
 struct GoPayTokens: TokenDialect {
-  /// The account attribute that holds the id of the owner's installation, which an unbinding names.
+  /// The account attribute with the id of the owner's installation, which the call that removes a
+  /// binding contains.
   static let deviceAttribute = "deviceId"
 
   private let exchange: GoPayExchange
-  /// The id of the owner's installation; nil if the daemon did not bind the account.
+  /// The id of the owner's installation; nil if the daemon did not create the account's binding.
   private let device: String?
 
-  /// - Parameter attributes: The account's attributes.
+  /// - Parameter attributes: The attributes of the account.
   init(_ settings: GoPaySettings, _ attributes: [String: JSONValue]) {
     exchange = settings.exchange
     device = attributes[Self.deviceAttribute]?.stringValue
@@ -22,7 +24,7 @@ struct GoPayTokens: TokenDialect {
   func renewal(_ refreshToken: Secret, scope: String?) -> (any ProviderCall)? { nil }
 
   func revocation(_ token: Secret, _ kind: TokenKind, bearer: Secret?) -> (any ProviderCall)? {
-    // In the other modes the partner's backend manages the binding.
+    // With other ways of exchange, the partner's backend manages the binding.
     guard let device, exchange == .snap else { return nil }
     return GoPayCall.unbinding(token: token, device: device)
   }

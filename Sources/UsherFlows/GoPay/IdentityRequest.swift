@@ -2,26 +2,30 @@ import UsherAPI
 import UsherConfig
 import UsherCore
 
-/// The validated parameters of a verification.
+/// The validated parameters of the flow that verifies an identity.
 struct IdentityRequest: Codable, Sendable, Equatable {
-  /// The `requestId` of the call; empty if the caller gave none, which fails the flow (GPE-2206).
+  /// The `requestId` of the call. It is empty if the caller gave none; the flow then fails with the
+  /// SDK's error GPE-2206.
   let requestID: String
-  /// The `userCorrelationId` of the call; empty if the caller gave none, which fails the flow
-  /// (GPE-2206).
+  /// The `userCorrelationId` of the call, which is the partner's id of the user. It is empty if the
+  /// caller gave none; the flow then fails with the SDK's error GPE-2206.
   let correlationID: String
   let receiver: VerifyIdentity.CredentialReceiver
-  /// The linking token that the caller passed, or the account that it named.
+  /// The linking token that the caller passed, or the account that the caller named; nil without
+  /// either.
   let link: KnownLink?
   /// The URL at which the app itself receives the redirect; nil if the daemon listens.
   let redirectURI: String?
   let returnURL: String?
   let locale: GoPayLocale
   let installation: String
-  /// When the flow expires.
+  /// The time at which the flow expires.
   let endsAt: Timestamp
 
-  /// - Throws: `invalidParams` with the invalid parameter. An error that the SDK would report is a
-  ///   ``flaw(_:)`` instead.
+  /// Validates the parameters.
+  ///
+  /// - Throws: `invalidParams` with the invalid parameter. For an error that the SDK would report,
+  ///   ``flaw(_:)`` returns a failure instead.
   init(_ params: VerifyIdentity.Params, _ context: FlowContext<GoPaySettings>) throws(UsherError) {
     if params.featureId != nil {
       throw ParamsValidation.wrong("featureId", "is reserved and must not be set")
@@ -43,7 +47,7 @@ struct IdentityRequest: Codable, Sendable, Equatable {
       params.token.map { .token(Sealed($0.secret)) } ?? context.account.map { .account($0.id) }
   }
 
-  /// The name of the state in which GoPay verify starts.
+  /// The name of the state in which the flow starts with these parameters.
   var firstState: String {
     switch (receiver, link) {
     case (.none, .account): "current"
@@ -58,7 +62,7 @@ struct IdentityRequest: Codable, Sendable, Equatable {
   }
 }
 
-// The SDK reports these errors as a failed flow.
+// Errors in the parameters that fail the flow, as in the SDK, instead of the call that starts it.
 extension IdentityRequest {
   func flaw(_ context: FlowContext<GoPaySettings>) -> Failure? {
     let provider = context.provider.name
@@ -78,8 +82,8 @@ extension IdentityRequest {
     }
   }
 
-  /// Returns why the credentials do not allow an exchange; such a flow fails before the user does
-  /// anything.
+  /// Returns why the configured credentials do not allow the auth code to be redeemed; nil if they
+  /// do. The flow then fails before the user does anything.
   private func credentialFlaw(_ context: FlowContext<GoPaySettings>) -> String? {
     guard receiver == .exchange else { return nil }
     let (settings, name) = (context.provider.settings, context.provider.name)
@@ -101,12 +105,12 @@ extension IdentityRequest {
   }
 }
 
-/// A linking token as a flow knows it: the token, or the account that has it.
+/// A linking token as a flow knows it: the token itself, or the account that stores it.
 enum KnownLink: Codable, Sendable, Equatable {
   case token(Sealed<Secret>)
   case account(AccountID)
 
-  /// The linking token in the form in which a GoPay call names it.
+  /// The linking token in the form in which a GoPay call refers to it.
   var token: LinkingToken {
     switch self {
     case .token(let token): .token(token.unsealed())
@@ -114,7 +118,7 @@ enum KnownLink: Codable, Sendable, Equatable {
     }
   }
 
-  /// The linking token; nil if it is an account's, because flows do not know the tokens of
+  /// The linking token itself; nil if an account stores it, because flows do not know the tokens of
   /// accounts.
   var secret: Sealed<Secret>? { if case .token(let token) = self { token } else { nil } }
 }

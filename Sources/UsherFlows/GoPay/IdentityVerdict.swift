@@ -2,11 +2,11 @@ import JSONRPC
 import UsherConfig
 import UsherCore
 
-/// The verdict on a submission, which arrives after the flow has ended: by polling, and by the
-/// provider's callback (contract §3.5; the page GoPay of the documentation).
+/// Handles the verdict on the user's submission after the flow has ended. The verdict arrives by
+/// polling and by GoPay's call to the daemon (provider contract §3.5; page GoPay in Usher.docc).
 struct IdentityVerdict: AccountInquiry {
-  /// The time from a submission to the first poll. Each later poll doubles the time since the
-  /// submission, up to `maxPause` between two polls.
+  /// The time from the submission to the first poll. At each later poll, twice as much time has
+  /// passed since the submission, until the polls are `maxPause` apart.
   static let firstPause = Duration.seconds(5)
   static let maxPause = Duration.seconds(3600)
 
@@ -14,7 +14,7 @@ struct IdentityVerdict: AccountInquiry {
   private let record: KYCRecord
   private let days: Int
 
-  /// Creates the follow-up; nil if the account has no submission.
+  /// Creates the follow-up from the account's attributes; nil if the account has no submission.
   init?(_ settings: GoPaySettings, _ attributes: [String: JSONValue]) {
     guard let record = KYCRecord(attributes[KYCRecord.attribute]) else { return nil }
     self.attributes = attributes
@@ -48,7 +48,7 @@ struct IdentityVerdict: AccountInquiry {
   }
 
   func changes(from outcome: CallOutcome, at now: Timestamp) -> FollowUpOutcome {
-    // Reading a reply does not depend on the token, so any value serves.
+    // The reply is read in the same way for each token, so any value will do.
     let call = GoPayCall.currentSubmission(.token(Secret("")), requestID: record.requestID)
     switch GoPayReply(outcome, to: call) {
     case .success(let data): return changes(from: try? KYCStatus(data), at: now)

@@ -1,7 +1,7 @@
 import JSONRPC
 import UsherCore
 
-/// The known status of a submission: the account attribute `kyc`.
+/// What is known about the user's submission. It is stored as the account attribute `kyc`.
 struct KYCRecord: Equatable {
   static let attribute = "kyc"
 
@@ -13,10 +13,11 @@ struct KYCRecord: Equatable {
   let submittedAt: Timestamp
   private(set) var updatedAt: Timestamp
 
-  /// The statuses in the order in which they can follow each other: an ERROR may become COMPLETED,
-  /// which is final.
+  /// The status of a submission. The order of the cases is the order in which they can follow each
+  /// other: ERROR may become COMPLETED, which is final.
   enum Status: String, CaseIterable, Comparable {
-    /// The daemon's own status: the provider has reported none yet.
+    /// The user has submitted, and GoPay has not reported a status yet. Only the daemon uses this
+    /// status.
     case submitted = "SUBMITTED"
     case initiated = "INITIATED"
     case inProgress = "IN_PROGRESS"
@@ -43,7 +44,8 @@ struct KYCRecord: Equatable {
     reasonCode = reported.reasonCode
   }
 
-  /// Returns the updated record; nil if the status is about another submission or is not newer.
+  /// Returns the record updated by a reported status; nil if that is about another submission, or
+  /// not newer.
   func updated(by reported: KYCStatus, at now: Timestamp) -> KYCRecord? {
     guard Secret(reported.submissionID) == Secret(submissionID), reported.status > status else {
       return nil
@@ -60,7 +62,8 @@ struct KYCRecord: Equatable {
 }
 
 extension KYCRecord {
-  /// Reads the record from an account's attributes; nil if a member is missing or invalid.
+  /// Reads the record from the value of an account attribute; nil if a member is missing or
+  /// invalid.
   init?(_ json: JSONValue?) {
     guard let requestID = json?["requestId"]?.stringValue,
       let submissionID = json?["submissionId"]?.stringValue,
@@ -87,7 +90,7 @@ extension KYCRecord {
     ]
   }
 
-  /// The members of a flow's result in addition to the submission's id.
+  /// The members that a flow's result contains in addition to the id of the submission.
   var metadata: [String: JSONValue] {
     var members: [String: JSONValue] = ["status": .string(status.rawValue)]
     members["result"] = result.map { .string($0.rawValue) }
@@ -97,8 +100,8 @@ extension KYCRecord {
 }
 
 extension ProviderCallback {
-  /// Returns whether the call is about this submission. A sender without a valid credential cannot
-  /// find out whether its ids match.
+  /// Returns whether a call by GoPay is about this submission. Without a valid credential, the
+  /// sender cannot find out whether the ids in the call match.
   ///
   /// - Parameter token: The user's linking token, if it is known.
   func verdict(requestID: String, submissionID: String, token: Secret?) -> CallbackVerdict {

@@ -1,17 +1,17 @@
 import UsherConfig
 import UsherCore
 
-/// One visit to the log-in page, with the state that ties the redirect to this flow (contract
-/// §3.4).
+/// One visit of the user to the log-in page, with the `state` that ties the redirect to this flow
+/// (provider contract §3.4).
 struct LinkLogin: Codable, Sendable, Equatable {
-  /// 128 random bits in 32 hexadecimal digits: the endpoint accepts no longer state.
+  /// The `state`: 128 random bits in 32 hexadecimal digits, the longest that GoPay accepts.
   let state: Sealed<Secret>
 
   init(_ transition: inout TransitionContext) {
     state = Sealed(Secret(transition.random(16).hexadecimal))
   }
 
-  /// Returns the URL of the page for the browser.
+  /// Returns the URL of the log-in page for the browser.
   func url(_ order: IdentityRequest, redirectURI: String, _ settings: GoPaySettings) -> String {
     let fields = [
       ("redirectURL", redirectURI), ("scopes", "DEFAULT"), ("state", state.unsealed().revealed()),

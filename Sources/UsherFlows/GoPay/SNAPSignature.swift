@@ -3,9 +3,10 @@ import CryptoExtras
 import FoundationEssentials
 import UsherCore
 
-/// Computes the signatures of BI-SNAP requests (contract §3.4).
+/// Computes the signatures of requests to SNAP, Indonesia's standard for open payment APIs
+/// (provider contract §3.4).
 enum SNAPSignature {
-  /// Returns `X-TIMESTAMP`: ISO 8601 in Jakarta time, with its offset.
+  /// Returns the value of the header `X-TIMESTAMP`: ISO 8601 in Jakarta time, with its offset.
   static func timestamp(_ now: Timestamp) -> String {
     let jakarta = now + .seconds(7 * 3600)
     return "\(jakarta.description.prefix(19))+07:00"
@@ -22,7 +23,8 @@ enum SNAPSignature {
     return try key.sign(Array("\(clientKey)|\(timestamp)".utf8))
   }
 
-  /// Returns the signature of any other call: HMAC-SHA512, in Base64.
+  /// Returns the signature of any request other than that for a client token: HMAC-SHA512, in
+  /// Base64.
   ///
   /// - Parameters:
   ///   - path: The path as in the request line, without a query.
@@ -36,7 +38,7 @@ enum SNAPSignature {
     return code(of: text, clientSecret: clientSecret)
   }
 
-  /// Returns the HMAC-SHA512 of the joined text, in Base64.
+  /// Returns the HMAC-SHA512 of the text that the parts of a request were joined to, in Base64.
   static func code(of text: String, clientSecret: Secret) -> String {
     let key = SymmetricKey(data: Array(clientSecret.revealed().utf8))
     let code = HMAC<SHA512>.authenticationCode(for: Array(text.utf8), using: key)
@@ -44,14 +46,16 @@ enum SNAPSignature {
   }
 }
 
-/// A partner's RSA key.
+/// The partner's RSA key, with which the request for a client token is signed.
 struct SNAPPrivateKey {
   /// The minimum key size in bits; a shorter key is invalid.
   static let shortest = 2048
 
   private let key: _RSA.Signing.PrivateKey
 
-  /// - Parameter pem: PKCS #8 or PKCS #1.
+  /// Reads the key.
+  ///
+  /// - Parameter pem: The key in PEM, as PKCS #8 or PKCS #1.
   init(_ pem: Secret) throws(UnusableKey) {
     guard let key = try? _RSA.Signing.PrivateKey(pemRepresentation: pem.revealed()),
       key.keySizeInBits >= Self.shortest
@@ -67,8 +71,8 @@ struct SNAPPrivateKey {
   }
 }
 
-/// A credential that is not a usable RSA key.
+/// The error that a credential is not a usable RSA key.
 struct UnusableKey: Error, Equatable {
-  /// Continues a sentence that begins with the credential's name.
+  /// The end of a sentence that begins with the credential's name.
   static let sentence = "is not a PEM text with an RSA key of 2048 bits or more"
 }

@@ -2,7 +2,8 @@ import JSONRPC
 package import UsherConfig
 package import UsherCore
 
-/// The call that obtains the client token of SNAP, `access-token/b2b` (contract §3.4).
+/// The call `access-token/b2b`, which obtains the daemon's own token for SNAP calls (provider
+/// contract §3.4).
 package struct SNAPToken: ClientTokenCall {
   package var name: String { "b2b_token" }
 
@@ -29,8 +30,8 @@ package struct SNAPToken: ClientTokenCall {
       ], hiding: [Secret(signature)], resultCode: .snap)
   }
 
-  /// Reads the reply. `expiresIn` is a string of seconds (contract §10, trap 6); a number is
-  /// accepted too.
+  /// Reads the reply. GoPay sends `expiresIn` as a string of seconds (provider contract §10, trap
+  /// 6); a number is accepted too.
   package func read(_ reply: HTTPReply) -> ClientTokenReply {
     let members = reply.jsonObject
     guard (200..<300).contains(reply.status),
@@ -59,8 +60,8 @@ extension HTTPRequest.ResultCode {
 }
 
 extension ProviderProbe {
-  /// Creates the probe of a GoPay provider: it requests a SNAP client token, which belongs to no
-  /// user.
+  /// Creates the request that tests whether a GoPay provider is usable: it asks for a SNAP client
+  /// token, which belongs to no user.
   ///
   /// - Returns: Nil if the daemon does not use SNAP.
   static func gopay(_ settings: GoPaySettings) -> ProviderProbe? {

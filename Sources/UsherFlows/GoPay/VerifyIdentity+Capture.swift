@@ -3,7 +3,7 @@ import UsherAPI
 import UsherConfig
 import UsherCore
 
-// Asks for an existing verdict first, as partners do.
+// Asks for an existing verdict first: a verified user need not be captured again.
 extension VerifyIdentity {
   mutating func requestSubmission(of link: KnownLink, _ retrying: RetryBackoff) -> Answer {
     state = .current(link, retrying)
@@ -30,7 +30,7 @@ extension VerifyIdentity {
   ) -> Answer {
     switch reply {
     case .success(let data):
-      // Only a COMPLETED and VALID submission makes the capture unnecessary.
+      // A new capture is needed unless GoPay has verified the earlier submission.
       guard let reported = try? KYCStatus(data), reported.status == .completed,
         reported.result == .valid
       else { return capture(.link(link), &transition) }
@@ -47,9 +47,11 @@ extension VerifyIdentity {
   }
 }
 
-// The user photographs card and face.
+// The user photographs card and face on a page of GoPay.
 extension VerifyIdentity {
-  /// - Parameter isBound: Whether this flow itself created the link.
+  /// Starts the capture.
+  ///
+  /// - Parameter isBound: Whether this flow itself created the binding to the GoPay account.
   mutating func capture(
     _ source: Capture.Source, isBound: Bool = false, _ transition: inout TransitionContext
   ) -> Answer {
@@ -77,7 +79,8 @@ extension VerifyIdentity {
     }
   }
 
-  /// The redirect proves nothing; it only triggers an immediate poll.
+  /// Handles the redirect at the end of the capture page. The redirect proves nothing, so it only
+  /// triggers an immediate poll.
   private mutating func answered(_ input: FlowInput, _ capture: Capture) -> Answer {
     switch input {
     case .redirect(let url):
@@ -112,7 +115,7 @@ extension VerifyIdentity {
         return .fail(.unusable(gopay: error.message, provider.name))
       }
     case .refused(let refusal):
-      // Only a capture token can be replaced, and only once in a row.
+      // Only the capture token can be replaced, and only if the previous one has worked.
       guard refusal.isUnauthorized, capture.token != nil, !capture.isReplaced else {
         return .fail(refusal.failure(provider.name))
       }
@@ -155,7 +158,8 @@ extension VerifyIdentity {
     }
   }
 
-  /// Leaves the same state after each reply without news, so that nothing is written to disk.
+  /// Waits for the next poll. After each reply without news the state is the same, so that nothing
+  /// is written to disk.
   private mutating func wait(_ capture: Capture) -> Answer {
     var capture = capture
     capture.isReplaced = false
@@ -175,9 +179,12 @@ extension VerifyIdentity {
 }
 
 extension VerifyIdentity {
+  /// Ends the flow with the account to store.
+  ///
   /// - Parameters:
-  ///   - link: The best link that is known.
-  ///   - isBound: Whether this flow created the link, so that the daemon must remove it later.
+  ///   - link: The linking token that the account stores, or the account that has it already; nil
+  ///     if none is known.
+  ///   - isBound: Whether this flow created the binding, so that the daemon must remove it later.
   private mutating func finish(
     _ record: KYCRecord, _ link: KnownLink?, isBound: Bool = false
   ) -> Answer {

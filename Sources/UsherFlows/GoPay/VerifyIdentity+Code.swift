@@ -2,7 +2,7 @@ import UsherAPI
 import UsherConfig
 import UsherCore
 
-// The way to an auth code: with a linking token, or through the log-in page.
+// Gets an auth code: with a linking token, or through the log-in page in the browser.
 extension VerifyIdentity {
   mutating func requestAuthCode(
     _ transition: inout TransitionContext, problem: Problem? = nil

@@ -1,7 +1,7 @@
 import JSONRPC
 package import UsherAPI
 
-// What the parameters and the result of the flow mean, for the OpenRPC document.
+// The descriptions of the flow's parameters and result, for the OpenRPC document.
 
 extension VerifyIdentity.Params: SchemaDocumented {
   package static var memberDescriptions: [String: String] {

@@ -2,7 +2,7 @@ import UsherAPI
 import UsherConfig
 import UsherCore
 
-// Redeems the auth code.
+// The auth code is redeemed, by the app, the partner's backend or the daemon.
 extension VerifyIdentity {
   mutating func exchange(
     _ code: Secret, after effects: [Effect<GoPayCall>] = [], _ transition: inout TransitionContext
@@ -41,7 +41,7 @@ extension VerifyIdentity {
     }
   }
 
-  /// Handles the app's report.
+  /// Handles the report of the app, which redeems the code.
   private mutating func answered(
     _ input: FlowInput, _ exchange: CodeExchange, _ transition: inout TransitionContext
   ) -> Answer {
@@ -60,7 +60,7 @@ extension VerifyIdentity {
     }
   }
 
-  /// Handles a reply of the partner's backend or of SNAP.
+  /// Handles the reply of the partner's backend or of SNAP to the call that redeems the code.
   private mutating func answered(
     _ reply: GoPayReply, _ exchange: CodeExchange, _ transition: inout TransitionContext
   ) -> Answer {
@@ -77,7 +77,7 @@ extension VerifyIdentity {
       }
     case .refused(let refusal) where refusal.isConflict: return lost(refusal, &transition)
     case .refused(let refusal): return .fail(refusal.failure(provider.name))
-    // The same call is repeated with the same id, so that the exchange is not done twice.
+    // The call is repeated with the same id, so that the code is not redeemed twice.
     case .failed(let fault):
       let failure = fault.failure(provider.name)
       let rest = exchange.deadline - transition.now
@@ -103,7 +103,7 @@ extension VerifyIdentity {
     return capture(link.map { .link($0) } ?? .login(code: exchange.code), &transition)
   }
 
-  /// Starts over with a new code, because this one may be spent.
+  /// Gets another auth code, because this one may be spent.
   private mutating func lost(
     _ refusal: GoPayRefusal, _ transition: inout TransitionContext
   ) -> Answer {

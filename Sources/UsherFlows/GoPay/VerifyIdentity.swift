@@ -2,10 +2,11 @@ package import UsherAPI
 package import UsherConfig
 package import UsherCore
 
-/// Verifies a user's identity, with or without the exchange of a credential (seed; contract §3; the
-/// page GoPay of the documentation).
+/// Verifies a user's identity with GoPay; a credential may be exchanged before (SDK documentation;
+/// provider contract §3; page GoPay in Usher.docc).
 ///
-/// The flow ends when a submission exists; ``IdentityVerdict`` handles the verdict.
+/// The flow ends when the user has submitted photos of card and face; ``IdentityVerdict`` handles
+/// the verdict, which GoPay reports later.
 package struct VerifyIdentity: FlowMachine, CodeGrant {
   package typealias Event = FlowEvent<GoPayCall>
   package typealias Answer = UsherFlows.Answer<GoPayCall>
@@ -25,7 +26,7 @@ package struct VerifyIdentity: FlowMachine, CodeGrant {
     package var featureId: String?
   }
 
-  /// Whether an auth code is to be exchanged.
+  /// Whether the flow gets an auth code and has it redeemed before the capture.
   package enum CredentialReceiver: String, Codable, Sendable, Equatable, CaseIterable {
     case exchange, none
   }
@@ -37,21 +38,22 @@ package struct VerifyIdentity: FlowMachine, CodeGrant {
   var lostRounds = 0
 
   enum State: Codable, Sendable, Equatable {
-    /// Failed before any call.
+    /// The flow failed before any call to GoPay.
     case refused(Failure)
-    /// A listener is being opened. → login, or the end
+    /// Opens the loopback listener. Next: login, or the end.
     case preparing(LinkLogin)
-    /// The user is in the browser. → waitAck, preparing or itself with another log-in, or the end
+    /// The user is in the browser. Next: waitAck, preparing or itself with another round, or the
+    /// end.
     case login(LinkLogin, redirectURI: String, ListenerState)
-    /// An auth code is requested with the linking token. → waitAck, or the end
+    /// Requests an auth code with the linking token. Next: waitAck, or the end.
     case authCode(KnownLink, RetryBackoff)
-    /// The auth code is being redeemed. → kyc, authCode, preparing, login, or the end
+    /// Waits until the auth code is redeemed. Next: kyc, authCode, preparing, login, or the end.
     case waitAck(CodeExchange)
-    /// The status of an existing submission is requested. → kyc, or the end
+    /// Requests the status of an earlier submission. Next: kyc, or the end.
     case current(KnownLink, RetryBackoff)
-    /// The user's card and face are captured. → the end
+    /// The user photographs card and face. Next: the end.
     case kyc(Capture)
-    /// A submission exists.
+    /// The user has submitted, and the flow has succeeded.
     case submitted
   }
 
@@ -77,7 +79,7 @@ package struct VerifyIdentity: FlowMachine, CodeGrant {
     case (.exchange, _): requestAuthCode(&transition)
     case (.none, let link?) where isKnown: requestSubmission(of: link, RetryBackoff())
     case (.none, let link?): capture(.link(link), &transition)
-    // Unreachable: such a flow is refused before it starts.
+    // Unreachable: ``IdentityRequest/flaw(_:)`` refuses such parameters.
     case (.none, nil): .ignore
     }
   }
@@ -107,8 +109,8 @@ package struct VerifyIdentity: FlowMachine, CodeGrant {
     return .fail(failure.hiding(secrets + self.secrets), cleanUp: held + calls)
   }
 
-  /// The secrets that the flow holds, which the provider might repeat in a reply to a call that
-  /// does not carry them.
+  /// The secrets that the flow holds. GoPay might repeat them in a reply to a call that does not
+  /// carry them.
   private var secrets: [Secret] {
     let own: [Sealed<Secret>] =
       switch state {
@@ -152,7 +154,7 @@ extension VerifyIdentity {
       requestID: order.requestID, submissionID: page.submissionID, token: linkingToken)
   }
 
-  /// Removes the link that this flow created and that no account will hold.
+  /// The call that removes the binding which this flow created, because no account will store it.
   package var callsIfAbandoned: [GoPayCall] {
     guard case .kyc(let capture) = state, capture.isBound, let token = capture.link?.secret else {
       return []

@@ -1,12 +1,13 @@
 package import UsherCore
 
-/// Counts consecutive wrong attempts and locks further ones for a time.
+/// Counts a user's consecutive wrong attempts and locks further attempts for a time.
 ///
 /// The fifth wrong attempt and each later one lock; each lock is longer than the one before.
 package struct AttemptCount: Codable, Sendable, Equatable {
-  /// The number of wrong attempts that causes the first lock.
+  /// The number of wrong attempts at which the first lock starts.
   package static let limit = 5
-  /// The lock durations after the fifth, sixth, … wrong attempt; the last one applies from then on.
+  /// The duration of the lock after the fifth, sixth, … wrong attempt. The last one applies to all
+  /// later ones.
   package static let pauses: [Duration] = [
     .seconds(30), .seconds(60), .seconds(300), .seconds(900), .seconds(3600),
   ]
@@ -16,19 +17,19 @@ package struct AttemptCount: Codable, Sendable, Equatable {
 
   private struct Lock: Codable, Sendable, Equatable {
     var until: Timestamp
-    /// In milliseconds.
+    /// The duration of the lock in milliseconds.
     var length: Int64
   }
 
   package init() {}
 
-  /// The number of wrong attempts until the next lock.
+  /// The number of wrong attempts until the next lock begins.
   package var left: Int { max(1, Self.limit - wrong) }
 
-  /// Returns when the lock ends; nil if nothing is locked.
+  /// Returns when the present lock ends; nil if nothing is locked.
   ///
-  /// The remaining time never exceeds the lock's duration: if the clock was set back, the lock
-  /// starts again.
+  /// The lock never lasts longer than its duration: if the clock was set back, the lock starts
+  /// again.
   package mutating func lockedUntil(at now: Timestamp) -> Timestamp? {
     guard let lock, lock.until > now else { return nil }
     let latest = now + .milliseconds(lock.length)

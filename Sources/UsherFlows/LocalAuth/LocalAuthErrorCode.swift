@@ -1,11 +1,11 @@
 import UsherConfig
 package import UsherCore
 
-/// The nine error codes with which the SDK reports a failed local authentication (seed,
-/// `startSimpleAuth`).
+/// The nine error codes with which the BSA SDK reports a failed local authentication (SDK
+/// documentation, `startSimpleAuth`).
 package enum LocalAuthErrorCode: String, Codable, Sendable, CaseIterable {
   case domainStateChanged = "DOMAIN_STATE_CHANGED"
-  /// The seed spells it this way.
+  /// The SDK documentation misspells the code.
   case biometricNotAvailable = "BIOMETRIC_NOT_AVILABLE"
   case biometricNotSupportHardware = "BIOMETRIC_NOT_SUPPORT_HARDWARE"
   case biometricLockOut = "BIOMETRIC_LOCK_OUT"
@@ -15,13 +15,14 @@ package enum LocalAuthErrorCode: String, Codable, Sendable, CaseIterable {
   case userFallback = "USER_FALLBACK"
   case authFailed = "AUTH_FAILED"
 
-  /// Reads an error code, also with the correct spelling of `AVAILABLE`; nil for any other text.
+  /// Reads an error code of the SDK. The correct spelling of `AVAILABLE` is accepted too; any other
+  /// text gives nil.
   package init?(written text: String) {
     let text = text == "BIOMETRIC_NOT_AVAILABLE" ? Self.biometricNotAvailable.rawValue : text
     self.init(rawValue: text)
   }
 
-  /// The code as an error of the daemon's own provider `local`.
+  /// The error as one of the daemon's own provider, `local`.
   package var providerErrorCode: ProviderErrorCode {
     ProviderErrorCode(name: ProviderName(ProviderConfig.reservedName), code: rawValue)
   }

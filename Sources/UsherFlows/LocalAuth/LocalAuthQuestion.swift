@@ -1,58 +1,63 @@
 package import UsherCore
 
-/// A question of a flow to the machine's local authenticator, always about the flow's owner
-/// (the page LocalAuth of the documentation).
+/// A question of a flow to this machine's local authenticator, always about the flow's owner (page
+/// LocalAuth in Usher.docc).
 package enum LocalAuthQuestion: Sendable, Equatable {
-  /// Which methods are available to the owner; answered by ``LocalAuthAnswer/availability(_:)``.
+  /// Which methods of authentication are available to the owner; answered by
+  /// ``LocalAuthAnswer/availability(_:)``.
   case availability
-  /// Same as `availability`, but without asking the fingerprint reader, because an unresponsive
-  /// fprintd delays the answer. Fingers are reported as unavailable.
+  /// Same as `availability`, but the fingerprint reader is not asked, because an unresponsive
+  /// fprintd would delay the answer. Fingers are reported as unavailable.
   case passcodeAvailability
-  /// One scan of any of the owner's fingers; hints may come first, then
+  /// One scan of any of the owner's fingers. Hints may come before the answer,
   /// ``LocalAuthAnswer/scanned(_:)``. When the flow's step no longer says `scanning`, the reader is
   /// released and nothing more is reported.
   case scan
-  /// Same as `scan`, but a match is reported as ``ScanOutcome/changed`` if the enrolled fingers are
-  /// not the ones that the asker saved. An asker is a client at a provider.
+  /// Same as `scan`, but a match is reported as ``ScanOutcome/changed`` if the enrolled fingers
+  /// differ from those that the flow's client saved at the flow's provider.
   case scanOfSavedFingers
   /// Verifies a passcode; answered by ``LocalAuthAnswer/checked(_:)``.
   ///
-  /// - Parameter insteadOf: The requested method that the passcode replaces; nil if a passcode was
-  ///   requested.
+  /// - Parameter insteadOf: The requested method, if the user gives a passcode in its place; nil if
+  ///   a passcode was requested.
   case check(passcode: Secret, insteadOf: LocalAuthType? = nil)
-  /// Saves the currently enrolled fingers, so that later scans of the same client at the same
-  /// provider are compared with them. Not answered.
+  /// Saves which fingers are enrolled, so that later scans of the same client at the same provider
+  /// are compared with them. There is no answer.
   case saveFingers
 }
 
 /// The local authenticator's answer to a flow.
 package enum LocalAuthAnswer: Sendable, Equatable {
   case availability(LocalAuthAvailability)
-  /// The reader needs another touch; the scan continues.
+  /// The finger was not read, and the reader needs another touch; the scan continues. The value is
+  /// a sentence for users.
   case hint(String)
   case scanned(ScanOutcome)
   case checked(PasscodeOutcome)
 }
 
-/// The methods by which this machine can authenticate the owner.
+/// The methods by which this machine can authenticate the flow's owner.
 package struct LocalAuthAvailability: Sendable, Equatable {
   package var biometric: Biometric
   package var passcode: Passcode
-  /// The client's latest successes, one for each method, from any of its flows. They are kept in
-  /// memory only and are lost when the daemon ends.
+  /// The latest successful authentications by the flow's client, one for each method, from any flow
+  /// of that client. They are kept in memory only and are lost when the daemon ends.
   package var latest: [LocalAuthProof]
-  /// Whether the enrolled fingers are not the ones that the asker saved; set even while the reader
-  /// is locked.
+  /// Whether the enrolled fingers differ from those that the flow's client saved at the flow's
+  /// provider. It is set even while the reader is locked.
   package var hasChangedFingers = false
 
   package enum Biometric: Sendable, Equatable {
-    /// - Parameter hasChanged: Whether the enrolled fingers are not the ones that the asker saved.
+    /// The reader can be used.
+    ///
+    /// - Parameter hasChanged: Whether the enrolled fingers differ from those that the flow's
+    ///   client saved at the flow's provider.
     case ready(hasChanged: Bool)
     case noReader
     case notEnrolled
     case lockedOut(until: Timestamp)
-    /// The bus is down, the reader is in use or unplugged, or fprintd denies access; the value is a
-    /// sentence.
+    /// The reader cannot be used now: the D-Bus connection is down, the reader is in use or
+    /// unplugged, or fprintd denies access. The value is a sentence.
     case unavailable(String)
   }
 
@@ -72,14 +77,16 @@ package struct LocalAuthAvailability: Sendable, Equatable {
   }
 }
 
-/// The outcome of a scan.
+/// The outcome of a scan of a finger.
 package enum ScanOutcome: Sendable, Equatable {
   case matched
-  /// A match, but the enrolled fingers are not the ones that the asker saved.
+  /// An enrolled finger matched, but the enrolled fingers differ from those that the flow's client
+  /// saved at the flow's provider.
   case changed
-  /// An unknown finger. Several in a row, over all flows of the owner, lock the reader.
+  /// The finger is not enrolled. Several such scans in a row, over all flows of the owner, lock the
+  /// reader.
   case missed
-  /// The reader was not touched in time.
+  /// The user did not touch the reader in time.
   case timedOut
   case lockedOut(until: Timestamp)
   case noReader
@@ -88,15 +95,18 @@ package enum ScanOutcome: Sendable, Equatable {
   case unavailable(String)
 }
 
-/// The outcome of a passcode check.
+/// The outcome of the verification of a passcode.
 package enum PasscodeOutcome: Sendable, Equatable {
   case accepted
+  /// The passcode is wrong.
+  ///
   /// - Parameter attemptsLeft: The number of wrong attempts until the next lock.
   case wrong(attemptsLeft: Int)
-  /// Locked: either before the check, so this passcode may be right, or because this one was wrong
-  /// once too often.
+  /// Passcodes are locked: either already before, so this passcode may be right, or because this
+  /// passcode was wrong.
   case lockedOut(until: Timestamp)
   case notEnrolled
-  /// The passcode could not be checked, or the attempt could not be stored; a sentence.
+  /// The passcode could not be verified, or the attempt could not be stored. The value is a
+  /// sentence.
   case unavailable(String)
 }

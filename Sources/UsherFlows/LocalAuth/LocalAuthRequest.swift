@@ -1,17 +1,18 @@
 package import UsherCore
 
-/// A request to authenticate the user at this machine (seed, `startSimpleAuth`).
+/// A request to authenticate the user who is at this machine (SDK documentation,
+/// `startSimpleAuth`).
 package struct LocalAuthRequest: Codable, Sendable, Equatable {
   package var localAuthType: LocalAuthType
   /// The text that is shown to the user.
   package var reason: String
-  /// Whether the request fails if the enrolled fingers are not the ones saved for the flow's client
-  /// and provider.
+  /// Whether the request fails if the enrolled fingers differ from those that the flow's client
+  /// saved at the flow's provider.
   package var checkDomainStateChanged: Bool
-  /// Whether a passcode is accepted if the finger fails.
+  /// Whether the user may give a passcode if the finger is not recognized.
   package var usePasscodeWhenFailed: Bool
-  /// The maximum age in seconds of an earlier success of the client that is reused; nil: none is
-  /// reused.
+  /// The maximum age, in seconds, of an earlier successful authentication by the same client that
+  /// satisfies this request; nil requires a new one.
   package var goodForSeconds: Int?
 
   package init(
@@ -26,19 +27,19 @@ package struct LocalAuthRequest: Codable, Sendable, Equatable {
   }
 }
 
-/// A method of local authentication. The seed's `NONE` is not a choice here, because it does not
-/// authenticate the user.
+/// A method of local authentication. `NONE` of the SDK documentation is not a choice here, because
+/// it does not authenticate the user.
 package enum LocalAuthType: String, Codable, Sendable, CaseIterable {
   case biometric
   case passcode
 }
 
-/// A record that the user at this machine authenticated as the flow's owner, with the time.
+/// A successful local authentication of the flow's owner: by which method, and when.
 package struct LocalAuthProof: Codable, Sendable, Equatable {
   package var method: LocalAuthType
   package var at: Timestamp
-  /// The requested method that this one replaced, if the request allows that (the seed's
-  /// `usePasscodeWhenFailed`); nil if this was the requested method.
+  /// The requested method, if the user gave a passcode in its place (`usePasscodeWhenFailed` of the
+  /// SDK documentation); nil if `method` was requested.
   package var insteadOf: LocalAuthType?
 
   package init(method: LocalAuthType, at: Timestamp, insteadOf: LocalAuthType? = nil) {
@@ -47,11 +48,12 @@ package struct LocalAuthProof: Codable, Sendable, Equatable {
     self.insteadOf = insteadOf
   }
 
-  /// Returns whether the proof satisfies a request for a method. The seed allows `requestSignUp`
-  /// after any successful `startSimpleAuth`, even if the passcode replaced the finger.
+  /// Returns whether the proof satisfies a request for a method. The SDK documentation allows
+  /// `requestSignUp` after any successful `startSimpleAuth`, even if the user gave a passcode in
+  /// place of a finger.
   package func serves(_ wanted: LocalAuthType) -> Bool { method == wanted || insteadOf == wanted }
 
-  /// Returns whether the proof is at most `age` old. A time in the future does not count.
+  /// Returns whether the authentication was at most `age` ago. A time in the future does not count.
   package func isFresh(for age: Duration, at now: Timestamp) -> Bool {
     at <= now && now <= at + age
   }

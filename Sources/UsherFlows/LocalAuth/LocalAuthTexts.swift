@@ -1,7 +1,7 @@
 package import UsherAPI
 import UsherCore
 
-/// The reason why a finger cannot be used.
+/// The reason why the user's finger cannot be scanned.
 struct BiometricError: Equatable {
   var errorCode: LocalAuthErrorCode
   var message: String
@@ -11,7 +11,7 @@ struct BiometricError: Equatable {
     self.message = message
   }
 
-  /// Creates the obstacle; nil if the reader is ready.
+  /// Creates the reason from the state of the reader; nil if the reader is ready.
   init?(_ biometric: LocalAuthAvailability.Biometric, _ now: Timestamp) {
     switch biometric {
     case .ready: return nil
@@ -35,13 +35,15 @@ struct BiometricError: Equatable {
 }
 
 extension Problem {
-  /// Explains why the passcode is requested instead of a finger.
+  /// The problem that explains why the user is asked for the passcode instead of a finger.
   init(_ error: BiometricError) {
     self.init(
       reason: "biometric_failed", title: error.errorCode.title, message: error.message,
       provider: error.errorCode.providerErrorCode)
   }
 
+  /// The problem that a finger was not read and must be scanned again.
+  ///
   /// - Parameter sentence: The reader's hint.
   static func scanAgain(_ sentence: String) -> Problem {
     Problem(reason: "scan_again", title: "Try again", message: sentence)
@@ -83,7 +85,7 @@ extension Problem {
 }
 
 extension Failure {
-  /// The failure of a flow that required the authentication.
+  /// The failure of a flow whose required local authentication failed.
   package static func localAuth(_ errorCode: LocalAuthErrorCode, _ message: String) -> Failure {
     Failure(
       reason: errorCode == .userCancel ? .cancelled : .localAuthFailed, title: errorCode.title,
@@ -92,7 +94,8 @@ extension Failure {
 }
 
 extension Duration {
-  /// Whole seconds, rounded up: `30 s`, `5 min`, `4 min 59 s`, `1 h`.
+  /// The duration in words for users, in whole seconds, rounded up: `30 s`, `5 min`, `4 min 59 s`,
+  /// `1 h`.
   package var inWords: String {
     let seconds = max(0, (milliseconds + 999) / 1000)
     let parts = [(seconds / 3600, "h"), (seconds / 60 % 60, "min"), (seconds % 60, "s")]

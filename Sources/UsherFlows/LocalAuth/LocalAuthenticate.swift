@@ -3,8 +3,8 @@ package import UsherAPI
 package import UsherConfig
 package import UsherCore
 
-/// Local authentication on its own: `local/authenticate` (seed, `startSimpleAuth`; the page
-/// LocalAuth of the documentation).
+/// The flow `local/authenticate`, which only authenticates the user at this machine (SDK
+/// documentation, `startSimpleAuth`; page LocalAuth in Usher.docc).
 package struct LocalAuthenticate: FlowMachine {
   package typealias Call = NoCall
   package static let kind = "authenticate"
@@ -59,7 +59,7 @@ package struct LocalAuthenticate: FlowMachine {
     }
   }
 
-  /// The SDK has no code for an expired flow.
+  /// Returns the SDK's error code for a cancelled flow; the SDK has none for an expired one.
   package static func providerErrorCode(
     for ending: Failure.Reason, provider: ProviderName
   ) -> ProviderErrorCode? {

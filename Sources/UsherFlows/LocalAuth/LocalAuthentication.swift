@@ -1,45 +1,46 @@
 package import UsherAPI
 package import UsherCore
 
-/// Local authentication as a step of any flow, stored inside the machine's state (seed,
-/// `startSimpleAuth`; the page LocalAuth of the documentation).
+/// The local authentication of the user within any flow; the flow's machine stores this value in
+/// its state (SDK documentation, `startSimpleAuth`; page LocalAuth in Usher.docc).
 ///
 /// The machine asks the questions of ``begin()``, shows ``step`` and ``problem``, and forwards
-/// every event while this step is active. It decides itself what the outcome means for the flow.
-/// Passcodes occur only in events and questions, never in this value.
+/// every event while the authentication runs. The machine decides what the outcome means for the
+/// flow. Passcodes occur only in events and questions, never in this value.
 package struct LocalAuthentication: Codable, Sendable, Equatable {
-  /// The number of unrecognised fingers that ends an authentication, or moves it to the passcode.
+  /// The number of fingers that are not recognized after which the authentication fails, or asks
+  /// for the passcode.
   package static let maxMisses = 3
   /// The maximum length of a passcode in characters.
   package static let maxPasscodeLength = 128
 
   package let request: LocalAuthRequest
-  /// Why the last input did not advance the flow, or the reader's hint.
+  /// Why the last input did not succeed, or the reader's hint; nil if there is nothing to say.
   package private(set) var problem: Problem?
   private var stage = Phase.looking(Plan())
   private var misses = 0
 
   private enum Phase: Codable, Sendable, Equatable {
-    /// Waiting for the list of available methods. → scanning, asking, or the end
+    /// Asks which methods are available. Next: scanning, asking, or the end.
     case looking(Plan)
-    /// The reader waits for a finger. → scanning, asking, checking, or the end
+    /// The reader waits for a finger. Next: scanning, asking, checking, or the end.
     case scanning(AvailableMethods)
-    /// The user has to choose a method or enter a passcode. → scanning, checking, or the end
+    /// The user chooses a method or enters a passcode. Next: scanning, checking, or the end.
     case asking(AvailableMethods)
-    /// A passcode is being verified. → asking, or the end
+    /// The authenticator verifies a passcode. Next: asking, or the end.
     case checking(AvailableMethods)
     case done
   }
 
-  /// The purpose of a question about the available methods.
+  /// What to do with the answer to the question which methods are available.
   private struct Plan: Codable, Sendable, Equatable {
-    /// Whether a finger is still allowed.
+    /// Whether a finger may be used.
     var wantsFinger = true
-    /// Whether a scan starts without user input.
+    /// Whether a scan starts at once, without input from the user.
     var scans = true
   }
 
-  /// The methods that the user can still use.
+  /// The methods of authentication that the user can still use.
   private struct AvailableMethods: Codable, Sendable, Equatable {
     var finger: Bool
     var passcode: Bool
@@ -49,7 +50,7 @@ package struct LocalAuthentication: Codable, Sendable, Equatable {
     }
   }
 
-  /// The result of an event.
+  /// The result of an event for the machine.
   package enum Progress: Sendable, Equatable {
     /// The authentication continues with these questions, in order.
     case ask([LocalAuthQuestion])
@@ -62,10 +63,10 @@ package struct LocalAuthentication: Codable, Sendable, Equatable {
 
   package init(_ request: LocalAuthRequest) { self.request = request }
 
-  /// Returns the first questions.
+  /// Starts the authentication and returns the first questions to the authenticator.
   package mutating func begin() -> [LocalAuthQuestion] { queryMethods(Plan()) }
 
-  /// `localAuth`, or `wait` while no input is expected.
+  /// The step that the user sees: `localAuth`, or `wait` while no input is expected.
   package var step: Step {
     switch stage {
     case .looking, .done: .wait(.init(for: "the check for a fingerprint reader"))
@@ -90,7 +91,7 @@ package struct LocalAuthentication: Codable, Sendable, Equatable {
     Step.LocalAuth(methods: available.methods, reason: request.reason, scanning: isScanning)
   }
 
-  /// Returns the result of an event; `.ignore` if the event does not concern this step.
+  /// Returns the result of an event; `.ignore` if the event does not concern the authentication.
   package mutating func receive<Call>(_ event: FlowEvent<Call>, at now: Timestamp) -> Progress {
     switch event {
     case .input(let input): handleInput(input)
@@ -100,7 +101,7 @@ package struct LocalAuthentication: Codable, Sendable, Equatable {
     }
   }
 
-  /// Repeats the operation that a restart interrupted.
+  /// Repeats the question or the check that a restart of the daemon interrupted.
   private mutating func resume() -> Progress {
     switch stage {
     case .looking(let plan): return .ask(queryMethods(plan))
@@ -110,7 +111,7 @@ package struct LocalAuthentication: Codable, Sendable, Equatable {
     case .checking(let available):
       problem = .interrupted
       return .ask(queryMethods(Plan(wantsFinger: available.finger, scans: false)))
-    // The remaining time of the lock has changed since the problem was written.
+    // The problem names the remaining time of the lock, which has changed since.
     case .asking(let available) where problem?.reason == Problem.passcodeLockedReason:
       problem = nil
       return .ask(queryMethods(Plan(wantsFinger: available.finger, scans: false)))
@@ -139,7 +140,7 @@ package struct LocalAuthentication: Codable, Sendable, Equatable {
     return .authenticated(proof)
   }
 
-  /// Returns the requested method if `method` is another one.
+  /// Returns the requested method if the user authenticates by another one; nil if not.
   private func replaced(by method: LocalAuthType) -> LocalAuthType? {
     request.localAuthType == method ? nil : request.localAuthType
   }
@@ -180,7 +181,8 @@ extension LocalAuthentication {
     return .ask([request.checkDomainStateChanged ? .scanOfSavedFingers : .scan])
   }
 
-  /// Gives up on the finger, at the user's request.
+  /// Asks for the passcode instead of a finger at the user's request. Cancels the authentication if
+  /// the request does not allow a passcode in place of a finger.
   private mutating func fallBack(_ available: AvailableMethods) -> Progress {
     guard available.finger, request.usePasscodeWhenFailed else {
       return fail(.userFallback, "cancelled: the person chose another method")
@@ -188,7 +190,9 @@ extension LocalAuthentication {
     return leaveFinger(available, nil)
   }
 
-  /// - Parameter problem: The reason; nil if the user requested it.
+  /// Asks for the passcode instead of a finger, or fails if that is not allowed.
+  ///
+  /// - Parameter problem: Why the finger cannot be used; nil if the user wants the passcode.
   private mutating func leaveFinger(_ available: AvailableMethods, _ problem: Problem?) -> Progress
   {
     guard available.passcode else { return fail(.passcodeNotEnrolledDevice, Self.noPasscode) }
@@ -245,7 +249,8 @@ extension LocalAuthentication {
     return .ask([])
   }
 
-  /// Returns an earlier proof that is recent enough and satisfies the request.
+  /// Returns an earlier successful authentication that is recent enough and satisfies the request;
+  /// nil if there is none.
   private func earlierProof(
     _ availability: LocalAuthAvailability, _ now: Timestamp
   ) -> LocalAuthProof? {

@@ -1,7 +1,7 @@
 package import JSONRPC
 package import UsherConfig
 
-/// The daemon's own provider, for local authentication.
+/// The provider definition of `local`, which stands for the daemon's own local authentication.
 package enum LocalProvider: ProviderDefinition {
   package static let flows: [any FlowMachine.Type] = [LocalAuthenticate.self]
 

@@ -2,15 +2,15 @@ import Crypto
 import CryptoExtras
 package import UsherCore
 
-/// A scrypt hash of a passcode (RFC 7914).
+/// The scrypt hash of a passcode (RFC 7914).
 ///
 /// The cost parameters are stored with the hash, so that a later version can raise them and still
-/// verify old hashes. One computation takes 32 MiB and about a tenth of a second: never run it on
-/// an event loop.
+/// verify old hashes. One computation takes 32 MiB and about a tenth of a second, so it must never
+/// run on an event loop.
 package struct PasscodeHash: Codable, Sendable, Equatable {
   /// The length of the salt in bytes.
   package static let saltLength = 16
-  /// The cost parameter N of a new hash.
+  /// The scrypt cost parameter N of a new hash.
   package static let defaultRounds = 1 << 15
   private static let keyLength = 32
 
@@ -20,10 +20,12 @@ package struct PasscodeHash: Codable, Sendable, Equatable {
   private let salt: [UInt8]
   private let key: Sealed<Secret>
 
+  /// Hashes a passcode.
+  ///
   /// - Parameters:
   ///   - salt: ``saltLength`` fresh random bytes.
-  ///   - rounds: A power of two. A lower value than the default is cheap to brute-force and is for
-  ///     tests only.
+  ///   - rounds: The cost parameter N, a power of two. A lower value than the default is cheap to
+  ///     brute-force and is for tests only.
   /// - Throws: `internalError` if there is not enough memory.
   package init(_ passcode: Secret, salt: [UInt8], rounds: Int = defaultRounds) throws(UsherError) {
     self.salt = salt

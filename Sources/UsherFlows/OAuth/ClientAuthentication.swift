@@ -2,8 +2,8 @@ import FoundationEssentials
 import UsherConfig
 import UsherCore
 
-/// How the client identifies and authenticates itself in one request, by exactly one method
-/// (RFC 6749 §2.3).
+/// How the daemon identifies and authenticates itself as the client in one request to an OAuth
+/// endpoint, by exactly one method (RFC 6749 §2.3).
 struct ClientAuthentication {
   var fields: [(name: String, value: String)]
   var headers: [HTTPRequest.Header]
@@ -50,8 +50,8 @@ struct ClientAuthentication {
     }
   }
 
-  /// Returns a Basic header. Id and secret are each form-encoded before they are joined
-  /// (RFC 6749 §2.3.1).
+  /// Returns a Basic header. The client id and the secret are each form-encoded before they are
+  /// joined (RFC 6749 §2.3.1).
   private static func basic(_ id: String, _ secret: Secret) -> HTTPRequest.Header {
     let pair = FormEncoding.encode(id) + ":" + FormEncoding.encode(secret.revealed())
     let encoded = Data(pair.utf8).base64EncodedString()

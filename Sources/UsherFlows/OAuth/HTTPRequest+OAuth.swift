@@ -21,7 +21,7 @@ extension HTTPRequest.Header {
     Self("Authorization", Secret("Bearer \(token.revealed())"))
   }
 
-  /// Returns the header with the token of the call's account.
+  /// Returns the header with the access token of the call's account.
   ///
   /// - Throws: `internalError` if the engine provided no token, which it does for every call with
   ///   an account.

@@ -4,7 +4,8 @@ import UsherCore
 /// The daemon's identity as a client of an OAuth provider.
 package struct OAuthClient: Sendable, Equatable {
   package var id: String
-  /// The name of the client secret in the credential store; nil for a public client.
+  /// The name under which the client secret is stored in the credential store; nil for a public
+  /// client.
   package var credential: String?
   package var auth: OIDCClientAuth
 }

@@ -4,10 +4,11 @@ package import UsherCore
 /// The meaning of a provider's reply to an OAuth form request (RFC 6749 §5).
 package enum OAuthReply<Granted: Sendable & Equatable>: Sendable, Equatable {
   case granted(Granted)
-  /// The code, refresh token or device code is no longer valid. Only a new sign-in helps.
+  /// The code, refresh token or device code is no longer valid. Only a new sign-in of the user
+  /// helps.
   case dead(ProviderErrorCode)
-  /// The provider rejects the client itself. The cause is the configuration and affects every
-  /// grant.
+  /// The provider rejects the daemon as a client. The cause is the configuration, so every grant is
+  /// affected.
   case misconfigured(ProviderErrorCode)
   /// Any other definite refusal. The same request would be refused again.
   case rejected(ProviderErrorCode)
@@ -21,7 +22,7 @@ package enum OAuthReply<Granted: Sendable & Equatable>: Sendable, Equatable {
   case unreadable(message: String)
 }
 
-/// A reply that reports success but cannot be used.
+/// The error that a reply reports success but cannot be used.
 ///
 /// The message is a user-facing sentence. It may quote a short identifier such as `token_type`,
 /// never a token.
@@ -78,7 +79,7 @@ extension OAuthReply {
     let errorCode = ProviderErrorCode(
       name: provider, code: code ?? "http_\(reply.status)",
       message: ProviderText.shown(members["error_description"]?.stringValue))
-    // RFC 6749 §5.2, and the codes that real servers send in place of those.
+    // The list has the codes of RFC 6749 §5.2, and those that real servers send in their place.
     switch code {
     case "invalid_grant", "invalid_token", "invalid_code", "expired_token", "interaction_required",
       "login_required", "consent_required", "account_selection_required":
@@ -94,12 +95,13 @@ extension OAuthReply {
 }
 
 extension HTTPReply {
-  /// The body as a JSON object, or nil if it is anything else.
+  /// The body if it is a JSON object; nil otherwise.
   package var jsonObject: [String: JSONValue]? {
     do { return try JSONValue(parsing: body).objectValue } catch { return nil }
   }
 
-  /// A copy without the byte order mark that some servers put in front of the body (RFC 8259 §8.1).
+  /// The same reply without the byte order mark that some servers put in front of the body (RFC
+  /// 8259 §8.1).
   package var withoutByteOrderMark: HTTPReply {
     let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
     guard body.starts(with: mark) else { return self }
@@ -114,12 +116,11 @@ extension HTTPReply {
   /// RFC 9110 §15.6.4).
   package var isPostponed: Bool { [429, 503].contains(status) && headers["retry-after"] != nil }
 
-  /// The delay that `Retry-After` asks for (RFC 9110 §10.2.3), at most one hour.
+  /// The delay that `Retry-After` asks for (RFC 9110 §10.2.3), at most one hour; nil if the header
+  /// is missing or unreadable.
   ///
   /// A fraction of a second is rounded up. A date is compared with the reply's own `Date` header,
   /// or with the local receive time if there is none.
-  ///
-  /// Nil if the header is missing or unreadable.
   package var retryAfter: Duration? {
     guard let text = headers["retry-after"]?.trimmingBlanks else { return nil }
     if let seconds = text.decimalSeconds { return .seconds(Int(min(seconds.rounded(.up), 3600))) }
@@ -138,9 +139,8 @@ extension String {
     return String(start.reversed().drop { isBlank($0) }.reversed())
   }
 
-  /// The value of digits with an optional fraction, or infinity if the number is too large.
-  ///
-  /// Nil for any other text.
+  /// The number of seconds in a text of digits with an optional fraction, or infinity if the number
+  /// is too large; nil for any other text.
   fileprivate var decimalSeconds: Double? {
     let parts = utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
     let isNumber =

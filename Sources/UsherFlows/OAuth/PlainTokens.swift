@@ -1,9 +1,9 @@
 import UsherCore
 
-/// Access tokens that can be neither refreshed nor revoked.
+/// The handling of access tokens that can be neither refreshed nor revoked.
 ///
-/// Used for Truecaller and BSA, for which no endpoint to do so is known, and for the local
-/// provider, which issues no tokens.
+/// It is used for Truecaller and BSA, for which no endpoint to do so is known, and for the provider
+/// `local`, which issues no tokens.
 struct PlainTokens: TokenDialect {
   var isPublicClient: Bool { false }
 

@@ -1,37 +1,37 @@
 package import UsherCore
 
-/// How tokens of one provider type are refreshed and revoked.
+/// How the tokens of one provider type are refreshed and revoked.
 ///
-/// A dialect only names calls and interprets replies. The daemon sends the calls, schedules them
+/// A dialect only creates calls and interprets replies. The daemon sends the calls, schedules them
 /// and stores the tokens.
 package protocol TokenDialect: Sendable {
-  /// Whether the client has no secret. Some servers then require the access token as authentication
-  /// for a revocation.
+  /// Whether the daemon has no client secret at the provider. Some servers then require the access
+  /// token as authentication for a revocation.
   var isPublicClient: Bool { get }
 
-  /// Returns the call that refreshes an access token.
+  /// Returns the call that refreshes an access token; nil if the provider does not refresh tokens.
+  /// Even then an account can hold a refresh token, from a time when a provider of another type had
+  /// the same name in the configuration.
   ///
-  /// - Parameter scope: The scope of the grant or a part of it. Nil asks for all of it.
-  /// - Returns: Nil if the provider does not refresh tokens. An account can still hold a refresh
-  ///   token if its provider's name was configured with another type before.
+  /// - Parameter scope: The scope of the grant or a part of it; nil asks for all of it.
   func renewal(_ refreshToken: Secret, scope: String?) -> (any ProviderCall)?
 
   func read(_ reply: HTTPReply, to request: TokenRequest, at now: Timestamp) -> TokenReply
 
-  /// Returns why refreshed tokens do not belong to the account, as a sentence, or nil if they may.
+  /// Returns why refreshed tokens do not belong to the account, as a sentence; nil if they may
+  /// belong to it.
   func flaw(in tokens: TokenSet, of subject: String) -> String?
 
-  /// Returns the call that revokes a token.
+  /// Returns the call that revokes a token; nil if the provider does not revoke tokens.
   ///
   /// - Parameter bearer: An access token to send in place of the client's own authentication.
-  /// - Returns: Nil if the provider does not revoke tokens.
   func revocation(_ token: Secret, _ kind: TokenKind, bearer: Secret?) -> (any ProviderCall)?
 
   /// Whether a reply to the revocation call says that the token is no longer valid.
   func hasRevoked(_ reply: HTTPReply) -> Bool
 }
 
-/// The value of `token_type_hint` (RFC 7009 §2.1).
+/// The kind of a token that is revoked; the value of `token_type_hint` (RFC 7009 §2.1).
 package enum TokenKind: String, Codable, Sendable {
   case accessToken = "access_token"
   case refreshToken = "refresh_token"
@@ -48,7 +48,8 @@ extension TokenDialect {
   package func hasRevoked(_ reply: HTTPReply) -> Bool { [200, 204].contains(reply.status) }
 }
 
-/// The dialect for a provider's tokens, or the input that is needed to create it.
+/// The dialect for the tokens of a provider, or a function that creates it from the provider's
+/// metadata.
 package enum TokenHandling: Sendable {
   case known(any TokenDialect)
   /// The dialect depends on the provider's metadata, which must be discovered first.

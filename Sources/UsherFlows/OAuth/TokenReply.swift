@@ -5,13 +5,13 @@ package import UsherCore
 /// The reply of a token endpoint.
 package typealias TokenReply = OAuthReply<TokenSet>
 
-/// The parts of a token request that the interpretation of its reply depends on.
+/// The parts of a token request that are needed to interpret its reply.
 package struct TokenRequest: Sendable, Equatable {
   package var provider: ProviderName
   /// The scope that a reply without `scope` grants (RFC 6749 §5.1).
   package var scope: String
-  /// The tokens before a refresh. A refresh or ID token that the reply does not replace is kept
-  /// (§6).
+  /// The tokens before a refresh. A refresh token or ID token that the reply does not replace stays
+  /// valid (RFC 6749 §6).
   package var previous: TokenSet?
 
   package init(provider: ProviderName, scope: String, previous: TokenSet? = nil) {
@@ -22,7 +22,7 @@ package struct TokenRequest: Sendable, Equatable {
 }
 
 extension OAuthReply where Granted == TokenSet {
-  /// Reads the reply to a code, a refresh token or a device code.
+  /// Reads the reply to a request with a code, a refresh token or a device code.
   ///
   /// Only Bearer tokens are accepted (RFC 6749 §7.1).
   ///
@@ -30,7 +30,7 @@ extension OAuthReply where Granted == TokenSet {
   /// and a value over ten years as ten years. Anything else leaves the expiry unknown.
   ///
   /// `refresh_expires_in`, which Paysafe and Keycloak send, is read in the same way, but there 0
-  /// means that the refresh token never expires. A value below one second counts as 0.
+  /// means that the refresh token never expires. A value between 0 and one second counts as 0.
   package init(_ reply: HTTPReply, to request: TokenRequest, at now: Timestamp) {
     self.init(reply, from: request.provider) { members throws(UnusableReply) in
       try TokenSet(members, request, now)
@@ -39,10 +39,10 @@ extension OAuthReply where Granted == TokenSet {
 }
 
 extension HTTPReply {
-  /// The refresh token of a reply whose access token cannot be used, or nil if there is none.
+  /// The refresh token of a reply whose access token cannot be used; nil if there is none.
   ///
-  /// The request may have spent the previous refresh token, so this one may be all that is left of
-  /// the grant. It is therefore read even from a body that repeats a member name.
+  /// The request may have invalidated the previous refresh token, so this one may be the last that
+  /// is valid. It is therefore read even from a body that repeats a member name.
   package var salvagedRefreshToken: Secret? {
     guard (200..<300).contains(status),
       let members = try? JSONDecoder().decode(SalvagedMembers.self, from: Data(body)),
@@ -97,7 +97,7 @@ extension TokenSet {
 }
 
 extension [String: JSONValue] {
-  /// A description of `token_type` for an error message.
+  /// The value of `token_type` for an error message.
   ///
   /// Text is shown only if it is a short name (RFC 6749 appendix A.13) and not part of another
   /// member's value, because it may be a token in the wrong place.
@@ -121,7 +121,8 @@ extension [String: JSONValue] {
   }
 
   fileprivate func token(_ name: String) -> Sealed<Secret>? {
-    // Secrets of the request are masked in the reply. A masked value is the token that was sent.
+    // A masked value is a secret of the request that the provider repeated: the token did not
+    // change.
     guard let text = self[name]?.stringValue, !text.isEmpty, text != HTTPReply.echo else {
       return nil
     }
@@ -130,9 +131,8 @@ extension [String: JSONValue] {
 }
 
 extension JSONValue {
-  /// `expires_in` in any notation, as whole seconds from 0 to ten years.
-  ///
-  /// Nil if the value is not a finite number.
+  /// `expires_in` in any notation, as whole seconds from 0 to ten years; nil if the value is not a
+  /// finite number.
   var lifetime: Duration? {
     guard let seconds = numberValue ?? stringValue.flatMap(Double.init), seconds.isFinite else {
       return nil
@@ -140,7 +140,7 @@ extension JSONValue {
     return .seconds(Int(min(max(seconds, 0), 315_360_000)))
   }
 
-  /// `scope` as a string. Some servers send an array of strings.
+  /// `scope` as a space-separated string; some servers send an array of strings.
   fileprivate var scope: String? {
     let text = stringValue ?? arrayValue?.compactMap(\.stringValue).joined(separator: " ")
     guard let text, !text.isEmpty else { return nil }

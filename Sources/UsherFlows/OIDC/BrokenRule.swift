@@ -2,8 +2,7 @@ import JSONRPC
 import UsherCore
 
 extension ProviderText {
-  /// Returns a value that a provider sent in place of the expected one, cleaned and cut to 200
-  /// characters for a message.
+  /// Returns a value of an ID token for an error message, cleaned and cut to 200 characters.
   static func found(_ value: JSONValue?) -> String {
     guard let value else { return "nothing" }
     let text = value.stringValue ?? String(decoding: value.encoded(), as: UTF8.self)
@@ -14,11 +13,12 @@ extension ProviderText {
 }
 
 extension IDTokenClaims.Rule {
-  /// The rule's message with the expected and the actual value.
+  /// The message about a broken rule, with the expected and the actual value.
   ///
-  /// Nonces and hashes are secrets, and a subject is personal data. None of them is repeated.
+  /// Nonces and hashes are secrets, and a subject is personal data. The message contains none of
+  /// them.
   ///
-  /// - Parameter now: The time of the check, or nil if times were not checked.
+  /// - Parameter now: The time of the check; nil if times were not checked.
   func explanation(
     about claims: [String: JSONValue], issuer: String, clientID: String, now: Timestamp?
   ) -> String {

@@ -51,7 +51,7 @@ extension DeviceAuthorization {
 package enum DevicePoll: Sendable, Equatable {
   case granted(TokenSet)
   case pending
-  /// The interval must grow by five seconds for all further polls.
+  /// The provider asks the daemon to increase the interval by five seconds for all further polls.
   case slowDown
   /// The user refused.
   case denied(ProviderErrorCode)

@@ -13,19 +13,20 @@ package struct IDTokenClaims: Sendable, Equatable {
   package struct Expectation: Sendable, Equatable {
     package var issuer: String
     package var clientID: String
-    /// The nonce that was sent, or nil if none was.
+    /// The nonce that the daemon sent; nil if it sent none.
     package var nonce: Secret?
     package var now: Timestamp
     /// The tolerated difference between the clocks of the provider and the daemon.
     package var skew: Duration
-    /// Checked against `at_hash`, with the hash function of `algorithm`.
+    /// The access token that `at_hash` must match, with the hash function of `algorithm`; nil if
+    /// none is checked.
     package var accessToken: Secret?
     package var algorithm: SigningAlgorithm
-    /// The requested `max_age`, in seconds.
+    /// The `max_age` that the daemon requested, in seconds.
     package var maxAge: Int?
   }
 
-  /// The check that the ID token failed.
+  /// A rule that an ID token can break; the raw value continues a sentence.
   package enum Rule: String, Error, Sendable, CaseIterable {
     case unreadable = "its payload is not a JSON object"
     case issuer = "iss is not the provider's issuer"
@@ -48,7 +49,7 @@ package struct IDTokenClaims: Sendable, Equatable {
 }
 
 extension IDTokenClaims {
-  /// Checks the payload of a token whose signature has been verified.
+  /// Checks the claims in the payload of a token whose signature has been verified.
   package static func check(
     payload: [UInt8], _ expected: Expectation
   ) -> Result<IDTokenClaims, Rule> {
@@ -66,12 +67,12 @@ extension IDTokenClaims {
     }
   }
 
-  /// Returns the rule that the ID token of a refresh breaks, or nil if it breaks none (OIDC
-  /// Core §12.2).
+  /// Returns the rule that the ID token of a refresh breaks; nil if it breaks none (OIDC Core
+  /// §12.2).
   ///
-  /// It must have the same issuer, client and subject as the first one. Its signature is not
-  /// checked: it came directly from the token endpoint (§3.1.3.7 item 6) and is used for nothing
-  /// else. A token that cannot be parsed is not an error.
+  /// The token must have the same issuer, client and subject as the ID token of the sign-in. Its
+  /// signature is not checked: it came directly from the token endpoint (§3.1.3.7 item 6) and is
+  /// used for nothing else. A token that cannot be parsed is not an error.
   package static func flaw(
     refreshed token: Secret, issuer: String, clientID: String, subject: String
   ) -> Rule? {
@@ -82,7 +83,8 @@ extension IDTokenClaims {
     return claims.has("sub", subject) ? nil : .otherSubject
   }
 
-  /// Checks items 3 to 5. No audience other than this client is trusted.
+  /// Checks the audience (OIDC Core §3.1.3.7 items 3 to 5). A token that is also for other clients
+  /// is refused.
   private static func checkAudience(
     _ claims: [String: JSONValue], _ expected: Expectation
   ) throws(Rule) {
@@ -100,7 +102,7 @@ extension IDTokenClaims {
     guard audience.allSatisfy(isOurs) else { throw .otherAudience }
   }
 
-  /// Checks items 9 and 10, and `nbf`.
+  /// Checks the times `exp` and `iat` (OIDC Core §3.1.3.7 items 9 and 10), and `nbf`.
   private static func checkTimes(
     _ claims: [String: JSONValue], _ person: PersonClaims, _ expected: Expectation
   ) throws(Rule) -> IDTokenClaims {
@@ -115,7 +117,7 @@ extension IDTokenClaims {
     return IDTokenClaims(person: person, issuedAt: issued, expiresAt: expiry)
   }
 
-  /// Checks item 11 and, for the access token, §3.1.3.8.
+  /// Checks the nonce (OIDC Core §3.1.3.7 item 11) and the hash of the access token (§3.1.3.8).
   private static func checkBindings(
     _ claims: [String: JSONValue], _ expected: Expectation
   ) throws(Rule) {
@@ -128,7 +130,7 @@ extension IDTokenClaims {
     }
   }
 
-  /// Checks item 13.
+  /// Checks the time of the authentication against `max_age` (OIDC Core §3.1.3.7 item 13).
   private static func checkAuthTime(
     _ claims: [String: JSONValue], _ expected: Expectation
   ) throws(Rule) -> Timestamp? {
@@ -143,15 +145,15 @@ extension IDTokenClaims {
 }
 
 extension SigningAlgorithm {
-  /// Returns the left half of the access token's hash, with the hash function of the signature
-  /// (OIDC Core §3.1.3.6).
+  /// Returns the expected `at_hash`: the left half of the access token's hash, with the hash
+  /// function of the signature algorithm (OIDC Core §3.1.3.6).
   package func accessTokenHash(_ token: Secret) -> Secret {
     let bytes = Array(token.revealed().utf8)
     let hash =
       switch self {
       case .rs256, .ps256, .es256: Array(SHA256.hash(data: bytes))
       case .rs384, .ps384, .es384: Array(SHA384.hash(data: bytes))
-      // Ed25519 itself uses SHA-512.
+      // `edDSA` means Ed25519, which uses SHA-512 itself.
       case .rs512, .ps512, .es512, .edDSA: Array(SHA512.hash(data: bytes))
       }
     return Secret(Base64URL.encode(hash.prefix(hash.count / 2)))
@@ -159,7 +161,7 @@ extension SigningAlgorithm {
 }
 
 extension [String: JSONValue] {
-  /// Whether the claim equals the text byte by byte.
+  /// Whether the claim is a string that equals the text byte by byte.
   fileprivate func has(_ claim: String, _ text: String) -> Bool {
     self[claim]?.isText(text) ?? false
   }
@@ -168,6 +170,7 @@ extension [String: JSONValue] {
 extension JSONValue {
   fileprivate func isText(_ text: String) -> Bool { stringValue?.hasSameBytes(as: text) ?? false }
 
-  /// Seconds since 1970 (RFC 7519 §2), with or without a fraction. Nil for a string.
+  /// The time of a claim in seconds since 1970 (RFC 7519 §2), with or without a fraction; nil if
+  /// the value is not a number.
   fileprivate var numericDate: Timestamp? { numberValue.map { Timestamp(seconds: $0) } }
 }

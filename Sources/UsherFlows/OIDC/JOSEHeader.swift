@@ -26,13 +26,14 @@ package enum SigningAlgorithm: String, Codable, Sendable, CaseIterable {
   }
 }
 
-/// The part of a signed token's header that is used (RFC 7515 §4).
-///
-/// Keys and URLs in the header are ignored.
+/// The members of a signed token's header that the daemon uses (RFC 7515 §4). It ignores keys and
+/// URLs in the header.
 package struct JOSEHeader: Sendable, Equatable {
   package let algorithm: SigningAlgorithm
   package let kid: String?
 
+  /// Reads the header of a token in compact form.
+  ///
   /// - Throws: `UnusableReply` with a user-facing sentence if the token must be rejected whatever
   ///   its signature.
   package init(of token: Secret, accepting accepted: Set<SigningAlgorithm>) throws(UnusableReply) {

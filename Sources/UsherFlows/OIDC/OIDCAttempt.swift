@@ -1,15 +1,16 @@
 import UsherConfig
 import UsherCore
 
-/// One round of the authorization code flow with the secrets that bind its messages together.
+/// One round of the user in the browser: the secrets that bind the messages of the authorization
+/// code flow together.
 ///
 /// Every new round gets new secrets.
 struct OIDCAttempt: Codable, Sendable, Equatable {
   let metadata: OIDCMetadata
   let authorizationEndpoint: String
-  /// Binds the redirect to this round; 192 bits.
+  /// The `state` that binds the redirect to this round; 192 bits.
   let state: Sealed<Secret>
-  /// Binds the ID token to this round; 192 bits.
+  /// The `nonce` that binds the ID token to this round; 192 bits.
   let nonce: Sealed<Secret>
   let verifier: Sealed<Secret>
 
@@ -27,11 +28,11 @@ struct OIDCAttempt: Codable, Sendable, Equatable {
     OIDCAttempt(metadata, authorizationEndpoint: authorizationEndpoint, &transition)
   }
 
-  /// Returns the authorization URL for the browser (RFC 6749 §4.1.1, RFC 7636 §4.3, OIDC
-  /// Core §3.1.2.1).
+  /// Returns the authorization URL for the browser (RFC 6749 §4.1.1, RFC 7636 §4.3, OIDC Core
+  /// §3.1.2.1).
   ///
-  /// - Parameter hints: Parameters from the caller. They override `extra_authorize` of the
-  ///   configuration.
+  /// - Parameter hints: Additional query parameters from the caller. They override
+  ///   `extra_authorize` of the configuration.
   func url(
     redirectURI: String, scope: String, hints: [String: String], settings: OIDCSettings
   ) -> String {

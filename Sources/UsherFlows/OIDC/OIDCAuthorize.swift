@@ -2,7 +2,7 @@ import UsherAPI
 package import UsherConfig
 package import UsherCore
 
-/// Sign-in with a browser: authorization code with PKCE and a loopback redirect (RFC 8252,
+/// Signs a user in with a browser: authorization code with PKCE and a loopback redirect (RFC 8252,
 /// RFC 9700, OIDC Core §3.1).
 package struct OIDCAuthorize: FlowMachine, RedeemingCodeGrant {
   package typealias Event = FlowEvent<OIDCCall>
@@ -36,16 +36,16 @@ package struct OIDCAuthorize: FlowMachine, RedeemingCodeGrant {
   }
 
   private enum State: Codable, Sendable, Equatable {
-    /// Fetches the provider's metadata. → preparing, or the end
+    /// Fetches the provider's metadata. Next: preparing, or the end.
     case discovering(RetryBackoff)
-    /// Waits for the redirect listener. → authorizing, or the end
+    /// Waits until the loopback listener is open. Next: authorizing, or the end.
     case preparing(OIDCAttempt)
-    /// The user is in the browser. → exchanging, preparing with a new attempt, or the end
+    /// The user is in the browser. Next: exchanging, preparing with a new attempt, or the end.
     case authorizing(OIDCAttempt, redirectURI: String, ListenerState)
-    /// The code is being redeemed. The code is held only between two attempts, and only in memory.
-    /// → signingIn, preparing with a new attempt, or the end
+    /// Redeems the code. The code is held only during a pause before the next attempt, and only in
+    /// memory. Next: signingIn, preparing with a new attempt, or the end.
     case exchanging(OIDCAttempt, redirectURI: String, Transient, RetryBackoff)
-    /// Turns the tokens into an account. → the end
+    /// Turns the tokens into an account. Next: the end.
     case signingIn(OIDCSignIn)
   }
 
@@ -214,7 +214,7 @@ extension OIDCAuthorize {
 }
 
 extension AuthorizationResponse {
-  /// Returns why the answer must not be trusted (RFC 9207 §2.4), or nil if it may be.
+  /// Returns why the provider's redirect must not be trusted (RFC 9207 §2.4); nil if it may be.
   fileprivate func flaw(_ metadata: OIDCMetadata) -> String? {
     if let iss {
       guard !iss.hasSameBytes(as: metadata.issuer) else { return nil }

@@ -3,7 +3,8 @@ package import UsherCore
 
 /// A call to an OpenID provider.
 ///
-/// Each case carries its own parameters. Rendering adds the client id, client secret and audience.
+/// Each case carries its own parameters. `render(_:)` adds the client id, client secret and
+/// audience.
 package enum OIDCCall: ProviderCall {
   /// Fetches one of the ``OIDCMetadata/wellKnownURLs(issuer:)``.
   case discovery(url: String)
@@ -12,11 +13,11 @@ package enum OIDCCall: ProviderCall {
   case exchange(Exchange, OIDCMetadata)
   /// Refreshes an access token (RFC 6749 §6).
   ///
-  /// - Parameter scope: The scope of the grant or a part of it. Nil asks for all of it.
+  /// - Parameter scope: The scope of the grant or a part of it; nil asks for all of it.
   case refresh(Secret, scope: String?, OIDCMetadata)
-  /// Revokes a token (RFC 7009 §2.1).
+  /// Revokes an access or refresh token (RFC 7009 §2.1).
   case revoke(Revocation, OIDCMetadata)
-  /// Fetches the profile (OIDC Core §5.3).
+  /// Fetches the user's profile from the userinfo endpoint (OIDC Core §5.3).
   case userinfo(accessToken: Secret, OIDCMetadata)
   /// Requests a device code (RFC 8628 §3.1).
   case deviceAuthorization(scope: String, OIDCMetadata)
@@ -33,7 +34,8 @@ package enum OIDCCall: ProviderCall {
     package var token: Secret
     package var kind: TokenKind
     /// An access token to send as `Authorization: Bearer` in place of client authentication. Some
-    /// servers require it of public clients. Used for a second attempt after the first was refused.
+    /// servers require that of public clients, so the daemon tries it after a first attempt was
+    /// refused.
     package var bearer: Secret?
   }
 
@@ -60,10 +62,11 @@ package enum OIDCCall: ProviderCall {
     return RevokedToken(secret: revocation.token, kind: revocation.kind)
   }
 
-  /// Returns the call that revokes a grant that will not be used.
+  /// Returns the call that revokes tokens which the daemon will not use; empty if the provider has
+  /// no revocation endpoint.
   ///
-  /// The call revokes the refresh token if the grant has one, because that can end the whole grant
-  /// (RFC 7009 §2.1), else the access token. Empty if the provider has no revocation endpoint.
+  /// The call revokes the refresh token if there is one, because that can end the whole grant (RFC
+  /// 7009 §2.1), else the access token.
   package static func revoking(_ tokens: TokenSet, _ metadata: OIDCMetadata) -> [OIDCCall] {
     guard metadata.revocationEndpoint != nil else { return [] }
     let revocation =
@@ -77,8 +80,8 @@ package enum OIDCCall: ProviderCall {
 }
 
 extension OIDCCall {
-  /// Returns the calls that revoke the tokens of a reply that arrived after its flow ended
-  /// (`FlowMachine.cleanUp`).
+  /// Returns the calls that revoke the tokens of a reply that arrived after its flow had ended, as
+  /// ``FlowMachine/cleanUp(_:_:)`` requires.
   static func cleaningUp(_ call: OIDCCall, _ outcome: CallOutcome) -> [OIDCCall] {
     guard case .reply(let reply) = outcome else { return [] }
     switch call {

@@ -2,7 +2,7 @@ package import UsherAPI
 package import UsherConfig
 package import UsherCore
 
-/// Sign-in on another device: the user enters a code there that is shown here (RFC 8628).
+/// Signs a user in on another device: the user enters there a code that this flow shows (RFC 8628).
 package struct OIDCDevice: FlowMachine, RetryingMachine {
   package typealias Event = FlowEvent<OIDCCall>
   package typealias Answer = UsherFlows.Answer<OIDCCall>
@@ -20,32 +20,35 @@ package struct OIDCDevice: FlowMachine, RetryingMachine {
   private let terms: OIDCSignIn.Terms
   private var state: State
   var problem: Problem?
-  /// Why the code is not the first one. Shown until the user has used the new code.
+  /// Why the shown code is not the first one, for the user. It is shown until the user has used the
+  /// new code.
   private var notice: Problem?
 
   private enum State: Codable, Sendable, Equatable {
-    /// Fetches the provider's metadata. → requesting, or the end
+    /// Fetches the provider's metadata. Next: requesting, or the end.
     case discovering(RetryBackoff)
-    /// Requests a device code. → polling, or the end
+    /// Requests a device code. Next: polling, or the end.
     case requesting(OIDCMetadata, RetryBackoff)
-    /// Shows the code and polls for the tokens. → signingIn, requesting with a new code, or the end
+    /// Shows the code and polls for the tokens. Next: signingIn, requesting with a new code, or the
+    /// end.
     case polling(Polling)
-    /// Turns the tokens into an account. → the end
+    /// Turns the tokens into an account. Next: the end.
     case signingIn(OIDCSignIn)
   }
 
   private struct Polling: Codable, Sendable, Equatable {
     let metadata: OIDCMetadata
     let device: DeviceAuthorization
-    /// Seconds between two polls. It never decreases.
+    /// The time between two polls in seconds. It never decreases during a flow.
     var interval: Int
-    /// Whether a poll is in progress.
+    /// Whether a poll is in progress; false while the flow waits for the next one.
     var isAsking = false
-    /// Whether the reply to a poll was lost. It may have contained the tokens, and the code may be
-    /// spent.
+    /// Whether the reply to a poll was lost. That reply may have contained the tokens, so the
+    /// device code may be spent.
     var isDoubtful = false
 
-    /// A copy without doubt about the code. The provider has just said that the user is not done.
+    /// The same polling after a reply which shows that the device code is not spent, because the
+    /// user has not finished.
     var unspent: Polling {
       var polling = self
       polling.isDoubtful = false
@@ -160,7 +163,8 @@ extension OIDCDevice {
         return show(Polling(metadata: metadata, device: device, interval: device.interval))
       case .dead(let errorCode), .misconfigured(let errorCode), .rejected(let errorCode):
         return .fail(.rejected(errorCode))
-      // A device code that was never shown expires by itself.
+      // The call is repeated although an earlier one may have succeeded: a code that nobody saw
+      // expires by itself.
       case .retry(let message, let after):
         return retry(retrying, .unreachable(message), after: after) {
           $0.state = .requesting(metadata, $1)
@@ -238,7 +242,8 @@ extension OIDCDevice {
     }
   }
 
-  /// Requests a new code. The tokens were in the lost reply, so the user has to enter a code again.
+  /// Requests a new device code, because the lost reply contained the tokens: the user has to enter
+  /// a code again.
   private mutating func requestAnew(_ metadata: OIDCMetadata) -> Answer {
     notice = Problem(
       reason: Problem.interrupted.reason, title: Problem.interrupted.title,
@@ -247,7 +252,8 @@ extension OIDCDevice {
     return request(metadata, RetryBackoff())
   }
 
-  /// Doubles the polling interval for the rest of the flow after a timeout (RFC 8628 §3.5).
+  /// Doubles the interval between polls for the rest of the flow, because a poll timed out (RFC
+  /// 8628 §3.5).
   private mutating func slowDown(_ polling: Polling, _ message: String) -> Answer {
     var slower = polling
     slower.interval = max(polling.interval, min(polling.interval * 2, Self.maxInterval))

@@ -1,4 +1,4 @@
-/// The part of a provider's metadata that the daemon needs (OIDC Discovery §3, RFC 8414 §2).
+/// The members of a provider's metadata that the daemon needs (OIDC Discovery §3, RFC 8414 §2).
 ///
 /// Endpoints from the configuration replace those from discovery. Every URL is https, or http on
 /// the loopback. A discovered URL also satisfies `OIDCSettings.flaw(ofDiscovered:)`.
@@ -10,18 +10,19 @@ package struct OIDCMetadata: Codable, Sendable, Equatable {
   package var revocationEndpoint: String?
   package var deviceAuthorizationEndpoint: String?
   package var jwksURI: String?
-  /// `token_endpoint_auth_methods_supported`, or nil if absent.
+  /// `token_endpoint_auth_methods_supported`; nil if absent.
   package var clientAuthMethods: [String]?
-  /// `revocation_endpoint_auth_methods_supported`, or nil if absent.
+  /// `revocation_endpoint_auth_methods_supported`; nil if absent.
   package var revocationAuthMethods: [String]?
-  /// `id_token_signing_alg_values_supported`, or nil if absent.
+  /// `id_token_signing_alg_values_supported`; nil if absent.
   package var idTokenAlgorithms: [String]?
-  /// Whether every redirect carries `iss` (RFC 9207 §3). A redirect without it is then refused.
+  /// Whether the provider adds `iss` to every redirect (RFC 9207 §3). A redirect without it is then
+  /// refused.
   package var namesIssuerInRedirect = false
 
   package init(issuer: String) { self.issuer = issuer }
 
-  /// Returns the URLs of the two metadata documents.
+  /// Returns the URLs of the two documents in which a provider may publish its metadata.
   ///
   /// OIDC Discovery §4 appends the well-known path to the issuer. RFC 8414 §3.1 inserts it before
   /// the issuer's path.

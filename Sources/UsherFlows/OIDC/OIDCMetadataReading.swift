@@ -3,26 +3,26 @@ package import UsherConfig
 import UsherCore
 
 extension OIDCMetadata {
-  /// Whether the provider can be used without its metadata documents.
-  ///
-  /// This is so if the configuration names every endpoint that a flow and an ID token need.
+  /// Returns whether the provider can be used without its metadata documents, because the
+  /// configuration names every endpoint that a flow and an ID token need.
   package static func needsNoDocuments(_ settings: OIDCSettings) -> Bool {
     let named = settings.endpoints
     return named.token != nil && named.jwks != nil
       && (named.authorization != nil || named.deviceAuthorization != nil)
   }
 
-  /// Merges the documents from ``wellKnownURLs(issuer:)`` with the configuration.
+  /// Returns the provider's metadata: the documents from ``wellKnownURLs(issuer:)`` merged with the
+  /// configuration.
   ///
   /// The configuration takes precedence over the first document, and the first over the second. A
   /// document of another issuer is discarded (RFC 8414 §3.3). If documents were fetched and all are
   /// discarded, the provider is unusable, even if the configuration names every endpoint. Members
-  /// that are not needed are not checked.
+  /// that the daemon does not need are not checked.
   ///
   /// - Parameter documents: The documents that were fetched and parsed, in the order of the URLs.
   ///   It may be empty if ``needsNoDocuments(_:)`` returns true.
-  /// - Returns: `.found` or `.unusable`. The flow checks whether the endpoints that it needs are
-  ///   there.
+  /// - Returns: `.found` or `.unusable`. Each flow checks whether the metadata has the endpoints
+  ///   that it needs.
   package static func read(documents: [JSONValue], settings: OIDCSettings) -> Discovery {
     let issuer = settings.issuer.text
     let ours = documents.filter { $0["issuer"]?.stringValue?.hasSameBytes(as: issuer) ?? false }
@@ -84,7 +84,8 @@ private struct MetadataReader {
 
   func texts(_ name: String) -> [String]? { first(name)?.arrayValue?.compactMap(\.stringValue) }
 
-  /// Whether any of the documents sets the member to true. The stricter document wins.
+  /// Whether any of the documents sets the member to true, so that the stricter document takes
+  /// precedence.
   func isTrue(_ name: String) -> Bool { documents.contains { $0[name] == .bool(true) } }
 
   private func first(_ name: String) -> JSONValue? {
@@ -93,6 +94,6 @@ private struct MetadataReader {
 }
 
 extension ProviderURL {
-  /// Creates a URL from a provider's text, or nil if the daemon must not use it.
+  /// Creates a URL from a provider's text; nil if the daemon must not call it.
   init?(usable text: String) { do { try self.init(setting: text) } catch { return nil } }
 }

@@ -1,7 +1,8 @@
 package import JSONRPC
 package import UsherConfig
 
-/// Providers that speak OpenID Connect and are found by discovery.
+/// The definition of providers that speak OpenID Connect and publish their metadata (OIDC
+/// Discovery).
 package enum OIDCProvider: ProviderDefinition {
   package static let flows: [any FlowMachine.Type] = [OIDCAuthorize.self, OIDCDevice.self]
   package static let hasScopes = true

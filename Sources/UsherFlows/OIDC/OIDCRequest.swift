@@ -1,11 +1,10 @@
 import UsherConfig
 import UsherCore
 
-/// Checks for sign-in parameters that the caller provides.
+/// Checks the parameters of a sign-in that the caller provides.
 enum OIDCRequest {
-  /// Returns the scope to request: the caller's, or the configured one if the caller names none.
-  ///
-  /// A caller's scope gets `openid` if it lacks it.
+  /// Returns the scope to request: the caller's, with `openid` added if it is missing, or the
+  /// configured one if the caller names none.
   ///
   /// - Throws: `invalidParams` if the text is not a valid scope (RFC 6749 §3.3).
   static func scope(_ asked: String?, _ settings: OIDCSettings) throws(UsherError) -> String {

@@ -2,11 +2,11 @@ import UsherAPI
 import UsherConfig
 import UsherCore
 
-/// The last part of every OpenID flow: it turns tokens into an account.
+/// The last part of every OpenID flow, after the provider has issued tokens: it determines the user
+/// and creates the account.
 ///
 /// It verifies the ID token, checks the claims, fetches the profile from the userinfo endpoint and
-/// hands over the account. If any of this fails, it revokes the tokens. Every step is safe to
-/// repeat.
+/// returns the account. If any of this fails, it revokes the tokens. Every step is safe to repeat.
 struct OIDCSignIn: RetryingMachine, Codable, Sendable, Equatable {
   private let tokens: TokenSet
   private let metadata: OIDCMetadata
@@ -14,29 +14,33 @@ struct OIDCSignIn: RetryingMachine, Codable, Sendable, Equatable {
   private var phase: Phase
   var problem: Problem?
 
-  /// The parameters of the flow that the result must satisfy.
+  /// What the flow requires of the tokens.
   struct Terms: Codable, Sendable, Equatable {
-    /// The nonce that was sent.
+    /// The nonce that the flow sent; nil if it sent none.
     var nonce: Sealed<Secret>?
-    /// The requested maximum age of the authentication, in seconds.
+    /// The maximum age of the user's authentication that the flow requested, in seconds.
     var maxAge: Int?
-    /// The account that the flow is about. The sign-in of any other user is refused.
+    /// The account that the caller named. The sign-in of any other user is refused.
     var account: KnownAccount?
     var keepAlive = false
     /// Whether a missing ID token is an error. If it is not, the userinfo endpoint identifies the
     /// user.
     ///
-    /// OIDC Core requires an ID token in every reply to a code. The device grant has no such rule.
+    /// OIDC Core requires an ID token in every reply to a code. For the device grant there is no
+    /// such rule.
     var needsIDToken = true
   }
 
   private enum Phase: Codable, Sendable, Equatable {
-    /// Verifies the signature of the ID token. → asking, or the end
+    /// Verifies the signature of the ID token. Next: asking, or the end.
     case verifying(Sealed<Secret>, RetryBackoff)
-    /// Holds the claims of the ID token, or nil if there was no ID token. → the end
+    /// Fetches the profile. Holds the claims of the ID token; nil if there was no ID token. Next:
+    /// the end.
     case asking(PersonClaims?, RetryBackoff?)
   }
 
+  /// Starts to turn tokens into an account.
+  ///
   /// - Returns: The sign-in and its first answer. If the answer ends the flow, the sign-in is not
   ///   used.
   static func begin(
@@ -57,7 +61,7 @@ struct OIDCSignIn: RetryingMachine, Codable, Sendable, Equatable {
     return (signIn, .proceed(signIn.effects))
   }
 
-  /// The calls that revoke the tokens of an abandoned sign-in.
+  /// The calls that revoke the tokens if the flow is cancelled or expires.
   var callsIfAbandoned: [OIDCCall] { OIDCCall.revoking(tokens, metadata) }
 
   var view: FlowView {
@@ -150,9 +154,9 @@ struct OIDCSignIn: RetryingMachine, Codable, Sendable, Equatable {
     }
   }
 
-  /// Merges the profile into the claims of the ID token.
+  /// Returns the account with the profile merged into the claims of the ID token.
   ///
-  /// The profile is optional if there is an ID token: a failure to fetch it does not fail the
+  /// If there is an ID token, the profile is optional: a failure to fetch it does not fail the
   /// sign-in. A `sub` that differs from the ID token's always does.
   private func mergeUserinfo(_ outcome: CallOutcome, of person: PersonClaims?) -> Answer<OIDCCall> {
     let failure: Failure
@@ -199,7 +203,7 @@ struct OIDCSignIn: RetryingMachine, Codable, Sendable, Equatable {
 }
 
 extension CallOutcome {
-  /// The message and `Retry-After` delay of a temporary failure, or nil for any other outcome.
+  /// The message and the `Retry-After` delay of a temporary failure; nil for any other outcome.
   fileprivate var passingError: (message: String, after: Duration?)? {
     switch self {
     case .unreachable(let message, _): (message, nil)

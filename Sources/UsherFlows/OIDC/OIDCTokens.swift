@@ -1,7 +1,7 @@
 import UsherConfig
 import UsherCore
 
-/// Refresh and revocation of an OpenID provider's tokens (RFC 6749 §6, RFC 7009).
+/// How the tokens of an OpenID provider are refreshed and revoked (RFC 6749 §6, RFC 7009).
 struct OIDCTokens: TokenDialect {
   let provider: Provider<OIDCSettings>
   let metadata: OIDCMetadata

@@ -3,18 +3,18 @@ package import UsherCore
 
 /// The result of looking up the key that verifies an ID token.
 package enum SigningKey: Sendable, Equatable {
-  /// Exactly one key fits. The JWK holds only the members that the algorithm needs, with `alg` and
-  /// `kid` set to those of the token. The signature must be verified with this key alone.
+  /// Exactly one key fits the token. The JWK holds only the members that the algorithm needs, with
+  /// `alg` and `kid` set to those of the token. The signature must be verified with this key alone.
   case key(JSONValue, SigningAlgorithm)
-  /// No key of the JWKS fits the token. The caller fetches the JWKS again, once.
+  /// No key of the set fits the token. The caller fetches the key set again, once.
   case unknownKey
-  /// The ID token must be rejected with any JWKS. The message is a user-facing sentence.
+  /// The ID token must be rejected with any key set. The message is a user-facing sentence.
   case refused(message: String)
 }
 
 extension SigningKey {
-  /// Picks the key from a key set (RFC 7517 §5). Each key is read by itself, so a malformed key
-  /// does not affect the others.
+  /// Selects the key that verifies a token from a key set (RFC 7517 §5). Each key is read by
+  /// itself, so a malformed key does not affect the others.
   ///
   /// A token with `kid` needs the key with that id. A token without `kid` needs a set in which
   /// exactly one key fits. A key fits if `kty`, curve or size, `use`, `key_ops` and `alg` allow it;
@@ -48,7 +48,8 @@ extension SigningKey {
 }
 
 extension SigningAlgorithm {
-  /// Returns the members of the key that this algorithm needs, or nil if the key does not fit.
+  /// Returns the members of the key that this algorithm needs; nil if the key does not fit the
+  /// algorithm.
   fileprivate func publicKey(_ key: JSONValue) -> [String: JSONValue]? {
     guard key.allows("use", "sig"), key.allows("alg", rawValue), key.isForVerifying else {
       return nil

@@ -4,11 +4,14 @@ import UsherCore
 /// The reply of the userinfo endpoint (OIDC Core §5.3).
 package enum UserinfoReply: Sendable, Equatable {
   case claims(PersonClaims)
-  /// The `sub` differs from the ID token's, so the claims must not be used (§5.3.2).
+  /// The `sub` differs from that of the ID token, so the claims must not be used (OIDC Core
+  /// §5.3.2).
   case otherSubject
   /// The reply cannot be used. The message is a user-facing sentence.
   case unusable(message: String)
 
+  /// Reads the reply.
+  ///
   /// - Parameter subject: The `sub` of the ID token. Nil if there was no ID token: then the reply's
   ///   own `sub` identifies the user.
   package init(_ reply: HTTPReply, subject: String?) {

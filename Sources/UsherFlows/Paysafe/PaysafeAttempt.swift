@@ -2,18 +2,19 @@ import JSONRPC
 import UsherConfig
 import UsherCore
 
-/// One round of a log-in with the values that bind its messages together.
+/// One round of the customer in the browser, with the values that bind its messages together.
 ///
 /// A new round gets a new state and verifier, unless the caller provided them. The fingerprint
 /// stays.
 struct PaysafeAttempt: Codable, Sendable, Equatable {
-  /// The fingerprint that came with the config token, or nil if there was none.
+  /// The fingerprint that Paysafe sent with the config token, to be returned in the authorization
+  /// URL; nil if there was none.
   let fingerprint: Sealed<Secret>?
-  /// Binds the redirect to this round: 192 bits, or the caller's own state.
+  /// The `state` that binds the redirect to this round: 192 random bits, or the caller's own.
   let state: Sealed<Secret>
   let proof: Proof
 
-  /// The PKCE value that binds the code to the client that redeems it (RFC 7636).
+  /// The value of PKCE by which only the holder of the verifier can redeem the code (RFC 7636).
   enum Proof: Codable, Sendable, Equatable {
     case ours(verifier: Sealed<Secret>)
     case callers(challenge: String)
@@ -30,7 +31,7 @@ struct PaysafeAttempt: Codable, Sendable, Equatable {
     }
   }
 
-  /// The code verifier, or nil if only the caller has it.
+  /// The code verifier; nil if only the caller has it.
   var verifier: Sealed<Secret>? { if case .ours(let verifier) = proof { verifier } else { nil } }
 
   private var challenge: String {
@@ -40,7 +41,7 @@ struct PaysafeAttempt: Codable, Sendable, Equatable {
     }
   }
 
-  /// Returns the authorization URL for the browser (contract §2.3).
+  /// Returns the authorization URL for the browser (provider contract §2.3).
   func url(_ login: PaysafeLogin, redirectURI: String, _ settings: PaysafeSettings) -> String {
     var fields: [(name: String, value: String)] = [
       ("client_id", settings.clientID), ("response_type", "code"), ("code_challenge", challenge),
@@ -56,12 +57,12 @@ struct PaysafeAttempt: Codable, Sendable, Equatable {
   }
 }
 
-/// The fingerprint in a reply with a config token, or nothing if the reply has none
-/// (contract §2.4).
+/// The reply to a request for a config token, reduced to the fingerprint in it; nil if there is
+/// none (provider contract §2.4).
 typealias PaysafeFingerprint = OAuthReply<Sealed<Secret>?>
 
 extension OAuthReply where Granted == Sealed<Secret>? {
-  /// Reads the reply. The config token itself is not used.
+  /// Reads the fingerprint from the reply. The config token itself is not used.
   init(_ reply: HTTPReply, from provider: ProviderName) {
     self.init(reply, from: provider) { members throws(UnusableReply) in
       guard let member = members["digital_fingerprint"], !member.isNull else { return nil }

@@ -2,8 +2,8 @@ package import UsherAPI
 package import UsherConfig
 package import UsherCore
 
-/// Log-in to a wallet with a browser: authorization code with PKCE (contract §2.3, §2.6; RFC 8252,
-/// RFC 9700).
+/// Signs a customer in to a wallet with a browser: authorization code with PKCE (provider contract
+/// §2.3, §2.6; RFC 8252, RFC 9700).
 package struct PaysafeAuthorize: FlowMachine, RedeemingCodeGrant {
   package typealias Event = FlowEvent<PaysafeCall>
   package typealias Answer = UsherFlows.Answer<PaysafeCall>
@@ -35,20 +35,22 @@ package struct PaysafeAuthorize: FlowMachine, RedeemingCodeGrant {
   var lostRounds = 0
 
   private enum State: Codable, Sendable, Equatable {
-    /// Fetches the config token. → preparing, authorizing, or the end
+    /// Fetches the config token, with the fingerprint for the authorization URL. Next: preparing,
+    /// authorizing, or the end.
     case configuring(RetryBackoff)
-    /// Waits for the redirect listener. → authorizing, or the end
+    /// Waits until the loopback listener is open. Next: authorizing, or the end.
     case preparing(PaysafeAttempt)
-    /// The customer is in the browser. → redeeming, handedOver, preparing or itself with a new
-    /// attempt, or the end
+    /// The customer is in the browser. Next: redeeming, handedOver, preparing or itself with a new
+    /// attempt, or the end.
     case authorizing(PaysafeAttempt, redirectURI: String, ListenerState)
-    /// Redeems the code. → preparing or authorizing with a new attempt, or the end
+    /// Redeems the code. Next: preparing or authorizing with a new attempt, or the end.
     case redeeming(Redemption)
-    /// The app's backend redeems the code. → the end
+    /// Waits for the app's backend, which redeems the code. Next: the end.
     case handedOver(PaysafeHandover)
   }
 
-  /// A code that is being redeemed. The code is held only between two attempts, and only in memory.
+  /// An authorization code that the daemon redeems. The code is held only during a pause before the
+  /// next attempt, and only in memory.
   struct Redemption: CodeRedemption, Codable, Sendable, Equatable {
     let attempt: PaysafeAttempt
     let verifier: Sealed<Secret>
@@ -118,7 +120,8 @@ extension PaysafeAuthorize {
         return start(PaysafeAttempt(login, fingerprint: fingerprint, &transition), nil)
       case .dead(let errorCode), .misconfigured(let errorCode), .rejected(let errorCode):
         return .fail(.rejected(errorCode))
-      // A repeated request is harmless, because an unused config token expires by itself.
+      // The call is repeated although an earlier one may have succeeded: an unused config token
+      // expires by itself.
       case .retry(let message, let after):
         return retry(retrying, .unreachable(message), after: after) {
           $0.state = .configuring($1)
@@ -168,7 +171,7 @@ extension PaysafeAuthorize {
     }
   }
 
-  /// The new round has a new state and verifier unless the caller created them.
+  /// Starts a new round. It has a new state and verifier, unless the caller created them.
   mutating func renew(
     _ attempt: PaysafeAttempt, _ problem: Problem, _ transition: inout TransitionContext
   ) -> Answer {
@@ -200,7 +203,7 @@ extension PaysafeAuthorize {
 }
 
 extension Failure {
-  /// Carries the SDK's error code for a call that it refuses.
+  /// The failure of a flow whose params name another client id than the configured one.
   fileprivate static func otherClient(_ provider: ProviderName) -> Failure {
     Failure(
       reason: .invalidRequest, title: "Wrong client",

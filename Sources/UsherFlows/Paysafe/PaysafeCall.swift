@@ -2,24 +2,24 @@ package import JSONRPC
 import UsherConfig
 package import UsherCore
 
-/// A call to Paysafe's Embedded Wallets (contract §2.2; the page Paysafe of the documentation).
+/// A call to Paysafe's Embedded Wallets (provider contract §2.2; page Paysafe in Usher.docc).
 ///
-/// Each case carries its own parameters. Rendering adds the client id, client secret and access
+/// Each case carries its own parameters. `render(_:)` adds the client id, client secret and access
 /// token.
 package enum PaysafeCall: ProviderCall {
-  /// Fetches the token that the SDK is configured with, by `client_credentials`.
+  /// Fetches the config token, which the SDK needs at its start, by `client_credentials`.
   case configToken(brand: String)
   /// Redeems an authorization code (RFC 6749 §4.1.3, RFC 7636 §4.5).
   case exchange(Exchange)
   /// Refreshes an access token (RFC 6749 §6).
   case refresh(Secret, brand: String)
-  /// Sends a challenge, for the first time or again.
+  /// Sends a challenge to the customer, for the first time or again.
   case challenge(Event, Verification, Instructions)
-  /// Submits the value that the customer entered.
+  /// Submits the code or password with which the customer answered a challenge.
   case attempt(Event, Verification, value: Secret)
-  /// Fetches the status of an event.
+  /// Fetches the status of an SCA event.
   case event(Event)
-  /// Performs a call of the wallet API.
+  /// Makes a call to the wallet API on behalf of the customer.
   case operation(WalletOperation, account: AccountID, approval: Approval?)
 
   package struct Exchange: Sendable, Equatable {
@@ -29,35 +29,36 @@ package enum PaysafeCall: ProviderCall {
     package var redirectURI: String
   }
 
-  /// An SCA authentication event of the account's customer.
+  /// An SCA authentication event: the approval that one of the account's customer's operations
+  /// needs.
   package struct Event: Codable, Sendable, Equatable {
     package var account: AccountID
     package var id: String
     package var walletOperationID: String
   }
 
-  /// A verification, by the names of the wire format.
+  /// A way to verify the customer: method and channel, by their names in the wire format.
   package struct Verification: Codable, Sendable, Hashable {
     package var method: String
     package var channel: String?
   }
 
-  /// The `verification.action` of a challenge.
+  /// The `verification.action` in the request for a challenge.
   package struct Instructions: Codable, Sendable, Equatable {
     package var language: String?
     package var returnURL: String?
   }
 
-  /// The event that approves an operation, in the form in which the wallet demanded approval.
+  /// The approval of an operation: its SCA event, and where the wallet expects the event's id.
   package struct Approval: Codable, Sendable, Equatable {
     package var eventID: String
     package var walletOperationID: String
     package var form: Form
 
     package enum Form: String, Codable, Sendable {
-      /// The header `SCA-Authorization`.
+      /// In the header `SCA-Authorization`.
       case header
-      /// The body member `scaDetails`.
+      /// In the body member `scaDetails`.
       case body
     }
   }
@@ -88,17 +89,17 @@ package enum PaysafeCall: ProviderCall {
     }
   }
 
-  /// Whether a reply rejects the access token. A 401 that demands SCA does not (contract §10, trap
-  /// 3).
+  /// Returns whether a reply rejects the access token. A 401 that demands SCA does not (provider
+  /// contract §10, trap 3).
   package func refusesToken(_ reply: HTTPReply) -> Bool {
     account != nil && reply.status == 401 && SCADemand.find(in: reply) == nil
   }
 }
 
-/// A call of the wallet API as the caller requested it.
+/// A call to the wallet API, exactly as the caller requested it.
 package struct WalletOperation: Codable, Sendable, Equatable {
   package var method: HTTPRequest.Method
-  /// The path with its single leading slash, and the query.
+  /// The path with its single leading slash, and the query if there is one.
   package var path: String
   package var body: [String: JSONValue]?
 }

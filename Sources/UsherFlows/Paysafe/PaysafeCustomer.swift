@@ -2,8 +2,8 @@ import JSONRPC
 import UsherCore
 
 extension PersonClaims {
-  /// Reads the customer from the ID token or else from the access token, which Paysafe issues as a
-  /// JWT.
+  /// Reads the customer's claims from the ID token, or else from the access token, which Paysafe
+  /// issues as a JWT.
   ///
   /// The signatures are not checked, because both tokens came directly from the token endpoint over
   /// TLS (OIDC Core §3.1.3.7 item 6).
@@ -30,7 +30,7 @@ extension PersonClaims {
 }
 
 extension PaysafeLogin {
-  /// Returns the account for the tokens, or a failure that says why there is none.
+  /// Ends the flow with an account for the tokens, or with a failure that says why there is none.
   func finish(_ tokens: TokenSet) -> Answer<PaysafeCall> {
     do throws(UnusableReply) {
       guard let customer = try PersonClaims(customerOf: tokens) else {

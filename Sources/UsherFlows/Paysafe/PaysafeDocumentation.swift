@@ -1,7 +1,7 @@
 import JSONRPC
 package import UsherAPI
 
-// What the parameters and the results of the flows mean, for the OpenRPC document.
+// The descriptions of the flows' parameters and results, for the OpenRPC document.
 
 extension PaysafeAuthorize.Params: SchemaDocumented {
   package static var memberDescriptions: [String: String] {
@@ -51,7 +51,8 @@ extension PaysafeOperation.Params: SchemaDocumented {
   }
 }
 
-/// The parameters of all flows in which the customer approves an operation.
+/// The descriptions of the parameters that all flows have in which a customer approves an
+/// operation.
 private var approvalDescriptions: [String: String] {
   [
     "account": "The customer's account.",

@@ -2,13 +2,15 @@ import JSONRPC
 import UsherAPI
 import UsherCore
 
-/// An authorization code that the app's own backend redeems (contract §2.3).
+/// An authorization code that the daemon passes to the app, because the app's own backend redeems
+/// it (provider contract §2.3).
 ///
-/// The step hands out the code and waits for an access token until the deadline. It survives a
-/// restart.
+/// The step shows the code to the app and waits until the deadline for the access token. The
+/// handover survives a restart of the daemon.
 struct PaysafeHandover: Codable, Sendable, Equatable {
   let code: Sealed<Secret>
-  /// Nil if the caller created the challenge and so has the verifier.
+  /// The code verifier for the app; nil if the caller created the challenge and so has the
+  /// verifier.
   let verifier: Sealed<Secret>?
   let redirectURI: String
   let deadline: Timestamp
@@ -42,13 +44,13 @@ struct PaysafeHandover: Codable, Sendable, Equatable {
   }
 }
 
-/// The tokens that an app's backend got for a code, as the app submits them.
+/// The tokens that the app's backend got for the code, as the app submits them to the daemon.
 private struct ExchangedTokens {
   let tokens: TokenSet
   let customer: PersonClaims
 
-  /// The lifetime of a refresh token in seconds, from the vendor's documentation (contract §2.4).
-  /// The app's input does not contain it.
+  /// The lifetime of a refresh token in seconds, from the vendor's documentation (provider contract
+  /// §2.4). The app's input does not contain it.
   private static let refreshLifetime = 1800
 
   init(_ fields: [String: Secret], at now: Timestamp) throws(InvalidExchangeReport) {
@@ -82,9 +84,9 @@ private struct ExchangedTokens {
 }
 
 extension Failure {
-  /// Returns the failure for a code that the app could not redeem.
+  /// Returns the failure of a flow whose code the app could not redeem.
   ///
-  /// - Parameter reason: The reason as the app states it.
+  /// - Parameter reason: The reason as the app reports it.
   fileprivate static func exchangeFailed(_ reason: String) -> Failure {
     let reason = ProviderText.shown(reason).map { ": \($0)" } ?? ""
     return Failure(

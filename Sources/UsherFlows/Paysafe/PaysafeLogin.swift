@@ -2,25 +2,28 @@ import UsherAPI
 import UsherConfig
 import UsherCore
 
-/// The checked parameters of a log-in.
+/// The validated parameters of a sign-in at Paysafe.
 struct PaysafeLogin: Codable, Sendable, Equatable {
   let brand: String
-  /// The URL at which the app receives the redirect itself. Nil if the daemon listens for it.
+  /// The URL at which the app receives the redirect itself; nil if the daemon listens for it.
   let redirectURI: String?
-  /// Additional query parameters of the authorization URL, by name.
+  /// The additional query parameters of the authorization URL, by name.
   let hints: [String: String]
   let binding: CallersBinding?
   let account: KnownAccount?
   let keepAlive: Bool
   let requestID: String
 
-  /// A state and challenge that the caller created. Then the caller redeems the code.
+  /// The state and the code challenge that the caller created. If the caller did so, the caller
+  /// redeems the code.
   struct CallersBinding: Codable, Sendable, Equatable {
     let state: Sealed<Secret>
-    /// The S256 code challenge.
+    /// The code challenge, by method S256 (RFC 7636 §4.2).
     let challenge: String
   }
 
+  /// Validates the parameters.
+  ///
   /// - Throws: `invalidParams` that names the wrong parameter.
   init(_ params: PaysafeAuthorize.Params, _ context: FlowContext<PaysafeSettings>)
     throws(UsherError)
@@ -54,7 +57,7 @@ struct PaysafeLogin: Codable, Sendable, Equatable {
     return brand
   }
 
-  /// Checks a URL for the browser. It may have a fragment.
+  /// Validates the URL of a page for the customer's browser. It may have a fragment.
   private static func page(_ text: String?, _ name: String) throws(UsherError) -> String? {
     guard let text else { return nil }
     _ = try ParamsValidation.url(String(text.prefix { $0 != "#" }), name)

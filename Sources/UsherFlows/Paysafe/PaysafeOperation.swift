@@ -3,11 +3,11 @@ package import UsherAPI
 package import UsherConfig
 package import UsherCore
 
-/// A call of the wallet API with the customer's token, and with the customer's approval if the
-/// wallet demands it (contract §2.5, §2.6).
+/// Makes a call to the wallet API with the customer's token, and with the customer's approval if
+/// the wallet demands that (provider contract §2.5, §2.6).
 ///
-/// The call that is performed is exactly the call that was approved. A call that changes something
-/// is never repeated if it may have been performed.
+/// The call that is made is exactly the call that was approved. A call that changes something is
+/// never repeated if it may have been performed.
 package struct PaysafeOperation: FlowMachine, RetryingMachine {
   package typealias Event = FlowEvent<PaysafeCall>
   package typealias Answer = UsherFlows.Answer<PaysafeCall>
@@ -32,26 +32,27 @@ package struct PaysafeOperation: FlowMachine, RetryingMachine {
   private let operation: WalletOperation
   private let wanted: PaysafeCall.Verification?
   private let instructions: PaysafeCall.Instructions
-  /// The description that the customer sees.
+  /// The description of the operation that the customer sees and approves; nil if the caller gave
+  /// none.
   private let shown: Operation?
   private var state: State
   var problem: Problem?
 
   private enum State: Codable, Sendable, Equatable {
-    /// Makes the call without an approval. → approving, or the end
+    /// Makes the call without an approval. Next: approving, or the end.
     case performing(RetryBackoff)
-    /// Asks the customer for approval. → retrying, or the end
+    /// The customer approves the operation by SCA. Next: retrying, or the end.
     case approving(Demanded, SCAProcess)
-    /// Makes the call with the approval. → approving, or the end
+    /// Makes the call with the approval. Next: approving, or the end.
     case retrying(Demanded, RetryBackoff)
   }
 
-  /// An approval that the wallet demands, with the digest of the operation.
+  /// The approval that the wallet demands, with the digest of the operation.
   private struct Demanded: Codable, Sendable, Equatable {
     let approval: PaysafeCall.Approval
-    /// The digest of the operation at the time when the customer was asked.
+    /// The digest of the operation when the customer was asked to approve it.
     let digest: String
-    /// The number of the demand, from 1.
+    /// How often the wallet has demanded an approval for this operation, this time included.
     let round: Int
   }
 
@@ -110,7 +111,7 @@ package struct PaysafeOperation: FlowMachine, RetryingMachine {
 
 extension PaysafeOperation {
   /// Whether a call that changes something, or a challenge that notifies the customer, is in
-  /// flight. Between two attempts nothing is in flight.
+  /// progress; false during a pause before the next attempt.
   package var isOutcomeUnknown: Bool {
     switch state {
     case .performing(let retrying), .retrying(_, let retrying):
@@ -126,10 +127,12 @@ extension PaysafeOperation {
     return .perhapsSent(message)
   }
 
-  /// - Parameter demanded: The approval to make the call with, or nil for the first attempt.
+  /// Makes the call to the wallet.
+  ///
+  /// - Parameter demanded: The approval that the call carries; nil for the first attempt.
   private mutating func call(_ demanded: Demanded?, _ retrying: RetryBackoff) -> Answer {
     if let demanded {
-      // Compared in constant time, like all secrets.
+      // Digests are compared in constant time, like all secrets.
       guard Secret(demanded.digest) == Secret(operation.digest(showing: shown)) else {
         return .fail(.operationChanged)
       }
@@ -152,7 +155,7 @@ extension PaysafeOperation {
       return answered(outcome, demanded, retrying, now)
     case .woken where !retrying.isPaused: return .ignore
     case .woken: return call(demanded, retrying)
-    // During a back-off pause no call is in flight, so repeating it is safe.
+    // During a pause no call is in progress, so a call repeats nothing.
     case .daemon(.resumed):
       guard operation.isSafe || retrying.isPaused else { return .fail(.interruptedByRestart) }
       return call(demanded, retrying)
@@ -179,7 +182,8 @@ extension PaysafeOperation {
     }
   }
 
-  /// Handles a reply without a demand for SCA. The caller interprets any final reply of the wallet.
+  /// Handles a reply that demands no SCA. A final reply of the wallet is passed on to the caller,
+  /// who interprets it.
   private mutating func answered(
     _ reply: HTTPReply, _ demanded: Demanded?, _ retrying: RetryBackoff
   ) -> Answer {
@@ -188,15 +192,15 @@ extension PaysafeOperation {
     // A rate-limited call was not performed.
     case 429: return callLater(demanded, retrying, .unreachable(message), reply.retryAfter)
     case 100..<200, 408, 500...:
-      // The reply may come from a proxy or is not final, so the outcome of the call is unknown.
+      // The reply is not final or may come from a proxy, so the outcome of the call is unknown.
       guard operation.isSafe else { return .fail(.unknown(message)) }
       return callLater(demanded, retrying, .unreachable(message), reply.retryAfter)
     default: return finish(reply)
     }
   }
 
-  /// Ends the flow with the reply. Fails if a body that claims to be JSON cannot be parsed, because
-  /// it may be anything, even a demand for SCA.
+  /// Ends the flow with the wallet's reply as its result. Fails if a body that claims to be JSON
+  /// cannot be parsed, because it could be anything, even a demand for SCA.
   private func finish(_ reply: HTTPReply) -> Answer {
     let body = try? JSONValue(parsing: reply.body)
     if body == nil, !reply.body.isEmpty, reply.saysJSON {
@@ -257,7 +261,7 @@ extension PaysafeOperation {
 }
 
 extension HTTPReply {
-  /// Whether the content type is JSON (RFC 8259 §11, RFC 6839 §3.1).
+  /// Whether the content type of the reply is JSON (RFC 8259 §11, RFC 6839 §3.1).
   fileprivate var saysJSON: Bool {
     let type = headers["content-type"]?.lowercased().prefix { $0 != ";" } ?? ""
     return type.hasPrefix("application/json") || type.hasSuffix("+json")
@@ -265,7 +269,8 @@ extension HTTPReply {
 }
 
 extension Failure {
-  /// The same failure, retryable if a new flow with a new event can succeed.
+  /// The same failure. It is retryable if a new flow, for which the wallet creates a new event, can
+  /// succeed.
   fileprivate var retryableWithNewEvent: Failure {
     var failure = self
     if [.denied, .attemptsExhausted, .expired].contains(reason) { failure.retryable = true }
@@ -276,8 +281,8 @@ extension Failure {
     "\(message); whether the operation was performed is not known"
   }
 
-  /// A failure with unknown outcome. It is not retryable, so that no caller simply repeats the
-  /// call.
+  /// The failure of a flow whose call may have been performed. It is not retryable, so that no
+  /// caller simply repeats the call.
   fileprivate static func unknown(_ message: String) -> Failure {
     var failure = Failure.unreachable(outcomeUnknown(message))
     failure.retryable = false

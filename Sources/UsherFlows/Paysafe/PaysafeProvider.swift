@@ -1,7 +1,7 @@
 package import JSONRPC
 package import UsherConfig
 
-/// Provider definition for Paysafe Embedded Wallets.
+/// The provider definition of Paysafe Embedded Wallets.
 package enum PaysafeProvider: ProviderDefinition {
   package static let flows: [any FlowMachine.Type] = [
     PaysafeAuthorize.self, PaysafeOperation.self, PaysafeSCA.self,
@@ -15,8 +15,8 @@ package enum PaysafeProvider: ProviderDefinition {
     .known(PaysafeTokens(provider.settings, attributes))
   }
 
-  /// Returns the OAuth client: HTTP Basic with id and secret URL-encoded first (contract §2.2), or
-  /// a public client if no credential is configured.
+  /// Returns the OAuth client. It authenticates by HTTP Basic, with id and secret URL-encoded first
+  /// (provider contract §2.2); without a configured credential it is a public client.
   package static func oauthClient(_ settings: PaysafeSettings) -> OAuthClient {
     OAuthClient(
       id: settings.clientID, credential: settings.clientCredential,

@@ -3,8 +3,8 @@ package import UsherAPI
 package import UsherConfig
 package import UsherCore
 
-/// Strong Customer Authentication for an event that the caller knows, for example from its own
-/// wallet call (contract §2.5).
+/// Strong Customer Authentication (SCA) for an event whose id the caller knows, for example from
+/// its own call to the wallet API (provider contract §2.5).
 package struct PaysafeSCA: FlowMachine {
   package typealias Event = FlowEvent<PaysafeCall>
   package typealias Answer = UsherFlows.Answer<PaysafeCall>
@@ -26,7 +26,7 @@ package struct PaysafeSCA: FlowMachine {
   package struct Available: Codable, Sendable, Equatable {
     package var method: String
     package var channel: String?
-    /// The masked destination.
+    /// The masked phone number or e-mail address to which the challenge is sent.
     package var target: String?
   }
 
@@ -55,8 +55,8 @@ package struct PaysafeSCA: FlowMachine {
     return (flow, flow.answer(answer))
   }
 
-  /// Converts the list. Verifications that usherd does not support are filtered out later, because
-  /// an event may list some.
+  /// Converts the verifications that the caller lists. Those that usherd does not support are
+  /// filtered out later, because an event may list some.
   private static func offers(_ available: [Available]?) throws(UsherError) -> [SCADemand.Offer]? {
     guard let available else { return nil }
     guard available.count <= 32,
@@ -93,7 +93,8 @@ package struct PaysafeSCA: FlowMachine {
     }
   }
 
-  /// The `scaDetails` with which the caller retries the operation.
+  /// Returns the flow's result: the `scaDetails` with which the caller repeats its call to the
+  /// wallet API.
   private func result(_ reason: String?) -> [String: JSONValue] {
     let event = process.terms.event
     var result: [String: JSONValue] = [

@@ -2,13 +2,13 @@ import JSONRPC
 import UsherConfig
 import UsherCore
 
-/// Paysafe's tokens. They are refreshed at the brand's token endpoint and never revoked, because
-/// there is no revocation endpoint (contract §2.2).
+/// How Paysafe's tokens are handled: they are refreshed at the brand's token endpoint and never
+/// revoked, because there is no revocation endpoint (provider contract §2.2).
 struct PaysafeTokens: TokenDialect {
   private let brand: String
   let isPublicClient: Bool
 
-  /// - Parameter attributes: The account's attributes. They name the brand that the customer
+  /// - Parameter attributes: The attributes of the account. They name the brand that the customer
   ///   belongs to.
   init(_ settings: PaysafeSettings, _ attributes: [String: JSONValue]) {
     brand = attributes[Self.brandAttribute]?.stringValue ?? settings.brandIdentity ?? ""

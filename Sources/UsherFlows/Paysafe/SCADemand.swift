@@ -2,36 +2,39 @@ import FoundationEssentials
 package import JSONRPC
 package import UsherCore
 
-/// A wallet's demand for Strong Customer Authentication (contract §2.5).
+/// A demand for Strong Customer Authentication (SCA) with which the wallet API replies to a call
+/// (provider contract §2.5).
 package struct SCADemand: Codable, Sendable, Equatable {
   package var eventID: String
   package var walletOperationID: String
-  /// The verifications that may be used. Empty means any agreed method.
+  /// The verifications that the customer may use. Empty means any method agreed with Paysafe.
   package var available: [Offer]
   package var expiresAt: Timestamp?
   package var form: PaysafeCall.Approval.Form
 
-  /// A verification that may be used, with its destination.
+  /// A verification that the customer may use, with the destination of its challenge.
   package struct Offer: Codable, Sendable, Equatable {
     package var verification: PaysafeCall.Verification
-    /// The destination, masked by the provider.
+    /// The phone number or e-mail address to which the challenge is sent, masked by Paysafe.
     package var target: String?
 
-    /// - Parameter target: The provider's text. It is cleaned here.
+    /// Creates an offer.
+    ///
+    /// - Parameter target: The destination as Paysafe names it; it is cleaned for display here.
     package init(_ verification: PaysafeCall.Verification, target: String? = nil) {
       self.verification = verification
       self.target = ProviderText.shown(target, limit: 100)
     }
   }
 
-  /// The demand for SCA found in a reply to a wallet operation.
+  /// The demand for SCA in a reply of the wallet API.
   package enum Reading: Sendable, Equatable {
     case demand(SCADemand)
     /// The reply demands SCA in a form that cannot be used. The message is a sentence.
     case unreadable(String)
   }
 
-  /// Returns the demand for SCA in a reply, or nil if there is none.
+  /// Returns the demand for SCA in a reply; nil if there is none.
   ///
   /// A demand is a 401 with the authentication scheme SCA, or a member `scaDetails` in a 2xx or 4xx
   /// reply.
@@ -66,10 +69,10 @@ package struct SCADemand: Codable, Sendable, Equatable {
 }
 
 extension SCADemand.Offer {
-  /// Reads `availableVerifications` and drops malformed elements.
+  /// Reads `availableVerifications` of a reply and drops malformed elements.
   ///
-  /// An absent or empty list means any agreed method. Returns nil if the value is not a list, or if
-  /// all its elements are malformed.
+  /// An absent or empty list means any method agreed with Paysafe. Returns nil if the value is not
+  /// a list, or if all its elements are malformed.
   static func list(_ value: JSONValue?) -> [SCADemand.Offer]? {
     guard let value, !value.isNull else { return [] }
     guard let elements = value.arrayValue else { return nil }
@@ -92,10 +95,9 @@ extension SCADemand.Offer {
 }
 
 extension String {
-  /// Whether the text is acceptable as an `eventId` or `walletOperationId`.
-  ///
-  /// It is not blank, has at most 256 bytes and no control characters, and is not `.` or `..`,
-  /// because it becomes part of a path (`ProviderPath.url(under:_:_:)`).
+  /// Whether the text is acceptable as an `eventId` or `walletOperationId`: not blank, at most 256
+  /// bytes, without control characters. `.` and `..` are refused, because the text becomes part of
+  /// a path (`ProviderPath.url(under:_:_:)`).
   var isSCAIdentifier: Bool {
     utf8.count <= 256 && !allSatisfy(\.isWhitespace) && self != "." && self != ".."
       && unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
@@ -105,10 +107,10 @@ extension String {
 /// Parses `WWW-Authenticate: SCA realm="…", auth-param1="BASE64"`, which may stand among challenges
 /// of other schemes (RFC 9110 §11.6.1).
 enum SCAChallengeHeader {
-  /// Returns the decoded `auth-param1` of the SCA challenge.
+  /// Returns the decoded `auth-param1` of the header's SCA challenge.
   ///
-  /// - Returns: Nil if no challenge has the scheme SCA. A nested nil if no SCA challenge has
-  ///   a valid Base64 parameter.
+  /// - Returns: Nil if no challenge has the scheme SCA. A nested nil if no SCA challenge has a
+  ///   valid Base64 parameter.
   static func details(in header: String) -> [UInt8]?? {
     var isSCA = false
     var found: [UInt8]??

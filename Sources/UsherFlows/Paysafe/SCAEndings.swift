@@ -1,10 +1,10 @@
 import UsherAPI
 import UsherCore
 
-// Failures and problems of SCA.
+// Failures and problems of Strong Customer Authentication (SCA).
 
 extension Failure {
-  /// The customer refused, here or on another device.
+  /// The failure of a flow whose customer refused the approval, here or on another device.
   static func refused(_ provider: ProviderName, reason: String?) -> Failure {
     Failure(
       reason: .denied, title: "Refused by the customer",
@@ -12,9 +12,9 @@ extension Failure {
       provider: ProviderErrorCode(name: provider, code: "REJECTED", message: reason))
   }
 
-  /// The seed's `WalletError.dataError`.
+  /// The failure of a flow whose customer has no attempts left; `WalletError.dataError` of the SDK.
   ///
-  /// - Parameter error: The server's own code, or nil if it sent none.
+  /// - Parameter error: The server's own code; nil if it sent none.
   static func attemptsExhausted(
     _ provider: ProviderName, error: String? = nil, reason: String?
   ) -> Failure {
@@ -35,7 +35,7 @@ extension Failure {
   /// The same failure, with the note that a challenge may have been sent. It is not retryable, so
   /// that no caller simply repeats the call.
   ///
-  /// - Parameter message: The message as in ``SCAForm/message``.
+  /// - Parameter message: The message that the challenge sends, as in ``SCAForm/message``.
   func perhapsSent(_ message: String) -> Failure {
     var failure = self
     failure.message += "; " + String.perhapsSent(message)
@@ -43,7 +43,7 @@ extension Failure {
     return failure
   }
 
-  /// usherd supports none of the event's verifications.
+  /// The failure of a flow for whose event usherd supports none of the verifications.
   static func noVerification(wantsReturnURL: Bool) -> Failure {
     Failure(
       reason: .invalidRequest, title: "No way to approve",
@@ -55,7 +55,7 @@ extension Failure {
 }
 
 extension SCARefusal {
-  /// The failure for a refusal after which the flow cannot continue.
+  /// The failure of a flow that cannot continue after this refusal.
   var failure: Failure {
     switch kind {
     case .expired: .eventExpired(errorCode)
@@ -73,9 +73,9 @@ extension Problem {
       provider: ProviderErrorCode(name: provider, code: "FAILED", message: reason))
   }
 
-  /// The provider limits the rate of requests.
+  /// The problem that Paysafe limits the rate of requests.
   ///
-  /// - Parameter time: The remaining time, or nil if the provider does not state it.
+  /// - Parameter time: The remaining time; nil if Paysafe does not state it.
   static func rateLimited(_ errorCode: ProviderErrorCode, for time: Duration?) -> Problem {
     Problem(
       reason: "rate_limited", title: "Too many requests",
@@ -83,7 +83,8 @@ extension Problem {
       retryAfterMs: time.map { Int($0.milliseconds) }, provider: errorCode)
   }
 
-  /// A new challenge could not be sent, and the previous one remains.
+  /// The problem that no new challenge could be sent, although the previous one can still be
+  /// answered.
   ///
   /// - Parameter failure: The cause. Without a previous challenge it would end the flow.
   static func notSentAgain(_ failure: Failure) -> Problem {
@@ -106,7 +107,8 @@ extension Problem {
       provider: errorCode)
   }
 
-  /// The reply to the user's last input was lost on the network or by a restart.
+  /// The problem that the reply to the customer's last input was lost, on the network or by a
+  /// restart.
   static let answerLost = Problem(
     reason: Problem.interrupted.reason, title: Problem.interrupted.title,
     message: "the provider's answer was lost; please do this step again")

@@ -2,9 +2,9 @@ import JSONRPC
 import UsherConfig
 import UsherCore
 
-/// The server's counters, as far as it reports them.
+/// Paysafe's counters of challenges and attempts for an SCA event, as far as it reports them.
 ///
-/// The counters are never computed here. They may jump and go backwards.
+/// The daemon never computes the counters itself. They may jump and go backwards.
 struct SCACounters: Codable, Sendable, Equatable {
   private(set) var currentChallenges: Int?
   private var allowableChallenges: Int?
@@ -20,13 +20,13 @@ struct SCACounters: Codable, Sendable, Equatable {
     allowableAttempts = members["allowableAttempts"]?.count
   }
 
-  /// Nil if the server does not report it.
+  /// The number of attempts that the customer has left; nil if Paysafe does not report it.
   var attemptsLeft: Int? {
     guard let currentAttempts, let allowableAttempts else { return nil }
     return max(allowableAttempts - currentAttempts, 0)
   }
 
-  /// Applies the counters of a reply. A counter that the reply omits keeps its value.
+  /// Applies the counters of a later reply. A counter that the reply omits keeps its value.
   mutating func merge(_ newer: SCACounters) {
     currentChallenges = newer.currentChallenges ?? currentChallenges
     allowableChallenges = newer.allowableChallenges ?? allowableChallenges
@@ -34,23 +34,24 @@ struct SCACounters: Codable, Sendable, Equatable {
     allowableAttempts = newer.allowableAttempts ?? allowableAttempts
   }
 
-  /// Applies the counters of a reply to an attempt. The attempt made the old count of attempts
-  /// invalid, so it is known only if the reply reports it.
+  /// Applies the counters of the reply to an attempt. The attempt has changed the number of
+  /// attempts, so that number is unknown unless the reply reports it.
   mutating func merge(afterAttempt newer: SCACounters) {
     currentAttempts = nil
     merge(newer)
   }
 }
 
-/// What Paysafe's reply says about a challenge of Strong Customer Authentication (SCA): the action
-/// that it requires from the user.
+/// The content of a reply about a challenge of Strong Customer Authentication (SCA).
 struct SCAChallengeDetails: Sendable, Equatable {
-  /// The required action, or nil if the verification is absent or unknown.
+  /// The action that the challenge requires from the customer; nil if the verification is absent or
+  /// unknown.
   let form: SCAForm?
   let target: String?
   let expiresAt: Timestamp?
   let digits: Int?
-  /// The page of a REDIRECT: `https`, or `http` on the loopback.
+  /// The page on which the customer confirms, for verification REDIRECT: `https`, or `http` on the
+  /// loopback.
   let page: String?
 
   init(_ members: [String: JSONValue]) {
@@ -68,23 +69,23 @@ struct SCAChallengeDetails: Sendable, Equatable {
   }
 }
 
-/// The status of an event.
+/// The status of an SCA event, as Paysafe reports it.
 struct SCAEventStatus: Sendable, Equatable {
   let status: Status
   let reason: String?
-  /// The event's verifications. Empty means any agreed method.
+  /// The event's verifications. Empty means any method agreed with Paysafe.
   let offers: [SCADemand.Offer]
   let expiresAt: Timestamp?
-  /// The open challenge.
+  /// The challenge that the customer has not answered yet; nil if there is none.
   let challenge: SCAChallengeDetails?
   let counters: SCACounters
 
   enum Status: String, Sendable {
     case pending = "PENDING"
     case verified = "VERIFIED"
-    /// No attempts are left.
+    /// The customer has no attempts left.
     case failed = "FAILED"
-    /// The customer refused.
+    /// The customer refused the approval.
     case rejected = "REJECTED"
   }
 
@@ -104,7 +105,7 @@ struct SCAEventStatus: Sendable, Equatable {
   }
 }
 
-/// The result of an attempt.
+/// The result of an attempt: of one answer by the customer to a challenge.
 struct SCAVerdict: Sendable, Equatable {
   let status: Status
   let reason: String?
@@ -112,7 +113,7 @@ struct SCAVerdict: Sendable, Equatable {
 
   enum Status: String, Sendable {
     case verified = "VERIFIED"
-    /// The value is wrong.
+    /// The code or password is wrong.
     case failed = "FAILED"
     case rejected = "REJECTED"
   }
@@ -134,7 +135,8 @@ extension [String: JSONValue] {
 extension JSONValue {
   fileprivate var timestamp: Timestamp? { stringValue.flatMap { Timestamp(rfc3339: $0) } }
 
-  /// A non-negative whole number of at most a million, written as `3` or `3.0`.
+  /// The value as a counter: a whole number from 0 to a million, written as `3` or `3.0`; nil
+  /// otherwise.
   fileprivate var count: Int? {
     guard let number = numberValue, number >= 0, number <= 1_000_000, number == number.rounded()
     else { return nil }

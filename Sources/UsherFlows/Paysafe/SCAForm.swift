@@ -6,16 +6,16 @@ enum SCAForm: Codable, Sendable, Hashable {
   case code(Channel)
   /// The customer types a secret.
   case secret(Purpose)
-  /// The customer confirms on another device.
+  /// The customer confirms on another device, after a push message.
   case push
   /// The customer confirms on a page of the provider.
   case redirect
 
-  /// The raw values are those of the step.
+  /// The channel by which the customer gets the code. The raw values are those of the flow's step.
   enum Channel: String, Codable, Sendable { case sms, email, authenticator }
   enum Purpose: String, Codable, Sendable { case pin, password }
 
-  /// The message that a challenge sends to the customer, with an article, or nil if it sends none.
+  /// The message that a challenge sends to the customer, with an article; nil if it sends none.
   var message: String? {
     switch self {
     case .code(.sms): "an SMS"
@@ -27,10 +27,9 @@ enum SCAForm: Codable, Sendable, Hashable {
 }
 
 extension PaysafeCall.Verification {
-  /// The kind of action that this verification requires.
-  ///
-  /// Nil if the verification is unknown or needs the SDK on a phone: passkeys, and biometrics that
-  /// are not confirmed elsewhere (contract §2.5).
+  /// The kind of action that this verification requires of the customer. Nil if the verification is
+  /// unknown or needs the SDK on a phone: passkeys, and biometrics that are not confirmed elsewhere
+  /// (provider contract §2.5).
   ///
   /// PUSH_NOTIFICATION is a method in one of the vendor's schemas and a channel in others (§10,
   /// trap 4). AUTHENTICATOR is a channel and is accepted as a method too.
@@ -53,15 +52,15 @@ extension PaysafeCall.Verification {
   }
 }
 
-/// A verification that usherd supports.
+/// A verification that usherd supports, as an option for the customer.
 struct SCAOption: Codable, Sendable, Equatable {
-  /// The verification by the provider's names.
+  /// The verification by Paysafe's names of method and channel.
   let verification: PaysafeCall.Verification
   let form: SCAForm
-  /// The destination, masked by the provider.
+  /// The phone number or e-mail address to which the challenge is sent, masked by Paysafe.
   var target: String?
 
-  /// Creates an option from an offer, or nil if the verification is not supported.
+  /// Creates an option from an offer of Paysafe; nil if usherd does not support the verification.
   init?(_ offer: SCADemand.Offer) {
     guard let form = offer.verification.form else { return nil }
     verification = offer.verification
@@ -69,8 +68,8 @@ struct SCAOption: Codable, Sendable, Equatable {
     target = offer.target
   }
 
-  /// Creates an option that the caller requests and the provider did not offer, or nil if it is not
-  /// supported.
+  /// Creates an option that the caller requests although Paysafe did not offer it; nil if usherd
+  /// does not support the verification.
   ///
   /// The method AUTHENTICATOR becomes OTP with the channel AUTHENTICATOR.
   init?(asked: PaysafeCall.Verification) {
@@ -78,12 +77,12 @@ struct SCAOption: Codable, Sendable, Equatable {
     self.init(.init(isMethod ? .init(method: "OTP", channel: "AUTHENTICATOR") : asked))
   }
 
-  /// `METHOD.CHANNEL`, or `METHOD` if there is no channel.
+  /// The id of the option: `METHOD.CHANNEL`, or `METHOD` if there is no channel.
   var id: String {
     [verification.method, verification.channel].compactMap(\.self).joined(separator: ".")
   }
 
-  /// The option for display.
+  /// The option in the form in which a step shows it.
   var shown: StepOption { StepOption(id: id, label: label) }
 
   private var label: String {
@@ -100,7 +99,7 @@ struct SCAOption: Codable, Sendable, Equatable {
 
   private var suffix: String { target.map { " (\($0))" } ?? "" }
 
-  /// Whether the caller's request means this option, even if method and channel are spelled
+  /// Returns whether the caller's request means this option, even if method and channel are spelled
   /// differently.
   fileprivate func isMatch(for asked: PaysafeCall.Verification) -> Bool {
     guard asked.form == form else { return false }
@@ -113,14 +112,14 @@ struct SCAOption: Codable, Sendable, Equatable {
 }
 
 extension [SCAOption] {
-  /// The options to show if the provider accepts any agreed method.
+  /// The options to show if Paysafe accepts any method.
   static let anyAgreed: [SCAOption] = [
     PaysafeCall.Verification(method: "OTP", channel: "SMS"), .init(method: "OTP", channel: "EMAIL"),
     .init(method: "OTP", channel: "AUTHENTICATOR"), .init(method: "PIN"), .init(method: "PASSWORD"),
     .init(method: "PUSH_NOTIFICATION"), .init(method: "BIOMETRIC", channel: "REDIRECT"),
   ].compactMap { SCAOption(asked: $0) }
 
-  /// The supported options of a provider's list, each one once. An empty list means all of them.
+  /// The supported options of Paysafe's list, each one once. An empty list means all options.
   init(offered: [SCADemand.Offer]) {
     guard !offered.isEmpty else {
       self = .anyAgreed

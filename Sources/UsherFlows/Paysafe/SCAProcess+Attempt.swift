@@ -2,7 +2,7 @@ import JSONRPC
 import UsherAPI
 import UsherCore
 
-// The customer's input and its verdict.
+// The customer's answer to a challenge, and Paysafe's verdict on it.
 extension SCAProcess {
   mutating func challenged(_ event: Event, _ challenge: Challenge, _ now: Timestamp) -> Answer {
     switch (event, challenge.input) {
@@ -37,7 +37,8 @@ extension SCAProcess {
     }
   }
 
-  /// Returns why a code is malformed, before the provider is asked, or nil if it is not.
+  /// Returns why a code is malformed; nil if it is well-formed. A malformed code is not sent to
+  /// Paysafe.
   private static func flaw(code: Secret, digits: Int?) -> String? {
     let bytes = code.revealed().utf8
     if let digits {
@@ -79,7 +80,7 @@ extension SCAProcess {
     case .refused(let refusal): return refused(refusal, challenge, now)
     case .failed(let fault) where !fault.mayHaveTakenEffect:
       return show(challenge, .unreachable(fault.message), now)
-    // The provider may have counted the attempt and may have accepted it.
+    // Paysafe may have counted the attempt and may have accepted it, so the event's status decides.
     case .failed, .unreadable: return inquire(.attempt(challenge))
     case .noToken(let message): return .fail(.loginRequired(message))
     }
@@ -114,8 +115,8 @@ extension SCAProcess {
 }
 
 extension CallOutcome {
-  /// Removes texts of the provider that repeat the customer's input, because they are shown and
-  /// stored.
+  /// Returns the outcome without those of Paysafe's texts that repeat the customer's input, because
+  /// they are shown and stored.
   ///
   /// `HTTPReply.withoutEchoes(of:)` does not mask values as short as a code or PIN, nor replies
   /// that are not refusals. Here the whole text is removed, because a gap in it would reveal a very
@@ -125,7 +126,8 @@ extension CallOutcome {
     members.dropText("statusReason", repeating: value)
     if var error = members["error"]?.objectValue {
       error.dropText("message", repeating: value)
-      // A plain code word is the provider's own and decides the next state.
+      // A plain code word is Paysafe's own, not a repetition of the input. The next state depends
+      // on it.
       if error["code"]?.stringValue.map(SCADemand.Offer.isWord) != true {
         error.dropText("code", repeating: value)
       }

@@ -2,7 +2,7 @@ import JSONRPC
 import UsherAPI
 import UsherCore
 
-// Sending a challenge.
+// A challenge is sent to the customer.
 extension SCAProcess {
   mutating func sendUnlessCooling(_ sending: Sending, _ now: Timestamp) -> Answer {
     guard let coolDown, coolDown.until > now else { return send(sending) }
@@ -15,7 +15,9 @@ extension SCAProcess {
     return send(sending, RetryBackoff())
   }
 
-  /// - Parameter retrying: The failed attempts for this challenge. Their problem stays visible
+  /// Sends the challenge.
+  ///
+  /// - Parameter retrying: The failed attempts to send this challenge. Their problem stays visible
   ///   until a reply arrives.
   mutating func send(_ sending: Sending, _ retrying: RetryBackoff) -> Answer {
     state = .challenging(sending, retrying.resumed)
@@ -23,7 +25,8 @@ extension SCAProcess {
     return .proceed([.call(.challenge(terms.event, option.verification, instructions(option)))])
   }
 
-  /// Omits the `returnUrl` unless the verification needs it, because the provider may refuse it.
+  /// Returns the action of a challenge. The `returnUrl` is omitted unless the verification needs
+  /// it, because Paysafe may refuse it.
   private func instructions(_ option: SCAOption) -> PaysafeCall.Instructions {
     var instructions = terms.instructions
     if option.form != .redirect { instructions.returnURL = nil }
@@ -39,7 +42,7 @@ extension SCAProcess {
       return answered(outcome, sending, retrying, now)
     case .woken where !retrying.isPaused: return .ignore
     case .woken: return send(sending, retrying)
-    // During a back-off pause no call is in flight.
+    // During a pause before the next attempt no call is in progress, so sending repeats nothing.
     case .daemon(.resumed) where retrying.isPaused: return send(sending, retrying)
     // The challenge may have been sent.
     case .daemon(.resumed): return inquire(.challenge(sending))
@@ -70,9 +73,10 @@ extension SCAProcess {
     }
   }
 
-  /// Schedules an inquiry, because the challenge may have been sent.
+  /// Schedules a request for the event's status after a lost reply, because the challenge may have
+  /// been sent.
   ///
-  /// - Parameter failure: The failure to end with after too many attempts.
+  /// - Parameter failure: The failure of the flow if no further attempt is allowed.
   private mutating func lost(
     _ sending: Sending, _ retrying: RetryBackoff, _ failure: Failure, _ after: Duration?,
     _ now: Timestamp
@@ -105,14 +109,14 @@ extension SCAProcess {
   /// Returns to the challenge that this one was to replace. Its code may still be valid and known
   /// to the customer.
   ///
-  /// - Parameter failure: The failure to end with if there is no previous challenge.
+  /// - Parameter failure: The failure of the flow if there is no previous challenge.
   mutating func keepPrevious(of sending: Sending, _ failure: Failure, _ now: Timestamp) -> Answer {
     guard let previous = sending.previous else { return .fail(failure) }
     return show(previous, .notSentAgain(failure), now)
   }
 
-  /// Continues without knowing whether the challenge was sent. It is not sent again, because each
-  /// one may send a message to the customer.
+  /// Continues without knowing whether the challenge was sent. The daemon does not send it again,
+  /// because each challenge may send a message to the customer.
   ///
   /// - Parameter failure: Why the outcome is unknown.
   mutating func perhapsSent(_ sending: Sending, _ failure: Failure, _ now: Timestamp) -> Answer {
@@ -123,23 +127,23 @@ extension SCAProcess {
     return show(previous.reopened(for: sending.option, at: now), .mayHaveBeenSent(message), now)
   }
 
-  /// The cool-down if the server does not state one.
+  /// How long no other challenge can be requested, if Paysafe does not say so.
   private static let defaultCoolDown = Duration.seconds(60)
 
-  /// Goes back to the previous challenge or to the choice of a verification.
+  /// Goes back to the previous challenge, or to the choice of a verification.
   ///
-  /// - Parameter failure: The failure to end with if there is nothing to go back to.
+  /// - Parameter failure: The failure of the flow if there is nothing to go back to.
   private mutating func returnToPrevious(
     from sending: Sending, _ problem: Problem, _ failure: Failure, _ now: Timestamp
   ) -> Answer {
     if let previous = sending.previous { return show(previous, problem, now) }
     if !options.isEmpty { return choose(problem, now) }
-    // The caller named this verification, so the others have not been requested yet.
+    // The caller named this verification, so the daemon has not asked yet for the others.
     return offers == nil ? requestStatus(problem) : .fail(failure)
   }
 }
 
-// A challenge that was sent.
+// A challenge was sent, and the customer has to answer it.
 extension SCAProcess {
   mutating func show(_ challenge: Challenge, _ problem: Problem?, _ now: Timestamp) -> Answer {
     state = .challenged(challenge)
@@ -147,7 +151,8 @@ extension SCAProcess {
     return .proceed(timer(now))
   }
 
-  /// Shows the challenge to the customer or starts to poll for its outcome.
+  /// Shows a challenge that was sent: the customer types the answer, or the daemon polls for the
+  /// confirmation on another device or page.
   mutating func open(
     _ option: SCAOption, _ details: SCAChallengeDetails, problem: Problem?, _ now: Timestamp
   ) -> Answer {

@@ -1,8 +1,7 @@
 import UsherAPI
 import UsherCore
 
-// Choosing the verification from the provider's list, the caller's request and the customer's
-// choice.
+// The verification is chosen, from Paysafe's list, the caller's request and the customer's choice.
 extension SCAProcess {
   mutating func requestStatus(_ notice: Problem?) -> Answer {
     state = .required(RetryBackoff(), notice: notice)
@@ -40,15 +39,16 @@ extension SCAProcess {
     return pause.map { .proceed([.wake(after: $0)]) } ?? .fail(failure)
   }
 
-  /// Sends the requested or the only verification, or lets the customer choose.
+  /// Sends a challenge for the requested or the only verification; with several, lets the customer
+  /// choose.
   mutating func present(_ notice: Problem?, _ now: Timestamp) -> Answer {
     let options = options
     if let wanted = terms.wanted, let option = options.option(for: wanted) {
       return send(Sending(option: option))
     }
     guard let first = options.first else { return .fail(nothingLeft) }
-    // If a requested or tried verification is unavailable, the customer has to confirm the only
-    // other one.
+    // If the requested or tried verification is unavailable, the daemon does not use the only other
+    // one without the customer's consent.
     if options.count == 1, terms.wanted == nil, unavailable.isEmpty {
       return send(Sending(option: first))
     }
@@ -77,12 +77,12 @@ extension SCAProcess {
     }
   }
 
-  /// The options the customer can choose from: those that the event offers, else the one that the
-  /// caller requests, as far as usherd supports them.
+  /// The options from which the customer can choose: the verifications that the event offers, else
+  /// the one that the caller requests, as far as usherd supports them.
   var options: [SCAOption] {
     let wanted = terms.wanted.flatMap { SCAOption(asked: $0) }.map { [$0] } ?? []
     let offered = offers.map { [SCAOption](offered: $0) } ?? []
-    // If the event accepts any method, it accepts the requested one too, in the caller's spelling.
+    // An event that accepts any method accepts the requested one too, as the caller spells it.
     let all = offers?.isEmpty ?? true ? wanted + offered.filter { !wanted.contains($0) } : offered
     return all.filter { option in
       let isPossible = option.form != .redirect || terms.instructions.returnURL != nil

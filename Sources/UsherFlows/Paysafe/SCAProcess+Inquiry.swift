@@ -1,7 +1,7 @@
 import UsherAPI
 import UsherCore
 
-// Finding out the event's status after a lost reply or a restart.
+// The daemon asks Paysafe for the event's status after a lost reply or a restart.
 extension SCAProcess {
   mutating func inquire(_ unknown: UnknownOutcome) -> Answer {
     problem = nil
@@ -52,7 +52,7 @@ extension SCAProcess {
     }
   }
 
-  /// Ends the inquiry because the status cannot be determined. An earlier challenge stays valid.
+  /// Ends the inquiry, because Paysafe does not tell the status. An earlier challenge stays valid.
   private mutating func giveUp(
     _ unknown: UnknownOutcome, _ failure: Failure, _ now: Timestamp
   ) -> Answer {
@@ -60,7 +60,7 @@ extension SCAProcess {
     return perhapsSent(sending, failure, now)
   }
 
-  /// Returns the failure with a note about the message that may have been sent.
+  /// Returns the failure, with a note about a message that may have been sent to the customer.
   private func annotated(_ failure: Failure, _ unknown: UnknownOutcome) -> Failure {
     guard case .challenge(let sending) = unknown, let message = sending.option.form.message else {
       return failure
@@ -68,9 +68,9 @@ extension SCAProcess {
     return failure.perhapsSent(message)
   }
 
-  /// Schedules another inquiry.
+  /// Schedules another request for the event's status.
   ///
-  /// - Parameter failure: The failure to end with after too many attempts.
+  /// - Parameter failure: The failure of the flow if no further attempt is allowed.
   private mutating func inquireLater(
     _ unknown: UnknownOutcome, _ retrying: RetryBackoff, _ failure: Failure, _ after: Duration?,
     _ now: Timestamp
@@ -79,7 +79,7 @@ extension SCAProcess {
     return pause.map { .proceed([.wake(after: $0)]) } ?? giveUp(unknown, failure, now)
   }
 
-  /// Decides how to continue if the event is still open.
+  /// Decides how to continue if the status shows that the event is still open.
   private mutating func resolved(
     _ unknown: UnknownOutcome, _ eventStatus: SCAEventStatus, _ before: SCACounters,
     _ retrying: RetryBackoff, _ now: Timestamp
@@ -91,7 +91,8 @@ extension SCAProcess {
       {
         return open(sending.option, details, problem: .answerLost, now)
       }
-      // The end of a cool-down resets the counter (contract §2.5).
+      // The end of a cool-down resets the counter, so the old one says nothing (provider contract
+      // §2.5).
       guard sending.mayBeRepeated(eventStatus.counters, coolDown == nil ? before : nil) else {
         let message = "the provider's answer was lost, and the event does not show what was sent"
         return perhapsSent(sending, .unreachable(message), now)
@@ -108,10 +109,11 @@ extension SCAProcess {
 }
 
 extension SCAProcess.Sending {
-  /// Whether the open challenge is the one that was being sent.
+  /// Returns whether the event's open challenge is the one that was being sent when the reply was
+  /// lost.
   ///
-  /// A new challenge may or may not increase the counter (contract §2.5), so a later expiry counts
-  /// as a sign too.
+  /// A new challenge may or may not increase the counter (provider contract §2.5), so a later
+  /// expiry counts as a sign too.
   fileprivate func wasSent(
     as details: SCAChallengeDetails, _ counters: SCACounters, _ before: SCACounters
   ) -> Bool {
@@ -128,24 +130,23 @@ extension SCAProcess.Sending {
     return false
   }
 
-  /// Whether to send the challenge again after its reply was lost.
+  /// Returns whether to send the challenge again after its reply was lost. This is safe if the
+  /// challenge sends no message, or if Paysafe's counter shows that it was not sent.
   ///
-  /// This is safe if the challenge sends no message, or if the server's counter shows that it was
-  /// not sent.
-  ///
-  /// - Parameter before: The counters before the challenge was sent, or nil if they were reset
+  /// - Parameter before: The counters before the challenge was sent; nil if Paysafe has reset them
   ///   since.
   fileprivate func mayBeRepeated(_ counters: SCACounters, _ before: SCACounters?) -> Bool {
     guard option.form.message != nil else { return true }
     guard isRepeated != true, let before, let count = counters.currentChallenges else {
       return false
     }
-    // A new event starts with no challenge.
+    // If the counter before is not known, it was 0, provided that the event had no challenge yet.
     return count == before.currentChallenges ?? (previous == nil ? 0 : -1)
   }
 }
 
-// Polling for a challenge that is answered elsewhere.
+// The customer answers the challenge on another device or page, and the daemon polls for the
+// outcome.
 extension SCAProcess {
   mutating func watch(_ watch: Watch, _ problem: Problem?) -> Answer {
     var watch = watch
@@ -159,7 +160,7 @@ extension SCAProcess {
     switch event {
     case .input(.redirect(let url)): return handleRedirect(url, watch)
     case .woken where !watch.isAsking: return pollStatus(watch)
-    // The reply to a poll may be lost after a restart, so the poll is repeated.
+    // The reply to a poll may have been lost by the restart. A poll is safe to repeat.
     case .daemon(.resumed): return pollStatus(watch)
     case .provider(.called(.event(terms.event), let outcome)) where watch.isAsking:
       return answered(outcome, watch, now)
@@ -174,7 +175,8 @@ extension SCAProcess {
     return .proceed([.call(.event(terms.event))])
   }
 
-  /// Polls at once. The contents of the redirect prove nothing.
+  /// Handles the redirect from Paysafe's page. Its contents prove nothing, so it only triggers a
+  /// poll.
   private mutating func handleRedirect(_ url: Secret, _ watch: Watch) -> Answer {
     guard case .page(_, let returnURL) = watch.place else { return .ignore }
     guard url.isReturn(to: returnURL) else { return .notAReturn(to: returnURL) }
@@ -204,8 +206,8 @@ extension SCAProcess {
     return self.watch(watch, nil)
   }
 
-  /// Schedules the next poll with a longer pause. The customer may be confirming while the provider
-  /// is unreachable, so the flow polls until it expires.
+  /// Schedules the next poll after a failed one, with a longer pause. The customer may be
+  /// confirming while Paysafe is unreachable, so the daemon polls until the event expires.
   private mutating func pollLater(_ watch: Watch, _ message: String, _ after: Duration?) -> Answer {
     var watch = watch
     watch.isAsking = false

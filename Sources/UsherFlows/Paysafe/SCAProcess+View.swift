@@ -1,7 +1,7 @@
 import UsherAPI
 import UsherCore
 
-// The owner's view of the process.
+// The process as the flow's owner sees it.
 extension SCAProcess {
   var view: FlowView {
     switch state {
@@ -42,7 +42,8 @@ extension SCAProcess {
       attemptsLeft: counters.attemptsLeft, alsoAsk: [], operation: terms.operation)
   }
 
-  /// The lifetime of a challenge if neither the challenge nor the event reports an expiry.
+  /// How long the step shows a challenge as valid if neither the challenge nor the event has an
+  /// expiry.
   private static let defaultLifetime = Duration.seconds(300)
 
   private func password(_ challenge: Challenge, _ purpose: SCAForm.Purpose) -> Step.EnterPassword {
@@ -52,7 +53,8 @@ extension SCAProcess {
       operation: terms.operation)
   }
 
-  /// Returns the other verifications, and the same one if its challenge has expired.
+  /// Returns the verifications that the customer can use instead: all others, and the same one if
+  /// its challenge has expired.
   func alternatives(to challenge: Challenge) -> [SCAOption] {
     options.filter { $0.id != challenge.option.id || challenge.isOver }
   }

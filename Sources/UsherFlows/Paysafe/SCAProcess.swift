@@ -1,17 +1,19 @@
 import UsherAPI
 import UsherCore
 
-/// Strong Customer Authentication of one event, independent of the flow that needs it
-/// (contract §2.5, §2.6): choose a verification, send a challenge, submit an attempt.
+/// Strong Customer Authentication (SCA) for one event, as a part of the flows that need it
+/// (provider contract §2.5, §2.6): choose a verification, send a challenge, submit the customer's
+/// answer.
 ///
-/// VERIFIED ends the process. The latest attempt decides, so none may follow (§10, trap 4). If a
-/// call's outcome is unknown, the provider is asked before anything is sent again.
+/// The event status VERIFIED ends the process. Paysafe judges an event by its latest attempt, so
+/// none may follow a successful one (§10, trap 4). If the outcome of a call is unknown, the daemon
+/// asks Paysafe for the event's status before it sends anything again.
 struct SCAProcess: RetryingMachine, Codable, Sendable, Equatable {
   typealias Event = FlowEvent<PaysafeCall>
 
   let terms: Terms
   /// The verifications that Paysafe offers for the SCA event: nil if they are unknown, empty for
-  /// any method that is agreed.
+  /// any method agreed with Paysafe.
   var offers: [SCADemand.Offer]?
   /// The time at which the SCA event expires; nil if it is unknown.
   var expiresAt: Timestamp?
@@ -22,57 +24,61 @@ struct SCAProcess: RetryingMachine, Codable, Sendable, Equatable {
   var state: State
   var problem: Problem?
 
-  /// The parameters of the process.
+  /// The parameters of the process, which the enclosing flow sets.
   struct Terms: Codable, Sendable, Equatable {
     let provider: ProviderName
     let event: PaysafeCall.Event
-    /// The verification that the caller requests, or nil if the customer chooses.
+    /// The verification that the caller requests; nil if the customer chooses.
     let wanted: PaysafeCall.Verification?
     let instructions: PaysafeCall.Instructions
-    /// The description that the customer sees, if there is one.
+    /// The description of the operation that the customer sees; nil if there is none.
     let operation: Operation?
-    /// The seconds between two status requests while the challenge is answered elsewhere.
+    /// The seconds between two polls while the customer answers the challenge on another device or
+    /// page.
     let pollSeconds: Int
   }
 
-  /// A period in which the provider sends no challenge.
+  /// A period in which Paysafe sends no other challenge.
   struct CoolDown: Codable, Sendable, Equatable {
     let until: Timestamp
     let word: ProviderErrorCode
   }
 
   enum State: Codable, Sendable, Equatable {
-    /// Asks for the event's status and then shows the notice. → choosing, challenging, or the end
+    /// Asks for the event's status, then shows the notice to the customer. Next: choosing,
+    /// challenging, or the end.
     case required(RetryBackoff, notice: Problem?)
-    /// Lets the customer choose a verification. → challenging, or the end
+    /// Lets the customer choose a verification. Next: challenging, or the end.
     case choosing
-    /// Sends a challenge. → challenged, watching, choosing, required, inquiring, or the end
+    /// Sends a challenge. Next: challenged, watching, choosing, required, inquiring, or the end.
     case challenging(Sending, RetryBackoff)
-    /// Waits for a code or password. → attempting, challenging, or the end
+    /// Waits for a code or password. Next: attempting, challenging, or the end.
     case challenged(Challenge)
-    /// The challenge is answered elsewhere. → choosing, or the end
+    /// Polls while the customer answers the challenge on another device or page. Next: choosing, or
+    /// the end.
     case watching(Watch)
-    /// Submits the customer's input. → challenged, inquiring, or the end
+    /// Submits the customer's answer. Next: challenged, inquiring, or the end.
     case attempting(Challenge)
-    /// A reply was lost. → challenging, challenged, watching, or the end
+    /// Asks for the event's status, because a reply was lost. Next: challenging, challenged,
+    /// watching, or the end.
     case inquiring(UnknownOutcome, RetryBackoff)
   }
 
   /// A challenge that is being sent.
   struct Sending: Codable, Sendable, Equatable {
     let option: SCAOption
-    /// The challenge that this one replaces. It may stay valid until then.
+    /// The challenge that this one replaces. It may stay valid until the new one is sent.
     var previous: Challenge?
-    /// True after the challenge was sent again because a reply was lost. That happens at most once.
+    /// True if the challenge was sent again because a reply was lost. That happens at most once.
     var isRepeated: Bool?
   }
 
-  /// A challenge whose answer the customer types.
+  /// A challenge whose answer the customer types into the step.
   struct Challenge: Codable, Sendable, Equatable {
     let option: SCAOption
     let input: Input
     let sentAt: Timestamp
-    /// Nil if the server does not report it.
+    /// When the challenge expires; nil if Paysafe does not report it.
     var expiresAt: Timestamp?
     var isOver = false
 
@@ -81,7 +87,7 @@ struct SCAProcess: RetryingMachine, Codable, Sendable, Equatable {
       case secret(SCAForm.Purpose)
     }
 
-    /// Returns the challenge marked as expired.
+    /// Returns the challenge as expired at this time.
     func over(at now: Timestamp) -> Challenge {
       var challenge = self
       challenge.isOver = true
@@ -91,8 +97,8 @@ struct SCAProcess: RetryingMachine, Codable, Sendable, Equatable {
 
     /// Returns the challenge to show after another one of the same form may have replaced it.
     ///
-    /// If this one has expired, the result has no expiry, so the provider decides whether an answer
-    /// is still valid.
+    /// If this challenge has expired, the result has no expiry: then Paysafe decides whether an
+    /// answer is still valid.
     func reopened(for option: SCAOption, at now: Timestamp) -> Challenge {
       let isOver = isOver || expiresAt.map { $0 <= now } ?? false
       guard isOver, self.option.form == option.form else { return self }
@@ -100,14 +106,14 @@ struct SCAProcess: RetryingMachine, Codable, Sendable, Equatable {
     }
   }
 
-  /// A challenge that is answered on another device or page.
+  /// A challenge that the customer answers on another device or page.
   struct Watch: Codable, Sendable, Equatable {
     let place: Place
-    /// When the challenge expires, or nil if the server does not report it.
+    /// When the challenge expires; nil if Paysafe does not report it.
     let expiresAt: Timestamp?
-    /// Whether a status request is in flight.
+    /// Whether a poll is in progress.
     var isAsking = false
-    /// The number of consecutive status requests without a reply.
+    /// The number of consecutive polls without a usable reply.
     var misses = 0
 
     enum Place: Codable, Sendable, Equatable {
@@ -116,7 +122,7 @@ struct SCAProcess: RetryingMachine, Codable, Sendable, Equatable {
     }
   }
 
-  /// The action whose outcome is unknown.
+  /// The action whose outcome the daemon has to find out.
   enum UnknownOutcome: Codable, Sendable, Equatable {
     case challenge(Sending)
     case attempt(Challenge)
@@ -133,8 +139,10 @@ struct SCAProcess: RetryingMachine, Codable, Sendable, Equatable {
     case ignore
   }
 
+  /// Starts the process.
+  ///
   /// - Parameters:
-  ///   - offers: The event's verifications, or nil if they are unknown.
+  ///   - offers: The event's verifications; nil if they are unknown.
   ///   - asksFirst: Whether the event's status is requested before anything is sent.
   static func begin(
     _ terms: Terms, offers: [SCADemand.Offer]?, expiresAt: Timestamp? = nil,
@@ -161,9 +169,10 @@ struct SCAProcess: RetryingMachine, Codable, Sendable, Equatable {
   }
 }
 
-// Parts that all states share.
+// Functions that all states of the process use.
 extension SCAProcess {
-  /// The message that the provider may be sending to the customer now, or nil if there is none.
+  /// The message that Paysafe may be sending to the customer now, with an article; nil if there is
+  /// none.
   var messageUnderWay: String? {
     switch state {
     case .challenging(let sending, let retrying) where !retrying.isPaused:
@@ -179,9 +188,9 @@ extension SCAProcess {
     }
   }
 
-  /// Applies the status of the event.
+  /// Applies a status of the event that Paysafe has reported.
   ///
-  /// - Returns: The final answer, or nil while the event is open.
+  /// - Returns: The answer that ends the process; nil while the event is open.
   mutating func settled(_ eventStatus: SCAEventStatus, _ now: Timestamp) -> Answer? {
     switch eventStatus.status {
     case .verified: return .verified(reason: eventStatus.reason)
@@ -195,7 +204,8 @@ extension SCAProcess {
     }
   }
 
-  /// Returns a timer for the expiry of the event or of the open challenge.
+  /// Returns the effect that wakes the flow when the event or the open challenge expires; empty if
+  /// neither has an expiry.
   func timer(_ now: Timestamp) -> [Effect<PaysafeCall>] {
     var times = [expiresAt]
     if case .challenged(let challenge) = state, !challenge.isOver {
@@ -207,7 +217,7 @@ extension SCAProcess {
 
   func isExpired(_ now: Timestamp) -> Bool { expiresAt.map { $0 <= now } ?? false }
 
-  /// Handles a timer while the customer is asked for input. It fails the flow if the event has
+  /// Handles a timer while the customer is asked for input. The process fails if the event has
   /// expired. Otherwise the timer belongs to an earlier state and is set again.
   func woken(_ now: Timestamp) -> Answer {
     guard !isExpired(now) else { return .fail(.eventExpired(nil)) }
@@ -217,6 +227,7 @@ extension SCAProcess {
 }
 
 extension Timestamp? {
-  /// Drops a time that is not after the reply that reports it, because it comes from a wrong clock.
+  /// Returns the time if it is after the reply that reports it; nil otherwise, because Paysafe's
+  /// clock must be wrong then.
   func after(_ now: Timestamp) -> Timestamp? { flatMap { $0 > now ? $0 : nil } }
 }

@@ -1,11 +1,13 @@
 import JSONRPC
 import UsherCore
 
-/// The result of a call about an SCA event (contract §2.5; the page Paysafe of the documentation).
-/// If the reply is unreadable, it is unknown whether the provider acted on the call.
+/// The result of a call about an SCA event (provider contract §2.5; page Paysafe in Usher.docc). If
+/// the reply is unreadable, it is unknown whether Paysafe acted on the call.
 typealias SCAReply<Content: Sendable & Equatable> = ProviderReply<Content, SCARefusal, String>
 
 extension ProviderReply where Refusal == SCARefusal, Flaw == String {
+  /// Reads the outcome of a call about an event.
+  ///
   /// - Parameter success: Reads the members of a reply that is about this event.
   init(
     _ outcome: CallOutcome, about event: PaysafeCall.Event, from provider: ProviderName,
@@ -39,7 +41,7 @@ extension PaysafeCall.Event {
   }
 }
 
-/// A definite refusal by the provider.
+/// A definite refusal by Paysafe of a call about an SCA event.
 struct SCARefusal: Sendable, Equatable {
   let kind: Kind
   let errorCode: ProviderErrorCode
@@ -52,9 +54,9 @@ struct SCARefusal: Sendable, Equatable {
     /// The SCA event is already verified, rejected or failed.
     case completed
     case expired
-    /// No attempts are left.
+    /// The customer has no attempts left.
     case exhausted
-    /// The rate limit is exceeded. The pause is the delay that `Retry-After` asks for.
+    /// Paysafe's rate limit is exceeded. The pause is the delay that `Retry-After` asks for.
     case tooMany(after: Duration?)
     case other
   }

@@ -2,14 +2,16 @@ import UsherAPI
 import UsherConfig
 import UsherCore
 
-/// The checked parameters that `sca` and `operation` have in common.
+/// The validated parameters that the flows `sca` and `operation` have in common.
 struct SCARequest {
   let account: AccountID
-  /// The verification that the caller requests, or nil if the customer chooses.
+  /// The verification that the caller requests; nil if the customer chooses.
   let wanted: PaysafeCall.Verification?
   let instructions: PaysafeCall.Instructions
   let operation: Operation?
 
+  /// Validates the parameters.
+  ///
   /// - Throws: `invalidParams` that names the wrong parameter.
   init(
     _ context: FlowContext<PaysafeSettings>, verification: PaysafeCall.Verification?,

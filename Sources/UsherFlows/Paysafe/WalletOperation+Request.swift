@@ -5,6 +5,8 @@ import UsherConfig
 import UsherCore
 
 extension WalletOperation {
+  /// Validates the call that a caller requests.
+  ///
   /// - Throws: `invalidParams` that names the wrong parameter.
   init(method: String, path: String, body: [String: JSONValue]?) throws(UsherError) {
     guard OperationPattern.methods.contains(method),
@@ -27,14 +29,14 @@ extension WalletOperation {
     self.init(method: known, path: path, body: body?.mapValues(\.settled))
   }
 
-  /// `METHOD:/path` without the query, as the configuration names operations.
+  /// The name of the operation in the configuration: `METHOD:/path`, without the query.
   var name: String { "\(method.rawValue):\(path.prefix { $0 != "?" })" }
 
-  /// Whether the call changes nothing, so that it may be repeated.
+  /// Whether the call changes nothing at the wallet, so that it may be repeated.
   var isSafe: Bool { method == .get }
 
-  /// Returns the digest that an approval is bound to: SHA-256 over the call and the description
-  /// that the customer saw, in Base64url.
+  /// Returns the digest that binds an approval to this operation: SHA-256, in Base64url, over the
+  /// call and the description that the customer saw.
   ///
   /// Any change of either gives another digest (Delegated Regulation (EU) 2018/389, article 5).
   /// Every part is preceded by its length, so that no two calls have the same encoding.
@@ -55,7 +57,7 @@ extension WalletOperation {
 }
 
 extension SHA256 {
-  /// Adds the count as eight bytes in big-endian order.
+  /// Adds a length to the digest, as eight bytes in big-endian order.
   fileprivate mutating func update(count: Int) {
     update(
       data: stride(from: 56, through: 0, by: -8).map { UInt8(truncatingIfNeeded: count >> $0) })
@@ -63,7 +65,8 @@ extension SHA256 {
 }
 
 extension JSONValue {
-  /// Whether the value is sent exactly as it was written. The sent value must be the approved one.
+  /// Whether encoding sends the value exactly as the caller wrote it. What is sent must be what was
+  /// approved.
   fileprivate var isExact: Bool {
     switch self {
     case .null, .bool, .integer, .string: true
@@ -73,7 +76,7 @@ extension JSONValue {
     }
   }
 
-  /// The value as storage would return it. A coder may decode 1.0 as 1.
+  /// The value as it is after storage. A coder may decode 1.0 as 1.
   fileprivate var settled: JSONValue {
     switch self {
     case .null, .bool, .integer, .string: self
@@ -84,9 +87,9 @@ extension JSONValue {
   }
 }
 
-/// Checks for a path that is appended to a base URL and must not lead elsewhere.
+/// Checks a path that is appended to the wallet's base URL, so that it cannot lead outside of it.
 enum WalletPath {
-  /// Returns a description of the error in the path, as the end of a sentence.
+  /// Returns the error in the path, as the end of a sentence.
   ///
   /// - Returns: Nil if every server on the way interprets the path in the same way.
   static func flaw(of text: String) -> String? {
@@ -109,7 +112,7 @@ enum WalletPath {
     return nil
   }
 
-  /// Whether two hexadecimal digits follow every percent sign.
+  /// Returns whether two hexadecimal digits follow every percent sign.
   private static func isEncoded(_ text: String) -> Bool {
     text.split(separator: "%", omittingEmptySubsequences: false).dropFirst().allSatisfy { part in
       let digits = part.prefix(2)
@@ -117,8 +120,8 @@ enum WalletPath {
     }
   }
 
-  /// Whether a segment means the same before and after decoding, even to servers that cut it at a
-  /// semicolon.
+  /// Returns whether a segment means the same before and after decoding, even to servers that cut
+  /// it at a semicolon.
   private static func isPlain(_ segment: Substring) -> Bool {
     let decoded = decoded(segment)
     let isHarmless: (UInt8) -> Bool = {

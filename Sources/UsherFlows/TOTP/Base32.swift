@@ -1,6 +1,8 @@
 /// Decodes Base32 (RFC 4648 §6) as people and servers write it: in any case, with or without blanks
 /// and padding.
 enum Base32 {
+  /// Decodes the text.
+  ///
   /// - Returns: Nil if the text is not Base32: other characters, padding in the middle, a length
   ///   that makes no whole bytes, leftover bits that are not zero.
   static func decode(_ text: String) -> [UInt8]? {

@@ -15,16 +15,17 @@ package struct OneTimeCode: Sendable, Equatable {
   /// The length of a time step in milliseconds.
   private var period: Int64 { Int64(settings.periodSeconds) * 1000 }
 
-  /// Returns the time step of a moment (RFC 6238 §4.2); negative before 1970.
+  /// Returns the number of the time step that contains a time (RFC 6238 §4.2); negative before
+  /// 1970.
   package func step(at now: Timestamp) -> Int64 {
     let (whole, rest) = now.milliseconds.quotientAndRemainder(dividingBy: period)
     return rest < 0 ? whole - 1 : whole
   }
 
-  /// Returns when a time step begins, which is when the previous one ends.
+  /// Returns when a time step begins; the previous one ends then.
   package func start(of step: Int64) -> Timestamp { Timestamp(milliseconds: step * period) }
 
-  /// Returns the earliest start of a time step at or after a moment.
+  /// Returns when the first time step at or after a time begins.
   package func firstStart(from moment: Timestamp) -> Timestamp {
     let begun = start(of: step(at: moment))
     return begun == moment ? begun : start(of: step(at: moment) + 1)
@@ -42,15 +43,17 @@ package struct OneTimeCode: Sendable, Equatable {
   }
 }
 
-/// The shared secret of an authenticator. It prints as `<secret>`.
+/// The shared secret from which one-time codes are computed. It prints as `<secret>`.
 package struct TOTPKey: Sendable, Equatable {
   private let key: SymmetricKey
 
   package init(bytes: [UInt8]) { key = SymmetricKey(data: bytes) }
 
+  /// Decodes the secret.
+  ///
   /// - Parameter text: Base32 (RFC 4648 §6), in any case, with or without blanks and padding.
   /// - Returns: Nil if the text is not Base32 or has less than 80 bits. RFC 4226 §4 (R6) requires
-  ///   128 bits, but many issuers use 80, and the vendor documents no length.
+  ///   128 bits, but many issuers use 80, and BSA documents no length.
   package init?(base32 text: Secret) {
     guard let bytes = Base32.decode(text.revealed()), bytes.count >= 10 else { return nil }
     self.init(bytes: bytes)

@@ -3,49 +3,53 @@ import UsherAPI
 import UsherConfig
 import UsherCore
 
-/// The last part of a verification: it turns an access token into a profile.
+/// The last part of a phone verification: it reads the user's profile with the access token and
+/// creates the account.
 ///
-/// It validates the token if that is configured, writes the name and reads the profile. Every step
-/// is safe to repeat after a restart. A reply about another number ends the flow.
+/// If the settings require it, the token is validated first; then the name is written and the
+/// profile read. Every step is safe to repeat after a restart. A reply about another phone number
+/// ends the flow.
 ///
-/// The number is verified as soon as the token is known to be good. If writing the name or reading
-/// the profile fails after that, or if the flow is cancelled or expires, the account is stored with
-/// its token, and a later flow reads the profile.
+/// The phone number counts as verified as soon as Truecaller accepts the token. If writing the name
+/// or reading the profile fails after that, or if the flow is cancelled or expires, the account is
+/// stored with its token, and a later flow reads the profile.
 struct PhoneAdmission: RetryingMachine, Codable, Sendable, Equatable {
   private let number: PhoneNumber
-  /// The access token of the verification; nil if the token of ``account`` is used.
+  /// The access token that the verification returned; nil if the token of ``account`` is used.
   private let token: Sealed<Secret>?
-  /// The account that an earlier flow stored without a profile.
+  /// The account that an earlier flow stored without a profile; nil if there is none.
   private var account: AccountID?
-  /// The user's name to write to the Truecaller profile; nil if the user was not asked for one.
+  /// The user's name, to be written to the Truecaller profile; nil if the user was not asked for
+  /// one.
   private let name: TruecallerName?
   private let isVerifiedBefore: Bool
   private var phase: Phase
   private var retrying = RetryBackoff()
   var problem: Problem?
-  /// Whether Truecaller has accepted the token of ``account`` in this flow; nil if not yet.
+  /// Whether Truecaller has accepted the token of ``account`` in this flow; nil means not yet.
   private var isConfirmed: Bool?
 
   private enum Phase: Codable, Sendable, Equatable {
-    /// Validates the access token. → updating, reading, or the end
+    /// Validates the access token. Next: updating, reading, or the end.
     case validating
-    /// Writes the user's name to the profile. → reading, keeping, or the end
+    /// Writes the user's name to the profile. Next: reading, keeping, or the end.
     case updating(TruecallerName)
-    /// Reads the profile. → checking, keeping, or the end
+    /// Reads the profile. Next: checking, keeping, or the end.
     case reading
-    /// The profile is signed. → keeping, or the end
+    /// Verifies the signature of the profile. Next: keeping, or the end.
     case checking(SignedProfile)
-    /// There is no profile. The account is stored, then the flow fails. → the end
+    /// Stores the account, although there is no profile, and then fails the flow. Next: the end.
     case keeping(Failure)
   }
 
-  /// The attribute of an account that was stored without a profile.
+  /// The attribute of an account that was stored without a profile, so that a later flow reads the
+  /// profile.
   static let pending = "profilePending"
 
-  /// Starts with an access token.
+  /// Starts with the access token of a verification.
   ///
-  /// - Parameter isVerifiedBefore: Whether the token came without a code. A name may be present
-  ///   even then, if the reply to an earlier code was lost.
+  /// - Parameter isVerifiedBefore: Whether Truecaller issued the token without asking for a code. A
+  ///   name may be present even then, if the reply to an earlier code was lost.
   init(
     _ claim: PhoneClaim, _ token: Sealed<Secret>, isVerifiedBefore: Bool,
     _ validation: TokenValidation
@@ -57,7 +61,7 @@ struct PhoneAdmission: RetryingMachine, Codable, Sendable, Equatable {
     phase = validation == .none ? Self.afterValidation(claim.name) : .validating
   }
 
-  /// Reads the profile of an account that was stored without one.
+  /// Starts with the account that an earlier flow stored without a profile.
   init(_ number: PhoneNumber, of account: AccountID) {
     self.number = number
     self.account = account
@@ -71,7 +75,8 @@ struct PhoneAdmission: RetryingMachine, Codable, Sendable, Equatable {
     name.map { .updating($0) } ?? .reading
   }
 
-  /// The owner's view. Steps within one state look the same, and each state is visible only once.
+  /// The view of the flow in this part. Internal steps that belong to one state of the SDK look the
+  /// same to the owner, and a state that the flow has left does not come back.
   var view: FlowView {
     if account != nil, isConfirmed != true {
       return waiting("creating", for: "the provider's profile")
@@ -103,7 +108,9 @@ struct PhoneAdmission: RetryingMachine, Codable, Sendable, Equatable {
     }
   }
 
-  /// - Returns: Nil if the token of the stored account is no longer valid.
+  /// Handles an event.
+  ///
+  /// - Returns: Nil if Truecaller no longer accepts the token of the stored account.
   mutating func receive(
     _ event: FlowEvent<TruecallerCall>, _ provider: Provider<TruecallerSettings>
   ) -> Answer<TruecallerCall>? {
@@ -141,7 +148,8 @@ struct PhoneAdmission: RetryingMachine, Codable, Sendable, Equatable {
     return pause.map { .proceed([.wake(after: $0)]) } ?? endWithoutProfile(failure)
   }
 
-  /// The account with its token, once the token is known to be good. Nil if it is already stored.
+  /// The account with its token, if Truecaller has accepted the token; nil if the account is
+  /// already stored.
   var grantIfAbandoned: AbandonedGrant? {
     switch phase {
     case .updating, .reading, .checking:
@@ -155,13 +163,13 @@ struct PhoneAdmission: RetryingMachine, Codable, Sendable, Equatable {
     "the number is verified and its token is kept: "
     + "run verifyPhone again to read the profile without another code"
 
-  /// Ends the flow without a profile and stores the account with its token.
+  /// Ends the flow without a profile: stores the account with its token, then fails.
   private mutating func endWithoutProfile(_ failure: Failure) -> Answer<TruecallerCall> {
     if case .validating = phase { return .fail(failure) }
     isConfirmed = true
     var failure = failure
     failure.message += "; " + Self.tokenIsKept
-    // The account is already stored.
+    // An earlier flow has stored the account already.
     guard account == nil else { return .fail(failure) }
     return transition(to: .keeping(failure))
   }
@@ -189,7 +197,7 @@ extension PhoneAdmission {
     case .success(let members): return handleSuccess(members, provider)
     case .refused(let refusal):
       let failure = Failure.refused(error(refusal), refusal, provider.name)
-      // A 401 refuses the token itself, so the token is not kept.
+      // A 401 means that the token is invalid, so no account is stored with it.
       return refusal.status == 401 ? .fail(failure) : endWithoutProfile(failure)
     case .failed(let fault): return retryLater(fault, provider.name)
     case .unreadable(let message), .noToken(let message):
@@ -203,8 +211,9 @@ extension PhoneAdmission {
 
   /// Whether a success needs a body.
   ///
-  /// The SDK ignores the reply to the update. Here a refusal counts (contract §10, trap 1), but the
-  /// form of a success is not documented. The same is true of the first generation's validation.
+  /// The SDK ignores the reply to the update of the name. Here a refusal counts (provider contract
+  /// §10, trap 1), but the form of a success is not documented. The same is true of the validation
+  /// by the first generation of the API.
   private func needsBody(_ settings: TruecallerSettings) -> Bool {
     switch phase {
     case .updating: false
@@ -232,7 +241,7 @@ extension PhoneAdmission {
     }
   }
 
-  /// Returns why the reply does not validate the token, or nil if it does.
+  /// Returns why the reply does not confirm that the token is for this number; nil if it does.
   private func flaw(in members: [String: JSONValue], _ provider: Provider<TruecallerSettings>)
     -> Failure?
   {
@@ -252,7 +261,8 @@ extension PhoneAdmission {
     switch phase {
     case .validating:
       switch (refusal.status, refusal.code) {
-      // One status has two meanings (contract §1.3 item 5; §10, trap 1).
+      // Status 404 has two meanings, which the code in the body distinguishes (provider contract
+      // §1.3 item 5; §10, trap 1).
       case (404, "404"): .unauthorizedDeveloper
       case (404, "1404"): .unauthorizedUser
       default: refusal.isUnauthorized ? .unauthorizedDeveloper : .internal
@@ -305,11 +315,13 @@ extension PhoneAdmission {
     return .finish(
       Completion(
         grant: grant(profile), result: ["profile": .object(profile.members)],
-        // An account that was deleted in the meantime is not created again.
+        // If the account was removed in the meantime, it must not be created again.
         reliance: account.map { .init(account: $0, consents: []) }))
   }
 
-  /// - Parameter profile: The profile, or nil if it has not been read yet.
+  /// Returns the account to store.
+  ///
+  /// - Parameter profile: The profile; nil if it has not been read yet.
   private func grant(_ profile: TrueProfile?) -> AccountGrant {
     var grant = AccountGrant(
       subject: number.e164, label: profile?.name ?? number.masked,

@@ -2,22 +2,22 @@ import JSONRPC
 import UsherAPI
 import UsherCore
 
-/// A phone number to verify, with the installation that claims it.
+/// A phone number to verify, with the app installation on whose behalf it is verified.
 struct PhoneClaim: Codable, Sendable, Equatable {
   let number: PhoneNumber
-  /// A UUID that stands for the owner's installation of an app, as in Truecaller's SDK.
-  /// Truecaller's server recognizes earlier verifications by it.
+  /// A UUID of the owner's installation of an app, as in Truecaller's SDK. Truecaller's server
+  /// recognizes earlier verifications by it.
   let installation: String
-  /// The name that was entered together with a submitted code.
+  /// The name that the user entered together with an earlier code.
   ///
-  /// If the reply to that code was lost, the server may have accepted it. Then the name still has
-  /// to be written.
+  /// If the reply to that code was lost, the server may have accepted the code. Then the name still
+  /// has to be written to the profile.
   var name: TruecallerName?
 
   var create: TruecallerCall { .create(number, installation: installation) }
 }
 
-/// A code that was sent to the user.
+/// A code that Truecaller has sent to the user, and the token that verifies it.
 struct PhoneChallenge: Codable, Sendable, Equatable {
   let token: Sealed<Secret>
   let expiresAt: Timestamp
@@ -34,25 +34,26 @@ struct PhoneChallenge: Codable, Sendable, Equatable {
   }
 
   /// Applies the reply to a verify call. Most replies have neither token nor TTL, so an absent
-  /// value keeps the previous one (contract §1.3 item 2; §10, trap 1).
+  /// value keeps the previous one (provider contract §1.3 item 2; §10, trap 1).
   func merging(_ members: [String: JSONValue], at now: Timestamp) -> PhoneChallenge {
     PhoneChallenge(
       token: members.verificationToken ?? token,
       expiresAt: members.timeToLive.map { now + $0 } ?? expiresAt)
   }
 
-  /// Returns the challenge as expired now, because the server says so. Then another code may be
-  /// requested.
+  /// Returns the challenge as expired at this time, because the server says so. Then another code
+  /// can be requested.
   func over(at now: Timestamp) -> PhoneChallenge {
     PhoneChallenge(token: token, expiresAt: min(expiresAt, now))
   }
 }
 
-/// The content of a successful reply to create (contract §1.3 item 1).
+/// The content of a successful reply to the call create, which requests a code (provider contract
+/// §1.3 item 1).
 enum CreateReply: Equatable {
   case sent(PhoneChallenge)
   case verifiedBefore(Secret)
-  /// A reply that the SDK does not define. The message is a user-facing sentence.
+  /// The reply has a form that the SDK does not define. The message is a user-facing sentence.
   case unusable(String)
 
   /// The lifetime of a code if the server does not state one.
@@ -74,7 +75,7 @@ enum CreateReply: Equatable {
   }
 }
 
-/// The consequence of a refused verify call for the flow.
+/// What a refused verify call means for the flow.
 enum VerifyRefusal: Equatable {
   case wrongCode
   case expired
@@ -91,8 +92,8 @@ extension TruecallerRefusal {
     }
   }
 
-  /// Interprets the refusal of a code. The vendor documents no list, so any other status means a
-  /// wrong code.
+  /// Returns the meaning of a refused code. Truecaller documents no list, so any status without a
+  /// known meaning counts as a wrong code.
   func ofVerify(_ provider: ProviderName) -> VerifyRefusal {
     switch status {
     case 401, 403: .failure(.refused(.unauthorizedDeveloper, self, provider))
@@ -108,19 +109,19 @@ extension String {
 }
 
 extension [String: JSONValue] {
-  /// The access token. It is sent in a header and a path, so only visible ASCII is accepted
-  /// (RFC 6749 appendix A.12).
+  /// The access token of a reply. It is sent in a header and a path, so only visible ASCII is
+  /// accepted (RFC 6749 appendix A.12).
   var accessToken: Secret? { self["accessToken"]?.visibleText(upTo: 8192).map { Secret($0) } }
 
   fileprivate var verificationToken: Sealed<Secret>? {
     guard let text = self["verificationToken"]?.stringValue, (1...8192).contains(text.utf8.count),
-      // A masked value is the token that was sent. It stays valid.
+      // A masked value is a repetition of the token that was sent, which stays valid.
       text != HTTPReply.echo
     else { return nil }
     return Sealed(Secret(text))
   }
 
-  /// `tokenTtl`, from one second to one day, or nil if it is not usable.
+  /// `tokenTtl` of a reply, from one second to one day; nil if it is not usable.
   fileprivate var timeToLive: Duration? {
     guard let time = self["tokenTtl"]?.lifetime, time >= .seconds(1) else { return nil }
     return Swift.min(time, .seconds(86_400))

@@ -1,15 +1,16 @@
 package import JSONRPC
 
-/// A phone number that is possible in its country.
+/// A phone number with a length and first digits that are possible in its country.
 package struct PhoneNumber: Codable, Sendable, Hashable {
-  /// The requested country code in upper case. `UK` stays `UK`.
+  /// The country code of the request in upper case (ISO 3166-1 alpha-2). `UK` is not changed to
+  /// `GB`.
   package let country: String
   /// The calling code without a plus.
   package let callingCode: String
   /// The national (significant) number, digits only.
   package let national: String
 
-  /// Parses a number as users write it.
+  /// Parses a phone number as users write it.
   ///
   /// Spaces, dashes, dots, brackets and slashes are dropped. A prefix `+` or `00` with the
   /// country's own calling code is removed.
@@ -40,7 +41,7 @@ package struct PhoneNumber: Codable, Sendable, Hashable {
   package var e164: String { "+\(callingCode)\(national)" }
 
   /// The number for display. All digits of the national number but the last two or three are
-  /// hidden, because users recognize a number by its end.
+  /// hidden; users recognize a number by its end.
   package var masked: String {
     "+\(callingCode) ••• \(national.suffix(national.count > 5 ? 3 : 2))"
   }
@@ -63,12 +64,12 @@ package struct PhoneNumber: Codable, Sendable, Hashable {
 }
 
 extension PhoneNumber {
-  /// Whether a value of the server denotes this number.
+  /// Returns whether a value that the server sent denotes this number.
   ///
   /// - Parameters:
   ///   - value: A string, or a number as in the vendor's sample, with or without the calling code.
-  ///   - country: The country that the server names with it. It is compared only if the calling
-  ///     code is missing.
+  ///   - country: The country that the server names with the number. It is compared only if the
+  ///     calling code is missing.
   package func isMatch(for value: JSONValue, country: String? = nil) -> Bool {
     let text: String
     switch value {
@@ -82,7 +83,7 @@ extension PhoneNumber {
     let written = text.filter { !" -.()[]/".contains($0) }
     if written == e164 || written == "00" + e164.dropFirst() { return true }
     if written == e164.dropFirst() { return true }
-    // A JSON number has no leading zeros.
+    // A JSON number has no leading zeros, so they are dropped for the comparison.
     let plain = value.stringValue == nil ? String(national.drop { $0 == "0" }) : national
     return written == plain && (country.map(isOf) ?? true)
   }

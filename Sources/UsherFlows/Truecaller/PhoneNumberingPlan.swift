@@ -1,4 +1,4 @@
-/// The format of a country's phone numbers.
+/// The possible phone numbers of a country: calling code, lengths and first digits.
 package struct PhoneNumberingPlan: Equatable, Sendable {
   /// The country calling code: one to three digits (ITU-T E.164 §6.2.1).
   package let callingCode: String
@@ -7,7 +7,8 @@ package struct PhoneNumberingPlan: Equatable, Sendable {
   /// The digits that a national number may begin with.
   package let firstDigits: String
 
-  /// Looks up a country. Nil if it does not exist or has no numbers of its own.
+  /// Looks up the plan of a country; nil if the country does not exist or has no numbers of its
+  /// own.
   ///
   /// - Parameter country: An ISO 3166-1 alpha-2 code in upper case. `UK`, `XK`, `AC` and `TA` are
   ///   accepted too, because they are in use.

@@ -2,9 +2,10 @@ import FoundationEssentials
 import JSONRPC
 import UsherCore
 
-/// A user's profile: all members of the SDK's TCTrueProfile (contract §1.3 item 4).
+/// A user's profile: all members of the SDK's TCTrueProfile (provider contract §1.3 item 4).
 struct TrueProfile: Equatable {
-  /// The members by the names of the result. All are present; an unknown one is null.
+  /// The members under the names that the flow's result uses. All are present; one that Truecaller
+  /// does not know is null.
   let members: [String: JSONValue]
 
   init(_ wire: [String: JSONValue]) {
@@ -17,7 +18,7 @@ struct TrueProfile: Equatable {
     self.members = members
   }
 
-  /// The full name for display, or nil if the provider does not know it.
+  /// The full name for display; nil if Truecaller does not know the name.
   var name: String? {
     let parts = ["firstName", "lastName"].compactMap { members[$0]?.stringValue }
     return ProviderText.shown(parts.filter { !$0.isEmpty }.joined(separator: " "))
@@ -28,7 +29,7 @@ struct TrueProfile: Equatable {
     "facebookID", "twitterID", "email", "url", "avatarUrl", "jobTitle", "companyName",
   ]
 
-  /// A phone number or zip code may be a JSON number.
+  /// Returns the value as text. Truecaller may send a phone number or zip code as a JSON number.
   private static func text(_ value: JSONValue?) -> JSONValue {
     switch value {
     case .string(let text): .string(ProviderText.clean(text, limit: 1000))
@@ -48,7 +49,7 @@ struct TrueProfile: Equatable {
 }
 
 extension JSONValue {
-  /// Whether the value is a number that every parser reads alike (RFC 8259 §6).
+  /// Whether the value is a number that every JSON parser reads alike (RFC 8259 §6).
   fileprivate var isExact: Bool {
     switch self {
     case .integer(let number): number.magnitude <= 1 << 53
@@ -58,11 +59,11 @@ extension JSONValue {
   }
 }
 
-/// A profile with a signature (contract §1.3 item 8).
+/// A profile that Truecaller has signed (provider contract §1.3 item 8).
 struct SignedProfile: Codable, Sendable, Equatable {
   let text: SignedText
 
-  /// Reads a signed profile, or returns nil if the profile is not signed.
+  /// Reads a signed profile from a reply; nil if the profile is not signed.
   ///
   /// - Throws: `UnusableReply` if the signature is malformed or of an unsupported algorithm.
   init?(_ wire: [String: JSONValue]) throws(UnusableReply) {
@@ -80,8 +81,8 @@ struct SignedProfile: Codable, Sendable, Equatable {
 
   private static let algorithm = "SHA512withRSA"
 
-  /// The decoded members of the profile, or nil if they cannot be decoded. The signature covers the
-  /// Base64 text itself.
+  /// The decoded members of the profile; nil if they cannot be decoded. The signature covers the
+  /// Base64 text from which they are decoded.
   var members: [String: JSONValue]? {
     Data(base64Encoded: text.text).flatMap { try? JSONValue(parsing: Array($0)).objectValue }
   }

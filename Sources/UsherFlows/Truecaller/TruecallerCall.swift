@@ -1,9 +1,9 @@
 package import UsherConfig
 package import UsherCore
 
-/// A call to Truecaller (contract §1.2; the page Truecaller of the documentation).
+/// A call to Truecaller (provider contract §1.2; page Truecaller in Usher.docc).
 ///
-/// Rendering adds the app key. The calls carry access tokens themselves, because there is no
+/// `render(_:)` adds the app key. Most calls carry the access token itself, because there is no
 /// account until the verification is over.
 package enum TruecallerCall: ProviderCall {
   /// Requests a code. The server sends none if this installation has verified the number before.
@@ -13,12 +13,12 @@ package enum TruecallerCall: ProviderCall {
   case verify(PhoneNumber, code: Secret, token: Secret)
   /// Asks which number an access token belongs to, by the configured validation method.
   case validate(accessToken: Secret)
-  /// Writes the name to the profile.
+  /// Writes the user's name to the Truecaller profile.
   case update(TruecallerName, PhoneNumber, accessToken: Secret)
   case profile(PhoneNumber, accessToken: Secret)
-  /// Reads the profile with the token of an account that was stored without a profile.
+  /// Reads the profile with the token of an account that an earlier flow stored without a profile.
   case keptProfile(PhoneNumber, AccountID)
-  /// Fetches the keys that profiles are signed with.
+  /// Fetches the public keys that verify signed profiles.
   case keys
 
   package var name: String {
@@ -38,17 +38,18 @@ package enum TruecallerCall: ProviderCall {
 }
 
 extension TruecallerSettings {
-  /// Returns the base URL of a country's profiles.
+  /// Returns the base URL of the server that has the profiles of a country.
   ///
-  /// - Parameter country: The country code in upper case. The vendor's list is compared exactly
-  ///   (contract §10, trap 2).
+  /// - Parameter country: The country code in upper case. It is compared exactly with the vendor's
+  ///   list (provider contract §10, trap 2).
   package func profileBase(of country: String) -> ProviderURL {
     Self.europe.contains(country) ? profileBaseURLEU : profileBaseURLNonEU
   }
 
   package var keysURL: String { paths.key.url(under: otpBaseURL) }
 
-  /// The SDK's list (contract §1.2): 44 codes for 43 territories. The United Kingdom has two.
+  /// The countries whose profiles are on the European server, as the SDK lists them (provider
+  /// contract §1.2): 44 codes for 43 territories. The United Kingdom has two.
   private static let europe: Set = [
     "AT", "BE", "BG", "HR", "CY", "CZ", "DK", "EE", "FI", "FR", "DE", "GR", "HU", "IE", "IT", "LV",
     "LT", "LU", "MT", "NL", "PL", "PT", "RO", "SK", "SI", "ES", "SE", "UK", "GB", "IS", "LI", "NO",

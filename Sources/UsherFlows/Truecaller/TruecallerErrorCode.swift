@@ -1,14 +1,14 @@
 import UsherAPI
 import UsherCore
 
-/// The SDK's error numbers that apply to a daemon (contract §1.4). The page Truecaller of the
-/// documentation explains why the others do not.
+/// The error numbers of Truecaller's SDK that can occur in a daemon (provider contract §1.4). The
+/// page Truecaller of the documentation explains why the others cannot.
 enum TruecallerErrorCode: Int {
   case appKeyMissing = 1
   case appLinkMissing = 2
   case userCancelled = 3
   case network = 9
-  /// Any error of the server without a number of its own.
+  /// Any error of the server that has no number of its own.
   case `internal` = 10
   case unauthorizedUser = 11
   case unauthorizedDeveloper = 12
@@ -17,7 +17,10 @@ enum TruecallerErrorCode: Int {
   case verificationFailed = 15
   case invalidName = 18
 
-  /// - Parameter refusal: The server's own refusal, if there is one.
+  /// Returns the error as the client sees it.
+  ///
+  /// - Parameter refusal: The server's own refusal, whose code and message are added; nil if there
+  ///   is none.
   func providerErrorCode(_ provider: ProviderName, _ refusal: TruecallerRefusal? = nil)
     -> ProviderErrorCode
   {
@@ -26,10 +29,10 @@ enum TruecallerErrorCode: Int {
   }
 }
 
-// Failures of a verification.
+// Failures of a phone verification.
 
 extension Failure {
-  /// The app's credentials differ from those that are configured here.
+  /// The failure of a flow whose params name other app credentials than the configured ones.
   static func otherApp(_ error: TruecallerErrorCode, _ what: String, _ provider: ProviderName)
     -> Failure
   {
@@ -55,15 +58,15 @@ extension Failure {
       provider: error.providerErrorCode(provider, refusal))
   }
 
-  /// A limit of the server is exceeded: per day or per verification.
+  /// The failure of a flow that exceeds a limit of the server, per day or per verification.
   static func capped(_ refusal: TruecallerRefusal, _ provider: ProviderName) -> Failure {
     Failure(
       reason: .attemptsExhausted, title: "Too many attempts", message: refusal.sentence,
       retryable: true, provider: TruecallerErrorCode.internal.providerErrorCode(provider, refusal))
   }
 
-  /// A code may have been sent, and the verification token is lost. The failure is not retryable,
-  /// because only the user may request another code.
+  /// The failure of a flow that may have had a code sent, but lost the token to verify it. It is
+  /// not retryable, because only the user may request another code.
   static func unknownSending(_ cause: String, _ errorCode: ProviderErrorCode) -> Failure {
     var failure = Failure.unreachable("\(cause); whether a code was sent is not known", errorCode)
     failure.retryable = false
@@ -78,7 +81,7 @@ extension Failure {
     )
   }
 
-  /// The profile's signature is invalid or malformed.
+  /// The failure of a flow whose profile has an invalid or malformed signature.
   ///
   /// - Parameter message: A user-facing sentence.
   static func badSignature(_ message: String, _ provider: ProviderName) -> Failure {
@@ -88,6 +91,8 @@ extension Failure {
     )
   }
 
+  /// The failure of a flow whose reply from Truecaller cannot be used.
+  ///
   /// - Parameter message: A user-facing sentence.
   static func unusable(
     _ message: String, _ error: TruecallerErrorCode, _ provider: ProviderName
@@ -98,7 +103,7 @@ extension Failure {
   }
 }
 
-// Problems that leave the verification in its state.
+// Problems of a phone verification that do not end it.
 
 extension Problem {
   static func wrongCode(_ refusal: TruecallerRefusal, _ provider: ProviderName) -> Problem {
@@ -108,7 +113,9 @@ extension Problem {
       provider: TruecallerErrorCode.internal.providerErrorCode(provider, refusal))
   }
 
-  /// - Parameter refusal: Nil if the code expired by the daemon's clock.
+  /// The problem of a code that has expired.
+  ///
+  /// - Parameter refusal: The server's refusal; nil if the code has expired by the daemon's clock.
   static func codeExpired(
     _ refusal: TruecallerRefusal? = nil, _ provider: ProviderName
   ) -> Problem {

@@ -2,9 +2,10 @@ import FoundationEssentials
 import JSONRPC
 
 extension SignatureKey {
-  /// Reads Truecaller's keys, with one of which profiles are signed (contract §1.2, row 8).
+  /// Reads the key that verifies signed profiles from Truecaller's list of keys (provider contract
+  /// §1.2, row 8).
   ///
-  /// The first key of type RSA in the array is used; the array may hold keys of other types too.
+  /// The first key of type RSA in the list is used; the list may contain keys of other types too.
   package init(truecaller outcome: CallOutcome) {
     switch outcome {
     case .reply(let reply) where reply.status == 200: self.init(truecaller: reply.body)
@@ -28,7 +29,8 @@ extension SignatureKey {
 }
 
 extension ProviderProbe {
-  /// A probe that fetches the key list, which is public and has no side effects.
+  /// The request that tests whether a Truecaller provider is usable: it fetches the list of keys,
+  /// which is public and has no side effects.
   static let truecaller = ProviderProbe(subject: "keys", call: TruecallerCall.keys) { outcome in
     switch SignatureKey(truecaller: outcome) {
     case .key: (true, "it publishes a key")

@@ -1,14 +1,16 @@
 package import UsherCore
 
-/// A user's name, checked by the SDK's rules (seed; contract §1.6).
+/// A user's name, checked by the SDK's rules (SDK documentation; provider contract §1.6).
 package struct TruecallerName: Codable, Sendable, Equatable {
   package let first: Sealed<Secret>
-  /// Empty if the user has no last name.
+  /// The last name; empty if the user has none.
   package let last: Sealed<Secret>
 
-  /// The seed's "less than 128 characters", which the SDK counts in UTF-16.
+  /// The maximum length in UTF-16 code units, as the SDK counts: "less than 128 characters".
   static let maxLength = 127
 
+  /// Reads the name from the fields of a form.
+  ///
   /// - Parameter fields: `firstName`, and `lastName`, which may be empty but not missing.
   init(_ fields: [String: Secret]) throws(InvalidValue) {
     guard let first = fields["firstName"], !first.isEmpty else {
@@ -37,7 +39,7 @@ package struct TruecallerName: Codable, Sendable, Equatable {
 }
 
 extension Unicode.Scalar {
-  /// Whether the scalar is in Unicode's category L, so not a digit, mark or emoji.
+  /// Whether the scalar is in Unicode's general category L. Digits, marks and emoji are not.
   fileprivate var isLetter: Bool {
     switch properties.generalCategory {
     case .uppercaseLetter, .lowercaseLetter, .titlecaseLetter, .modifierLetter, .otherLetter: true

@@ -1,7 +1,8 @@
 package import JSONRPC
 package import UsherConfig
 
-/// Provider definition for Truecaller OTP. It has no OAuth; most calls carry the app key.
+/// The provider definition of Truecaller OTP. Truecaller does not use OAuth; most calls carry the
+/// app key.
 package enum TruecallerProvider: ProviderDefinition {
   package static let flows: [any FlowMachine.Type] = [VerifyPhone.self]
 

@@ -76,7 +76,8 @@ extension TruecallerCall {
     return .json(method, url, nil, [header], hiding: [token])
   }
 
-  /// The headers that create, verify and the profile have in common (contract §1.3).
+  /// Returns the headers that the calls create, verify and profile have in common (provider
+  /// contract §1.3).
   private static func headers(
     _ context: RenderContext<TruecallerSettings>
   ) throws(UsherError) -> [HTTPRequest.Header] {
@@ -106,7 +107,8 @@ extension PhoneNumber {
 }
 
 extension TruecallerSettings {
-  /// The members with which the SDK describes itself and its device (contract §1.3).
+  /// The request members with which the SDK describes itself and its device (provider contract
+  /// §1.3).
   fileprivate func common(_ installation: String) -> [String: JSONValue] {
     [
       "clientId": 16, "phonePermission": false, "os": "ios", "version": .string(appVersion),

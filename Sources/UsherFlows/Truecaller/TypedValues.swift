@@ -1,25 +1,26 @@
 import UsherCore
 
-/// The values that the user typed into a verification, for hiding them in texts of the server.
+/// The values that the user typed during a verification, which must not appear in the server's
+/// texts.
 ///
 /// `HTTPReply.withoutEchoes(of:)` does not mask values as short as a code or a name, nor replies
 /// that are not refusals. Here the whole text is removed: a gap in it would reveal the length of a
 /// very short value, and masking a name that is an ordinary word would damage other words.
 struct TypedValues {
   let number: PhoneNumber
-  /// The typed code that the server's reply is about; nil if it is about none.
+  /// The code that the user typed and that the server's reply is about; nil if it is about none.
   var code: Secret?
   var name: TruecallerName?
   /// The number of digits of a verification code.
   let codeLength: Int
 
-  /// Whether a sentence must not be shown. It must not repeat a value, and must not have a run of
-  /// as many digits as a code, which may be another code.
+  /// Returns whether a sentence of the server must not be shown: it repeats a value, or has a run
+  /// of as many digits as a code, which may be another code.
   func forbids(sentence: String) -> Bool {
     sentence.longestNumber >= codeLength || forbids(sentence)
   }
 
-  /// Whether a text repeats the code, the number or a name.
+  /// Returns whether a text repeats the code, the phone number or a name.
   ///
   /// Digits of every script count, whatever separates them, so every notation of the number is
   /// found. Names are compared by their letters, as a whole and word by word. A name of up to three
@@ -36,7 +37,7 @@ struct TypedValues {
   }
 }
 
-/// A text reduced to its words, independent of case, punctuation and white space.
+/// A text reduced to its words, for a comparison independent of case, punctuation and white space.
 private struct Words {
   private let words: [String]
 
@@ -55,7 +56,7 @@ private struct Words {
 }
 
 extension Unicode.Scalar {
-  /// The value of a decimal digit in any script, or nil.
+  /// The value of a decimal digit in any script; nil for any other character.
   fileprivate var decimal: Int? {
     properties.numericType == .decimal ? properties.numericValue.flatMap(Int.init(exactly:)) : nil
   }
@@ -65,7 +66,7 @@ extension String {
   /// All digits of the text, in ASCII.
   var decimals: String { unicodeScalars.compactMap { $0.decimal.map { String($0) } }.joined() }
 
-  /// The length of the longest run of digits.
+  /// The length of the longest run of decimal digits.
   fileprivate var longestNumber: Int {
     unicodeScalars.split { $0.decimal == nil }.map(\.count).max() ?? 0
   }

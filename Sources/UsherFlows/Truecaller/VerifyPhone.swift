@@ -3,8 +3,8 @@ package import UsherAPI
 package import UsherConfig
 package import UsherCore
 
-/// Verification of a phone number by a code in an SMS, for users without the Truecaller app (seed;
-/// contract §1; the page Truecaller of the documentation).
+/// Verifies a phone number by a code in an SMS, for users without the Truecaller app (SDK
+/// documentation; provider contract §1; page Truecaller in Usher.docc).
 package struct VerifyPhone: FlowMachine, RetryingMachine {
   package typealias Event = FlowEvent<TruecallerCall>
   package typealias Answer = UsherFlows.Answer<TruecallerCall>
@@ -25,26 +25,28 @@ package struct VerifyPhone: FlowMachine, RetryingMachine {
   var problem: Problem?
 
   private enum State: Codable, Sendable, Equatable {
-    /// The flow failed before any call.
+    /// The flow failed before any call to Truecaller.
     case refused(Failure)
-    /// Requests a code. → otpInitiated, admitting, or the end
+    /// Requests a code. Next: otpInitiated, admitting, or the end.
     case creating(PhoneClaim, CodeRequest)
-    /// The user has the code. → otpReceived, creating
+    /// The user is asked for the code. Next: otpReceived, creating.
     case otpInitiated(PhoneClaim, PhoneChallenge)
-    /// Verifies the code. → otpInitiated, admitting, or the end
+    /// Verifies the code. Next: otpInitiated, admitting, or the end.
     case otpReceived(PhoneClaim, PhoneChallenge, CodeCheck)
-    /// There is an access token. → the end
+    /// Reads the profile with the access token. Next: the end.
     case admitting(PhoneAdmission)
-    /// An earlier flow stored the number's account without a profile. → creating, or the end
+    /// Reads the profile of the account that an earlier flow stored without one. Next: creating, or
+    /// the end.
     case completing(PhoneClaim, PhoneAdmission)
   }
 
-  /// A request to the server to send a code.
+  /// A request to Truecaller to send a code, and its failed attempts.
   private struct CodeRequest: Codable, Sendable, Equatable {
     var retrying = RetryBackoff()
   }
 
-  /// A code that is being verified. The code is held only between two attempts, and only in memory.
+  /// A code that Truecaller verifies. The code is held only during a pause before the next attempt,
+  /// and only in memory.
   private struct CodeCheck: Codable, Sendable, Equatable {
     var code = Transient(nil)
     var retrying = RetryBackoff()
@@ -86,7 +88,8 @@ package struct VerifyPhone: FlowMachine, RetryingMachine {
     return number.isPending(at: subject, attributes)
   }
 
-  /// A failure that the SDK would report fails the flow instead of the call that starts it.
+  /// Returns a flow that has failed. The SDK reports such an error as a failed flow, so the call
+  /// that starts the flow succeeds.
   private static func refused(
     _ failure: Failure, _ provider: Provider<TruecallerSettings>
   ) -> (VerifyPhone, Answer) {
@@ -119,7 +122,7 @@ package struct VerifyPhone: FlowMachine, RetryingMachine {
       state = .admitting(admission)
       return answer ?? .ignore
     case .completing(let claim, var admission):
-      // The stored token is no longer valid, so the number is verified again.
+      // Truecaller no longer accepts the stored token, so the number is verified again.
       guard let answer = admission.receive(event, provider) else {
         return create(claim, CodeRequest())
       }
@@ -147,14 +150,16 @@ package struct VerifyPhone: FlowMachine, RetryingMachine {
 }
 
 extension PhoneNumber {
-  /// Whether an account belongs to this number and has no profile yet.
+  /// Returns whether an account belongs to this number and an earlier flow stored it without a
+  /// profile.
   fileprivate func isPending(at subject: String, _ attributes: [String: JSONValue]) -> Bool {
     subject == e164 && attributes[PhoneAdmission.pending] == .bool(true)
   }
 }
 
 extension FlowContext<TruecallerSettings> {
-  /// The account of a number that was verified and whose profile has not been read yet.
+  /// Returns the account that an earlier flow stored without a profile; nil if there is none for
+  /// this number.
   fileprivate func pendingAccount(of number: PhoneNumber) -> AccountID? {
     accounts.first {
       number.isPending(at: $0.subject, accountAttributes[$0.id] ?? [:])
@@ -162,7 +167,7 @@ extension FlowContext<TruecallerSettings> {
   }
 }
 
-// MARK: - A code is sent
+// Requests a code.
 
 extension VerifyPhone {
   private mutating func create(_ claim: PhoneClaim, _ request: CodeRequest) -> Answer {
@@ -208,7 +213,7 @@ extension VerifyPhone {
       case .unusable(let message): return .fail(.unusable(message, .internal, provider.name))
       }
     case .refused(let refusal): return .fail(refusal.ofCreate(provider.name))
-    // Each request may send an SMS.
+    // The call is not repeated, because each one may send an SMS.
     case .failed(let fault) where fault.mayHaveTakenEffect:
       return .fail(.unknownSending(fault.message, fault.providerErrorCode(provider.name)))
     case .failed(let fault):
@@ -330,7 +335,7 @@ extension VerifyPhone {
         let check = CodeCheck(code: Transient(code), retrying: $1)
         $0.state = .otpReceived(claim, challenge, check)
       }
-    // The server may have counted the code, or even accepted it.
+    // The server may have counted the code, or even accepted it, so only the user repeats it.
     case .failed(let fault): return show(claim, challenge, .unreachable(fault, provider.name))
     case .unreadable(let message), .noToken(let message):
       return .fail(.unusable(message, .internal, provider.name))
