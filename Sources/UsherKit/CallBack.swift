@@ -1,4 +1,4 @@
-/// Runs an `async` call and passes its result to a completion handler, as the SDKs do.
+/// Runs an `async` call and passes its result to a completion handler, as the vendors' SDKs do.
 ///
 /// `completion` is called exactly once, with the value or the error of the call. A new task calls
 /// it on Swift's concurrent executor: on no particular thread, possibly before this returns.

@@ -1,8 +1,8 @@
 import UsherClient
 
-/// The reason why a call failed, in terms that are the same for every provider.
+/// The reason why a call of this library failed, in terms that are the same for every provider.
 ///
-/// Each SDK's API converts it into its own error type: ``SDKError``.
+/// Each SDK's API converts it into its own error type, an ``SDKError``.
 struct KitError: Error, Sendable, Equatable {
   var kind: Kind
   /// A message for people: lower case, no period, no secret.
@@ -35,7 +35,7 @@ struct KitError: Error, Sendable, Equatable {
     case nothingWaiting
     /// A rule of the daemon's policy forbids the call.
     case notPermitted
-    /// The person, or the provider on the person's behalf, refused.
+    /// The person refused, or the provider did so on the person's behalf.
     case denied
     case expired
     /// The person has given as many wrong codes, PINs or passwords as are permitted.
@@ -55,7 +55,8 @@ struct KitError: Error, Sendable, Equatable {
 protocol SDKError: Error {
   init(_ error: KitError)
 
-  /// Creates the error from any error of a call. An error of the SDK's type stays as it is.
+  /// Creates the error from any error of a call. An error that already has the SDK's type is
+  /// returned unchanged.
   init(_ error: any Error)
 }
 
@@ -157,8 +158,10 @@ extension KitError.Kind {
       }
   }
 
-  /// - Parameter reason: The reason of a problem. Reasons are an open set: an unknown one counts as
-  ///   a refusal by the provider.
+  /// Creates the kind for the reason of a flow's problem.
+  ///
+  /// - Parameter reason: The reason of a problem. Daemons may send reasons that this library does
+  ///   not know; these count as a refusal by the provider.
   fileprivate init(problem reason: String) {
     self =
       switch reason {

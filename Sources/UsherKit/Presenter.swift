@@ -4,6 +4,7 @@ public import FoundationEssentials
 ///
 /// It must use the person's browser, not a web view of the program (RFC 8252 §8.12).
 public protocol Presenter: AnyObject, Sendable {
-  /// Opens the page and returns at once. The flow reports what the person does there.
+  /// Opens the page and returns at once. The daemon's flow reports what the person does on the
+  /// page.
   func present(_ url: URL)
 }

@@ -1,9 +1,9 @@
-// Seed, "Duplicated Registered Information" and "Check Available ID". The daemon answers these
-// calls only if `registration_checks` is set in its configuration, because they reveal who is a
-// member.
+// SDK documentation, "Duplicated Registered Information" and "Check Available ID". The daemon
+// answers these calls only if `registration_checks` is set in its configuration, because they
+// reveal who is registered.
 
 extension BSA {
-  /// The calls to BSA.
+  /// The calls to BSA, the provider that FNSValue operates.
   public enum APICaller {}
 }
 
@@ -13,8 +13,8 @@ extension BSA.APICaller {
   /// - Parameters:
   ///   - verifyData: The address, or the number with or without `+`.
   ///   - verifyType: The type of `verifyData`.
-  ///   - onNotDulplicateUser: Called if it is not registered.
-  ///   - onDulplicateUser: Called if it is registered.
+  ///   - onNotDulplicateUser: Called if the contact is not registered.
+  ///   - onDulplicateUser: Called if the contact is registered.
   ///   - onFailed: Called with 2002 if the data is malformed, or with another rtCode.
   ///   - onError: Called if there is no answer, or the daemon does not permit the check.
   ///   - onTotalLog: Called with log lines, which contain no secrets.
@@ -37,7 +37,7 @@ extension BSA.APICaller {
   }
 
   /// Checks whether an e-mail address or a phone number is registered already, with the argument
-  /// labels of the seed's table.
+  /// labels of the table in the SDK documentation.
   public static func checkDuplicateUserData(
     verifyData: String, verifyType: BSA.Enums.VerifyType,
     onNotDuplicateUser: @escaping @Sendable () -> Void,
@@ -62,9 +62,9 @@ extension BSA.APICaller {
   ///
   /// - Parameters:
   ///   - userKey: 4 to 64 letters, digits and characters of `._-@`.
-  ///   - onUserKeyAvailable: Called if it is free. The sign-up fails with 2009 if it is taken by
-  ///     then.
-  ///   - onUserKeyNotAvailable: Called if it is taken.
+  ///   - onUserKeyAvailable: Called if the user key is free. A later sign-up fails with 2009 if
+  ///     another person has taken it by then.
+  ///   - onUserKeyNotAvailable: Called if the user key is taken.
   ///   - onFailed: Called with 2002 if the user key is malformed, or with another rtCode.
   ///   - onError: Called if there is no answer, or the daemon does not permit the check.
   ///   - onTotalLog: Called with log lines, which contain no secrets.

@@ -1,18 +1,19 @@
 import UsherCore
 
-// Seed, "OTP Number Request" and "OTP Number Validation".
+// SDK documentation, "OTP Number Request" and "OTP Number Validation".
 
 extension BSA.APICaller {
-  /// Sends an OTP number to a contact.
+  /// Sends a one-time number to a contact, to verify that the person receives messages there.
   ///
-  /// If the contact has a pending OTP number, another one is sent. Within the daemon's
+  /// If the contact has a pending OTP number, another one is sent. Less than the daemon's
   /// `resend_seconds` after the previous one, that fails with BSA's rtCode or else 10001.
   ///
   /// - Parameters:
   ///   - sendType: The channel: e-mail or SMS.
   ///   - sendTarget: The e-mail address, or the phone number with or without `+`.
-  ///   - clientKey: The client key, which must equal the daemon's configuration: else 2000.
-  ///   - bundleIdentifier: The bundle identifier, compared likewise.
+  ///   - clientKey: The client key. If it differs from the one in the daemon's configuration, the
+  ///     call fails with 2000.
+  ///   - bundleIdentifier: The bundle identifier, compared in the same way.
   ///   - onSuccess: Called if the OTP number was sent.
   ///   - onFailed: Called with an rtCode if it was not sent.
   ///   - onError: Called if there is no answer: it may have been sent.
@@ -37,7 +38,7 @@ extension BSA.APICaller {
     }
   }
 
-  /// Sends an OTP number, under the name of the seed's heading.
+  /// Sends an OTP number, under the name that a heading of the SDK documentation uses.
   @available(
     *, deprecated,
     renamed:
@@ -57,8 +58,8 @@ extension BSA.APICaller {
 
   /// Sends an OTP number to a contact, and returns when it was sent.
   ///
-  /// The parameters are those of the form with callbacks. Cancelling the task cancels the pending
-  /// OTP number.
+  /// The parameters are those of the overload with callbacks. Cancelling the task cancels the
+  /// pending OTP number.
   public static func requestSendOTPNumber(
     sendType: OTPSendType, sendTarget: String, clientKey: String, bundleIdentifier: String
   ) async throws(BSAError) {
@@ -71,17 +72,18 @@ extension BSA.APICaller {
   /// Verifies an OTP number that the person received.
   ///
   /// The request may have been made before a restart of the program or of usherd. After a wrong OTP
-  /// number this can be called again, up to the limit of wrong ones; then it fails with 3005, and a
-  /// new OTP number must be requested.
+  /// number this can be called again. At the limit of wrong numbers it fails with 3005, and a new
+  /// OTP number must be requested.
   ///
   /// - Parameters:
   ///   - sendType: The channel of the request.
   ///   - sendTarget: The contact of the request.
   ///   - otpNumber: The OTP number that the person typed.
-  ///   - clientKey: The client key of the request: else 2000. It is not compared if the request was
-  ///     made before a restart of the program.
+  ///   - clientKey: The client key of the request; another one fails with 2000. It is not compared
+  ///     if the request was made before a restart of the program.
   ///   - onValidOTPNumber: Called if the OTP number is correct, with the disposeToken for the
-  ///     sign-up, which is valid for 30 minutes. It is a handle: the daemon keeps BSA's own token.
+  ///     sign-up, which is valid for 30 minutes. It is a handle for BSA's own token, which stays in
+  ///     the daemon.
   ///   - onInvalidOTPNumber: Called if the OTP number is wrong.
   ///   - onFailed: Called with 3006 if the OTP number has expired or none was requested, or with
   ///     another rtCode.
@@ -109,8 +111,8 @@ extension BSA.APICaller {
 
   /// Verifies an OTP number that the person received.
   ///
-  /// The parameters are those of the form with callbacks. Cancelling the task cancels the pending
-  /// OTP number.
+  /// The parameters are those of the overload with callbacks. Cancelling the task cancels the
+  /// pending OTP number.
   ///
   /// - Returns: The disposeToken; nil if the OTP number is wrong.
   public static func verifyOTPNumber(

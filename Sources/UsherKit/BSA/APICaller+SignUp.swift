@@ -1,12 +1,12 @@
-// Seed, "Sign Up".
+// SDK documentation, "Sign Up".
 
 extension BSA.APICaller {
   /// Registers the person and this device.
   ///
-  /// A success of ``BSA/LocalAuth`` by the method of ``BSA/SignUpData/UserData/authType``, unless
-  /// that is `NONE`, must not be older than the daemon's `local_auth_seconds`. Otherwise this fails
-  /// with 9009, and nothing is sent. After the sign-up ``BSA/loadUserKey()`` and the other `load`
-  /// calls return the saved values.
+  /// Unless ``BSA/SignUpData/UserData/authType`` is `NONE`, the person must have authenticated with
+  /// ``BSA/LocalAuth`` by that method, not longer ago than the daemon's `local_auth_seconds`.
+  /// Otherwise this fails with 9009, and nothing is sent. After the sign-up ``BSA/loadUserKey()``
+  /// and the other `load` calls return the saved values.
   ///
   /// - Parameters:
   ///   - userData: The data of the sign-up.
@@ -32,7 +32,7 @@ extension BSA.APICaller {
     }
   }
 
-  /// Registers the person and this device, as the form with callbacks does.
+  /// Registers the person and this device, as the overload with callbacks does.
   ///
   /// Cancelling the task cancels the sign-up if it was not sent yet.
   public static func requestSignUp(

@@ -16,16 +16,17 @@ import UsherClient
 /// All state can be read from the daemon again: an OTP number that was requested before a restart
 /// of the program can be verified after it.
 ///
-/// Source: seed, "User Registration"; the daemon's page BSA describes the flows and the rtCodes.
+/// Source: SDK documentation, "User Registration". The page BSA of the daemon's documentation
+/// describes the flows and the rtCodes, BSA's result codes.
 public enum BSA {
   private static let chosen = Mutex(BSAService(provider: "bsa", socketPath: nil, prompt: nil))
 
   /// Sets the daemon's provider for BSA, the daemon's socket, and the prompt for local
   /// authentication.
   ///
-  /// The daemon is not called. Without this call the defaults apply. A later call affects only new
-  /// calls, and ``loadUserKey()`` and the other `load` calls then return nil until ``refresh()`` or
-  /// a sign-up; calls in progress continue.
+  /// The daemon is not called. If a program does not call this function, the defaults apply. A
+  /// later call affects only new calls, and ``loadUserKey()`` and the other `load` calls then
+  /// return nil until ``refresh()`` or a sign-up; calls in progress continue.
   ///
   /// - Parameters:
   ///   - provider: The `name` of the `[[provider]]` in the daemon's configuration.
@@ -41,7 +42,8 @@ public enum BSA {
 
   static var service: BSAService { chosen.withLock { $0 } }
 
-  /// Makes a call with the present configuration, and converts its errors.
+  /// Runs `body` with the service for the present configuration, and converts its errors to
+  /// ``BSAError``.
   static func call<Value: Sendable>(
     _ body: (BSAService) async throws -> Value
   ) async throws(BSAError) -> Value {
@@ -52,36 +54,36 @@ public enum BSA {
 // MARK: - Callbacks
 
 extension BSA {
-  /// Called if the call was refused.
+  /// Called if BSA or the daemon refused the call.
   ///
-  /// `rtCode` is BSA's code (the daemon's page BSA lists them), or the closest one if BSA sent
+  /// `rtCode` is BSA's code (page BSA in Usher.docc lists them), or the closest one if BSA sent
   /// none: ``BSAError/failed(rtCode:message:retryAfter:)``. `resultMessage` is a message for
   /// people.
   public typealias OnFailed = @Sendable (_ rtCode: Int, _ resultMessage: String) -> Void
 
-  /// Called if the call got no answer, or was not permitted or not configured, with a ``BSAError``
-  /// that has no ``BSAError/rtCode``.
+  /// Called if the call got no answer, or was not permitted or not configured. The error is a
+  /// ``BSAError`` without ``BSAError/rtCode``.
   public typealias OnError = @Sendable (_ error: any Error) -> Void
 
   /// Called with a log line, which contains no secret and no OTP number; contacts are masked.
   public typealias OnTotalLog = @Sendable (_ text: String) -> Void
 
-  /// Called last, whatever the outcome.
+  /// Called last in every call, whatever the outcome.
   public typealias OnCompleted = @Sendable () -> Void
 
-  /// ``OnCompleted`` in the spelling of the seed.
+  /// ``OnCompleted`` as the SDK documentation spells it.
   // swift-format-ignore: TypeNamesShouldBeCapitalized
   public typealias onCompleted = OnCompleted
 }
 
-/// The callbacks that all calls have.
+/// The callbacks that all calls of the SDK have.
 struct BSACallbacks: Sendable {
   var failed: BSA.OnFailed
   var error: BSA.OnError
   var totalLog: BSA.OnTotalLog?
   var completed: BSA.OnCompleted?
 
-  /// Makes a call with the present configuration, in a task that a bag cancels.
+  /// Runs `body` with the service for the present configuration, in a task that the bag cancels.
   func run<Value: Sendable>(
     _ name: String, in bag: DisposeBag,
     _ call: @escaping @Sendable (BSAService, BSALog) async throws -> Value,
@@ -116,15 +118,15 @@ struct BSACallbacks: Sendable {
   }
 }
 
-/// The log of a call. The program may show its lines: they must not contain secrets or unmasked
-/// contacts.
+/// The log of one call of the SDK. The program may show its lines, so they must not contain secrets
+/// or unmasked contacts.
 struct BSALog: Sendable {
   static let none = BSALog(name: "", sink: nil)
 
   var name: String
   var sink: BSA.OnTotalLog?
 
-  /// Writes a line, unless the task is cancelled.
+  /// Writes a line to the program's ``BSA/OnTotalLog``, unless the task is cancelled.
   func callAsFunction(_ line: @autoclosure () -> String) {
     guard let sink, !Task.isCancelled else { return }
     sink("BSA.\(name): \(line())")

@@ -1,34 +1,35 @@
-// The SDK's spelling: cases that begin with a capital, or are written in capitals.
+// The spelling is the SDK's: cases begin with a capital, or are written in capitals.
 // swift-format-ignore-file: AlwaysUseLowerCamelCase
 
 import UsherAPI
 
 extension BSA {
   public enum Enums {
-    /// The type of the data to check (seed, "Duplicated Registered Information").
+    /// The type of the data to check (SDK documentation, "Duplicated Registered Information").
     public enum VerifyType: Sendable, Equatable, CaseIterable {
       case Email
       case PhoneNumber
 
-      /// The daemon's name of the type.
+      /// The type's name in the daemon's API.
       var apiValue: RegistrationCheckDuplicate.VerifyType { self == .Email ? .email : .phoneNumber }
     }
 
-    /// The method of local authentication (seed, "Local Authentication").
+    /// The method of local authentication (SDK documentation, "Local Authentication").
     ///
     /// The raw value is that of the account's attribute `localAuthType` at the daemon.
     public enum LocalAuthType: String, Sendable, Equatable, CaseIterable {
-      /// No authentication; only if the daemon's configuration allows it.
+      /// No authentication. It is accepted only if the daemon's configuration allows it.
       case NONE
       case BIOMETRIC
       case PASSCODE
 
-      /// The daemon's name of the method.
+      /// The method's name in the daemon's API.
       var apiValue: String { rawValue.lowercased() }
     }
 
     public enum OSType: Sendable, Equatable, CaseIterable {
-      /// The value that the seed uses. It is not sent: the daemon itself tells BSA the system.
+      /// The value that the SDK documentation uses. It is not sent, because the daemon itself tells
+      /// BSA the system.
       case iOS
     }
   }
@@ -46,11 +47,11 @@ extension BSA.APICaller {
 
 extension BSA {
   public enum LocalAuthHelper {
-    /// The reason why local authentication failed. The daemon's page LocalAuth lists the causes of
-    /// each.
+    /// The reason why local authentication failed. The page LocalAuth in Usher.docc lists the
+    /// causes of each.
     public enum ErrorCode: String, Sendable, Equatable, CaseIterable {
       case DOMAIN_STATE_CHANGED
-      /// Spelled as in the seed.
+      /// The SDK documentation misspells this name.
       case BIOMETRIC_NOT_AVILABLE
       case BIOMETRIC_NOT_SUPPORT_HARDWARE
       case BIOMETRIC_LOCK_OUT
@@ -60,7 +61,7 @@ extension BSA {
       case USER_FALLBACK
       case AUTH_FAILED
 
-      /// The same case, spelled correctly.
+      /// The correct spelling of `BIOMETRIC_NOT_AVILABLE`.
       public static let BIOMETRIC_NOT_AVAILABLE = ErrorCode.BIOMETRIC_NOT_AVILABLE
     }
   }

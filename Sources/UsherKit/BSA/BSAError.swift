@@ -2,19 +2,19 @@ import UsherClient
 
 /// The error of a call of ``BSA``.
 public enum BSAError: Error, Sendable, Equatable {
-  /// The call was refused; the callbacks get this as ``BSA/OnFailed``.
+  /// BSA or the daemon refused the call. The overload with callbacks calls ``BSA/OnFailed``.
   ///
-  /// If BSA sent no rtCode, it is 2002 for a malformed parameter; 2000 for another client key; 2008
-  /// if no person is registered; 3005 for too many wrong OTP numbers; 3006 if the OTP number has
-  /// expired or none was requested; 9009 if local authentication failed or must come first; and
-  /// 10001 otherwise, such as for an OTP number that was requested too early.
+  /// If BSA sent no rtCode, the value is 2002 for a malformed parameter; 2000 for another client
+  /// key; 2008 if no person is registered; 3005 for too many wrong OTP numbers; 3006 if the OTP
+  /// number has expired or none was requested; 9009 if local authentication failed or must come
+  /// first; and 10001 otherwise, such as for an OTP number that was requested too early.
   ///
   /// - Parameters:
   ///   - message: A message for people.
   ///   - retryAfter: The time to wait before trying again, if it is known.
   case failed(rtCode: Int, message: String, retryAfter: Duration? = nil)
   /// The daemon or BSA cannot be reached now, or the answer was lost. The call may have been
-  /// carried out, unless the message says otherwise.
+  /// performed, unless the message says otherwise.
   case unreachable(message: String)
   /// An answer cannot be decoded, or the daemon has an internal error.
   case notUnderstood(message: String)
@@ -25,8 +25,8 @@ public enum BSAError: Error, Sendable, Equatable {
   /// The task was cancelled, or another program cancelled the flow.
   case cancelled
 
-  /// The rtCode; nil for all cases but ``failed(rtCode:message:retryAfter:)``, which the callbacks
-  /// get as ``BSA/OnError``.
+  /// The rtCode; nil for all cases but ``failed(rtCode:message:retryAfter:)``. The overload with
+  /// callbacks reports those cases to ``BSA/OnError``.
   public var rtCode: Int? {
     if case .failed(let rtCode, _, _) = self { rtCode } else { nil }
   }
@@ -47,7 +47,7 @@ extension BSAError: CustomStringConvertible {
 }
 
 extension BSAError {
-  /// The error for the log, without the message, which may contain text that the person typed.
+  /// The error as a log line. It omits the message, which may contain text that the person typed.
   var line: String {
     switch self {
     case .failed(let rtCode, _, _): "failed with rtCode \(rtCode)"
@@ -60,7 +60,7 @@ extension BSAError {
   }
 }
 
-/// The rtCodes that this library uses if BSA sent none (the daemon's page BSA).
+/// The rtCodes that this library uses if BSA sent none (page BSA in Usher.docc).
 enum BSACode {
   static let clientKeyUnknown = 2000
   static let parameter = 2002
@@ -74,7 +74,7 @@ enum BSACode {
 // MARK: - Errors of UsherClient
 
 extension BSAError: SDKError {
-  /// Creates the error with BSA's code, or the closest one if BSA sent none.
+  /// Creates the error with BSA's rtCode, or with the closest one if BSA sent none.
   init(_ error: KitError) {
     switch error.kind {
     case .unavailable: self = .unreachable(message: error.message)

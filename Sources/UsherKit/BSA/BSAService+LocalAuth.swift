@@ -2,7 +2,7 @@ import Synchronization
 import UsherAPI
 import UsherClient
 
-/// The parameters of `startSimpleAuth` (the daemon's page LocalAuth).
+/// The parameters of `startSimpleAuth` (page LocalAuth in Usher.docc).
 struct LocalAuthOptions: Sendable, Equatable {
   var type: BSA.Enums.LocalAuthType
   var reason: String
@@ -19,8 +19,8 @@ struct LocalAuthOptions: Sendable, Equatable {
 }
 
 extension BSAService {
-  /// Authenticates the person at this machine. If the flow cannot be followed any more or the task
-  /// is cancelled, the flow is cancelled, if possible.
+  /// Authenticates the person at this machine with a flow `local/authenticate`. If the flow cannot
+  /// be read any more or the task is cancelled, this tries to cancel the flow.
   func authenticate(_ request: LocalAuthOptions) async throws(BSA.LocalAuthHelper.Failure) {
     let isAsked = Atomic(false)
     let failure: BSA.LocalAuthHelper.Failure?
@@ -51,9 +51,9 @@ extension BSAService {
 // MARK: - Conversions from the daemon's types
 
 extension BSA.LocalAuth.Question {
-  /// Creates the question for the step of a flow; nil if the step asks for nothing.
+  /// Creates the question to the person for the step of a flow; nil if the step asks for nothing.
   ///
-  /// - Throws: ``KitError`` if the step is not one of a local authentication.
+  /// - Throws: ``KitError`` if the step does not belong to a local authentication.
   init?(_ flow: Flow, _ fault: AnswerFault?) throws {
     switch flow.step {
     case .localAuth(let step):

@@ -1,7 +1,7 @@
 import Synchronization
 import UsherClient
 
-/// The calls to the daemon, for one configuration of ``BSA``.
+/// Makes the calls of ``BSA`` to the daemon, for one configuration of ``BSA``.
 final class BSAService: Sendable {
   let provider: ProviderName
   let client: UsherClient
@@ -16,7 +16,7 @@ final class BSAService: Sendable {
     contacts = ContactService(provider: self.provider, client: client)
   }
 
-  /// The registration as this object last received it.
+  /// The registration that this object received last from the daemon; nil before that.
   private(set) var lastRegistration: BSA.Registration? {
     get { storedRegistration.withLock { $0 } }
     set { storedRegistration.withLock { $0 = newValue } }
@@ -65,7 +65,7 @@ extension BSAService {
       throw KitError(.unexpected, "usherd asks for a step that the SDK does not support")
     case nil:
       lastRegistration = try BSA.Registration(try flow.requireNoFailure(), data)
-      // The person is registered, but the daemon has no TOTP secret.
+      // The person is registered, but BSA sent no usable secret for one-time codes.
       if let problem = flow.result?["totpProblem"]?.stringValue { log(problem) }
     }
   }

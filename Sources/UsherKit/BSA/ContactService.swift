@@ -1,21 +1,22 @@
 import Synchronization
 import UsherClient
 
-/// Sends and verifies OTP numbers, with one flow `verifyContact` for each contact.
+/// Sends and verifies OTP numbers. Each contact has one flow `verifyContact` at the daemon.
 ///
-/// The daemon is asked for the flow of a contact. The data that is kept here is only for
-/// comparison, and may be lost.
+/// The daemon is asked for the flow of a contact. The data in this object only serves comparisons,
+/// and may be lost.
 final class ContactService: Sendable {
   private static let kind = "verifyContact"
 
   private struct Cache {
-    /// The app data with which this process began the flow of a contact; the daemon accepted it.
+    /// The app data with which this process started the flow of a contact, by the contact's key.
+    /// The daemon has accepted the data.
     var apps: [String: App] = [:]
     /// The channel of the contact that a disposeToken was issued for.
     var types: [Secret: BSA.APICaller.OTPSendType] = [:]
   }
 
-  /// The app data in a call of the BSA SDK, which the daemon compares with its configuration.
+  /// The app data in a call of the BSA SDK. The daemon compares them with its configuration.
   struct App: Sendable, Equatable {
     var clientKey: Secret
     var bundleIdentifier: String
@@ -35,7 +36,7 @@ final class ContactService: Sendable {
 // MARK: - Requesting an OTP number
 
 extension ContactService {
-  /// Sends an OTP number, or another one if the contact has a pending one.
+  /// Sends an OTP number to a contact. If the contact has a pending one, sends another.
   func request(_ contact: ContactTarget, _ app: App, _ log: BSALog) async throws {
     try await locks.withLock(contact.key) {
       try Task.checkCancellation()
@@ -75,14 +76,16 @@ extension ContactService {
     return try await session.cancelOnTaskCancellation {
       let wasBeingSent = session.flow.state == "sending"
       let seen = try await session.waitUntil(\.isSettled)
-      // An OTP number was being sent already, so no other one is requested.
+      // The daemon was already sending an OTP number, so this call does not request another one.
       if wasBeingSent { return seen }
       log("another number is requested for \(contact.masked)")
       return try await session.answer(.resend, to: seen)
     }
   }
 
-  /// - Throws: ``BSAError`` if the contact's flow was begun with other app data.
+  /// Checks that a call has the same app data as the call that started the contact's flow.
+  ///
+  /// - Throws: ``BSAError`` if the data differ.
   private func compare(_ contact: ContactTarget, _ isSame: (App) -> Bool) throws {
     guard let app = cache.withLock({ $0.apps[contact.key] }), !isSame(app) else { return }
     throw BSAError.failed(
@@ -100,7 +103,9 @@ extension ContactService {
 // MARK: - Verifying an OTP number
 
 extension ContactService {
-  /// - Returns: The disposeToken; nil if the OTP number is wrong.
+  /// Verifies the OTP number that the person typed.
+  ///
+  /// - Returns: The disposeToken for the sign-up; nil if the OTP number is wrong.
   func verify(
     _ contact: ContactTarget, _ number: Secret, clientKey: Secret, _ log: BSALog
   ) async throws -> String? {
@@ -118,7 +123,7 @@ extension ContactService {
         }
         return try disposeToken(flow, contact.type)
       } catch let error as UsherError where error.reason == .invalidInput {
-        // A malformed OTP number is reported like a wrong one.
+        // A malformed OTP number is reported to the program like a wrong one.
         return nil
       }
     }
@@ -138,7 +143,7 @@ extension ContactService {
     return token
   }
 
-  /// Returns the type of the contact that a sign-up's disposeToken was issued for; nil if it is
+  /// Returns the channel of the contact for which a sign-up's disposeToken was issued; nil if
   /// unknown.
   func verifiedType(_ data: BSA.SignUpData.UserData) async throws
     -> BSA.APICaller.OTPSendType?

@@ -4,12 +4,12 @@ import UsherCore
 /// The contact to which an OTP number is sent.
 struct ContactTarget: Sendable, Equatable {
   let type: BSA.APICaller.OTPSendType
-  /// The address or number as the caller passed it.
+  /// The e-mail address or phone number as the caller passed it.
   let target: String
 
-  /// The daemon's key of the contact's flow: the SHA-256, in hexadecimal, of `email:` or `sms:`
-  /// followed by the target. A phone number is hashed without spaces, hyphens and parentheses (the
-  /// daemon's page BSA, `verifyContact`).
+  /// The key by which the daemon finds the contact's flow: the SHA-256, in hexadecimal, of `email:`
+  /// or `sms:` followed by the target. A phone number is hashed without spaces, hyphens and
+  /// parentheses (page BSA in Usher.docc, `verifyContact`).
   var key: String { SHA256.hash(data: Array("\(type.rawValue):\(plain)".utf8)).hexadecimal }
 
   private var plain: String {
@@ -19,7 +19,7 @@ struct ContactTarget: Sendable, Equatable {
     }
   }
 
-  /// The target, masked for the log.
+  /// The e-mail address or phone number, masked for the log.
   var masked: String { Self.masked(target) }
 
   /// Returns an e-mail address as `a•••@e•••`, another text as its last two characters, and a text

@@ -8,7 +8,7 @@ import Synchronization
 public final class DisposeBag: Sendable {
   private struct State {
     var calls: [Int: Task<Void, Never>] = [:]
-    /// The number of calls so far, from which each gets its own number.
+    /// The number of calls so far. The bag numbers its calls with it.
     var count = 0
     var isDisposed = false
   }
@@ -46,6 +46,6 @@ public final class DisposeBag: Sendable {
 
   private func forget(_ number: Int) { state.withLock { _ = $0.calls.removeValue(forKey: number) } }
 
-  /// The calls in progress.
+  /// The tasks of the calls in progress.
   var calls: [Task<Void, Never>] { state.withLock { Array($0.calls.values) } }
 }

@@ -1,10 +1,10 @@
 import UsherClient
 
-// Seed, "Local Authentication".
+// SDK documentation, "Local Authentication".
 
 extension BSA {
-  /// Authentication of the person at this machine as the user who runs the program, with a
-  /// fingerprint or with usherd's passcode (the daemon's page LocalAuth).
+  /// Authenticates the person at this machine as the user who runs the program, with a fingerprint
+  /// or with usherd's passcode (page LocalAuth in Usher.docc).
   public enum LocalAuth {
     /// Asks the person at this machine, in place of the dialogs of iOS. The app implements it.
     public protocol Prompt: AnyObject, Sendable {
@@ -27,7 +27,8 @@ extension BSA {
       /// Whether the reader waits for a finger. If it does, answer ``Answer/stay``, unless the
       /// person chooses otherwise.
       public let isScanning: Bool
-      /// Whether a fingerprint is accepted. ``Answer/scan`` starts the reader if it does not wait.
+      /// Whether a fingerprint is accepted. If it is and no scan is running, ``Answer/scan`` starts
+      /// one.
       public let takesFinger: Bool
       /// Whether ``Answer/passcode(_:)`` is accepted.
       public let takesPasscode: Bool
@@ -35,7 +36,7 @@ extension BSA {
       public let problem: String?
     }
 
-    /// The person's answer. It prints without the passcode.
+    /// The person's answer to a question. Its description omits the passcode.
     public struct Answer: Sendable, Equatable {
       enum Act: Sendable, Equatable {
         case stay
@@ -62,15 +63,15 @@ extension BSA {
 }
 
 extension BSA.LocalAuth.Prompt {
-  /// Does nothing: the method is optional.
+  /// Does nothing. The default makes the method optional.
   public func finished() async {}
 }
 
 extension BSA.LocalAuthHelper {
-  /// The error of a local authentication.
+  /// The error of a failed local authentication.
   public struct Failure: Error, Sendable, Equatable {
-    /// The SDK's code; nil if it has none for the cause: the daemon is away, the flow has expired,
-    /// or there is no prompt.
+    /// The SDK's code; nil if the SDK has none for the cause: the daemon cannot be reached, the
+    /// flow has expired, or there is no prompt.
     public let errorCode: ErrorCode?
     /// A message for people.
     public let message: String
@@ -83,8 +84,8 @@ extension BSA.LocalAuth {
   /// Authenticates the person at this machine.
   ///
   /// Exactly one of the callbacks is called, once, by a task of its own: in the background, as the
-  /// seed requires. Before a sign-up pass false for `checkDomainStateChanged`, because no fingers
-  /// are recorded yet.
+  /// SDK documentation requires. Before a sign-up pass false for `checkDomainStateChanged`, because
+  /// the daemon has not saved yet which fingers are enrolled.
   ///
   /// - Parameters:
   ///   - localAuthType: The method; not `NONE`, which is refused.
@@ -117,10 +118,10 @@ extension BSA.LocalAuth {
     if let disposeBag { disposeBag.run(call) } else { Task(operation: call) }
   }
 
-  /// Authenticates the person at this machine.
+  /// Authenticates the person at this machine, and returns after a success.
   ///
-  /// The parameters are those of the form with callbacks. Cancelling the task cancels the question
-  /// to the person, and this throws `USER_CANCEL`.
+  /// The parameters are those of the overload with callbacks. Cancelling the task cancels the
+  /// question to the person, and this throws `USER_CANCEL`.
   public static func startSimpleAuth(
     localAuthType: BSA.Enums.LocalAuthType, reason: String, checkDomainStateChanged: Bool,
     usePasscodeWhenFailed: Bool

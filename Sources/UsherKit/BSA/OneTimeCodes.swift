@@ -3,10 +3,10 @@ import UsherAPI
 import UsherClient
 
 extension BSA {
-  /// A TOTP code of the registration (RFC 6238). It prints without the code.
+  /// A TOTP code (RFC 6238) for the registered person. Its description omits the code.
   public struct TOTPCode: Sendable, Equatable {
     public let code: String
-    /// The time step: the time for which each code is valid.
+    /// The duration of a time step, for which each code is valid.
     public let period: Duration
     /// The time at which this code expires.
     public let expiresAt: Date
@@ -16,8 +16,8 @@ extension BSA {
   ///
   /// - Throws: ``BSAError/failed(rtCode:message:retryAfter:)`` with 2008 if no person is
   ///   registered; 9009 if a rule of the daemon requires a local authentication first; 10001 with
-  ///   `retryAfter` if the provider is set to `single_use` and the code of this time step was given
-  ///   out already.
+  ///   `retryAfter` if the provider is set to `single_use` and the code of this time step was
+  ///   already issued.
   public static func totpCode() async throws(BSAError) -> TOTPCode {
     try await call { try await $0.totpCode() }
   }

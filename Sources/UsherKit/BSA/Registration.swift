@@ -1,15 +1,15 @@
 import UsherClient
 
-// Seed, "Information saved after SignUp".
+// SDK documentation, "Information saved after SignUp".
 
 extension BSA {
-  /// A registration that the daemon keeps. It prints without the push token.
+  /// A person's registration at BSA, as the daemon stores it. Its description omits the push token.
   public struct Registration: Sendable, Equatable {
     /// The daemon's id of the person's account, `acc_…`. Not in the SDK.
     public let account: String
     public let userKey: String?
     public let deviceID: String?
-    /// The push token (FCM); nil if the sign-up had none.
+    /// The push token of Firebase Cloud Messaging (FCM); nil if the sign-up had none.
     public let fcmToken: String?
     public let localAuthType: Enums.LocalAuthType?
   }
@@ -17,8 +17,8 @@ extension BSA {
   /// Reads the registration from the daemon. ``loadUserKey()`` and the other `load` calls return
   /// its values from then on.
   ///
-  /// If there are several, it is the one that this process signed up or read last, or else the
-  /// newest.
+  /// If there are several registrations, this reads the one that this process signed up or read
+  /// last, or else the newest.
   ///
   /// - Returns: The registration; nil if no person is registered.
   @discardableResult
@@ -31,18 +31,20 @@ extension BSA {
   /// The daemon is not called: before ``refresh()`` or a sign-up by this process the result is nil.
   public static func loadDeviceID() -> String? { service.lastRegistration?.deviceID }
 
-  /// Returns the push token (FCM) of the sign-up, if there was one; see ``loadDeviceID()``.
+  /// Returns the push token (FCM) of the registration; nil if the sign-up had none, or as described
+  /// at ``loadDeviceID()``.
   public static func loadFCMToken() -> String? { service.lastRegistration?.fcmToken }
 
-  /// Returns the person's id; see ``loadDeviceID()``.
+  /// Returns the person's id at BSA; nil as described at ``loadDeviceID()``.
   public static func loadUserKey() -> String? { service.lastRegistration?.userKey }
 
-  /// Returns the method of local authentication of the registration; see ``loadDeviceID()``.
+  /// Returns the registration's method of local authentication; nil as described at
+  /// ``loadDeviceID()``.
   public static func loadLocalAuthType() -> Enums.LocalAuthType? {
     service.lastRegistration?.localAuthType
   }
 
-  /// Unavailable: the secret never leaves the daemon, which computes the codes.
+  /// Unavailable: the secret for TOTP codes never leaves the daemon, which computes the codes.
   @available(*, unavailable, message: "the secret stays in usherd: call totpCode() for codes")
   public static func loadTOTPSecretKey() -> String? { nil }
 }
@@ -60,6 +62,8 @@ extension BSA.Registration {
     }
   }
 
+  /// Creates the registration from the result of a sign-up flow.
+  ///
   /// - Throws: ``KitError`` if the flow's result names no account.
   init(_ flow: Flow, _ data: BSA.SignUpData.UserData) throws {
     guard let account = flow.result?["account"]?.stringValue else {

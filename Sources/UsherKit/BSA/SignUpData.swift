@@ -2,10 +2,10 @@ import UsherClient
 
 extension BSA {
   public enum SignUpData {
-    /// The data of a sign-up (seed, "BSA.SignUpData.UserData"). Nothing is validated here: the
-    /// daemon does that before it sends anything.
+    /// The data of a sign-up (SDK documentation, "BSA.SignUpData.UserData"). This type validates
+    /// nothing: the daemon validates the data before it sends anything.
     ///
-    /// It prints without secrets and personal data.
+    /// The description omits secrets and personal data.
     public struct UserData: Sendable, Equatable {
       /// The app's bundle identifier. The daemon compares it with its configuration.
       public var appPackage: String
@@ -65,8 +65,10 @@ extension BSA.SignUpData.UserData: CustomStringConvertible, CustomReflectable {
 }
 
 extension BSA.SignUpData.UserData {
-  /// - Parameter sendType: The type of the contact that ``disposeToken`` was issued for; nil if it
-  ///   is unknown.
+  /// Returns the params of the daemon's flow `register`.
+  ///
+  /// - Parameter sendType: The channel of the contact for which ``disposeToken`` was issued; nil if
+  ///   unknown.
   func params(verifiedBy sendType: BSA.APICaller.OTPSendType?) -> JSONValue {
     .params([
       "email": .string(email), "phoneNumber": .string(phoneNumber), "userKey": .string(userKey),
@@ -79,7 +81,7 @@ extension BSA.SignUpData.UserData {
     ])
   }
 
-  /// Returns the contact of a type.
+  /// Returns the contact of the given channel.
   func contact(_ sendType: BSA.APICaller.OTPSendType) -> ContactTarget {
     ContactTarget(type: sendType, target: sendType == .Email ? email : phoneNumber)
   }

@@ -8,7 +8,7 @@ extension Flow {
     return step.kind != .wait
   }
 
-  /// Returns the flow itself.
+  /// Returns the flow unless it has failed.
   ///
   /// - Throws: ``KitError`` if the flow has ended without success.
   func requireNoFailure() throws -> Flow {
@@ -16,7 +16,7 @@ extension Flow {
     return self
   }
 
-  /// Returns the flow itself.
+  /// Returns the flow unless it has failed or has refused the last answer.
   ///
   /// - Throws: ``KitError`` if the flow has ended without success, or has a problem with the last
   ///   answer.
@@ -36,13 +36,14 @@ extension FlowSession {
     return flow
   }
 
-  /// Answers the step of `seen`, and waits until the flow satisfies a condition or has ended.
+  /// Answers the step of the flow `seen`, and waits until the flow satisfies a condition or has
+  /// ended.
   ///
   /// If the connection is lost, this asks the daemon whether the answer arrived. An answer is never
   /// sent twice.
   ///
-  /// - Throws: `UsherError`; `ConnectionError` if the answer did not arrive or the daemon stays
-  ///   away.
+  /// - Throws: `UsherError`; `ConnectionError` if the answer did not arrive or the daemon cannot be
+  ///   reached.
   func answer(
     _ input: FlowInput, to seen: Flow, until isReached: (Flow) -> Bool = \.isSettled
   ) async throws -> Flow {

@@ -2,7 +2,7 @@ import FoundationEssentials
 import UsherClient
 
 extension JSONValue {
-  /// Returns an object of the members that are not nil.
+  /// Returns a JSON object of the members that are not nil.
   static func params(_ members: [String: JSONValue?]) -> JSONValue {
     .object(members.compactMapValues { $0 })
   }

@@ -2,19 +2,20 @@ import FoundationEssentials
 import UsherClient
 
 // Flows are looked up at the daemon and not remembered by the process: another process may have
-// begun them, and they survive restarts of the daemon.
+// started them, and they survive restarts of the daemon.
 
 extension UsherClient {
-  /// Returns the caller's flows of a kind, newest first, without their steps.
+  /// Returns the caller's flows of a kind at a provider, newest first, without their steps.
   ///
-  /// - Parameter status: The status to select. Nil includes flows that ended within the last day.
+  /// - Parameter status: The status to select. Nil also selects flows that ended within the last
+  ///   day.
   func flows(
     of provider: ProviderName, kind: String, key: String? = nil, status: FlowStatus? = .active
   ) async throws -> [Flow] {
     try await call(FlowList(provider: provider, kind: kind, key: key, status: status)).flows
   }
 
-  /// Returns the newest of the caller's flows of a kind that fits; nil if there is none.
+  /// Returns the newest of the caller's flows of a kind that matches; nil if there is none.
   func newestFlow(
     of provider: ProviderName, kind: String, key: String? = nil, status: FlowStatus? = .active,
     where fits: (Flow) -> Bool = { _ in true }
@@ -28,7 +29,8 @@ extension UsherClient {
 
   /// Submits the URL of a redirect to the caller's active flows of a kind until one accepts it.
   ///
-  /// - Returns: The flow that accepted it; nil if none did. A flow refuses another's redirect.
+  /// - Returns: The flow that accepted the URL; nil if none did. A flow refuses the redirect of
+  ///   another one.
   func submitRedirect(
     _ url: URL, to provider: ProviderName, kind: String
   ) async throws -> FlowSession? {

@@ -1,4 +1,5 @@
-/// A member of a person's profile that an app can ask for (seed, "DataGrants Structure").
+/// A member of a person's profile for which an app can ask (SDK documentation, "DataGrants
+/// Structure").
 ///
 /// The raw value is the name that the SDK and the daemon use.
 public enum DataGrants: String, Sendable, Equatable, CaseIterable {

@@ -1,10 +1,10 @@
 import UsherClient
 
-/// Runs an authorization that has begun: has its screens shown, submits the person's answers, and
-/// returns the outcome.
+/// Runs an authorization whose flow has been started: lets the app's presenter show the screens,
+/// submits the person's answers, and returns the outcome.
 struct FreedomAuthorization: Sendable {
   let session: FlowSession
-  /// Returns the presenter; nil if it is deallocated.
+  /// Returns the app's presenter; nil if it was deallocated.
   let presenter: @Sendable () -> (any FreedomIDPresenter)?
   let patience: Duration
 
@@ -42,9 +42,9 @@ struct FreedomAuthorization: Sendable {
 }
 
 extension FreedomIDProblem {
-  /// Creates the problem to show with the step of a flow; nil if there is none.
+  /// Creates the problem that is shown with the screen for the flow's step; nil if there is none.
   ///
-  /// - Throws: The error of the previous answer if another answer cannot be given.
+  /// - Throws: The error of the previous answer if no other answer can be given.
   fileprivate init?(_ flow: Flow, _ fault: AnswerFault?) throws {
     switch fault {
     case .refused(let error):

@@ -1,6 +1,6 @@
 import UsherClient
 
-// Seed, "Authorize a User". The static calls are those of the SDK.
+// SDK documentation, "Authorize a User". The static functions are those of the SDK.
 
 extension FreedomID {
   /// Asks a person to grant members of their profile, and returns what is granted.
@@ -47,16 +47,16 @@ extension FreedomID {
       })
   }
 
-  /// Calls ``authorize(presenter:grants:)-method`` of the SDK that was created last; throws
-  /// ``FreedomIDError/configurationError`` if none was created.
+  /// Calls ``authorize(presenter:grants:)-method`` of the ``FreedomID`` object that was created
+  /// last; throws ``FreedomIDError/configurationError`` if none was created.
   public static func authorize(
     presenter: any FreedomIDPresenter, grants: [DataGrants]
   ) async throws(FreedomIDError) -> GrantedProfile {
     try await current().authorize(presenter: presenter, grants: grants)
   }
 
-  /// Calls ``authorize(presenter:grants:completion:)-method`` of the SDK that was created last;
-  /// completes with ``FreedomIDError/configurationError`` if none was created.
+  /// Calls ``authorize(presenter:grants:completion:)-method`` of the ``FreedomID`` object that was
+  /// created last; completes with ``FreedomIDError/configurationError`` if none was created.
   @discardableResult
   public static func authorize(
     presenter: any FreedomIDPresenter, grants: [DataGrants],

@@ -1,28 +1,28 @@
 import UsherClient
 
-// Seed, "Clear the SDK". The static calls are those of the SDK.
+// SDK documentation, "Clear the SDK". The static functions are those of the SDK.
 
 /// The result of ``FreedomID/clear()-method``.
 public struct FreedomIDClearance: Sendable, Equatable {
-  /// The number of cancelled authorizations.
+  /// The number of authorizations in progress that were cancelled.
   public let cancelled: Int
   /// The number of removed accounts.
   public let forgotten: Int
-  /// The number of accounts that stay, because another app has grants on them or added them. The
-  /// grants of this app on them are withdrawn.
+  /// The number of accounts that were not removed, because another app has grants on them or added
+  /// them. The grants of this app on them are withdrawn.
   public let kept: Int
 }
 
 extension FreedomID {
-  /// Removes everything that the daemon keeps for this app.
+  /// Removes everything that the daemon stores for this app.
   ///
   /// Authorizations in progress end with ``FreedomIDError/userCanceled``. All grants to this app
-  /// are withdrawn. Accounts that this app added are removed and untied from the device, unless
+  /// are withdrawn. Accounts that this app added are removed and unlinked from the device, unless
   /// another app uses them. The SDK can be used again afterwards; clearing again has no further
   /// effect.
   ///
   /// - Throws: ``FreedomIDError/networkError(_:)`` with ``NetworkError/connectionError`` if the
-  ///   daemon is away: clear again.
+  ///   daemon cannot be reached; the call can be repeated.
   @discardableResult
   public func clear() async throws(FreedomIDError) -> FreedomIDClearance {
     recordClear()
@@ -43,15 +43,15 @@ extension FreedomID {
     callBack(completion) { () async throws(FreedomIDError) in try await self.clear() }
   }
 
-  /// Calls ``clear()-method`` of the SDK that was created last; throws
+  /// Calls ``clear()-method`` of the ``FreedomID`` object that was created last; throws
   /// ``FreedomIDError/configurationError`` if none was created.
   @discardableResult
   public static func clear() async throws(FreedomIDError) -> FreedomIDClearance {
     try await current().clear()
   }
 
-  /// Calls ``clear(completion:)-method`` of the SDK that was created last; completes with
-  /// ``FreedomIDError/configurationError`` if none was created.
+  /// Calls ``clear(completion:)-method`` of the ``FreedomID`` object that was created last;
+  /// completes with ``FreedomIDError/configurationError`` if none was created.
   public static func clear(
     completion: @escaping @Sendable (Result<FreedomIDClearance, FreedomIDError>) -> Void
   ) {

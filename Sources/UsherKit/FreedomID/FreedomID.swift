@@ -1,19 +1,19 @@
 import Synchronization
 import UsherClient
 
-/// Members of a person's profile, granted by the person, with the calls of Freedom ID's mobile SDK.
+/// Asks persons for access to their Freedom ID profiles, with the calls of Freedom ID's mobile SDK.
 ///
 /// A program that used the SDK on a phone makes the same calls on Linux. The daemon signs people in
 /// and stores their accounts and grants. A ``FreedomIDPresenter`` shows the screens in place of the
 /// view controller.
 ///
-/// ``create(apiKey:provider:socketPath:)`` creates the SDK that the static calls use. A program
-/// that needs several keeps the returned objects and uses their methods.
+/// ``create(apiKey:provider:socketPath:)`` creates the object that the static functions use. A
+/// program that needs several such objects stores the returned ones and calls their methods.
 ///
-/// Source: seed, "iOS SDK" of Freedom ID. The daemon's page Freedom ID describes the flow
-/// `authorize` of a provider in mode `device`.
+/// Source: SDK documentation, "iOS SDK" of Freedom ID. The page FreedomID of the daemon's
+/// documentation describes the flow `authorize` of a provider in mode `device`.
 public final class FreedomID: Sendable {
-  /// The SDK that the static calls use.
+  /// The object that was created last, which the static functions use; nil if none was created.
   static let created = Mutex<FreedomID?>(nil)
   static let kind = "authorize"
 
@@ -24,10 +24,10 @@ public final class FreedomID: Sendable {
   let patience: Duration
   private let clears = Mutex(0)
 
-  /// Creates the SDK without calling the daemon. If the daemon is down or the key is wrong, the
-  /// first call fails.
+  /// Creates an object of this class without calling the daemon. If the daemon is down or the key
+  /// is wrong, the first call fails.
   ///
-  /// A later call replaces the SDK that the static calls use; calls in progress continue.
+  /// A later call replaces the object that the static functions use; calls in progress continue.
   ///
   /// - Parameters:
   ///   - apiKey: The key from Freedom Pay. The daemon only compares it with its configuration; a
@@ -53,7 +53,7 @@ public final class FreedomID: Sendable {
     self.patience = patience
   }
 
-  /// Returns the SDK that the static calls use.
+  /// Returns the object that the static functions use.
   ///
   /// - Throws: ``FreedomIDError/configurationError`` if none was created.
   static func current() throws(FreedomIDError) -> FreedomID {
@@ -65,7 +65,8 @@ public final class FreedomID: Sendable {
 // MARK: - Used by authorizations
 
 extension FreedomID {
-  /// The number of times that the SDK was cleared.
+  /// The number of times that ``clear()-method`` was called. An authorization compares it to notice
+  /// a call.
   var clearCount: Int { clears.withLock { $0 } }
 
   func begin(_ grants: [DataGrants]) async throws -> FlowSession {

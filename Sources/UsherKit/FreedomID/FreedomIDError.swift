@@ -1,51 +1,53 @@
 import UsherClient
 
-/// The error of a call of ``FreedomID``, with the SDK's names and spelling (seed, table 2).
+/// The error of a call of ``FreedomID``, with the SDK's names and spelling (SDK documentation,
+/// table 2).
 ///
-/// The daemon's page Freedom ID lists the causes of each error at the provider. The comments below
-/// name the causes that lie between this program and the daemon. The presenter gets the message for
-/// the person: ``FreedomIDEnd``.
+/// The page FreedomID of the daemon's documentation lists the causes of each error at the provider.
+/// The comments below name the causes that lie between this program and the daemon. The presenter
+/// gets the message for the person: ``FreedomIDEnd``.
 public enum FreedomIDError: Error, Sendable, Equatable {
   /// A reply of the provider cannot be parsed, or an answer of the daemon cannot be decoded.
   case parsingError
-  /// The API key differs from the one in the daemon's configuration.
+  /// The API key that the app passed differs from the one in the daemon's configuration.
   case incorrectApiKey
-  /// Besides the provider's causes: the daemon refuses a parameter.
+  /// The provider's causes, and: the daemon refuses a parameter.
   case componentValidationError
   case dataProcessingError
-  /// Besides the provider's causes: the daemon has an internal error; see its journal.
+  /// The provider's causes, and: the daemon has an internal error, which its journal explains.
   case utilityError
-  /// `requestSendingError` also means that the daemon limits the rate of this user's calls.
+  /// An error in the transmission to Freedom ID. `requestSendingError` also means that the daemon
+  /// limits the rate of this user's calls.
   case transmissionError(TransmissionErrors)
-  /// `connectionError` also means that the daemon is away, or went away and did not come back in
-  /// time.
+  /// A network error. `connectionError` also means that the daemon cannot be reached, or stopped
+  /// during the call and was not restarted in time.
   case networkError(NetworkError)
-  /// Besides the provider's causes: a rule of the daemon's policy forbids the call.
+  /// The provider's causes, and: a rule of the daemon's policy forbids the call.
   case accessDenied
-  /// Besides the provider's causes: no SDK was created, the daemon has no provider of that name, or
-  /// the provider's mode is not `device`.
+  /// The provider's causes, and: no ``FreedomID`` object was created, the daemon has no provider of
+  /// that name, or the provider's mode is not `device`.
   case configurationError
   case authError
-  /// Besides the provider's causes: the daemon sent an error code that this library does not know.
+  /// The provider's causes, and: the daemon sent an error code that this library does not know.
   case unknownError
   /// The person or the app cancelled the authorization, or it expired.
   case userCanceled
-  /// The list of grants is empty.
+  /// The list of grants that the app requests is empty.
   case dataGrantsCanNotBeEmpty
 }
 
-/// An error in the transmission of a request (seed, "TransmissionErrors Structure").
+/// An error in the transmission of a request (SDK documentation, "TransmissionErrors Structure").
 public enum TransmissionErrors: String, Error, Sendable, Equatable, CaseIterable {
   case incorrectRequestStructure
   case identificationError
   case appIntegrityError
-  /// Spelled as in the SDK.
+  /// The SDK misspells this name.
   case autheticationError
   case requestSendingError
   case requestReceivingError
 }
 
-/// A network error (seed, "NetworkError Structure").
+/// A network error (SDK documentation, "NetworkError Structure").
 public enum NetworkError: String, Error, Sendable, Equatable, CaseIterable {
   case connectionError
   case streamError
@@ -57,7 +59,7 @@ public enum NetworkError: String, Error, Sendable, Equatable, CaseIterable {
 // MARK: - Error codes of the daemon
 
 extension FreedomIDError: CaseIterable {
-  /// The cases without an associated value, then all values of the others.
+  /// All values: the cases without an associated value, then each value of the other cases.
   public static var allCases: [FreedomIDError] {
     [
       .parsingError, .incorrectApiKey, .componentValidationError, .dataProcessingError,
@@ -67,7 +69,8 @@ extension FreedomIDError: CaseIterable {
       + NetworkError.allCases.map { .networkError($0) }
   }
 
-  /// The daemon's code for the error; a nested one is separated by a dot: `networkError.bodyError`.
+  /// The daemon's code for the error. The code of a nested error has two parts:
+  /// `networkError.bodyError`.
   public var code: String {
     switch self {
     case .parsingError: "parsingError"

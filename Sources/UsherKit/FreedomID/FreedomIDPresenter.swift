@@ -1,9 +1,9 @@
 import UsherClient
 
-/// Shows the SDK's screens, in place of an iOS view controller.
+/// Shows the screens of an authorization, in place of an iOS view controller.
 ///
-/// The app implements the screens; this library has none. Tasks of the SDK call it, one screen at a
-/// time.
+/// The app implements the screens; this library has none. A task of this library calls the
+/// presenter, for one screen at a time.
 public protocol FreedomIDPresenter: AnyObject, Sendable {
   /// Shows a screen in place of the previous one, and returns the person's answer.
   ///
@@ -19,16 +19,16 @@ public protocol FreedomIDPresenter: AnyObject, Sendable {
 
   /// Removes the last screen. The app gets the outcome after this returns.
   ///
-  /// It is called once, but not if no screen was shown or the presenter is deallocated.
+  /// The method is called once, but not if no screen was shown or the presenter was deallocated.
   func finished(_ end: FreedomIDEnd) async
 }
 
 extension FreedomIDPresenter {
-  /// Does nothing: the method is optional.
+  /// Does nothing. The default makes the method optional.
   public func finished(_ end: FreedomIDEnd) async {}
 }
 
-/// A person's answer to a screen. It prints without the typed text.
+/// A person's answer to a screen. Its description omits the typed text.
 public struct FreedomIDAnswer: Sendable, Equatable {
   enum Act: Sendable, Equatable {
     case submit(FlowInput)
@@ -53,7 +53,7 @@ public struct FreedomIDAnswer: Sendable, Equatable {
 /// The reason why an answer was refused or must be given again.
 public struct FreedomIDProblem: Sendable, Equatable {
   /// The code of the problem: `wrong_credentials`, `wrong_code`, `code_expired`, `too_early`,
-  /// `denied`, … (the daemon's pages Freedom ID and LocalAuth). `invalid_input`: the answer is
+  /// `denied`, … (pages FreedomID and LocalAuth in Usher.docc). `invalid_input`: the answer is
   /// malformed. `interrupted`: it is unknown whether the answer arrived, and it is asked for again.
   public let reason: String
   /// A message for the person: lower case, no period.
@@ -62,7 +62,7 @@ public struct FreedomIDProblem: Sendable, Equatable {
   public let retryAfter: Duration?
 }
 
-/// The end of an authorization, to show to the person (seed, "Completion").
+/// The end of an authorization, to show to the person (SDK documentation, "Completion").
 public enum FreedomIDEnd: Sendable, Equatable {
   case authorized
   /// - Parameter message: A message for the person: lower case, no period.

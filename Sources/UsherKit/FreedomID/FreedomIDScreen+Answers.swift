@@ -1,19 +1,19 @@
 import UsherClient
 
-// The answers that each screen accepts. Texts are submitted as typed: the daemon checks them, and
-// refuses a malformed one with the problem `invalid_input`.
+// The answers that each screen accepts. Text is submitted as typed: the daemon validates it, and
+// refuses malformed text with the problem `invalid_input`.
 
 extension FreedomIDScreen.LoginMethod {
   public func choose(_ method: FreedomIDScreen.Choice) -> FreedomIDAnswer {
     FreedomIDAnswer(.choice(method.id))
   }
 
-  /// Returns to the accounts, if there are any.
+  /// Returns to the choice of an account, if there are any accounts.
   public func back() -> FreedomIDAnswer { FreedomIDAnswer(.back(.choose)) }
 }
 
 extension FreedomIDScreen.Form {
-  /// Submits the form.
+  /// Submits the values of the form's fields.
   ///
   /// - Parameter values: The values by the names of the fields. A phone number begins with `+`.
   public func fill(_ values: [String: String]) -> FreedomIDAnswer {
@@ -43,7 +43,7 @@ extension FreedomIDScreen.Code {
 }
 
 extension FreedomIDScreen.Home {
-  /// The daemon's option id for signing in with another account.
+  /// The daemon's option id of the choice to sign in with another account.
   static let another = "other"
 
   public func choose(_ account: FreedomIDScreen.Choice) -> FreedomIDAnswer {
@@ -62,10 +62,10 @@ extension FreedomIDScreen.Fingerprint {
     FreedomIDAnswer(.passcode(Secret(passcode)))
   }
 
-  /// Switches to the passcode, if one is set; otherwise the authorization fails.
+  /// Switches to the passcode if one is set; otherwise the authorization fails.
   public func useAnotherWay() -> FreedomIDAnswer { FreedomIDAnswer(.fallback) }
 
-  /// Returns to the accounts.
+  /// Returns to the choice of an account.
   public func back() -> FreedomIDAnswer { FreedomIDAnswer(.cancelLocalAuth) }
 }
 
@@ -74,20 +74,20 @@ extension FreedomIDScreen.Passcode {
     FreedomIDAnswer(.passcode(Secret(passcode)))
   }
 
-  /// Returns to the accounts.
+  /// Returns to the choice of an account.
   public func back() -> FreedomIDAnswer { FreedomIDAnswer(.cancelLocalAuth) }
 }
 
 extension FreedomIDScreen.Permissions {
-  /// Grants only these permissions; at least one of them must not be remembered.
+  /// Grants only these of the requested permissions. At least one of them must be new to the app.
   public func grant(_ permissions: [FreedomIDScreen.Permission]) -> FreedomIDAnswer {
     FreedomIDAnswer(.granted(permissions.map(\.grant.rawValue)))
   }
 
-  /// Grants all of ``permissions``.
+  /// Grants all of the requested ``permissions``.
   public func grantAll() -> FreedomIDAnswer { grant(permissions) }
 
-  /// Refuses, and returns to the accounts. The second time the authorization fails with
-  /// ``FreedomIDError/accessDenied``.
+  /// Refuses all permissions and returns to the choice of an account. If the person refuses a
+  /// second time, the authorization fails with ``FreedomIDError/accessDenied``.
   public func deny() -> FreedomIDAnswer { FreedomIDAnswer(.denied) }
 }

@@ -2,7 +2,7 @@ import UsherAPI
 import UsherClient
 
 extension FreedomIDScreen {
-  /// Creates the screen for a step; nil if the SDK has no screen for it.
+  /// Creates the screen for a step of the daemon's flow; nil if the SDK has no screen for the step.
   init?(_ step: Step) {
     switch step {
     case .wait(let step): self = .waiting(Waiting(reason: step.for))
@@ -73,8 +73,8 @@ extension FreedomIDScreen.Code {
 }
 
 extension FreedomIDScreen.Permissions {
-  /// Creates the screen; nil if the SDK does not know one of the grants, because a grant that
-  /// cannot be shown must not be granted.
+  /// Creates the screen for a consent step. Nil if the SDK does not know one of the grants, because
+  /// a grant that cannot be shown must not be given.
   init?(_ step: Step.Consent) {
     client = step.client
     var permissions: [FreedomIDScreen.Permission] = []

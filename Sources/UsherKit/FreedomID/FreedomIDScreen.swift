@@ -1,11 +1,12 @@
 public import FoundationEssentials
 
-/// A screen of the SDK (seed, "Authorization Flow").
+/// A screen that the app shows during an authorization (SDK documentation, "Authorization Flow").
 ///
 /// The methods of a screen create the answers that it accepts. Every screen also accepts
 /// ``FreedomIDAnswer/cancel`` and ``FreedomIDAnswer/stay``.
 public enum FreedomIDScreen: Sendable, Equatable {
-  /// The daemon waits for something else, such as the provider: answer ``FreedomIDAnswer/stay``.
+  /// No input is needed, because the daemon waits, for example for Freedom ID: answer
+  /// ``FreedomIDAnswer/stay``.
   case waiting(Waiting)
   /// The choice of a log-in method ("Authentication Screen Interaction").
   case loginMethod(LoginMethod)
@@ -15,7 +16,7 @@ public enum FreedomIDScreen: Sendable, Equatable {
   case password(Password)
   /// The input of a code from an SMS, or of the second factor.
   case code(Code)
-  /// The choice of an account tied to this device ("Home Screen Interaction").
+  /// The choice of an account that is linked to this device ("Home Screen Interaction").
   case home(Home)
   /// The scan of a fingerprint.
   case fingerprint(Fingerprint)
@@ -27,11 +28,11 @@ public enum FreedomIDScreen: Sendable, Equatable {
 
 extension FreedomIDScreen {
   public struct Waiting: Sendable, Equatable {
-    /// The thing that is waited for, as text: `the accounts tied to this device`.
+    /// What the daemon waits for, as text for the person: `the accounts tied to this device`.
     public let reason: String
   }
 
-  /// A log-in method or an account.
+  /// A log-in method or an account that the person can choose.
   public struct Choice: Sendable, Equatable {
     /// The daemon's id of the account, or the name of the method.
     public let id: String
@@ -53,36 +54,37 @@ extension FreedomIDScreen {
       case text, email, phone, password, date
     }
 
-    /// The name, `phone` or `email`: the key in ``Form/fill(_:)``.
+    /// The name of the field, `phone` or `email`: the key in ``Form/fill(_:)``.
     public let name: String
     public let kind: Kind
     public let isRequired: Bool
-    /// The maximum length in characters.
+    /// The maximum length of the input in characters; nil if there is none.
     public let maxLength: Int?
   }
 
   public struct Password: Sendable, Equatable {}
 
   public struct Code: Sendable, Equatable {
-    /// Whether this is the second factor, after a correct password or code.
+    /// Whether the code is the second factor, after a correct password or code.
     public let isSecondFactor: Bool
     /// The channel by which the person gets the code: `sms`, `email`, `totp`, …
     public let channel: String
     /// The phone number or e-mail address that the code was sent to, masked.
     public let maskedTarget: String
-    /// The number of digits of the code.
+    /// The number of digits of the code; nil if it is unknown.
     public let digits: Int?
     /// The time at which the code expires.
     public let expiresAt: Date
     /// The time from which ``resend()`` is accepted.
     public let resendAt: Date
-    /// The number of attempts left, as counted by the server.
+    /// The number of attempts that the person has left, as counted by Freedom ID; nil if it is
+    /// unknown.
     public let attemptsLeft: Int?
   }
 
   public struct Home: Sendable, Equatable {
     public let accounts: [Choice]
-    /// Whether ``signInWithAnother()`` is accepted.
+    /// Whether the screen offers to sign in with another account: ``signInWithAnother()``.
     public let allowsAnother: Bool
   }
 
@@ -102,7 +104,7 @@ extension FreedomIDScreen {
   }
 
   public struct Permissions: Sendable, Equatable {
-    /// The name of the app that asks for the permissions.
+    /// The name of the app that asks for the permissions, to show to the person.
     public let client: String
     public let permissions: [Permission]
   }
@@ -110,7 +112,7 @@ extension FreedomIDScreen {
   public struct Permission: Sendable, Equatable {
     public let grant: DataGrants
     public let label: String
-    /// Whether the person has granted it before; only for information.
+    /// Whether the person has granted the permission to the app before. It is only for information.
     public let isRemembered: Bool
   }
 }

@@ -1,10 +1,10 @@
 import UsherClient
 
-/// The granted members of a person's profile (seed, "GrantedProfile Structure").
+/// The granted members of a person's profile (SDK documentation, "GrantedProfile Structure").
 ///
 /// The vendor does not document the members; there is one for each of ``DataGrants``. A member is
-/// nil if it was not granted, or if Freedom ID has no value: ``granted`` tells which. The value
-/// prints without the person's data.
+/// nil if it was not granted, or if Freedom ID has no value: ``granted`` tells which. The
+/// description omits the person's data.
 public struct GrantedProfile: Sendable, Equatable {
   /// The date of birth in the format of Freedom ID, such as `1990-05-17`.
   public let dateOfBirth: String?
@@ -20,13 +20,15 @@ public struct GrantedProfile: Sendable, Equatable {
   public let email: String?
   public let phones: [String]?
   public let emails: [String]?
-  /// The requested grants that the app has now, including earlier ones. Not in the SDK.
+  /// The requested grants that the app has after the call, including earlier ones. Not in the SDK.
   public let granted: Set<DataGrants>
   /// The daemon's id of the person's account, `acc_…`. Not in the SDK.
   public let account: String?
 }
 
 extension GrantedProfile {
+  /// Creates the profile from the result of the daemon's flow.
+  ///
   /// - Throws: ``KitError`` if the flow has ended without success; ``FreedomIDError/parsingError``
   ///   if its result is not a profile.
   init(_ flow: Flow) throws {
@@ -52,7 +54,7 @@ extension GrantedProfile {
 }
 
 extension JSONValue {
-  /// Returns a member as a string; nil if it is absent or null.
+  /// Returns a member of the profile as a string; nil if it is absent or null.
   fileprivate func text(_ member: String) throws(FreedomIDError) -> String? {
     guard let value = self[member], !value.isNull else { return nil }
     guard let text = value.stringValue else { throw .parsingError }

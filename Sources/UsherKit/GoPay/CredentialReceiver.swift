@@ -1,20 +1,21 @@
 import UsherClient
 
-/// The way in which a credential of the SDK gets to the app's backend.
+/// Whether the app's backend exchanges a credential during a verification, and how it gets the
+/// credential.
 public enum CredentialReceiver: Sendable {
-  /// For a short-term linking token, or none: the handler gets an auth code, lets the app's backend
-  /// exchange it, and reports the result.
+  /// For a request with a short-term linking token or without a token: the handler gets an auth
+  /// code, lets the app's backend exchange it, and reports the result.
   case exchange(handler: CredentialExchangeHandler)
-  /// For a long-term linking token: there is nothing to exchange.
+  /// For a request with a long-term linking token: there is no credential to exchange.
   case none
 
-  /// The value of the flow's parameter `credentialReceiver`.
+  /// The value of the parameter `credentialReceiver` of the daemon's flow `verify`.
   var apiValue: String {
     if case .exchange = self { "exchange" } else { "none" }
   }
 }
 
-/// A handler that exchanges a credential at the app's backend.
+/// A handler that lets the app's backend exchange a credential.
 ///
 /// It is called once for each auth code, by a task of its own and on no particular thread. After a
 /// restart of the daemon or a lost connection it is not called again for the same code, and its
@@ -55,7 +56,7 @@ public struct CredentialExchangeHandler: Sendable {
   }
 }
 
-/// The credential for the app's backend to exchange. It prints without the code.
+/// The credential that the app's backend exchanges. Its description omits the code.
 public enum GoPayCredential: Sendable, Equatable {
   /// An auth code, which is valid for one exchange.
   case authCode(code: String)
@@ -66,7 +67,7 @@ extension GoPayCredential: CustomStringConvertible, CustomReflectable {
   public var customMirror: Mirror { Mirror(self, children: [] as [Mirror.Child]) }
 }
 
-/// The result of an exchange. It prints without the token.
+/// The result of an exchange by the app's backend. Its description omits the token.
 public enum ExchangeResult: Sendable, Equatable {
   /// The backend exchanged the code for a person. If `userCorrelationId` differs from the
   /// request's, the verification ends with GPE-2214; if it is malformed, with GPE-2208.
@@ -100,8 +101,8 @@ extension ExchangeResult {
     }
   }
 
-  /// Returns the result to submit instead if the daemon refuses this one as invalid, because the
-  /// handler cannot be asked again.
+  /// Returns the failure that is submitted in place of this result, because the daemon refused the
+  /// result as invalid and the handler cannot be asked again.
   func refused(_ message: String) -> ExchangeResult {
     switch self {
     case .success: .failure(reason: "the exchange got an invalid answer: \(message)")

@@ -1,11 +1,11 @@
 import UsherClient
 
-/// The result of a verification: a submission, whose verdict comes later.
+/// The result of a verification: the person's submission. GoPay decides about it later.
 public struct VerifyResult: Sendable, Equatable {
-  /// GoPay's id of the KYC submission. The verdict comes later, as an event of topic `kyc` and in
-  /// the attribute `kyc` of ``account``.
+  /// GoPay's id of the person's KYC submission. The verdict comes later, as an event of topic `kyc`
+  /// and in the attribute `kyc` of ``account``.
   public let submissionId: String
-  /// The daemon's id of the person's account, `acc_…`.
+  /// The daemon's id of the person's account, `acc_…`; nil if the flow stored none.
   public let account: String?
   /// Other members of the submission, such as `status`: `SUBMITTED`. Values that are not strings
   /// are given as JSON text; null values are left out.
@@ -13,6 +13,8 @@ public struct VerifyResult: Sendable, Equatable {
 }
 
 extension VerifyResult {
+  /// Creates the result from the daemon's flow.
+  ///
   /// - Throws: ``KitError`` if the flow has ended without success or names no submission.
   init(_ flow: Flow) throws {
     let result = try flow.requireNoFailure().result
@@ -42,7 +44,7 @@ public protocol FeatureCallback<Output>: AnyObject, Sendable {
   func onError(_ error: FeatureError)
 }
 
-/// A callback for `verify` that is made of closures.
+/// A callback for `verify` that consists of closures.
 public final class VerifyFeatureCallback: FeatureCallback {
   private let completed: @Sendable (VerifyResult, [String: String]?) -> Void
   private let failed: @Sendable (FeatureError) -> Void
@@ -55,7 +57,7 @@ public final class VerifyFeatureCallback: FeatureCallback {
     failed = onError
   }
 
-  /// Creates a callback without `data`, as in the seed.
+  /// Creates a callback whose `onComplete` has no `data`, as in the SDK documentation.
   public convenience init(
     onComplete: @escaping @Sendable (_ result: VerifyResult) -> Void,
     onError: @escaping @Sendable (_ error: FeatureError) -> Void
@@ -72,8 +74,9 @@ public final class VerifyFeatureCallback: FeatureCallback {
 
 /// A type-erased callback.
 ///
-/// It holds the callback weakly, as the SDK's does: keep a strong reference to it. Without one the
-/// result is dropped, but the verification continues.
+/// It holds the callback weakly, as the SDK's type does, so the program must keep a strong
+/// reference. If the callback is deallocated, the result is dropped, but the verification
+/// continues.
 public struct AnyFeatureCallback<Output: Sendable>: Sendable {
   private let find: @Sendable () -> (any FeatureCallback<Output>)?
 

@@ -6,10 +6,11 @@ public struct FeatureError: Error, Sendable, Equatable {
   public let code: String
   /// The meaning of the code, such as `required field missing`.
   public let title: String
-  /// A message for people, from the server or else from the daemon. With GPE-2208 it contains the
-  /// reason for which the exchange failed.
+  /// A message for people, from GoPay's server or else from the daemon. With GPE-2208 it contains
+  /// the reason for which the exchange failed.
   public let message: String
-  /// The server's code, if it sent one; it is more specific than the SDK's.
+  /// The code of GoPay's server, which is more specific than the SDK's; nil if the server sent
+  /// none.
   public let serverCode: String?
   /// The time to wait before trying again, if it is known.
   public let retryAfter: Duration?
@@ -25,7 +26,8 @@ extension FeatureError: CustomStringConvertible {
   public var description: String { "\(code) \(title): \(message)" }
 }
 
-/// The error codes of the SDK. The daemon's page GoPay lists the causes of each.
+/// The error codes of GoPay's SDK. The page GoPay of the daemon's documentation lists the causes of
+/// each.
 public enum FeatureErrorCode: String, Sendable, Equatable, CaseIterable {
   case configurationInvalid = "GPE-2201"
   case tokenExpired = "GPE-2202"
@@ -78,7 +80,7 @@ public enum FeatureErrorCode: String, Sendable, Equatable, CaseIterable {
 }
 
 extension FeatureError: SDKError {
-  /// Creates the error with the code from the daemon, or the closest code if there is none.
+  /// Creates the error with the daemon's code, or with the closest code if there is none.
   init(_ error: KitError) {
     let provider = error.provider
     let nearest = FeatureErrorCode(error.kind)
@@ -96,8 +98,9 @@ extension FeatureError: SDKError {
 }
 
 extension FeatureErrorCode {
-  /// `invalidRequest` becomes GPE-2206 even if a parameter is not missing but forbidden, such as
-  /// `featureId`: it is the SDK's only code for an invalid request, and it is not retryable.
+  /// Creates the code for an error without one of GoPay. `invalidRequest` becomes GPE-2206 even if
+  /// a parameter is not missing but forbidden, such as `featureId`: it is the SDK's only code for
+  /// an invalid request, and it is not retryable.
   fileprivate init(_ kind: KitError.Kind) {
     self =
       switch kind {

@@ -1,8 +1,8 @@
 public import FoundationEssentials
 import UsherClient
 
-/// The features of GoPay's SDK (seed, "Verify with GoPay"); get it from
-/// ``GoPaySDK/getFeatureManager()``.
+/// The features of GoPay's SDK (SDK documentation, "Verify with GoPay").
+/// ``GoPaySDK/getFeatureManager()`` returns it.
 ///
 /// The SDK's `login` is declared by the vendor but not implemented: `verify` itself runs the log-in
 /// if there is no linking token (provider contract §3.2).
@@ -60,8 +60,8 @@ public struct FeatureManager: Sendable {
       try Task.checkCancellation()
       try sdk.reserve(request.requestId)
       defer { sdk.release(request.requestId) }
-      // An unstructured task, so that cancellation does not interrupt the start: it would be
-      // unknown whether a flow was begun.
+      // An unstructured task is not cancelled with this one. If the start of the flow were
+      // interrupted, it would be unknown whether there is a flow.
       let beginning = Task { try await begin(request, credentialReceiver) }
       let verification = IdentityVerification(
         presenter: presenter, receiver: credentialReceiver, retryTiming: sdk.retryTiming)
@@ -107,8 +107,8 @@ extension FeatureManager {
         provider: sdk.provider.rawValue, kind: GoPaySDK.kind,
         params: request.params(receiver, sdk.language), requestId: request.requestId)
     } catch let error as UsherError where error.reason == .requestIDReused {
-      // The client sends the start again after a lost connection. The flow is then of this call,
-      // and was begun after it.
+      // After a lost connection the client sends the start again. If this call started the flow in
+      // its first attempt, the flow was created after the call began.
       guard let flow = error.detail.flow,
         let session = try? await sdk.client.session(of: flow),
         session.flow.status == .active, session.flow.createdAt >= began

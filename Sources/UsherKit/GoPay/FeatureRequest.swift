@@ -1,8 +1,6 @@
 import UsherClient
 
-/// A request to verify a person's identity.
-///
-/// The token prints as `<secret>`.
+/// A request to verify a person's identity. The token in it prints as `<secret>`.
 public struct FeatureRequest: Sendable, Equatable {
   /// The unique id of this verification, such as a UUID. An id that was used is refused for 30
   /// days. GoPay's callback to the partner contains it.
@@ -11,7 +9,7 @@ public struct FeatureRequest: Sendable, Equatable {
   public fileprivate(set) var featureId: String?
   /// The partner's id of the person.
   public fileprivate(set) var userCorrelationId = ""
-  /// The account at the daemon whose linking token is used if ``token`` is nil:
+  /// The account at the daemon whose linking token is used if ``token`` is nil: the
   /// ``VerifyResult/account`` of an earlier verification.
   public fileprivate(set) var account: String?
   /// The redirect URI of the log-in, if the program itself receives the redirect: an `https` URL,
@@ -30,7 +28,7 @@ public struct FeatureRequest: Sendable, Equatable {
   /// A builder of requests. It validates nothing: `verify` does.
   ///
   /// The setters may be called in any order; a later call replaces the value. The builder is not
-  /// `Sendable`, the request is.
+  /// `Sendable`, but the request is.
   public final class Builder {
     private var request = FeatureRequest()
 

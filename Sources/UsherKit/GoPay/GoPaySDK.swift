@@ -1,12 +1,13 @@
 import Synchronization
 import UsherClient
 
-/// Verification of a person's identity (KYC), with the calls of GoPay's mobile SDK.
+/// Verifies a person's identity (KYC), with the calls of GoPay's mobile SDK.
 ///
 /// A program that used the SDK on a phone makes the same calls on Linux. The daemon calls GoPay and
 /// stores the result. A ``Presenter`` shows the web pages in place of the view controller.
 ///
-/// Source: seed, "Verify with GoPay"; the daemon's page GoPay describes the flow.
+/// Source: SDK documentation, "Verify with GoPay". The page GoPay of the daemon's documentation
+/// describes the flow.
 public final class GoPaySDK: Sendable {
   /// The language of GoPay's pages (provider contract §3.2).
   public enum Language: String, Sendable, Equatable, CaseIterable {
@@ -14,7 +15,7 @@ public final class GoPaySDK: Sendable {
     case english = "en"
   }
 
-  /// The times for which a verification waits for a daemon that is away.
+  /// How long a verification waits while the daemon cannot be reached.
   struct RetryTiming: Sendable {
     /// The total pause between attempts to read the flow, after which the verification fails.
     var patience = Duration.seconds(10)
@@ -59,7 +60,7 @@ public final class GoPaySDK: Sendable {
     self.clock = clock
   }
 
-  /// Returns the features of the SDK. All values that it returns are equivalent.
+  /// Returns the features of the SDK. All returned values are equivalent.
   public func getFeatureManager() -> FeatureManager { FeatureManager(sdk: self) }
 }
 

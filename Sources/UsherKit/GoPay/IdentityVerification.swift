@@ -2,15 +2,15 @@ import FoundationEssentials
 import Synchronization
 import UsherClient
 
-/// Runs a verification that has begun: shows its pages, has its credential exchanged, and returns
-/// its outcome.
+/// Runs a verification whose flow has been started: presents its pages, has its credential
+/// exchanged, and returns its outcome.
 final class IdentityVerification: Sendable {
   /// The maximum number of times that an answer is sent again.
   private static let retries = 9
 
   private struct Exchange {
     let code: Secret
-    /// The result to submit: that of the handler, or the failure that replaced it.
+    /// The result to submit for the code: that of the handler, or the failure that replaced it.
     var result: Task<ExchangeResult?, Never>
     var retries = 0
   }
@@ -37,7 +37,8 @@ final class IdentityVerification: Sendable {
     return try VerifyResult(try await driver.runOrCancel())
   }
 
-  /// Presents the flow's page or returns the result of its exchange: the driver's `Respond`.
+  /// Presents the flow's page, or returns the result of its exchange. The driver that follows the
+  /// flow calls this for each step.
   func answer(_ flow: Flow, _ fault: AnswerFault?) async throws -> FlowInput? {
     switch flow.step {
     case .openURL(let step):
@@ -52,9 +53,10 @@ final class IdentityVerification: Sendable {
     }
   }
 
-  /// Presents a page, unless it is the one that was presented last or the flow has another by now.
+  /// Presents a page, unless it is the one that was presented last or the flow has another page by
+  /// now.
   ///
-  /// The driver cancels the task of a page before it begins that of the next. The lock is held
+  /// The driver cancels the task of a page before it starts that of the next. The lock is held
   /// while the page is presented, so that no page is presented after a later one.
   private func present(_ page: String) throws {
     try self.page.withLock { last in
@@ -67,8 +69,8 @@ final class IdentityVerification: Sendable {
     }
   }
 
-  /// Returns the result of the exchange of a step's code; nil if the flow has another code by now.
-  /// Each code is exchanged once, although the same step may come several times.
+  /// Returns the result of exchanging a step's code; nil if the flow has another code by now. Each
+  /// code is exchanged once, although the same step may arrive several times.
   private func exchangeResult(
     of step: Step.ExchangeCredential
   ) -> Task<ExchangeResult?, Never>? {
@@ -85,7 +87,7 @@ final class IdentityVerification: Sendable {
     }
   }
 
-  /// Calls the handler, and returns the first result that it reports.
+  /// Calls the app's handler with a code, and returns the first result that the handler reports.
   private func redeem(_ code: Secret, _ requestID: String) async -> ExchangeResult? {
     guard case .exchange(let handler) = receiver else {
       return .failure(reason: "this app exchanges no credentials")
@@ -96,8 +98,8 @@ final class IdentityVerification: Sendable {
     return await iterator.next()
   }
 
-  /// Returns the input for a code's result, also after an earlier answer had no effect: the handler
-  /// is not asked again.
+  /// Returns the input with a code's result. If an earlier input had no effect, the result is
+  /// submitted again, because the handler must not be asked twice.
   private func input(
     _ result: ExchangeResult, of code: Secret, _ fault: AnswerFault?
   ) async throws -> FlowInput? {
@@ -116,7 +118,7 @@ final class IdentityVerification: Sendable {
       try await Task.sleep(for: retryTiming.pause)
     }
     let mayRetry = exchange.withLock { current in
-      // If the flow has another code by now, this input is ignored.
+      // If the flow has another code by now, the daemon ignores this input.
       guard var exchange = current, exchange.code == code else { return false }
       exchange.result = Task { [result] in result }
       exchange.retries += 1

@@ -2,7 +2,7 @@ public import FoundationEssentials
 import UsherClient
 
 extension Wallet {
-  /// The parameters of a sign-in (seed, "Get Authentication Details").
+  /// The parameters of a sign-in (SDK documentation, "Get Authentication Details").
   public struct AuthenticationDetailsRequest: Sendable, Equatable {
     private let clientIdentifier: Secret
     /// The S256 code challenge: the SHA-256 of the code verifier as base64url without padding, 43
@@ -10,13 +10,14 @@ extension Wallet {
     public var codeChallenge: String
     /// The partner's page for customers who forgot their PIN or password.
     public var resetCredentialsURL: String?
-    /// 8 to 512 printable ASCII characters, unguessable and new for each sign-in.
+    /// The `state` of the authorization request: 8 to 512 printable ASCII characters, unguessable
+    /// and new for each sign-in.
     public var state: String
     /// The redirect URI: an `https` URL, or an `http` URL on the loopback interface. If it is nil,
     /// the daemon listens on the loopback interface and
     /// ``AuthenticationService/authenticationCode(requestID:)`` returns the code.
     public var redirectURI: String?
-    /// A language tag (BCP 47), such as `en-GB`.
+    /// The language of the sign-in page: a language tag (BCP 47) such as `en-GB`.
     public var locale: String?
     /// The e-mail address that the sign-in page fills in.
     public var loginHint: String?
@@ -61,7 +62,7 @@ extension Wallet {
     /// The authorization request (RFC 6749 §4.1.1). Open it in the customer's browser, never in a
     /// web view of the program (RFC 8252 §8.12).
     public let authenticationURL: URL
-    /// The id of this sign-in, which tells concurrent sign-ins apart.
+    /// The id of this sign-in, by which the program distinguishes concurrent sign-ins.
     public let requestID: String
   }
 
@@ -72,9 +73,9 @@ extension Wallet {
   public struct AuthenticationCode: Sendable, Equatable {
     private let secret: Secret
     public let redirectURI: String?
-    /// The id of this sign-in, which tells concurrent sign-ins apart.
+    /// The id of this sign-in, by which the program distinguishes concurrent sign-ins.
     public let requestID: String
-    /// The time at which the sign-in fails unless it has got the access token.
+    /// The time by which the access token must be submitted; otherwise the sign-in fails.
     public let deadline: Date
 
     /// The authorization code (RFC 6749 §4.1.2).

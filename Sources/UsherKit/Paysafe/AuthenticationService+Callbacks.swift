@@ -1,6 +1,6 @@
 public import FoundationEssentials
 
-// Each call with a completion handler, as in the SDK.
+// The calls with a completion handler, as in the SDK.
 
 extension Wallet.AuthenticationService {
   /// Calls ``getAuthenticationDetails(brandIdentity:request:)`` and passes its result to

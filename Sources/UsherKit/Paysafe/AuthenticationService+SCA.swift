@@ -1,6 +1,7 @@
 import UsherClient
 
-// Strong Customer Authentication. A flow of kind `sca` is found by its key, which is the event id.
+// Strong Customer Authentication (SCA). The key of a flow `sca` is the id of its event, by which
+// the flow is found.
 
 extension Wallet.AuthenticationService {
   public typealias SCAChallengeRequest =
@@ -10,12 +11,12 @@ extension Wallet.AuthenticationService {
   public typealias SCAAttemptRequest = Wallet.SCAAuthenticationEventAttemptEmbeddedHybridRequest
   public typealias SCAAttemptResponse = Wallet.SCAAuthenticationEventAttemptEmbeddedHybridResponse
 
-  /// Sends a challenge to the customer, or sends the open one again.
+  /// Sends a challenge to the customer, or sends the open challenge again.
   ///
   /// Channel `redirect` requires a `returnURL` in `verification.action`. The customer answers a
-  /// push notification or a redirect elsewhere: wait with ``awaitSCAApproval(eventID:request:)``.
-  /// Above the wallet's limit of challenges the call throws ``WalletError/rateLimited(_:)`` until
-  /// the cool-down is over.
+  /// push notification or a redirect on another device or page: wait with
+  /// ``awaitSCAApproval(eventID:request:)``. Above the wallet's limit of challenges the call throws
+  /// ``WalletError/rateLimited(_:)`` until the cool-down is over.
   ///
   /// - Parameters:
   ///   - eventID: The id of the SCA event, from the wallet operation that requires SCA.
@@ -38,8 +39,8 @@ extension Wallet.AuthenticationService {
   /// Submits the value that the customer entered, and waits for the wallet's verdict.
   ///
   /// A wrong value throws no error: the response has status `failed`. At the wallet's limit of
-  /// attempts the call throws ``WalletError/dataError(_:)`` (seed), and the wallet operation must
-  /// begin anew. A malformed value, such as a code that is too short, throws
+  /// attempts the call throws ``WalletError/dataError(_:)`` (SDK documentation), and the wallet
+  /// operation must begin anew. A malformed value, such as a code that is too short, throws
   /// ``WalletError/invalidRequest(_:)`` and does not count as an attempt. If no challenge of the
   /// event is open, the call throws ``WalletError/nothingWaiting(_:)``. After
   /// ``WalletError/unavailable(_:)`` it is unknown whether the value counted: submit it again if
@@ -92,9 +93,10 @@ extension Wallet.AuthenticationService {
 
   /// Sends the open challenge of the event again.
   ///
-  /// If the flow cannot do that, or its challenge uses another verification, the flow is cancelled.
+  /// If the event's flow cannot do that, or its challenge uses another verification, the flow is
+  /// cancelled.
   ///
-  /// - Returns: The flow after that; nil if a new flow must be begun.
+  /// - Returns: The flow after that; nil if a new flow must be started.
   private func resendChallenge(_ eventID: String, _ request: SCAChallengeRequest) async throws
     -> Flow?
   {
@@ -111,7 +113,7 @@ extension Wallet.AuthenticationService {
       .exchangeCredential, .localAuth:
       try await session.cancel()
       return nil
-    // The flow has ended, or another client began it and is the only one that sees its step.
+    // The flow has ended; or another client started it, and only that client sees its step.
     case nil: return nil
     }
   }
@@ -120,13 +122,13 @@ extension Wallet.AuthenticationService {
 extension Flow {
   /// Whether a challenge was sent, or the flow waits for an answer or has ended.
   ///
-  /// The state is compared because a flow has no step to answer if the customer answers on another
-  /// device.
+  /// If the customer answers on another device, the flow has no step to answer; therefore the state
+  /// is compared.
   fileprivate var isChallenged: Bool { isSettled || state == "challenged" }
 }
 
 extension Step {
-  /// Returns a value as the answer to this step; nil if the step does not ask for a value.
+  /// Returns the value as the answer to this step; nil if the step does not ask for a value.
   fileprivate func answer(_ value: Secret) -> FlowInput? {
     switch self {
     case .enterCode: .code(value, fields: [:])
@@ -145,6 +147,8 @@ extension KitError {
 }
 
 extension Wallet.SCAAuthenticationEventAttemptVerification {
+  /// Returns whether a challenge by this verification uses the channel.
+  ///
   /// - Parameter channel: The channel of a step, in lower case.
   fileprivate func isSent(by channel: String) -> Bool {
     self.channel?.rawValue.lowercased() == channel.lowercased()

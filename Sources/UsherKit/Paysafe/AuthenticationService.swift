@@ -2,15 +2,16 @@ public import FoundationEssentials
 import UsherClient
 
 extension Wallet {
-  /// The calls that sign customers in and answer SCA challenges.
+  /// The calls that sign customers in and answer challenges of Strong Customer Authentication
+  /// (SCA).
   ///
-  /// Source: seed, "Authentication". ``handleRedirect(url:)``, ``authenticationCode(requestID:)``
-  /// and ``awaitSCAApproval(eventID:request:)`` are not in the SDK: on a phone the program did this
-  /// itself.
+  /// Source: SDK documentation, "Authentication". ``handleRedirect(url:)``,
+  /// ``authenticationCode(requestID:)`` and ``awaitSCAApproval(eventID:request:)`` are not in the
+  /// SDK: on a phone the program did this itself.
   public struct AuthenticationService: Sendable {
     let wallet: Wallet
 
-    /// Begins a sign-in and returns the page to open.
+    /// Starts a sign-in and returns the page to open in the browser.
     ///
     /// `state` and `codeChallenge` are passed to the wallet unchanged, so only the partner can
     /// redeem the code.
@@ -32,7 +33,8 @@ extension Wallet {
       }
     }
 
-    /// Submits the URL to which the browser was redirected, and returns the code in it.
+    /// Submits the URL to which the browser was redirected after a sign-in, and returns the
+    /// authorization code in it.
     ///
     /// The daemon compares the `state`. If no sign-in waits for this URL, the call throws
     /// ``WalletError/nothingWaiting(_:)`` and changes nothing. If the customer or the wallet
@@ -46,7 +48,7 @@ extension Wallet {
       }
     }
 
-    /// Waits until the customer has signed in, and returns the code.
+    /// Waits until the customer has signed in, and returns the authorization code.
     ///
     /// Use it if the daemon receives the redirect (no `redirectURI`), or after a restart of the
     /// program: the code can be read again until the access token is submitted.
@@ -77,7 +79,7 @@ extension Wallet {
 // MARK: - The access token
 
 extension Wallet {
-  /// Submits the access token that the partner's backend got for the code.
+  /// Submits the access token that the partner's backend got for the authorization code.
   ///
   /// This completes the sign-in. The daemon stores the tokens, and ``Wallet/account`` is the
   /// customer's from now on.

@@ -15,20 +15,22 @@ extension Wallet {
     }
   }
 
-  /// A challenge that was sent, and the data to ask the customer for an answer.
+  /// A challenge that was sent to the customer, with the data to ask for an answer.
   public struct SCAAuthenticationEventChallengeEmbeddedHybridResponse: Sendable, Equatable {
     public let eventID: String
     public let walletOperationID: String
     public let verification: SCAAuthenticationEventAttemptVerification
-    /// The address or number that the code was sent to, masked by the wallet.
+    /// The e-mail address or phone number that the code was sent to, masked by the wallet; nil if
+    /// none is known.
     public private(set) var maskedTarget: String?
-    /// The number of digits of the code.
+    /// The number of digits of the code; nil if it is unknown.
     public private(set) var digits: Int?
-    /// The time at which the code expires.
+    /// The time at which the code expires; nil if it is unknown.
     public private(set) var expiresAt: Date?
-    /// The earliest time at which to send another challenge.
+    /// The earliest time at which another challenge can be sent; nil if it is unknown.
     public private(set) var resendAt: Date?
-    /// The number of attempts left, as counted by the wallet.
+    /// The number of attempts that the customer has left, as counted by the wallet; nil if it is
+    /// unknown.
     public private(set) var attemptsLeft: Int?
     /// The page to present for channel `redirect`. The `status` that it returns is not proof.
     public private(set) var redirectURL: URL?
@@ -36,7 +38,7 @@ extension Wallet {
     public private(set) var status: SCAAuthenticationEventAttemptStatus?
   }
 
-  /// The value that the customer entered. It prints as `<secret>`.
+  /// The value that the customer entered in answer to a challenge. It prints as `<secret>`.
   public struct SCAAuthenticationEventAttemptEmbeddedHybridRequest: Sendable, Equatable {
     public var walletOperationID: String
     public var verification: SCAAuthenticationEventAttemptVerification
@@ -53,7 +55,7 @@ extension Wallet {
     }
   }
 
-  /// The verdict on an attempt.
+  /// The wallet's verdict on the customer's answer to a challenge.
   public struct SCAAuthenticationEventAttemptEmbeddedHybridResponse: Sendable, Equatable {
     /// The daemon's id of the flow, `flw_…`, for `usherctl flow show` and the journal.
     public let id: String
@@ -81,6 +83,8 @@ extension Wallet.SCAAuthenticationEventChallengeEmbeddedHybridRequest {
 }
 
 extension Wallet.SCAAuthenticationEventChallengeEmbeddedHybridResponse {
+  /// Creates the response from the daemon's flow.
+  ///
   /// - Throws: ``KitError`` if the flow has no open challenge.
   init(
     _ flow: Flow, _ eventID: String,
@@ -106,7 +110,9 @@ extension Wallet.SCAAuthenticationEventChallengeEmbeddedHybridResponse {
 }
 
 extension Wallet.SCAAuthenticationEventAttemptEmbeddedHybridResponse {
-  /// - Throws: ``KitError`` if the attempt has no verdict.
+  /// Creates the verdict from the daemon's flow.
+  ///
+  /// - Throws: ``KitError`` if the attempt has no verdict yet.
   init(
     _ flow: Flow, _ eventID: String, _ walletOperationID: String,
     _ verification: Wallet.SCAAuthenticationEventAttemptVerification

@@ -45,11 +45,11 @@ extension Wallet {
     case redirect = "REDIRECT"
   }
 
-  /// Parameters with which the wallet sends a challenge.
+  /// Parameters of the message with which the wallet sends a challenge.
   public struct SCAAuthenticationEventAttemptVerificationAction: Sendable, Equatable {
     /// The language of the message to the customer, such as `en`.
     public var language: String?
-    /// The URL to which the browser returns; channel `redirect` requires it (seed).
+    /// The URL to which the browser returns; channel `redirect` requires it (SDK documentation).
     public var returnURL: String?
 
     public init(language: String? = nil, returnURL: String? = nil) {
@@ -58,7 +58,7 @@ extension Wallet {
     }
   }
 
-  /// The status of an attempt.
+  /// The wallet's verdict on the customer's answer to a challenge.
   public enum SCAAuthenticationEventAttemptStatus: String, Sendable, Equatable, CaseIterable {
     /// The customer is verified: repeat the wallet operation with its `scaDetails`.
     case verified = "VERIFIED"
@@ -70,7 +70,7 @@ extension Wallet {
 }
 
 extension Wallet.SCAAuthenticationEventAttemptVerification {
-  /// The id of the verification among the options of a `choose` step (the daemon's page Paysafe).
+  /// The id of the verification among the options of a `choose` step (page Paysafe in Usher.docc).
   var optionID: String { channel.map { "\(method.rawValue).\($0.rawValue)" } ?? method.rawValue }
 
   var json: JSONValue {

@@ -11,7 +11,8 @@ import UsherClient
 /// Each call has an `async` form, and one with the SDK's `completion`. A completion is called
 /// exactly once, by a task of its own: on no particular thread and on no actor.
 ///
-/// Source: seed, "Authentication"; the daemon's page Paysafe describes the flows.
+/// Source: SDK documentation, "Authentication". The page Paysafe of the daemon's documentation
+/// describes the flows.
 public final class Wallet: Sendable {
   /// The error type as a nested name, as in the SDK.
   public typealias WalletError = UsherKit.WalletError
@@ -47,8 +48,8 @@ public final class Wallet: Sendable {
   /// The calls for sign-in and Strong Customer Authentication.
   public var authenticationService: AuthenticationService { AuthenticationService(wallet: self) }
 
-  /// The account that SCA challenges are for: the one configured or signed in last. If it is nil,
-  /// the daemon uses the provider's only account.
+  /// The account that is the subject of SCA challenges: the one configured or signed in last. If it
+  /// is nil, the daemon uses the provider's only account.
   public var account: Account? { setup.withLock { $0.account }.map { Account(id: $0.rawValue) } }
 
   /// The account of a customer who has signed in.
@@ -65,8 +66,9 @@ public final class Wallet: Sendable {
 extension Wallet {
   /// Sets the daemon's provider for ``instance``, and the daemon's socket.
   ///
-  /// The daemon is not called. Without this call the defaults apply. A change does not affect calls
-  /// in progress. If provider and socket stay the same, a nil `account` keeps the present one.
+  /// The daemon is not called. If a program does not call this function, the defaults apply. A
+  /// change does not affect calls in progress. If provider and socket stay the same, a nil
+  /// `account` keeps the present one.
   ///
   /// - Parameters:
   ///   - provider: The `name` of the `[[provider]]` in the daemon's configuration.
@@ -78,8 +80,8 @@ extension Wallet {
     instance.configure(provider: provider, socketPath: socketPath, account: account)
   }
 
-  /// Checks that the daemon can be reached, and that the configured provider is a wallet. This is
-  /// the SDK's call.
+  /// Checks that the daemon can be reached, and that the configured provider is a wallet. The SDK
+  /// has this function, too.
   ///
   /// `configToken` is ignored: the daemon itself gets config tokens with their digital fingerprint.
   /// The check of the provider is skipped if a rule of the daemon does not let the program read
@@ -156,8 +158,8 @@ extension Wallet {
       of: setup.provider, kind: kind.rawValue, key: key, status: status, where: fits)
   }
 
-  /// Keeps the account of a sign-in, unless the wallet was configured for another provider in the
-  /// meantime.
+  /// Stores the account of a sign-in as ``account``, unless the wallet was configured for another
+  /// provider in the meantime.
   func keepAccount(of signIn: () async throws -> AccountID) async throws -> AccountID {
     let before = setup.withLock { $0 }
     let account = try await signIn()

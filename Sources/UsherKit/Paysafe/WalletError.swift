@@ -2,10 +2,10 @@ import UsherCore
 
 /// The error of a call of ``Wallet``.
 ///
-/// ``dataError(_:)`` is the SDK's (seed, "Handle SCA Challenges"). The vendor documents no other,
-/// so the other cases are not in the SDK. No error contains a secret.
+/// ``dataError(_:)`` is the SDK's (SDK documentation, "Handle SCA Challenges"). The vendor
+/// documents no other, so the other cases are not in the SDK. No error contains a secret.
 public enum WalletError: Error, Sendable, Equatable {
-  /// The wallet refuses for good: the limit of wrong attempts is reached, or `clientIdentifier`
+  /// The wallet definitely refuses: the limit of wrong attempts is reached, or `clientIdentifier`
   /// differs from the configured one.
   case dataError(Detail)
   /// A parameter is wrong; `field` names it if it is known.
@@ -36,7 +36,7 @@ public enum WalletError: Error, Sendable, Equatable {
   public struct Detail: Sendable, Equatable {
     /// A message for people: lower case, no period.
     public var message: String
-    /// The daemon's name of the wrong parameter.
+    /// The name of the wrong parameter in the daemon's API; nil if no parameter is wrong.
     public var field: String?
     /// The time to wait before trying again, if it is known.
     public var retryAfter: Duration?
@@ -65,7 +65,7 @@ extension WalletError: CustomStringConvertible {
 }
 
 extension WalletError: SDKError {
-  /// The daemon's provider code for the SDK's data error.
+  /// The code with which the daemon reports the SDK's data error.
   private static let dataErrorCode = "dataError"
 
   init(_ error: KitError) {

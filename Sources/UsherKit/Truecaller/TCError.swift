@@ -1,11 +1,12 @@
 import UsherCore
 
-/// The error of a verification, or of one attempt.
+/// The error of a phone verification, or of one attempt in it.
 public struct TCError: Error, Sendable, Equatable {
   private let code: TCTrueSDKErrorCode
-  /// A message for people, from the server or else from the daemon.
+  /// A message for people, from Truecaller's server or else from the daemon.
   public let message: String
-  /// The server's code, if it sent one; it is more specific than the SDK's.
+  /// The code of Truecaller's server, which is more specific than the SDK's; nil if the server sent
+  /// none.
   public let serverCode: String?
   /// The time to wait before trying again, if it is known.
   public let retryAfter: Duration?
@@ -23,7 +24,7 @@ public struct TCError: Error, Sendable, Equatable {
   public func getErrorCode() -> TCTrueSDKErrorCode { code }
 }
 
-/// The error codes of the SDK (provider contract §1.4). The daemon's page Truecaller lists the
+/// The error codes of the SDK (provider contract §1.4). The page Truecaller in Usher.docc lists the
 /// causes of each, and the codes that do not occur on Linux.
 public enum TCTrueSDKErrorCode: Int, Sendable, Equatable, CaseIterable {
   case appKeyMissing = 1
@@ -53,7 +54,7 @@ extension TCError: CustomStringConvertible {
 }
 
 extension TCError: SDKError {
-  /// Creates the error with the code from the daemon, or the closest code if there is none.
+  /// Creates the error with the daemon's code, or with the closest code if there is none.
   init(_ error: KitError) {
     let provider = error.provider
     self.init(
@@ -64,6 +65,8 @@ extension TCError: SDKError {
 }
 
 extension TCTrueSDKErrorCode {
+  /// Creates the code for an error that has none of Truecaller.
+  ///
   /// - Parameter field: The wrong parameter. A malformed input, such as a code that is too short,
   ///   is reported like a wrong one (`internal`).
   fileprivate init(_ kind: KitError.Kind, _ field: String?) {

@@ -6,7 +6,7 @@ import JSONRPC
 public struct TCTrueProfile: Sendable, Equatable {
   public let firstName: String?
   public let lastName: String?
-  /// The number with the country's calling code, without `+`: `919876543210`.
+  /// The phone number with the country's calling code, without `+`: `919876543210`.
   public let phoneNumber: String?
   /// The ISO 3166-1 alpha-2 code of the country.
   public let countryCode: String?
@@ -36,6 +36,8 @@ public enum TCTrueSDKGender: Int, Sendable, Equatable, CaseIterable {
 }
 
 extension TCTrueProfile {
+  /// Reads a profile from the result of the daemon's flow.
+  ///
   /// - Parameter members: The object `result.profile` of the flow.
   init(_ members: JSONValue) {
     firstName = members["firstName"]?.stringValue

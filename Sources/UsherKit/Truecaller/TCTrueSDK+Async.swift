@@ -1,10 +1,10 @@
 import UsherCore
 
-// Async forms of the SDK's calls. The delegate, if it is set, is called as well. They do not need a
-// viewDelegate.
+// The `async` forms of the SDK's calls. They call the delegate too, if it is set, and need no
+// `viewDelegate`.
 
 extension TCTrueSDK {
-  /// Requests a code for a number, and returns the events of the verification.
+  /// Requests a code for a phone number, and returns the events of the verification.
   ///
   /// The request is that of ``requestVerification(forPhone:countryCode:)``, without its check of
   /// `viewDelegate`. The stream ends with the verification: after the profile, after the error that

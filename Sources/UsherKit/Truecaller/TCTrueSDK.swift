@@ -1,18 +1,18 @@
 import Synchronization
 import UsherClient
 
-/// Verification of a phone number by an SMS code, with the calls of Truecaller's mobile SDK.
+/// Verifies a phone number by an SMS code, with the calls of Truecaller's mobile SDK.
 ///
-/// A program that used the SDK on a phone makes the same calls on Linux. The daemon calls the
-/// server and stores the access token. ``delegate`` receives the progress and the result. The
-/// `async` forms are ``verification(forPhone:countryCode:)`` and
+/// A program that used the SDK on a phone makes the same calls on Linux. The daemon calls
+/// Truecaller's server and stores the access token. ``delegate`` receives the progress and the
+/// result. The `async` forms are ``verification(forPhone:countryCode:)`` and
 /// ``verify(code:firstName:lastName:)``.
 ///
 /// One verification is active at a time. After a restart of the program or of usherd a code can
 /// still be submitted, because the daemon keeps the verification.
 ///
-/// Source: seed, "verifying non Truecaller app users"; the daemon's page Truecaller describes the
-/// flow.
+/// Source: SDK documentation, "verifying non Truecaller app users". The page Truecaller of the
+/// daemon's documentation describes the flow.
 public final class TCTrueSDK: Sendable {
   private static let shared = TCTrueSDK()
 
@@ -62,8 +62,9 @@ public final class TCTrueSDK: Sendable {
 extension TCTrueSDK {
   /// Sets the daemon's provider for Truecaller, and the daemon's socket.
   ///
-  /// The daemon is not called. Without this call the defaults apply. A change of a value ends the
-  /// reports about an active verification, but not the verification itself.
+  /// The daemon is not called. If a program does not call this function, the defaults apply. A
+  /// change of a value ends the reports about an active verification, but not the verification
+  /// itself.
   ///
   /// - Parameters:
   ///   - provider: The `name` of the `[[provider]]` in the daemon's configuration.
@@ -76,12 +77,13 @@ extension TCTrueSDK {
           || setup.endpoint.client.socketPath != new.client.socketPath
       else { return }
       setup.endpoint = new
-      // Under the lock: a request for the new endpoint must not come before the change.
+      // The lock is still held, so that no request for the new endpoint is queued before the
+      // change.
       service.enqueue(.init(operation: .endpointChanged, endpoint: new))
     }
   }
 
-  /// Sets the app key and the app link. This call is optional.
+  /// Sets the app key and the app link. A program need not call this.
   ///
   /// The daemon only compares both with its configuration. A different key fails each verification
   /// with ``TCTrueSDKErrorCode/appKeyMissing``, a different link with
@@ -136,8 +138,8 @@ extension TCTrueSDK {
     enter(code, firstName, lastName, nil)
   }
 
-  /// Returns the seconds until the code expires, rounded up; 0 after that; nil if no code is
-  /// expected.
+  /// Returns the number of seconds until the code in the SMS expires, rounded up; 0 after that; nil
+  /// if the SDK waits for no code.
   public func tokenTtl() -> Int? {
     service.expiresAt.map { end in
       Int((max(.zero, end - clock.now()).milliseconds + 999) / 1000)

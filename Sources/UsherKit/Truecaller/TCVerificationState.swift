@@ -1,4 +1,5 @@
-/// The state of a verification, with the SDK's raw values (seed, "Possible Verification states").
+/// The state of a verification, with the SDK's raw values (SDK documentation, "Possible
+/// Verification states").
 public enum TCVerificationState: Int, Sendable, Equatable, CaseIterable {
   /// Truecaller sent a code by SMS: ask the person for it.
   case otpInitiated = 0
@@ -9,8 +10,8 @@ public enum TCVerificationState: Int, Sendable, Equatable, CaseIterable {
   /// The number was verified on this installation before, so no code is needed.
   case verifiedBefore = 3
 
-  /// Creates the state from the flow's state, which has the SDK's name; nil for any other, such as
-  /// `creating`.
+  /// Creates the state from the state of the daemon's flow, which has the SDK's name; nil for any
+  /// other state, such as `creating`.
   init?(flowState state: String) {
     guard let same = Self.allCases.first(where: { "\($0)" == state }) else { return nil }
     self = same

@@ -1,18 +1,18 @@
 import UsherClient
 
-/// Converts the changes of a flow into the events of its verification.
+/// Converts the changes of a flow into the events of its phone verification.
 ///
-/// A problem during a `wait` step is not reported: the daemon tries again by itself, and the final
-/// outcome is the end of the flow.
+/// A problem during a `wait` step is not reported: the daemon tries again by itself, and the end of
+/// the flow is the outcome.
 struct VerificationEventMapper: Sendable, Equatable {
-  /// The revision up to which all events were returned; 0 if there were none.
+  /// The flow's revision up to which all events were returned; 0 if there were none.
   private(set) var revision = 0
   private var state = ""
   /// A state of success, held back until the flow has ended: the SDK promises that the access token
   /// is available in that state.
   private var pendingSuccess: TCVerificationState?
 
-  /// Returns the events of a change.
+  /// Returns the events of a change of the flow.
   ///
   /// - Parameter transitions: The transitions since ``revision``; empty if there was only one.
   mutating func events(for flow: Flow, _ transitions: [Transition]) -> [TCVerificationEvent] {
@@ -58,7 +58,7 @@ struct VerificationEventMapper: Sendable, Equatable {
 }
 
 extension VerificationEventMapper {
-  /// Creates the converter of an existing flow, whose present state is not reported.
+  /// Creates the mapper for an existing flow, whose present state is not reported.
   init(resuming flow: Flow) {
     revision = flow.revision
     state = flow.state

@@ -1,14 +1,16 @@
 import Synchronization
 import UsherClient
 
-/// The active verification, and the queue of the program's requests.
+/// Runs the active verification, and the queue of the program's requests.
 ///
-/// One task carries out the requests in order, and each verification has a task that follows it to
-/// its end. Both publish events under one lock, so that all listeners get them in the same order.
+/// One task performs the requests in order, and each verification has a task that follows its flow
+/// to the end. Both publish events under one lock, so that all listeners get them in the same
+/// order.
 final class VerificationService: Sendable {
   typealias Listener = AsyncStream<TCVerificationEvent>.Continuation
 
-  /// A request of the program, and the listener that gets its events in addition to the delegate.
+  /// A request of the program, and the listener, if any, that gets its events in addition to the
+  /// delegate.
   struct Command: Sendable {
     var operation: Operation
     var endpoint: Endpoint
@@ -22,7 +24,7 @@ final class VerificationService: Sendable {
     case endpointChanged
   }
 
-  /// The daemon and its provider that a request goes to.
+  /// The daemon's socket and the provider to which a request goes.
   struct Endpoint: Sendable {
     var provider: ProviderName
     var client: UsherClient
@@ -30,7 +32,7 @@ final class VerificationService: Sendable {
 
   struct State {
     var current: Current?
-    /// The number of verifications so far, from which each gets its own number.
+    /// The number of verifications so far. It distinguishes the active one from earlier ones.
     var count = 0
     var listeners: [Listener] = []
     var expiresAt: Timestamp?
@@ -40,8 +42,8 @@ final class VerificationService: Sendable {
 
   struct Current {
     let number: Int
-    /// The number that is verified; nil if another program, or this one before a restart, began the
-    /// verification.
+    /// The phone number that is verified; nil if another program started the verification, or this
+    /// one before a restart.
     let phone: PhoneRequest?
     let session: FlowSession
     var follower: Task<Void, Never>?
@@ -51,7 +53,9 @@ final class VerificationService: Sendable {
   private let commands: AsyncStream<Command>.Continuation
   private let delegateFeed: Listener
 
-  /// - Parameter delegateFeed: The stream that gets all events, for the delegate.
+  /// Creates the service.
+  ///
+  /// - Parameter delegateFeed: The stream of all events, from which the delegate is called.
   init(delegateFeed: Listener) {
     self.delegateFeed = delegateFeed
     let (commands, feed) = AsyncStream.makeStream(of: Command.self)
@@ -61,8 +65,8 @@ final class VerificationService: Sendable {
 
   func enqueue(_ command: Command) { commands.yield(command) }
 
-  /// Ends all tasks. The verification at the daemon is not cancelled, and requests that wait are
-  /// not made.
+  /// Ends all tasks of this object. The verification at the daemon is not cancelled, and queued
+  /// requests are dropped.
   func close() {
     commands.finish()
     state.withLock { $0.isClosed = true }
@@ -78,7 +82,7 @@ final class VerificationService: Sendable {
 // MARK: - Publishing events
 
 extension VerificationService {
-  /// Passes an event of no verification to the delegate only.
+  /// Passes an event that belongs to no verification to the delegate only.
   func notifyDelegate(_ event: TCVerificationEvent) { delegateFeed.yield(event) }
 
   private func publish(_ event: TCVerificationEvent, in state: inout State) {
@@ -88,7 +92,9 @@ extension VerificationService {
     }
   }
 
-  /// - Returns: The verification that was active.
+  /// Stops following the active verification.
+  ///
+  /// - Returns: The verification that was active; nil if there was none.
   @discardableResult
   private func stopFollowing() -> Current? {
     let current = state.withLock { state in
@@ -106,7 +112,7 @@ extension VerificationService.State {
     if isClosed { listener.finish() } else { listeners.append(listener) }
   }
 
-  /// Stops the reports about the verification. The access token stays.
+  /// Ends the reports about the verification. The access token stays available.
   fileprivate mutating func forget() {
     current = nil
     expiresAt = nil
@@ -140,7 +146,8 @@ extension VerificationService {
   }
 
   private func request(_ phone: PhoneRequest, _ command: Command) async throws {
-    // One lock: a verification that ends in between would not finish the listener.
+    // The check and the addition need one lock: otherwise a verification that ends in between would
+    // never finish the listener.
     let same = state.withLock { state -> Current? in
       guard let current = state.current, current.phone?.isSameNumber(as: phone) == true
       else { return nil }
@@ -150,7 +157,7 @@ extension VerificationService {
     if let same { return try await answer(.resend, same.session) }
     let previous = stopFollowing()
     state.withLock { $0.add(command.listener) }
-    // The result does not matter: if the flow cannot be cancelled, it expires.
+    // The result does not matter: a flow that cannot be cancelled expires by itself.
     _ = try? await previous?.session.cancel()
     state.withLock { $0.accessToken = nil }
     let session = try await command.endpoint.client.flow(
@@ -172,12 +179,12 @@ extension VerificationService {
     try await answer(input, found)
   }
 
-  /// Answers the step that asks for a code.
+  /// Submits an answer to the flow's step that asks for a code.
   ///
-  /// If a code is being sent or checked already, or the flow has ended, nothing is sent: the task
-  /// that follows the flow reports the outcome.
+  /// If a code is being sent or checked already, or the flow has ended, nothing is submitted: the
+  /// task that follows the flow reports the outcome.
   ///
-  /// - Throws: ``KitError`` if a code is submitted before one was sent.
+  /// - Throws: ``KitError`` if a code is submitted before Truecaller has sent one.
   private func answer(_ input: FlowInput, _ session: FlowSession) async throws {
     let seen = try await session.refresh()
     guard seen.step?.kind == .enterCode else {
@@ -186,7 +193,8 @@ extension VerificationService {
       return
     }
     let flow = try await session.answer(input, to: seen) { _ in true }
-    // An unchanged problem does not raise the revision, so the follower does not report it.
+    // If the problem is the same as before, the revision does not change, so the task that follows
+    // the flow would not report the problem.
     if flow.revision == seen.revision, let problem = flow.problem { throw KitError(problem) }
   }
 
@@ -238,6 +246,8 @@ extension VerificationService {
     }
   }
 
+  /// Publishes the events of a verification, unless it is no longer the active one.
+  ///
   /// - Returns: Whether the verification is still the active one.
   private func publish(
     _ events: [TCVerificationEvent], _ flow: Flow, _ token: Secret?, _ number: Int
@@ -252,7 +262,8 @@ extension VerificationService {
     }
   }
 
-  /// Returns the access token; nil if the daemon does not give it, which does not undo the success.
+  /// Returns the access token of the flow's account; nil if the daemon does not give it to the
+  /// program, which does not undo the success.
   private static func token(of flow: Flow, _ client: UsherClient) async -> Secret? {
     guard let account = flow.result?["account"]?.stringValue else { return nil }
     let call = TokenGet(account: AccountID(account))
@@ -272,8 +283,8 @@ extension Flow {
 }
 
 extension FlowSession {
-  /// Waits until the flow is newer than a revision. Returns the flow and, if it is more than one
-  /// revision newer, the transitions since.
+  /// Waits until the flow is newer than a revision. Returns the flow, and the transitions since
+  /// then if there are several.
   fileprivate func changes(
     after revision: Int, _ client: UsherClient
   ) async throws -> (Flow, [Transition]) {
