@@ -18,7 +18,7 @@ public struct ConnectionError: Error, Sendable, Equatable {
     case badPath
     /// The socket's backlog is full: the daemon does not accept connections fast enough.
     case busy
-    /// The connection ended before the answer came. The call may have been carried out.
+    /// The connection ended before the answer came. The daemon may have performed the call.
     case lost
     /// The connection was closed by `UsherClient.close()`.
     case closed

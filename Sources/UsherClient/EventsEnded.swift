@@ -7,7 +7,7 @@ public struct EventsEnded: Error, Sendable, Equatable {
 
   public enum Cause: Sendable, Equatable {
     /// Events came faster than they were read, so that a buffer of the client or of the daemon
-    /// overflowed, or the daemon does not have the events since the cursor.
+    /// overflowed; or the daemon no longer has the events since the cursor.
     case overflow
     /// The connection to the daemon ended.
     case disconnected

@@ -2,26 +2,27 @@ package import JSONRPC
 package import UsherAPI
 package import UsherCore
 
-/// The reason why an answer did not advance a flow.
+/// Why an answer did not advance a flow, for the caller that is asked again.
 package enum AnswerFault: Sendable {
   case refused(UsherError)
-  /// The daemon accepted the answer, and the flow still has this problem.
+  /// The daemon accepted the answer, but the flow has the same step and this problem.
   case withoutEffect(Problem?)
   /// The reply was lost, and the flow, read again, does not show that the answer arrived.
   case lost(any Error)
-  /// The flow changed before the answer arrived. The present step is another one.
+  /// The flow changed before the answer arrived, so its present step is another one.
   case tooLate
 }
 
-/// Runs a flow to its end: has each step shown, submits the answers, and follows the changes.
+/// Runs a flow to its end: passes each step to the caller, submits the caller's answers, and
+/// follows the changes.
 ///
-/// No answer is submitted twice. The same step is shown again only after an answer without effect.
+/// No answer is submitted twice. The same step is passed again only after an answer without effect.
 package struct FlowDriver: Sendable {
   /// Shows the step of a flow and returns the answer; nil if the flow changes without an answer.
   ///
-  /// It is called for each new step or problem, and after an answer without effect. Its task is
-  /// cancelled when the step or the problem changes; the answer is then ignored. An error ends the
-  /// run.
+  /// The driver calls it for each new step or problem, and after an answer without effect. The task
+  /// of the call is cancelled when the step or the problem changes; the answer is then ignored. An
+  /// error ends the run.
   package typealias Respond = @Sendable (Flow, AnswerFault?) async throws -> FlowInput?
 
   private enum Event: Sendable {
@@ -34,8 +35,10 @@ package struct FlowDriver: Sendable {
   private let awaitsResponder: Bool
   private let respond: Respond
 
+  /// Creates a driver for a flow.
+  ///
   /// - Parameters:
-  ///   - patience: The total pause between attempts while the daemon is away.
+  ///   - patience: The total pause between attempts while the daemon cannot be reached.
   ///   - awaitsResponder: Whether a cancelled call of `respond` has to return before the next one
   ///     begins and before the run ends.
   package init(
@@ -51,8 +54,8 @@ package struct FlowDriver: Sendable {
   /// Runs the flow to its end, and cancels it after an error.
   ///
   /// After a cancellation the final state of the flow decides, because the flow may have ended by
-  /// then. Any other error is thrown unless the flow has succeeded: an outcome that is reported as
-  /// a failure must not continue.
+  /// then. Any other error is thrown unless the flow has succeeded. The flow is cancelled then, so
+  /// that it does not continue after the caller was told of a failure.
   package func runOrCancel() async throws -> Flow {
     do {
       return try await run()
@@ -78,7 +81,8 @@ package struct FlowDriver: Sendable {
 
   /// Waits for an answer or for another step or problem, whichever comes first.
   ///
-  /// The answer comes from a task of its own, so that a slow person does not delay the flow's end.
+  /// A separate task gets the answer, so that a person who is slow to answer does not delay the
+  /// flow's end.
   private func nextEvent(_ flow: Flow, _ fault: AnswerFault?) async throws -> Event {
     let (events, feed) = AsyncStream.makeStream(of: Result<Event, any Error>.self)
     let responding = Task {
@@ -145,7 +149,8 @@ package struct FlowDriver: Sendable {
 }
 
 extension Flow {
-  /// Whether both have the same step and problem, so that an answer to one fits the other.
+  /// Whether both flows have the same step and problem, so that an answer to one is an answer to
+  /// the other.
   fileprivate func asksSame(as other: Flow) -> Bool {
     step == other.step && problem == other.problem
   }
@@ -179,7 +184,7 @@ extension UsherClient {
 }
 
 extension FlowSession {
-  /// Submits an answer, and reads the flow if the reply is lost.
+  /// Submits an answer to the flow `seen`, and reads the flow if the reply is lost.
   ///
   /// - Throws: The error of the submission if the flow does not show that the answer arrived, or
   ///   the error of reading the flow.
@@ -204,7 +209,7 @@ extension FlowSession {
 }
 
 extension Error {
-  /// Whether it is unknown if the call that threw this error had an effect.
+  /// Whether the call that threw this error may have had its effect.
   fileprivate var leavesEffectUnknown: Bool {
     switch self {
     case let error as UsherError: [.shuttingDown, .deadlineExceeded].contains(error.reason)

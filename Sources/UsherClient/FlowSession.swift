@@ -2,7 +2,7 @@ import Synchronization
 public import UsherAPI
 public import UsherCore
 
-/// A flow of the daemon, such as a sign-in.
+/// A client's handle to one flow of the daemon, such as a sign-in.
 ///
 /// ```swift
 /// for try await flow in session.steps {
@@ -24,10 +24,10 @@ public final class FlowSession: Sendable {
     latest = Mutex(flow)
   }
 
-  /// The flow as this session last received it. The daemon is not asked.
+  /// The flow as this session last received it. Reading it does not call the daemon.
   public var flow: Flow { latest.withLock { $0 } }
 
-  /// The flow now and after each change, including its end.
+  /// The sequence of the flow's states: the present one and each later one, up to the flow's end.
   public var steps: FlowSteps { FlowSteps(session: self) }
 
   /// Answers the current step of the flow (`flow.submit`).
@@ -60,7 +60,7 @@ public final class FlowSession: Sendable {
     store(try await client.call(FlowGet(flow: id)).flow)
   }
 
-  /// Asks the daemon for the current state of the flow, across any number of its restarts.
+  /// Asks the daemon for the current state of the flow, even if the daemon restarts meanwhile.
   @discardableResult
   func refresh(patience: Duration) async throws -> Flow {
     store(try await client.call(FlowGet(flow: id), patience: patience).flow)
@@ -72,10 +72,10 @@ public final class FlowSession: Sendable {
   ///
   /// - Parameters:
   ///   - revision: The revision that the caller has seen.
-  ///   - patience: The total pause between attempts while the daemon is away.
+  ///   - patience: The total pause between attempts while the daemon cannot be reached.
   /// - Returns: The flow as it is now, which may be more than one revision later.
-  /// - Throws: `ConnectionError` if the daemon is away longer than that; `UsherError`;
-  ///   `CancellationError`.
+  /// - Throws: `ConnectionError` if the daemon cannot be reached for longer than `patience`;
+  ///   `UsherError`; `CancellationError`.
   public func change(
     after revision: Int, patience: Duration = UsherClient.patience
   ) async throws -> Flow {
@@ -99,8 +99,9 @@ public final class FlowSession: Sendable {
 
 /// The sequence of a flow's changes.
 ///
-/// The first element is the flow as the session knows it, the last element is its end. Several
-/// changes in a short time may come as one element, so not every state is seen.
+/// The first element is the flow as the session last received it, the last element is the flow
+/// after its end. Several changes in a short time may come as one element, so not every state is
+/// seen.
 public struct FlowSteps: AsyncSequence, Sendable {
   public typealias Element = Flow
 

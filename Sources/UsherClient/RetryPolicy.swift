@@ -3,9 +3,9 @@ import UsherCore
 
 /// Decides whether a failed call is sent again, and after which pause.
 struct RetryPolicy {
-  /// Whether a call may be sent again that the daemon may have begun already.
+  /// Whether the call may be sent again although the daemon may have begun it already.
   private let isSafe: Bool
-  /// How many more times the call is sent again after a lost connection or a shutdown of the
+  /// How many more times the call may be sent again after a lost connection or a shutdown of the
   /// daemon. The limit keeps a call that crashes the daemon from crashing it again and again.
   private var retriesAfterLoss: Int
   private var pauses: RetryPauses
@@ -20,7 +20,7 @@ struct RetryPolicy {
   /// Returns how long to pause before the call is sent again; nil if it must not be sent again.
   ///
   /// - Parameter knowsDaemon: Whether this client has ever been connected. If it has, a missing
-  ///   socket means that the daemon restarts.
+  ///   socket means that the daemon is restarting.
   mutating func pause(after error: any Error, knowsDaemon: Bool) -> Duration? {
     switch error {
     case is CallNotSent: break
@@ -48,7 +48,7 @@ struct RetryPolicy {
   }
 }
 
-/// The pauses between attempts to reach a daemon: 50 ms at first, each twice the one before, at
+/// The pauses between attempts to reach the daemon: 50 ms at first, each twice the one before, at
 /// most 1 s, and `patience` in total.
 struct RetryPauses {
   private var left: Duration

@@ -23,11 +23,11 @@ public final class UsherClient: Sendable {
   /// The default deadline of a call. The time for which a call asks the daemon to wait is added.
   public static let defaultDeadline = Duration.seconds(30)
 
-  /// The total time that a call pauses between attempts while the daemon is away.
+  /// The total time that a call pauses between attempts while the daemon cannot be reached.
   ///
-  /// The time for which the socket accepts connections does not count: a socket of systemd does so
-  /// during a restart. The pauses are part of the call's deadline. If this client has never been
-  /// connected, a missing socket or one without a listener fails the call at once.
+  /// Time during which the socket accepts connections does not count: a socket of systemd does so
+  /// while the daemon restarts. The pauses are part of the call's deadline. If this client has
+  /// never been connected, a missing socket or one without a listener fails the call at once.
   public static let patience = Duration.seconds(10)
 
   public let socketPath: String
@@ -56,8 +56,8 @@ public final class UsherClient: Sendable {
       .init(socketPath: socketPath, hello: hello, maxReplyBytes: maxReplyBytes))
   }
 
-  /// Closes the client for good: outstanding and later calls throw ``ConnectionError`` of kind
-  /// ``ConnectionError/Kind/closed``.
+  /// Closes the client permanently: calls in progress and later calls throw ``ConnectionError`` of
+  /// kind ``ConnectionError/Kind/closed``.
   public func close() async { await dialer.close() }
 }
 
@@ -66,10 +66,10 @@ public final class UsherClient: Sendable {
 extension UsherClient {
   /// Makes a call and waits for its reply.
   ///
-  /// If the daemon did not begin the call, because it stopped or was gone, the call is sent again.
-  /// If the connection was lost after the call was sent, or the daemon stopped while it handled the
-  /// call, the call is sent again once if that is safe: never `flow.submit`, and `flow.start` only
-  /// with a `requestId`.
+  /// If the daemon did not begin the call, because it was stopping or not running, the call is sent
+  /// again. If the connection was lost after the call was sent, or the daemon stopped while it
+  /// handled the call, the call is sent again once if that is safe: never `flow.submit`, and
+  /// `flow.start` only with a `requestId`.
   ///
   /// - Parameters:
   ///   - method: The call, with its parameters.
@@ -96,12 +96,12 @@ extension UsherClient {
     return value
   }
 
-  /// Makes a call that is safe to repeat, across any number of restarts of the daemon.
+  /// Makes a call that is safe to repeat, and repeats it whenever the daemon restarts.
   func call<M: Method>(_ method: M, patience: Duration) async throws -> M.Reply {
     try await callWithJSON(method, retriesAfterLoss: .max, patience: patience).reply
   }
 
-  /// Makes a call and returns its reply, decoded and as the JSON that the daemon sent.
+  /// Makes a call and returns its reply twice: decoded, and as the JSON that the daemon sent.
   package func callWithJSON<M: Method>(
     _ method: M, deadline: Duration? = nil, retriesAfterLoss: Int = 1,
     patience: Duration = UsherClient.patience
@@ -134,7 +134,8 @@ extension UsherClient {
     }
   }
 
-  /// Repeats attempts until one succeeds, or `policy` or the time limit allows no other.
+  /// Repeats a call until an attempt succeeds, or `policy` or the time limit allows no further
+  /// attempt.
   private func retry<Reply>(
     _ policy: RetryPolicy, within limit: Duration,
     _ attempt: (Duration) async throws -> Reply
@@ -156,7 +157,7 @@ extension UsherClient {
 }
 
 extension JSONValue {
-  /// The time for which a call asks the daemon to wait, at most a minute.
+  /// The time for which the call asks the daemon to wait, at most a minute.
   fileprivate var wait: Duration {
     let milliseconds = self["timeoutMs"]?.integerValue ?? self["waitMs"]?.integerValue ?? 0
     return .milliseconds(min(max(milliseconds, 0), 60_000))
@@ -192,7 +193,7 @@ extension UsherClient {
     do {
       return FlowSession(self, try await call(start).flow)
     } catch let error as UsherError where error.reason == .requestIDReused && requestId == nil {
-      // The random id was used by the first of two attempts, whose reply was lost.
+      // The first of two attempts has started the flow with this random id, but its reply was lost.
       guard let flow = error.detail.flow else { throw error }
       return try await session(of: flow)
     }
@@ -238,7 +239,7 @@ extension UsherClient {
 }
 
 extension SocketPath {
-  /// Returns the default path for the environment and the user of this process.
+  /// Returns the default path of the socket, for the environment and the user of this process.
   package static func standard(_ access: Access) -> String {
     standard(access, environment: ProcessInfo.processInfo.environment, userID: geteuid()) { path in
       Glibc.access(path, F_OK) == 0

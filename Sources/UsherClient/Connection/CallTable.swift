@@ -1,18 +1,19 @@
 import JSONRPC
 
-/// The calls of one connection. It decides which call is sent, and which waiter is resumed.
+/// The state of all calls of one connection. It decides which call is sent, and which waiter is
+/// resumed with which result.
 ///
-/// Replies come in any order, and a call may be given up and the connection may end at any time.
-/// Each waiter is nevertheless returned exactly once.
+/// Replies come in any order, a call may be given up, and the connection may end at any time. The
+/// table nevertheless returns each waiter exactly once.
 struct CallTable<Waiter> {
   private enum Call {
-    /// The JSON-RPC id is reserved, and the call has not begun.
+    /// The JSON-RPC id is reserved, but the call has not begun.
     case reserved
-    /// The program cancelled the call before it began.
+    /// The program cancelled the call between the reservation of its id and its begin.
     case cancelledEarly(any Error)
-    /// The call is not sent yet, because the limit of calls in flight is reached.
+    /// The call waits to be sent, because the limit of calls in flight is reached.
     case queued([UInt8], Waiter)
-    /// The call counts as in flight, and no byte of it has been written yet.
+    /// The call counts as in flight, but no byte of it has been written yet.
     case aboutToSend(Waiter)
     case inFlight(Waiter)
     /// The call was given up after it was sent. The daemon counts it as in flight until it replies.
@@ -35,7 +36,7 @@ struct CallTable<Waiter> {
 
   private enum Phase {
     case open
-    /// Nothing is sent any more, and replies still come. New calls fail with the error.
+    /// No further call is sent, but replies still arrive. New calls fail with the error.
     case closing(any Error)
     /// The connection has ended. New calls fail with the error.
     case ended(any Error)
@@ -54,6 +55,8 @@ struct CallTable<Waiter> {
   private var inFlight = 0
   private var lastID: Int64 = 0
 
+  /// Creates an empty table.
+  ///
   /// - Parameter limit: How many calls may be in flight. Further calls are queued in order.
   init(limit: Int) { self.limit = limit }
 
@@ -61,7 +64,7 @@ struct CallTable<Waiter> {
     if case .open = phase { true } else { false }
   }
 
-  /// Returns an id for a call that is about to begin. Ids are never reused.
+  /// Reserves and returns the id of a call that is about to begin. Ids are never reused.
   mutating func reserve() -> RequestID {
     lastID += 1
     let id = RequestID(lastID)
@@ -106,7 +109,7 @@ struct CallTable<Waiter> {
   }
 
   struct ReplyOutcome {
-    /// The waiter of the reply; nil if the call was given up.
+    /// The waiter of the call that the reply answers; nil if the call was given up.
     var waiter: Waiter?
     /// The line of the queued call that is sent next; nil if there is none.
     var send: Line?
@@ -181,6 +184,8 @@ struct CallTable<Waiter> {
     return remove(notSent)
   }
 
+  /// Ends all calls, because the connection has ended.
+  ///
   /// - Parameters:
   ///   - error: The error of the calls that were sent.
   ///   - later: The error of the calls that were not sent, and of calls that begin later.

@@ -4,9 +4,11 @@ import Synchronization
 import UsherAPI
 import UsherCore
 
-/// One connection to the daemon, with many concurrent calls that are distinguished by their ids.
+/// One connection to the daemon. It has many concurrent calls, which are distinguished by their
+/// ids.
 ///
-/// It lasts until either side closes it and is never reopened: ``Dialer`` opens a new one.
+/// A connection lasts until either side closes it and is never reopened: ``Dialer`` opens a new
+/// one.
 final class Connection: Sendable {
   /// Receives the JSON of the result, or the error. It is called exactly once.
   typealias Finish = @Sendable (Result<[UInt8], any Error>) -> Void
@@ -16,7 +18,7 @@ final class Connection: Sendable {
     var subscriptions = Subscriptions()
   }
 
-  /// The maximum of calls in flight: the daemon's default limit for a connection.
+  /// The maximum number of calls in flight: the daemon's default limit for a connection.
   static let callLimit = 64
 
   let socketPath: String
@@ -24,7 +26,7 @@ final class Connection: Sendable {
   private let writer: NIOLoopBound<LineWriter>
   private let state = Mutex(State())
 
-  /// Creates the connection of a channel. It must be called on the channel's event loop.
+  /// Creates the connection for a channel. It must be called on the channel's event loop.
   init(_ channel: any Channel, socketPath: String) {
     self.channel = channel
     self.socketPath = socketPath
@@ -33,8 +35,8 @@ final class Connection: Sendable {
 
   var isOpen: Bool { state.withLock { $0.calls.isOpen } }
 
-  /// Ends the connection. Outstanding calls throw `problem`; if that is `lost`, calls that were not
-  /// sent yet throw ``CallNotSent`` instead.
+  /// Ends the connection. Calls without a reply throw `problem`. If that is `lost`, calls that were
+  /// not sent yet throw ``CallNotSent`` instead.
   func close(_ problem: ConnectionError.Kind = .closed) {
     let error = ConnectionError(problem, socketPath: socketPath)
     end(error, unsent: problem == .lost ? CallNotSent() : error)
@@ -62,7 +64,7 @@ extension Connection {
   ///     daemon.
   ///   - onReply: Called with the result on the event loop, before the next line is handled.
   /// - Throws: `UsherError` from the daemon, or with reason `deadlineExceeded`; `ConnectionError`;
-  ///   ``CallNotSent``; `CancellationError` if the task is cancelled; that cancels the call, too.
+  ///   ``CallNotSent``; `CancellationError` if the task is cancelled, which cancels the call too.
   func call(
     _ method: String, _ params: [UInt8], deadline: Duration, onReply: (@Sendable ([UInt8]) -> Void)?
   ) async throws -> [UInt8] {
@@ -128,10 +130,10 @@ extension Connection {
 
   /// Queues a line on the event loop and returns at once.
   ///
-  /// Code that decides to send under the lock also calls this under the lock, so that lines go out
-  /// in the order of the decisions and a cancel notification never overtakes its call. Nothing is
-  /// written before this returns, not even on the event loop: a failed write acquires the same
-  /// lock.
+  /// A caller that decides under the lock of `state` to send a line also calls this under that
+  /// lock. Lines then go out in the order of the decisions, and a cancel notification never
+  /// overtakes its call. The line is written only after this returns, even on the event loop,
+  /// because a failed write acquires the same lock.
   ///
   /// - Parameter id: The id of the call; nil if the line is not a call.
   private func send(_ line: [UInt8], of id: RequestID? = nil) {
@@ -158,7 +160,7 @@ extension Connection {
   }
 }
 
-/// The daemon has not begun the call: its line was not sent, or was sent only in part.
+/// The error that the daemon has not begun a call, because its line was not sent, or only in part.
 struct CallNotSent: Error {}
 
 // MARK: - Incoming lines
@@ -188,10 +190,10 @@ extension Connection {
     }
   }
 
-  /// Resumes the call that a reply answers.
+  /// Resumes the call to which the reply belongs.
   ///
   /// An error reply with a null id means that the daemon could not read one of this client's lines.
-  /// The call cannot be identified, so the connection ends with that error.
+  /// The client cannot tell which call it was, so the connection ends with that error.
   private func handle(_ response: ServerMessage.Response) {
     let result = response.outcome.mapError { UsherError($0) as any Error }
     if response.id == .null {
@@ -213,7 +215,8 @@ extension Connection {
 // MARK: - Events
 
 extension Connection {
-  /// Subscribes to events and feeds them into a stream, without missing the first one.
+  /// Subscribes to events and feeds them into a stream. Events that arrive directly after the reply
+  /// are not lost.
   ///
   /// - Parameter dialer: Retained until the stream ends, because the dialer closes the connection
   ///   when it is deallocated.
@@ -248,7 +251,7 @@ extension Connection {
   private func deliver(_ method: String, _ params: [UInt8]) {
     switch method {
     case EventNotification.name:
-      // Events of a newer daemon that this client cannot decode are skipped.
+      // A newer daemon may send events that this client cannot decode. They are skipped.
       guard let event = try? ReplyCoding.decode(EventNotification.self, from: params) else {
         return
       }

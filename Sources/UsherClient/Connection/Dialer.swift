@@ -4,7 +4,8 @@ import NIOPosix
 import UsherAPI
 import UsherCore
 
-/// Opens a connection at the first call, and a new one if the previous connection has ended.
+/// Opens a connection to the daemon at the first call, and another one whenever the previous
+/// connection has ended.
 actor Dialer {
   struct Setup: Sendable {
     var socketPath: String
@@ -21,8 +22,8 @@ actor Dialer {
 
   private let setup: Setup
   private var state = State.idle
-  /// Whether there has ever been a connection. If there has, a missing socket means that the daemon
-  /// restarts.
+  /// Whether this client has ever been connected. If it has, a missing socket means that the daemon
+  /// is restarting.
   private(set) var hasConnected = false
 
   init(_ setup: Setup) { self.setup = setup }
@@ -63,7 +64,7 @@ actor Dialer {
 }
 
 extension Connection {
-  /// Upper bound for connect(2). A Unix socket connects at once or not at all.
+  /// Upper bound for connect(2). The call on a Unix socket succeeds or fails at once.
   private static let connectLimit = TimeAmount.seconds(5)
 
   fileprivate static func open(_ setup: Dialer.Setup) async throws -> Connection {

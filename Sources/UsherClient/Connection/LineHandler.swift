@@ -1,11 +1,11 @@
 import JSONRPC
 import NIOCore
 
-/// Splits received bytes into lines and passes them to the connection.
+/// Splits the received bytes into lines and passes the lines to the connection.
 ///
-/// Handling a line may write or close. If the peer is gone, NIO then reads the remaining bytes and
-/// calls ``channelRead(context:data:)`` again before the first call has returned. Lines are
-/// therefore queued first, and only the outermost call handles them, in order.
+/// The handling of a line may write or close. If the daemon has closed its side, NIO then reads the
+/// remaining bytes and calls ``channelRead(context:data:)`` again before the first call has
+/// returned. Lines are therefore queued first, and only the outermost call handles them, in order.
 final class LineHandler: ChannelInboundHandler {
   typealias InboundIn = ByteBuffer
 

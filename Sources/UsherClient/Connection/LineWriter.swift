@@ -23,6 +23,8 @@ final class LineWriter {
 
   init(_ channel: any Channel) { self.channel = channel }
 
+  /// Sends a line.
+  ///
   /// - Parameter line: The line with its line feed.
   func write(_ line: [UInt8]) -> Outcome {
     guard waiting == 0 else { return queue(line[...]) }

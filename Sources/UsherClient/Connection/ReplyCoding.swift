@@ -3,7 +3,7 @@ import JSONRPC
 import UsherAPI
 import UsherCore
 
-/// Converts between the types of the RPC contract and JSON.
+/// Converts between the types of the RPC contract and their JSON.
 enum ReplyCoding {
   static func encode(_ value: some Encodable) throws -> [UInt8] {
     Array(try JSONEncoder().encode(value))
@@ -15,7 +15,8 @@ enum ReplyCoding {
 }
 
 extension UsherError {
-  /// Creates the error from a reply: by `data.reason` if it is present, else by the JSON-RPC code.
+  /// Creates the error from an error reply: by `data.reason` if it is present, else by the JSON-RPC
+  /// code.
   init(_ error: ResponseError) {
     let data = error.data.flatMap {
       try? ReplyCoding.decode(ErrorData.self, from: $0.encoded())

@@ -6,7 +6,8 @@ typealias EventContinuation = AsyncThrowingStream<EventNotification, any Error>.
 struct Subscriptions {
   struct Stream {
     let feed: EventContinuation
-    /// The cursor of the last delivered event; before the first event, that of the subscription.
+    /// The cursor of the last delivered event; before the first event, the cursor that the
+    /// subscription began with.
     var cursor: Int
 
     func ending(_ cause: EventsEnded.Cause) -> EventsEnded { EventsEnded(cause, cursor: cursor) }
@@ -22,6 +23,8 @@ struct Subscriptions {
 
   mutating func advance(_ name: String, to cursor: Int) { streams[name]?.cursor = cursor }
 
+  /// Removes a subscription.
+  ///
   /// - Returns: The stream of the subscription; nil if there was none of that name.
   mutating func remove(_ name: String) -> Stream? { streams.removeValue(forKey: name) }
 
