@@ -2,7 +2,7 @@ public import ArgumentParser
 public import UsherAPI
 public import UsherCore
 
-// Types of the RPC contract as arguments of commands, parsed by their raw values.
+// Types of the RPC contract as arguments of commands. The argument is the raw value.
 
 extension AccountID: ExpressibleByArgument {}
 extension ConfirmationID: ExpressibleByArgument {}

@@ -25,7 +25,7 @@ struct CommandContext: Sendable {
     return UsherClient(socketPath: path ?? standard, name: "usherctl", version: Usherctl.version)
   }
 
-  /// Makes a call and prints its reply: as JSON with `--json`, otherwise with `show`.
+  /// Makes a call to the daemon and prints its reply: as JSON with `--json`, otherwise with `show`.
   ///
   /// - Parameter chosen: The client for the call. Default: the admin client for methods of the
   ///   admin socket, otherwise the app client.

@@ -9,18 +9,18 @@ package struct CommandEnvironment: Sendable {
   package var browser: any Browser
   package var programs: any Programs
   package var clock: any Clock
-  /// Suspends for a duration; throws `CancellationError` as soon as the task is cancelled.
+  /// Suspends the task for a duration; throws `CancellationError` as soon as the task is cancelled.
   package var sleep: @Sendable (Duration) async throws -> Void
   package var variables: [String: String]
   package var userID: UInt32
   /// The directory of the configuration files that are read if the command line names none.
   package var configFolder = "/etc/usherd"
-  /// The resolver for users and groups in rules, for checks that run without a daemon.
+  /// Resolves the names of users and groups in rules, for checks that run without a daemon.
   package var names = PrincipalResolver.machine
-  /// The runner of system programs such as systemctl.
+  /// Runs system programs such as systemctl.
   package var tools: any Tools
   package var directories: SystemDirectories
-  /// The file descriptor for binary output: a backup that is written to standard output.
+  /// The file descriptor to which a backup is written if its file is `-`, standard output.
   package var output: Int32 = 1
 
   /// Returns the environment of this process.
@@ -45,7 +45,7 @@ extension CommandEnvironment {
 package protocol Terminal: Sendable {
   func write(_ text: String, to stream: TerminalStream)
 
-  /// Whether a person can be asked: standard input is a terminal.
+  /// Whether there is a person to ask: whether standard input is a terminal.
   var isInteractive: Bool { get }
 
   /// The width of the screen in characters; nil if printed lines cannot be overwritten.
@@ -69,18 +69,18 @@ package enum TerminalStream: Sendable {
 }
 
 package protocol Browser: Sendable {
-  /// Opens a page, if there is a graphical session.
+  /// Opens a page in the browser, if there is a graphical session.
   ///
   /// - Returns: Whether a browser was started.
   func open(_ url: String) -> Bool
 }
 
-/// Runs shell command lines that the person supplies, such as `--exchange-command`.
+/// Runs shell command lines that the user passes in options such as `--exchange-command`.
 package protocol Programs: Sendable {
   /// Runs a shell command line until it ends. Its standard error is that of usherctl.
   ///
   /// - Parameters:
-  ///   - input: All of its standard input.
+  ///   - input: The whole standard input of the command.
   ///   - limit: The time after which the command and its process group are killed.
   /// - Throws: `CancellationError` when the task is cancelled; the command is then killed, too.
   ///   ``CommandFailure`` if the command cannot be started.
@@ -89,7 +89,7 @@ package protocol Programs: Sendable {
   ) async throws -> CommandEnding
 }
 
-/// How a command line ended.
+/// How a shell command line ended.
 package enum CommandEnding: Sendable, Equatable {
   /// Exit status 0, with the standard output; empty if that is not valid UTF-8.
   case done(output: Secret)

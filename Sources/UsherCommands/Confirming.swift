@@ -1,7 +1,8 @@
 import ArgumentParser
 import UsherClient
 
-/// The question to answer, and the options for how long the answer stays valid.
+/// The arguments of the commands that answer a question whether a call is allowed
+/// (`confirm.answer`): the question, and how long the answer stays valid.
 struct AnswerOptions: ParsableArguments {
   @OptionGroup var socket: ConfirmSocket
 
@@ -22,7 +23,7 @@ struct AnswerOptions: ParsableArguments {
   struct Span: ExpressibleByArgument {
     let seconds: Int
 
-    /// Creates a span; nil unless the argument is a length of time from 1 s to `Remember.longest`.
+    /// Creates a duration from an argument; nil unless it is from 1 s to `Remember.longest`.
     init?(argument: String) {
       guard case .ago(let seconds)? = TimeArgument(argument: argument),
         (1...Int64(Remember.longest)).contains(seconds)
@@ -37,7 +38,7 @@ struct AnswerOptions: ParsableArguments {
     }
   }
 
-  /// The chosen duration; nil if no option is given.
+  /// How long the answer stays valid, as the options say; nil if no option is given.
   private var remember: Remember? {
     if let span { return .seconds(span.seconds) }
     if session { return .session }
@@ -50,7 +51,7 @@ struct AnswerOptions: ParsableArguments {
 }
 
 extension Remember {
-  /// The sentence to print, such as `allowed for 7 d`.
+  /// The sentence that confirms the answer, such as `allowed for 7 d`.
   fileprivate func sentence(_ allow: Bool) -> String {
     let outcome = allow ? "allowed" : "refused"
     return switch self {

@@ -2,7 +2,8 @@ import FoundationEssentials
 import Glibc
 import UsherConfig
 
-/// File access that needs no durability: reading, listing and checking permissions.
+/// Access to files that need not survive a power failure: reading, listing and checking
+/// permissions.
 enum Files {
   static func exist(_ path: String) -> Bool { FileManager.default.fileExists(atPath: path) }
 
@@ -18,7 +19,9 @@ enum Files {
     return true
   }
 
-  /// - Throws: ``CommandFailure`` naming the file.
+  /// Returns the content of a file.
+  ///
+  /// - Throws: ``CommandFailure`` that names the file.
   static func read(_ path: String) throws -> [UInt8] {
     guard let data = FileManager.default.contents(atPath: path) else {
       throw CommandFailure("\(path) cannot be read")
@@ -26,8 +29,8 @@ enum Files {
     return Array(data)
   }
 
-  /// Returns the sorted paths of a folder's visible files with this ending; empty if the folder
-  /// does not exist.
+  /// Returns the sorted paths of the files in a folder with this ending, without hidden files;
+  /// empty if the folder does not exist.
   static func list(_ folder: String, ending: String) -> [String] {
     let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
     return names.filter { $0.hasSuffix(ending) && !$0.hasPrefix(".") }.sorted()

@@ -1,7 +1,7 @@
 import ArgumentParser
 import UsherCore
 
-/// The usherctl program.
+/// The program usherctl.
 package struct Usherctl {
   package static let version = "0.1.1"
 
@@ -15,7 +15,7 @@ package struct Usherctl {
     do {
       var command = try Root.parseAsRoot(arguments)
       guard let verb = command as? any Verb else {
-        // A group of verbs, or `help`: running either prints help.
+        // The command is a group of verbs, or `help`; running either prints help.
         try command.run()
         return 0
       }
@@ -38,7 +38,7 @@ package struct Usherctl {
   }
 }
 
-/// The root command with all subcommands.
+/// The root command of usherctl with all subcommands.
 struct Root: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "usherctl",
@@ -80,10 +80,12 @@ struct GlobalOptions: ParsableArguments {
   var json = false
 }
 
-/// A usherctl command that does work, in contrast to a group of commands.
+/// A command of usherctl that performs an action, in contrast to a group of commands.
 protocol Verb: AsyncParsableCommand {
   var options: GlobalOptions { get }
 
+  /// Runs the command.
+  ///
   /// - Throws: An error that ``CommandFailure`` turns into a message and an exit status.
   func run(at context: CommandContext) async throws
 }

@@ -1,8 +1,8 @@
 import UsherClient
 
 extension FlowInput {
-  /// Parses what the app's backend answered for a credential: `{"accessToken":"…",…}` with strings
-  /// and numbers as values, or `{"failure":{"reason":"…"}}`.
+  /// Parses the text with which the app's backend reports the exchange of a credential:
+  /// `{"accessToken":"…",…}` with strings and numbers as values, or `{"failure":{"reason":"…"}}`.
   ///
   /// - Throws: ``InvalidBackendAnswer``, whose text contains no value of the answer.
   init(backendAnswer text: Secret) throws(InvalidBackendAnswer) {
@@ -28,7 +28,7 @@ extension FlowInput {
   }
 }
 
-/// The reason why a backend's answer cannot be used.
+/// The reason why the answer of an app's backend cannot be used.
 struct InvalidBackendAnswer: Error, Equatable {
   let reason: String
 }

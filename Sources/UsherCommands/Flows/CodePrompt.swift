@@ -3,8 +3,9 @@ import UsherClient
 // The prompt for a one-time code, with the time that is left to enter it.
 
 extension StepPrompts {
-  /// Asks for the code, then for the other fields of the step. `r` and `resend` always request a
-  /// new code and are never sent as a code. `<` at one of the other fields returns to the code.
+  /// Asks the person for the code, then for the other fields of the step. The inputs `r` and
+  /// `resend` always request a new code and are never sent as a code. The input `<` at one of the
+  /// other fields returns to the code.
   func askForCode(_ step: Step.EnterCode) async throws -> FlowInput {
     while true {
       let answer = try await line("code", canGoBack: true, countdown: step.countdown)
@@ -26,8 +27,8 @@ extension StepPrompts {
 }
 
 extension Step.EnterCode {
-  /// Returns the code to send, or nil if the text cannot be the code. Spaces and hyphens between
-  /// digits are removed.
+  /// Returns the code that the person typed, without spaces and hyphens between digits; nil if the
+  /// text cannot be a code.
   fileprivate func code(typed answer: String) -> String? {
     let bare = answer.filter { $0 != " " && $0 != "-" }
     let isNumber = !bare.isEmpty && bare.utf8.allSatisfy { (0x30...0x39).contains($0) }

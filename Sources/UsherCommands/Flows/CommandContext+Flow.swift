@@ -1,7 +1,7 @@
 import UsherClient
 
 extension CommandContext {
-  /// Prints a flow, as JSON or as text, without the credential of its step.
+  /// Prints a flow as JSON or as text. The credential that an exchange step contains is left out.
   func show(_ flow: Flow, _ json: [UInt8]) {
     if printsJSON {
       let reply = (try? JSONValue(parsing: json, limits: JSONLimits(nesting: 128))) ?? .null

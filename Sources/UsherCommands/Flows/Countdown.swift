@@ -2,12 +2,13 @@ import UsherCore
 
 /// A line with the remaining time, shown above a question until the question is answered.
 ///
-/// On a screen the line is overwritten every second. Without one, the line and the question are
-/// printed again when the time is over.
+/// On a screen the line is overwritten every second. Without a screen, the line and the question
+/// are printed again when the time is over.
 struct Countdown: Sendable {
   typealias Sleep = @Sendable (Duration) async throws -> Void
 
-  /// The longest sleep between two readings of the clock, because the clock may be set meanwhile.
+  /// The longest sleep between two readings of the clock. It is limited because the clock may be
+  /// set meanwhile.
   private static let longestPause = Duration.seconds(60)
 
   /// The time at which the countdown ends.
@@ -18,13 +19,14 @@ struct Countdown: Sendable {
 
   private enum Event {
     case answer(String?)
-    /// The line will not change any more, or the task was cancelled.
+    /// The line will not change any more, or the task was cancelled. The countdown ends, but the
+    /// question stays.
     case finished
     /// The time is over, and the line on the screen could not be overwritten to say so.
     case isOver
   }
 
-  /// Asks the question with the line above it. Returns nil at the end of the input.
+  /// Asks the question with the countdown's line above it. Returns nil at the end of the input.
   func answer(
     to question: String, on console: Console, _ clock: any Clock, _ sleep: @escaping Sleep
   ) async throws -> String? {
@@ -51,7 +53,7 @@ struct Countdown: Sendable {
         case .finished: continue
         case .isOver:
           group.cancelAll()
-          // An answer that arrives at the same time counts.
+          // An answer that arrives at the same time as the end of the countdown counts.
           guard case .success(.answer(let answer))? = await group.nextResult() else { return event }
           return .answer(answer)
         }
@@ -74,7 +76,7 @@ struct Countdown: Sendable {
     return .finished
   }
 
-  /// Returns the time until the line may change.
+  /// Returns how long to sleep until the line may change.
   private func pause(at now: Timestamp, _ isLive: Bool) -> Duration {
     let next = now < end ? end : lastChange
     guard isLive else { return min(next - now, Self.longestPause) }

@@ -1,7 +1,7 @@
 import Synchronization
 import UsherClient
 
-/// A shell command of the person's that has the app's backend exchange a credential.
+/// The shell command of `--exchange-command`, which lets the app's backend exchange a credential.
 ///
 /// The credential is passed on standard input as one line of JSON, never in arguments or
 /// environment variables, which other processes can read.
@@ -19,7 +19,10 @@ final class ExchangeCommand: Sendable {
     environment = context.environment
   }
 
-  /// - Returns: The answer; nil if the time is over, which the daemon detects itself.
+  /// Runs the command for an exchange step.
+  ///
+  /// - Returns: The answer for the daemon; nil if the step's deadline is over, which the daemon
+  ///   detects itself.
   /// - Throws: `CancellationError`; ``CommandFailure`` if the command cannot be started.
   func answer(to step: Step.ExchangeCredential) async throws -> FlowInput? {
     let left = step.deadline - environment.clock.now()
@@ -31,10 +34,10 @@ final class ExchangeCommand: Sendable {
     return answer
   }
 
-  /// Returns the answer after the daemon has refused the last one: a failed exchange, because the
-  /// command is not run again.
+  /// Returns another answer after the daemon has refused the command's answer. It says that the
+  /// exchange failed, because the command must not run twice for one credential.
   ///
-  /// - Throws: The refusal if the last answer was a failed exchange.
+  /// - Throws: `refusal` if the refused answer already said that the exchange failed.
   func answer(afterRefusal refusal: UsherError) throws -> FlowInput {
     try last.withLock { last in
       guard case .exchanged? = last?.answer else { throw refusal }
@@ -67,7 +70,7 @@ final class ExchangeCommand: Sendable {
 }
 
 extension Step.ExchangeCredential {
-  /// The line of JSON for the command's standard input.
+  /// The line of JSON that the command reads from its standard input.
   fileprivate var question: Secret {
     var question: JSONValue = [
       "code": .string(credential.code.revealed()), "requestId": .string(requestId),

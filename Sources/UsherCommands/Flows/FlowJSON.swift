@@ -1,7 +1,8 @@
 import JSONRPC
 
 extension JSONValue {
-  /// The reply for printing: the step's code verifier and credential code read `<secret>`.
+  /// The reply for printing, with `<secret>` in place of the code verifier and the credential code
+  /// in the flow's step.
   var withoutStepSecrets: JSONValue {
     var reply = self
     let step = self["flow"]?["step"]

@@ -15,7 +15,7 @@ struct FlowOptions: ParsableArguments {
   @Flag(help: "Print page addresses; do not open a browser.")
   var noBrowser = false
 
-  /// The help text that explains these options.
+  /// The help text about these options, for each command that has them.
   static let discussion = """
     A --param value is text, or JSON if the flow expects another type; usherctl provider show \
     lists the parameters. A dotted name sets a member of an object; @FILE or @- reads JSON from a \

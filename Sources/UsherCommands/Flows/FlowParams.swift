@@ -1,7 +1,7 @@
 import ArgumentParser
 import UsherClient
 
-/// One `--param name=value`; a dotted name addresses a member of an object.
+/// One option `--param name=value`; a dotted name addresses a member of an object.
 struct NamedParam: ExpressibleByArgument {
   let path: [String]
   let value: String
@@ -17,8 +17,8 @@ struct NamedParam: ExpressibleByArgument {
   var name: String { path.joined(separator: ".") }
 }
 
-/// An option that is a shorthand for one parameter of a flow. The parameter may not be given in
-/// another way as well. The value is nil if the option is not given.
+/// An option of usherctl that sets one parameter of a flow. The same parameter may not be set by
+/// another option too. The value is nil if the option is not given.
 typealias ShortForm = (option: String, param: String, value: JSONValue?)
 
 /// Converts the parameters of a command line to the JSON types that the flow expects.
@@ -27,7 +27,10 @@ struct FlowParams {
   let provider: String
   let kind: String
 
-  /// - Throws: ``CommandFailure`` with status 64, which names the parameter and the fault.
+  /// Returns the parameters of the flow.
+  ///
+  /// - Throws: ``CommandFailure`` with status 64, which names the parameter and what is wrong with
+  ///   it.
   func json(
     _ base: JSONValue, _ shortForms: [ShortForm], _ named: [NamedParam]
   ) async throws -> JSONValue {
@@ -42,8 +45,8 @@ struct FlowParams {
     return params
   }
 
-  /// Returns the JSON Schema of the flow's parameters. Nil if the daemon does not return it;
-  /// `flow.start` will then report why.
+  /// Returns the JSON Schema of the flow's parameters; nil if the daemon does not return one, for a
+  /// reason that `flow.start` reports.
   private func schema() async throws -> JSONValue? {
     do {
       let reply = try await context.app.call(ProviderGet(provider: ProviderName(provider)))
@@ -53,7 +56,8 @@ struct FlowParams {
     }
   }
 
-  /// Converts a value to JSON, unless the schema says that the parameter is a string.
+  /// Converts the value of an option to JSON, unless the schema says that the parameter is a
+  /// string.
   private func value(of param: NamedParam, by schema: JSONValue?) async throws -> JSONValue {
     if schema?["type"] == "string" { return .string(param.value) }
     if param.value.hasPrefix("@") {
@@ -65,7 +69,8 @@ struct FlowParams {
     return json
   }
 
-  /// Parses the value of `--params`: JSON, or `@FILE`, which keeps secrets out of the process list.
+  /// Parses the argument of `--params`: JSON, or `@FILE`, which keeps secrets out of the list of
+  /// processes.
   func whole(_ text: String) async throws -> JSONValue {
     guard text.hasPrefix("@") else { return try JSONValue(argument: text) }
     return try await contents(of: text.dropFirst(), "--params")
@@ -88,14 +93,16 @@ struct FlowParams {
 extension NamedParam {
   fileprivate var json: JSONValue? { try? JSONValue(parsing: value) }
 
-  /// Whether the value of the parameter may be another JSON value than a string.
+  /// Whether this schema of a parameter allows a JSON value other than a string.
   fileprivate var mayBeNonString: Bool {
     value.hasPrefix("@") || json.map { $0.stringValue == nil } ?? false
   }
 }
 
 extension JSONValue {
-  /// - Throws: ``CommandFailure`` with status 64 if a parameter is given in two ways, or if
+  /// Adds the options that set one parameter each.
+  ///
+  /// - Throws: ``CommandFailure`` with status 64 if a parameter is set by two options, or if
   ///   `--params` is not an object.
   fileprivate func adding(
     _ shortForms: [ShortForm], beside named: [NamedParam]
@@ -118,7 +125,7 @@ extension JSONValue {
 
   fileprivate var isContainer: Bool { arrayValue != nil || objectValue != nil }
 
-  /// Returns the schema of a member; nil if the schema does not describe it.
+  /// Returns the schema of a member within this schema; nil if this schema does not describe it.
   fileprivate func member(_ path: ArraySlice<String>) -> JSONValue? {
     guard let name = path.first else { return self }
     return self["properties"]?[name]?.member(path.dropFirst())

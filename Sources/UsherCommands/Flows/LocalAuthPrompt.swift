@@ -3,9 +3,9 @@ import UsherClient
 // The prompt for local authentication: fingerprint or passcode.
 
 extension StepPrompts {
-  /// A passcode has at least four characters, so single letters are commands: `c` cancels, `o` asks
-  /// for another method. Enter starts the fingerprint reader, or asks for another method while the
-  /// reader is active.
+  /// Asks the person for a passcode or a fingerprint. A passcode has at least four characters, so
+  /// single letters are commands: `c` cancels, `o` asks for another method. Enter starts the
+  /// fingerprint reader, or asks for another method while the reader is active.
   func authenticate(_ step: Step.LocalAuth) async throws -> FlowInput {
     while true {
       let answer = try await line(step.question, echo: false)
@@ -24,7 +24,8 @@ extension StepPrompts {
 }
 
 extension Step.LocalAuth {
-  /// `passcode (not shown), Enter for the fingerprint reader, o for another way, c to cancel`
+  /// The text of the prompt, such as `passcode (not shown), Enter for the fingerprint reader, o for
+  /// another way, c to cancel`.
   fileprivate var question: String {
     var ways: [String] = []
     if methods.contains(.passcode) {

@@ -6,14 +6,16 @@ struct StepPrompts: Sendable {
   let clock: any Clock
   let sleep: @Sendable (Duration) async throws -> Void
 
-  /// The input ended, or the person typed `<` to go back.
+  /// Why a prompt got no input: the input has ended, or the person typed `<` to go back.
   enum Interruption: Error {
     case endOfInput
     case back
   }
 
-  /// - Returns: The input; nil if the step needs none, or if it can complete without one and no
-  ///   person can be asked.
+  /// Asks for the input of the flow's step.
+  ///
+  /// - Returns: The input; nil if the step needs none, or if it can complete without one and there
+  ///   is no person to ask.
   /// - Throws: ``CommandFailure`` if the step needs input and the input has ended.
   func ask(_ flow: Flow) async throws -> FlowInput? {
     guard let step = flow.step else { return nil }
@@ -47,11 +49,12 @@ struct StepPrompts: Sendable {
 // MARK: - Lines
 
 extension StepPrompts {
-  /// Reads a line; white space around it is removed unless the line is hidden.
+  /// Asks a question and reads a line. White space around the line is removed unless the line is
+  /// hidden.
   ///
   /// - Parameters:
   ///   - canGoBack: Whether the line `<` throws `Interruption.back`.
-  ///   - countdown: A line with the remaining time, shown above the question.
+  ///   - countdown: The line with the remaining time that is shown above the question.
   func line(
     _ question: String, echo: Bool = true, canGoBack: Bool = false, countdown: Countdown? = nil
   ) async throws -> String {
@@ -73,7 +76,7 @@ extension StepPrompts {
     return try await countdown.answer(to: question, on: console, clock, sleep)
   }
 
-  /// Asks until a number from 1 to `count` is given.
+  /// Asks until the person types a number from 1 to `count`.
   private func number(upTo count: Int, canGoBack: Bool = false) async throws -> Int {
     while true {
       let answer = try await line("number", canGoBack: canGoBack)
@@ -118,9 +121,9 @@ extension StepPrompts {
     return options[try await number(upTo: options.count, canGoBack: true) - 1].id
   }
 
-  /// Asks for each field in turn.
+  /// Asks for each field of a form in turn.
   ///
-  /// - Parameter besideCode: Whether the fields are asked along with a code: `<` goes back to the
+  /// - Parameter besideCode: Whether the form belongs to a code. If it does, `<` goes back to the
   ///   code, and an empty optional field is sent as an empty string instead of being left out.
   func fill(_ fields: [Field], besideCode: Bool = false) async throws -> [String: Secret] {
     var values: [String: Secret] = [:]
@@ -166,7 +169,8 @@ extension StepPrompts {
     }
   }
 
-  /// Asks for the backend's answer. It contains secrets, so it is not shown.
+  /// Asks the person for the answer of the app's backend. It contains secrets, so the terminal does
+  /// not show it.
   private func askForExchange() async throws -> FlowInput {
     console.printMessage("the backend's answer as a JSON object, or 'failed REASON'")
     while true {
@@ -185,7 +189,7 @@ extension StepPrompts {
 }
 
 extension Step {
-  /// Whether the daemon can complete the step without input from this prompt.
+  /// Whether the daemon can complete the step without input from usherctl.
   fileprivate var completesWithoutInput: Bool {
     switch self {
     case .openURL(let step): step.completes != .submit

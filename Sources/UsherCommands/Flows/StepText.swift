@@ -4,10 +4,10 @@ import UsherClient
 struct StepText {
   let flow: Flow
   let now: Timestamp
-  /// Whether a command exchanges credentials; they are then not shown.
+  /// Whether a command exchanges credentials. If one does, credentials are not shown.
   let exchangesByCommand: Bool
 
-  /// The lines to print; empty if the flow has no step.
+  /// The lines to print for the flow's step; empty if the flow has no step.
   var lines: [String] { flow.step.map { lines($0) } ?? [] }
 
   private func lines(_ step: Step) -> [String] {
@@ -37,7 +37,8 @@ struct StepText {
     return lines + ["the code is valid until \(step.expiresAt)"]
   }
 
-  /// Shows the credential, because the step exists to hand it over, unless a command receives it.
+  /// Returns the lines for an exchange step. They show the credential, because the person has to
+  /// pass it on, unless a command does.
   private func lines(_ step: Step.ExchangeCredential) -> [String] {
     if exchangesByCommand {
       return ["the exchange command has \((step.deadline - now).text) to answer"]
@@ -83,7 +84,7 @@ extension Step.EnterPassword {
     }
   }
 
-  /// The word for this secret in prompts.
+  /// The word for the secret that the step asks for, as it is used in prompts.
   var name: String { purpose.lowercased() == "pin" ? "PIN" : "password" }
 }
 

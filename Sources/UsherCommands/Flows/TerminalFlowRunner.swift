@@ -9,7 +9,7 @@ final class TerminalFlowRunner: Sendable {
   private let console: Console
   private let environment: CommandEnvironment
   private let prompts: StepPrompts
-  /// The browser; nil if none is to be opened.
+  /// The browser that opens pages; nil if the user does not want that.
   private let browser: (any Browser)?
   private let exchange: ExchangeCommand?
   private let shownStep = Mutex<Step?>(nil)
@@ -58,7 +58,8 @@ extension TerminalFlowRunner {
     case .lost(let error):
       let message = (error as? UsherError)?.message ?? (error as? ConnectionError)?.message
       console.printMessage("\(message ?? "usherd gave no reply"); your answer may be lost")
-      // A command's answer needs no typing: without a delay it would be sent again in a tight loop.
+      // The answer of a command needs no typing, so without a delay it would be sent again in a
+      // tight loop.
       if exchange != nil { try await environment.sleep(Self.pause) }
     case .tooLate:
       console.printMessage("the flow has already moved on")
@@ -88,6 +89,8 @@ extension TerminalFlowRunner {
 }
 
 extension Flow {
+  /// Checks that the flow succeeded.
+  ///
   /// - Throws: ``CommandFailure`` with status 3 if the flow ended without success.
   func checkSuccess() throws {
     if status == .succeeded { return }

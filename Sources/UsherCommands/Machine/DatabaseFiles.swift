@@ -1,13 +1,13 @@
 import Glibc
 import UsherCore
 
-/// The database of a stopped daemon with its write-ahead log, and how to replace them.
+/// Replaces the database of a stopped daemon, with its write-ahead log, by a backup.
 ///
-/// If usherctl is killed at any point here, every byte of the previous database still exists, under
-/// its own name or under the name it was moved to.
+/// If usherctl is killed at any point, every byte of the previous database still exists, under its
+/// own name or under the name to which it was moved.
 struct DatabaseFiles {
-  /// SQLite's magic string, and the daemon's `application_id` at offset 68 (SQLite file format,
-  /// § 1.3).
+  /// SQLite's magic string. ``check(_:_:)`` also compares the daemon's `application_id` at offset
+  /// 68 (SQLite file format, § 1.3).
   private static let magic = Array("SQLite format 3\0".utf8)
   private static let application: [UInt8] = [0x55, 0x73, 0x68, 0x72]
 
@@ -15,13 +15,14 @@ struct DatabaseFiles {
 
   private var log: String { path + "-wal" }
   private var memory: String { path + "-shm" }
-  /// The copy of the backup. While it exists, the daemon does not create a missing database.
+  /// The path of the copy of the backup. While the copy exists, the daemon does not create a
+  /// missing database.
   private var draft: String { path + ".restoring" }
   private var draftLog: String { draft + "-wal" }
 
   var directory: String { Files.folder(of: path) }
 
-  /// Checks that a file is a complete database of usherd.
+  /// Checks that a file is a complete database of the daemon.
   ///
   /// - Throws: ``CommandFailure`` if it is not.
   static func check(_ file: OpenFile, _ status: stat) throws {
@@ -30,7 +31,7 @@ struct DatabaseFiles {
     else { throw CommandFailure("\(file.path) is not a backup of a usherd database") }
     let pageSize = Int64(header[16]) << 8 | Int64(header[17])
     let pages = header[28..<32].reduce(Int64(0)) { $0 << 8 | Int64($1) }
-    // The header encodes a page size of 65536 as 1.
+    // The header of a database encodes a page size of 65536 as 1.
     guard Int64(status.st_size) >= pages * (pageSize == 1 ? 65_536 : pageSize) else {
       throw CommandFailure("\(file.path) is truncated")
     }
@@ -90,7 +91,7 @@ struct DatabaseFiles {
     let hasLog = try Durable.status(draftLog) != nil
     let aside = try putAside(wholly: hasLog)
     do {
-      // The log is renamed first, while no other database exists that it could be applied to.
+      // The log is renamed first, while no other database exists to which it could be applied.
       if hasLog { try Durable.rename(draftLog, log) }
       try Durable.rename(draft, path)
     } catch {
@@ -101,16 +102,16 @@ struct DatabaseFiles {
     return aside
   }
 
-  /// Moves the database to a free name.
+  /// Moves the database to a name that is not used yet.
   ///
-  /// - Parameter wholly: Whether the database may not keep its own name, even for a moment. If it
-  ///   may, it gets a second name until it is replaced.
+  /// - Parameter wholly: Whether the database has to lose its own name at once. If not, it only
+  ///   gets a second name until it is replaced.
   private func putAside(wholly: Bool) throws -> String? {
     let present = try Durable.status(path)
     let presentLog = try Durable.status(log)
     guard present != nil || presentLog != nil else { return nil }
     if present == nil, let presentLog, let aside = try asideOf(presentLog) {
-      // An earlier run was killed before the last step below, which removes the log.
+      // An earlier run was killed before its last step, which removes the log.
       try Durable.remove(log)
       return aside
     }
@@ -133,7 +134,8 @@ struct DatabaseFiles {
     return aside
   }
 
-  /// Returns the new name of the database whose log this is, if that database was moved.
+  /// Returns the new name of the moved database to which the log belongs; nil if no database was
+  /// moved.
   private func asideOf(_ log: stat) throws -> String? {
     guard log.st_nlink > 1 else { return nil }
     for name in FreeName.names(beside: path, "before-restore") {
@@ -146,20 +148,20 @@ struct DatabaseFiles {
     return nil
   }
 
-  /// Restores the moved database, in place of the one that does not open.
+  /// Restores the database that was moved, in place of the backup, which the daemon cannot open.
   func putBack(_ aside: String?) throws {
     let lock = try DatabaseLock(of: path)
     defer { lock.release() }
     guard let aside else { return try remove() }
-    // Make the restored backup a draft again, so that no daemon creates a database meanwhile.
+    // The backup becomes a draft again, so that no daemon creates a database meanwhile.
     if try Durable.status(aside + "-wal") != nil { try Durable.rename(path, draft) }
     for file in [log, memory] { try Durable.remove(file) }
     try undo(aside)
     discardCopy()
   }
 
-  /// Reverts ``putAside(wholly:)`` from any intermediate state. The log keeps both names until the
-  /// end.
+  /// Reverts ``putAside(wholly:)``, wherever that was interrupted. The log keeps both names until
+  /// the end.
   private func undo(_ aside: String) throws {
     if try Durable.status(aside + "-wal") != nil, try Durable.status(log) == nil {
       try Durable.link(aside + "-wal", log)
@@ -180,18 +182,21 @@ struct DatabaseFiles {
   }
 }
 
-/// Prevents every usherd from using a database: takes the `flock` that they use for that.
+/// Prevents the daemon from using a database, by the `flock` that the daemon itself takes while it
+/// runs.
 final class DatabaseLock {
   private var held: OpenFile?
 
-  /// - Throws: ``CommandFailure`` if a usherd is running on the database.
+  /// Acquires the lock.
+  ///
+  /// - Throws: ``CommandFailure`` if a daemon is running on the database.
   init(of database: String) throws {
     let path = database + ".lock"
     let owner = try Durable.owner(of: DatabaseFiles(path: database).directory)
     let flags = O_RDWR | O_NOFOLLOW | O_CLOEXEC
     var opened = open(path, flags | O_CREAT | O_EXCL, 0o600)
     if opened >= 0 {
-      // The daemon must be able to open the file, too.
+      // Root has created the lock file, which the daemon's user must be able to open.
       if geteuid() == 0 { fchown(opened, owner.user, owner.group) }
     } else {
       opened = open(path, flags)

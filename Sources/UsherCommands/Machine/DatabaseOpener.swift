@@ -2,8 +2,8 @@ import Glibc
 import Synchronization
 import UsherCore
 
-/// Stops a daemon and makes it open its database again. If needed, the daemon is given the recovery
-/// key, or is told to accept changes that another program made.
+/// Stops the daemon and makes it open its database again. If needed, the daemon gets the recovery
+/// key, or is told to accept changes that another program made to the database.
 final class DatabaseOpener: Sendable {
   /// A credential for the one daemon start that opens the database.
   enum StartupCredential {
@@ -27,13 +27,14 @@ final class DatabaseOpener: Sendable {
     }
   }
 
-  /// Upper bound for opening a database; migrating and checking a large one takes long.
+  /// Upper bound for the time in which the daemon opens its database, which takes long if a large
+  /// one is migrated and checked.
   private static let limit = Duration.seconds(600)
 
   private let context: CommandContext
   private let instance: Instance
-  /// Whether the user's own daemon was stopped through the user's systemd, to be started there
-  /// again.
+  /// Whether the user's own daemon was stopped through the user's systemd, so that it has to be
+  /// started there again.
   private let wasUserUnitStopped = Mutex(false)
 
   init(context: CommandContext, instance: Instance) {
@@ -45,7 +46,8 @@ final class DatabaseOpener: Sendable {
 
   private var environment: CommandEnvironment { context.environment }
 
-  /// Returns the path of the recovery key while the system's daemon starts.
+  /// Returns the path of the recovery key's file, which exists while the system's daemon opens its
+  /// database.
   static func recoveryKeyPath(_ environment: CommandEnvironment) -> String {
     credentialPath(StartupCredential.names[0], environment)
   }
@@ -54,7 +56,7 @@ final class DatabaseOpener: Sendable {
     "\(environment.directories.transientCredentials)/\(name)"
   }
 
-  /// Removes the credentials that a killed run left.
+  /// Removes the credential files that a killed run of usherctl left.
   func removeLeftoverCredentials() throws {
     guard instance == .system else { return try folder.remove() }
     for file in StartupCredential.names.map({ Self.credentialPath($0, environment) }) {
@@ -68,12 +70,15 @@ final class DatabaseOpener: Sendable {
     }
   }
 
+  /// Stops the daemon.
+  ///
   /// - Throws: ``CommandFailure`` if the daemon cannot be stopped.
   func stop() async throws {
     switch instance {
     case .system: try await Units(environment: environment).stop()
     case .user:
-      // A daemon without systemd has no units; the database lock will detect it.
+      // A daemon without systemd has no units. If one is running, the lock of the database will
+      // detect that.
       guard environment.tools.path(of: "systemctl") != nil, try await userUnits.isAnyActive else {
         return
       }
@@ -83,8 +88,8 @@ final class DatabaseOpener: Sendable {
     }
   }
 
-  /// Makes the daemon open the database. Afterwards a service is running; a daemon without systemd
-  /// is not.
+  /// Makes the daemon open the database. Afterwards a daemon that systemd manages is running; any
+  /// other is not.
   ///
   /// The credential is a file in memory, which is removed in every case.
   ///
@@ -112,12 +117,12 @@ final class DatabaseOpener: Sendable {
       throw error
     }
     try Durable.remove(path)
-    // The running daemon still holds a copy of the credential; and the restart proves that the
-    // master key now opens the database.
+    // The running daemon still has a copy of the credential. And the restart proves that the master
+    // key now opens the database.
     try await units.restart()
   }
 
-  /// Makes a daemon open and close the database without serving.
+  /// Runs a daemon that opens and closes the database without serving.
   private func check(_ credential: StartupCredential?) async throws {
     let folder = try folder
     defer { folder.remove() }
@@ -134,7 +139,7 @@ final class DatabaseOpener: Sendable {
   }
 
   /// Starts the service again if systemd manages it; otherwise asks the person to start the daemon.
-  /// Also works in a cancelled task.
+  /// The call also works in a cancelled task.
   func resumeService() async {
     await Task {
       switch instance {
@@ -145,16 +150,16 @@ final class DatabaseOpener: Sendable {
     }.value
   }
 
-  /// Starts only the sockets of the system's daemon, after a failed recovery: the daemon could not
-  /// serve before either.
+  /// Starts only the sockets of the system's daemon. Used after a failed recovery, because the
+  /// daemon could not serve before either.
   func startSockets() async {
     guard instance == .system else { return }
     await Units(environment: environment).startSockets()
   }
 }
 
-/// A folder in memory with one credential for one state directory. The name is the same in each
-/// run, so that a run removes what a killed one left.
+/// A folder in memory with one credential for the daemon of one state directory. The name is the
+/// same in each run, so that a run removes what a killed one left.
 private struct CredentialFolder {
   let path: String
 
@@ -163,6 +168,8 @@ private struct CredentialFolder {
     path = "\(memory)/usherctl-\(geteuid())-\(inode)"
   }
 
+  /// Writes the credential into the folder.
+  ///
   /// - Throws: ``CommandFailure`` if the folder is not private to this user.
   func write(_ credential: DatabaseOpener.StartupCredential) throws {
     try Durable.makeDirectory(path)
@@ -185,7 +192,7 @@ private struct CredentialFolder {
 }
 
 extension Console {
-  /// Asks for the recovery key, and detects a mistyped one.
+  /// Asks the person for the recovery key. The key's checksum detects a mistyped one.
   func readRecoveryKey() async throws -> RecoveryKey {
     let text = try await readPasscode("recovery key")
     do throws(RecoveryKey.Mistake) {

@@ -2,8 +2,8 @@ import FoundationEssentials
 import Glibc
 import UsherCore
 
-/// File operations for keys and databases: a file is complete or absent, even if the process is
-/// killed.
+/// File operations for keys and databases: whenever the process is killed, a file is either
+/// complete or absent.
 ///
 /// No operation follows a symbolic link as the last component of a path.
 enum Durable {
@@ -53,11 +53,13 @@ enum Durable {
     return try createFile(path, of: owner)
   }
 
-  /// Creates an empty file of mode 0600 next to a path, under a random name.
+  /// Creates an empty file of mode 0600 in the directory of a path, under a random name.
   static func draft(beside path: String) throws -> OpenFile {
     try createFile("\(path).new-\(SystemEntropy().bytes(4).hexadecimal)")
   }
 
+  /// Creates an empty file of mode 0600.
+  ///
   /// - Throws: ``CommandFailure``, also if the name already exists.
   private static func createFile(_ path: String, of owner: Owner? = nil) throws -> OpenFile {
     let descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
@@ -74,7 +76,7 @@ enum Durable {
   /// Returns the path under which usherctl writes a file until it is complete.
   static func draft(of path: String) -> String { path + ".new" }
 
-  /// Writes a file under ``draft(of:)``, then renames it when it is on disk.
+  /// Writes a file under the name ``draft(of:)``, and renames it after its content is on disk.
   static func write(_ bytes: [UInt8], to path: String, of owner: Owner? = nil) throws {
     let draft = draft(of: path)
     do {
@@ -88,7 +90,7 @@ enum Durable {
     }
   }
 
-  /// Renames a file; returns when the new name is on disk.
+  /// Renames a file. The new name is on disk when this returns.
   static func rename(_ old: String, _ new: String) throws {
     guard Glibc.rename(old, new) == 0 else {
       throw systemFailure("\(old) cannot be renamed to \(new)")
@@ -96,7 +98,7 @@ enum Durable {
     try syncDirectory(of: new)
   }
 
-  /// Gives a file a second name, which must not exist; returns when the new name is on disk.
+  /// Gives a file a second name, which must not exist. The name is on disk when this returns.
   static func link(_ old: String, _ new: String) throws {
     guard Glibc.link(old, new) == 0 else {
       throw systemFailure("\(old) cannot be linked to \(new)")
@@ -104,7 +106,7 @@ enum Durable {
     try syncDirectory(of: new)
   }
 
-  /// Removes a file if it exists; returns when its removal is on disk.
+  /// Removes a file if it exists. The removal is on disk when this returns.
   static func remove(_ path: String) throws {
     guard unlink(path) == 0 else {
       if errno == ENOENT { return }
@@ -135,7 +137,7 @@ enum Durable {
   }
 }
 
-/// An open file, which is closed on deinitialization.
+/// An open file. The descriptor is closed on deinitialization.
 final class OpenFile {
   let path: String
   let descriptor: CInt
@@ -172,10 +174,11 @@ final class OpenFile {
     }
   }
 
-  /// Copies the whole file.
+  /// Copies the whole file to another one.
   ///
   /// - Returns: The number of bytes copied.
-  /// - Throws: `CancellationError`; ``CommandFailure`` naming the unreadable or unwritable file.
+  /// - Throws: `CancellationError`; ``CommandFailure`` that names the unreadable or unwritable
+  ///   file.
   func copy(to other: OpenFile) throws -> Int64 {
     let room = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 8)
     defer { room.deallocate() }
@@ -214,6 +217,6 @@ final class OpenFile {
 }
 
 extension stat {
-  /// Whether both describe the same file, under any name.
+  /// Whether both describe the same file, even under different names.
   func isSame(as other: stat) -> Bool { st_dev == other.st_dev && st_ino == other.st_ino }
 }

@@ -2,7 +2,7 @@ import ArgumentParser
 import UsherClient
 import UsherConfig
 
-/// The daemon whose state a command works on.
+/// The daemon whose state a command changes: the system's, the user's own, or another one.
 enum Instance: Equatable {
   /// The system's daemon, which only root may change.
   case system
@@ -34,7 +34,7 @@ enum Instance: Equatable {
   }
 }
 
-/// The option that selects the daemon.
+/// The option that selects the daemon whose state a command changes.
 struct InstanceOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
@@ -42,6 +42,8 @@ struct InstanceOptions: ParsableArguments {
       valueName: "directory"))
   var state: String?
 
+  /// Returns the selected daemon.
+  ///
   /// - Throws: ``CommandFailure`` if the system's daemon is selected and the user is not root.
   func instance(_ context: CommandContext) throws -> Instance {
     if let state {

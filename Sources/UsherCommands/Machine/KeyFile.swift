@@ -7,9 +7,9 @@ struct KeyFile {
 
   init(state: String) { path = "\(state)/master.key" }
 
-  /// Returns the key; nil if the file does not exist.
+  /// Returns the master key; nil if the file does not exist.
   ///
-  /// - Throws: ``CommandFailure`` if the daemon would refuse the file, too.
+  /// - Throws: ``CommandFailure`` if the file has a fault for which the daemon would refuse it too.
   func read() throws -> MasterKeyBytes? {
     guard let (file, status) = try Durable.openFile(path) else { return nil }
     let owner = try Durable.owner(of: Files.folder(of: path))

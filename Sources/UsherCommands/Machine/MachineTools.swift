@@ -1,11 +1,13 @@
 import Glibc
 package import UsherCore
 
-/// Runs the programs of this machine that `PATH` leads to.
+/// Runs the system programs that are found in `PATH`.
 package struct MachineTools: Tools {
   private let folders: [String]
 
-  /// - Parameter environment: Supplies `PATH`, of which relative directories are ignored.
+  /// Creates the runner.
+  ///
+  /// - Parameter environment: The environment with `PATH`. Relative directories in it are ignored.
   package init(environment: [String: String]) {
     let path = environment["PATH"] ?? "/usr/sbin:/usr/bin:/sbin:/bin"
     folders = path.split(separator: ":").map(String.init).filter { $0.hasPrefix("/") }

@@ -2,7 +2,8 @@ import UsherClient
 
 /// Moves the master key of the system's daemon into a sealed systemd credential.
 struct MasterKeyMigration {
-  /// The `masterKey` that `system.status` returns if the daemon uses the credential.
+  /// The value of `masterKey` in the reply to `system.status` if the daemon uses the sealed
+  /// credential.
   private static let origin = "systemd credential \(SealedKey.name)"
 
   let context: CommandContext
@@ -11,15 +12,17 @@ struct MasterKeyMigration {
   private var sealed: SealedKey { SealedKey(environment: environment, console: context.console) }
   private var file: KeyFile { KeyFile(state: environment.directories.state) }
 
-  /// What to do with a credential that this host cannot open.
+  /// What to do with a sealed credential that this host cannot open: fail, or rename it.
   enum Unreadable { case refuse, putAside }
 
-  /// Ensures that there is a credential that opens: sealed from the key file, or from a new key.
+  /// Ensures that there is a sealed credential that this host can open, made from the key file or
+  /// from a new key.
   ///
   /// - Parameters:
-  ///   - database: If this file exists, no new key is made, because it could not open the database.
-  ///   - isRecovered: Whether the recovery key will open the database, so a new key may be made.
-  ///     The daemon must be stopped.
+  ///   - database: The path of the database. If the file exists, no new key is made, because a new
+  ///     key could not open it.
+  ///   - isRecovered: Whether the recovery key will open the database, so that a new key may be
+  ///     made. The daemon must be stopped then.
   /// - Returns: Whether a credential was made.
   func seal(
     _ unreadable: Unreadable, database: String, isRecovered: Bool = false
@@ -40,8 +43,8 @@ struct MasterKeyMigration {
     return true
   }
 
-  /// Seals the key while the daemon is stopped. Otherwise a daemon that starts meanwhile could make
-  /// its own key and a database under it, unnoticed.
+  /// Seals the key while the daemon is stopped. Otherwise a daemon that starts meanwhile could
+  /// create a key of its own and a database with it, unnoticed.
   private func sealWhileStopped(_ database: String) async throws {
     let units = Units(environment: environment)
     let wasActive = try await units.isAnyActive
@@ -86,7 +89,7 @@ struct MasterKeyMigration {
     }
     var status = try await context.admin.call(SystemStatus())
     if status.masterKey != nil, status.masterKey != Self.origin, !restarts {
-      // The daemon had started, or was starting, before the credential was made.
+      // The daemon was started before the credential was made.
       try await withConflictHints { try await units.restart() }
       status = try await context.admin.call(SystemStatus())
     }
@@ -104,7 +107,8 @@ struct MasterKeyMigration {
     return status
   }
 
-  /// Runs `start`; if it fails, adds hints for the case that there are two different keys.
+  /// Runs `start`. If it fails, adds hints for the case that key file and credential hold different
+  /// keys.
   private func withConflictHints(_ start: () async throws -> Void) async throws {
     do {
       try await start()

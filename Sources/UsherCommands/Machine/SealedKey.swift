@@ -1,6 +1,7 @@
 import UsherCore
 
-/// The system's master key as a credential that only this host can open.
+/// The master key of the system's daemon as a sealed systemd credential, which only this host can
+/// open.
 struct SealedKey {
   static let name = "usherd.master-key"
   private static let limit = Duration.seconds(60)
@@ -13,10 +14,13 @@ struct SealedKey {
   enum Finding: Equatable {
     case absent
     case opens(MasterKeyBytes)
-    /// The credential does not open here, with the reason, usually the message of systemd-creds.
+    /// The credential cannot be opened on this host. The value is the reason, usually the message
+    /// of systemd-creds.
     case closed(String)
   }
 
+  /// Looks for the credential and tries to open it.
+  ///
   /// - Throws: ``CommandFailure`` if systemd-creds cannot be run.
   func find() async throws -> Finding {
     guard try Durable.status(path) != nil else { return .absent }
@@ -32,7 +36,7 @@ struct SealedKey {
     return .opens(key)
   }
 
-  /// Seals a key; installs the credential after it has proved to open again.
+  /// Seals a key, checks that the result opens again, and installs it as the credential.
   ///
   /// - Throws: ``CommandFailure``; then no credential was installed.
   func seal(_ key: MasterKeyBytes) async throws {
@@ -64,7 +68,7 @@ struct SealedKey {
     }
   }
 
-  /// Renames a credential that does not open here, so that the service starts without it.
+  /// Renames a credential that this host cannot open, so that the service starts without it.
   func putAside() throws {
     let name = try FreeName.beside(path, "unreadable")
     try Durable.rename(path, name)
@@ -80,9 +84,12 @@ struct SealedKey {
   }
 }
 
-/// Finds the first free name among `PATH.WORD`, `PATH.WORD-2`, …
+/// Finds a name for a file that is moved away: the first unused one of `PATH.WORD`, `PATH.WORD-2`,
+/// …
 enum FreeName {
-  /// - Parameter companions: Suffixes of related files, whose names must be free, too.
+  /// Returns the first name that is not used.
+  ///
+  /// - Parameter companions: Suffixes of related files, whose names must not be used either.
   static func beside(_ path: String, _ suffix: String, _ companions: String...) throws -> String {
     let isFree = { (name: String) in
       try ([""] + companions).allSatisfy { try Durable.status(name + $0) == nil }
@@ -98,7 +105,7 @@ enum FreeName {
   }
 }
 
-/// A master key while usherctl moves it between the key file and the credential.
+/// The bytes of a master key while usherctl moves them between the key file and the credential.
 struct MasterKeyBytes: Equatable, CustomStringConvertible {
   static let length = 32
 
@@ -123,7 +130,8 @@ struct MasterKeyBytes: Equatable, CustomStringConvertible {
     }
   }
 
-  /// The form that is sealed: text, so that an unsealed key is easy to recognize.
+  /// The key in the form in which it is sealed: as hexadecimal text, so that an unsealed key is
+  /// easy to recognize.
   var hexadecimal: Secret { Secret(bytes.hexadecimal) }
 
   var description: String { "<secret>" }

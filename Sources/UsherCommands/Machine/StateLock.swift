@@ -1,15 +1,17 @@
 import Glibc
 
-/// Lets only one `setup`, `restore` or `recover` at a time work on a state directory: a `flock` on
-/// the directory, which ends with the process.
+/// Lets only one run of `setup`, `restore` or `recover` at a time work on a state directory, by a
+/// `flock` on the directory, which ends with the process.
 ///
 /// For the system's daemon the directory of sealed credentials is locked, too, because the state
 /// directory does not exist before the first start.
 final class StateLock {
   private var held: [OpenFile] = []
 
-  /// - Throws: ``CommandFailure`` if another command holds the lock. Also if the state directory
-  ///   has another owner, whose daemon could not use the files that are created here.
+  /// Acquires the lock.
+  ///
+  /// - Throws: ``CommandFailure`` if another command holds the lock; or if the state directory has
+  ///   another owner, whose daemon could not use the files that this command creates.
   init(of instance: Instance, in environment: CommandEnvironment) throws {
     let state = instance.state(environment)
     if instance == .system {

@@ -1,8 +1,8 @@
 /// The directories of systemd's credentials and of the daemon's state.
 package struct SystemDirectories: Sendable {
-  /// The directory of sealed credentials, which persist.
+  /// The directory from which systemd reads sealed credentials, on disk.
   package var sealed = "/etc/credstore.encrypted"
-  /// The directory of plain credentials, in memory.
+  /// The directory from which systemd reads plain credentials, in memory.
   package var transientCredentials = "/run/credstore"
   /// The state directory of the system's daemon.
   package var state = "/var/lib/usherd"

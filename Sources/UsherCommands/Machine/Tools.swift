@@ -8,8 +8,8 @@ package protocol Tools: Sendable {
   /// Runs a program to its end.
   ///
   /// - Parameters:
-  ///   - program: Its absolute path.
-  ///   - input: All of its standard input.
+  ///   - program: The absolute path of the program.
+  ///   - input: The whole standard input of the program.
   ///   - limit: The time after which the program and its process group are ended.
   /// - Throws: `CancellationError` when the task is cancelled; the program is then ended.
   ///   ``CommandFailure`` if the program cannot be started or exceeds the limit.
@@ -18,20 +18,20 @@ package protocol Tools: Sendable {
   ) async throws -> ToolEnding
 }
 
-/// The exit status and output of a system program. The output may be a key, so it is not part of
-/// the description.
+/// The exit status and output of a system program. The output may be a key, so the description
+/// omits it.
 package struct ToolEnding: Sendable, Equatable, CustomStringConvertible {
-  /// Its exit status, or 128 and the number of the signal that ended it.
+  /// The exit status, or 128 plus the number of the signal that ended the program.
   package var status: Int32
   package var output: [UInt8] = []
-  /// Its standard error.
+  /// What the program wrote to standard error.
   package var errors = ""
 
   package var description: String { "status \(status), \(output.count) bytes" }
 
   var text: String { String(decoding: output, as: UTF8.self) }
 
-  /// The last line of standard error: programs usually end with the cause of a failure.
+  /// The last line of standard error, where programs usually tell the cause of a failure.
   var errorSummary: String {
     let lines = errors.split(separator: "\n").map { String($0.drop { $0 == " " }) }
     return lines.last { !$0.isEmpty } ?? "it ended with status \(status)"

@@ -4,11 +4,12 @@ import UsherCore
 struct Units {
   static let service = "usherd.service"
   private static let sockets = ["usherd.socket", "usherd-admin.socket"]
-  /// Longer than systemd's own time-outs and than the longest drain.
+  /// Upper bound for the duration of a systemctl command: longer than systemd's own time-outs and
+  /// the daemon's longest drain.
   private static let limit = Duration.seconds(600)
 
   let environment: CommandEnvironment
-  /// Whether the units are those of the user's systemd.
+  /// Whether the units belong to the user's systemd instead of the system's.
   var isUserScope = false
 
   private func systemctl(_ arguments: [String]) async throws -> ToolEnding {
@@ -29,7 +30,7 @@ struct Units {
     }
   }
 
-  /// Stops the daemon and its sockets, which would start it again.
+  /// Stops the daemon, and its sockets, because they would start the daemon again.
   ///
   /// systemd restarts a failed service, which starts its sockets and cancels a stop job. The stop
   /// is then repeated, for about two seconds.
@@ -47,7 +48,7 @@ struct Units {
     CommandFailure("systemctl \(arguments[0]) failed: \(ending.errorSummary)")
   }
 
-  /// Starts only the sockets. Also works in a cancelled task.
+  /// Starts only the sockets. The call also works in a cancelled task.
   func startSockets() async {
     _ = await Task { try? await systemctl(["start"] + Self.sockets) }.value
   }
@@ -56,12 +57,12 @@ struct Units {
   ///
   /// - Throws: ``CommandFailure`` with the daemon's own message if it cannot start.
   func start() async throws {
-    // After too many failures systemd refuses to start the unit until this reset.
+    // After too many failures systemd refuses to start the unit until its counter is reset.
     _ = try await systemctl(["reset-failed"] + Self.sockets + [Self.service])
     try await runJob(["start"] + Self.sockets + [Self.service])
   }
 
-  /// Restarts the daemon, which completes requests in progress first.
+  /// Restarts the daemon, which first completes the requests in progress.
   func restart() async throws { try await runJob(["restart", Self.service]) }
 
   private func runJob(_ arguments: [String]) async throws {
@@ -70,12 +71,10 @@ struct Units {
     throw try await failureReason() ?? Self.failed(arguments, ending)
   }
 
-  /// Returns why the service does not run: its own last status text, or that systemd could not pass
-  /// its credentials.
-  ///
-  /// - Returns: Nil if neither is known.
+  /// Returns why the service does not run: its last status text, or that systemd could not pass the
+  /// credentials; nil if neither is known.
   func failureReason() async throws -> CommandFailure? {
-    // systemd restarts the service, which clears the status text until the service sets it again.
+    // systemd restarts the service, which clears its status text until the new process sets it.
     for _ in 0..<20 {
       let ending = try await systemctl([
         "show", Self.service, "--property=StatusText,ExecMainStatus,ActiveState",
@@ -89,7 +88,7 @@ struct Units {
     return nil
   }
 
-  /// Exit status 243 of systemd: a credential exists but cannot be read.
+  /// The failure for exit status 243 of systemd: a credential exists but cannot be read.
   private static let credentials = CommandFailure(
     "systemd cannot pass the daemon its credentials",
     hints: [

@@ -1,7 +1,7 @@
 import UsherClient
 import UsherConfig
 
-/// The message lines and the exit status of a failed command.
+/// The error of a failed command: its message lines and its exit status.
 struct CommandFailure: Error, Equatable {
   var lines: [String]
   var status: Status
@@ -17,17 +17,19 @@ struct CommandFailure: Error, Equatable {
     case interrupted = 130
   }
 
-  /// A failure without a message, if everything is already printed.
+  /// A failure without a message, for a command that has already printed everything.
   static let silent = CommandFailure(lines: [], status: .failed)
 }
 
 extension CommandFailure {
+  /// Creates a failure.
+  ///
   /// - Parameter hints: The next steps for the person, one per line.
   init(_ message: String, hints: [String] = [], status: Status = .failed) {
     self.init(lines: ["usherctl: \(message)"] + hints, status: status)
   }
 
-  /// Creates a failure from an error; nil if ArgumentParser is to report the error.
+  /// Creates a failure from an error; nil if ArgumentParser has to report the error.
   init?(_ error: any Error) {
     switch error {
     case let failure as CommandFailure: self = failure
@@ -77,7 +79,7 @@ extension CommandFailure {
 }
 
 extension ProviderErrorCode {
-  /// The provider's error as text, such as `work said: access_denied: …`.
+  /// The provider's error as a sentence, such as `work said: access_denied: …`.
   var sentence: String {
     let parts = [code, title, message].compactMap(\.self)
     return "\(name) said: \(parts.joined(separator: ": "))"
@@ -85,7 +87,7 @@ extension ProviderErrorCode {
 }
 
 extension UsherError.NextFlow {
-  /// The usherctl command that runs the flow.
+  /// The usherctl command that runs the flow which the daemon suggests.
   var command: String {
     let (verb, option) =
       switch kind {
@@ -97,7 +99,7 @@ extension UsherError.NextFlow {
       + grants.map { " --grant \($0)" }.joined() + (arguments.isEmpty ? "" : " --params \(quoted)")
   }
 
-  /// The parameters of the flow, without account and grants.
+  /// The parameters of that flow, without account and grants, which have options of their own.
   var params: JSONValue {
     .object(
       arguments.mapValues { argument in
@@ -108,8 +110,8 @@ extension UsherError.NextFlow {
       })
   }
 
-  /// The parameters as one shell word. As a single JSON object they keep their types, even if
-  /// usherctl cannot get the flow's schema.
+  /// The parameters as one shell word. A single JSON object keeps their types, even if usherctl
+  /// cannot get the flow's schema.
   private var quoted: String {
     let text = String(decoding: params.encoded(), as: UTF8.self)
     return "'\(text.replacing("'", with: "'\\''"))'"

@@ -1,7 +1,8 @@
 import FoundationEssentials
 import UsherCore
 
-/// The only access to the terminal: makes text of providers safe to print.
+/// Prints to the terminal and reads from it. Text from providers is made safe to print; no other
+/// type writes to the terminal.
 struct Console: Sendable {
   private let terminal: any Terminal
 
@@ -30,17 +31,17 @@ struct Console: Sendable {
     terminal.write(String(decoding: bytes, as: UTF8.self).printableJSON + "\n", to: .output)
   }
 
-  /// Prints a value that is not the daemon's reply as one line of JSON.
+  /// Prints a value that usherctl computed as one line of JSON.
   func json(of value: some Encodable) throws {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     json(Array(try encoder.encode(value)))
   }
 
-  /// Prints a secret that the person asked for. The caller ensures that it is printable.
+  /// Prints a secret that the person requested. The caller ensures that it is printable.
   func reveal(_ secret: Secret) { terminal.write(secret.revealed() + "\n", to: .output) }
 
-  /// Returns the answer to the last prompt; nil at the end of the input.
+  /// Reads the person's answer to the last prompt; nil at the end of the input.
   ///
   /// Later output begins on a new line, even if no newline was typed or shown.
   func readLine(echo: Bool = true) async throws -> String? {
@@ -95,7 +96,7 @@ extension Console {
 // MARK: - A line above a question
 
 extension Console {
-  /// Whether printed lines can be overwritten.
+  /// Whether lines that were printed can be overwritten.
   var canRewrite: Bool { terminal.columns != nil }
 
   /// Overwrites the line above the current prompt; text typed so far stays.
@@ -104,8 +105,9 @@ extension Console {
   func rewriteLineAbove(_ line: String) -> Bool {
     let line = line.printable
     guard let columns = terminal.columns, line.count < columns else { return false }
-    // DECSC, cursor up, carriage return, the line, erase to its end, DECRC (ECMA-48, DEC STD 070).
-    // In one write, so that no typed key is echoed in between.
+    // The escape sequences: save the cursor (DECSC), cursor up, carriage return, the line, erase to
+    // its end, restore the cursor (DECRC) (ECMA-48, DEC STD 070). They are sent in one write, so
+    // that no typed key is echoed in between.
     terminal.write("\u{1B}7\u{1B}[A\r\(line)\u{1B}[K\u{1B}8", to: .error)
     return true
   }

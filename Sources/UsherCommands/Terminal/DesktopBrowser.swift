@@ -2,8 +2,8 @@ import Glibc
 
 /// Opens pages in the browser of the desktop, with `xdg-open`.
 ///
-/// Every user can read the command line of every process, and the address of a sign-in page
-/// contains secrets. `xdg-open` is therefore given a local address that redirects to the page once.
+/// Every user can read the command line of every process, and the URL of a sign-in page contains
+/// secrets. `xdg-open` therefore gets a local URL that redirects to the page once.
 package struct DesktopBrowser: Browser {
   private let environment: [String: String]
 

@@ -1,11 +1,11 @@
 import Dispatch
 import Glibc
 
-/// A local address that redirects one user's browser to a page, once and within half a minute.
+/// A local URL that redirects one user's browser to a page, once and within half a minute.
 ///
-/// A request by another user is refused and does not use up the address.
+/// A request by another user is refused, and the URL still works afterwards.
 final class PageHandoff: Sendable {
-  /// The time that a browser has to start, in seconds.
+  /// How many seconds the browser has to start and request the URL.
   private static let seconds = 30
 
   let url: String
@@ -13,11 +13,12 @@ final class PageHandoff: Sendable {
   private let user: UInt32
   private let listener: CInt
   private let port: UInt16
-  /// The random path of the address. A request must also name the right host, against DNS
+  /// The random path of the URL. A request must also name the right host, as protection against DNS
   /// rebinding.
   private let path: String
 
-  /// Creates a handoff; nil if the page's address cannot be a header value, or if no port is free.
+  /// Creates a handoff; nil if the page's URL cannot be the value of a header, or if no port is
+  /// free.
   init?(to page: String, for user: UInt32) {
     guard page.utf8.allSatisfy({ (0x21...0x7e).contains($0) }),
       let listener = Self.listen(), let port = Self.port(of: listener)
@@ -32,7 +33,8 @@ final class PageHandoff: Sendable {
     url = "http://127.0.0.1:\(port)/\(name)"
   }
 
-  /// Starts to answer requests in the background; stops by itself.
+  /// Starts to answer requests in the background. The server stops by itself after the redirect or
+  /// the time limit.
   func serve() {
     DispatchQueue(label: "usherctl.page").async {
       var server = HandoffServer(listener: self.listener)
@@ -40,6 +42,8 @@ final class PageHandoff: Sendable {
     }
   }
 
+  /// Returns the response to a request.
+  ///
   /// - Returns: The response, and whether it redirects the browser to the page.
   private func reply(to request: [Substring], from client: UInt16) -> (text: String, isLast: Bool) {
     guard request.first == "GET \(path) HTTP/1.1",
@@ -84,14 +88,15 @@ final class PageHandoff: Sendable {
   }
 }
 
-/// Reads the heads of a few requests at a time, and closes each connection after its response.
+/// A small HTTP server: reads the heads of a few requests at a time, and closes each connection
+/// after its response.
 private struct HandoffServer {
   private static let mostConnections = 32
   private static let longestHead = 16 * 1024
 
   private struct Connection {
     let descriptor: CInt
-    /// The client's port.
+    /// The TCP port of the client.
     let client: UInt16
     var head: [UInt8] = []
   }
@@ -101,7 +106,7 @@ private struct HandoffServer {
 
   init(listener: CInt) { self.listener = listener }
 
-  /// Runs until the last response is sent or the time is over; then closes all sockets.
+  /// Serves requests until the last response is sent or the time is over; then closes all sockets.
   mutating func run(
     within seconds: Int, _ reply: ([Substring], UInt16) -> (text: String, isLast: Bool)
   ) {
@@ -136,6 +141,8 @@ private struct HandoffServer {
       Connection(descriptor: descriptor, client: UInt16(bigEndian: address.sin_port)))
   }
 
+  /// Reads from a connection and answers its request when the head is complete.
+  ///
   /// - Returns: Whether the last response was sent.
   private mutating func read(
     from descriptor: CInt, _ reply: ([Substring], UInt16) -> (text: String, isLast: Bool)
@@ -159,7 +166,8 @@ private struct HandoffServer {
   }
 }
 
-/// The kernel's list of TCP sockets, `/proc/net/tcp` (proc(5)). TCP has no peer credentials.
+/// Finds the user of a TCP connection in the kernel's list `/proc/net/tcp` (proc(5)), because TCP
+/// has no peer credentials.
 private enum TCPTable {
   /// Returns the user id of the client's socket of a connection on 127.0.0.1; nil if it is unknown.
   static func owner(ofClientAt client: UInt16, ofServerAt server: UInt16) -> UInt32? {
@@ -171,7 +179,7 @@ private enum TCPTable {
     defer { free(line) }
     while getline(&line, &room, file) > 0, let line {
       let columns = String(cString: line).split(separator: " ", maxSplits: 10)
-      // Inode 0: no process has the socket open any more.
+      // Inode 0 means that no process has the socket open any more.
       guard columns.count > 9, columns[1] == ends[0], columns[2] == ends[1], columns[9] != "0"
       else { continue }
       return UInt32(columns[7])

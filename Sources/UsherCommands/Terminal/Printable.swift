@@ -8,9 +8,10 @@ extension String {
     return String(scalars)
   }
 
-  /// JSON with the same characters escaped, which does not change its meaning.
+  /// JSON in which the characters that ``printable`` replaces are escaped, which does not change
+  /// its meaning.
   ///
-  /// They occur only inside strings: outside, JSON allows only white space, and the lines that are
+  /// They occur only within strings: outside, JSON allows only white space, and the lines that are
   /// printed have none there.
   var printableJSON: String {
     guard unicodeScalars.contains(where: \.isUnprintable) else { return self }

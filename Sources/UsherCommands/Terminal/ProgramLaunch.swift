@@ -3,9 +3,9 @@ import Glibc
 /// Starts a program in a session of its own, so that Ctrl-C does not reach it and it cannot use the
 /// terminal.
 ///
-/// Signal handling is reset as a shell does it. Otherwise the program would inherit the signals
-/// that usherctl ignores (SIGINT, SIGTERM, SIGHUP, SIGPIPE) and those that a thread of its pool
-/// blocks.
+/// The handling of signals is reset, as a shell does. Otherwise the program would inherit the
+/// signals that usherctl ignores (SIGINT, SIGTERM, SIGHUP, SIGPIPE) and those that a thread of its
+/// pool blocks.
 struct ProgramLaunch {
   /// glibc's POSIX_SPAWN_SETSID, a macro that Swift does not import.
   private static let newSession: Int16 = 0x80
@@ -13,7 +13,8 @@ struct ProgramLaunch {
 
   /// The program, which is looked up in `PATH`, and its arguments.
   var arguments: [String]
-  /// The program's standard input, output and error. A file that is left out is usherctl's own.
+  /// The program's standard input, output and error. For a missing one the program gets usherctl's
+  /// own.
   var files: [File]
 
   enum File {
@@ -21,6 +22,8 @@ struct ProgramLaunch {
     case descriptor(CInt)
   }
 
+  /// Starts the program.
+  ///
   /// - Returns: The process id, which is also the id of its process group; nil if the program
   ///   cannot be started.
   func start() -> pid_t? {

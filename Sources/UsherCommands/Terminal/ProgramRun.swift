@@ -7,9 +7,10 @@ import UsherCore
 final class ProgramRun {
   /// Upper bound for each output of a program, in bytes.
   static let outputLimit = 65_536
-  /// Poll interval for cancellation, the time limit and the program's end, in milliseconds.
+  /// The interval, in milliseconds, at which cancellation, the time limit and the program's end are
+  /// checked.
   private static let pollInterval: CInt = 20
-  /// The number of polls before a program that ignores SIGTERM is killed.
+  /// How many polls a program has to end after SIGTERM, before it gets SIGKILL.
   private static let terminationPolls = 50
 
   /// How the run ended, with the standard output and, if it is read, the standard error.
@@ -23,12 +24,14 @@ final class ProgramRun {
   private let process: pid_t
   private let outputs: [Output]
 
-  /// Runs a program to its end. Processes that it leaves in the background are not waited for.
+  /// Runs a program to its end, but does not wait for processes that the program leaves in the
+  /// background.
   ///
   /// - Parameters:
   ///   - arguments: The program, which is looked up in `PATH`, and its arguments.
-  ///   - input: All of its standard input.
-  ///   - readsErrors: Whether its standard error is read; otherwise that is usherctl's.
+  ///   - input: The whole standard input of the program.
+  ///   - readsErrors: Whether the program's standard error is read; otherwise the program gets
+  ///     usherctl's own.
   ///   - limit: The time after which the program and its process group are ended.
   /// - Throws: `CancellationError` when the task is cancelled; the program is then ended, too.
   ///   ``CommandFailure`` if the program cannot be started.
@@ -47,8 +50,8 @@ final class ProgramRun {
     let outputs = try (0..<(readsErrors ? 2 : 1)).map { _ in try Output() }
     self.outputs = outputs
     defer { for output in outputs { output.closeWriter() } }
-    // Written before the program starts, so the write neither blocks nor fails because nothing
-    // reads it.
+    // The input is written before the program starts, so the write neither blocks nor fails for
+    // want of a reader.
     guard standardInput.fill(input) else {
       throw CommandFailure("the input of \(arguments[0]) is too long")
     }
@@ -80,7 +83,7 @@ final class ProgramRun {
         return .outputTooLong
       }
       guard let status else { continue }
-      // Swift does not import the macros that decode the status.
+      // The status is decoded here, because Swift does not import the macros of wait(2).
       let (signal, bytes) = (status & 0x7F, outputs.map(\.bytes))
       return signal == 0
         ? .exited(status: (status >> 8) & 0xFF, bytes) : .killed(signal: signal, bytes)
@@ -102,7 +105,7 @@ final class ProgramRun {
     return waitpid(process, &status, WNOHANG) == process ? status : nil
   }
 
-  /// Ends the program and all that it has started: SIGTERM, then SIGKILL.
+  /// Ends the program and all processes in its process group: SIGTERM, then SIGKILL.
   private func kill() {
     Glibc.kill(-process, SIGTERM)
     var polls = 0
@@ -115,7 +118,7 @@ final class ProgramRun {
   }
 }
 
-/// An output of a program, read from a pipe.
+/// The standard output or error of a program, read from a pipe.
 private final class Output {
   let pipe: Pipe
   private(set) var bytes: [UInt8] = []
@@ -159,9 +162,9 @@ private struct Pipe {
     for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
   }
 
-  /// Writes a text without blocking.
+  /// Writes a text into the pipe without blocking.
   ///
-  /// - Returns: False if the text does not fit into the pipe.
+  /// - Returns: False if the pipe has no room for the text.
   func fill(_ text: Secret) -> Bool {
     _ = fcntl(writer, F_SETFL, O_NONBLOCK)
     var text = text.revealed()

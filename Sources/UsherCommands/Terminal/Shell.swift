@@ -1,6 +1,6 @@
 package import UsherCore
 
-/// Runs command lines with `/bin/sh`.
+/// Runs the shell command lines that the user passes in options, with `/bin/sh`.
 package struct Shell: Programs {
   package init() {}
 

@@ -2,14 +2,14 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// The terminal, pipe or file that this process was started with.
+/// Standard input, output and error of this process: terminals, pipes or files.
 package final class StandardTerminal: Terminal {
   fileprivate struct Input {
     var bytes: [UInt8] = []
     var hasEnded = false
   }
 
-  /// Poll interval for the cancellation of a read, in milliseconds.
+  /// The interval, in milliseconds, at which a read checks whether its task was cancelled.
   private static let pollInterval: Int32 = 100
   /// Upper bound for the length of a line, in bytes.
   private static let lineLimit = 1 << 20
@@ -17,7 +17,7 @@ package final class StandardTerminal: Terminal {
   private let input = Mutex(Input())
   private let reader = DispatchQueue(label: "usherctl.input")
 
-  /// Whether the terminal's type is unknown, or it cannot move the cursor.
+  /// Whether the terminal cannot move the cursor, or its type is unknown.
   private let isDumb: Bool
 
   package init(environment: [String: String]) {
@@ -46,8 +46,8 @@ package final class StandardTerminal: Terminal {
     if !isWritten { handleWriteFailure(stream, errno) }
   }
 
-  /// Ends the program if its standard output cannot be written. Either the reader is gone, or the
-  /// disk is full, and a script must not take partial output for all of it.
+  /// Ends the program after a failed write to standard output. The reader is gone or the disk is
+  /// full, and a script must not take partial output for all of it.
   private func handleWriteFailure(_ stream: TerminalStream, _ failure: CInt) {
     guard stream == .output else { return }
     if failure == EPIPE {
@@ -109,7 +109,7 @@ extension StandardTerminal.Input {
     return String(decoding: bytes[..<end], as: UTF8.self)
   }
 
-  /// Takes the last line, which has no newline; nil if there is none.
+  /// Removes and returns the last line, which has no newline; nil if there is none.
   fileprivate mutating func takeRest() -> String? {
     defer { bytes = [] }
     return bytes.isEmpty ? nil : String(decoding: bytes, as: UTF8.self)
@@ -126,7 +126,7 @@ extension StandardTerminal.Input {
     tcflush(STDIN_FILENO, TCIFLUSH)
   }
 
-  /// Reads the input that is available, or waits for some at most this long.
+  /// Reads the input that is available. If there is none, waits for some, at most this long.
   fileprivate mutating func readMore(within milliseconds: Int32) {
     var file = pollfd(fd: STDIN_FILENO, events: Int16(POLLIN), revents: 0)
     guard poll(&file, 1, milliseconds) > 0 else { return }

@@ -32,8 +32,8 @@ struct AccountShowVerb: Verb {
 }
 
 extension [String: JSONValue] {
-  /// The members by name; a member of an object gets a dotted name. Strings are printed as they
-  /// are, other values as JSON, and null is left out.
+  /// The members of the JSON object as names and values for printing. A member of a nested object
+  /// gets a dotted name. Strings are printed as they are, other values as JSON; null is left out.
   var facts: [(name: String, value: String?)] {
     sorted { $0.key < $1.key }.flatMap { name, value in
       let members = value.objectValue?.facts ?? []

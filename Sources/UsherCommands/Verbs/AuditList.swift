@@ -82,7 +82,7 @@ struct AuditListVerb: Verb {
 }
 
 extension AuditList.Entry {
-  /// The subject of the call, such as `work/authorize acc_1`.
+  /// What the audited call was about, such as `work/authorize acc_1`.
   fileprivate var about: String {
     let place = [provider?.rawValue, kind].compactMap(\.self).joined(separator: "/")
     let owner = owner.map { "uid \($0)" }
@@ -92,14 +92,14 @@ extension AuditList.Entry {
 
   fileprivate var given: String { scope ?? (fields ?? []).joined(separator: ",") }
 
-  /// The deciding rule and its conditions, such as `till, not local_auth`.
+  /// The rule that decided the call, with its conditions, such as `till, not local_auth`.
   fileprivate var reason: String {
     let held = (conditions ?? [:]).sorted { $0.key < $1.key }
     return ([rule] + held.map { $0.value ? $0.key : "not \($0.key)" }).joined(separator: ", ")
   }
 }
 
-/// A point in time as a person types it: an age such as `15m`, or an RFC 3339 time.
+/// A time as a person types it: an age such as `15m`, or an RFC 3339 time.
 enum TimeArgument: Equatable {
   case ago(seconds: Int64)
   case at(Timestamp)

@@ -9,7 +9,7 @@ struct AuditVerifyVerb: Verb {
       missing, or does not follow the row before it.
       """)
 
-  /// Long enough to verify ten million rows.
+  /// The deadline of the call, in which the daemon can verify ten million rows.
   private static let deadline = Duration.seconds(1800)
 
   @OptionGroup var options: GlobalOptions

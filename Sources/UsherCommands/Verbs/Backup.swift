@@ -11,7 +11,7 @@ struct BackupVerb: Verb {
       configuration or the credentials that systemd keeps.
       """)
 
-  /// Upper bound for the daemon's reply; a large database takes long.
+  /// The deadline of the call; the backup of a large database takes long.
   private static let limit = Duration.seconds(600)
 
   @OptionGroup var options: GlobalOptions
@@ -43,12 +43,15 @@ struct BackupVerb: Verb {
   }
 }
 
-/// The file to write. Until the backup is complete, an existing file stays as it is.
+/// The file to which the backup is written. Until the backup is complete, an existing file stays as
+/// it is.
 private struct Target {
   let draft: OpenFile
   private let path: String
   private let isReplaced: Bool
 
+  /// Creates the target.
+  ///
   /// - Throws: ``CommandFailure`` if the file cannot be written, or exists and may not be replaced.
   init(_ path: String, force: Bool) throws {
     if let status = try Durable.status(path) {
@@ -76,13 +79,15 @@ private struct Target {
   func discard() { unlink(draft.path) }
 }
 
-/// The copy of the database that the daemon made.
+/// The copy of the database that the daemon has made, from which the backup is written.
 private struct DaemonsCopy {
   private let file: OpenFile
   private let size: Int64
 
-  /// - Throws: ``CommandFailure`` if the file cannot be a copy that the daemon made. It is then
-  ///   neither read nor removed.
+  /// Opens the copy.
+  ///
+  /// - Throws: ``CommandFailure`` if the file cannot be a copy that the daemon made. The file is
+  ///   then neither read nor removed.
   init(_ reply: SystemBackup.Reply) throws {
     let path = reply.path
     guard let (file, status) = try Durable.openFile(path), let slash = path.lastIndex(of: "/")

@@ -7,12 +7,14 @@ struct ConfigVerbs: AsyncParsableCommand {
     subcommands: [ConfigCheckVerb.self, ConfigShowVerb.self])
 }
 
-/// The configuration files to read. Default: `usherd.toml` and `conf.d/*.toml` in the daemon's
-/// folder.
+/// The arguments that name the configuration files to read. Default: `usherd.toml` and
+/// `conf.d/*.toml` in the daemon's folder.
 struct ConfigFileArguments: ParsableArguments {
   @Argument(help: "Default: /etc/usherd/usherd.toml and /etc/usherd/conf.d/*.toml.")
   var files: [String] = []
 
+  /// Reads the files.
+  ///
   /// - Throws: `ConfigError` with every problem; ``CommandFailure`` if a file cannot be read.
   func load(in environment: CommandEnvironment) throws -> (config: Config, files: [String]) {
     let paths = files.isEmpty ? Self.standard(environment.configFolder) : files

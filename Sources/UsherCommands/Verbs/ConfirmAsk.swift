@@ -27,7 +27,9 @@ struct ConfirmAskVerb: Verb {
     }
   }
 
-  /// - Returns: The person's answer; nil to leave the question open.
+  /// Asks the person.
+  ///
+  /// - Returns: The person's answer, and how long it stays valid; nil to leave the question open.
   private func choose(_ console: Console) async throws -> (allow: Bool, remember: Remember)? {
     let days = Remember.longest / 86_400
     while true {

@@ -34,14 +34,14 @@ extension CommandContext {
 }
 
 extension Confirmation.Asker {
-  /// The user's name and id, such as `anna (1000)`.
+  /// The name and id of the user who made the call, such as `anna (1000)`.
   var userText: String { user.map { "\($0) (\(uid))" } ?? "uid \(uid)" }
 
   fileprivate var cells: [String] { [client, userText] }
 }
 
 extension Confirmation.About {
-  /// The call with its target, such as `flow.start wallet/operation GET:/wallets`.
+  /// The call with its provider and target, such as `flow.start wallet/operation GET:/wallets`.
   var callText: String {
     let place = [provider?.rawValue, kind].compactMap(\.self).joined(separator: "/")
     let shown = [amount, payee.map { "to \($0)" }].compactMap(\.self)
@@ -49,7 +49,8 @@ extension Confirmation.About {
       .joined(separator: " ")
   }
 
-  /// The account's label and id, such as `Ada (acc_1)`.
+  /// The label and id of the account that the call is about, such as `Ada (acc_1)`; nil if there is
+  /// none.
   var accountText: String? {
     account.map { account in label.map { "\($0) (\(account))" } ?? account.rawValue }
   }

@@ -18,7 +18,7 @@ struct ConfirmVerbs: AsyncParsableCommand {
     ], defaultSubcommand: ConfirmAskVerb.self)
 }
 
-/// The option that selects the socket for answers.
+/// The option that selects the socket on which questions are listed and answered.
 struct ConfirmSocket: ParsableArguments {
   @Flag(help: "The questions of all users, on the admin socket.")
   var admin = false

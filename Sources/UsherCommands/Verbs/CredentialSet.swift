@@ -9,7 +9,7 @@ struct CredentialSetVerb: Verb {
       does not show it.
       """)
 
-  /// Upper bound for a value, in bytes; a private key in PEM fits.
+  /// The maximum length of a credential in bytes; a private key in PEM fits.
   private static let limit = 65_536
 
   @OptionGroup var options: GlobalOptions
@@ -44,7 +44,7 @@ struct CredentialSetVerb: Verb {
 }
 
 extension [UInt8] {
-  /// The bytes without the newline that `echo` adds.
+  /// The bytes without a newline at their end, which `echo` adds.
   fileprivate var withoutNewline: [UInt8] {
     guard last == UInt8(ascii: "\n") else { return self }
     let line = dropLast()

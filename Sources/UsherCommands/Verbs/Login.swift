@@ -62,7 +62,7 @@ struct LoginVerb: Verb {
       ("--scope", "scope", scope.map(JSONValue.string)),
       ("--account", "account", account.map(JSONValue.string)),
       ("--login-hint", "loginHint", loginHint.map(JSONValue.string)),
-      // A plain nil would be read as JSON's null, and sent.
+      // A plain nil would become JSON's null, which would be sent.
       ("--grant", "grants", grant.isEmpty ? JSONValue?.none : .array(grant.map(JSONValue.string))),
       ("--keep-alive", "keepAlive", keepAlive ? JSONValue?.some(true) : .none),
     ]

@@ -10,7 +10,8 @@ struct OwnerForgetVerb: Verb {
       flows, the passcode, questions and answers.
       """)
 
-  /// Long enough to revoke the tokens of many accounts at slow providers.
+  /// The deadline of the call, in which the daemon can revoke the tokens of many accounts at slow
+  /// providers.
   private static let deadline = Duration.seconds(1800)
 
   @OptionGroup var options: GlobalOptions

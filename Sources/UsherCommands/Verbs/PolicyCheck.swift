@@ -82,7 +82,7 @@ struct PolicyCheckVerb: Verb {
       operation: operation, account: account, subject: subject, scope: scope, at: at)
   }
 
-  /// Returns the answer of a daemon that runs on this machine with these files.
+  /// Returns the decision of a daemon on this machine that has this configuration.
   private func answer(_ config: Config, _ environment: CommandEnvironment) throws
     -> PolicyCheck.Reply
   {
@@ -119,7 +119,7 @@ extension PolicyCheck.Reply {
 }
 
 extension PolicyCheck.Conditions {
-  /// The conditions that a person must meet for the call; nil if there are none.
+  /// The conditions that the caller must still meet for the call, as text; nil if there are none.
   fileprivate var demands: String? {
     let seconds = localAuthSeconds.map { "the user proved presence within the last \($0) s" }
     let demands = [seconds, confirmation ? "a person approves" : nil].compactMap { $0 }

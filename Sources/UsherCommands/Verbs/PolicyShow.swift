@@ -36,7 +36,8 @@ struct PolicyShowVerb: Verb {
 }
 
 extension PolicyList.Rule {
-  /// The rule's settings: `match` and `allow` first, then the others by name.
+  /// The rule's settings as names and values for printing: `match` and `allow` first, then the
+  /// others by name.
   fileprivate var facts: [(name: String, value: String?)] {
     let settings = settings.objectValue ?? [:]
     let first = ["match", "allow"]
@@ -46,7 +47,8 @@ extension PolicyList.Rule {
 }
 
 extension JSONValue {
-  /// The value as text, such as `unit till.service, user till` or `token.get work, token.list`.
+  /// The setting's value as text, such as `unit till.service, user till` or `token.get work,
+  /// token.list`.
   fileprivate var text: String {
     switch self {
     case .null: "none"

@@ -7,7 +7,7 @@ struct PolicyVerbs: AsyncParsableCommand {
     subcommands: [PolicyShowVerb.self, PolicyCheckVerb.self])
 }
 
-/// The option that selects where rules are read: from the daemon, or from files.
+/// The option that selects from where rules are read: from the daemon, or from files.
 struct RuleSource: ParsableArguments {
   @Option(
     name: .customLong("config"),
@@ -15,8 +15,9 @@ struct RuleSource: ParsableArguments {
       "Read the rules from this file, without the daemon; may be repeated.", valueName: "file"))
   var files: [String] = []
 
-  /// Returns the configuration in the files; nil if the daemon is to be asked.
+  /// Returns the configuration in the files; nil if no files are named, so that the daemon must be
+  /// asked.
   ///
-  /// - Throws: As ``ConfigFileArguments/load(in:)``.
+  /// - Throws: The errors of ``ConfigFileArguments/load(in:)``.
   func load() throws -> Config? { files.isEmpty ? nil : try ConfigFileArguments.load(files) }
 }

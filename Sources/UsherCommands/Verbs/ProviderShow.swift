@@ -23,11 +23,14 @@ struct ProviderShowVerb: Verb {
 }
 
 extension ProviderGet.Flow {
-  /// The table of the flow's parameters, from their JSON Schema. A member of an object has a dotted
-  /// name.
+  /// The rows of the table of the flow's parameters, from their JSON Schema. A member of an object
+  /// has a dotted name.
   fileprivate var rows: [[String]] { Self.rows(of: params, under: [], needed: "yes") }
 
-  /// - Parameter needed: The text for a member that the enclosing object requires.
+  /// Returns the rows of a schema.
+  ///
+  /// - Parameter needed: The text in the column `needed` for a member that the enclosing object
+  ///   requires.
   private static func rows(
     of schema: JSONValue, under path: [String], needed: String
   ) -> [[String]] {

@@ -33,6 +33,8 @@ struct RPCVerb: Verb {
 }
 
 extension JSONValue {
+  /// Parses JSON from an argument.
+  ///
   /// - Throws: ``CommandFailure`` that names the place at which the text stops being JSON.
   init(argument text: String) throws {
     do {

@@ -66,7 +66,7 @@ struct RestoreVerb: Verb {
   private func putBack(
     _ aside: String?, _ files: DatabaseFiles, _ opener: DatabaseOpener, because error: any Error
   ) async throws -> Never {
-    // Run even if the command is cancelled.
+    // The unstructured task completes even if the command is cancelled.
     let putBack = Task {
       try await opener.stop()
       try files.putBack(aside)

@@ -38,8 +38,10 @@ struct SetupVerb: Verb {
     try await finish(status, at: context) { try await migration.removeFile() }
   }
 
-  /// - Parameter last: Runs after the recovery key is printed, so that a failure before that
-  ///   removes nothing.
+  /// Creates the recovery key if there is none, and prints it.
+  ///
+  /// - Parameter last: The step that removes the key file. It runs after the recovery key is
+  ///   printed, so that a failure before that removes nothing.
   private func finish(
     _ status: SystemStatus.Reply, at context: CommandContext, _ last: () async throws -> Void = {}
   ) async throws {
@@ -61,7 +63,8 @@ struct SetupVerb: Verb {
     var recoveryKey: WireSecret?
   }
 
-  /// Makes a recovery key; returns nil if there is one that is kept.
+  /// Makes a recovery key, for the person to write down; returns nil if an existing one stays
+  /// valid.
   private func recoveryKey(
     _ status: SystemStatus.Reply, at context: CommandContext
   ) async throws -> WireSecret? {

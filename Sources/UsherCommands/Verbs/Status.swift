@@ -19,7 +19,7 @@ struct StatusVerb: Verb {
     }
   }
 
-  /// Warns root of a recovery key in memory that no running usherctl will remove.
+  /// Warns root of a file with the recovery key in memory, which no running usherctl will remove.
   private func warnAboutLeftoverKey(at context: CommandContext) {
     let path = DatabaseOpener.recoveryKeyPath(context.environment)
     guard context.environment.userID == 0, (try? Durable.status(path)) != nil,
@@ -30,7 +30,8 @@ struct StatusVerb: Verb {
       "the recovery key is still in \(path); to remove it, run: usherctl setup")
   }
 
-  /// Adds why the daemon does not run, if it is the system's daemon and root asks.
+  /// Returns the failure for a daemon that cannot be reached. If it is the system's daemon and root
+  /// asks, the failure says why the daemon does not run.
   private func explained(_ problem: ConnectionError, at context: CommandContext) async throws
     -> any Error
   {

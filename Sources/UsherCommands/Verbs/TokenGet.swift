@@ -40,7 +40,8 @@ struct TokenGetVerb: Verb {
   }
 }
 
-/// One account, given by its id, or by its provider if that has only one.
+/// The arguments that select one account: its id, or its provider if the caller has only one
+/// account there.
 struct AccountChoice: ParsableArguments {
   @Argument(help: "The provider, if you have one account there.")
   var provider: ProviderName?

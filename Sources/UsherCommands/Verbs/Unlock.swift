@@ -26,9 +26,9 @@ struct UnlockVerb: Verb {
 }
 
 extension Console {
-  /// Reads a line that is not shown.
+  /// Reads a passcode, which the terminal does not show.
   ///
-  /// - Parameter name: The name in the prompt.
+  /// - Parameter name: What the prompt calls the passcode.
   func readPasscode(_ name: String) async throws -> Secret {
     if isInteractive { prompt("\(name) (not shown): ") }
     guard let line = try await readLine(echo: false) else {
