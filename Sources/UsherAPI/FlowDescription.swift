@@ -1,10 +1,10 @@
 public import JSONRPC
 
-/// A kind of flow, as the OpenRPC document describes it.
+/// A kind of flow at one type of provider, as the OpenRPC document describes it.
 public struct FlowDescription: Sendable {
-  /// The type of the provider, as in the configuration.
+  /// The type of the provider, as in the configuration: `oidc`, `bsa`, ….
   public var providerType: String
-  /// The mode of the provider, as in the configuration; nil if its type has no modes.
+  /// The mode of the provider, as in the configuration; nil if the type has no modes.
   public var mode: String?
   public var kind: String
   /// A sentence that describes the flow to users.

@@ -12,7 +12,8 @@ public protocol Method: Codable, Sendable, SchemaDocumented {
   /// The name of the method, as `noun.verb`. An incompatible change gets a new name.
   static var name: String { get }
 
-  /// The properties of the method other than its parameters.
+  /// The properties of the method beside its parameters: who may call it, what is audited, and so
+  /// on.
   static var traits: MethodTraits { get }
 
   /// What the calls of the method are about, for the policy and the audit log.
@@ -21,19 +22,20 @@ public protocol Method: Codable, Sendable, SchemaDocumented {
   /// A one-sentence description for the OpenRPC document.
   static var summary: String { get }
 
-  /// What a caller needs to know beyond ``summary``, for the OpenRPC document; empty if nothing.
+  /// What a caller needs to know beyond ``summary``, for the OpenRPC document; empty if there is
+  /// nothing more to say.
   static var discussion: String { get }
 
   /// An example of a call for the OpenRPC document.
   static var example: MethodExample { get }
 
-  /// The number of bytes of parameters that a call on the app socket may have even if
-  /// `limits.params_bytes` is lower. The default is 0: only that limit applies.
+  /// The minimum for `limits.params_bytes` that applies to this method on the app socket. The
+  /// default is 0: only the configured limit applies.
   static var ownParamsBytes: Int { get }
 }
 
 extension Method {
-  /// The sockets that offer the method.
+  /// The sockets that offer the method, from ``traits``.
   public static var access: Access { traits.access }
 
   public static var ownParamsBytes: Int { 0 }

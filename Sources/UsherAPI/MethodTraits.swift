@@ -5,21 +5,23 @@ public import JSONRPC
 public struct MethodTraits: Sendable, Hashable {
   /// The sockets that offer the method.
   public var access: Access
-  /// The callers that may call the method if no rule of the policy decides.
+  /// The callers that may call the method if no client rule of the policy matches them.
   public var audience = Audience.allowedCallers
-  /// Whether a client may repeat a call that the daemon may have executed already.
+  /// Whether a client may repeat a call that the daemon may have performed already.
   public var repetition = Repetition.never
-  /// The decisions that the audit log records.
+  /// Which decisions of the policy about the method are recorded in the audit log.
   public var audit = AuditScope.denials
   /// Whether a rule with `confirm = true` requires a person to confirm the call before it runs.
   public var isConfirmable = false
-  /// Whether the reply lets its holder act as the owner of the account.
+  /// Whether the reply contains a secret by which its holder can act as the owner of an account,
+  /// such as a token.
   public var handsOutSecret = false
   /// Whether the reply contains members of a person's profile. A rule's `fields` can restrict them.
   public var showsProfiles = false
-  /// Whether a rule's `share` gives the clients that it names this method for the rule's accounts.
+  /// Whether the clients that a rule's `share` names may call this method for the rule's accounts.
   public var readsSharedAccounts = false
-  /// Whether the right to start a flow includes the method for that flow.
+  /// Whether a client that may start a flow may also call this method for that flow, as
+  /// `flow.submit` for example.
   public var followsFlowStart = false
   /// Whether the method can be called while the daemon is locked.
   public var worksLocked = false
@@ -27,7 +29,7 @@ public struct MethodTraits: Sendable, Hashable {
   /// The traits that are used for an unknown method name.
   public static let unknown = MethodTraits(access: .app)
 
-  /// The callers that may call a method if no rule of the policy decides.
+  /// The callers that may call a method if no client rule of the policy matches them.
   public enum Audience: Sendable, Hashable {
     /// Root, the daemon's own user and the members of `access.group`.
     case allowedCallers
@@ -37,12 +39,12 @@ public struct MethodTraits: Sendable, Hashable {
     case operators
   }
 
-  /// Whether a call that the daemon may have executed already can be repeated without harm.
+  /// Whether a call that the daemon may have performed already can be repeated without harm.
   public enum Repetition: Sendable, Hashable {
     case always, never
-    /// It can be repeated if it has this parameter.
+    /// The call can be repeated if it has this parameter.
     case ifGiven(String)
-    /// It can be repeated unless this parameter is true.
+    /// The call can be repeated unless this parameter is true.
     case unlessTrue(String)
 
     /// Returns whether a call with these parameters may be repeated.
@@ -56,11 +58,11 @@ public struct MethodTraits: Sendable, Hashable {
     }
   }
 
-  /// The decisions about a method that the audit log records.
+  /// Which decisions of the policy about a method are recorded in the audit log.
   public enum AuditScope: Sendable, Hashable {
     /// Only denials.
     case denials
-    /// All decisions. The method is refused while the audit log cannot accept more entries.
+    /// All decisions. The daemon refuses the method while the audit log cannot accept more entries.
     case everything
     /// The same as `everything`, but similar successful calls share one row.
     case everythingAggregated

@@ -4,9 +4,11 @@ import UsherCore
 /// Creates the OpenRPC 1.3 document of the daemon from Swift types.
 ///
 /// The document is the whole contract of the socket: the methods, the objects, the steps with their
-/// inputs, the flows of each type of provider, the notifications and the errors. Everything beyond
-/// OpenRPC stands in members that begin with `x-`.
+/// inputs, the flows of each type of provider, the notifications and the errors. What OpenRPC does
+/// not define is in members that begin with `x-`.
 public enum OpenRPC {
+  /// Returns the document.
+  ///
   /// - Parameters:
   ///   - methods: The methods, in any order.
   ///   - flows: The flows of all types of provider, in any order.
@@ -39,7 +41,7 @@ public enum OpenRPC {
     """
   }
 
-  /// Defines the components that no type refers to by itself.
+  /// Defines the components of the document that no method refers to.
   private static func defineObjects(_ flows: [FlowDescription], _ writer: inout SchemaWriter) {
     writer.define("StepInput") { writer in
       SchemaWriter.described(

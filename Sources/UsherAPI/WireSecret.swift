@@ -3,7 +3,7 @@ public import UsherCore
 /// A secret that is sent over the socket, such as an access token in a reply or a code in a
 /// parameter.
 ///
-/// It is encoded as a plain JSON string. Descriptions and mirrors show `<secret>` instead.
+/// The secret is encoded as a plain JSON string. Descriptions and mirrors show `<secret>` instead.
 public struct WireSecret: Sendable, Hashable, Codable {
   public let secret: Secret
 

@@ -14,8 +14,8 @@ public struct AccountForget: Method, Equatable {
   /// The provider, as an alternative to ``account`` if the caller has only one account there. With
   /// several accounts the call fails with `invalid_params` and field `account`.
   public var provider: ProviderName?
-  /// Whether to revoke the tokens at the provider; default true. If false, they are only deleted
-  /// here.
+  /// Whether to revoke the tokens at the provider; default true. If false, they are only deleted at
+  /// the daemon.
   public var revoke: Bool?
 
   public init(account: AccountID? = nil, provider: ProviderName? = nil, revoke: Bool? = nil) {
@@ -50,10 +50,10 @@ public struct AccountForget: Method, Equatable {
   public enum Revocation: String, Codable, Sendable, CaseIterable {
     /// The provider revoked the tokens.
     case done
-    /// There was nothing to revoke, the provider does not support revocation, or the caller did not
-    /// want it.
+    /// There was no token to revoke, the provider does not support revocation, or the caller did
+    /// not request it.
     case skipped
-    /// The provider has not revoked the tokens so far; they are deleted here nevertheless.
+    /// The provider has not revoked the tokens so far; the daemon has deleted them nevertheless.
     /// ``Reply/living`` gives the reason, ``Reply/retriedUntil`` whether the daemon retries.
     case failed
   }

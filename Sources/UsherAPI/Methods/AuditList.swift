@@ -8,7 +8,7 @@ public struct AuditList: Method, Equatable {
   public static let subject = Subject<Self>.method
   public static let summary = "Returns rows of the audit log, the oldest first."
 
-  // Each filter that is given must match.
+  // A row is returned if it matches each filter that is given.
   /// The earliest time of a row, inclusive.
   public var since: Timestamp?
   /// The latest time of a row, inclusive.
@@ -44,7 +44,7 @@ public struct AuditList: Method, Equatable {
 
   public struct Reply: Codable, Sendable, Equatable {
     public var rows: [AuditList.Entry]
-    /// The numbers of the scanned rows that failed to decrypt; `audit.verify` tells more about
+    /// The numbers of the scanned rows that failed to decrypt; `audit.verify` gives details about
     /// them.
     public var unreadable: [Int]?
     /// The value of `after` for the next call; nil if there are no more rows. A reply may have
@@ -59,7 +59,7 @@ public struct AuditList: Method, Equatable {
     }
   }
 
-  /// One row of the audit log: a call, or several similar calls.
+  /// One row of the audit log. It stands for one call, or for several similar calls.
   public struct Entry: Codable, Sendable, Equatable {
     /// The number of the row. Numbers begin at 1 and have no gaps.
     public var n: Int
@@ -69,29 +69,30 @@ public struct AuditList: Method, Equatable {
     public var provider: ProviderName?
     public var kind: String?
     public var account: AccountID?
-    /// The OAuth scope of the token that the call returned; nil if it returned none.
+    /// The OAuth scope of the token that the call returned; nil if it returned no token.
     public var scope: String?
-    /// The names of the profile members that the call returned; nil if it returned none.
+    /// The names of the members of an account's profile that the call returned; nil if it returned
+    /// none.
     public var fields: [String]?
     public var decision: Decision
-    /// The client rule that decided the call: `till`, or a built-in one: `(user)`, `(root)`,
-    /// `(admin)`, ….
+    /// The client rule that decided the call, such as `till`, or a built-in one such as `(user)`,
+    /// `(root)` or `(admin)`.
     public var rule: String
     /// The conditions of the rule, and whether each was met. The keys are `local_auth`, `confirm`,
     /// `hours`, `scope` and `account`.
     public var conditions: [String: Bool]?
-    /// `ok`, or the reason of the error. A call that was allowed can still fail.
+    /// `ok`, or the reason of the error. A call that the policy allowed can still fail.
     public var outcome: String
     public var client: String
     public var uid: UInt32
     public var gid: UInt32
     public var pid: Int
     public var unit: String?
-    /// The invocation id of the unit, which systemd assigns at each start of the unit.
+    /// The systemd invocation id of the caller's unit, which is new at each start of the unit.
     public var invocation: String?
     public var executable: String?
     public var flow: FlowID?
-    /// The uid that an operator passed to `owner.accept` or `owner.forget`.
+    /// The uid that an operator passed to `owner.accept` or `owner.forget`; nil for other methods.
     public var owner: UInt32?
     /// The correlation id of the call, which the `data` of its error and the journal have, too. If
     /// the row stands for several calls, the id of the last call.

@@ -11,11 +11,11 @@ public struct AuditVerify: Method, Equatable {
   public init() {}
 
   public struct Reply: Codable, Sendable, Equatable {
-    /// Whether the log is intact: there are no findings.
+    /// Whether the audit log is intact, so that there are no findings.
     public var whole: Bool
-    /// The number of the oldest row; nil if there are no rows.
+    /// The number of the oldest row; nil if the log has no rows.
     public var first: Int?
-    /// The number of the newest row; nil if there are no rows.
+    /// The number of the newest row; nil if the log has no rows.
     public var last: Int?
     /// The time at which the log was created. A later time than expected means that the whole log
     /// was replaced.
@@ -35,9 +35,9 @@ public struct AuditVerify: Method, Equatable {
   }
 
   public struct Finding: Codable, Sendable, Equatable {
-    /// The number of the first row that the finding concerns; nil if it concerns no row.
+    /// The number of the first row that the finding concerns; nil if it concerns the whole log.
     public var n: Int?
-    /// A sentence, such as `row 17 was altered: it does not open`.
+    /// The finding as a sentence, such as `row 17 was altered: it does not open`.
     public var message: String
 
     public init(n: Int? = nil, message: String) {

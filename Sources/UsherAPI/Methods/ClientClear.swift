@@ -23,8 +23,8 @@ public struct ClientClear: Method, Equatable {
     public var cancelled: Int
     /// The number of deleted accounts.
     public var forgotten: Int
-    /// The number of accounts that stay although the client created them or held a consent for
-    /// them.
+    /// The number of accounts that were not deleted although the client created them or held a
+    /// consent for them.
     public var kept: Int
 
     public init(cancelled: Int, forgotten: Int, kept: Int) {

@@ -1,7 +1,7 @@
 import JSONRPC
 public import UsherCore
 
-/// Answers the question whether a client may make a call.
+/// Answers the question to a person whether a client may make a call.
 ///
 /// Fails with `not_found` if the question does not exist, has expired, or is not the caller's to
 /// answer; with `conflict` if it has been answered; with `interaction_required` and the flow to

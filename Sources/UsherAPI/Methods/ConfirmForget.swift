@@ -1,7 +1,7 @@
 import JSONRPC
 public import UsherCore
 
-/// Removes a remembered answer, so that the next such call asks again.
+/// Removes a remembered answer, so that the next such call of the client is asked about again.
 ///
 /// Fails with `not_found` if there is no such answer or the caller could not have given it, and
 /// with `interaction_required` under the same condition as ``ConfirmAnswer``.

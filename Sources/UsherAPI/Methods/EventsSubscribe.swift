@@ -13,7 +13,7 @@ public struct EventsSubscribe: Method, Equatable {
 
   public var topics: [EventTopic]
   /// The opaque cursor of an earlier event of the same caller. The events after it are sent first.
-  /// If they are no longer remembered, or the cursor is from before the daemon's start,
+  /// If the daemon no longer has them, or the cursor is from before the daemon's start,
   /// `events.lost` ends the subscription at once.
   public var since: Int?
 

@@ -40,8 +40,9 @@ public struct FlowStart: Method, Equatable {
 }
 
 extension FlowStart {
-  /// The provider API call that the flow is to make, as `METHOD:/path` without the query; nil if
-  /// the parameters name none. Only the policy uses it; the flow does its own validation.
+  /// The call of the provider's API that the flow is to make, as `METHOD:/path` without the query;
+  /// nil if the parameters name none. The policy decides by it; the flow validates its parameters
+  /// itself.
   package var operation: String? {
     guard let method = params["method"]?.stringValue, let path = params["path"]?.stringValue else {
       return nil

@@ -7,16 +7,17 @@ public struct FlowSubmit: Method, Equatable {
   public static let traits = MethodTraits(access: .app, followsFlowStart: true)
   public static let subject = Subject<Self>.flow(\.flow)
   public static let summary = "Answers the current step of a flow."
-  /// Enough for an access token, a refresh token and an ID token of 64 KiB each.
+  /// The limit for the parameters: enough for an access token, a refresh token and an ID token of
+  /// 64 KiB each.
   public static let ownParamsBytes = 262_144
 
   public var flow: FlowID
-  /// The flow's revision that the input answers. If the flow has another revision, the call fails
-  /// with `conflict` and changes nothing.
+  /// The revision of the flow whose step the input answers. If the flow has another revision, the
+  /// call fails with `conflict` and changes nothing.
   public var revision: Int
   /// The input, an object in the form of ``FlowInput``. Its member `type` is the type of the step.
   public var input: JSONValue
-  /// The same as ``FlowStart/waitMs``.
+  /// How long the reply waits for the next step, as in ``FlowStart/waitMs``.
   public var waitMs: Int?
 
   public init(flow: FlowID, revision: Int, input: JSONValue, waitMs: Int? = nil) {

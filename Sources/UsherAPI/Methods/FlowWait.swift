@@ -1,7 +1,7 @@
 import JSONRPC
 public import UsherCore
 
-/// Waits until a flow has a higher revision than a given one, or the time is over.
+/// Waits until a flow has a higher revision than the given one, or until the time is over.
 public struct FlowWait: Method, Equatable {
   public static let name = "flow.wait"
   public static let traits = MethodTraits(access: .app, repetition: .always, followsFlowStart: true)
@@ -22,7 +22,7 @@ public struct FlowWait: Method, Equatable {
 
   public struct Reply: Codable, Sendable, Equatable {
     public var flow: Flow
-    /// The transitions since that revision, the oldest first.
+    /// The transitions of the flow since the given revision, the oldest first.
     public var transitions: [Transition]
 
     public init(flow: Flow, transitions: [Transition]) {

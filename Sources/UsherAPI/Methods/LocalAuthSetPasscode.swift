@@ -1,6 +1,6 @@
 import JSONRPC
 
-/// Sets a user's passcode on this machine.
+/// Sets the passcode with which a user authenticates at this machine.
 public struct LocalAuthSetPasscode: Method, Equatable {
   public static let name = "localAuth.setPasscode"
   public static let traits = MethodTraits(access: .app, audit: .everything)

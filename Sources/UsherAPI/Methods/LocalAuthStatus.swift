@@ -12,7 +12,7 @@ public struct LocalAuthStatus: Method, Equatable {
   public init() {}
 
   public struct Reply: Codable, Sendable, Equatable {
-    /// The methods that can be used now.
+    /// The methods by which the user can authenticate now.
     public var methods: [Step.LocalAuth.Way]
     public var biometric: LocalAuthStatus.Biometric
     public var passcode: LocalAuthStatus.Passcode
@@ -29,16 +29,16 @@ public struct LocalAuthStatus: Method, Equatable {
 
   public struct Biometric: Codable, Sendable, Equatable {
     public var state: State
-    /// The number of enrolled fingers; nil if it is unknown.
+    /// The number of the user's enrolled fingers; nil if it is unknown.
     public var fingers: Int?
     public var lockedUntil: Timestamp?
-    /// Why the reader is unavailable; nil in all other states.
+    /// Why the fingerprint reader is unavailable; nil in all other states.
     public var message: String?
 
     public enum State: String, Codable, Sendable, Equatable, CaseIterable {
       case ready, noReader, notEnrolled, lockedOut
-      /// The reader cannot be used: the system bus is down, the reader is in use or unplugged, or
-      /// fprintd refuses the daemon.
+      /// The fingerprint reader cannot be used: the system bus is down, the reader is in use or
+      /// unplugged, or fprintd denies the daemon access.
       case unavailable
     }
 

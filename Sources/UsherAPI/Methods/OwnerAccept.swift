@@ -1,8 +1,9 @@
 import JSONRPC
 
-/// Accepts the user that a uid has now as the owner of everything that is stored for the uid.
+/// Accepts the user that now has a uid as the owner of everything that is stored for the uid.
 ///
-/// Meant for a user that was renamed. Fails with `not_found` if nothing is stored for the uid.
+/// The method is for a user that was renamed. Fails with `not_found` if nothing is stored for the
+/// uid.
 public struct OwnerAccept: Method, Equatable {
   public static let name = "owner.accept"
   public static let traits = MethodTraits(access: .admin, audit: .everything)

@@ -2,10 +2,10 @@ import JSONRPC
 
 /// Deletes everything that is stored for a uid, and revokes the tokens if the providers support it.
 ///
-/// Meant for a user that was removed, and for a uid that was reassigned to another person. Deletes
-/// accounts with their tokens and consents, flows, the passcode, questions and answers. Objects
-/// that are owned by a client (`owner = "client"`) stay. Fails with `not_found` if nothing is
-/// stored for the uid.
+/// The method is for a user that was removed, and for a uid that was reassigned to another person.
+/// Deletes accounts with their tokens and consents, flows, the passcode, questions and answers.
+/// Objects that are owned by a client (`owner = "client"`) stay. Fails with `not_found` if nothing
+/// is stored for the uid.
 public struct OwnerForget: Method, Equatable {
   public static let name = "owner.forget"
   public static let traits = MethodTraits(access: .admin, audit: .everything)
@@ -23,7 +23,7 @@ public struct OwnerForget: Method, Equatable {
     public var uid: UInt32
     /// The number of deleted accounts.
     public var accounts: Int
-    /// The number of those accounts whose tokens the provider has not revoked so far. If the
+    /// The number of the deleted accounts whose tokens the provider has not revoked so far. If the
     /// provider was unreachable, the daemon retries for a day; otherwise the tokens live until they
     /// expire.
     public var notRevoked: Int

@@ -26,9 +26,9 @@ public struct OwnerList: Method, Equatable {
     @Nullable public var user: String?
     public var recordedAt: Timestamp
     public var state: State
-    /// The user name that the uid has now; nil if it is the recorded one.
+    /// The name of the user that the uid has now; nil if it is the recorded one.
     public var now: String?
-    /// The time at which the daemon first saw the other name.
+    /// The time at which the daemon first saw that the uid has another name.
     public var changedAt: Timestamp?
 
     /// Whether a uid still has its recorded user. In all states but `same`, the objects that are

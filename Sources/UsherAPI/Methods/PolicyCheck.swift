@@ -14,27 +14,29 @@ public struct PolicyCheck: Method, Equatable {
   public static let summary =
     "Explains the policy's decision about a call, without making the call."
 
-  // The caller. A missing value is taken from the rule that `client` names; otherwise it is
-  // unknown.
+  // The assumed caller. A missing value is taken from the rule that `client` names; otherwise it
+  // counts as unknown.
 
   /// The name of a client rule. The assumed caller is one that this rule matches.
   public var client: String?
-  /// The user, by name or number. A name that is unknown on this machine gives `invalid_params`.
+  /// The user of the assumed caller, by name or number. A name that is unknown on this machine
+  /// gives `invalid_params`.
   public var user: String?
-  /// The groups, by name or number, the primary group first. Default: the groups of the user.
+  /// The groups of the assumed caller, by name or number, the primary group first. Default: the
+  /// groups of the user.
   public var groups: [String]?
-  /// The full name of a unit of the system instance, such as `till.service`.
+  /// The full name of the caller's unit of the system instance, such as `till.service`.
   public var unit: String?
   /// The absolute path of the caller's program.
   public var executable: String?
 
-  // The call.
+  // The assumed call.
 
   public var method: String
   public var provider: ProviderName?
-  /// The kind of the flow.
+  /// The kind of the flow that the call starts or acts on.
   public var kind: String?
-  /// The provider API call that the flow is to make, as `METHOD:/path`.
+  /// The call of the provider's API that the flow is to make, as `METHOD:/path`.
   public var operation: String?
   /// The account that the call acts on. A rule can be limited to accounts by their id or by their
   /// ``subject``.
@@ -72,15 +74,16 @@ public struct PolicyCheck: Method, Equatable {
     public var rule: String
     /// The decision and its reason as a sentence.
     public var why: String
-    /// The reason of the error that the caller gets; nil if the call is allowed.
+    /// The reason of the error that the caller would get; nil if the call is allowed.
     public var reason: String?
-    /// The time until the rule's hours begin again, if the call is denied only because of the
-    /// hours.
+    /// The time, in milliseconds, until the rule's hours begin again; nil unless the call is denied
+    /// only because of the hours.
     public var retryAfterMs: Int?
-    /// The further conditions of the call and the limits on its reply; nil if the call is denied.
+    /// The conditions that the call must still meet, and the limits on its reply; nil if the call
+    /// is denied.
     public var conditions: PolicyCheck.Conditions?
-    /// The client name in the audit log: the first rule that matches the caller; `(user)` if none
-    /// does.
+    /// The client name that the audit log would record: that of the first rule that matches the
+    /// caller; `(user)` if none matches.
     public var client: String
     /// The owner of the accounts and flows that the caller creates.
     public var owner: Ownership
@@ -88,12 +91,12 @@ public struct PolicyCheck: Method, Equatable {
     public var lenders: [String]
     /// The clients whose confirmation questions the caller may answer.
     public var confirms: [String]
-    /// The rules that match the caller, in order, up to the one that decides; empty for a method
+    /// The rules that match the caller, in order, up to the rule that decides; empty for a method
     /// that is open to every caller.
     public var considered: [PolicyCheck.Verdict]
-    /// The rule that denies such a caller every call if the kernel does not report its unit or
-    /// program, for example because its process has ended; nil if there is none. Methods that are
-    /// open to every caller stay permitted.
+    /// The rule because of which such a caller would have no rights if the kernel does not report
+    /// the caller's unit or program, for example because its process has ended; nil if there is
+    /// none. Methods that are open to every caller stay permitted.
     public var unidentified: String?
 
     public init(
@@ -119,7 +122,7 @@ public struct PolicyCheck: Method, Equatable {
 
   /// The owner of the accounts and flows that a caller creates.
   public enum Ownership: String, Codable, Sendable, Equatable, CaseIterable {
-    /// The user that calls.
+    /// The user that the caller runs as.
     case user
     /// The client, whichever user it runs as.
     case client
@@ -149,12 +152,13 @@ public struct PolicyCheck: Method, Equatable {
   /// The decision of one client rule that matches the caller.
   public struct Verdict: Codable, Sendable, Equatable {
     public var rule: String
-    /// The file in which the rule begins; nil if it is from no file.
+    /// The file in which the rule begins; nil if the rule is from no file.
     public var file: String?
-    /// The line in which the rule begins, counted from 1.
+    /// The line in which the rule begins, counted from 1; nil if the rule is from no file.
     public var line: Int?
     public var allows: Bool
-    /// The reason, as a phrase that follows the rule's name: `does not list the call`.
+    /// Why the rule decides or does not, as a phrase that follows the rule's name: `does not list
+    /// the call`.
     public var why: String
 
     public init(rule: String, file: String? = nil, line: Int? = nil, allows: Bool, why: String) {

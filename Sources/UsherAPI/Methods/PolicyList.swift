@@ -12,8 +12,8 @@ public struct PolicyList: Method, Equatable {
 
   public struct Reply: Codable, Sendable, Equatable {
     public var rules: [PolicyList.Rule]
-    /// The value of `access.group`: members may use their own accounts and flows if no rule
-    /// matches.
+    /// The value of `access.group`: its members may use their own accounts and flows if no rule
+    /// matches them.
     public var group: String
 
     public init(rules: [PolicyList.Rule], group: String) {
@@ -24,11 +24,11 @@ public struct PolicyList: Method, Equatable {
 
   public struct Rule: Codable, Sendable, Equatable {
     public var name: String
-    /// The file in which the rule begins; nil if it is from no file.
+    /// The file in which the rule begins; nil if the rule is from no file.
     public var file: String?
-    /// The line in which the rule begins, counted from 1.
+    /// The line in which the rule begins, counted from 1; nil if the rule is from no file.
     public var line: Int?
-    /// The other settings of the rule, as in the configuration, without those at their default.
+    /// The rule's other settings, as in the configuration, without those that have their default.
     public var settings: JSONValue
 
     public init(name: String, file: String? = nil, line: Int? = nil, settings: JSONValue) {

@@ -27,7 +27,7 @@ public struct ProviderGet: Method, Equatable {
   public struct Flow: Codable, Sendable, Equatable {
     public var kind: String
     public var summary: String
-    /// The JSON Schema of ``FlowStart/params``.
+    /// The JSON Schema of the flow's parameters, ``FlowStart/params``.
     public var params: JSONValue
 
     public init(kind: String, summary: String, params: JSONValue) {

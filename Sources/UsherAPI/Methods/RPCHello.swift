@@ -1,6 +1,7 @@
 import JSONRPC
 
-/// Exchanges names, versions and limits. Clients may send it as their first call, but need not.
+/// Exchanges names, versions and limits between client and daemon. Clients may send it as their
+/// first call, but need not.
 public struct RPCHello: Method, Equatable {
   public static let name = "rpc.hello"
   public static let traits = MethodTraits(access: .app, audience: .everybody, worksLocked: true)

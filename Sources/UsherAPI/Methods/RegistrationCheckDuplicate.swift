@@ -3,7 +3,7 @@ public import UsherCore
 
 /// Returns whether an e-mail address or a phone number is registered at a provider of type `bsa`.
 ///
-/// The reply reveals who is a member. So the call fails with `permission_denied` unless the
+/// The reply reveals who is registered, so the call fails with `permission_denied` unless the
 /// provider's configuration has `registration_checks = true`, and with `rate_limited` beyond
 /// `limits.registration_checks_per_minute`. Calls of `registration.checkUserKey` by the same user
 /// count towards the same limit.

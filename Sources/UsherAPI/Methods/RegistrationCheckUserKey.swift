@@ -3,7 +3,7 @@ public import UsherCore
 
 /// Returns whether a user key is available at a provider of type `bsa`.
 ///
-/// The reply reveals who is a member. So the call fails with `permission_denied` unless the
+/// The reply reveals who is registered, so the call fails with `permission_denied` unless the
 /// provider's configuration has `registration_checks = true`, and with `rate_limited` beyond
 /// `limits.registration_checks_per_minute`. Calls of `registration.checkDuplicate` by the same user
 /// count towards the same limit. Another person may take an available key before it is registered.

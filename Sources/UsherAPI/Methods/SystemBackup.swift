@@ -2,10 +2,10 @@ import JSONRPC
 
 /// Writes a consistent copy of the whole database, for `usherctl backup`.
 ///
-/// The copy is encrypted like the database and is written to the same directory, from which a
-/// program with access to the directory moves it. The daemon removes a leftover copy when it
-/// starts; a later call removes copies that are older than an hour. Only one copy is made at a
-/// time; other calls fail with `overloaded`.
+/// The copy is encrypted like the database and is written to the same directory, from which
+/// `usherctl` moves it. The daemon removes a leftover copy when it starts; a later call removes
+/// copies that are older than an hour. Only one copy is made at a time; other calls fail with
+/// `overloaded`.
 public struct SystemBackup: Method, Equatable {
   public static let name = "system.backup"
   public static let traits = MethodTraits(access: .admin, audit: .everything)

@@ -24,9 +24,10 @@ public struct SystemStatus: Method, Equatable {
     public var flows: Int
     /// The number of open connections: those of the caller's user, or all on the admin socket.
     public var connections: Int
-    /// The database. Only on the admin socket, and not while the daemon is locked.
+    /// The state of the database; only on the admin socket, and not while the daemon is locked.
     public var store: Store?
-    /// The origin of the master key. Only on the admin socket, and not while the daemon is locked.
+    /// Where the master key comes from; only on the admin socket, and not while the daemon is
+    /// locked.
     public var masterKey: String?
     /// Whether the database has a recovery key. Only on the admin socket, and not while the daemon
     /// is locked.

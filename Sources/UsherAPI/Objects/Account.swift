@@ -1,24 +1,26 @@
 public import JSONRPC
 public import UsherCore
 
-/// An account that a successful sign-in created. It never contains the value of a token.
+/// An account that a successful sign-in created, as clients see it. It never contains a token.
 public struct Account: Codable, Sendable, Equatable {
   public var id: AccountID
   public var provider: ProviderName
   /// The provider's identifier of the person, such as the claim `sub` of OpenID Connect.
   public var subject: String
-  /// A text for people: a name, an e-mail address, or the subject.
+  /// The name of the account for people: a name, an e-mail address, or the subject.
   public var label: String
   /// The uid of the owner; nil if a client owns the account, whichever user it runs as.
   public var owner: UInt32?
   /// The client that owns the account, by the name of its rule; null if a user owns it.
   @Nullable public var client: String?
   public var createdAt: Timestamp
-  /// Whether the daemon refreshes the tokens in the background.
+  /// Whether the daemon refreshes the account's tokens in the background.
   public var keepAlive: Bool
-  /// The provider's values for the account that do not depend on a consent.
+  /// The provider's values for the account that every client of its owner sees, independent of
+  /// consents.
   public var attributes: [String: JSONValue]
-  /// The provider's claims about the person, as far as the client may see them.
+  /// The provider's claims about the person, as far as the client may see them; nil if it may see
+  /// none.
   public var profile: [String: JSONValue]?
   public var tokens: [TokenSummary]
 
@@ -43,7 +45,7 @@ public struct Account: Codable, Sendable, Equatable {
   }
 }
 
-/// The metadata of one token of an account, without the token itself.
+/// The metadata of one token of an account. The token itself is not part of it.
 public struct TokenSummary: Codable, Sendable, Equatable {
   public var audience: String?
   public var scope: String
@@ -51,11 +53,11 @@ public struct TokenSummary: Codable, Sendable, Equatable {
   public var status: Status
 
   public enum Status: String, Codable, Sendable, Equatable, CaseIterable {
-    /// The token is valid now.
+    /// The access token is valid now.
     case valid
-    /// The token has expired; the next `token.get` refreshes it.
+    /// The access token has expired; the next `token.get` refreshes it.
     case refreshable
-    /// The token cannot be refreshed; the user has to sign in again.
+    /// The access token cannot be refreshed; the user has to sign in again.
     case dead
   }
 

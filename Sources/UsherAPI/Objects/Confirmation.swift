@@ -23,16 +23,16 @@ public struct Confirmation: Codable, Sendable, Equatable {
     self.expiresAt = expiresAt
   }
 
-  /// The caller whose call needs a confirmation, as the kernel identifies its process.
+  /// The caller whose call must be confirmed, as the kernel identifies its process.
   public struct Asker: Codable, Sendable, Equatable {
     /// The name of the client rule that matches the caller.
     public var client: String
     public var uid: UInt32
-    /// The user name; nil if the uid has none.
+    /// The name of the caller's user; nil if the uid has none.
     public var user: String?
-    /// The unit of the system instance; nil if it is unknown.
+    /// The caller's unit of the system instance; nil if it is unknown.
     public var unit: String?
-    /// The path of the program; nil if it is unknown.
+    /// The path of the caller's program; nil if it is unknown.
     public var executable: String?
 
     public init(
@@ -47,28 +47,28 @@ public struct Confirmation: Codable, Sendable, Equatable {
     }
   }
 
-  /// The call that needs a confirmation.
+  /// The call that a person must confirm.
   public struct About: Codable, Sendable, Equatable {
     public var method: String
     public var provider: ProviderName?
-    /// The kind of the flow that the call starts.
+    /// The kind of the flow that the call starts; nil if it starts none.
     public var kind: String?
     public var account: AccountID?
-    /// The label of the account; nil if the account is gone.
+    /// The label of the account that the call is about; nil if the account does not exist any more.
     public var label: String?
     /// The OAuth scope that the call requests for a token; nil if it names none.
     public var scope: String?
-    /// The provider API call that the flow is to make, as `METHOD:/path?query`. An answer is valid
-    /// once, for exactly this call with this body.
+    /// The call of the provider's API that the flow is to make, as `METHOD:/path?query`; nil if
+    /// there is none. An answer is valid once, for exactly this call with this body.
     public var operation: String?
     /// The SHA-256 of the operation's body as compact JSON with sorted members, in hexadecimal
     /// digits; nil if there is no body.
     public var bodyDigest: String?
-    /// The client's description of the operation.
+    /// The client's description of the operation; nil if it gave none.
     public var summary: String?
-    /// The amount that the client states. It is not verified.
+    /// The amount that the client states; nil if it states none. It is not verified.
     public var amount: String?
-    /// The payee that the client states. It is not verified.
+    /// The payee that the client states; nil if it states none. It is not verified.
     public var payee: String?
 
     public init(
@@ -91,7 +91,7 @@ public struct Confirmation: Codable, Sendable, Equatable {
     }
   }
 
-  /// A person's answer to a confirmation, while it is remembered.
+  /// A person's answer to a confirmation, as long as the daemon remembers it.
   public struct Answer: Codable, Sendable, Equatable {
     /// The id of the answered question.
     public var id: ConfirmationID

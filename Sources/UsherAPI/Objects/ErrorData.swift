@@ -3,21 +3,23 @@ public import UsherCore
 
 /// The member `data` of an error reply. `UsherError.Detail` describes the members in detail.
 public struct ErrorData: Codable, Sendable, Equatable {
-  /// The reason of the error, such as `not_found`. Programs compare it; the message is for people.
+  /// The reason of the error, such as `not_found`. Programs compare the reason; the message is for
+  /// people.
   public var reason: String
   public var retryable: Bool
   public var retryAfterMs: Int?
   public var field: String?
   public var limit: String?
   public var flow: FlowID?
-  /// The question to answer with `confirm.answer`; after that the same call may succeed.
+  /// The id of the question that a person must answer with `confirm.answer`; after that the same
+  /// call may succeed. Nil if no answer is needed.
   public var confirmation: ConfirmationID?
   public var next: Next?
   public var provider: ProviderErrorCode?
   /// The id under which the daemon's journal and audit log record the error.
   public var correlationId: CorrelationID
 
-  /// The call that resolves the error: `flow.start` with its parameters.
+  /// The call that resolves the error: the parameters of a `flow.start`.
   public struct Next: Codable, Sendable, Equatable {
     public var method: String
     public var params: FlowStart

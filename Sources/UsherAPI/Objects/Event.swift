@@ -1,12 +1,13 @@
 public import JSONRPC
 public import UsherCore
 
-/// The topics of events.
+/// The topics to which a client can subscribe.
 public enum EventTopic: String, Codable, Sendable, CaseIterable {
   case flow, account, token, provider, confirm, kyc
 }
 
-/// An event. It contains ids, a status, a state and the type of a step, but no secret.
+/// An event that the daemon sends to subscribed clients. It contains ids, a status, a state and the
+/// type of a step, but no secret.
 public struct Event: Codable, Sendable, Equatable {
   public var topic: EventTopic
   /// The change, by topic:
@@ -28,7 +29,7 @@ public struct Event: Codable, Sendable, Equatable {
   public var step: Step.Kind?
   public var account: AccountID?
   public var confirmation: ConfirmationID?
-  /// The client whose call needs a confirmation, by the name of its rule.
+  /// The client whose call must be confirmed, by the name of its rule; nil for other topics.
   public var client: String?
 
   public init(

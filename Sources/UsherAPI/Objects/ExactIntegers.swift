@@ -10,7 +10,8 @@ enum ExactIntegers {
 }
 
 extension JSONValue {
-  /// The value as it may be sent. Larger integers, which some providers use as ids, become strings.
+  /// The value as the daemon sends it. Larger integers, which some providers use as ids, become
+  /// strings.
   var wireForm: JSONValue {
     switch self {
     case .integer(let value) where value.magnitude > UInt64(ExactIntegers.limit):

@@ -1,7 +1,7 @@
 public import JSONRPC
 public import UsherCore
 
-/// A flow as its owner sees it: a sign-in or another process of a provider that needs several
+/// A flow as its owner sees it: a sign-in, or another process of a provider that needs several
 /// steps.
 public struct Flow: Codable, Sendable, Equatable {
   public var id: FlowID
@@ -58,7 +58,8 @@ public enum FlowStatus: String, Codable, Sendable, Equatable, CaseIterable {
   public var isFinished: Bool { self != .active }
 }
 
-/// The reason why the last input did not advance a flow. The next accepted input clears it.
+/// The reason why the last input did not advance a flow, or why the flow has to wait. The next
+/// accepted input clears it.
 public struct Problem: Codable, Sendable, Equatable {
   /// A word for programs to compare: `interrupted`, `wrong_code`, `provider_unreachable`, ….
   public var reason: String
@@ -98,7 +99,7 @@ public struct Failure: Codable, Sendable, Equatable {
     case exchangeFailed = "exchange_failed"
     case exchangeTimedOut = "exchange_timed_out"
     case localAuthFailed = "local_auth_failed"
-    /// The daemon has too few file descriptors.
+    /// The daemon has too few file descriptors for the flow's callback listener.
     case overloaded
   }
 
@@ -114,7 +115,7 @@ public struct Failure: Codable, Sendable, Equatable {
   }
 }
 
-/// A stored change of a flow, as `flow.wait` returns it.
+/// A change of a flow that the daemon has stored, as `flow.wait` returns it.
 public struct Transition: Codable, Sendable, Equatable {
   public var revision: Int
   public var state: String

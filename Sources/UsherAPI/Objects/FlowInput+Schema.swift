@@ -1,4 +1,4 @@
-/// One form of the input that answers a step.
+/// One form of the input that answers a step, for the OpenRPC document.
 struct InputForm {
   var description: String
   var members: [Schema.Member]
@@ -52,7 +52,7 @@ extension Schema.Member {
 }
 
 extension Step.Kind {
-  /// The forms of the input that answers the step; none if the step takes no input.
+  /// The forms of the input that answers the step; empty if the step takes no input.
   var inputForms: [InputForm] {
     switch self {
     case .openURL: [.redirect]

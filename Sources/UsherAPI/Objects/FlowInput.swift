@@ -1,8 +1,8 @@
 public import JSONRPC
 public import UsherCore
 
-/// An answer to a step. Text that a person entered is a ``Secret``: it occurs in inputs and in
-/// effects of flows, but never in stored state.
+/// An answer to a flow's step. Text that a person entered is a ``Secret``: it occurs in inputs and
+/// in effects of flows, but never in stored state.
 public enum FlowInput: Sendable, Equatable {
   case redirect(url: Secret)
   case code(Secret, fields: [String: Secret])
@@ -97,7 +97,7 @@ extension FlowInput {
     }
   }
 
-  /// The JSON form that a client sends.
+  /// The input in the JSON form that a client sends.
   public var json: JSONValue {
     var members = self.members
     members["type"] = .string(kind.rawValue)

@@ -1,8 +1,8 @@
 package import JSONRPC
 import UsherCore
 
-/// Reads the members of an input one by one. ``finish()`` then refuses the members that were not
-/// read.
+/// Reads the members of a flow's input one by one. ``finish()`` then refuses the members that were
+/// not read.
 struct InputReader {
   private var members: [String: JSONValue]
   private var taken: Set<String> = []
@@ -61,7 +61,8 @@ struct InputReader {
     return texts
   }
 
-  /// Returns the members of an object as texts; a missing object is `absent`, or refused.
+  /// Returns the members of the object `name` as texts. If the object is missing, returns `absent`,
+  /// or throws if that is nil.
   mutating func secrets(
     _ name: String, or absent: [String: Secret]?, acceptsNumbers: Bool = false
   ) throws(UsherError) -> [String: Secret] {

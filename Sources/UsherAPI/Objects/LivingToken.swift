@@ -32,8 +32,7 @@ public struct LivingToken: Codable, Sendable, Equatable {
     case refused
     /// The provider cannot be reached, or answers with 429 or 5xx (RFC 7009 §2.2.1).
     case unreachable
-    /// The provider is not in the configuration any more, or its name now stands for another
-    /// server.
+    /// The provider is not in the configuration any more, or its name now refers to another server.
     case notConfigured = "not_configured"
   }
 }

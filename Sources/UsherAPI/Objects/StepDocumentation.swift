@@ -1,7 +1,7 @@
-// What each step and its members mean, for the OpenRPC document.
+// The descriptions of each step and its members, for the OpenRPC document.
 
 extension Step.Kind {
-  /// What the step asks for, and which input answers it.
+  /// The description of the step: what it asks for, and which input answers it.
   var documentation: String {
     switch self {
     case .openURL:

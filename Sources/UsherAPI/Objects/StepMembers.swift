@@ -3,13 +3,13 @@ public import UsherCore
 // The members of each step.
 
 extension Step {
-  /// Asks the app to open a page in the user's browser.
+  /// A step that asks the app to open a page in the user's browser.
   public struct OpenURL: Codable, Sendable, Equatable {
     /// The page; always `http` or `https`, so that it can be passed to a browser.
     public var url: String
     /// The URI to which the provider redirects the browser at the end.
     public var redirectURI: String
-    /// How the daemon learns of the redirect.
+    /// How the daemon learns that the browser was redirected.
     public var completes: Completion
 
     /// How the daemon learns that the browser was redirected.
@@ -19,7 +19,7 @@ extension Step {
       case loopback
       /// The app submits the URL to which the browser was redirected.
       case submit
-      /// The daemon polls the provider.
+      /// The daemon polls the provider, and needs no redirect.
       case poll
     }
 
@@ -30,12 +30,13 @@ extension Step {
     }
   }
 
-  /// Asks the app to show a code that the user enters on the provider's page (RFC 8628). The daemon
-  /// polls the provider; the step takes no input.
+  /// A step that asks the app to show a code, which the user enters on the provider's page (RFC
+  /// 8628). The daemon polls the provider; the step takes no input.
   public struct DisplayCode: Codable, Sendable, Equatable {
     public var userCode: String
     public var verificationURI: String
-    /// The URI with the code in it, suitable for a QR code.
+    /// The URI of the provider's page with the code in it, suitable for a QR code; nil if there is
+    /// none.
     public var verificationURIComplete: String?
     public var expiresAt: Timestamp
 
@@ -50,18 +51,19 @@ extension Step {
     }
   }
 
-  /// Asks for a code that the user received, or that an authenticator shows.
+  /// A step that asks for a code which the user received, or which an authenticator shows.
   public struct EnterCode: Codable, Sendable, Equatable {
     public var purpose: Purpose
-    /// The channel of the code: `sms`, `email`, `totp`, …
+    /// The channel by which the user gets the code: `sms`, `email`, `totp`, …
     public var channel: String
-    /// The address to which the code was sent, masked.
+    /// The address or phone number to which the code was sent, masked.
     public var maskedTarget: String
     public var digits: Int?
     public var expiresAt: Timestamp
     /// The time from which the input `{"resend": true}` is accepted.
     public var resendAt: Timestamp
-    /// The number of attempts left, as the provider counts them.
+    /// The number of attempts that the user has left, as the provider counts them; nil if it is
+    /// unknown.
     public var attemptsLeft: Int?
     /// The form fields to ask for together with the code, such as the names in Truecaller
     /// verifyPhone.
@@ -87,10 +89,10 @@ extension Step {
     }
   }
 
-  /// Asks for a password.
+  /// A step that asks for a password or PIN.
   public struct EnterPassword: Codable, Sendable, Equatable {
     public var purpose: String
-    /// The methods that can be chosen instead of the password.
+    /// The methods that the user can choose instead of the password; nil if there are none.
     public var alternatives: [StepOption]?
     public var operation: Operation?
 
@@ -101,7 +103,7 @@ extension Step {
     }
   }
 
-  /// Asks the user to choose one of several options.
+  /// A step that asks the user to choose one of several options.
   public struct Choose: Codable, Sendable, Equatable {
     public var what: Subject
     public var options: [StepOption]
@@ -118,14 +120,14 @@ extension Step {
     }
   }
 
-  /// Asks the user to fill in fields.
+  /// A step that asks the user to fill in the fields of a form.
   public struct FillForm: Codable, Sendable, Equatable {
     public var fields: [Field]
 
     public init(fields: [Field]) { self.fields = fields }
   }
 
-  /// Asks the user which data a client may get.
+  /// A step that asks the user which data a client may receive.
   public struct Consent: Codable, Sendable, Equatable {
     /// The client that gets the data.
     public var client: String
@@ -134,7 +136,7 @@ extension Step {
     public struct Grant: Codable, Sendable, Equatable {
       public var id: String
       public var label: String
-      /// Whether the user granted it before.
+      /// Whether the user has granted the client this data before.
       public var remembered: Bool
 
       public init(id: String, label: String, remembered: Bool) {
@@ -150,7 +152,8 @@ extension Step {
     }
   }
 
-  /// Asks the app to pass a credential to its own backend, and to submit the backend's reply.
+  /// A step that asks the app to pass a credential to its own backend, and to submit the backend's
+  /// reply.
   public struct ExchangeCredential: Codable, Sendable, Equatable {
     public var credential: Credential
     public var codeVerifier: WireSecret?
@@ -182,7 +185,7 @@ extension Step {
     }
   }
 
-  /// Asks the user to authenticate at this machine.
+  /// A step that asks the user to authenticate at this machine.
   public struct LocalAuth: Codable, Sendable, Equatable {
     public var methods: [Way]
     public var reason: String
@@ -199,7 +202,7 @@ extension Step {
     }
   }
 
-  /// Tells the app that the daemon is working and no input is needed.
+  /// A step that needs no input, because the daemon is working.
   public struct Wait: Codable, Sendable, Equatable {
     /// The operation that the daemon waits for, as a phrase for people.
     public var `for`: String

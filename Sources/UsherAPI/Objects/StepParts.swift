@@ -1,6 +1,6 @@
 // Types that several steps use.
 
-/// A field of a form.
+/// A field of a form in a step.
 public struct Field: Codable, Sendable, Equatable {
   public var name: String
   public var type: Form
@@ -19,7 +19,7 @@ public struct Field: Codable, Sendable, Equatable {
   }
 }
 
-/// An option that can be chosen.
+/// An option in a step that the user can choose.
 public struct StepOption: Codable, Sendable, Equatable {
   public var id: String
   public var label: String
@@ -30,8 +30,8 @@ public struct StepOption: Codable, Sendable, Equatable {
   }
 }
 
-/// The operation that the user authorizes. PSD2 RTS Art. 5 requires that the payer sees the amount
-/// and the payee.
+/// The operation that the user authorizes in a step. PSD2 RTS Art. 5 requires that the payer sees
+/// the amount and the payee.
 public struct Operation: Codable, Sendable, Equatable {
   public var summary: String
   public var amount: String

@@ -25,7 +25,7 @@ extension JSONValue {
       ]
     ])
 
-  /// A flow in the reply of `flow.list`, without its step.
+  /// A flow in the reply of `flow.list`, which leaves out the step.
   static let exampleListedFlow: JSONValue = flow(
     status: "active", state: "authorizing", revision: 4, [:])
 

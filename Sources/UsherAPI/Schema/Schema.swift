@@ -22,8 +22,8 @@ public indirect enum Schema: Equatable, Sendable {
   case nullable(Schema)
   /// A value that fits exactly one of these schemas.
   case either([Schema])
-  /// A schema with its description. Occurs only in a documented schema, never in one that decodes
-  /// calls.
+  /// A schema with its description. It occurs only in documented schemas, which
+  /// ``StrictDecoding/documentedSchema(of:)`` returns, never in one that decodes calls.
   case annotated(Schema, Annotation)
 
   public struct Member: Equatable, Sendable {
@@ -32,19 +32,20 @@ public indirect enum Schema: Equatable, Sendable {
     public var isRequired: Bool
   }
 
-  /// One form of a tagged object, with its members other than `type`.
+  /// One form of a tagged object: a value of `type`, and the other members that go with it.
   public struct Variant: Equatable, Sendable {
     public var type: String
     public var members: [Member]
     public var description = ""
   }
 
-  /// A text for people, of a member or of a component.
+  /// A text for people about a member, or the place of a component.
   public enum Annotation: Equatable, Sendable {
     case description(String)
     /// The schema is the definition of the component with this name.
     case component(SchemaComponent)
-    /// The component with this name, which the document defines elsewhere, replaces the schema.
+    /// A reference to the component with this name, which the document defines elsewhere, replaces
+    /// the schema.
     case reference(String)
   }
 
@@ -53,7 +54,7 @@ public indirect enum Schema: Equatable, Sendable {
 }
 
 extension Schema.Member {
-  /// Creates a member with its description.
+  /// Creates a member of an object with its description.
   public init(_ name: String, _ schema: Schema, _ description: String, isRequired: Bool = true) {
     self.init(
       name: name, schema: .annotated(schema, .description(description)), isRequired: isRequired)
@@ -61,14 +62,15 @@ extension Schema.Member {
 }
 
 extension Schema {
-  /// A part of a value that does not match a schema, and its path. An element of an array is named
-  /// by its index.
+  /// A part of a value that does not match a schema, with its path. An element of an array has its
+  /// index as its name.
   struct Misfit: Equatable {
     var path: [String]
     var what: String
   }
 
-  /// Returns the first misfit in the order of names; nil if there is none.
+  /// Returns the first part of the value, in the order of names, that does not match this schema;
+  /// nil if all match.
   ///
   /// Finds only the errors that a decoder does not notice or cannot locate: unknown members, and
   /// numbers that do not fit `Int64`. The decoder reports wrong types. Names are compared byte by

@@ -1,11 +1,11 @@
 public import JSONRPC
 public import UsherCore
 
-/// A type that states its own schema, because it cannot be derived from its `Decodable`
-/// conformance.
+/// A type that states its own schema, because the schema cannot be derived from the type's
+/// `Decodable` conformance.
 public protocol SchemaDescribing {
   static var schema: Schema { get }
-  /// The schema with its descriptions; by default ``schema``.
+  /// The schema of the type with descriptions for people; by default ``schema``.
   static var documentedSchema: Schema { get }
   /// A valid value of the type, used while the schema of an enclosing type is derived.
   static var example: Self { get }
@@ -60,7 +60,7 @@ extension Step: SchemaDescribing {
 }
 
 extension Schema {
-  /// The members of an object; none if the schema is not one of an object.
+  /// The members of an object; empty if the schema is not one of an object.
   var members: [Member] {
     switch self {
     case .object(let members): members

@@ -1,17 +1,18 @@
 /// A type whose members the OpenRPC document and `provider.get` describe.
 ///
 /// The properties are lazy constants or computed, so that the texts cost nothing until the document
-/// is made. A test names each member without a description, and each description without a member.
+/// is made. A test fails for a member without a description, and for a description without a
+/// member.
 public protocol SchemaDocumented {
-  /// The name of the type in `components.schemas`, and what the type is. Nil for a type that occurs
-  /// only once: the document contains it in place.
+  /// The name under which the document defines the type in `components.schemas`, and a description
+  /// of the type. Nil for a type that occurs only once: the document contains its schema in place.
   static var component: SchemaComponent? { get }
 
-  /// What each member means, by its name in JSON.
+  /// The descriptions of the members, by the member's name in JSON.
   static var memberDescriptions: [String: String] { get }
 
-  /// The components that describe members without a Swift type of their own (`JSONValue`), by the
-  /// name of the member.
+  /// The names of the components that describe members of type `JSONValue`, by the name of the
+  /// member.
   static var memberComponents: [String: String] { get }
 }
 

@@ -1,14 +1,14 @@
 public import JSONRPC
 
 extension Schema {
-  /// The JSON Schema (draft 7, which OpenRPC 1.3 uses) of a value that is sent to the daemon.
-  /// Members that it does not list are refused.
+  /// The schema as JSON Schema (draft 7, which OpenRPC 1.3 uses), for a value that is sent to the
+  /// daemon. Members that it does not list are refused.
   public var json: JSONValue {
     var writer = SchemaWriter()
     return writer.json(self, .params)
   }
 
-  /// The JSON Schema of a value that the daemon sends, for the OpenRPC document.
+  /// The schema as JSON Schema for a value that the daemon sends, for the OpenRPC document.
   ///
   /// It permits further members, because later versions may add some and clients ignore unknown
   /// ones. A component becomes a reference to `components.schemas`.
@@ -17,7 +17,7 @@ extension Schema {
     return writer.json(self, .reply)
   }
 
-  /// The JSON Schema that a reference to a tagged object points to; for other schemas the same as
+  /// The JSON Schema to which a reference to a tagged object points; for other schemas the same as
   /// ``replyJSON``.
   var definition: JSONValue {
     var writer = SchemaWriter()
@@ -29,13 +29,14 @@ extension Schema {
 /// Writes JSON Schemas, and collects the definitions of the components that they refer to.
 struct SchemaWriter {
   enum Side {
-    /// Sent to the daemon. The objects are closed and contain everything in place.
+    /// A value that is sent to the daemon. Objects permit no further members, and contain
+    /// everything in place.
     case params
-    /// Sent by the daemon. The objects are open and refer to components.
+    /// A value that the daemon sends. Objects permit further members, and refer to components.
     case reply
   }
 
-  /// The definitions by the name of the component, for `components.schemas`.
+  /// The definitions for `components.schemas`, by the name of the component.
   private(set) var definitions: [String: JSONValue] = [:]
 
   mutating func json(_ schema: Schema, _ side: Side) -> JSONValue {
@@ -58,9 +59,9 @@ struct SchemaWriter {
     }
   }
 
-  /// Adds a definition, if there is none with the name yet.
+  /// Adds the definition of a component, unless there is one with the name already.
   ///
-  /// - Returns: The reference to it.
+  /// - Returns: The reference to the definition.
   @discardableResult
   mutating func define(
     _ name: String, _ definition: (inout SchemaWriter) -> JSONValue

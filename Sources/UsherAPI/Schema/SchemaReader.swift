@@ -62,8 +62,8 @@ extension Dictionary: StringMap where Key == String, Value: Decodable {
   fileprivate static var empty: Any { [String: Value]() }
 }
 
-/// An optional type. Only ``Nullable`` decodes one directly; a plain optional member is decoded by
-/// `decodeIfPresent`.
+/// An optional type of a member. Only ``Nullable`` decodes an optional type directly; a plain
+/// optional member is decoded by `decodeIfPresent`.
 private protocol NullableForm {
   static var wrappedType: any Decodable.Type { get }
   static var absent: Any { get }
@@ -74,7 +74,8 @@ extension Optional: NullableForm where Wrapped: Decodable {
   fileprivate static var absent: Any { Wrapped?.none as Any }
 }
 
-/// What a type's `init(from:)` asks of one decoder, from which its schema is derived.
+/// Records what a type's `init(from:)` requests of one decoder. The schema of the type is derived
+/// from the record.
 private final class Notes {
   var schema: Schema = .object([])
   let isDocumented: Bool
@@ -90,7 +91,8 @@ private final class Notes {
     components = documentation?.memberComponents ?? [:]
   }
 
-  /// The schema, as the definition of a component if the type is one.
+  /// The schema of the type. If the type is a component, the schema is marked as the component's
+  /// definition.
   var named: Schema {
     assert(
       Set(descriptions.keys).isSubset(of: schema.members.map(\.name)),
@@ -127,7 +129,7 @@ extension Schema {
   }
 }
 
-/// The type decodes something that has no placeholder.
+/// The error that the type decodes a value for which there is no placeholder.
 private struct Refused: Error {}
 
 private struct NotingDecoder: Decoder {

@@ -3,6 +3,8 @@ public import UsherCore
 
 /// Decodes parameters strictly: they must be an object, and unknown members are refused.
 public enum StrictDecoding {
+  /// Decodes parameters of a call or of a flow.
+  ///
   /// - Parameters:
   ///   - value: The parameters; nil if the request has none, which means the same as an empty
   ///     object.
@@ -27,11 +29,11 @@ public enum StrictDecoding {
     }
   }
 
-  /// Returns the schema of a type.
+  /// Returns the schema of a type, for ``decode(_:from:schema:prefix:)``.
   public static func schema(of type: any Decodable.Type) -> Schema { SchemaReader.schema(of: type) }
 
-  /// Returns the schema of a type with descriptions, to show it to people. It decodes the same, but
-  /// takes more memory.
+  /// Returns the schema of a type with descriptions, for display. It decodes the same values as
+  /// ``schema(of:)``, but takes more memory.
   public static func documentedSchema(of type: any Decodable.Type) -> Schema {
     SchemaReader.schema(of: type, isDocumented: true)
   }
@@ -50,7 +52,7 @@ public enum StrictDecoding {
     }
   }
 
-  /// Returns the parts of a path; an element of an array is named by its index.
+  /// Returns the parts of a coding path. An element of an array has its index as its name.
   private static func names(_ path: [any CodingKey]) -> [String] {
     path.map { key in key.intValue.map { "\($0)" } ?? key.stringValue }
   }
