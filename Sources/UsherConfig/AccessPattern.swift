@@ -33,7 +33,7 @@ extension AccessPattern {
     kind = parts.count > 2 ? Glob(text: String(parts[2])) : .any
   }
 
-  /// `confirm.*`
+  /// The pattern `confirm.*`, for rules that answer the questions to confirm other clients' calls.
   static let confirmations = AccessPattern(
     method: Glob(text: "confirm.*"), provider: .any, kind: .any, operation: nil)
 
@@ -48,8 +48,8 @@ extension AccessPattern {
   /// The provider's name if the pattern matches exactly one provider, nil otherwise.
   package var literalProvider: String? { provider.isLiteral ? provider.text : nil }
 
-  /// Returns whether the pattern allows the call, either directly or because the call manages a
-  /// flow that the pattern allows the caller to start.
+  /// Returns whether the pattern allows the call: either directly, or because the call manages a
+  /// flow and the pattern allows the caller to start such flows.
   package func allows(_ request: PolicyRequest) -> Bool {
     if method.matches(request.method),
       request.isUnknown || provider.holds(request.provider) && kind.holds(request.kind),
@@ -75,7 +75,7 @@ extension AccessPattern {
   }
 }
 
-/// The parts of an RPC call by which the client rules decide whether it is allowed.
+/// The parts of an RPC call by which the client rules decide whether the call is allowed.
 package struct PolicyRequest: Sendable, Hashable {
   package let method: String
   package let traits: MethodTraits
@@ -84,21 +84,22 @@ package struct PolicyRequest: Sendable, Hashable {
   /// The kind of the flow that the call starts or acts on, such as `authorize`; nil for other
   /// calls.
   package var kind: String?
-  /// The call of the provider's API that the flow is to make: `METHOD:/path`.
+  /// The call of the provider's API that the flow is to make, as `METHOD:/path`; nil for other
+  /// calls.
   package var operation: String?
   /// The account that the call acts on; nil if it acts on none or the caller may not see it.
   package var account: Account?
   /// Whether the call starts a flow that uses an account's token.
   package var usesAccount = false
-  /// Whether the call acts on one account that is not known. Such a call is refused later; a rule
+  /// Whether the call acts on one account, which is not known. Such a call is refused later. A rule
   /// that is limited to some accounts does not allow it.
   package var lacksAccount = false
   /// Whether the object that the call names does not exist for this caller, so that its provider
-  /// and kind are not known. Then the method alone decides, and an allowed call is answered with
-  /// `not_found`.
+  /// and kind are not known. In this case the method alone decides, and an allowed call is answered
+  /// with `not_found`.
   package var isUnknown = false
-  /// The account id in the call, whether or not the caller may see the account. It is for the
-  /// audit.
+  /// The account id that the call names, for the audit log, whether or not the caller may see the
+  /// account; nil if the call names none.
   package var named: String?
   /// The OAuth scopes that the call requests for a token; nil if it names none.
   package var scopes: [String]?
@@ -126,7 +127,7 @@ package struct PolicyRequest: Sendable, Hashable {
     self.operation = operation
   }
 
-  /// Creates a request about a method alone.
+  /// Creates a request that consists of a method only.
   package init(_ method: (some Method).Type) {
     self.method = method.name
     traits = method.traits

@@ -28,7 +28,7 @@ extension ProviderURL {
 
   package var reach: HostReach { HostReach(host: host) }
 
-  /// A description of the error if paths cannot be appended to the URL; otherwise nil.
+  /// Why paths cannot be appended to this URL; nil if they can.
   var baseComplaint: String? {
     hasQuery || text.hasSuffix("/") ? "must have no query and no trailing slash" : nil
   }
@@ -42,9 +42,10 @@ extension ProviderURL {
   static let blank = ProviderURL(text: "", host: "", port: 0, isSecure: true, hasQuery: false)
 }
 
-/// The address of a listener that only programs on this machine can reach: `127.0.0.1:PORT`.
+/// The address of a listener that only programs on this machine can reach, such as
+/// `127.0.0.1:8080`.
 package struct LoopbackAddress: CodedAsText, Hashable, Sendable {
-  /// An IP literal without brackets.
+  /// The host: an IP literal without brackets.
   package let host: String
   package let port: Int
 
@@ -77,9 +78,9 @@ package struct ProxyURL: CodedAsText, Hashable, Sendable {
   package var settingText: String { "http://\(host.bracketed):\(port)" }
 }
 
-/// The redirect URI of the browser (RFC 8252 §7.3).
+/// The redirect URI for the user's browser after a sign-in (RFC 8252 §7.3).
 package enum Redirect: CodedAsText, Hashable, Sendable {
-  /// `http://127.0.0.1` with a port and a path that are chosen for each flow.
+  /// `http://127.0.0.1` with a port and a path that the daemon chooses for each flow.
   case loopback
   /// A constant URI, for providers that require a registered one.
   case fixed(FixedRedirect)
@@ -100,7 +101,7 @@ package enum Redirect: CodedAsText, Hashable, Sendable {
 package struct FixedRedirect: Hashable, Sendable {
   /// The URI as it was written, and as it is registered at the provider.
   package let text: String
-  /// An IP literal without brackets.
+  /// The host: an IP literal without brackets.
   package let host: String
   package let port: Int
   /// The path, which begins with a slash.

@@ -1,22 +1,23 @@
 /// The settings of a provider of type `bsa`: Blockchain Secure Authentication.
 package struct BSASettings: SettingsSection {
-  /// The URL that every path is appended to.
+  /// The URL to which every path of the API is appended.
   package var baseURL = ProviderURL(host: "api.fnsbsa.com", path: "/api/v3")
-  /// The name of the clientKey in the credential store. Every request carries the clientKey.
+  /// The name of the clientKey in the credential store. The daemon sends the clientKey in every
+  /// request.
   package var clientKeyCredential: String
   /// The registered bundle identifier of the app.
   package var appPackage: String
   package var appVersion: String
   /// The language of the vendor's texts: a language tag (RFC 5646).
   package var lang = "en"
-  /// The page where the user types a displayed number; nil: the base URL.
+  /// The page where the user types a number that the daemon shows; nil means the base URL.
   package var siteURL: ProviderURL?
   package var deviceName = "usherd"
   package var deviceManufacturer = "Linux"
   package var osVersion = "Linux"
   /// The number of digits of a code that is sent by mail or SMS.
   package var otpDigits = 6
-  /// The number of seconds for which such a code is valid.
+  /// The number of seconds for which a code that is sent by mail or SMS is valid.
   package var otpSeconds = 180
   /// The number of seconds until another code can be requested.
   package var resendSeconds = 30
@@ -71,7 +72,7 @@ package struct BSASettings: SettingsSection {
 }
 
 /// The parameters of an account's one-time codes (RFC 6238): `[provider.totp]`. The defaults are
-/// BSA's (contract §5.7).
+/// BSA's (provider contract §5.7).
 package struct TOTPSettings: SettingsSection {
   package var digits = 6
   package var periodSeconds = 60
@@ -98,7 +99,7 @@ package enum TOTPAlgorithm: String, TextSetting, Codable, CaseIterable, Equatabl
   case sha512 = "SHA512"
 }
 
-/// `[provider.paths]`: paths below the base URL, or absolute URLs.
+/// The paths of `[provider.paths]`: relative to the base URL, or absolute URLs.
 package struct BSAPaths: SettingsSection {
   package var duplicateCheck = ProviderPath("/users/common/duplicate-check")
   package var idCheck = ProviderPath("/idcheck")

@@ -5,18 +5,21 @@ package import UsherCore
 package struct CallerIdentity: Sendable, Hashable {
   package var uid: UInt32
   package var gid: UInt32
-  /// The supplementary groups.
+  /// The ids of the supplementary groups.
   package var groups: [UInt32]
   /// The caller's systemd unit; nil if it is unknown or belongs to another manager than the
   /// system's.
   package var unit: String?
   /// The absolute path of the caller's program; nil if the kernel does not let the daemon read it.
   package var executable: String?
-  /// False if the kernel does not report the unit, which then may be any.
+  /// Whether the kernel reports the caller's unit. If it does not, the caller may belong to any
+  /// unit.
   package var isUnitTold: Bool
-  /// False if the kernel does not report the program, which then may be any.
+  /// Whether the kernel reports the caller's program. If it does not, the caller may be any
+  /// program.
   package var isExecutableTold: Bool
-  /// The users that ``uid`` may be a subordinate id of (subuid(5)); empty if it is not such an id.
+  /// The users to whom ``uid`` may belong as a subordinate id (subuid(5)); empty if it is not such
+  /// an id.
   package var subordinateTo: [SubordinateOwner]
 
   package init(

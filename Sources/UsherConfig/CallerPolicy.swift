@@ -20,13 +20,13 @@ package struct CallerPolicy: Sendable {
     choosesHours = rules.contains { $0.setting.hours != nil }
   }
 
-  /// The client name of callers that no rule matches: a user's own programs. No rule can have this
-  /// name.
+  /// The name under which callers that no rule matches count as a client: the user's own programs.
+  /// No rule can have this name.
   package static let ownPrograms = "(user)"
 
   /// Whether the caller may only call methods that are open to everybody.
   ///
-  /// That is so for a caller that no rule matches and that is not root, the daemon's user or a
+  /// This is true for a caller that no rule matches and that is not root, the daemon's user or a
   /// member of `access.group`; for a caller that cannot be identified well enough to say whether a
   /// rule matches; and for a subordinate id.
   package var hasNoRights: Bool {
@@ -37,7 +37,8 @@ package struct CallerPolicy: Sendable {
     }
   }
 
-  /// The client that the caller counts as: the name of the first rule that matches.
+  /// The name of the client that the caller counts as: that of the first rule that matches the
+  /// caller.
   package var clientName: String { rules.first?.name ?? Self.ownPrograms }
 
   /// The owner of the accounts and flows that the caller creates, as set by the first rule that
@@ -50,18 +51,19 @@ package struct CallerPolicy: Sendable {
     rules.contains { $0.setting.confirm || $0.setting.requireLocalAuthSeconds != nil }
   }
 
-  /// The clients whose confirmations the caller may answer, by any of its rules.
+  /// The clients whose questions the caller may answer (`confirm.answer`), by any of its rules.
   package var confirms: Set<String> { Set(rules.flatMap(\.setting.confirms)) }
 
   package func decide(_ request: PolicyRequest) -> Decision { decide(request) { _ in } }
 
-  /// Whether the decision depends on more of a call than its method.
+  /// Whether the decision about a call depends on more than the method.
   package var choosesCalls: Bool { !rules.isEmpty }
 
-  /// Decides by the part of a call that is known before its parameters are decoded.
+  /// Returns the denial of a call, judged by the parts that are known before its parameters are
+  /// decoded.
   ///
-  /// A call is refused only if ``decide(_:)`` refuses it too, whatever its other parts are. A call
-  /// that is not refused here is not yet allowed.
+  /// A call is denied only if ``decide(_:)`` denies it too, whatever its other parts are. A call
+  /// that is not denied here is not allowed yet.
   ///
   /// - Parameter request: Only the method is required. A part that is nil counts as unknown.
   /// - Returns: Nil if the decision needs the whole call.
@@ -75,6 +77,8 @@ package struct CallerPolicy: Sendable {
     return Denial(rule: first.name, cause: .notListed)
   }
 
+  /// Decides about a call.
+  ///
   /// - Parameter consider: Receives the verdict of each rule, up to the rule that decides.
   func decide(_ request: PolicyRequest, consider: (PolicyRule.Verdict) -> Void) -> Decision {
     if request.traits.audience == .everybody { return .allow(rule: "(everybody)") }
@@ -86,7 +90,8 @@ package struct CallerPolicy: Sendable {
       switch verdict.decision {
       case .allowed: return verdict.decision
       case .denied(let denial) where denial.cause == .notListed: continue
-      // A rule that selects this account explains the denial better than a rule for other accounts.
+      // A denial by a rule that selects this account tells the caller more than one by a rule for
+      // other accounts.
       case .denied(let denial) where objection?.cause ?? .account == .account: objection = denial
       case .denied: continue
       }

@@ -1,29 +1,29 @@
-/// One `[[client]]`: the calls that matching callers may make.
+/// One `[[client]]` rule: the calls that the callers which match it may make.
 package struct ClientRule: SettingsSection {
   /// The client's name, also in the audit log; it has the syntax of a provider's name.
   package var name: String
   package var match: ClientMatch
   /// The RPC calls that the client may make; an empty list allows none.
   package var allow: [AccessPattern]
-  /// The maximum age, in seconds, of the client's last local authentication when the rule hands out
+  /// The maximum age, in seconds, of the client's last local authentication for a call that returns
   /// a token or a one-time code, or starts a flow that uses an account's token, such as
-  /// `operation`; nil: none is required.
+  /// `operation`. Nil means that none is required.
   package var requireLocalAuthSeconds: Int?
-  /// The accounts that the rule is limited to; nil: every account that the caller has.
+  /// The accounts to which the rule is limited; nil means every account that the caller has.
   package var accounts: [AccountSelector]?
-  /// The OAuth scopes that a token for the client may have at most; nil: any.
+  /// The OAuth scopes that a token for the client may have at most; nil means any.
   package var scopes: [String]?
-  /// The members of an account's profile that the client may see; nil: all.
+  /// The members of an account's profile that the client may see; nil means all.
   package var fields: [String]?
-  /// The hours in which the rule allows calls, in local time; nil: always.
+  /// The hours in which the rule allows calls, in local time; nil means always.
   package var hours: [OpeningHours]?
   /// Whether a person must confirm the calls that the rule allows.
   package var confirm = false
-  /// The clients whose confirmations this client may answer.
+  /// The clients whose questions this client may answer (`confirm.answer`).
   package var confirms: [String] = []
   /// The owner of the accounts and flows that the client creates.
   package var owner = Ownership.user
-  /// The clients that may read this client's accounts.
+  /// The clients that may read the accounts of this client.
   package var share: [String] = []
 
   /// The owner of accounts and flows.
@@ -77,22 +77,23 @@ extension ClientRule {
 }
 
 extension UInt8 {
-  /// `NQCHAR` of RFC 6749 §3.3.
+  /// Whether the byte may occur in a scope: `NQCHAR` of RFC 6749 §3.3.
   fileprivate var isScopeByte: Bool { isVisible && !isOne(of: "\"\\") }
 }
 
-/// The conditions that a caller must meet: every condition that is set must hold.
+/// The conditions by which a `[[client]]` rule matches a caller: every condition that is set must
+/// hold.
 package struct ClientMatch: SettingsSection {
-  /// The full name of a unit of the system manager, such as `till.service`.
+  /// The full name of the caller's unit of the system manager, such as `till.service`.
   package var unit: String?
   package var user: Principal?
-  /// The caller's primary group or one of its supplementary groups.
+  /// The group that must be the caller's primary group or one of its supplementary groups.
   package var group: Principal?
-  /// The absolute path of the program.
+  /// The absolute path of the caller's program.
   ///
-  /// To a daemon that does not run as root, the kernel reports only the programs of processes of
-  /// the same user. A caller whose program is not reported has no rights if such a rule may apply
-  /// to it.
+  /// If the daemon does not run as root, the kernel reports only the programs of processes of the
+  /// daemon's own user. A caller whose program is not reported has no rights if a rule with this
+  /// condition may match it.
   package var executable: String?
 
   package init(
@@ -114,7 +115,7 @@ package struct ClientMatch: SettingsSection {
     table.needsOneSetting()
   }
 
-  /// Returns a description of the error in a unit's name; nil if the name is valid.
+  /// Returns why the name of a unit is invalid; nil if it is valid.
   static func complaint(unit: String) -> String? {
     let isName = unit.consists(upTo: 255) { $0.isWordByte || $0.isOne(of: ":-.@\\") }
     let hasType = unit.hasSuffix(".service") || unit.hasSuffix(".scope")

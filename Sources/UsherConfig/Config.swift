@@ -14,7 +14,7 @@ package struct Config: SettingsSection {
   package var token = TokenSettings()
   /// The providers in the order of the files; their names are unique.
   package var providers: [ProviderConfig] = []
-  /// The rules in the order in which they are tried; their names are unique.
+  /// The client rules in the order in which they are tried; their names are unique.
   package var clients: [ClientRule] = []
 
   /// The positions of the settings in the files, for problems that are found after loading.
@@ -57,7 +57,8 @@ package struct Config: SettingsSection {
     }
   }
 
-  /// Refuses two providers with one callback address: only the address tells which provider calls.
+  /// Reports two providers with the same callback address, because only the address tells which
+  /// provider makes a call.
   private func refuseSharedListeners(_ table: SettingsTable) {
     var first: [LoopbackAddress: Int] = [:]
     for (place, provider) in providers.enumerated() {
@@ -74,7 +75,8 @@ package struct Config: SettingsSection {
     }
   }
 
-  /// Refuses a rule for a provider that is not configured: it would silently allow nothing.
+  /// Reports a rule that names a provider which is not configured, because the rule would silently
+  /// allow nothing there.
   private func refuseUnknownProviders(_ table: SettingsTable) {
     guard table.isWhole else { return }
     var known = KnownNames(
@@ -89,7 +91,7 @@ package struct Config: SettingsSection {
     }
   }
 
-  /// Refuses a rule that refers to an undefined client or to itself: the entry would silently do
+  /// Reports a rule that names an undefined client or itself, because the entry would silently do
   /// nothing.
   private func refuseUnknownClients(_ table: SettingsTable) {
     guard table.isWhole else { return }
@@ -108,12 +110,13 @@ package struct Config: SettingsSection {
   }
 }
 
-/// The defined names of one kind. Suggests the nearest one for a name that is not defined.
+/// The defined names of one kind. For a name that is not defined, it suggests the nearest defined
+/// one.
 private struct KnownNames {
   private let kind: String
   private let names: Set<String>
-  /// How many more names are compared for suggestions. Without a limit, thousands of unknown names
-  /// would each be compared with thousands of defined ones.
+  /// The number of further comparisons of names for suggestions. Without a limit, thousands of
+  /// unknown names would each be compared with thousands of defined ones.
   private var comparisons = 20_000
 
   init(_ kind: String, _ names: [String]) {
@@ -121,8 +124,8 @@ private struct KnownNames {
     self.names = Set(names)
   }
 
-  /// Returns why a setting may not refer to this name: nothing with the name is defined. Nil if
-  /// there is.
+  /// Returns why a setting must not contain this name: nothing with the name is defined; nil if
+  /// something is.
   mutating func refusal(of name: String) -> String? {
     guard !names.contains(name) else { return nil }
     var hint = ""
@@ -176,17 +179,18 @@ extension Config {
   /// Returns the effective configuration, defaults included, as a TOML document without secrets.
   package func show() -> String { tomlTable.text }
 
-  /// Creates a problem with a setting that was found after loading, such as an unknown user.
+  /// Creates a problem with a setting that is found after loading, such as an unknown user.
   ///
-  /// - Parameter key: A path as in ``ConfigProblem/key``.
+  /// - Parameter key: The path of the setting, as in ``ConfigProblem/key``.
   package func problem(_ key: String, _ message: String) -> ConfigProblem {
     ConfigProblem(sources[key], key: key, message)
   }
 }
 
-/// The positions of the settings in the files, by path.
+/// The positions of the settings in the configuration files, by the path of the setting.
 ///
-/// All values compare equal, because the position of a setting is not part of its value.
+/// All values of this type compare equal, because the position of a setting is not part of its
+/// value.
 package struct ConfigSources: Sendable, Equatable {
   /// The files that were read, in the order in which they were merged.
   package let files: [String]
@@ -199,7 +203,7 @@ package struct ConfigSources: Sendable, Equatable {
     self.files = files
   }
 
-  /// The position of a setting; nil if the setting has its default.
+  /// The position of a setting; nil if no file contains the setting.
   package subscript(key: String) -> SourcePosition? { positions[key] }
 
   package static func == (left: ConfigSources, right: ConfigSources) -> Bool { true }

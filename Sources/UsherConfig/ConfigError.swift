@@ -4,7 +4,7 @@ package struct ConfigError: Error, Sendable, Equatable, CustomStringConvertible 
 
   package init(_ problems: [ConfigProblem]) { self.problems = problems }
 
-  /// The problems, one a line, at most the first hundred.
+  /// The problems, one per line, at most the first hundred.
   package var description: String {
     let shown = 100
     var lines = problems.prefix(shown).map(\.description)
@@ -53,8 +53,8 @@ package struct ConfigProblem: Error, Sendable, Equatable, CustomStringConvertibl
 }
 
 extension String {
-  /// The text with control and bidirectional formatting characters replaced, because a terminal
-  /// would obey them.
+  /// The text with control characters and bidirectional formatting characters replaced, because a
+  /// terminal would interpret them.
   fileprivate var withoutControls: String {
     let clean = unicodeScalars.map { scalar -> Unicode.Scalar in
       switch scalar.properties.generalCategory {

@@ -1,6 +1,8 @@
-/// The policy's decision, with the name of the rule that made it for the audit.
+/// The decision of the policy about a call, with the name of the rule that made it, for the audit
+/// log.
 ///
-/// Names in parentheses are built-in rules of ``Policy``; no `[[client]]` can have such a name.
+/// Names in parentheses are built-in rules of ``Policy``; no `[[client]]` rule can have such a
+/// name.
 package enum Decision: Sendable, Equatable {
   case allowed(Permit)
   case denied(Denial)
@@ -28,16 +30,18 @@ package enum Decision: Sendable, Equatable {
   }
 }
 
-/// Permission for a call, with the conditions that are still to be met.
+/// Permission for a call, with the conditions that the call must still meet and the limits on its
+/// reply.
 package struct Permit: Sendable, Equatable {
   package var rule: String
-  /// The maximum age, in seconds, of the client's last local authentication; nil: none is required.
+  /// The maximum age, in seconds, of the client's last local authentication; nil means that none is
+  /// required.
   package var localAuthSeconds: Int?
   /// Whether a person must confirm the call.
   package var needsConfirmation = false
-  /// The OAuth scopes that a returned token may have at most; nil: any.
+  /// The OAuth scopes that a returned token may have at most; nil means any.
   package var scopes: [String]?
-  /// The members of an account's profile that the reply may show; nil: all.
+  /// The members of an account's profile that the reply may show; nil means all.
   package var fields: [String]?
 
   package init(rule: String, localAuthSeconds: Int? = nil) {
@@ -51,16 +55,16 @@ package struct Denial: Sendable, Equatable {
   package enum Cause: Sendable, Equatable {
     /// No client rule that matches the caller has such a call in its `allow`.
     case notListed
-    /// The rule is limited to other accounts: to the caller this account does not exist.
+    /// The rule is limited to other accounts. To the caller, this account does not exist.
     case account
-    /// The call requests more than these scopes, which the rule allows.
+    /// The call requests a scope that is not among these, which the rule allows.
     case scope([String])
     /// The call is outside of the rule's `hours`, which begin again in this many minutes.
     case hours(minutes: Int)
   }
 
-  /// A rule that lists the call but does not allow it, preferably one that selects this account; if
-  /// no rule lists the call, the first rule that matches the caller.
+  /// The rule that caused the denial: one that lists the call but does not allow it, preferably one
+  /// that selects this account; if no rule lists the call, the first rule that matches the caller.
   package var rule: String
   package var cause: Cause
 }

@@ -1,9 +1,9 @@
 /// Decides whether only trusted users can change a configuration file or its directory.
 ///
-/// The configuration decides which caller gets which token. It is read only if nobody except root
-/// can write it, or except root and the instance's own user for a per-user instance.
+/// The configuration decides which caller gets which token. The daemon reads it only if no user
+/// except root can write it; the daemon of one user accepts that user, too.
 package struct FileTrust: Sendable {
-  /// The result of `stat(2)`, as far as it is needed.
+  /// The result of `stat(2)` for a file or directory, as far as it is needed.
   package struct Status: Sendable {
     package let owner: UInt32
     package let group: UInt32
@@ -19,15 +19,17 @@ package struct FileTrust: Sendable {
 
   private let user: UInt32?
 
-  /// - Parameter user: The user besides root who may own the configuration; nil for the system
-  ///   instance.
+  /// Creates the check.
+  ///
+  /// - Parameter user: The user besides root who may own the configuration; nil for the daemon of
+  ///   the system.
   package init(user: UInt32?) { self.user = user }
 
-  /// Returns a description of the problem with the command that fixes it; nil if only trusted users
-  /// can write.
+  /// Returns what is wrong with the permissions, and the command that corrects them; nil if only
+  /// trusted users can write.
   ///
-  /// - Parameter isShared: Whether a world-writable directory is accepted if it has the sticky bit:
-  ///   then users cannot replace each other's files, and each file is checked by itself.
+  /// - Parameter isShared: Whether a world-writable directory is accepted if it has the sticky bit.
+  ///   With that bit, users cannot replace each other's files, and each file is checked by itself.
   package func problem(with status: Status, at path: String, isShared: Bool = false) -> String? {
     guard status.owner == 0 || status.owner == user else {
       let trusted = user.map { "root or user \($0)" } ?? "root"
@@ -38,8 +40,8 @@ package struct FileTrust: Sendable {
     if status.mode & 0o002 != 0 {
       return "every user can write it and so change usherd's configuration; run: chmod o-w \(path)"
     }
-    // If the file has an access control list, these bits are its mask (acl(5)): a named user may
-    // write.
+    // If the file has an access control list, these bits are the mask of the list (acl(5)), so a
+    // named user may be able to write.
     if status.mode & 0o020 != 0 {
       return "group \(status.group), or users on its access control list, can write it and so "
         + "change usherd's configuration; run: chmod g-w \(path)"

@@ -1,26 +1,27 @@
 /// The settings of a provider of type `freedomid`: Freedom ID.
 package struct FreedomIDSettings: SettingsSection {
-  /// Which of the vendor's three APIs is used.
+  /// Which of the three APIs of Freedom ID the daemon uses.
   package var mode: FreedomIDMode
   package var baseURL = ProviderURL(host: "passport.freedompay.kz")
-  /// The number of days until a client must ask again for the user's consent.
+  /// The number of days after which a client must ask the user for consent again.
   package var consentDays = 365
-  /// The name of the SDK's API key in the credential store, for mode `device`.
+  /// The name of the API key in the credential store, for mode `device`.
   package var apiKeyCredential: String?
   /// The client id, for the modes `oauth2` and `oidc`.
   package var clientID: String?
   /// The name of the client secret in the credential store, for the modes `oauth2` and `oidc`.
   package var clientCredential: String?
   package var redirect = Redirect.loopback
-  /// The base URL of the API that creates and updates users, for mode `oauth2`.
+  /// The base URL of the partner API that creates and updates users, for mode `oauth2`.
   package var apiBaseURL = ProviderURL(host: "api.freedompay.kz")
   /// The number of seconds between two polls for a profile that was requested.
   package var pollSeconds = 5
-  /// The address on which the partner's `revoke_uri` is served; nil: it is not served.
+  /// The address on which the daemon listens for the partner's `revoke_uri`, by which Freedom ID
+  /// reports log-outs; nil means that it does not listen.
   package var callbackListen: LoopbackAddress?
   /// The scopes that are requested in mode `oidc`.
   package var scopes = ["openid"]
-  /// Whether mode `oidc` sends PKCE, which the vendor does not document.
+  /// Whether the daemon uses PKCE in mode `oidc`. The vendor does not document it.
   package var pkce = false
   package var paths = FreedomIDPaths()
   /// The endpoints that override discovery, for mode `oidc`.
@@ -54,7 +55,7 @@ package struct FreedomIDSettings: SettingsSection {
     }
   }
 
-  /// The settings that the mode requires, each with whether it is present.
+  /// The settings that the mode requires, and whether each is present.
   private var needs: [(key: String, isThere: Bool)] {
     switch mode {
     case .device: [("api_key_credential", apiKeyCredential != nil)]
@@ -63,7 +64,7 @@ package struct FreedomIDSettings: SettingsSection {
     }
   }
 
-  /// The name of the credential that authenticates the requests of this mode.
+  /// The name of the credential that authenticates the daemon's requests in this mode.
   package var credentialName: String? {
     switch mode {
     case .device: apiKeyCredential
@@ -71,7 +72,7 @@ package struct FreedomIDSettings: SettingsSection {
     }
   }
 
-  /// The settings of mode `oidc` as those of an OpenID Connect provider.
+  /// The settings for mode `oidc`, in the form of the settings of an OpenID Connect provider.
   package var oidc: OIDCSettings {
     var settings = OIDCSettings(issuer: baseURL, clientID: clientID ?? "")
     settings.clientCredential = clientCredential
@@ -91,9 +92,9 @@ package struct FreedomIDSettings: SettingsSection {
   }
 }
 
-/// Which of the vendor's three APIs is used.
+/// Which of the three APIs of Freedom ID the daemon uses.
 package enum FreedomIDMode: String, TextSetting, Codable, CaseIterable, Equatable, Sendable {
-  /// The SDK's API: the user signs in step by step, without a browser.
+  /// The API of the mobile SDK: the user signs in step by step, without a browser.
   case device
   /// The partner API, with a browser redirect.
   case oauth2
@@ -101,7 +102,7 @@ package enum FreedomIDMode: String, TextSetting, Codable, CaseIterable, Equatabl
   case oidc
 }
 
-/// `[provider.paths]`: paths below their base URLs, or absolute URLs.
+/// The paths of `[provider.paths]`: relative to their base URLs, or absolute URLs.
 package struct FreedomIDPaths: SettingsSection {
   package var accounts = ProviderPath("/api/v1/device/accounts")
   package var loginOTP = ProviderPath("/api/v1/device/login/otp")
@@ -119,7 +120,7 @@ package struct FreedomIDPaths: SettingsSection {
   package var user = ProviderPath("/api/v1/oauth/user")
   package var openid = ProviderPath("/openid")
   package var openidToken = ProviderPath("/api/v1/oidc/token")
-  /// The path at which the daemon serves the `revoke_uri`.
+  /// The path at which the daemon receives the calls to the `revoke_uri`.
   package var revoke = ProviderPath("/v1/freedomid/revoke")
 
   package static var blank: FreedomIDPaths { FreedomIDPaths() }
@@ -163,14 +164,15 @@ extension FreedomIDSettings: ProviderTypeSettings {
       + paths.showingTokens.wholeURLs
   }
 
-  /// In its mode `oidc` it runs the flows of OpenID Connect.
+  /// Returns the settings as those of an OpenID Connect provider in mode `oidc`, because that mode
+  /// runs its flows.
   package func view<Settings: ProviderTypeSettings>(as type: Settings.Type) -> Settings? {
     self as? Settings ?? (mode == .oidc ? oidc as? Settings : nil)
   }
 }
 
 extension FreedomIDPaths {
-  /// The paths whose requests carry a token.
+  /// The paths of the API whose requests carry a token.
   fileprivate var showingTokens: [ProviderPath] {
     [deviceToken, deviceConsent, token, userInfo, profile, profileStatus, openidToken]
   }

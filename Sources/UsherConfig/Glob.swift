@@ -10,11 +10,11 @@ struct Glob: Hashable, Sendable {
 
   var isLiteral: Bool { !text.contains("*") }
 
-  /// Returns whether the pattern matches. Only `*` matches a missing word.
+  /// Returns whether the pattern matches a word. If there is no word, only the pattern `*` matches.
   func holds(_ word: String?) -> Bool { word.map(matches) ?? (self == .any) }
 
-  /// Returns whether the pattern matches the word, in time proportional to at most the product of
-  /// their lengths: after a mismatch only the last star takes more characters.
+  /// Returns whether the pattern matches the word. The time is at most proportional to the product
+  /// of their lengths, because after a mismatch only the last star takes more characters.
   func matches(_ word: String) -> Bool {
     let pattern = Array(text.utf8)
     let word = Array(word.utf8)

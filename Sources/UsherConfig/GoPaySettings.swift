@@ -1,39 +1,41 @@
 /// The settings of a provider of type `gopay`: Verify with GoPay.
 package struct GoPaySettings: SettingsSection {
-  /// The SDK's clientID. In SNAP it is `X-CLIENT-KEY` and `X-PARTNER-ID`.
+  /// The `clientID` of GoPay's SDK. In SNAP, the payment API, it is `X-CLIENT-KEY` and
+  /// `X-PARTNER-ID`.
   package var clientID: String
   package var merchantID: String
   /// Which party redeems the auth code.
   package var exchange = GoPayExchange.app
-  /// The number of seconds from an auth code to the response of its exchange.
+  /// The number of seconds in which an auth code must be redeemed.
   package var exchangeSeconds = 60
   package var redirect = Redirect.loopback
   package var snapBaseURL = ProviderURL(host: "merchants.midtrans.com")
   package var identityBaseURL = ProviderURL(host: "identity.midtrans.com")
   package var captureBaseURL = ProviderURL(host: "onekyc.ky.id.gopayapi.com")
-  /// The URL of the partner's backend, for the exchange mode `backend`.
+  /// The URL of the partner's backend that redeems auth codes, if `exchange` is `backend`.
   package var exchangeURL: ProviderURL?
-  /// The name of the credential that is sent to the partner's backend as a bearer token; nil: none
-  /// is sent.
+  /// The name of the credential that is sent to the partner's backend as a bearer token; nil means
+  /// that none is sent.
   package var exchangeCredential: String?
-  /// The name of the credential with the RSA key (PEM) that signs the request for SNAP's client
+  /// The name of the credential with the RSA key (PEM). The key signs the request for SNAP's client
   /// token.
   package var privateKeyCredential: String?
-  /// The name of the credential with the client secret, which signs SNAP's other requests.
+  /// The name of the credential with the client secret, which signs all other requests to SNAP.
   package var clientSecretCredential: String?
-  /// The `CHANNEL-ID` of SNAP.
+  /// The header `CHANNEL-ID` of SNAP.
   package var channelID: String?
-  /// The address on which the provider's callbacks are received; nil: they are not received.
+  /// The address on which the daemon receives GoPay's calls with verdicts; nil means that it does
+  /// not listen.
   package var callbackListen: LoopbackAddress?
-  /// The name of a credential that a callback may present in place of a user's linking token.
+  /// The name of the credential that such a call may present in place of a user's linking token.
   package var callbackCredential: String?
-  /// The language of the provider's pages if the caller names none.
+  /// The language of GoPay's pages if the caller names none.
   package var locale = GoPayLocale.id
-  /// The `submissionType` of a capture.
+  /// The member `submissionType` of the request for a capture page.
   package var submissionType = "FULL_KYC"
   /// The number of seconds between two polls for the state of a capture.
   package var pollSeconds = 3
-  /// The number of days after a submission in which its verdict is polled.
+  /// The number of days after a submission in which the daemon polls for the verdict.
   package var kycDays = 7
   package var paths = GoPayPaths()
 
@@ -73,7 +75,7 @@ package struct GoPaySettings: SettingsSection {
     }
   }
 
-  /// The settings that the exchange mode requires, each with whether it is present.
+  /// The settings that the value of `exchange` requires, and whether each is present.
   private var needs: [(key: String, isThere: Bool)] {
     switch exchange {
     case .app: []
@@ -90,22 +92,22 @@ package struct GoPaySettings: SettingsSection {
 
 /// Which party redeems the auth code.
 package enum GoPayExchange: String, TextSetting, Codable, CaseIterable, Equatable, Sendable {
-  /// The app: the flow hands out the code and accepts the response of the exchange.
+  /// The app: the flow hands out the code, and the app submits the result of the exchange.
   case app
   /// The partner's backend, which the daemon calls.
   case backend
-  /// The daemon, with an account binding of SNAP.
+  /// The daemon, which binds the account with SNAP.
   case snap
 }
 
-/// The languages of the SDK's pages.
+/// The languages of GoPay's pages.
 package enum GoPayLocale: String, TextSetting, Codable, CaseIterable, Equatable, Sendable {
   case id, en
 }
 
-/// `[provider.paths]`: paths below their base URLs, or absolute URLs.
+/// The paths of `[provider.paths]`: relative to their base URLs, or absolute URLs.
 package struct GoPayPaths: SettingsSection {
-  /// The sign-in page.
+  /// The sign-in page in the browser.
   package var authCodePage = ProviderPath("/v1.0/get-auth-code")
   /// Exchanges a linking token for an auth code.
   package var authCode = ProviderPath("/gopay-id/sdk/v1/auth-code")
@@ -116,12 +118,12 @@ package struct GoPayPaths: SettingsSection {
   package var b2bToken = ProviderPath("/v1.0/access-token/b2b")
   package var binding = ProviderPath("/v1.0/registration-account-binding")
   package var unbinding = ProviderPath("/v1.0/registration-account-unbinding")
-  /// Returns the URL of the capture page.
+  /// The call that returns the URL of the capture page.
   package var capture = ProviderPath("/coe/v1/submissions/urls")
   package var submission = ProviderPath("/coe/v1/submissions/{submissionId}")
   package var currentSubmission = ProviderPath(
     "/forward/gopay-id/kyc/inbound/v1/users/submissions/current")
-  /// The path at which the daemon receives the provider's callbacks.
+  /// The path at which the daemon receives GoPay's calls with verdicts.
   package var callback = ProviderPath("/v1/callback/partner")
 
   package static var blank: GoPayPaths { GoPayPaths() }
@@ -156,7 +158,7 @@ extension GoPaySettings: ProviderTypeSettings {
 }
 
 extension GoPayPaths {
-  /// The paths whose requests carry a token.
+  /// The paths of the API whose requests carry a token.
   fileprivate var showingTokens: [ProviderPath] {
     [authCode, temporaryToken, unbinding, submission, currentSubmission]
   }

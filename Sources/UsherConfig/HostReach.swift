@@ -1,5 +1,4 @@
-/// The network from which the host of a URL can be reached, judged by its text: no name is
-/// resolved.
+/// From where the host of a URL can be reached, judged by its text only: no name is resolved.
 package enum HostReach: Sendable, Equatable {
   /// A public address, or a name that may have one.
   case global
@@ -10,6 +9,8 @@ package enum HostReach: Sendable, Equatable {
   /// A link-local, multicast, unspecified, reserved (RFC 6890) or malformed address.
   case special
 
+  /// Classifies a host.
+  ///
   /// - Parameter host: The host in lower case, without brackets. A number counts as an address in
   ///   every form that `inet_aton` accepts: `127.1`, `0x7f000001`, `2130706433`.
   package init(host: String) {
@@ -30,7 +31,8 @@ package enum HostReach: Sendable, Equatable {
     let loopbackNames: Set = [
       "localhost", "localhost.localdomain", "ip6-localhost", "ip6-loopback",
     ]
-    // RFC 6762, RFC 8375, and the TLD that ICANN reserves for private use.
+    // The names are those of RFC 6762 and RFC 8375, and the TLD that ICANN reserves for private
+    // use.
     let localNetworks: Set = ["local", "internal", "localdomain"]
     if loopbackNames.contains(labels.joined(separator: ".")) || labels.last == "localhost" {
       self = .loopback
@@ -47,7 +49,7 @@ package enum HostReach: Sendable, Equatable {
 private struct IPv4 {
   let number: UInt32
 
-  /// Creates an address from one to four numbers; the last number fills the remaining bytes.
+  /// Creates an address from one to four numbers, of which the last one fills the remaining bytes.
   init?(_ parts: [Substring]) {
     let numbers = parts.compactMap(Self.number)
     guard (1...4).contains(parts.count), numbers.count == parts.count, let last = numbers.last,
@@ -60,13 +62,14 @@ private struct IPv4 {
 
   init(_ bytes: some Sequence<UInt8>) { number = bytes.reduce(0) { $0 << 8 | UInt32($1) } }
 
-  /// Returns whether a host whose last label is this one is an address, well-formed or not.
+  /// Returns whether a host with this last label is an IPv4 address, well-formed or not.
   static func isNumber(_ label: Substring) -> Bool {
     label.isEmpty || label.utf8.allSatisfy(\.isDigit)
       || label.hasPrefix("0x") && label.dropFirst(2).allSatisfy(\.isHexDigit)
   }
 
-  /// Parses a number: octal after `0`, hexadecimal after `0x`, otherwise decimal.
+  /// Parses a number as `inet_aton` does: octal after `0`, hexadecimal after `0x`, otherwise
+  /// decimal.
   private static func number(_ label: Substring) -> UInt64? {
     guard label.utf8.allSatisfy({ $0.isDigit || $0.isLetter }) else { return nil }
     if label.hasPrefix("0x") { return UInt64(label.dropFirst(2), radix: 16) }
@@ -76,11 +79,11 @@ private struct IPv4 {
   var reach: HostReach {
     switch number {
     case 0x7F00_0000...0x7FFF_FFFF: .loopback
-    // 10/8, 100.64/10, 172.16/12, 192.0.0/24, 192.168/16, 198.18/15
+    // The ranges are 10/8, 100.64/10, 172.16/12, 192.0.0/24, 192.168/16 and 198.18/15.
     case 0x0A00_0000...0x0AFF_FFFF, 0x6440_0000...0x647F_FFFF, 0xAC10_0000...0xAC1F_FFFF,
       0xC000_0000...0xC000_00FF, 0xC0A8_0000...0xC0A8_FFFF, 0xC612_0000...0xC613_FFFF:
       .privateUse
-    // 0/8, 169.254/16, 224/3
+    // The ranges are 0/8, 169.254/16 and 224/3.
     case 0...0x00FF_FFFF, 0xA9FE_0000...0xA9FE_FFFF, 0xE000_0000...: .special
     default: .global
     }
@@ -102,8 +105,8 @@ private struct IPv6 {
     bytes = head + [UInt8](repeating: 0, count: missing) + tail
   }
 
-  /// Returns the bytes of groups that are separated by colons; the last group may be an IPv4
-  /// address.
+  /// Returns the bytes of the groups of an IPv6 address, separated by colons. The last group may be
+  /// an IPv4 address.
   private static func groups(_ text: Substring) -> [UInt8]? {
     guard !text.isEmpty else { return [] }
     let groups = text.split(separator: ":", omittingEmptySubsequences: false)
@@ -129,17 +132,17 @@ private struct IPv6 {
     switch (bytes[0], bytes[1]) {
     case _ where isZero(0..<15) && bytes[15] == 1: return .loopback
     case _ where isZero(0..<16): return .special
-    // IPv4-compatible and IPv4-mapped (RFC 4291 §2.5.5), IPv4-translated (RFC 2765 §2.1), NAT64
-    // (RFC 6052), 6to4 (RFC 3056)
+    // These addresses contain an IPv4 address: IPv4-compatible and IPv4-mapped (RFC 4291 §2.5.5),
+    // IPv4-translated (RFC 2765 §2.1), NAT64 (RFC 6052), 6to4 (RFC 3056).
     case _ where isZero(0..<12),
       _ where isZero(0..<10) && bytes[10] == 0xFF && bytes[11] == 0xFF,
       _ where isZero(0..<8) && bytes[8] == 0xFF && bytes[9] == 0xFF && isZero(10..<12),
       (0x00, 0x64) where bytes[2] == 0xFF && bytes[3] == 0x9B && isZero(4..<12):
       return IPv4(bytes[12...]).reach
     case (0x20, 0x02): return IPv4(bytes[2..<6]).reach
-    // Local NAT64 (RFC 8215), site-local, unique local
+    // Local NAT64 (RFC 8215), site-local and unique local addresses.
     case (0x00, 0x64), (0xFE, 0xC0...0xFF), (0xFC...0xFD, _): return .privateUse
-    // Teredo, link-local, multicast
+    // Teredo, link-local and multicast addresses.
     case (0x20, 0x01) where isZero(2..<4): return .special
     case (0xFE, 0x80...0xBF), (0xFF, _): return .special
     default: return .global

@@ -1,20 +1,22 @@
 import Synchronization
 
-/// A table of provider configurations that many values share. If a coder has the table in its
+/// A table of provider configurations that many stored flows share. If a coder has the table in its
 /// `userInfo`, it encodes each configuration as a short mark.
 ///
-/// Data that is encoded this way can be decoded only with the same table.
+/// Data that is encoded in this way can be decoded only with the same table.
 package final class KnownProviders: Sendable {
   /// The text that begins every mark, which stands for a provider configuration in encoded data.
   package let prefix: String
   private let state = Mutex<[ProviderConfig]>([])
 
-  /// - Parameter prefix: A text that callers can neither guess nor choose; otherwise a text of a
-  ///   caller could be decoded as a configuration. It is ASCII without quotes, backslashes and
+  /// Creates an empty table.
+  ///
+  /// - Parameter prefix: A text that callers can neither guess nor choose. Otherwise the text of a
+  ///   caller could be decoded as a configuration. It must be ASCII without quotes, backslashes and
   ///   control characters.
   package init(prefix: String) { self.prefix = prefix }
 
-  /// Returns the number of a configuration; equal configurations have the same number.
+  /// Returns the number of a configuration in the table; equal configurations have the same number.
   package func number(of provider: ProviderConfig) -> Int {
     state.withLock { known in
       if let number = known.firstIndex(of: provider) { return number }
@@ -36,7 +38,7 @@ package final class KnownProviders: Sendable {
 }
 
 extension CodingUserInfoKey {
-  /// The key of the ``KnownProviders`` table.
+  /// The key of ``KnownProviders`` in the `userInfo` of a coder.
   package static let knownProviders = CodingUserInfoKey(rawValue: "usher.knownProviders")!
 }
 

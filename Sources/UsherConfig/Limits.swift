@@ -1,4 +1,4 @@
-/// `[limits]`: the limits on the callers' use of the daemon.
+/// The section `[limits]`: limits on how callers may use the daemon.
 ///
 /// A caller over a limit gets an error that names the setting.
 package struct Limits: SettingsSection {
@@ -26,30 +26,34 @@ package struct Limits: SettingsSection {
   package var subscriptionsPerUser = 64
   /// The maximum number of connections of all users.
   package var connections = 2048
-  /// The maximum number of connections of all callers without rights together. They share one limit
+  /// The maximum number of connections of all callers without rights. They have one common limit
   /// because one user can have many uids (subordinate ids).
   package var unauthorizedConnections = 64
-  /// The number of connections that are reserved for the admin socket.
+  /// The number of connections that only callers on the admin socket can use.
   package var adminReserve = 8
-  /// The percentage of the event loop's time that one user's calls may take while others call.
+  /// The percentage of the event loop's time that the calls of one user may take while other users
+  /// call.
   package var userSharePercent = 25
   /// The maximum number of unfinished flows of one user.
   package var liveFlowsPerUser = 1024
   /// The maximum number of flows that one user starts in a minute.
   package var flowStartsPerMinute = 30
-  /// The maximum number of calls of one user in a minute that check whether somebody is registered
-  /// at a provider.
+  /// The maximum number of calls of one user in a minute that check whether an e-mail address,
+  /// phone number or user key is registered at a provider.
   package var registrationChecksPerMinute = 30
-  /// The maximum number of open confirmations of one user's programs (Access, "A person agrees").
+  /// The maximum number of open questions to a person about the calls of one user's programs (page
+  /// Access in Usher.docc, "A person agrees").
   package var openConfirmationsPerUser = 64
-  /// The maximum number of remembered confirmation answers for one user's programs.
+  /// The maximum number of remembered answers to such questions for one user's programs.
   package var rememberedConfirmationsPerUser = 4096
-  /// The bytes of unread replies on a connection at which the daemon stops reading from it.
+  /// The number of bytes of unread replies on a connection at which the daemon stops reading from
+  /// it.
   package var unreadReplyBytes = 1_048_576
-  /// The number of seconds for which a connection may stay at that limit before it is closed.
+  /// The number of seconds for which a connection may have that many unread replies before the
+  /// daemon closes it.
   package var unreadReplySeconds = 5
-  /// The number of seconds for which a stopping daemon waits for calls in flight (Service,
-  /// "Stopping, and starting again").
+  /// The number of seconds for which a stopping daemon waits for calls in flight (page Service in
+  /// Usher.docc, "Stopping, and starting again").
   package var drainSeconds = 10
   /// The minimum number of seconds between two forced refreshes of one account.
   package var forceRefreshSeconds = 10
@@ -58,10 +62,10 @@ package struct Limits: SettingsSection {
   package var eventQueue = 256
   /// The maximum number of accounts in memory; other accounts are read from disk on demand.
   package var accountsInMemory = 10_000
-  /// The maximum number of accounts in one list. `UsherClient` accepts replies of 8 MiB, which is
-  /// the size of 2000 accounts of 4 KiB each.
+  /// The maximum number of accounts in a reply that lists accounts. `UsherClient` accepts replies
+  /// of 8 MiB, which is the size of 2000 accounts of 4 KiB each.
   package var accountsInList = 2000
-  /// The number of days for which a request id stays bound to its flow.
+  /// The number of days for which the `requestId` of a `flow.start` cannot be used again.
   package var requestIdDays = 30
   /// The number of hours for which a finished flow and its result are kept.
   package var finishedFlowHours = 24

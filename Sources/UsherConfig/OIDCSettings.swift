@@ -1,34 +1,37 @@
 /// The settings of a provider of type `oidc`: OpenID Connect with discovery.
 package struct OIDCSettings: SettingsSection {
-  /// The issuer identifier (OIDC Core §2). It must equal `iss` character by character.
+  /// The issuer identifier (OIDC Core §2). The claim `iss` of an ID token must equal it character
+  /// by character.
   package var issuer: ProviderURL
   package var clientID: String
-  /// The name of the client secret in the credential store; nil: a public client.
+  /// The name of the client secret in the credential store; nil means a public client.
   package var clientCredential: String?
   package var clientAuth = OIDCClientAuth.auto
   package var scopes = ["openid", "profile", "offline_access"]
   package var redirect = Redirect.loopback
   /// The endpoints that override discovery.
   package var endpoints = OIDCEndpoints()
-  /// Whether discovery may name hosts of a private network although the issuer's host is public.
+  /// Whether the provider's metadata may name hosts of a private network although the issuer's host
+  /// is public.
   package var allowPrivateEndpoints = false
-  /// The `audience` parameter, which some providers require; nil: it is not sent.
+  /// The `audience` parameter, which some providers require; nil means that it is not sent.
   package var audience: String?
   /// Additional parameters of the authorization request.
   package var extraAuthorize: [String: String] = [:]
   /// The maximum difference in seconds between the provider's clock and the local clock.
   package var clockSkewSeconds = 60
   /// Whether a refresh may request a part of the granted scope. It may be true only if the provider
-  /// never binds the rotated refresh token to that part, which RFC 6749 §6 permits: all other
-  /// programs would lose the rest of the scope.
+  /// never limits the new refresh token to that part, which RFC 6749 §6 permits. Otherwise all
+  /// other programs would lose the rest of the scope.
   package var narrowRefresh = false
-  /// Whether a refresh token that a new sign-in replaces is revoked. RFC 7009 §2.1 lets a provider
-  /// end the whole grant with one token, including the new sign-in, so the operator must know that
-  /// the provider does not.
+  /// Whether the daemon revokes a refresh token that a new sign-in replaces. RFC 7009 §2.1 lets a
+  /// provider end the whole grant with one token, including the new sign-in, so the operator must
+  /// know that the provider does not do that.
   package var revokeReplaced = false
-  /// The body format of token requests. It is not a setting: the provider type determines it.
+  /// The body format of token requests. It is not a setting: each provider type has its own.
   package var tokenRequest = OIDCTokenRequest.form
-  /// Whether PKCE binds a code to its flow. It is not a setting: the provider type determines it.
+  /// Whether PKCE binds a code to its flow. It is not a setting: each provider type has its own
+  /// value.
   package var pkce = true
 
   package init(issuer: ProviderURL, clientID: String) {
@@ -57,11 +60,11 @@ package struct OIDCSettings: SettingsSection {
     }
   }
 
-  /// Returns why the daemon must not call an address from discovery; nil if it may.
+  /// Returns why the daemon must not call a URL from the provider's metadata; nil if it may.
   ///
-  /// The daemon sends credentials and tokens to the address, and it can reach local networks and
-  /// services on this machine. So discovery may name public hosts and hosts of the same reach as
-  /// the issuer's.
+  /// The daemon sends credentials and tokens to the URL, and it can reach local networks and
+  /// services on this machine. The metadata may therefore name public hosts, and hosts that can be
+  /// reached from the same networks as the issuer's.
   package func flaw(ofDiscovered url: ProviderURL) -> String? {
     if issuer.isSecure, !url.isSecure { return "is not https, but the issuer is" }
     let remedy = "if this is intended, set it in [provider.endpoints]"
@@ -78,7 +81,8 @@ package struct OIDCSettings: SettingsSection {
     }
   }
 
-  /// Returns a description of the error in the scopes (RFC 6749 §3.3; OIDC Core §3.1.2.1), or nil.
+  /// Returns what is wrong with the scopes (RFC 6749 §3.3; OIDC Core §3.1.2.1); nil if they are
+  /// valid.
   static func complaint(scopes: [String]) -> String? {
     let isToken: (String) -> Bool = { scope in
       scope.consists(upTo: 256) { $0.isVisible && !$0.isOne(of: "\"\\") }
@@ -89,7 +93,8 @@ package struct OIDCSettings: SettingsSection {
     return scopes.contains("openid") ? nil : "must contain \"openid\""
   }
 
-  /// The parameters that the flow itself sends, or that would change the meaning of the request.
+  /// The parameters that `extra_authorize` must not contain: the flow itself sends them, or they
+  /// would change the meaning of the request.
   private static let reserved: Set = [
     "audience", "client_assertion", "client_assertion_type", "client_id", "client_secret", "code",
     "code_challenge", "code_challenge_method", "code_verifier", "grant_type", "nonce",
@@ -110,14 +115,14 @@ package struct OIDCSettings: SettingsSection {
 
 /// The body format of requests to the token endpoint.
 package enum OIDCTokenRequest: Sendable, Equatable {
-  /// RFC 6749 §4.1.3.
+  /// `application/x-www-form-urlencoded` (RFC 6749 §4.1.3).
   case form
   case json
 }
 
-/// The client authentication at the token endpoint (RFC 6749 §2.3.1).
+/// How the daemon authenticates itself as the client at the token endpoint (RFC 6749 §2.3.1).
 package enum OIDCClientAuth: String, TextSetting, Codable, CaseIterable, Equatable, Sendable {
-  /// Without a credential `none`; otherwise `basic`, unless the provider's metadata offers only
+  /// `none` without a credential; otherwise `basic`, unless the provider's metadata offers only
   /// `post`.
   case auto
   case basic
@@ -133,7 +138,8 @@ package enum OIDCClientAuth: String, TextSetting, Codable, CaseIterable, Equatab
   }
 }
 
-/// `[provider.endpoints]`: an endpoint that is absent comes from discovery.
+/// The section `[provider.endpoints]`. An endpoint that it does not name comes from the provider's
+/// metadata.
 package struct OIDCEndpoints: SettingsSection {
   package var authorization: ProviderURL?
   package var token: ProviderURL?

@@ -8,6 +8,8 @@ package struct WeekMinute: CodedAsText, Hashable, Sendable {
   /// The number of minutes since Monday 00:00, less than ``minutesOfWeek``.
   package let minute: Int
 
+  /// Creates a minute of the week.
+  ///
   /// - Parameters:
   ///   - weekday: The day; 0 is Monday.
   ///   - minute: The minute of that day.
@@ -20,7 +22,7 @@ package struct WeekMinute: CodedAsText, Hashable, Sendable {
   package init(_ moment: Timestamp, by clock: any Clock) {
     let local = moment + clock.utcOffset(at: moment)
     let minutes = Int((Double(local.milliseconds) / 60_000).rounded(.down))
-    // 1 January 1970 was a Thursday.
+    // The timestamp counts from 1 January 1970, which was a Thursday.
     self.init(weekday: 3, minute: minutes)
   }
 

@@ -1,12 +1,12 @@
-/// The calls of a provider's API that a flow may make: `METHOD:/path`.
+/// A pattern for the calls of a provider's API that a flow may make: `METHOD:/path`.
 ///
 /// A `*` in the path matches any characters except `/`; a `*` at the end of the path matches any
 /// characters. Both also match nothing. The method may be `*`. The query is not compared.
 ///
 /// Characters are compared case-sensitively and without decoding: `*` matches `%2F`, `..` and `%2e`
-/// like any other characters. So the code that makes the call must refuse a path that a server
-/// could take for another one: a path with an empty segment, a segment `.` or `..`, or an encoded
-/// slash, backslash or dot.
+/// like any other characters. The code that makes the call must therefore refuse a path that a
+/// server could interpret as another one: a path with an empty segment, a segment `.` or `..`, or
+/// an encoded slash, backslash or dot.
 package struct OperationPattern: CodedAsText, Hashable, Sendable {
   package static let methods = ["GET", "POST", "PUT", "PATCH", "DELETE"]
 
@@ -32,9 +32,11 @@ package struct OperationPattern: CodedAsText, Hashable, Sendable {
 
   package var settingText: String { "\(method):\(path)" }
 
-  /// Returns whether the pattern matches the operation; false if there is none.
+  /// Returns whether the pattern matches the operation; false if the call has no operation.
   func holds(_ operation: String?) -> Bool { operation.map(matches) ?? false }
 
+  /// Returns whether the pattern matches.
+  ///
   /// - Parameter operation: The `METHOD:/path` of a call, without a query.
   package func matches(_ operation: String) -> Bool {
     let parts = operation.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
@@ -42,8 +44,8 @@ package struct OperationPattern: CodedAsText, Hashable, Sendable {
     return matches(path: parts[1])
   }
 
-  /// Compares segment by segment, and splits only as many segments as the pattern has, because a
-  /// path from a caller may be long.
+  /// Returns whether the path matches, segment by segment. Only as many segments are split as the
+  /// pattern has, because a path from a caller may be long.
   private func matches(path asked: Substring) -> Bool {
     let slash = UInt8(ascii: "/")
     let patterns = path.utf8.split(separator: slash, omittingEmptySubsequences: false)

@@ -1,24 +1,26 @@
 /// The settings of a provider of type `paysafe`: Embedded Wallets.
 package struct PaysafeSettings: SettingsSection {
-  /// The URL that every path is appended to.
+  /// The URL to which every path of the API is appended.
   package var baseURL: ProviderURL
   /// The brand whose customers sign in if the caller names none.
   package var brandIdentity: String?
   package var clientID: String
-  /// The name of the client secret in the credential store; nil: a public client.
+  /// The name of the client secret in the credential store; nil means a public client.
   package var clientCredential: String?
   /// Which party redeems the authorization code.
   package var exchange = PaysafeCodeExchange.daemon
-  /// The number of seconds in which a partner's backend must redeem a code.
+  /// The number of seconds in which the app's backend must redeem a code.
   package var exchangeSeconds = 60
   package var redirect = Redirect.loopback
-  /// Whether a sign-in first requests the config token and then sends its fingerprint.
+  /// Whether a sign-in first requests the config token, and then sends the fingerprint that comes
+  /// with it.
   package var digitalFingerprint = true
-  /// `deviceInfo.appType` of an SCA challenge; nil: no `deviceInfo` is sent.
+  /// The member `deviceInfo.appType` of an SCA challenge; nil means that no `deviceInfo` is sent.
   package var appType: String?
-  /// The number of seconds between two polls for an SCA event that the user completes elsewhere.
+  /// The number of seconds between two polls for an SCA event that the user completes on another
+  /// device or page.
   package var pollSeconds = 3
-  /// The wallet API calls that the flow `operation` may make; none by default.
+  /// The calls of the wallet API that the flow `operation` may make; none by default.
   package var operations: [OperationPattern] = []
   package var paths = PaysafePaths()
 
@@ -54,11 +56,11 @@ package struct PaysafeSettings: SettingsSection {
 package enum PaysafeCodeExchange: String, TextSetting, Codable, CaseIterable, Equatable, Sendable {
   /// The daemon, which holds the client secret.
   case daemon
-  /// The app's own backend: the flow hands out the code and accepts the access token.
+  /// The app's own backend: the flow hands out the code, and the app submits the access token.
   case app
 }
 
-/// `[provider.paths]`: paths below the base URL, or absolute URLs.
+/// The paths of `[provider.paths]`: relative to the base URL, or absolute URLs.
 package struct PaysafePaths: SettingsSection {
   package var authorize = ProviderPath("/auth/brands/{brandIdentity}/authorize")
   package var token = ProviderPath("/auth/brands/{brandIdentity}/token")
@@ -80,7 +82,7 @@ package struct PaysafePaths: SettingsSection {
 }
 
 extension String {
-  /// Whether the text is a valid brand name in the path of an endpoint.
+  /// Whether the text is a valid brand name, which is a part of the path of an endpoint.
   package var isBrandIdentity: Bool {
     consists(upTo: 128) { $0.isWordByte || $0.isOne(of: ".-") } && self != "." && self != ".."
   }

@@ -1,8 +1,8 @@
 import UsherAPI
 import UsherCore
 
-/// Decides which callers may make which calls (Access, "Rules"). It does not check ownership: other
-/// code reports an object that is not the caller's as not found.
+/// Decides which callers may make which calls (page Access in Usher.docc, "Rules"). The policy does
+/// not check who owns an object: other code reports an object of another owner as not found.
 ///
 /// 1. `rpc.hello`, `rpc.discover`, `rpc.cancel` and `system.status` are open to every caller.
 /// 2. The rules that match the caller are tried in the order of the files, and the first one that
@@ -14,12 +14,12 @@ import UsherCore
 ///    `access.group` every call except `system.lock` and `system.unlock`. Other callers may make
 ///    none.
 /// 4. If a rule has a condition on the unit or program, the kernel does not report that of the
-///    caller, and the other conditions hold, the caller has only the calls of step 1. Neither
-///    another rule nor its user or group gives it more.
+///    caller, and the other conditions hold, the caller may make only the calls of step 1. Neither
+///    another rule nor its user or group gives it more rights.
 /// 5. A subordinate id of a user (subuid(5)) is not a member of `access.group`, whatever groups its
-///    process has. If a rule applies to the user but not to the id, the id has only the calls of
-///    step 1, unless a rule names the id: otherwise the user could use the id to evade the rule. An
-///    id can have several users. If one of them is unknown, every rule about users counts as
+///    process has. If a rule applies to the user but not to the id, the id may make only the calls
+///    of step 1, unless a rule names the id: otherwise the user could use the id to evade the rule.
+///    An id can have several users. If one of them is unknown, every rule about users counts as
 ///    applying to it.
 package struct Policy: Sendable {
   let rules: RuleIndex
@@ -30,6 +30,8 @@ package struct Policy: Sendable {
   private let memberGroup: UInt32?
   private let memberRule: String
 
+  /// Creates the policy of a configuration.
+  ///
   /// - Throws: A problem for each unknown user or group, and for each rule whose program the kernel
   ///   does not report to the daemon. The default of `access.group` may be missing on this machine;
   ///   then the group has no members.
@@ -69,8 +71,8 @@ package struct Policy: Sendable {
     guard book.unknown.isEmpty else { throw ConfigError(book.unknown) }
   }
 
-  /// Returns the part of the policy that applies to a caller, to be kept for the lifetime of its
-  /// connection.
+  /// Returns the part of the policy that applies to a caller. It can be used for the lifetime of
+  /// the caller's connection.
   ///
   /// The time is proportional to the number of rules that match the caller, not to the number of
   /// all rules.
@@ -88,7 +90,8 @@ package struct Policy: Sendable {
       lenders: matching.first.flatMap { lenders[$0.name] } ?? [])
   }
 
-  /// Returns the first rule that applies to the user of a subordinate id but not to the id itself.
+  /// Returns the first rule that a user could evade with a subordinate id, because it applies to
+  /// the user but not to the id.
   ///
   /// - Parameter matching: The rules that match the id.
   /// - Returns: Nil if there is no such rule, or if a matching rule names the id.
@@ -132,9 +135,9 @@ package struct Policy: Sendable {
 }
 
 extension ClientMatch {
-  /// Returns why the executable can never match, or nil.
+  /// Returns why the condition on the executable can never match; nil if it can.
   ///
-  /// - Parameter user: The uid of ``user``.
+  /// - Parameter user: The uid of the condition ``user``; nil without such a condition.
   fileprivate func executableFlaw(user: UInt32?, daemonUser: UInt32) -> String? {
     guard executable != nil, let user, daemonUser != 0, user != daemonUser else { return nil }
     return "can never match: the daemon runs as uid \(daemonUser), and the kernel does not tell it "
@@ -143,7 +146,8 @@ extension ClientMatch {
 }
 
 extension Config {
-  /// Returns a problem for each rule that asks for the program of another user's process.
+  /// Returns a problem for each rule with a condition on the program of another user's process,
+  /// which the kernel does not report to this daemon.
   package func executableProblems(
     daemonUser: UInt32, names: PrincipalResolver
   ) -> [ConfigProblem] {
@@ -157,15 +161,15 @@ extension Config {
   }
 }
 
-/// The rights of a caller that no rule matches.
+/// The rights of a caller if no client rule matches it.
 enum Standing: Sendable {
   case everything(rule: String)
   case member(rule: String)
   case nobody
-  /// The caller's process cannot be identified, and this rule may apply to it.
+  /// The caller's unit or program is not known, and this rule may apply to the caller.
   case unidentified(rule: String)
-  /// The caller is a subordinate id of a user. If a rule applies to the user but not to the id, it
-  /// is `rule`.
+  /// The caller is a subordinate id of a user. `rule` is the rule that applies to the user but not
+  /// to the id; nil if there is none.
   case subordinate(of: SubordinateOwner, rule: String?)
 
   func decide(_ request: PolicyRequest) -> Decision {
@@ -178,7 +182,8 @@ enum Standing: Sendable {
   }
 }
 
-/// Resolves each name once, however many rules use it, and records the unknown names.
+/// Resolves each user and group name once, however many rules use it, and records the unknown
+/// names.
 private struct UserNameCache {
   private let names: PrincipalResolver
   private let sources: ConfigSources
@@ -192,12 +197,15 @@ private struct UserNameCache {
     self.sources = sources
   }
 
-  /// - Parameter key: The setting that contains the name, for a problem.
+  /// Returns the uid of a user.
+  ///
+  /// - Parameter key: The setting that contains the name, for the report of an unknown name.
   mutating func user(_ principal: Principal?, _ key: String) -> UInt32? {
     id(principal, key, "user", \.users, names.user)
   }
 
-  /// Returns the users that the user database lists as members of a group.
+  /// Returns the users that the user database lists as members of a group; empty if the group is
+  /// nil.
   mutating func members(of group: UInt32?) -> Set<UInt32> {
     guard let group else { return [] }
     if let known = membersOfGroups[group] { return known }

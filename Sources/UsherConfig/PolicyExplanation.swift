@@ -2,7 +2,7 @@ package import UsherAPI
 import UsherCore
 
 extension CallerPolicy {
-  /// Returns the decision of ``decide(_:)`` on a call, with its reasons.
+  /// Returns the decision of ``decide(_:)`` on a call, and explains it, for `policy.check`.
   package func explain(_ request: PolicyRequest) -> PolicyCheck.Reply {
     var considered: [PolicyRule.Verdict] = []
     let decision = decide(request) { considered.append($0) }
@@ -68,7 +68,7 @@ extension SubordinateOwner {
     }
   }
 
-  /// The verb for a sentence about a rule and this owner.
+  /// The verb for a sentence about a rule that gives new objects to this owner.
   fileprivate var verb: String {
     switch self {
     case .user: "matches"
@@ -87,7 +87,7 @@ extension PolicyCheck.Verdict {
 }
 
 extension PolicyRule.Verdict {
-  /// The reason, as a phrase that follows the rule's name.
+  /// The cause of a denial as a phrase that follows the name of the rule.
   fileprivate var words: String {
     switch decision {
     case .allowed: "lists it as \"\(pattern?.settingText ?? "")\""
@@ -105,7 +105,7 @@ extension PolicyRule.Verdict {
     (rule.setting.hours ?? []).map(\.settingText).joined(separator: ", ")
   }
 
-  /// `2 d 3 h 5 min`
+  /// Returns the number of minutes in words, such as `2 d 3 h 5 min`.
   private static func words(_ minutes: Int) -> String {
     let parts = [(minutes / 1440, "d"), (minutes / 60 % 24, "h"), (minutes % 60, "min")]
     return parts.filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }.joined(separator: " ")

@@ -3,7 +3,7 @@ package import UsherAPI
 package import UsherCore
 
 extension Policy {
-  /// Answers `policy.check`.
+  /// Answers a call of `policy.check`.
   ///
   /// - Parameters:
   ///   - config: The configuration that the policy was made from.
@@ -20,7 +20,8 @@ extension Policy {
     request.usesAccount = usesAccount
     var caller = try check.caller(of: config, names)
     if caller.uid != PolicyCheck.nobody { caller.subordinateTo = subordinateTo(caller.uid) }
-    // A daemon that is not root can read the programs of its own user's processes only.
+    // The kernel reports to a daemon that is not root only the programs of its own user's
+    // processes.
     if daemonUser != 0, daemonUser != caller.uid, caller.uid != PolicyCheck.nobody {
       caller.isExecutableTold = false
     }
@@ -33,7 +34,7 @@ extension Policy {
 }
 
 extension Config {
-  /// Answers `policy.list`.
+  /// Answers a call of `policy.list`.
   package func policyList() -> PolicyList.Reply {
     let usual = Set(ClientRule.blank.tomlTable.entries.filter { $0.key != "allow" })
     let rules = clients.enumerated().map { place, rule in
@@ -48,7 +49,8 @@ extension Config {
 }
 
 extension PolicyCheck {
-  /// The uid and gid of an unknown caller: `(uid_t)-1`, which is not a valid id.
+  /// The uid and gid of a caller that the request does not describe: `(uid_t)-1`, which is not a
+  /// valid id.
   fileprivate static let nobody = UInt32.max
 
   fileprivate func caller(
@@ -144,8 +146,10 @@ extension PolicyCheck {
     }
   }
 
+  /// Returns the error for an invalid field, with the nearest valid name as a suggestion.
+  ///
   /// - Parameters:
-  ///   - name: The rejected value, if it had to be one of `names`.
+  ///   - name: The rejected value, if the value had to be one of `names`.
   private static func wrong(
     _ field: String, _ complaint: String, _ name: String = "", _ names: [String] = []
   ) -> UsherError {

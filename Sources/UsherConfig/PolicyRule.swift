@@ -1,18 +1,19 @@
 import UsherAPI
 import UsherCore
 
-/// A `[[client]]` rule with resolved users and groups, shared by all callers that it matches.
+/// A `[[client]]` rule of the configuration whose users and groups are resolved to ids. All callers
+/// that the rule matches share it.
 final class PolicyRule: Sendable {
   let setting: ClientRule
   /// The position of the rule in its file; nil if it came from no file.
   let position: SourcePosition?
   let user: UInt32?
   let group: UInt32?
-  /// The members of the group according to the user database. A process can drop a group, and must
-  /// not evade the rule that way.
+  /// The members that the user database lists for the rule's group. A process can drop its groups,
+  /// and must not evade the rule that way.
   let members: Set<UInt32>
-  /// The patterns of `allow`, and `confirm.*` if the rule may answer confirmations of other
-  /// clients.
+  /// The patterns of `allow`, and `confirm.*` if the rule may answer the questions about other
+  /// clients' calls.
   private let listed: [AccessPattern]
 
   init(
@@ -32,12 +33,13 @@ final class PolicyRule: Sendable {
   /// The decision of one client rule on an RPC call, and its reason.
   struct Verdict {
     let rule: PolicyRule
-    /// The pattern of `allow` that lists the call; nil if none does.
+    /// The pattern of `allow` that matches the call; nil if none does.
     let pattern: AccessPattern?
     let decision: Decision
   }
 
-  /// Returns whether every condition on the caller holds; false for a rule without conditions.
+  /// Returns whether every condition of the rule holds for the caller; false for a rule without
+  /// conditions.
   func matches(_ caller: CallerIdentity) -> Bool {
     let match = setting.match
     guard match != .blank else { return false }
@@ -58,8 +60,8 @@ final class PolicyRule: Sendable {
       && isAbout(caller)
   }
 
-  /// Returns whether the rule is about users and may match a process like the caller's if one of
-  /// these users runs it.
+  /// Returns whether the rule has a condition on users, and may match a process like the caller's
+  /// if an unknown user runs it.
   func mayMatch(anyUserWithProcessOf caller: CallerIdentity) -> Bool {
     let match = setting.match
     guard match.user != nil || !members.isEmpty else { return false }
@@ -69,7 +71,7 @@ final class PolicyRule: Sendable {
       && (match.group == nil || !members.isEmpty || group.map(caller.isMember) ?? false)
   }
 
-  /// Returns whether the conditions on user and group hold.
+  /// Returns whether the conditions on user and group hold for the caller.
   private func isAbout(_ caller: CallerIdentity) -> Bool {
     let match = setting.match
     return (match.user == nil || user == caller.uid)
@@ -90,7 +92,7 @@ final class PolicyRule: Sendable {
     return Verdict(rule: self, pattern: pattern, decision: decision)
   }
 
-  /// Returns why a listed call is not allowed, or nil.
+  /// Returns why the rule does not allow a call that it lists; nil if it allows the call.
   private func objection(to request: PolicyRequest) -> Denial.Cause? {
     if let accounts = setting.accounts {
       let isOther = request.account.map { account in
@@ -106,8 +108,8 @@ final class PolicyRule: Sendable {
     return minutesUntilOpening(for: request).map { .hours(minutes: $0) }
   }
 
-  /// Returns the minutes until the rule's hours begin; nil during these hours, and for calls that
-  /// they do not limit.
+  /// Returns the number of minutes until the rule's hours begin; nil during the hours, and for
+  /// calls that the hours do not limit.
   private func minutesUntilOpening(for request: PolicyRequest) -> Int? {
     guard let hours = setting.hours, let now = request.weekMinute, !request.traits.followsFlowStart,
       request.traits.audience != .operators, !hours.contains(where: { $0.holds(at: now) })
@@ -121,7 +123,8 @@ final class PolicyRule: Sendable {
       localAuthSeconds: request.actsAsPerson ? setting.requireLocalAuthSeconds : nil)
     permit.needsConfirmation = setting.confirm && request.canBeConfirmed
     permit.scopes = setting.scopes
-    // A list is never confirmed, so it must not show anything that a person would have to approve.
+    // A list is returned without a confirmation, so it must not show profiles, which a person would
+    // have to approve.
     let hidesProfiles =
       setting.confirm && request.traits.showsProfiles && !request.traits.isConfirmable
     permit.fields = hidesProfiles ? [] : setting.fields
@@ -130,7 +133,8 @@ final class PolicyRule: Sendable {
 }
 
 extension PolicyRequest {
-  /// Whether the call acts as the user, or its reply lets the holder act as the user.
+  /// Whether the call acts as the user at the provider, or its reply lets the holder act as the
+  /// user.
   fileprivate var actsAsPerson: Bool { usesAccount || traits.handsOutSecret }
 
   /// Whether a person can be asked before the call runs. The person confirms by means of a flow of

@@ -1,10 +1,11 @@
 package import UsherCore
 
-/// A `[[provider]]`: an identity provider and the name by which callers refer to it.
+/// A `[[provider]]` of the configuration: an identity provider and the name by which callers refer
+/// to it.
 ///
-/// It is `Codable` so that a flow keeps the configuration that it started with.
+/// The type is `Codable` because a flow stores the configuration with which it started.
 package struct ProviderConfig: SettingsSection {
-  /// The name of the daemon's own provider, which no configured provider can have.
+  /// The name of the daemon's own provider. No configured provider can have this name.
   package static let reservedName = "local"
 
   /// The provider's name: `[a-z0-9][a-z0-9._-]{0,63}`.
@@ -50,9 +51,9 @@ package struct ProviderConfig: SettingsSection {
 
 /// The HTTP settings of a provider of any type; their keys are in `[[provider]]` itself.
 package struct HTTPSettings: SettingsSection {
-  /// The HTTP proxy for all requests to the provider; nil: none.
+  /// The HTTP proxy for all requests to the provider; nil means none.
   package var proxy: ProxyURL?
-  /// The absolute path of a PEM file with the only CAs to trust; nil: the system's.
+  /// The absolute path of a PEM file with the only CAs to trust; nil means the CAs of the system.
   package var caFile: String?
   /// The connect timeout in seconds.
   package var connectTimeoutSeconds = 5

@@ -1,6 +1,7 @@
-/// A path of a provider's API, or an absolute URL, with `{name}` in place of a variable part.
+/// A path of a provider's API, or an absolute URL. It may contain a placeholder `{name}` for a
+/// variable part.
 package struct ProviderPath: CodedAsText, Hashable, Sendable {
-  /// The path or URL as it is in the configuration.
+  /// The path or URL as the configuration spells it.
   package let text: String
 
   init(_ text: String) { self.text = text }
@@ -12,7 +13,8 @@ package struct ProviderPath: CodedAsText, Hashable, Sendable {
     guard try !ProviderURL(setting: plain).hasQuery else {
       throw SettingError("must have no query")
     }
-    // A value for a placeholder may come from a caller, so no placeholder may be in the host.
+    // The value for a placeholder may come from a caller, so the host must not contain a
+    // placeholder.
     let path = try URLParts(plain).path
     guard url.hasPrefix(plain.dropLast(path.count)) else {
       throw SettingError("may have braces in its path only")
@@ -22,8 +24,8 @@ package struct ProviderPath: CodedAsText, Hashable, Sendable {
 
   package var settingText: String { text }
 
-  /// Returns a description of the error if the path has another placeholder, has this one twice, or
-  /// lacks it although it is needed; otherwise nil.
+  /// Returns what is wrong with the placeholders of the path; nil if nothing is. The path must not
+  /// have another placeholder, or this one twice.
   ///
   /// - Parameter isNeeded: Whether the path must have the placeholder, because no other part of the
   ///   request carries the value.
@@ -36,17 +38,17 @@ package struct ProviderPath: CodedAsText, Hashable, Sendable {
     return nil
   }
 
-  /// A description of the error if the path has a placeholder; otherwise nil.
+  /// Why the path is invalid as one without a placeholder; nil if it has none.
   var plainComplaint: String? {
     text.contains { $0 == "{" || $0 == "}" } ? "must have no placeholder in braces" : nil
   }
 
-  /// Returns the URL of a path without placeholders.
+  /// Returns the URL of a path that has no placeholder.
   package func url(under base: ProviderURL) -> String {
     text.hasPrefix("/") ? base.text + text : text
   }
 
-  /// Returns the URL of one request.
+  /// Returns the URL of one request, with the value in place of the placeholder.
   ///
   /// - Parameter value: The value for the placeholder. Characters that have a meaning in a path are
   ///   percent-encoded. Encoding does not hide `.` and `..` from every server (RFC 3986 §6.2.2.2):
@@ -58,8 +60,8 @@ package struct ProviderPath: CodedAsText, Hashable, Sendable {
 }
 
 extension String {
-  /// The text as one path segment (RFC 3986 §3.3). Unreserved characters stay, except the dots of a
-  /// text of dots only, which every server would take as `.` or `..`.
+  /// The text encoded as one segment of a path (RFC 3986 §3.3). Unreserved characters are not
+  /// encoded, except in a text of dots only, which every server would interpret as `.` or `..`.
   fileprivate var percentEncodedSegment: String {
     let isDots = allSatisfy { $0 == "." }
     return utf8.map { byte in

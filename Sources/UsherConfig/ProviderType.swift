@@ -6,7 +6,7 @@ package enum ProviderType: String, TextSetting, Codable, CaseIterable, Equatable
   case gopay
   case freedomid
   case bsa
-  /// The daemon's own provider; no file can have one of this type.
+  /// The type of the daemon's own provider; no configuration file can contain it.
   case local
 
   /// The settings of the providers of this type. One more provider type is one more case above, and
@@ -23,7 +23,7 @@ package enum ProviderType: String, TextSetting, Codable, CaseIterable, Equatable
     }
   }
 
-  /// The types that a configuration file can have.
+  /// The types that a configuration file may contain.
   package static let configurable = allCases.filter { $0 != .local }
 
   package init(setting text: String) throws(SettingError) {

@@ -1,26 +1,28 @@
 package import UsherCore
 
-/// The settings of one provider type, with the values that the daemon reads for every type.
+/// The settings of one provider type, with the values that the daemon needs of every type.
 package protocol ProviderTypeSettings: SettingsSection {
   static var type: ProviderType { get }
 
-  /// The type with its mode, which decides which flows exist.
+  /// The type together with the mode, which determine the kinds of flows.
   var variety: ProviderVariety { get }
   /// The address at which the daemon listens for the provider's calls; nil if it does not listen.
   var callbackAddress: LoopbackAddress? { get }
-  /// The addresses that issue and accept the provider's tokens. If one of them changes, the tokens
-  /// of existing accounts are no longer sent.
+  /// The addresses that issue and accept the provider's tokens. If one of them changes, the daemon
+  /// no longer sends the tokens of existing accounts.
   var tokenAddresses: [String] { get }
-  /// The parameters of one-time codes of the provider's accounts; nil if it has none.
+  /// The parameters of the one-time codes of the provider's accounts; nil if the provider has no
+  /// such codes.
   var oneTimeCodes: TOTPSettings? { get }
-  /// Whether a refresh for a part of the granted scope leaves the grant unchanged.
+  /// Whether a refresh may request a part of the granted scope, because that leaves the grant
+  /// unchanged.
   var mayNarrowRefresh: Bool { get }
-  /// Whether an unused refresh token is revoked. At providers other than OpenID Connect, a
-  /// revocation may end more than the token, such as a binding or a device.
+  /// Whether the daemon revokes a refresh token that a new sign-in replaces. At providers other
+  /// than OpenID Connect, a revocation may end more than the token, such as a binding or a device.
   var revokesReplaced: Bool { get }
 
-  /// Returns these settings as those of a type whose flows the provider shares; nil if it shares
-  /// none.
+  /// Returns these settings as those of another type whose flows the provider runs, too; nil if it
+  /// runs none of that type.
   func view<Settings: ProviderTypeSettings>(as type: Settings.Type) -> Settings?
 }
 
@@ -39,7 +41,7 @@ extension ProviderTypeSettings {
   func isEqual(to other: any ProviderTypeSettings) -> Bool { self == other as? Self }
 }
 
-/// The settings of the daemon's own provider: none.
+/// The settings of the daemon's own provider, which has none.
 package struct LocalProviderSettings: ProviderTypeSettings {
   package static let type = ProviderType.local
   package static var blank: LocalProviderSettings { LocalProviderSettings() }
@@ -55,9 +57,10 @@ extension [ProviderPath] {
   var wholeURLs: [String] { map(\.text).filter { !$0.hasPrefix("/") } }
 }
 
-/// A provider whose settings are known to be of one type.
+/// A provider with its settings in their own type.
 package struct Provider<Settings: ProviderTypeSettings>: Codable, Equatable, Sendable {
-  /// It is shared by all that hold the provider: settings are large, and every flow has a provider.
+  /// The content of the provider. All copies share it, because settings are large and every flow
+  /// has a provider.
   private final class Storage: Sendable {
     let config: ProviderConfig
     let settings: Settings
@@ -70,7 +73,8 @@ package struct Provider<Settings: ProviderTypeSettings>: Codable, Equatable, Sen
 
   private let storage: Storage
 
-  /// Creates the typed form of a configuration; nil if its settings cannot be viewed as these.
+  /// Creates the provider from an untyped configuration; nil if its settings cannot be viewed as
+  /// this type.
   package init?(_ config: ProviderConfig) {
     guard let settings = config.settings.view(as: Settings.self) else { return nil }
     storage = Storage(config, settings)
@@ -84,7 +88,7 @@ package struct Provider<Settings: ProviderTypeSettings>: Codable, Equatable, Sen
     one.storage === other.storage || one.config == other.config
   }
 
-  /// Decodes the form that ``encode(to:)`` writes.
+  /// Decodes what ``encode(to:)`` has encoded.
   ///
   /// - Throws: `DecodingError` if the provider is of another type.
   package init(from decoder: any Decoder) throws {
@@ -98,6 +102,6 @@ package struct Provider<Settings: ProviderTypeSettings>: Codable, Equatable, Sen
     self = provider
   }
 
-  /// Encodes the whole configuration.
+  /// Encodes the complete configuration of the provider.
   package func encode(to encoder: any Encoder) throws { try config.encode(to: encoder) }
 }

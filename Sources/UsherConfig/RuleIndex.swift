@@ -1,4 +1,4 @@
-/// An index that finds the rules for a caller without examining all rules.
+/// An index that finds the client rules for a caller without examining all rules.
 ///
 /// Each rule is stored under one of its conditions: the one that the fewest rules share.
 struct RuleIndex: Sendable {
@@ -10,11 +10,13 @@ struct RuleIndex: Sendable {
   }
 
   private let rules: [PolicyRule]
-  /// Indices into ``rules``, by condition.
+  /// The indices of the rules in ``rules``, by the condition under which they are stored.
   private let places: [Key: [Int]]
   /// The rules with a condition on the unit or the program.
   private let byProcess: [PolicyRule]
 
+  /// Creates the index.
+  ///
   /// - Parameter rules: The rules in the order in which they are tried.
   init(_ rules: [PolicyRule]) {
     self.rules = rules
@@ -34,7 +36,8 @@ struct RuleIndex: Sendable {
     byProcess = rules.filter { $0.setting.match.unit != nil || $0.setting.match.executable != nil }
   }
 
-  /// Returns the first rule that may match because the caller's unit or program is unknown.
+  /// Returns the first rule that may match the caller but whose condition on the unit or program
+  /// cannot be decided, because the kernel does not report that.
   func firstUndecided(_ caller: CallerIdentity) -> PolicyRule? {
     if caller.isUnitTold, caller.isExecutableTold { return nil }
     return byProcess.first { $0.mayMatch(caller) }
@@ -49,7 +52,7 @@ struct RuleIndex: Sendable {
     }
   }
 
-  /// Returns the rules that match, in order.
+  /// Returns the rules that match the caller, in the order in which they are tried.
   func matching(_ caller: CallerIdentity) -> [PolicyRule] {
     let found = Set(caller.keys.flatMap { places[$0] ?? [] })
     return found.sorted().map { rules[$0] }.filter { $0.matches(caller) }
@@ -66,7 +69,7 @@ extension PolicyRule {
 }
 
 extension CallerIdentity {
-  /// All conditions of rules that the caller can meet.
+  /// All conditions of rules that this caller can meet.
   fileprivate var keys: Set<RuleIndex.Key> {
     var keys = Set((groups + [gid]).map { RuleIndex.Key.group($0) })
     keys.insert(.user(uid))

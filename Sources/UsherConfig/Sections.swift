@@ -1,6 +1,6 @@
-/// `[store]`: the database of sealed tokens, flows and credentials.
+/// The section `[store]`: the database of sealed tokens, flows and credentials.
 package struct StoreSettings: SettingsSection {
-  /// The database; a relative path is relative to the state directory.
+  /// The database. A relative path is relative to the state directory.
   package var url = StoreURL.sqlite(path: "usherd.db")
 
   package init() {}
@@ -10,7 +10,7 @@ package struct StoreSettings: SettingsSection {
   package mutating func bind(_ table: SettingsTable) { table.setting(&url, "url") }
 }
 
-/// `sqlite:PATH`.
+/// The URL of the database: `sqlite:PATH`.
 package enum StoreURL: CodedAsText, Equatable, Sendable {
   case sqlite(path: String)
 
@@ -33,9 +33,10 @@ package enum StoreURL: CodedAsText, Equatable, Sendable {
   }
 }
 
-/// `[access]`: the callers that may use the daemon if no `[[client]]` rule matches them.
+/// The section `[access]`: the callers that may use the daemon if no `[[client]]` rule matches
+/// them.
 package struct AccessSettings: SettingsSection {
-  /// The group whose members may use the objects that they own.
+  /// The group whose members may use their own accounts and flows.
   package var group = Principal.name("usher")
 
   package init() {}
@@ -68,7 +69,7 @@ package enum Principal: CodedAsText, Hashable, Sendable {
     }
   }
 
-  /// Returns the id, which for a name is the result of `find`.
+  /// Returns the id; for a name it is the result of `find`.
   func id(by find: (String) -> UInt32?) -> UInt32? {
     switch self {
     case .name(let name): find(name)
@@ -76,7 +77,7 @@ package enum Principal: CodedAsText, Hashable, Sendable {
     }
   }
 
-  /// Reads the setting; a number is accepted as well as a string.
+  /// Reads the value of a setting, which may be a string or a number.
   package static func read(_ field: SettingField) -> Principal? {
     switch field.node.value {
     case .string(let text): field.setting(text)
@@ -86,7 +87,8 @@ package enum Principal: CodedAsText, Hashable, Sendable {
   }
 }
 
-/// `[audit]`: how long audit rows are kept. The limit that is reached first applies.
+/// The section `[audit]`: how long rows of the audit log are kept. The limit that is reached first
+/// applies.
 package struct AuditSettings: SettingsSection {
   /// The maximum number of rows in the audit log.
   package var maxRows = 100_000
@@ -103,7 +105,7 @@ package struct AuditSettings: SettingsSection {
   }
 }
 
-/// `[log]`: the messages that go to the journal.
+/// The section `[log]`: the messages that go to the journal.
 package struct LogSettings: SettingsSection {
   /// The lowest level that is logged.
   package var level = LogLevel.info
@@ -113,7 +115,7 @@ package struct LogSettings: SettingsSection {
   package mutating func bind(_ table: SettingsTable) { table.setting(&level, "level") }
 }
 
-/// The levels of swift-log.
+/// The log levels, as swift-log names them.
 package enum LogLevel: String, TextSetting, Codable, CaseIterable, Equatable, Sendable {
   case trace
   case debug
@@ -124,9 +126,10 @@ package enum LogLevel: String, TextSetting, Codable, CaseIterable, Equatable, Se
   case critical
 }
 
-/// `[token]`: settings for the tokens of every provider.
+/// The section `[token]`: settings for the tokens of every provider.
 package struct TokenSettings: SettingsSection {
-  /// The number of seconds before a grant expires at which its owner is notified.
+  /// How many seconds before a grant expires the daemon notifies its owner, by the event
+  /// `expiring`.
   package var grantWarningSeconds = 300
 
   package static var blank: TokenSettings { TokenSettings() }
@@ -136,7 +139,7 @@ package struct TokenSettings: SettingsSection {
   }
 }
 
-/// `[flow]`: settings for the flows of every provider.
+/// The section `[flow]`: settings for the flows of every provider.
 package struct FlowSettings: SettingsSection {
   /// The number of seconds in which a user must finish a flow.
   package var deadlineSeconds = 600

@@ -1,9 +1,9 @@
-/// A type of the values that a setting in the configuration can have.
+/// A type that the value of a setting in the configuration can have.
 package protocol SettingValue {
   /// Reads the value of a setting. If it is not valid, reports a problem and returns nil.
   static func read(_ field: SettingField) -> Self?
 
-  /// The value in TOML, as a configuration file has it.
+  /// The value as TOML, in the form of a configuration file.
   var toml: TomlValue { get }
 }
 
@@ -14,7 +14,8 @@ package protocol TextSetting: SettingValue {
   var settingText: String { get }
 }
 
-/// A text setting that every coder encodes as its text, and decodes with the same rules.
+/// A text setting that every coder encodes as its text. Decoding applies the same rules as a
+/// configuration file.
 package protocol CodedAsText: TextSetting, Codable {}
 
 extension CodedAsText {
@@ -34,31 +35,31 @@ extension CodedAsText {
   }
 }
 
-/// Why a setting rejects a text: a message that does not repeat the text.
+/// Why a setting rejects a text: a message that does not quote the text.
 package struct SettingError: Error, Equatable, Sendable {
   package var message: String
 
   package init(_ message: String) { self.message = message }
 }
 
-/// A value in the configuration file that is being read, with its path.
+/// A value in a configuration file that is being read, with the path of its setting.
 package struct SettingField {
   let path: String
   let node: TomlNode
   let reading: Reading
 
-  /// Reports a problem with the value, and returns nil in its place.
+  /// Reports a problem with the value, and returns nil as the result of reading it.
   func refuse<Value>(_ message: String) -> Value? {
     reading.complain(node.position, path, message)
     return nil
   }
 
-  /// Reports that the value is of another type than the expected one.
+  /// Reports that the value has another type than the expected one, and returns nil.
   func mismatch<Value>(_ expected: String) -> Value? {
     refuse("expected \(expected), found \(node.value.kind)")
   }
 
-  /// Returns the setting with a text; reports a problem and returns nil if it is not valid.
+  /// Returns the setting for a text. If the text is not valid, reports a problem and returns nil.
   func setting<Setting: TextSetting>(_ text: String) -> Setting? {
     do throws(SettingError) {
       return try Setting(setting: text)
@@ -67,7 +68,7 @@ package struct SettingField {
     }
   }
 
-  /// Returns a value inside this one, and records its position.
+  /// Returns a value within this one, such as an element of an array, and records its position.
   func child(_ suffix: String, _ node: TomlNode) -> SettingField {
     let path = path + suffix
     reading.positions[path] = node.position
@@ -110,7 +111,7 @@ extension TextSetting {
   package var toml: TomlValue { .string(settingText) }
 }
 
-/// A choice of several words.
+/// A setting whose value is one of several words.
 extension TextSetting where Self: RawRepresentable & CaseIterable, RawValue == String {
   package init(setting text: String) throws(SettingError) {
     guard let choice = Self(rawValue: text) else {
@@ -123,7 +124,7 @@ extension TextSetting where Self: RawRepresentable & CaseIterable, RawValue == S
   package var settingText: String { rawValue }
 }
 
-/// A list. One invalid element makes the whole list invalid.
+/// A setting that is a list. One invalid element makes the whole list invalid.
 extension Array: SettingValue where Element: SettingValue {
   package static func read(_ field: SettingField) -> [Element]? {
     guard case .array(let nodes) = field.node.value else { return field.mismatch("an array") }
@@ -135,7 +136,7 @@ extension Array: SettingValue where Element: SettingValue {
   package var toml: TomlValue { .array(map { TomlNode($0.toml) }) }
 }
 
-/// A table whose keys are not fixed.
+/// A setting that is a table whose keys are not fixed.
 extension Dictionary: SettingValue where Key == String, Value: SettingValue {
   package static func read(_ field: SettingField) -> [String: Value]? {
     guard case .table(let table) = field.node.value else { return field.mismatch("a table") }

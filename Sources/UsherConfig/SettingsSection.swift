@@ -1,4 +1,5 @@
-/// A table of the configuration: its properties are the settings with their defaults.
+/// A table of the configuration. The properties of the conforming type are the settings of the
+/// table, with their defaults.
 package protocol SettingsSection: Codable, Equatable, Sendable {
   /// The section with all defaults; required settings are empty.
   static var blank: Self { get }
@@ -8,7 +9,7 @@ package protocol SettingsSection: Codable, Equatable, Sendable {
 }
 
 extension SettingsSection {
-  /// The section as it is written in a file, defaults included.
+  /// The section as a TOML table for a file, defaults included.
   package var tomlTable: TomlTable { bound().output }
 
   /// Every key of the section, in the order in which they are bound. The keys of a table inside the
@@ -22,7 +23,7 @@ extension SettingsSection {
     return table
   }
 
-  /// Encodes the content of ``tomlTable``, so with the keys of the file.
+  /// Encodes the content of ``tomlTable``, with the keys of a configuration file.
   package func encode(to encoder: any Encoder) throws {
     try TomlValue.table(tomlTable).encode(to: encoder)
   }

@@ -13,12 +13,12 @@ package final class SettingsTable {
   private let path: String
   private let position: SourcePosition?
   private var keys: [String] = []
-  /// The tables inside this one that were written, by key.
+  /// The nested tables that were written, by key.
   private var inner: [String: SettingsTable] = [:]
   private var isOpen = false
   private var written = TomlTable()
 
-  /// The results of reading; nil if the table is written.
+  /// The problems and positions that are found while reading; nil if the table is being written.
   private var reading: Reading? {
     if case .reading(_, let reading) = work { reading } else { nil }
   }
@@ -70,15 +70,15 @@ package final class SettingsTable {
     setting(&value, key, complaint: complaint)
   }
 
-  /// Binds a setting that the file must contain and that other settings depend on; nil if it is
-  /// missing or invalid.
+  /// Binds a setting that the file must contain and on which other settings depend. The value is
+  /// nil if the setting is missing or invalid.
   package func required<Value: SettingValue>(_ value: inout Value?, _ key: String) {
     guard case .reading(let table, let reading) = work else { return setting(&value, key) }
     if table[key] == nil { reading.complain(position, path(of: key), "is missing") }
     value = read(key) { _ in nil }
   }
 
-  /// Binds a number that must be in a range.
+  /// Binds a number that must be within a range.
   package func setting(_ value: inout Int, _ key: String, _ range: ClosedRange<Int>) {
     setting(&value, key) { number in
       range.contains(number)
@@ -86,7 +86,7 @@ package final class SettingsTable {
     }
   }
 
-  /// Binds a table inside this one.
+  /// Binds a nested table.
   package func table<Section: SettingsSection>(
     _ section: inout Section, _ key: String, isRequired: Bool = false
   ) {
@@ -126,7 +126,7 @@ package final class SettingsTable {
     }
   }
 
-  /// Reports a problem if the file contains none of the settings that were bound before.
+  /// Reports a problem if the file contains none of the settings that were bound so far.
   package func needsOneSetting() {
     guard case .reading(let table, let reading) = work, !keys.contains(where: { table[$0] != nil })
     else { return }
@@ -134,7 +134,7 @@ package final class SettingsTable {
     reading.complain(position, path, "must have at least one of \(choices)")
   }
 
-  /// Reports a problem that does not concern one value alone.
+  /// Reports a problem that does not concern only one value.
   ///
   /// - Parameter key: A path relative to this table, such as `name` or `provider[1].name`.
   package func complain(_ key: String, _ message: String) {
@@ -143,16 +143,19 @@ package final class SettingsTable {
     reading.complain(reading.positions[path] ?? position, path, message)
   }
 
-  /// Returns the position of a setting; the key is relative to this table as in ``complain(_:_:)``.
+  /// Returns the position of a setting in its file; the key is relative to this table, as in
+  /// ``complain(_:_:)``.
   package func position(of key: String) -> SourcePosition? { reading?.positions[path(of: key)] }
 
-  /// Whether every file could be parsed, so that a missing setting is really missing.
+  /// Whether every file could be parsed. If not, a setting that seems to be missing may be in the
+  /// rest of a file.
   package var isWhole: Bool { reading?.isWhole ?? false }
 
-  /// Whether the input is the output of ``SettingsSection/encode(to:)`` and not a file.
+  /// Whether the input was written by ``SettingsSection/encode(to:)`` and does not come from a
+  /// file.
   package var isStored: Bool { reading?.ignoresUnknownKeys ?? false }
 
-  /// Accepts all other keys, because their meaning cannot be determined.
+  /// Accepts all keys that are not bound, because their meaning cannot be determined.
   package func ignoreOtherKeys() { isOpen = true }
 
   // MARK: For this module
@@ -160,7 +163,7 @@ package final class SettingsTable {
   /// The settings that were written so far.
   var output: TomlTable { written }
 
-  /// The keys that were bound, in order; those of a table inside this one follow the table's key.
+  /// The keys that were bound, in order. The keys of a nested table have its key as a prefix.
   var boundKeys: [String] {
     keys.flatMap { key in [key] + (inner[key]?.boundKeys ?? []).map { "\(key).\($0)" } }
   }
@@ -218,7 +221,8 @@ package final class SettingsTable {
   }
 }
 
-/// The results of reading a configuration: its problems and the positions of its settings.
+/// The state of reading a configuration: the problems found so far, and the positions of the
+/// settings.
 final class Reading {
   var problems: [ConfigProblem] = []
   var positions: [String: SourcePosition] = [:]
@@ -235,7 +239,7 @@ final class Reading {
   }
 }
 
-/// Recognises keys under which users store secrets by mistake.
+/// Recognizes keys under which users write secrets into the file by mistake.
 private enum SecretKey {
   static let advice =
     "secrets must not be stored in this file; run `usherctl credential set NAME` "

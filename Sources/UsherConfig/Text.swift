@@ -1,4 +1,4 @@
-// Text predicates for the validation of settings.
+// Predicates for the validation of text in settings.
 
 extension UInt8 {
   /// Whether the byte is one of `A–Z a–z 0–9 _`.
@@ -17,7 +17,8 @@ extension UInt8 {
 }
 
 extension String {
-  /// Returns whether the text is not empty, has at most `limit` bytes, and every byte is allowed.
+  /// Returns whether the text is not empty, has at most `limit` bytes, and consists of allowed
+  /// bytes.
   func consists(upTo limit: Int, of isAllowed: (UInt8) -> Bool) -> Bool {
     !isEmpty && utf8.count <= limit && utf8.allSatisfy(isAllowed)
   }
@@ -30,32 +31,32 @@ extension String {
     }
   }
 
-  /// Whether the text is a valid credential name. It is also a valid file name, as systemd's
-  /// credentials require.
+  /// Whether the text is a valid name of a credential. Such a name is a valid file name too, as
+  /// systemd requires.
   package var isCredentialName: Bool {
     utf8.first != UInt8(ascii: ".") && consists(upTo: 128) { $0.isWordByte || $0.isOne(of: ".-") }
   }
 
-  /// A description of the error if the text is not a valid credential name; otherwise nil.
+  /// Why the text is not a valid name of a credential; nil if it is.
   var credentialComplaint: String? {
     isCredentialName ? nil : "must be a credential's name: up to 128 of A-Z a-z 0-9 . _ -"
   }
 
-  /// A description of the error if the text is not a valid name of a provider or client; otherwise
-  /// nil.
+  /// Why the text is not a valid name of a provider or client; nil if it is.
   var configNameComplaint: String? {
     isConfigName ? nil : "must be up to 64 of a-z 0-9 . _ - and begin with a letter or digit"
   }
 
-  /// Returns a description of the error if the text has other bytes than printable ASCII without
-  /// spaces, or too many; otherwise nil.
+  /// Returns what is wrong with a text that must consist of at most `limit` bytes of printable
+  /// ASCII without spaces; nil if nothing is.
   func visibleComplaint(upTo limit: Int) -> String? {
     consists(upTo: limit, of: \.isVisible) ? nil : "must be printable ASCII without spaces"
   }
 
   var isAbsolutePath: Bool { hasPrefix("/") && consists(upTo: 4096) { $0 >= 0x20 && $0 != 0x7F } }
 
-  /// Returns the nearest of some names if it is near enough to be suggested.
+  /// Returns the name that is most similar to this text; nil if none is similar enough to be
+  /// suggested.
   func nearest(of names: some Sequence<String>) -> String? {
     let limit = utf8.count > 4 ? 2 : 1
     let near = names.map { (name: $0, distance: distance(to: $0)) }
@@ -63,8 +64,8 @@ extension String {
     return near.min { ($0.distance, $0.name) < ($1.distance, $1.name) }?.name
   }
 
-  /// Returns the number of changes, insertions, deletions and swaps of neighbouring bytes between
-  /// two texts.
+  /// Returns the edit distance of two texts: the number of changed, inserted, deleted and swapped
+  /// neighbouring bytes.
   private func distance(to other: String) -> Int {
     let a = Array(utf8)
     let b = Array(other.utf8)

@@ -1,5 +1,5 @@
-/// The endpoints that issue and receive a provider's tokens. Existing accounts keep their tokens as
-/// long as this value is unchanged. If it changes, the tokens belong to another provider.
+/// The endpoints that issue and accept a provider's tokens. Existing accounts keep their tokens as
+/// long as this value does not change. If it changes, the tokens belong to another server.
 package struct TokenPlace: Codable, Equatable, Sendable {
   package let variety: ProviderVariety
   /// The issuer or base URLs, and the endpoints that the configuration gives as absolute URLs.

@@ -9,8 +9,8 @@ package struct SourcePosition: Sendable, Hashable, CustomStringConvertible {
   package var description: String { "\(file):\(line):\(column)" }
 }
 
-/// A value of a TOML document with its position; the position is nil if the value came from no
-/// file.
+/// A value of a TOML document with its position; the position is nil if the value does not come
+/// from a file.
 package struct TomlNode: Sendable, Hashable {
   package var value: TomlValue
   package var position: SourcePosition?
@@ -28,10 +28,10 @@ package enum TomlValue: Sendable, Hashable {
   case integer(Int64)
   case float(Double)
   case boolean(Bool)
-  /// A date, a time or both. No setting has this type, so the value itself is dropped.
+  /// A date, a time or both. No setting has this type, so the value itself is not stored.
   case date
 
-  /// The type of the value in words, for "expected …, found …".
+  /// The type of the value in words, for messages such as "expected …, found …".
   package var kind: String {
     switch self {
     case .table: "a table"
@@ -77,7 +77,7 @@ package struct TomlTable: Sendable, Hashable {
 }
 
 extension TomlTable {
-  /// Merges the root table of a later file into this one.
+  /// Merges the root table of a later configuration file into this one.
   ///
   /// Tables are merged key by key, arrays at the root are appended, other values are replaced.
   /// - Returns: A problem for each key with a table or array on one side and another type on the
@@ -117,7 +117,7 @@ extension TomlTable {
 }
 
 extension TomlValue {
-  /// Whether both values are tables, both are arrays, or neither is one of these.
+  /// Whether both values are tables, both are arrays, or both are neither.
   fileprivate func hasShape(of other: TomlValue) -> Bool {
     switch (self, other) {
     case (.table, .table), (.array, .array): true

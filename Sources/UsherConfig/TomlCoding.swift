@@ -1,4 +1,4 @@
-/// The coding of a value by any coder, so that the same tree can be written as JSON.
+/// Encodes a value with any coder, so that the same tree can be written as JSON.
 extension TomlValue: Codable {
   package init(from decoder: any Decoder) throws {
     if let table = try? decoder.container(keyedBy: AnyKey.self) {

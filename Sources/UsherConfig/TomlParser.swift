@@ -45,7 +45,7 @@ extension TomlTable {
   }
 }
 
-/// Builds a tree from the parser's events.
+/// Builds the tree of a document from the events of the TOML parser, which is written in C++.
 private final class TreeBuilder {
   private enum Open {
     case table([TomlTable.Entry])

@@ -24,7 +24,7 @@ extension TomlTable {
 extension TomlValue {
   fileprivate var hasHeader: Bool { !headed("").isEmpty }
 
-  /// Returns the tables that are written under their own header, each with that header.
+  /// Returns the tables that get a header of their own, each with that header.
   fileprivate func headed(_ path: String) -> [(table: TomlTable, header: String)] {
     if case .table(let table) = self { return [(table, "[\(path)]")] }
     guard case .array(let nodes) = self else { return [] }

@@ -1,24 +1,24 @@
 /// The settings of a provider of type `truecaller`: verification of phone numbers by a code.
 package struct TruecallerSettings: SettingsSection {
-  /// The name of the appKey in the credential store. Requests carry the appKey in a header; its
+  /// The name of the appKey in the credential store. The daemon sends the appKey in a header; its
   /// holder can send codes in the app's name.
   package var appKeyCredential: String
-  /// The `appLink` header, as registered at the provider.
+  /// The header `appLink`, as registered at Truecaller.
   package var appLink: String
-  /// The vendor's API generation by which access tokens are checked.
+  /// The generation of Truecaller's API by which access tokens are validated; none by default.
   package var validation = TokenValidation.none
-  /// The base URL of that check; nil: the default host of the generation.
+  /// The base URL of that validation; nil means the default host of the generation.
   package var validationBaseURL: ProviderURL?
-  /// The partner's id of the OAuth SDK, for the generation `oauth`.
+  /// The partner's client id of the OAuth SDK, for the validation `oauth`.
   package var clientID: String?
   package var otpBaseURL = ProviderURL(host: "api4.truecaller.com")
   package var profileBaseURLEU = ProviderURL(host: "outline-eu.truecaller.com")
   package var profileBaseURLNonEU = ProviderURL(host: "outline-noneu.truecaller.com")
-  /// The number of digits of a code.
+  /// The number of digits of a code in an SMS.
   package var otpDigits = 6
-  /// The `sdkVersion` header.
+  /// The header `sdkVersion`.
   package var sdkVersion = "0.2.3"
-  /// The `version` of a request for a code: the app's build.
+  /// The member `version` of a request for a code: the version of the app.
   package var appVersion = "1.0"
   package var paths = TruecallerPaths()
 
@@ -53,18 +53,18 @@ package struct TruecallerSettings: SettingsSection {
     text.consists(upTo: 64, of: \.isVisible) ? nil : "must be up to 64 of printable ASCII"
   }
 
-  /// The base URL and path of the access token check; nil if tokens are not checked.
+  /// The base URL and path of the validation of access tokens; nil if tokens are not validated.
   package var validationPlace: (base: ProviderURL, path: ProviderPath)? {
     guard let place = validation.place(otpBase: otpBaseURL) else { return nil }
     return (validationBaseURL ?? place.base, paths.validate ?? place.path)
   }
 }
 
-/// How a server checks the access token of a verification: one of the vendor's three API
-/// generations.
+/// How the access token of a verification is validated: by one of the three generations of
+/// Truecaller's API.
 package enum TokenValidation: String, TextSetting, Codable, CaseIterable, Equatable, Sendable {
   case none
-  /// The first generation, at the host that sends the codes.
+  /// The first generation, at the host that also sends the codes.
   case legacy
   /// The generation of SDK 2.8.
   case sdk28 = "v2_8"
@@ -83,14 +83,15 @@ package enum TokenValidation: String, TextSetting, Codable, CaseIterable, Equata
   }
 }
 
-/// `[provider.paths]`: paths below their base URLs, or absolute URLs.
+/// The paths of `[provider.paths]`: relative to their base URLs, or absolute URLs.
 package struct TruecallerPaths: SettingsSection {
   package var create = ProviderPath("/v1/otp/installation/create")
   package var verify = ProviderPath("/v1/otp/installation/verify")
   package var profile = ProviderPath("/v1/profile")
-  /// The path of the access token check; nil: the default of the configured generation.
+  /// The path of the validation of access tokens; nil means the default of the configured
+  /// generation.
   package var validate: ProviderPath?
-  /// The keys that sign profiles.
+  /// The path of the keys that verify signed profiles.
   package var key = ProviderPath("/v1/key")
 
   package static var blank: TruecallerPaths { TruecallerPaths() }
