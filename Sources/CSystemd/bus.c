@@ -57,8 +57,8 @@ int usher_bus_process(usher_bus *bus, usher_message **message) {
   return result < 0 ? result : result > 0;
 }
 
-// Returns the time in milliseconds until sd-bus wants to be called, for poll(2). `due` is in
-// microseconds of the monotonic clock.
+// Returns the time in milliseconds until sd-bus must be called again, for poll(2). `due` is the
+// time that sd-bus reports, in microseconds of the monotonic clock.
 static int sleep_until(uint64_t due) {
   if (due == UINT64_MAX) return INT_MAX;
   struct timespec now;
@@ -117,7 +117,8 @@ static int begin(sd_bus_message *message) {
   return result < 0 ? result : 0;
 }
 
-// sd-bus returns 0 at the end of the body.
+// Returns 0 or -errno for the last read of a body. sd-bus returns 0 at the end of the body, which
+// means that the body is too short.
 static int end(int result) { return result == 0 ? -EBADMSG : result < 0 ? result : 0; }
 
 int usher_message_read_string(usher_message *message, const char **value) {
@@ -146,7 +147,7 @@ int usher_message_read_strings(usher_message *message, char ***values) {
   if (sd_bus_message_has_signature(body, "as") <= 0) return -EBADMSG;
   result = sd_bus_message_read_strv(body, values);
   if (result < 0) return result;
-  // An empty array may be returned as NULL.
+  // sd-bus may return an empty array as NULL.
   if (*values == NULL) *values = calloc(1, sizeof **values);
   return *values == NULL ? -ENOMEM : 0;
 }

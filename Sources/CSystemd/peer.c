@@ -7,7 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-// The headers of Debian 12 lack these constants, which the kernel has supported for longer.
+// The headers of Debian 12 lack these constants, although its kernel supports them.
 #ifndef SO_PEERGROUPS
 #define SO_PEERGROUPS 59
 #endif

@@ -37,9 +37,9 @@ static int wait_for(int epoll, struct epoll_event *events, int most, int64_t nan
   struct timespec time = {nanoseconds / 1000000000, nanoseconds % 1000000000};
   int count = epoll_pwait2(epoll, events, most, nanoseconds < 0 ? NULL : &time, NULL);
   if (count >= 0 || (errno != ENOSYS && errno != EPERM)) return count;
-  // Before Linux 5.11, or under a system-call filter that does not know epoll_pwait2. epoll_wait
-  // has a resolution of milliseconds, and turns of the loop are timed in microseconds, so ppoll
-  // waits.
+  // epoll_pwait2 is missing before Linux 5.11, and under a system-call filter that does not know
+  // it. epoll_wait has a resolution of milliseconds, but turns of the event loop are timed in
+  // microseconds, so ppoll waits.
   struct pollfd any = {.fd = epoll, .events = POLLIN};
   if (ppoll(&any, 1, nanoseconds < 0 ? NULL : &time, NULL) < 0) return -1;
   return epoll_wait(epoll, events, most, 0);

@@ -24,15 +24,16 @@ static int is_mapped(const uint8_t address[16]) {
   return memcmp(address, mapped_prefix, sizeof mapped_prefix) == 0;
 }
 
-// Whether an address of a reply, in the reply's own family, is the requested one.
+// Whether an address in the kernel's reply, in the address family of the reply, is the requested
+// one.
 static int is_same(int family, const __be32 found[4], const uint8_t wanted[16]) {
   if (family == AF_INET6) return memcmp(found, wanted, 16) == 0;
   return is_mapped(wanted) && memcmp(found, wanted + 12, 4) == 0;
 }
 
-// Rejects replies that do not describe a connection with an owner: for a socket that no process
-// holds (closed, TIME_WAIT) the kernel reports uid 0, and if there is no connection it reports a
-// listener.
+// Reads the owner from the kernel's reply. Rejects a reply that does not describe a connection with
+// an owner: for a socket that no process holds (closed, TIME_WAIT) the kernel reports uid 0, and if
+// there is no connection it reports a listener.
 static int read_owner(const struct inet_diag_msg *found, const struct inet_diag_sockid *wanted,
                       const uint8_t local[16], const uint8_t remote[16], uint32_t *owner) {
   if (found->idiag_inode == 0 || found->idiag_state == TCP_LISTEN ||

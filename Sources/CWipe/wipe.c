@@ -17,8 +17,8 @@ extern void __libc_free(void *block);
 extern void *__libc_realloc(void *block, size_t size);
 extern void *__libc_malloc(size_t size);
 
-// Wipes the usable size, which may exceed the requested size, because a caller may have used all of
-// it.
+// Wipes the usable size of the block, which may exceed the requested size, because the caller may
+// have used all of it.
 static void wipe(void *block, size_t from) {
   const size_t size = malloc_usable_size(block);
   if (from < size) explicit_bzero((char *)block + from, size - from);
@@ -30,7 +30,8 @@ void free(void *block) {
   __libc_free(block);
 }
 
-// A block that must grow is moved here, because glibc would free the old block without wiping it.
+// Changes the size of a block. A block that must grow is moved here, because glibc would free the
+// old block without wiping it.
 void *realloc(void *block, size_t size) {
   if (block == NULL) return __libc_malloc(size);
   if (size == 0) {
@@ -50,7 +51,7 @@ void *realloc(void *block, size_t size) {
   return moved;
 }
 
-// Replaced because glibc's reallocarray calls glibc's own realloc.
+// This function must be replaced, because glibc's reallocarray calls glibc's own realloc.
 void *reallocarray(void *block, size_t count, size_t size) {
   size_t bytes;
   if (__builtin_mul_overflow(count, size, &bytes)) {
@@ -60,7 +61,8 @@ void *reallocarray(void *block, size_t count, size_t size) {
   return realloc(block, bytes);
 }
 
-// C23 functions. glibc has them from 2.43 on; libraries that use them get these with any version.
+// These are functions of C23. glibc has them from 2.43 on; libraries that use them get these
+// functions with any version.
 void free_sized(void *block, size_t size) {
   (void)size;
   free(block);

@@ -1,4 +1,5 @@
-/// Collects the replies of a batch. They are sent as one array when all of them have arrived.
+/// Collects the replies to the calls of a JSON-RPC batch. They are sent as one array when all of
+/// them have arrived.
 ///
 /// ```swift
 /// var batch = BatchCollector(elements)
@@ -42,8 +43,8 @@ package struct BatchCollector: Sendable {
     for case .waiting in slots { open += 1 }
   }
 
-  /// Whether no reply is missing. A batch of notifications expects none from the start, and gets
-  /// none.
+  /// Whether no reply is missing. A batch of notifications expects no replies, so it is complete
+  /// from the start.
   package var isComplete: Bool { open == 0 }
 
   /// Adds the reply to the call at an index of the batch. The reply is a complete response object.

@@ -1,16 +1,17 @@
-/// A call, as offsets into its line.
+/// A JSON-RPC call, as offsets into the line that contains it.
 ///
 /// Every accessor takes the scanned line or a copy of it, so the caller must keep the line. A
 /// shorter line traps.
 package struct Envelope: Sendable, Hashable {
-  /// Nil for a notification. A call with the id `null` is a request, and `null` is echoed.
+  /// The id of the call; nil for a notification. A call with the id `null` is a request, and `null`
+  /// is echoed in its reply.
   private let idToken: Token?
   private let method: Text
   package let params: Params
 
   package enum Kind: Sendable, Hashable {
     case request
-    /// Never gets a reply.
+    /// The call never gets a reply.
     case notification
   }
 
@@ -19,7 +20,7 @@ package struct Envelope: Sendable, Hashable {
     case object(Range<Int>)
     case array(Range<Int>)
 
-    /// The offsets of the whole value in its line, including the brackets; nil without params.
+    /// The offsets of the params in their line, including the brackets; nil if the call has none.
     package var range: Range<Int>? {
       switch self {
       case .none: nil
@@ -41,7 +42,7 @@ package struct Envelope: Sendable, Hashable {
   /// The method's name.
   package func method(in line: UnsafeRawBufferPointer) -> String { line.string(method) }
 
-  /// Whether the method's name is `name`, written without escapes.
+  /// Returns whether the method's name is `name`, written without escapes.
   package func calls(_ name: StaticString, in line: UnsafeRawBufferPointer) -> Bool {
     !method.isEscaped && line.part(method.range).equals(name)
   }
@@ -54,12 +55,12 @@ package struct Envelope: Sendable, Hashable {
   /// The offsets of the id in its line; nil for a notification.
   package var idRange: Range<Int>? { idToken?.range }
 
-  /// The bytes of the id, to be echoed; nil for a notification.
+  /// The bytes of the id, to be echoed in the reply; nil for a notification.
   package func idBytes(in line: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer? {
     idToken.map { line.part($0.range) }
   }
 
-  /// A copy of the id, to be kept while the call runs; nil for a notification.
+  /// A copy of the id that can be kept while the call runs; nil for a notification.
   package func id(in line: UnsafeRawBufferPointer) -> RequestID? {
     idToken.map { RequestID($0, in: line) }
   }

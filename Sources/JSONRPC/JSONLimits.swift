@@ -1,7 +1,8 @@
 /// The limits on the size of a message. A message over a limit is refused with an error that names
 /// it.
 public struct JSONLimits: Sendable, Hashable {
-  /// The maximum number of bytes of a line before its `\n`, including a `\r`. For ``LineSplitter``.
+  /// The maximum number of bytes of a line before its `\n`, including a `\r`. ``LineSplitter``
+  /// applies it.
   public var lineBytes = 1 << 20
   /// The maximum nesting depth of objects and arrays: `[]` is 1, `[{}]` is 2. The array of a batch
   /// counts.
@@ -23,7 +24,7 @@ public struct JSONLimits: Sendable, Hashable {
     self.values = values
   }
 
-  /// The names of the limits in errors.
+  /// The names of the limits in error messages.
   public enum Name: String, Sendable {
     case line
     case nesting

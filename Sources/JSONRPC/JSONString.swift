@@ -1,5 +1,5 @@
 extension [UInt8] {
-  /// Appends `text` as a JSON string with quotes, in valid UTF-8. Only the characters that JSON
+  /// Appends `text` as a JSON string with quotes, in valid UTF-8. Only characters that JSON
   /// requires to be escaped are escaped (quote, backslash, U+0000…U+001F), so that equal strings
   /// give equal bytes.
   package mutating func appendJSONString(_ text: String) {

@@ -1,6 +1,6 @@
-/// The reason why a text is not accepted as JSON, and its position.
+/// The reason why a text is not accepted as JSON, and the position of the error.
 ///
-/// It quotes nothing of the text, which may contain secrets.
+/// The error quotes nothing of the text, which may contain secrets.
 public struct JSONSyntaxError: Error, Sendable, Hashable, CustomStringConvertible {
   public let problem: Problem
   /// The offset of the error in bytes from the beginning of the text.
@@ -27,7 +27,8 @@ public struct JSONSyntaxError: Error, Sendable, Hashable, CustomStringConvertibl
     /// Two members of one object with the same unescaped name.
     case duplicateMember
     case tooDeep
-    /// Only ``JSONValue`` refuses this; the scanner stores no values.
+    /// The text contains more values than the limit allows. Only ``JSONValue`` refuses this,
+    /// because the scanner stores no values.
     case tooManyValues
     case trailingBytes
     /// The text has more than 2 GiB.
@@ -67,7 +68,7 @@ extension JSONSyntaxError.Problem {
     }
   }
 
-  /// The limit that was exceeded, if any.
+  /// The limit that the text exceeds; nil if the error has another cause.
   var limit: JSONLimits.Name? {
     switch self {
     case .tooDeep: .nesting

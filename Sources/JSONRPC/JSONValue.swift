@@ -22,7 +22,7 @@ public enum JSONValue: Sendable, Hashable {
 // MARK: - Looking inside
 
 extension JSONValue {
-  /// Creates a number; nil if it is not finite.
+  /// Creates a number; nil if `number` is infinite or NaN.
   public init?(_ number: Double) {
     guard number.isFinite else { return nil }
     self = .number(number)

@@ -1,7 +1,8 @@
 /// Decodes a type from a ``JSONValue`` in memory, without encoding the value first.
 ///
-/// It accepts the same values as Foundation's `JSONDecoder`, and reports errors as `DecodingError`
-/// with the coding path. A ``JSONValue`` member gets its value directly, without decoding.
+/// The decoder accepts the same values as Foundation's `JSONDecoder`, and reports errors as
+/// `DecodingError` with the coding path. A ``JSONValue`` member gets its value directly, without
+/// decoding.
 package struct JSONValueDecoder: Decoder {
   let value: JSONValue
   fileprivate let path: Path
@@ -9,6 +10,8 @@ package struct JSONValueDecoder: Decoder {
   package var codingPath: [any CodingKey] { path.keys }
   package var userInfo: [CodingUserInfoKey: Any] { [:] }
 
+  /// Decodes a value.
+  ///
   /// - Throws: `DecodingError`, or an error of the type's initializer.
   package static func decode<T: Decodable>(
     _ type: T.Type, from value: JSONValue
@@ -37,7 +40,8 @@ package struct JSONValueDecoder: Decoder {
   }
 }
 
-/// A coding path as a linked list. It is turned into an array only when an error is reported.
+/// A coding path as a linked list. The decoder turns it into an array only when it reports an
+/// error.
 private indirect enum Path {
   case root
   case below(Path, any CodingKey)
@@ -81,8 +85,8 @@ private struct Place: SingleValueDecodingContainer {
     return try T(from: JSONValueDecoder(value: value, path: path))
   }
 
-  /// Returns the value as a string, a boolean, a number or a ``JSONValue``, or as an array or an
-  /// object of `JSONValue`; nil if the type is none of these.
+  /// Returns the value itself if `type` is a string, a Boolean, a number or ``JSONValue``, or an
+  /// array or object of `JSONValue`; nil for any other type, which decodes itself.
   ///
   /// - Throws: `DecodingError.typeMismatch` if the value is not of that type.
   private func native(as type: any Decodable.Type) throws -> Any? {
@@ -105,8 +109,9 @@ private struct Place: SingleValueDecodingContainer {
     return value
   }
 
-  /// Accepts a number with a fraction of zero as an integer. A `number` of magnitude 2^63 or more
-  /// is refused, because it is the rounded value of an integer that `Int64` cannot represent.
+  /// Returns the value as an integer. A number with a fraction of zero is accepted. A `number` of
+  /// magnitude 2^63 or more is refused, because it is the rounded value of an integer that `Int64`
+  /// cannot represent.
   private func require<I: FixedWidthInteger>(integer type: I.Type) throws -> I {
     switch value {
     case .integer(let value): try require(type, I(exactly: value))

@@ -1,11 +1,11 @@
 extension JSONValue {
   /// Parses a JSON text, as strictly as the scanner parses a line.
   ///
-  /// Also refuses values that it could not represent unchanged: a number out of the range of
-  /// `Double`, and two names in one object that `String` considers equal (`é` precomposed and
-  /// decomposed). Integers out of the range of `Int64` become the nearest `Double`.
+  /// Also refuses values that ``JSONValue`` could not represent unchanged: a number out of the
+  /// range of `Double`, and two names in one object that `String` considers equal (`é` precomposed
+  /// and decomposed). Integers out of the range of `Int64` become the nearest `Double`.
   ///
-  /// - Parameter limits: Only the nesting and the number of values are used.
+  /// - Parameter limits: Only the limits of the nesting and of the number of values are applied.
   public init(
     parsing bytes: UnsafeRawBufferPointer, limits: JSONLimits = JSONLimits()
   ) throws(JSONSyntaxError) {
@@ -75,9 +75,9 @@ extension [UInt8] {
 }
 
 extension Reader {
-  /// Reads the value at the current position like ``value()``, and returns it.
+  /// Reads the value at the current position, as ``value()`` does, and returns it.
   ///
-  /// - Parameter left: The number of values that may still be read.
+  /// - Parameter left: The number of values that may still be read; the call decreases it.
   mutating func jsonValue(_ left: inout Int) throws(JSONSyntaxError) -> JSONValue {
     guard left > 0 else { throw JSONSyntaxError(.tooManyValues, at: at) }
     left -= 1

@@ -24,9 +24,9 @@
 package struct LineSplitter: Sendable {
   private let maxLineBytes: Int
   private var state = State.betweenLines
-  /// The bytes of the line so far in state ``State/insideLine``; otherwise empty.
+  /// The bytes of the unfinished line in state ``State/insideLine``; otherwise empty.
   private var buffer: [UInt8] = []
-  /// The number of lines so far, including those that were too long; wraps around.
+  /// The number of lines that have ended, including those that were too long; wraps around.
   package private(set) var endedLines: UInt64 = 0
 
   private enum State: Sendable {
@@ -39,31 +39,34 @@ package struct LineSplitter: Sendable {
   package enum Event {
     /// A complete line without its end. The bytes are valid only inside the closure that gets them.
     case line(UnsafeRawBufferPointer)
-    /// A line exceeds the limit. Reported once for a line, as soon as it is certain; the next event
-    /// is about the next line.
+    /// A line exceeds the limit. The event is reported once for a line, as soon as it is certain;
+    /// the next event is about the next line.
     case tooLong
   }
 
+  /// Creates a splitter.
+  ///
   /// - Parameter maxLineBytes: The maximum number of bytes before the `\n`, including a `\r`; at
   ///   least 1.
   package init(maxLineBytes: Int = JSONLimits().lineBytes) {
     self.maxLineBytes = max(1, maxLineBytes)
   }
 
-  /// Whether a line has begun and not ended, including a line that is being discarded.
+  /// Whether a line has begun but not ended, including a line that is being discarded.
   package var hasPartialLine: Bool { state != .betweenLines }
 
   /// The number of buffered bytes of the line that has not ended.
   package var partialBytes: Int { buffer.count }
 
-  /// Discards the line that has begun, up to its newline.
+  /// Discards the unfinished line up to its newline.
   package mutating func discardLine() {
     guard state == .insideLine else { return }
     state = .discarding
     buffer = []
   }
 
-  /// Processes a whole chunk. `body` must not access this splitter.
+  /// Processes a chunk of bytes and passes each event to `body`, which must not access this
+  /// splitter.
   ///
   /// A line that is completely inside the chunk is passed without copying.
   package mutating func feed(_ chunk: UnsafeRawBufferPointer, _ body: (Event) -> Void) {
@@ -91,7 +94,7 @@ package struct LineSplitter: Sendable {
     case line(Range<Int>)
     /// A line that began in an earlier chunk.
     case buffered([UInt8])
-    /// The same as ``Event/tooLong``.
+    /// A line exceeds the limit, as in ``Event/tooLong``.
     case tooLong
     /// The chunk contained no further line end.
     case nothing
@@ -99,8 +102,8 @@ package struct LineSplitter: Sendable {
 
   /// Consumes bytes from the front of `chunk` until there is an event or the chunk is used up.
   ///
-  /// For callers that may have to stop between two lines. The caller has to keep the remaining
-  /// bytes.
+  /// The method is for callers that may have to stop between two lines. The caller has to keep the
+  /// remaining bytes.
   package mutating func next(_ chunk: UnsafeRawBufferPointer) -> (piece: Piece, used: Int) {
     var used = 0
     while used < chunk.count {
@@ -113,7 +116,7 @@ package struct LineSplitter: Sendable {
     return (.nothing, used)
   }
 
-  /// Buffers a chunk without a newline, unless the line becomes too long.
+  /// Buffers a chunk that has no newline, unless the line becomes too long.
   private mutating func bufferPartialLine(_ chunk: UnsafeRawBufferPointer) -> Piece {
     if state == .discarding { return .nothing }
     guard chunk.count <= maxLineBytes - buffer.count else {
@@ -126,9 +129,9 @@ package struct LineSplitter: Sendable {
     return .nothing
   }
 
-  /// Ends the line with `tail`.
+  /// Ends the unfinished line with `tail`.
   ///
-  /// - Returns: Nil if the line is discarded.
+  /// - Returns: Nil if the line is being discarded.
   private mutating func end(with tail: UnsafeRawBufferPointer, at start: Int) -> Piece? {
     defer { state = .betweenLines }
     endedLines &+= 1

@@ -1,6 +1,7 @@
 /// The content of a JSON string: the range of the bytes between its quotes, before unescaping.
 struct Text: Sendable, Hashable {
-  /// `UInt32`, because each object has sixteen of these. `Reader` accepts at most 2 GiB.
+  /// The offset of the first byte. `UInt32` suffices, because `Reader` accepts at most 2 GiB, and
+  /// saves memory: each object has sixteen of these values.
   private let start: UInt32
   private let countAndFlag: UInt32
 
@@ -16,7 +17,8 @@ struct Text: Sendable, Hashable {
   var range: Range<Int> { Int(start)..<(Int(start) + count) }
 }
 
-/// The names that one object has used so far, compared unescaped.
+/// The names of one JSON object's members so far, to detect duplicates. Names are compared
+/// unescaped.
 ///
 /// Up to sixteen names are compared one by one without allocation. More names go into a hashed set,
 /// so that an object of any size takes linear time. Swift's hashing is seeded per process, so a
@@ -29,7 +31,7 @@ struct MemberNames {
   private static let inlineLimit = 16
   /// The number of names up to which an object with an escaped name is compared name by name.
   private static let escapedNamesLimit = 4
-  /// The same limit for an object with short names only.
+  /// The same limit for an object that has only short names.
   private static let shortNamesLimit = 8
   /// The maximum number of bytes of a short name, before unescaping.
   private static let shortLimit = 8
@@ -69,7 +71,8 @@ struct MemberNames {
       return true
     }
     var all = nameSet ?? Set((0..<count).map { Key(inlineNames[$0], in: bytes) })
-    // Keeps the set uniquely referenced; otherwise each insertion would copy it.
+    // The stored property is emptied, so that the set is uniquely referenced; otherwise each
+    // insertion would copy the set.
     nameSet = nil
     defer { nameSet = all }
     return all.insert(Key(name, in: bytes)).inserted

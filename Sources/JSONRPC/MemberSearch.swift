@@ -1,4 +1,4 @@
-/// Finds a few members of an object in its text, without storing the others.
+/// Finds a few members of a JSON object in its text, without storing the others.
 ///
 /// The text must be part of a line that the scanner has accepted.
 package enum MemberSearch {
@@ -30,13 +30,13 @@ package enum MemberSearch {
   package enum Only: Sendable, Equatable {
     /// The text is not an object.
     case notAnObject
-    /// The object has another member, with this name.
+    /// The object has a member other than the permitted one, with this name.
     case unexpected(String)
     case missing
     case found(Range<Int>)
   }
 
-  /// Finds the only member that an object may have.
+  /// Finds the only member that an object may have. Other members are reported.
   package static func only(_ name: StaticString, in bytes: UnsafeRawBufferPointer) -> Only {
     var result = Only.missing
     let isObject = eachMember(of: bytes) { member, value in

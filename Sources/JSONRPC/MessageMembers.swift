@@ -1,6 +1,6 @@
-/// The members of a JSON-RPC message that JSON-RPC defines, not validated yet.
+/// The members that JSON-RPC defines for a message, as one message has them; not validated yet.
 struct MessageMembers {
-  /// The offset at which the object begins.
+  /// The offset in the line at which the message's object begins.
   let start: Int
   var version: Token?
   var id: Token?
@@ -9,7 +9,7 @@ struct MessageMembers {
   var result: Token?
   var error: Token?
 
-  /// Reads the object at the current position. Ignores members with other names.
+  /// Reads the message at the reader's current position. Members with other names are ignored.
   init(_ reader: inout Reader) throws(JSONSyntaxError) {
     start = reader.at
     try reader.enter()
@@ -59,7 +59,8 @@ struct MessageMembers {
     }
   }
 
-  /// The id to echo in an error reply; nil if its type is not permitted for ids or it is too long.
+  /// The id that an error reply echoes; nil if the message's id has a type that is not permitted,
+  /// or is too long.
   var readableID: Token? {
     guard let id, id.range.count <= RequestID.maxBytes else { return nil }
     switch id.kind {

@@ -1,9 +1,9 @@
-// Appends JSON-RPC 2.0 messages to a buffer. The caller has to append the `\n`.
+// Functions that append JSON-RPC 2.0 messages to a buffer. The caller has to append the `\n`.
 //
 // `result`, `params`, `data` and ids are JSON and are copied unchanged, so they must be valid and
-// contain no newline. The results of `JSONValue.encoded()` and of the scanner are.
+// contain no newline. The results of `JSONValue.encoded()` and of the scanner satisfy this.
 extension [UInt8] {
-  /// `{"jsonrpc":"2.0","id":…,"result":…}`
+  /// Appends a response with a result: `{"jsonrpc":"2.0","id":…,"result":…}`.
   package mutating func appendResult(
     _ result: UnsafeRawBufferPointer, id: UnsafeRawBufferPointer
   ) {
@@ -21,7 +21,9 @@ extension [UInt8] {
     }
   }
 
-  /// `{"jsonrpc":"2.0","id":…,"error":{"code":…,"message":…,"data":…}}`; no `data` if it is nil.
+  /// Appends a response with an error:
+  /// `{"jsonrpc":"2.0","id":…,"error":{"code":…,"message":…,"data":…}}`. Without `data` if that is
+  /// nil.
   package mutating func appendError(
     code: Int, message: String, data: [UInt8]? = nil, id: UnsafeRawBufferPointer
   ) {
@@ -44,13 +46,15 @@ extension [UInt8] {
     id.raw.withUnsafeBytes { appendError(code: code, message: message, data: data, id: $0) }
   }
 
-  /// `{"jsonrpc":"2.0","method":…,"params":…}`; no `params` if it is nil.
+  /// Appends a notification: `{"jsonrpc":"2.0","method":…,"params":…}`. Without `params` if that is
+  /// nil.
   package mutating func appendNotification(method: String, params: [UInt8]? = nil) {
     append(#"{"jsonrpc":"2.0""#)
     appendCall(method: method, params: params)
   }
 
-  /// `{"jsonrpc":"2.0","id":…,"method":…,"params":…}`; no `params` if it is nil.
+  /// Appends a request: `{"jsonrpc":"2.0","id":…,"method":…,"params":…}`. Without `params` if that
+  /// is nil.
   package mutating func appendRequest(method: String, params: [UInt8]? = nil, id: RequestID) {
     append(#"{"jsonrpc":"2.0","id":"#)
     append(contentsOf: id.raw)
@@ -67,7 +71,7 @@ extension [UInt8] {
     append("}")
   }
 
-  /// `[…,…]`. JSON-RPC does not permit an empty batch: send nothing instead.
+  /// Appends a batch: `[…,…]`. JSON-RPC does not permit an empty batch: send nothing instead.
   package mutating func appendBatch(_ messages: [[UInt8]]) {
     append("[")
     for (index, message) in messages.enumerated() {

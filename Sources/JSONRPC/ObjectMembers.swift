@@ -3,7 +3,9 @@
 package struct ObjectMembers: Sendable {
   private let ranges: [String: Range<Int>]
 
-  /// - Parameter place: The range of the object in the bytes; nil for all of them.
+  /// Finds the members.
+  ///
+  /// - Parameter place: The range of the object in the bytes; nil means all of the bytes.
   /// - Throws: If the range does not contain a JSON object.
   package init(
     of bytes: [UInt8], at place: Range<Int>? = nil
@@ -31,6 +33,7 @@ package struct ObjectMembers: Sendable {
     return ranges
   }
 
-  /// The range of a member's value, including quotes or brackets; nil if there is no such member.
+  /// The range of a member's value in the bytes, including quotes or brackets; nil if there is no
+  /// such member.
   package subscript(_ name: String) -> Range<Int>? { ranges[name] }
 }

@@ -23,7 +23,7 @@ struct Reader {
     }
   }
 
-  /// Checks that only white space follows the value.
+  /// Checks that only white space follows the value that was read.
   mutating func finish() throws(JSONSyntaxError) {
     skipSpace()
     if at < count { throw JSONSyntaxError(.trailingBytes, at: at) }
@@ -51,10 +51,10 @@ struct Reader {
   }
 }
 
-/// The kind and the range of a value that was read.
+/// The kind and the range of a JSON value that was read.
 struct Token: Sendable, Hashable {
   let kind: Kind
-  /// The range of the whole value, including the quotes of a string.
+  /// The range of the value in the text, including the quotes of a string.
   let range: Range<Int>
 
   enum Kind: Sendable, Hashable {
@@ -112,7 +112,7 @@ extension Reader {
     return kind
   }
 
-  /// Reads a number; returns whether it is an integer, without fraction and exponent.
+  /// Reads a number; returns whether it is an integer, that is, without fraction and exponent.
   mutating func number() throws(JSONSyntaxError) -> Bool {
     if current == UInt8(ascii: "-") { at += 1 }
     if current == UInt8(ascii: "0") { at += 1 } else { try digits() }
@@ -163,7 +163,8 @@ extension Reader {
     return name
   }
 
-  /// The same for an object that was scanned before: it is not checked again for duplicate names.
+  /// Advances to the value of the next member and returns its name, for an object that was scanned
+  /// before: the names are not checked again for duplicates.
   mutating func nextScannedMember(isFirst: Bool) throws(JSONSyntaxError) -> Text? {
     guard try nextItem(isFirst: isFirst, closing: UInt8(ascii: "}")) else { return nil }
     guard current == UInt8(ascii: "\"") else { throw refusal(.notAName) }
@@ -179,7 +180,7 @@ extension Reader {
     skipSpace()
   }
 
-  /// Advances to the next element; returns false at the end of the array.
+  /// Advances to the next element of an array; returns false at the end of the array.
   mutating func nextElement(_ isFirst: inout Bool) throws(JSONSyntaxError) -> Bool {
     defer { isFirst = false }
     return try nextItem(isFirst: isFirst, closing: UInt8(ascii: "]"))
@@ -205,7 +206,7 @@ extension Reader {
 // MARK: - Strings
 
 extension Reader {
-  /// Reads a string, and checks UTF-8, escapes and control characters.
+  /// Reads a string, and checks its UTF-8, escapes and control characters.
   mutating func string() throws(JSONSyntaxError) -> Text {
     at += 1
     let start = at
@@ -247,8 +248,8 @@ extension Reader {
     }
   }
 
-  /// Reads a character of two to four bytes. It must be well-formed by table 3-7 of the Unicode
-  /// Standard: no overlong form, no surrogate, nothing above U+10FFFF.
+  /// Reads a character of two to four bytes. The bytes must be well-formed by table 3-7 of the
+  /// Unicode Standard: no overlong form, no surrogate, nothing above U+10FFFF.
   private mutating func multibyteCharacter() throws(JSONSyntaxError) {
     let length: Int
     var second: ClosedRange<UInt8> = 0x80...0xBF

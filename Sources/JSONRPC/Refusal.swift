@@ -1,21 +1,21 @@
 /// The reason why a line, or an element of a batch, is not a valid message. On the server it gets
 /// one error reply.
 ///
-/// It contains only offsets, and allocates only in ``message`` and ``id(in:)``.
+/// The refusal contains only offsets, and allocates only in ``message`` and ``id(in:)``.
 package struct Refusal: Error, Sendable, Hashable {
   package let reason: Reason
   /// The offset of the error in bytes from the beginning of the line.
   package let offset: Int
-  /// The id of the call; nil if it could not be read.
+  /// The id of the refused call; nil if it could not be read.
   private let idToken: Token?
 
   package enum Reason: Sendable, Hashable {
     case syntax(JSONSyntaxError.Problem)
-    /// The value is neither an object nor a batch.
+    /// The value of the line is neither an object nor a batch.
     case notAMessage
     case emptyBatch
     case batchTooLarge
-    /// `jsonrpc` is missing or not "2.0".
+    /// The member `jsonrpc` is missing or not "2.0".
     case version
     case noMethod
     case methodNotAString
@@ -48,7 +48,7 @@ package struct Refusal: Error, Sendable, Hashable {
     }
   }
 
-  /// The limit that was exceeded, if any.
+  /// The limit that the line exceeds; nil if the refusal has another cause.
   package var limit: JSONLimits.Name? {
     switch reason {
     case .syntax(let problem): problem.limit
@@ -59,13 +59,13 @@ package struct Refusal: Error, Sendable, Hashable {
     }
   }
 
-  /// A sentence for people, such as `the method is missing at byte 0`. It quotes nothing of the
-  /// line.
+  /// The refusal as a sentence for people, such as `the method is missing at byte 0`. It quotes
+  /// nothing of the line.
   package var message: String { "\(reason.sentence) at byte \(offset)" }
 
-  /// The bytes of the id to echo; `null` if the id could not be read.
+  /// The bytes of the id that the error reply echoes; `null` if the id could not be read.
   ///
-  /// - Parameter line: The scanned line.
+  /// - Parameter line: The line that was scanned.
   package func idBytes(in line: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
     idToken.map { line.part($0.range) } ?? .jsonNull
   }
@@ -95,7 +95,7 @@ extension Refusal.Reason {
 }
 
 extension UnsafeRawBufferPointer {
-  /// `null`, in memory that is never freed.
+  /// The bytes of `null`, in memory that is never freed.
   static var jsonNull: UnsafeRawBufferPointer {
     let text: StaticString = "null"
     return UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount)

@@ -1,4 +1,4 @@
-// Compares ids by value, for `rpc.cancel`.
+// Compares ids by value, to find the call that `rpc.cancel` names.
 extension RequestID {
   /// Creates an id from a value in the parameters of a call.
   ///
@@ -14,7 +14,8 @@ extension RequestID {
     }
   }
 
-  /// Returns whether both are the same string, or numbers with the same value, however written.
+  /// Returns whether both ids are the same string, or numbers with the same value, however they are
+  /// written.
   package func hasValue(of other: RequestID) -> Bool {
     if self == other { return true }
     guard let number = DecimalNumber(raw) else { return false }
@@ -29,7 +30,8 @@ private struct DecimalNumber: Equatable {
   private var digits: [UInt8] = []
   private var exponent = 0
 
-  /// Nil if the value is not a number, is too long, or has an exponent out of the range of `Int32`.
+  /// Reads a number; nil if the value is not a number, is too long, or has an exponent out of the
+  /// range of `Int32`.
   init?(_ json: [UInt8]) {
     guard let first = json.first, first == UInt8(ascii: "-") || first &- 0x30 < 10,
       json.count <= RequestID.maxBytes

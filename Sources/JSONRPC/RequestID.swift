@@ -1,4 +1,5 @@
-/// The `id` of a call: a string, a number or null, stored as written so that it is echoed exactly.
+/// The `id` of a JSON-RPC call: a string, a number or null. It is stored as the caller wrote it, so
+/// that the reply echoes it exactly.
 ///
 /// Two strings are equal if their characters are, however they are escaped. Two numbers are equal
 /// if they are written in the same way: `1` and `1.0` differ, and large numbers such as
@@ -8,15 +9,17 @@ package struct RequestID: Sendable, Hashable {
   /// id is refused before the id is copied.
   package static let maxBytes = 256
 
-  /// The id as it was written: the bytes to echo.
+  /// The id as the caller wrote it: the bytes that the reply echoes.
   package let raw: [UInt8]
-  /// The id with only those escapes that JSON requires, for comparison.
+  /// The id with only those escapes that JSON requires, for the comparison of two ids.
   private let canonical: [UInt8]
 
   package static let null = RequestID(json: Array("null".utf8))
 
   package init(_ number: Int64) { self.init(json: Array(String(number).utf8)) }
 
+  /// Copies the id from a line.
+  ///
   /// - Parameter token: A string, number or null that the reader has accepted.
   init(_ token: Token, in bytes: UnsafeRawBufferPointer) {
     raw = Array(bytes.part(token.range))

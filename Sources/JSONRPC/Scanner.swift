@@ -1,7 +1,7 @@
 /// The result of scanning a line.
 package enum Scanned: Sendable, Hashable {
   case call(Envelope)
-  /// A batch of at least one element. A ``BatchCollector`` collects the replies.
+  /// A batch of at least one element. ``BatchCollector`` collects the replies to its calls.
   case batch([Element])
   /// The whole line is refused with one error reply.
   case refused(Refusal)
@@ -47,7 +47,9 @@ package struct Scanner: Sendable {
     batchLimit = limits.batch
   }
 
-  /// - Parameter line: The line without its `\n`. The result contains offsets into it.
+  /// Scans a line.
+  ///
+  /// - Parameter line: The line without its `\n`. The result contains offsets into the line.
   package func scan(_ line: UnsafeRawBufferPointer) -> Scanned {
     do {
       var reader = try Reader(line, nesting: nesting)
@@ -110,8 +112,8 @@ package struct Scanner: Sendable {
 }
 
 extension UnsafeRawBufferPointer {
-  /// Whether the line begins like an HTTP request. JSON never begins so, so only lines that were
-  /// refused need this check.
+  /// Whether the line begins like an HTTP request. JSON never begins like that, so only lines that
+  /// were refused need this check.
   fileprivate var looksLikeHTTP: Bool {
     let methods: [StaticString] = [
       "GET ", "POST ", "PUT ", "HEAD ", "OPTIONS ", "DELETE ", "PATCH ", "CONNECT ", "TRACE ",

@@ -13,20 +13,20 @@ package enum ServerMessage: Sendable, Hashable {
   case response(Response)
   /// `params` is valid JSON.
   case notification(method: String, params: [UInt8]?)
-  /// usherd sends no requests; a client replies with `method_not_found`.
+  /// A request by the server. usherd sends none; a client answers with `method_not_found`.
   case request(id: RequestID, method: String, params: [UInt8]?)
 
   package struct Response: Sendable, Hashable {
-    /// The id of the call; `null` if the server could not read it.
+    /// The id of the call that the response answers; `null` if the server could not read the id.
     package let id: RequestID
     /// The error, or the result as valid JSON.
     package let outcome: Result<[UInt8], ResponseError>
   }
 
-  /// Reads a line, as strictly as the server does; a batch gives several messages.
+  /// Reads a line, as strictly as the server does. A batch gives several messages.
   ///
   /// - Throws: ``Refusal`` for an invalid line. One invalid element refuses its whole batch,
-  ///   because it is unknown which call it replies to.
+  ///   because it is unknown which call the element answers.
   package static func read(
     _ line: UnsafeRawBufferPointer, limits: JSONLimits = JSONLimits()
   ) throws(Refusal) -> [ServerMessage] {
@@ -36,7 +36,7 @@ package enum ServerMessage: Sendable, Hashable {
   }
 }
 
-/// The `error` of a response.
+/// The member `error` of a response.
 package struct ResponseError: Error, Sendable, Hashable {
   package var code: Int
   package var message: String
@@ -46,7 +46,8 @@ package struct ResponseError: Error, Sendable, Hashable {
 // MARK: - Reading
 
 extension ServerMessage {
-  /// The objects of a line, or its first refusal. A syntax error further on takes precedence.
+  /// The objects of a line, or the first refusal of one. A syntax error later in the line takes
+  /// precedence.
   private typealias Found = Result<[MessageMembers], Refusal>
 
   private static func objects(

@@ -1,7 +1,7 @@
 extension UnsafeRawBufferPointer {
   /// Returns a part of this buffer.
   ///
-  /// The bounds are also checked in release builds, in case the offsets are from another line.
+  /// The bounds are checked in release builds too, in case the offsets belong to another line.
   func part(_ range: Range<Int>) -> UnsafeRawBufferPointer {
     precondition(range.lowerBound >= 0 && range.upperBound <= count, "offsets of another line")
     return UnsafeRawBufferPointer(rebasing: self[range])
@@ -23,13 +23,13 @@ extension UnsafeRawBufferPointer {
     return result
   }
 
-  /// Returns the value of a string that `Reader` has accepted.
+  /// Returns the value of a JSON string that `Reader` has accepted, as a Swift string.
   func string(_ text: Text) -> String {
     if text.isEscaped { return String(decoding: unescaped(text), as: UTF8.self) }
     return String(decoding: part(text.range), as: UTF8.self)
   }
 
-  /// Reads the escape at `at` and advances `at` behind it.
+  /// Reads the escape that begins at `at`, and advances `at` behind it.
   ///
   /// - Returns: The character in UTF-8; empty if the text ends within the escape.
   func escapedCharacter(at: inout Int) -> UTF8.EncodedScalar {

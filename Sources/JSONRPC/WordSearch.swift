@@ -1,5 +1,5 @@
-// Searches eight bytes at once. A result has the top bit of each matching byte set. It is zero only
-// if no byte matches, and exact up to the first (lowest) match.
+// Functions that search eight bytes at once. A result has the top bit of each matching byte set. It
+// is zero only if no byte matches, and exact up to the first (lowest) match.
 extension UInt64 {
   private static let eachByte: UInt64 = 0x0101_0101_0101_0101
   private static let topBits: UInt64 = 0x8080_8080_8080_8080
@@ -10,14 +10,15 @@ extension UInt64 {
     return (zeroWhereEqual &- Self.eachByte) & ~zeroWhereEqual & Self.topBits
   }
 
-  /// Marks control characters, the quote and the backslash.
+  /// Marks the bytes that must be escaped in a JSON string: control characters, the quote and the
+  /// backslash.
   @inline(__always)
   var bytesToEscape: UInt64 {
     let control = (self &- (Self.eachByte &* 0x20)) & ~self & Self.topBits
     return control | bytesEqual(to: UInt8(ascii: "\"")) | bytesEqual(to: UInt8(ascii: "\\"))
   }
 
-  /// Marks the same bytes, and all bytes that are not ASCII.
+  /// Marks the bytes that ``bytesToEscape`` marks, and all bytes that are not ASCII.
   @inline(__always)
   var bytesToCheck: UInt64 { bytesToEscape | (self & Self.topBits) }
 }

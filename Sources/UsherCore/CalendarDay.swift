@@ -18,6 +18,8 @@ struct CalendarDay: Equatable {
     self.day = day
   }
 
+  /// Creates the day with a number.
+  ///
   /// - Parameter number: The number of days since 1970-01-01, not earlier than year 0.
   init(number: Int) {
     let fromMarch0 = number + 719_468

@@ -1,11 +1,12 @@
 import Glibc
 
-/// The source of the current time, passed in so that tests control it.
+/// The source of the current time. It is passed to the code that needs it, so that tests control
+/// the time.
 public protocol Clock: Sendable {
   /// Returns the UTC wall-clock time, which providers, tokens and stored deadlines refer to.
   func now() -> Timestamp
 
-  /// Returns the time of a clock that cannot be set; nil if there is no such clock.
+  /// Returns the time of a clock that cannot be set; nil if the machine has no such clock.
   func bootTime() -> BootTime?
 
   /// Returns the time of a clock that cannot be set, for durations in memory: limits, back-off,
@@ -15,7 +16,7 @@ public protocol Clock: Sendable {
   /// only with each other: they must not be stored or sent.
   func monotonicNow() -> Timestamp
 
-  /// Returns the offset of local time from UTC at a moment, daylight saving included; negative west
+  /// Returns the offset of local time from UTC at a time, daylight saving included; negative west
   /// of Greenwich.
   func utcOffset(at moment: Timestamp) -> Duration
 }
@@ -23,10 +24,10 @@ public protocol Clock: Sendable {
 extension Clock {
   public func bootTime() -> BootTime? { nil }
 
-  /// Returns zero: a clock without a time zone uses UTC.
+  /// Returns zero, because a clock without a time zone uses UTC.
   public func utcOffset(at moment: Timestamp) -> Duration { .zero }
 
-  /// Returns ``bootTime()``, or the wall-clock time if there is no such clock.
+  /// Returns the time of ``bootTime()``, or the wall-clock time if the machine has no such clock.
   public func monotonicNow() -> Timestamp {
     bootTime().map { Timestamp(milliseconds: $0.milliseconds) } ?? now()
   }
@@ -35,7 +36,7 @@ extension Clock {
 /// A time on the clock that counts from the boot of the machine and includes the time in suspend
 /// (`CLOCK_BOOTTIME`). Setting the wall clock does not change it.
 public struct BootTime: Sendable, Equatable, Codable {
-  /// The id of the boot that the time counts from.
+  /// The id of the boot from which the time counts.
   public var boot: String
   public var milliseconds: Int64
 
@@ -44,7 +45,8 @@ public struct BootTime: Sendable, Equatable, Codable {
     self.milliseconds = milliseconds
   }
 
-  /// Returns the time since an earlier one; nil if that belongs to another boot of the machine.
+  /// Returns the time since an earlier one; nil if the earlier time belongs to another boot of the
+  /// machine.
   public func elapsed(since earlier: BootTime) -> Duration? {
     boot == earlier.boot ? .milliseconds(milliseconds - earlier.milliseconds) : nil
   }
@@ -52,6 +54,8 @@ public struct BootTime: Sendable, Equatable, Codable {
 
 /// A source of random bytes that are suitable for keys.
 public protocol Entropy: Sendable {
+  /// Returns random bytes.
+  ///
   /// - Parameter count: The number of bytes; not negative.
   func bytes(_ count: Int) -> [UInt8]
 }
@@ -76,7 +80,7 @@ public struct SystemClock: Clock {
     return Timestamp(milliseconds: Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000)
   }
 
-  /// Returns the offset of the time zone of this process (tzset(3)).
+  /// Returns the offset of the time zone that this process uses (tzset(3)).
   public func utcOffset(at moment: Timestamp) -> Duration {
     var seconds = time_t(moment.milliseconds / 1000)
     var parts = tm()
@@ -84,7 +88,8 @@ public struct SystemClock: Clock {
     return .seconds(parts.tm_gmtoff)
   }
 
-  /// The boot id (random(4)), which differs after each boot.
+  /// The boot id (random(4)), which is different after each boot of the machine; nil if it cannot
+  /// be read.
   private static let boot: String? = {
     let file = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC)
     guard file >= 0 else { return nil }

@@ -1,5 +1,5 @@
 extension Sequence<UInt8> {
-  /// The bytes as two lower-case hexadecimal digits each.
+  /// The bytes as text: two lower-case hexadecimal digits for each byte.
   package var hexadecimal: String {
     map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
   }

@@ -20,7 +20,7 @@ extension Identifier {
   }
 }
 
-/// The id of a flow: `flw_…`.
+/// The id of a flow, such as a sign-in: `flw_…`.
 public struct FlowID: Identifier {
   public let rawValue: String
   public init(rawValue: String) { self.rawValue = rawValue }

@@ -1,5 +1,5 @@
-/// The key that opens the store if its master key is lost: 32 random bytes, meant to be written
-/// down.
+/// The key that opens the database if its master key is lost: 32 random bytes, which the operator
+/// writes down.
 ///
 /// Its text is 56 characters of Crockford's Base32 in eight groups of seven: the key and a CRC of
 /// 24 bits (RFC 9580 §6.1.1), which tells a mistyped key from a wrong one. The CRC detects every
@@ -10,6 +10,8 @@ package struct RecoveryKey: Sendable, Hashable {
 
   package let bytes: [UInt8]
 
+  /// Creates a key from its bytes.
+  ///
   /// - Precondition: `bytes` has 32 bytes.
   package init(_ bytes: [UInt8]) {
     precondition(bytes.count == Self.length)
@@ -56,7 +58,7 @@ extension RecoveryKey: CustomStringConvertible, CustomDebugStringConvertible, Cu
   package var customMirror: Mirror { Mirror(self, children: [] as [Mirror.Child]) }
 }
 
-/// Crockford's Base32 and the CRC.
+/// Converts between the bytes of a recovery key and its text: Crockford's Base32 with a CRC.
 private enum Text {
   static let count = 56
   private static let group = 7
@@ -74,8 +76,8 @@ private enum Text {
 
   static func bytes(_ values: [UInt8]) -> [UInt8] { regrouped(values, from: 5, to: 8) }
 
-  /// Returns the bits of numbers of `width` bits each as numbers of `newWidth` bits each. Bits that
-  /// fill no number are dropped.
+  /// Converts numbers of `width` bits each to numbers of `newWidth` bits each, with the same bits
+  /// in order. Bits that fill no number are dropped.
   private static func regrouped(
     _ numbers: [UInt8], from width: Int, to newWidth: Int
   ) -> [UInt8] {
@@ -92,7 +94,7 @@ private enum Text {
     return result
   }
 
-  /// Returns the values of the characters, five bits each.
+  /// Returns the values of the text's characters, which have five bits each.
   static func values(_ text: String) throws(RecoveryKey.Mistake) -> [UInt8] {
     let characters = text.utf8.filter { !" -\t\r\n".utf8.contains($0) }
     guard characters.count == count else { throw .length(characters.count) }
@@ -114,7 +116,7 @@ private enum Text {
     }
   }
 
-  /// Returns the CRC-24 of OpenPGP.
+  /// Returns the CRC-24 of OpenPGP over the bytes (RFC 9580 §6.1.1).
   static func check(_ bytes: [UInt8]) -> [UInt8] {
     var sum: UInt32 = 0xB7_04CE
     for byte in bytes {

@@ -11,7 +11,7 @@ public struct Sealed<Value: SealedValue>: Sendable, Hashable {
   public func unsealed() -> Value { value }
 }
 
-/// A type that a ``Sealed`` can hold: it can be converted to a string and back.
+/// A type of secret that ``Sealed`` can hold: it can be converted to a string and back.
 public protocol SealedValue: Sendable, Hashable {
   init(_ text: String)
   func revealed() -> String
@@ -20,7 +20,7 @@ public protocol SealedValue: Sendable, Hashable {
 extension Secret: SealedValue {}
 
 extension CodingUserInfoKey {
-  /// The key that only the coder of sealed storage sets to `true`.
+  /// The key in a coder's `userInfo` that only the coder of sealed storage sets to `true`.
   public static let sealedStorage = CodingUserInfoKey(rawValue: "usher.sealedStorage")!
 }
 

@@ -8,12 +8,13 @@ public struct Secret: Sendable, Hashable {
 
   public init(_ text: String) { self.text = text }
 
-  /// Returns the value itself. A review should check every call of this method.
+  /// Returns the value itself. A code review should check every call of this method.
   public func revealed() -> String { text }
 
   public var isEmpty: Bool { text.isEmpty }
 
-  /// Compares in constant time for texts of equal length; the duration may reveal the length.
+  /// Compares two secrets. If their lengths are equal, the duration does not depend on the content;
+  /// it may reveal whether the lengths are equal.
   public static func == (left: Secret, right: Secret) -> Bool {
     let a = left.text.utf8
     let b = right.text.utf8

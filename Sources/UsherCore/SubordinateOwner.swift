@@ -1,4 +1,4 @@
-/// The user that a subordinate id (subuid(5)) belongs to.
+/// The user to whom a subordinate id (subuid(5)) belongs.
 package enum SubordinateOwner: Sendable, Hashable {
   case user(UInt32)
   /// The user could not be determined, so it may be any user.

@@ -1,7 +1,7 @@
-/// A time on the UTC clock in whole milliseconds; an RFC 3339 text in JSON.
+/// A time on the UTC clock in whole milliseconds. In JSON it is an RFC 3339 text.
 ///
-/// It is within the years 0001 to 9999, the range of RFC 3339. A time outside is clamped to the
-/// range, so that arithmetic never traps and every value can be encoded and decoded as JSON.
+/// The time is within the years 0001 to 9999, the range of RFC 3339. A time outside is clamped to
+/// the range, so that arithmetic never traps and every value can be encoded and decoded as JSON.
 public struct Timestamp: Sendable, Hashable {
   /// Milliseconds since 1970-01-01T00:00:00Z, without leap seconds.
   public let milliseconds: Int64
@@ -10,6 +10,8 @@ public struct Timestamp: Sendable, Hashable {
     self.milliseconds = min(max(milliseconds, Self.bounds.lowerBound), Self.bounds.upperBound)
   }
 
+  /// Creates a time.
+  ///
   /// - Parameter seconds: Seconds since 1970, as in a JWT's `exp`; rounded to milliseconds. NaN
   ///   counts as 0.
   public init(seconds: Double) {
@@ -46,7 +48,7 @@ extension Timestamp: Comparable {
     .milliseconds(later.milliseconds - earlier.milliseconds)
   }
 
-  /// Returns the duration in milliseconds, clamped to the length of the whole range of timestamps.
+  /// Returns a duration in milliseconds, clamped to the length of the whole range of timestamps.
   private static func reach(of duration: Duration) -> Int64 {
     let all = bounds.upperBound - bounds.lowerBound
     return min(max(duration.milliseconds, -all), all)
@@ -54,6 +56,6 @@ extension Timestamp: Comparable {
 }
 
 extension Duration {
-  /// Whole milliseconds, rounded towards zero and clamped to `Int64`.
+  /// The duration in whole milliseconds, rounded towards zero and clamped to `Int64`.
   public var milliseconds: Int64 { Int64(clamping: attoseconds / 1_000_000_000_000_000) }
 }

@@ -10,9 +10,9 @@ extension Timestamp: CustomStringConvertible {
     return fraction == 0 ? "\(date)T\(time)Z" : "\(date)T\(time).\(padded(Int(fraction), 3))Z"
   }
 
-  /// Parses RFC 3339 § 5.6 with any offset and any number of fractional digits; digits after the
-  /// third are dropped. A leap second (`23:59:60` in UTC) is read as the following second, as the
-  /// system clock does.
+  /// Parses a time of RFC 3339 § 5.6 with any offset and any number of fractional digits; digits
+  /// after the third are dropped. A leap second (`23:59:60` in UTC) is read as the following
+  /// second, as the system clock does.
   ///
   /// Returns nil for any other text, such as a day that does not exist, a space instead of the `T`,
   /// or a year before 0001.
@@ -45,7 +45,8 @@ extension Timestamp: Codable {
   }
 }
 
-/// A reader of the parts of a time. Each method returns nil or false if the text does not match.
+/// Reads the parts of a time in RFC 3339 text. Each method returns nil or false if the text does
+/// not match.
 private struct TimeReader {
   private var rest: Substring.UTF8View
 
@@ -73,7 +74,7 @@ private struct TimeReader {
     return (minutes * 60 + second, milliseconds, second == 60)
   }
 
-  /// Returns the seconds east of Greenwich.
+  /// Reads the offset of a time zone and returns it in seconds east of Greenwich.
   mutating func offset() -> Int? {
     if take("Z", "z") { return 0 }
     let isWest = rest.first == UInt8(ascii: "-")
@@ -88,7 +89,7 @@ private struct TimeReader {
     return hour * 60 + minute
   }
 
-  /// Returns the milliseconds; 0 if there is no fraction.
+  /// Reads a fraction of a second and returns it in milliseconds; 0 if there is none.
   private mutating func fraction() -> Int? {
     guard take(".") else { return 0 }
     var (value, weight, count) = (0, 100, 0)

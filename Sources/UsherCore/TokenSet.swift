@@ -1,18 +1,18 @@
-/// The response of a token endpoint (RFC 6749 §5.1), in a form that is stored sealed.
+/// The tokens that a token endpoint issued (RFC 6749 §5.1), in a form that is stored sealed.
 public struct TokenSet: Sendable, Equatable, Codable {
   public var accessToken: Sealed<Secret>
-  /// The token type as the provider wrote it, such as `Bearer` or `bearer`; compared
-  /// case-insensitively (§7.1).
+  /// The token type as the provider wrote it, such as `Bearer` or `bearer`. It is compared
+  /// case-insensitively (RFC 6749 §7.1).
   public var tokenType: String
-  /// The expiry of the access token; nil if the provider did not give one.
+  /// The expiry of the access token; nil if the provider did not report one.
   public var expiresAt: Timestamp?
-  /// The granted scope; the requested scope if the response has none (§5.1).
+  /// The granted scope; the requested scope if the response has none (RFC 6749 §5.1).
   public var scope: String
   public var refreshToken: Sealed<Secret>?
-  /// The expiry of the refresh token; nil if the provider did not give one.
+  /// The expiry of the refresh token; nil if the provider did not report one.
   public var refreshExpiresAt: Timestamp?
   public var idToken: Sealed<Secret>?
-  /// Further values of the response, which become attributes of the account.
+  /// Further values of the response, which become attributes of the account; nil if there are none.
   public var attributes: [String: String]?
 
   public init(

@@ -1,4 +1,4 @@
-/// The error type that modules throw to each other.
+/// The error type that one module of usherd throws to another.
 ///
 /// ``message`` is a sentence for people: lower case, no period, no secrets. ``cause`` is written to
 /// the journal and is never sent to a client.
@@ -7,8 +7,8 @@ public struct UsherError: Error, Sendable {
   public var message: String
   public var detail: Detail
   public var cause: (any Error)?
-  /// The id under which the error was already recorded in the journal or the audit; nil if it was
-  /// not.
+  /// The id under which the error was already recorded in the journal or the audit log; nil if it
+  /// was not.
   public var correlationID: CorrelationID?
 
   public init(
@@ -20,12 +20,12 @@ public struct UsherError: Error, Sendable {
     self.cause = cause
   }
 
-  /// Creates an error about one parameter.
+  /// Creates an error about one invalid parameter.
   public init(_ reason: Reason, _ message: String, field: String) {
     self.init(reason, message, detail: Detail(field: field))
   }
 
-  /// Creates an error about one limit, which is named by its key in the configuration.
+  /// Creates an error about one exceeded limit, which is named by its key in the configuration.
   public init(_ reason: Reason, _ message: String, limit: String) {
     self.init(reason, message, detail: Detail(limit: limit))
   }
@@ -33,22 +33,23 @@ public struct UsherError: Error, Sendable {
   /// The values that a program needs to react to an error. Clients get them in the member `data` of
   /// a JSON-RPC error.
   public struct Detail: Sendable, Equatable {
-    /// The number of milliseconds after which a retry makes sense.
+    /// The number of milliseconds after which a retry may succeed; nil if it is unknown.
     public var retryAfterMs: Int?
-    /// The invalid parameter, with dots between the parts of a nested one.
+    /// The invalid parameter, with dots between the parts of a nested one; nil if the error is
+    /// about none.
     public var field: String?
-    /// The limit that was reached, by its key in the configuration.
+    /// The limit that was reached, by its key in the configuration; nil if the error is about none.
     public var limit: String?
-    /// The flow that the error is about.
+    /// The flow that the error is about; nil if it is about none.
     public var flow: FlowID?
-    /// The confirmation that a person must answer first.
+    /// The confirmation that a person must answer first; nil if none is needed.
     public var confirmation: ConfirmationID?
-    /// The flow that resolves the error.
+    /// The flow that resolves the error; nil if no flow does.
     public var next: NextFlow?
-    /// The error code of the provider.
+    /// The error code of the provider; nil if the provider reported no error.
     public var provider: ProviderErrorCode?
-    /// Whether the same call may succeed later, if that is known more precisely than from the
-    /// reason.
+    /// Whether the same call may succeed later, if the error knows that more precisely than its
+    /// reason; nil otherwise.
     public var retryable: Bool?
 
     public init(
@@ -71,13 +72,13 @@ public struct UsherError: Error, Sendable {
   /// Whether the same call may succeed later without any change of it.
   public var isRetryable: Bool { detail.retryable ?? reason.isRetryable }
 
-  /// The flow that a client should start next. In the error's data it is a call of `flow.start`
+  /// The flow that a client should start next. In the error's `data` it is a call of `flow.start`
   /// with its parameters.
   public struct NextFlow: Sendable, Equatable {
     public var provider: ProviderName
     public var kind: String
     public var account: AccountID?
-    /// The grants that the flow must request from the user, if it takes any.
+    /// The grants that the flow must request from the user; empty if it requests none.
     public var grants: [String]
     /// The other parameters of the flow, by name.
     public var arguments: [String: Argument]
@@ -100,12 +101,12 @@ public struct UsherError: Error, Sendable {
   }
 }
 
-/// The provider's own description of a failure.
+/// The provider's own description of an error.
 public struct ProviderErrorCode: Sendable, Equatable, Codable {
   public var name: ProviderName
   /// The code, always as a string: `GPE-2208`, `dataError`, `2019`, `invalid_grant`.
   public var code: String
-  /// The server's own code, if the vendor's SDK uses another one.
+  /// The server's own code, if the vendor's SDK reports another one; nil otherwise.
   public var error: String?
   public var title: String?
   public var message: String?
@@ -158,7 +159,7 @@ extension UsherError {
     /// Whether the same call may succeed later without any change of it.
     public var isRetryable: Bool { traits.isRetryable }
 
-    /// When the error occurs, as a sentence for the description of the API.
+    /// When the error occurs, as a sentence for the OpenRPC document.
     public var meaning: String { traits.meaning }
 
     /// The level at which the error is logged. A fault of the daemon or of a provider is visible by
@@ -168,7 +169,7 @@ extension UsherError {
 
     package enum Severity: Sendable { case debug, info, warning, error }
 
-    /// What is known of an error code. A `final` error occurs again if the call is repeated
+    /// What is known about an error reason. A `final` error occurs again if the call is repeated
     /// unchanged; a `retryable` one may not.
     private struct Traits {
       let code: Int, meaning: String, isRetryable: Bool, severity: Severity

@@ -15,13 +15,13 @@ import UsherCommands
     exit(status)
   }
 
-  /// Handles a signal: the first cancels the command, which then removes what it must not leave
-  /// behind; a second Ctrl-C ends the process. SIGTERM and SIGHUP do not end it: a closing terminal
+  /// Handles a signal: the first one cancels the command, which then removes its temporary files; a
+  /// second Ctrl-C ends the process. A second SIGTERM or SIGHUP does not end it: a closing terminal
   /// often sends them twice.
   private static func on(
     _ number: CInt, _ body: @escaping @Sendable () -> Void
   ) -> (any DispatchSourceSignal)? {
-    // Set by nohup(1).
+    // SIGHUP is already ignored if nohup(1) has started this process.
     if number == SIGHUP && isIgnored(number) { return nil }
     signal(number, SIG_IGN)
     let source = DispatchSource.makeSignalSource(signal: number)

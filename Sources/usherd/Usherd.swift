@@ -2,7 +2,7 @@ import ArgumentParser
 import CWipe
 import UsherDaemon
 
-/// The usherd program.
+/// The program usherd.
 @main
 struct Usherd: AsyncParsableCommand {
   static let configuration = CommandConfiguration(

@@ -5,21 +5,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Only plain types are used here. Swift would take a system header included from this one for a
-// part of this module, and its types for types of this module.
+// This header uses only plain types. If it included a system header, Swift would treat that header
+// as a part of this module, and its types as types of this module.
 
 // sd_notify(3), sd_watchdog_enabled(3), and sd_is_socket_unix(3) for a listening stream socket.
 int usher_notify(const char *message);
 int usher_watchdog_enabled(uint64_t *microseconds);
 int usher_is_unix_listener(int fd);
 
-// sd_listen_fds_with_names(3), which also clears the environment. Returns the number of passed
-// descriptors, which start at 3, or -errno. The caller frees the names and their array.
+// sd_listen_fds_with_names(3), which also clears the environment variables. Returns the number of
+// passed descriptors, which start at 3, or -errno. The caller frees the names and their array.
 int usher_listen_fds(char ***names);
 
-// sd_journal_sendv(3) for `count` fields that are concatenated in `bytes`, without the C caller's
-// source location, because Swift provides its own. Returns 0 or -errno, and 0 also if no journal is
-// running.
+// sd_journal_sendv(3) for `count` fields, which are concatenated in `bytes`. The source location of
+// the C caller is not added, because the Swift caller passes its own. Returns 0 or -errno, and 0
+// also if no journal is running.
 int usher_journal_send(const uint8_t *bytes, const size_t *lengths, size_t count);
 
 // Reads SO_PEERCRED of a connected Unix socket. Returns 0 or -errno.
@@ -35,7 +35,8 @@ int usher_peer_pidfd(int fd);
 // pidfd_open(2). Returns a descriptor that the caller closes, or -errno.
 int usher_pidfd_open(int32_t pid);
 
-// Set PR_SET_DUMPABLE to 0, and read it, with prctl(2). Return 0, 1 or -errno.
+// Set the dumpable attribute of this process to 0, and read it (prctl(2), PR_SET_DUMPABLE). The
+// first returns 0 or -errno, the second the value of the attribute or -errno.
 int usher_forbid_dumps(void);
 int usher_is_dumpable(void);
 
@@ -47,8 +48,8 @@ int usher_is_dumpable(void);
 int usher_tcp_owner(const uint8_t local[16], uint16_t local_port, const uint8_t remote[16],
                     uint16_t remote_port, uint32_t *owner);
 
-// A client of a D-Bus daemon: sd-bus(3) without its callbacks. Only one thread at a time may use a
-// bus and the messages received from it.
+// A client of a D-Bus daemon: sd-bus(3) without callbacks. Only one thread at a time may use a bus
+// and the messages received from it.
 typedef struct usher_bus usher_bus;
 typedef struct usher_message usher_message;
 
@@ -59,18 +60,19 @@ int usher_bus_open(const char *address, usher_bus **bus);
 // Closes the connection without waiting.
 void usher_bus_close(usher_bus *bus);
 
-// Sends a call with one string, or without an argument if `argument` is NULL. Returns 0 and the
-// cookie that the reply will refer to, or -errno.
+// Sends a method call with one string, or without an argument if `argument` is NULL. Returns 0 and
+// the cookie by which the reply refers to the call, or -errno.
 int usher_bus_call(usher_bus *bus, const char *destination, const char *path,
                    const char *interface, const char *member, const char *argument,
                    uint64_t *cookie);
 
-// Performs one step of pending work. `*message` is a received message, which the caller frees, or
-// NULL. Returns 1 if it must be called again, 0 if nothing is pending, -errno if the connection has
-// ended.
+// Performs one step of the bus's pending work. `*message` is a received message, which the caller
+// frees, or NULL. Returns 1 if the function must be called again, 0 if nothing is pending, -errno
+// if the connection has ended.
 int usher_bus_process(usher_bus *bus, usher_message **message);
 
-// Sleeps until work is pending, `wake` is readable or the time is over. Returns 0 or -errno.
+// Sleeps until the bus has pending work, the descriptor `wake` is readable or the time is over.
+// Returns 0 or -errno.
 int usher_bus_wait(usher_bus *bus, int wake, int milliseconds);
 
 void usher_message_free(usher_message *message);
@@ -82,16 +84,17 @@ uint64_t usher_message_answers(usher_message *message);
 // Both live as long as the message.
 const char *usher_message_error(usher_message *message, const char **text);
 
-// Whether the message is this signal, sent by the connection with exactly this name. The daemon
-// guarantees the name but lets any connection send signals to any other, so the check is essential.
+// Whether the message is this signal, sent by the connection with exactly this name. The D-Bus
+// daemon guarantees the name but lets any connection send signals to any other, so the check of the
+// sender is essential.
 int usher_message_is_signal(usher_message *message, const char *sender, const char *path,
                             const char *interface, const char *member);
 
 // Returns the unique name of the sender's connection, or NULL.
 const char *usher_message_sender(usher_message *message);
 
-// Read the body from its start: a string or object path, a string and a boolean, an array of
-// strings. Return 0 or -errno, -EBADMSG if the body has another type.
+// Read the body of a message from its start: a string or object path, a string and a boolean, an
+// array of strings. Return 0 or -errno, -EBADMSG if the body has another type.
 int usher_message_read_string(usher_message *message, const char **value);
 int usher_message_read_string_and_flag(usher_message *message, const char **value, int *flag);
 
@@ -102,10 +105,10 @@ int usher_message_read_strings(usher_message *message, char ***values);
 // caller closes, or -errno.
 int usher_eventfd(void);
 
-// Events of a descriptor, with the values of epoll(7). The last two are always reported.
+// Events of a descriptor, with the values of epoll(7). Waits always report the last two.
 enum { USHER_READABLE = 0x1, USHER_WRITABLE = 0x4, USHER_BROKEN = 0x8, USHER_HUNG_UP = 0x10 };
 
-// The maximum number of descriptors that one wait reports.
+// The maximum number of descriptors that one call of usher_epoll_wait reports.
 enum { USHER_MOST_READY = 256 };
 
 // epoll_create1(2). Returns a descriptor that the caller closes, or -errno.
@@ -130,11 +133,13 @@ int usher_name_thread(const char *name);
 // closes, or -errno.
 int usher_accept(int listener);
 
-// Like usher_accept, but skips connections of the users `uids`. Their `*found` sockets are stored
-// in `theirs`, and the caller closes them. Returns -EBUSY if `most` were skipped; more may wait.
+// Like usher_accept, but skips connections of the users `uids`. Stores the sockets of the skipped
+// connections in `theirs` and their number in `*found`; the caller closes them. Returns -EBUSY if
+// `most` connections were skipped; more may be waiting.
 int usher_accept_others(int listener, const uint32_t *uids, size_t count, int *theirs, int most,
                         int *found);
 
-// Returns the allocator's free memory to the system if it is at least `least` bytes. Returns
-// whether any was returned. It blocks threads that allocate at the same time, and they block it.
+// Returns the allocator's free memory to the system if it is at least `least` bytes. Returns 1 if
+// any memory was returned, otherwise 0. The call blocks threads that allocate at the same time, and
+// they block it.
 int usher_release_memory(size_t least);

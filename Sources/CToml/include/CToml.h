@@ -9,7 +9,8 @@
 extern "C" {
 #endif
 
-/// A position counted from 1, with columns in characters. 0 means no position.
+/// A position in a document, counted from 1; columns count characters. 0 means that there is no
+/// position.
 typedef struct {
   uint32_t line;
   uint32_t column;
@@ -26,7 +27,7 @@ typedef enum {
   USHER_TOML_DATE,
 } usher_toml_kind;
 
-/// One step through a document: a value, or the beginning or end of a table or array.
+/// One event of the parser: a value, or the beginning or end of a table or array.
 ///
 /// Pointers are valid only during the call that passes the event.
 typedef struct {

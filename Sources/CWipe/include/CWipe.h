@@ -2,6 +2,6 @@
 // that links this module, and of every library in its process.
 #pragma once
 
-// Returns 1 if the process's `free` is this module's, else 0. The symbols of the program alone do
-// not show that.
+// Returns 1 if the `free` that the process uses is this module's, otherwise 0. The symbols of the
+// program alone do not show that.
 int usher_wipes_freed_memory(void);

@@ -2,19 +2,19 @@ import Synchronization
 
 /// Serialises tasks that use the same key, in order of arrival.
 ///
-/// It is needed when a task reads a state, plans a change and then awaits the write: without the
-/// lock, another task could plan from the old state during the write and overwrite the new one.
+/// Use it if a task reads a state, plans a change and then awaits the write. Without the lock,
+/// another task could plan from the old state during the write, and overwrite the new state.
 package final class AsyncKeyedLock<Key: Hashable & Sendable>: Sendable {
   private typealias Waiting = [CheckedContinuation<Void, Never>]
 
-  /// The held keys, each with the tasks that wait for it.
+  /// The keys that are held, each with the tasks that wait for it.
   private let queues = Mutex<[Key: Waiting]>([:])
 
   package init() {}
 
   /// Runs `body` while it holds the key. `body` must not acquire the same key.
   ///
-  /// A cancelled task still waits for its turn; `body` can check for cancellation.
+  /// A cancelled task still waits for the key; `body` can check for cancellation.
   package func withLock<Value, Failure: Error>(
     _ key: Key, isolation: isolated (any Actor)? = #isolation,
     _ body: () async throws(Failure) -> Value

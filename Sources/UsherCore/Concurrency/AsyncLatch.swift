@@ -1,6 +1,6 @@
 import Synchronization
 
-/// A latch that suspends tasks until it is opened. It cannot be closed again.
+/// A latch that suspends tasks until it is opened. An open latch cannot be closed again.
 package final class AsyncLatch: Sendable {
   private struct State {
     var isOpen = false
@@ -21,7 +21,7 @@ package final class AsyncLatch: Sendable {
     for continuation in released { continuation.resume() }
   }
 
-  /// Returns when the latch is open, or at once if the task is cancelled.
+  /// Suspends the task until the latch is open; returns at once if the task is cancelled.
   package func wait() async {
     let number = state.withLock { state in
       state.next += 1

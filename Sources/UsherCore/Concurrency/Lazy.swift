@@ -16,6 +16,6 @@ package final class Lazy<Value: Sendable>: Sendable {
     }
   }
 
-  /// The value if it exists already; nil also while it is being created. Never waits.
+  /// The value if it exists already; nil before and during its creation. The property never waits.
   package var existing: Value? { made.withLockIfAvailable { $0 } ?? nil }
 }
