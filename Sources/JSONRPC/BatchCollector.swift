@@ -24,7 +24,7 @@ package struct BatchCollector: Sendable {
   }
 
   package enum OnReply: Sendable, Hashable {
-    /// Other replies are still missing.
+    /// Replies to other calls of the batch are still missing.
     case waiting
     /// All replies have arrived. The value is the array to send, without a line end.
     case complete([UInt8])

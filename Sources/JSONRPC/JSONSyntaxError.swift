@@ -18,7 +18,7 @@ public struct JSONSyntaxError: Error, Sendable, Hashable, CustomStringConvertibl
     /// The number is valid JSON but out of the range of `Double`. Only ``JSONValue`` refuses it;
     /// the scanner does not convert numbers.
     case numberOutOfRange
-    /// An unescaped U+0000…U+001F in a string.
+    /// A string contains an unescaped control character (U+0000…U+001F).
     case controlCharacter
     case malformedEscape
     case loneSurrogate

@@ -31,7 +31,8 @@ struct MemberNames {
   private static let inlineLimit = 16
   /// The number of names up to which an object with an escaped name is compared name by name.
   private static let escapedNamesLimit = 4
-  /// The same limit for an object that has only short names.
+  /// The number of names up to which an object with an escaped name is compared name by name if all
+  /// of its names are short.
   private static let shortNamesLimit = 8
   /// The maximum number of bytes of a short name, before unescaping.
   private static let shortLimit = 8

@@ -11,7 +11,7 @@
 /// ```
 package enum ServerMessage: Sendable, Hashable {
   case response(Response)
-  /// `params` is valid JSON.
+  /// A notification by the server. `params` is valid JSON; nil if there is none.
   case notification(method: String, params: [UInt8]?)
   /// A request by the server. usherd sends none; a client answers with `method_not_found`.
   case request(id: RequestID, method: String, params: [UInt8]?)

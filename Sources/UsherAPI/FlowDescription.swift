@@ -9,9 +9,9 @@ public struct FlowDescription: Sendable {
   public var kind: String
   /// A sentence that describes the flow to users.
   public var summary: String
-  /// The documented schema of the parameters.
+  /// The schema of the flow's parameters, with descriptions.
   public var params: Schema
-  /// The documented schema of the result of a flow that succeeded.
+  /// The schema of the result of a flow that succeeded, with descriptions.
   public var result: Schema
   public var example: FlowExample
 

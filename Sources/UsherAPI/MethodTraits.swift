@@ -60,7 +60,7 @@ public struct MethodTraits: Sendable, Hashable {
 
   /// Which decisions of the policy about a method are recorded in the audit log.
   public enum AuditScope: Sendable, Hashable {
-    /// Only denials.
+    /// Only the denials of calls.
     case denials
     /// All decisions. The daemon refuses the method while the audit log cannot accept more entries.
     case everything

@@ -12,7 +12,7 @@ public struct ConnectionError: Error, Sendable, Equatable {
     case noSocket
     /// There is a socket, but no process listens on it.
     case refused
-    /// The caller may not open the socket.
+    /// The file permissions do not allow the caller to open the socket.
     case notPermitted
     /// The path is too long for a socket, or names something else.
     case badPath

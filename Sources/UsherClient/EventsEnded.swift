@@ -9,7 +9,7 @@ public struct EventsEnded: Error, Sendable, Equatable {
     /// Events came faster than they were read, so that a buffer of the client or of the daemon
     /// overflowed; or the daemon no longer has the events since the cursor.
     case overflow
-    /// The connection to the daemon ended.
+    /// The connection to the daemon ended, so that later events cannot arrive.
     case disconnected
   }
 

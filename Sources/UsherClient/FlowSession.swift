@@ -109,7 +109,7 @@ public struct FlowSteps: AsyncSequence, Sendable {
 
   public struct AsyncIterator: AsyncIteratorProtocol {
     let session: FlowSession
-    /// The flow that was returned last.
+    /// The flow that the iterator returned last; nil before the first.
     fileprivate var last: Flow?
 
     /// Waits for the next change of the flow; nil after its end.

@@ -41,7 +41,7 @@ extension CommandEnvironment {
   var daemonUser: UInt32 { names.user("usherd") ?? userID }
 }
 
-/// Standard input, output and error.
+/// Standard input, output and error of usherctl; tests replace them.
 package protocol Terminal: Sendable {
   func write(_ text: String, to stream: TerminalStream)
 

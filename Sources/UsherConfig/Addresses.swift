@@ -4,7 +4,7 @@
 package struct ProviderURL: CodedAsText, Hashable, Sendable {
   /// The URL as it was written; it is never normalised.
   package let text: String
-  /// The host in lower case, without brackets.
+  /// The host of the URL, in lower case and without brackets.
   package let host: String
   package let port: Int
   package let isSecure: Bool
@@ -45,7 +45,7 @@ extension ProviderURL {
 /// The address of a listener that only programs on this machine can reach, such as
 /// `127.0.0.1:8080`.
 package struct LoopbackAddress: CodedAsText, Hashable, Sendable {
-  /// The host: an IP literal without brackets.
+  /// The host of the listener: an IP literal without brackets.
   package let host: String
   package let port: Int
 
@@ -62,7 +62,7 @@ package struct LoopbackAddress: CodedAsText, Hashable, Sendable {
 
 /// The URL of an HTTP proxy: `http://host:port`.
 package struct ProxyURL: CodedAsText, Hashable, Sendable {
-  /// The host in lower case, without brackets.
+  /// The host of the proxy, in lower case and without brackets.
   package let host: String
   package let port: Int
 
@@ -101,10 +101,10 @@ package enum Redirect: CodedAsText, Hashable, Sendable {
 package struct FixedRedirect: Hashable, Sendable {
   /// The URI as it was written, and as it is registered at the provider.
   package let text: String
-  /// The host: an IP literal without brackets.
+  /// The host of the URI: an IP literal without brackets.
   package let host: String
   package let port: Int
-  /// The path, which begins with a slash.
+  /// The path of the URI, which begins with a slash.
   package let path: String
 
   init(_ text: String) throws(SettingError) {

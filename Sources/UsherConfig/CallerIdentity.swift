@@ -5,7 +5,7 @@ package import UsherCore
 package struct CallerIdentity: Sendable, Hashable {
   package var uid: UInt32
   package var gid: UInt32
-  /// The ids of the supplementary groups.
+  /// The ids of the caller's supplementary groups.
   package var groups: [UInt32]
   /// The caller's systemd unit; nil if it is unknown or belongs to another manager than the
   /// system's.

@@ -7,7 +7,7 @@ package struct FileTrust: Sendable {
   package struct Status: Sendable {
     package let owner: UInt32
     package let group: UInt32
-    /// The permission bits, including the sticky bit.
+    /// The permission bits of the file, including the sticky bit.
     package let mode: UInt32
 
     package init(owner: UInt32, group: UInt32, mode: UInt32) {

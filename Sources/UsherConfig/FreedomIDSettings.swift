@@ -96,9 +96,9 @@ package struct FreedomIDSettings: SettingsSection {
 package enum FreedomIDMode: String, TextSetting, Codable, CaseIterable, Equatable, Sendable {
   /// The API of the mobile SDK: the user signs in step by step, without a browser.
   case device
-  /// The partner API, with a browser redirect.
+  /// The partner API, in which the user approves grants on a page in the browser.
   case oauth2
-  /// OpenID Connect.
+  /// The API that speaks OpenID Connect.
   case oidc
 }
 

@@ -4,7 +4,7 @@ package struct GoPaySettings: SettingsSection {
   /// `X-PARTNER-ID`.
   package var clientID: String
   package var merchantID: String
-  /// Which party redeems the auth code.
+  /// Which party redeems the auth code: app, partner's backend or daemon.
   package var exchange = GoPayExchange.app
   /// The number of seconds in which an auth code must be redeemed.
   package var exchangeSeconds = 60
@@ -90,11 +90,11 @@ package struct GoPaySettings: SettingsSection {
   }
 }
 
-/// Which party redeems the auth code.
+/// Which party redeems the auth code that a log-in at GoPay returns.
 package enum GoPayExchange: String, TextSetting, Codable, CaseIterable, Equatable, Sendable {
   /// The app: the flow hands out the code, and the app submits the result of the exchange.
   case app
-  /// The partner's backend, which the daemon calls.
+  /// The partner's backend, to which the daemon sends the code.
   case backend
   /// The daemon, which binds the account with SNAP.
   case snap

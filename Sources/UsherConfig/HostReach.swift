@@ -4,7 +4,7 @@ package enum HostReach: Sendable, Equatable {
   case global
   /// A private-use address (RFC 1918, RFC 4193, RFC 6598), or a name that only local networks use.
   case privateUse
-  /// This machine.
+  /// An address or name of this machine.
   case loopback
   /// A link-local, multicast, unspecified, reserved (RFC 6890) or malformed address.
   case special

@@ -9,7 +9,7 @@ package struct OIDCSettings: SettingsSection {
   package var clientAuth = OIDCClientAuth.auto
   package var scopes = ["openid", "profile", "offline_access"]
   package var redirect = Redirect.loopback
-  /// The endpoints that override discovery.
+  /// The endpoints to use in place of those in the provider's metadata.
   package var endpoints = OIDCEndpoints()
   /// Whether the provider's metadata may name hosts of a private network although the issuer's host
   /// is public.

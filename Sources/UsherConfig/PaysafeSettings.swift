@@ -7,7 +7,7 @@ package struct PaysafeSettings: SettingsSection {
   package var clientID: String
   /// The name of the client secret in the credential store; nil means a public client.
   package var clientCredential: String?
-  /// Which party redeems the authorization code.
+  /// Which party redeems the authorization code: the daemon or the app's backend.
   package var exchange = PaysafeCodeExchange.daemon
   /// The number of seconds in which the app's backend must redeem a code.
   package var exchangeSeconds = 60
@@ -52,7 +52,7 @@ package struct PaysafeSettings: SettingsSection {
   }
 }
 
-/// Which party redeems the authorization code.
+/// Which party redeems the authorization code of a sign-in at Paysafe.
 package enum PaysafeCodeExchange: String, TextSetting, Codable, CaseIterable, Equatable, Sendable {
   /// The daemon, which holds the client secret.
   case daemon

@@ -107,7 +107,7 @@ package struct AuditSettings: SettingsSection {
 
 /// The section `[log]`: the messages that go to the journal.
 package struct LogSettings: SettingsSection {
-  /// The lowest level that is logged.
+  /// The lowest level of the messages that are logged.
   package var level = LogLevel.info
 
   package static var blank: LogSettings { LogSettings() }

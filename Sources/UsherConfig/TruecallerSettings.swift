@@ -16,7 +16,7 @@ package struct TruecallerSettings: SettingsSection {
   package var profileBaseURLNonEU = ProviderURL(host: "outline-noneu.truecaller.com")
   /// The number of digits of a code in an SMS.
   package var otpDigits = 6
-  /// The header `sdkVersion`.
+  /// The header `sdkVersion`, the version of Truecaller's SDK that the daemon stands for.
   package var sdkVersion = "0.2.3"
   /// The member `version` of a request for a code: the version of the app.
   package var appVersion = "1.0"
@@ -66,9 +66,9 @@ package enum TokenValidation: String, TextSetting, Codable, CaseIterable, Equata
   case none
   /// The first generation, at the host that also sends the codes.
   case legacy
-  /// The generation of SDK 2.8.
+  /// The generation that SDK version 2.8 uses.
   case sdk28 = "v2_8"
-  /// The generation of the OAuth SDK 3.
+  /// The generation that the OAuth SDK, version 3, uses.
   case oauth
 
   fileprivate func place(otpBase: ProviderURL) -> (base: ProviderURL, path: ProviderPath)? {

@@ -1,7 +1,7 @@
 /// The parts of an absolute http or https URL without user information and fragment (RFC 3986).
 struct URLParts: Equatable {
   var scheme: String
-  /// The host in lower case, without brackets.
+  /// The host of the URL, in lower case and without brackets.
   var host: String
   var port: Int?
   /// The path: empty, or beginning with a slash.

@@ -22,9 +22,9 @@ public struct Timestamp: Sendable, Hashable {
 
   public var seconds: Double { Double(milliseconds) / 1000 }
 
-  /// 0001-01-01T00:00:00Z.
+  /// The earliest time that can be represented: 0001-01-01T00:00:00Z.
   public static let earliest = Timestamp(milliseconds: bounds.lowerBound)
-  /// 9999-12-31T23:59:59.999Z.
+  /// The latest time that can be represented: 9999-12-31T23:59:59.999Z.
   public static let latest = Timestamp(milliseconds: bounds.upperBound)
 
   static let bounds: ClosedRange<Int64> = -62_135_596_800_000...253_402_300_799_999

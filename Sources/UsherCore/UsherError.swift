@@ -153,7 +153,7 @@ extension UsherError {
     case providerProtocolError = "provider_protocol_error"
     case storageUnavailable = "storage_unavailable"
 
-    /// The JSON-RPC error code.
+    /// The JSON-RPC error code for this reason.
     public var code: Int { traits.code }
 
     /// Whether the same call may succeed later without any change of it.

@@ -27,6 +27,8 @@ package enum DaemonAnswer: Sendable, Equatable {
 
 /// The daemon's answer to a flow that asks for the TOTP code of the present time step.
 package enum OneTimeCodeAnswer: Sendable, Equatable {
+  /// The code of the present time step.
+  ///
   /// - Parameter until: The end of the time step, at which the code becomes invalid.
   case given(Secret, until: Timestamp)
   /// The client has already received the code of this time step; each code is given out only once.

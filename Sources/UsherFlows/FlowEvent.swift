@@ -35,7 +35,7 @@ package enum BrowserEvent: Sendable, Equatable {
   case listenFailed(String, mayReachAnother: Bool = false, isBusy: Bool = false)
 }
 
-/// An event that comes from the provider.
+/// An event of the provider: an outcome of an effect, or a call that the provider makes.
 package enum ProviderEvent<Call: ProviderCall>: Sendable, Equatable {
   /// The outcome of `Effect.call`.
   case called(Call, CallOutcome)
@@ -48,7 +48,7 @@ package enum ProviderEvent<Call: ProviderCall>: Sendable, Equatable {
   case calledBack(ProviderCallback)
 }
 
-/// An event that comes from the daemon.
+/// An event of the daemon itself.
 package enum DaemonEvent: Sendable, Equatable {
   /// The daemon's answer to `Effect.ask` or `Effect.store`.
   case answered(DaemonAnswer)

@@ -83,8 +83,9 @@ package protocol FlowMachine: Codable, Sendable, Equatable {
   /// same".
   var unknownOutcomeClause: String { get }
 
-  /// The account or the handoff secret that the daemon stores if the flow is cancelled or expires
-  /// in its present state. The daemon also stores a handoff secret if the flow fails.
+  /// The account or the handoff secret (a secret for a later flow) that the daemon stores if the
+  /// flow is cancelled or expires in its present state. The daemon also stores a handoff secret if
+  /// the flow fails.
   var grantIfAbandoned: AbandonedGrant? { get }
 
   /// The handle of the handoff secret that the flow starts with and that no other flow may use; nil
@@ -196,6 +197,8 @@ package struct CredentialCheck: Sendable {
   private let credential: Secret?
   private let named: [String: Secret]
 
+  /// Creates a check against the provider's present credentials.
+  ///
   /// - Parameters:
   ///   - credential: The client credential; nil for a public client, or if it is not set. Nothing
   ///     equals nil.
@@ -236,7 +239,7 @@ package struct KnownAccount: Codable, Sendable, Equatable {
   }
 }
 
-/// An account that a user can choose.
+/// An account of the flow's owner, with the label by which the user chooses it.
 package struct NamedAccount: Codable, Sendable, Equatable {
   package var id: AccountID
   package var subject: String
@@ -290,7 +293,7 @@ package enum Effect<Call: Sendable>: Sendable {
   case wake(after: Duration)
 }
 
-/// The machine's answer to one event.
+/// What the engine has to do after the machine has handled an event.
 package enum Answer<Call: Sendable>: Sendable {
   /// The flow continues: the engine stores the new state, then performs the effects in order.
   case proceed([Effect<Call>])
@@ -320,7 +323,7 @@ package struct Completion: Sendable, Equatable {
 
   /// State that the success depends on, and that other requests can remove while the flow runs.
   package struct Reliance: Sendable, Equatable {
-    /// The account that must still exist.
+    /// The account that must still exist when the success is stored.
     package var account: AccountID
     /// The grants that must still be valid for the flow's client.
     package var consents: Set<String>

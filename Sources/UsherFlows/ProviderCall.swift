@@ -218,9 +218,9 @@ package enum Discovery: Sendable, Equatable {
 package enum IDTokenVerdict: Sendable, Equatable {
   /// The signature is valid. The payload is the bytes that the signature covers.
   case genuine(payload: [UInt8])
-  /// The signature is invalid.
+  /// The token or its signature is invalid. The message is a sentence for users.
   case refused(message: String)
-  /// The provider answered, but published no key.
+  /// The provider answered the request for its keys, but published none.
   case keyless(message: String)
   /// The keys could not be fetched; the provider's reply, if it sent one.
   case unreachable(message: String, reply: HTTPReply? = nil)

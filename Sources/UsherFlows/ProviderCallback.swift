@@ -7,7 +7,7 @@ package import UsherCore
 package struct ProviderCallback: Sendable, Equatable {
   /// The request id of the flow that the call is about; nil if the call names none.
   package var requestID: String?
-  /// The credential that the sender presents.
+  /// The credential that the sender of the call presents.
   package var authorization: Secret
   /// Whether `authorization` equals the credential that is configured for all calls of the
   /// provider, rather than one user's token.

@@ -6,7 +6,7 @@ where Success: Sendable & Equatable, Refusal: Sendable & Equatable, Flaw: ReplyF
   case refused(Refusal)
   /// The provider has not decided: a later call may succeed.
   case failed(ReplyError<Refusal>)
-  /// The reply is not usable.
+  /// The reply cannot be used, so the outcome of the call is not known.
   case unreadable(Flaw)
   /// The account has no valid token and cannot get one, so nothing was sent. The value is a
   /// sentence for users.
@@ -41,7 +41,7 @@ extension String: ReplyFlaw {
 
 /// A temporary failure of a call: the provider has not decided about it.
 package struct ReplyError<Refusal: Sendable & Equatable>: Sendable, Equatable {
-  /// A sentence for users.
+  /// Why the call failed, as a sentence for users.
   package var message: String
   /// Whether the provider may have performed the call although no usable reply arrived.
   package var mayHaveTakenEffect: Bool

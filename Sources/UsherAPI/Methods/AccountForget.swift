@@ -9,7 +9,7 @@ public struct AccountForget: Method, Equatable {
   public static let summary =
     "Deletes an account, and revokes its tokens at the provider where the provider supports that."
 
-  /// The account; nil if ``provider`` identifies it.
+  /// The account to delete; nil if ``provider`` identifies it.
   public var account: AccountID?
   /// The provider, as an alternative to ``account`` if the caller has only one account there. With
   /// several accounts the call fails with `invalid_params` and field `account`.

@@ -9,16 +9,16 @@ public struct AuditList: Method, Equatable {
   public static let summary = "Returns rows of the audit log, the oldest first."
 
   // A row is returned if it matches each filter that is given.
-  /// The earliest time of a row, inclusive.
+  /// The earliest time of the returned rows, inclusive; nil sets no limit.
   public var since: Timestamp?
-  /// The latest time of a row, inclusive.
+  /// The latest time of the returned rows, inclusive; nil sets no limit.
   public var until: Timestamp?
   public var client: String?
   public var uid: UInt32?
   public var account: AccountID?
   public var method: String?
   public var provider: ProviderName?
-  /// True returns only denied calls, false only allowed ones.
+  /// True returns only denied calls, false only allowed ones; nil returns both.
   public var denied: Bool?
   /// The row number after which the list begins: ``Reply/next`` of the previous reply.
   public var after: Int?

@@ -16,7 +16,7 @@ public struct ConfirmList: Method, Equatable {
   public struct Reply: Codable, Sendable, Equatable {
     /// The open questions, the oldest first.
     public var questions: [Confirmation]
-    /// The valid answers, the oldest first.
+    /// The remembered answers that are still valid, the oldest first.
     public var answers: [Confirmation.Answer]
 
     public init(questions: [Confirmation], answers: [Confirmation.Answer]) {

@@ -12,7 +12,7 @@ public struct ConsentList: Method, Equatable {
   public static let summary =
     "Returns the consents under which clients may see data of the caller's accounts."
 
-  // Each filter that is given must match.
+  // A consent is returned if it matches each filter that is given.
   public var account: AccountID?
   public var provider: ProviderName?
 

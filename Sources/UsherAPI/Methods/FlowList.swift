@@ -10,7 +10,7 @@ public struct FlowList: Method, Equatable {
   public static let summary =
     "Returns the caller's unfinished flows, and those that finished recently."
 
-  // Each filter that is given must match.
+  // A flow is returned if it matches each filter that is given.
   public var provider: ProviderName?
   public var kind: String?
   public var key: String?

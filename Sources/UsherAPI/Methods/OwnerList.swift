@@ -36,7 +36,7 @@ public struct OwnerList: Method, Equatable {
     public enum State: String, Codable, Sendable, CaseIterable {
       /// The uid has the recorded user, or had it when the user database last answered.
       case same
-      /// The uid has another user name.
+      /// The uid has a user with another name than the recorded one.
       case changed
       /// The uid has no user any more.
       case gone

@@ -15,7 +15,7 @@ public struct ProviderCheck: Method, Equatable {
 
   public struct Reply: Codable, Sendable, Equatable {
     public var provider: ProviderName
-    /// Whether all tests succeeded.
+    /// Whether the provider passed all tests.
     public var healthy: Bool
     public var findings: [ProviderCheck.Finding]
 
@@ -29,7 +29,7 @@ public struct ProviderCheck: Method, Equatable {
   public struct Finding: Codable, Sendable, Equatable {
     /// The name of the test: `discovery`, `keys`, `credential`, `clock`.
     public var subject: String
-    /// Whether the test succeeded.
+    /// Whether the provider passed this test.
     public var fine: Bool
     public var message: String
 

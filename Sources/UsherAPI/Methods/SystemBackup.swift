@@ -16,7 +16,7 @@ public struct SystemBackup: Method, Equatable {
   public init() {}
 
   public struct Reply: Codable, Sendable, Equatable {
-    /// The path of the copy.
+    /// The path of the copy of the database.
     public var path: String
     /// The size of the copy in bytes.
     public var bytes: Int

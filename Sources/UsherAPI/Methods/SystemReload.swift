@@ -33,7 +33,7 @@ public struct SystemReload: Method, Equatable {
     /// The path of the setting, such as `provider[0].endpoints.token`; nil if the problem concerns
     /// no setting.
     public var key: String?
-    /// A sentence for the operator.
+    /// The problem as a sentence for the operator.
     public var message: String
 
     public init(

@@ -11,7 +11,7 @@ public struct TOTPCode: Method, Equatable {
   public static let subject = Subject<Self>.oneAccountWithCodes { ($0.account, $0.provider) }
   public static let summary = "Returns the current one-time code (TOTP, RFC 6238) of an account."
 
-  /// The account; nil if ``provider`` identifies it.
+  /// The account whose code is returned; nil if ``provider`` identifies it.
   public var account: AccountID?
   /// The provider, as an alternative to ``account`` if only one of the caller's accounts there has
   /// one-time codes. With several the call fails with `invalid_params` and field `account`.

@@ -11,7 +11,7 @@ public struct TokenGet: Method, Equatable {
   public static let subject = Subject<Self>.token({ ($0.account, $0.provider) }, scope: \.scope)
   public static let summary = "Returns a valid access token, and refreshes it if needed."
 
-  /// The account; nil if ``provider`` identifies it.
+  /// The account whose token is returned; nil if ``provider`` identifies it.
   public var account: AccountID?
   /// The provider, as an alternative to ``account`` if the caller has only one account there. With
   /// several accounts the call fails with `invalid_params` and field `account`.

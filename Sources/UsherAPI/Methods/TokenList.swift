@@ -9,7 +9,7 @@ public struct TokenList: Method, Equatable {
   public static let subject = Subject<Self>.account { ($0.account, $0.provider) }
   public static let summary = "Returns the caller's tokens, without their values."
 
-  // Each filter that is given must match.
+  // A token is returned if it matches each filter that is given.
   public var account: AccountID?
   public var provider: ProviderName?
 

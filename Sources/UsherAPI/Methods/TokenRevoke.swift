@@ -9,7 +9,7 @@ public struct TokenRevoke: Method, Equatable {
   public static let summary =
     "Deletes an account's tokens and revokes them at the provider. The account stays."
 
-  /// The account; nil if ``provider`` identifies it.
+  /// The account whose tokens are revoked; nil if ``provider`` identifies it.
   public var account: AccountID?
   /// The provider, as an alternative to ``account`` if the caller has only one account there. With
   /// several accounts the call fails with `invalid_params` and field `account`.

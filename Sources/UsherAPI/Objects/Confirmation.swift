@@ -120,7 +120,7 @@ public struct Confirmation: Codable, Sendable, Equatable {
     }
   }
 
-  /// The caller that answered a question.
+  /// The caller that answered a question on behalf of a person.
   public struct Answerer: Codable, Sendable, Equatable {
     /// The name of the client's rule; `(user)` for the user's own programs, `(admin)` for the admin
     /// socket.

@@ -11,7 +11,7 @@ public struct Flow: Codable, Sendable, Equatable {
   /// flows of this kind have none.
   public var key: String?
   public var status: FlowStatus
-  /// The provider's name for the current state.
+  /// The name of the flow's current state, as the provider's SDK calls it.
   public var state: String
   /// A number that increases when the status, state, step or problem changes. Polls and timers
   /// alone do not increase it.

@@ -8,7 +8,7 @@ public enum Remember: Sendable, Equatable {
   /// The answer is valid for this number of seconds, 1 to ``longest``, even over a restart.
   case seconds(Int)
 
-  /// The maximum number of seconds: 30 days.
+  /// The maximum number of seconds for which an answer can be valid: 30 days.
   public static let longest = 2_592_000
 }
 

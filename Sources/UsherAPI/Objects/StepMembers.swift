@@ -129,7 +129,7 @@ extension Step {
 
   /// A step that asks the user which data a client may receive.
   public struct Consent: Codable, Sendable, Equatable {
-    /// The client that gets the data.
+    /// The name of the client that receives the data.
     public var client: String
     public var grants: [Grant]
 

@@ -78,7 +78,7 @@ struct SchemaWriter {
     ["$ref": .string("#/components/schemas/\(name)")]
   }
 
-  /// Returns a JSON Schema with a description.
+  /// Returns a JSON Schema with a description added.
   static func described(_ json: JSONValue, _ text: String) -> JSONValue {
     guard !text.isEmpty else { return json }
     // Draft 7 ignores the members beside a `$ref`.

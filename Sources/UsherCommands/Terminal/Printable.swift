@@ -33,7 +33,7 @@ extension Int {
 }
 
 extension UInt16 {
-  /// Four lower-case hexadecimal digits.
+  /// The number as four lower-case hexadecimal digits.
   var hexadecimal: String {
     let digits = String(self, radix: 16)
     return String(repeating: "0", count: 4 - digits.count) + digits

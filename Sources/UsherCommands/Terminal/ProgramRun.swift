@@ -135,7 +135,7 @@ private final class Output {
 
   func closeWriter() { close(pipe.writer) }
 
-  /// Reads the output that is available.
+  /// Reads from the pipe what the program has written so far, without waiting.
   func read() {
     while !hasEnded && !isTooLong {
       var count = 0

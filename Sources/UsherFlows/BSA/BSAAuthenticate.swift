@@ -40,7 +40,7 @@ package struct BSAAuthenticate: FlowMachine, RetryingMachine {
   /// The user's last successful local authentication in this flow; nil before the first.
   private var proof: LocalAuthProof?
 
-  /// The checked parameters of the flow.
+  /// The validated parameters of the flow.
   struct Request: Codable, Sendable, Equatable {
     let way: Way
     let account: KnownAccount

@@ -12,6 +12,8 @@ package struct BSAContact: Codable, Sendable, Equatable {
   /// An e-mail address, or a phone number of digits with an optional leading `+`.
   package let target: String
 
+  /// Creates a contact from a caller's text.
+  ///
   /// - Throws: The end of a sentence, `must be …`, if the text is not a valid e-mail address or
   ///   phone number.
   package init(_ channel: Channel, _ text: String) throws(InvalidValue) {

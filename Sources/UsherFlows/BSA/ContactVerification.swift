@@ -59,7 +59,9 @@ struct ContactVerification: RetryingMachine, Codable, Sendable, Equatable {
 
   enum Progress: InputRefusing, Equatable {
     case proceed([Effect<BSACall>])
-    /// - Parameter disposeToken: BSA's proof that the user verified the contact.
+    /// The user has verified the contact.
+    ///
+    /// - Parameter disposeToken: BSA's proof of that, which a registration needs.
     case verified(disposeToken: Sealed<Secret>)
     case fail(Failure)
     case refuse(field: String, message: String)

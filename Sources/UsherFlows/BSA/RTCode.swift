@@ -32,7 +32,7 @@ package struct RTCode: Codable, Sendable, Hashable {
   package struct Entry: Sendable, Equatable {
     package let code: RTCode
     package let name: String
-    /// Text for users: lower case, no period.
+    /// What the code means, as text for users: lower case, no period.
     package let meaning: String
     /// Whether the same call may succeed later.
     package let isRetryable: Bool
@@ -47,7 +47,7 @@ package struct RTCode: Codable, Sendable, Hashable {
   /// The row of this rtCode in the table; nil if BSA's documentation does not list it.
   package var entry: Entry? { Self.known[self] }
 
-  /// The description for users.
+  /// What the code means, as text for users; a general text for an unknown code.
   var meaning: String { entry?.meaning ?? "the provider refuses for a reason that has no name" }
 
   var isRetryable: Bool { entry?.isRetryable ?? false }

@@ -2,8 +2,8 @@ import UsherAPI
 import UsherCore
 
 /// The error codes of the Freedom ID SDK: 13 results, two of which have 6 and 5 variants (SDK
-/// documentation, tables 2 to 4). The page FreedomID of the documentation gives the cause of each,
-/// and the reason why some cannot occur.
+/// documentation, tables 2 to 4). The page FreedomID in Usher.docc gives the cause of each, and the
+/// reason why some cannot occur.
 package enum FreedomIDErrorCode: String, CaseIterable, Sendable {
   case parsingError
   case incorrectApiKey

@@ -9,7 +9,7 @@ typealias FreedomReplyError = ReplyError<FreedomIDRefusal>
 /// Why a reply of Freedom ID is not usable, with the SDK's error code.
 struct FreedomIDFlaw: ReplyFlaw {
   let errorCode: FreedomIDErrorCode
-  /// A sentence for users.
+  /// Why the reply is not usable, as a sentence for users.
   let message: String
 
   init(message: String) { self.init(.requestReceivingError, message) }

@@ -25,7 +25,7 @@ struct Capture: Codable, Sendable, Equatable {
   /// The credential for which GoPay issues a capture token.
   enum Source: Codable, Sendable, Equatable {
     case link(KnownLink)
-    /// The log-in that issued this auth code.
+    /// The log-in of the user that returned this auth code.
     case login(code: Sealed<Secret>)
   }
 

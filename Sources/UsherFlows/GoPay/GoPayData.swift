@@ -16,7 +16,7 @@ struct GoPayData: Equatable {
   /// The maximum length of a submission id in bytes.
   static let maxIDBytes = 256
 
-  /// Reads a reply to `auth_code`.
+  /// Reads the auth code from a reply to `auth_code`.
   func authCode() throws(UnusableReply) -> Secret { try token(members["authCode"], "authCode") }
 
   /// Reads a reply to `session_token` or `temporary_token`. The capture token is not decoded.
@@ -29,7 +29,7 @@ struct GoPayData: Equatable {
     try token(members["accessTokenInfo"]?["accessToken"], "accessToken")
   }
 
-  /// Reads the backend's reply to `exchange`.
+  /// Reads the result of the exchange from the backend's reply to `exchange`.
   func exchanged() throws(UnusableReply) -> GoPayExchanged {
     guard let correlationID = members["userCorrelationId"]?.stringValue else {
       throw UnusableReply("the backend's answer has no userCorrelationId")

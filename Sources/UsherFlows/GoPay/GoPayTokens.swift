@@ -13,6 +13,8 @@ struct GoPayTokens: TokenDialect {
   /// The id of the owner's installation; nil if the daemon did not create the account's binding.
   private let device: String?
 
+  /// Creates the dialect for an account.
+  ///
   /// - Parameter attributes: The attributes of the account.
   init(_ settings: GoPaySettings, _ attributes: [String: JSONValue]) {
     exchange = settings.exchange

@@ -91,7 +91,7 @@ package enum ScanOutcome: Sendable, Equatable {
   case lockedOut(until: Timestamp)
   case noReader
   case notEnrolled
-  /// See ``LocalAuthAvailability/Biometric/unavailable(_:)``.
+  /// The reader cannot be used now, as in ``LocalAuthAvailability/Biometric/unavailable(_:)``.
   case unavailable(String)
 }
 

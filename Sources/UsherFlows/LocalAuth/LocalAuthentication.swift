@@ -34,7 +34,7 @@ package struct LocalAuthentication: Codable, Sendable, Equatable {
 
   /// What to do with the answer to the question which methods are available.
   private struct Plan: Codable, Sendable, Equatable {
-    /// Whether a finger may be used.
+    /// Whether a finger may be used; false if the passcode has already replaced the finger.
     var wantsFinger = true
     /// Whether a scan starts at once, without input from the user.
     var scans = true
@@ -76,7 +76,7 @@ package struct LocalAuthentication: Codable, Sendable, Equatable {
     }
   }
 
-  /// The name of the phase for ``FlowView/state``.
+  /// The name of the present phase, for ``FlowView/state``.
   package var state: String {
     switch stage {
     case .looking: "looking"

@@ -41,7 +41,7 @@ package struct PasscodeHash: Codable, Sendable, Equatable {
     return derived == key.unsealed()
   }
 
-  /// Returns the derived key in hexadecimal.
+  /// Returns the key that scrypt derives from the passcode, in hexadecimal.
   private static func derive(
     _ passcode: Secret, _ salt: [UInt8], rounds: Int, blockSize: Int, _ parallelism: Int
   ) throws(UsherError) -> Secret {

@@ -53,9 +53,9 @@ package enum DevicePoll: Sendable, Equatable {
   case pending
   /// The provider asks the daemon to increase the interval by five seconds for all further polls.
   case slowDown
-  /// The user refused.
+  /// The user refused the sign-in.
   case denied(ProviderErrorCode)
-  /// The device code has expired.
+  /// The device code has expired before the user finished.
   case expired(ProviderErrorCode)
   case rejected(ProviderErrorCode)
   case retry(message: String)

@@ -43,7 +43,7 @@ package struct IDTokenClaims: Sendable, Equatable {
     case otherSubject = "sub is not the person who signed in"
     case authTime = "auth_time is missing or longer ago than was asked for"
 
-    /// A user-facing sentence.
+    /// The broken rule as a user-facing sentence.
     package var message: String { "the ID token is refused: \(rawValue)" }
   }
 }

@@ -6,7 +6,7 @@ package import UsherCore
 /// Each case carries its own parameters. `render(_:)` adds the client id, client secret and
 /// audience.
 package enum OIDCCall: ProviderCall {
-  /// Fetches one of the ``OIDCMetadata/wellKnownURLs(issuer:)``.
+  /// Fetches one of the provider's metadata documents, ``OIDCMetadata/wellKnownURLs(issuer:)``.
   case discovery(url: String)
   case jwks(url: String)
   /// Redeems an authorization code (RFC 6749 §4.1.3, RFC 7636 §4.5).

@@ -10,11 +10,14 @@ package struct OIDCMetadata: Codable, Sendable, Equatable {
   package var revocationEndpoint: String?
   package var deviceAuthorizationEndpoint: String?
   package var jwksURI: String?
-  /// `token_endpoint_auth_methods_supported`; nil if absent.
+  /// The client authentication methods of the token endpoint
+  /// (`token_endpoint_auth_methods_supported`); nil if the metadata does not list them.
   package var clientAuthMethods: [String]?
-  /// `revocation_endpoint_auth_methods_supported`; nil if absent.
+  /// The client authentication methods of the revocation endpoint
+  /// (`revocation_endpoint_auth_methods_supported`); nil if the metadata does not list them.
   package var revocationAuthMethods: [String]?
-  /// `id_token_signing_alg_values_supported`; nil if absent.
+  /// The algorithms with which the provider signs ID tokens
+  /// (`id_token_signing_alg_values_supported`); nil if the metadata does not list them.
   package var idTokenAlgorithms: [String]?
   /// Whether the provider adds `iss` to every redirect (RFC 9207 §3). A redirect without it is then
   /// refused.

@@ -11,7 +11,7 @@ package enum PaysafeCall: ProviderCall {
   case configToken(brand: String)
   /// Redeems an authorization code (RFC 6749 §4.1.3, RFC 7636 §4.5).
   case exchange(Exchange)
-  /// Refreshes an access token (RFC 6749 §6).
+  /// Refreshes an access token at the brand's token endpoint (RFC 6749 §6).
   case refresh(Secret, brand: String)
   /// Sends a challenge to the customer, for the first time or again.
   case challenge(Event, Verification, Instructions)
@@ -56,9 +56,9 @@ package enum PaysafeCall: ProviderCall {
     package var form: Form
 
     package enum Form: String, Codable, Sendable {
-      /// In the header `SCA-Authorization`.
+      /// The wallet expects the approval in the header `SCA-Authorization`.
       case header
-      /// In the body member `scaDetails`.
+      /// The wallet expects the approval in the body member `scaDetails`.
       case body
     }
   }

@@ -8,6 +8,8 @@ struct PaysafeTokens: TokenDialect {
   private let brand: String
   let isPublicClient: Bool
 
+  /// Creates the dialect for an account.
+  ///
   /// - Parameter attributes: The attributes of the account. They name the brand that the customer
   ///   belongs to.
   init(_ settings: PaysafeSettings, _ attributes: [String: JSONValue]) {

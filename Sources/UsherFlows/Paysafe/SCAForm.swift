@@ -2,9 +2,9 @@ import UsherAPI
 
 /// The kind of action that a verification requires of the customer.
 enum SCAForm: Codable, Sendable, Hashable {
-  /// The customer types a code.
+  /// The customer types a code that was sent by SMS or e-mail, or that an authenticator shows.
   case code(Channel)
-  /// The customer types a secret.
+  /// The customer types a secret that the customer knows, a PIN or password.
   case secret(Purpose)
   /// The customer confirms on another device, after a push message.
   case push

@@ -5,9 +5,9 @@ package struct PhoneNumber: Codable, Sendable, Hashable {
   /// The country code of the request in upper case (ISO 3166-1 alpha-2). `UK` is not changed to
   /// `GB`.
   package let country: String
-  /// The calling code without a plus.
+  /// The country's calling code without a plus, such as `91`.
   package let callingCode: String
-  /// The national (significant) number, digits only.
+  /// The number within the country, the national (significant) number of E.164; digits only.
   package let national: String
 
   /// Parses a phone number as users write it.

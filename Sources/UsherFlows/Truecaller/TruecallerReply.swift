@@ -42,7 +42,7 @@ struct TruecallerRefusal: Equatable {
   /// The message in the body. Nil if it is not text, if it repeats a value that the user typed, or
   /// if it may contain a code.
   let message: String?
-  /// All members of the body.
+  /// All members of the body; empty if the body is not an object.
   let members: [String: JSONValue]
 
   init(_ reply: HTTPReply, _ members: [String: JSONValue], hiding typed: TypedValues) {

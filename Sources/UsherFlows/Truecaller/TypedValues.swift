@@ -63,7 +63,7 @@ extension Unicode.Scalar {
 }
 
 extension String {
-  /// All digits of the text, in ASCII.
+  /// All decimal digits of the text, in ASCII and without what separates them.
   var decimals: String { unicodeScalars.compactMap { $0.decimal.map { String($0) } }.joined() }
 
   /// The length of the longest run of decimal digits.

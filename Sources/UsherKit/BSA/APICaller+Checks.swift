@@ -51,7 +51,7 @@ extension BSA.APICaller {
       onTotalLog: onTotalLog, onCompleted: onCompleted, disposeBag: disposeBag)
   }
 
-  /// Returns whether an e-mail address or a phone number is registered already.
+  /// Returns whether an e-mail address or a phone number is registered at BSA already.
   public static func checkDuplicateUserData(
     verifyData: String, verifyType: BSA.Enums.VerifyType
   ) async throws(BSAError) -> Bool {
@@ -85,7 +85,7 @@ extension BSA.APICaller {
     }
   }
 
-  /// Returns whether a user key is available.
+  /// Returns whether a user key, the person's id, is available at BSA.
   public static func checkUserKeyAvailable(userKey: String) async throws(BSAError) -> Bool {
     try await BSA.call { try await $0.isAvailable(userKey, .none) }
   }

@@ -1,6 +1,7 @@
 import UsherCore
 
-// SDK documentation, "OTP Number Request" and "OTP Number Validation".
+// The one-time numbers that verify a contact (SDK documentation, "OTP Number Request" and "OTP
+// Number Validation").
 
 extension BSA.APICaller {
   /// Sends a one-time number to a contact, to verify that the person receives messages there.

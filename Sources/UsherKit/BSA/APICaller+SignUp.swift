@@ -1,4 +1,4 @@
-// SDK documentation, "Sign Up".
+// The sign-up (SDK documentation, "Sign Up").
 
 extension BSA.APICaller {
   /// Registers the person and this device.

@@ -1,6 +1,6 @@
 import UsherClient
 
-// SDK documentation, "Local Authentication".
+// Local authentication (SDK documentation, "Local Authentication").
 
 extension BSA {
   /// Authenticates the person at this machine as the user who runs the program, with a fingerprint
@@ -20,7 +20,7 @@ extension BSA {
       func finished() async
     }
 
-    /// A question to the person.
+    /// A question to the person that the app's prompt shows.
     public struct Question: Sendable, Equatable {
       /// The reason that the app gave to `startSimpleAuth`.
       public let reason: String
@@ -30,7 +30,7 @@ extension BSA {
       /// Whether a fingerprint is accepted. If it is and no scan is running, ``Answer/scan`` starts
       /// one.
       public let takesFinger: Bool
-      /// Whether ``Answer/passcode(_:)`` is accepted.
+      /// Whether a passcode is accepted: ``Answer/passcode(_:)``.
       public let takesPasscode: Bool
       /// The reader's message, or the reason why the previous answer was refused, for the person.
       public let problem: String?
@@ -47,12 +47,12 @@ extension BSA {
 
       /// No answer: the question stays until it ends by itself.
       public static let stay = Answer(act: .stay)
-      /// Starts the fingerprint reader.
+      /// The answer that starts the fingerprint reader.
       public static let scan = Answer(act: .submit(.biometric))
       /// Switches to the passcode if `usePasscodeWhenFailed` is set; otherwise the authentication
       /// fails with `USER_FALLBACK`.
       public static let fallback = Answer(act: .submit(.fallback))
-      /// Cancels the authentication, which fails with `USER_CANCEL`.
+      /// The answer that cancels the authentication, which then fails with `USER_CANCEL`.
       public static let cancel = Answer(act: .submit(.cancelLocalAuth))
 
       public static func passcode(_ passcode: String) -> Answer {
@@ -73,7 +73,7 @@ extension BSA.LocalAuthHelper {
     /// The SDK's code; nil if the SDK has none for the cause: the daemon cannot be reached, the
     /// flow has expired, or there is no prompt.
     public let errorCode: ErrorCode?
-    /// A message for people.
+    /// Why the authentication failed, as a message for people.
     public let message: String
   }
 }

@@ -1,6 +1,6 @@
 import UsherClient
 
-// SDK documentation, "Information saved after SignUp".
+// The values that are saved after a sign-up (SDK documentation, "Information saved after SignUp").
 
 extension BSA {
   /// A person's registration at BSA, as the daemon stores it. Its description omits the push token.
@@ -31,15 +31,16 @@ extension BSA {
   /// The daemon is not called: before ``refresh()`` or a sign-up by this process the result is nil.
   public static func loadDeviceID() -> String? { service.lastRegistration?.deviceID }
 
-  /// Returns the push token (FCM) of the registration; nil if the sign-up had none, or as described
-  /// at ``loadDeviceID()``.
+  /// Returns the push token (FCM) of the registration. The result is nil before ``refresh()`` or a
+  /// sign-up by this process, and if the sign-up had no push token.
   public static func loadFCMToken() -> String? { service.lastRegistration?.fcmToken }
 
-  /// Returns the person's id at BSA; nil as described at ``loadDeviceID()``.
+  /// Returns the person's id at BSA. The result is nil before ``refresh()`` or a sign-up by this
+  /// process.
   public static func loadUserKey() -> String? { service.lastRegistration?.userKey }
 
-  /// Returns the registration's method of local authentication; nil as described at
-  /// ``loadDeviceID()``.
+  /// Returns the registration's method of local authentication. The result is nil before
+  /// ``refresh()`` or a sign-up by this process.
   public static func loadLocalAuthType() -> Enums.LocalAuthType? {
     service.lastRegistration?.localAuthType
   }

@@ -88,7 +88,7 @@ extension FreedomID {
   }
 }
 
-/// An authorization in progress.
+/// An authorization in progress, which the app can cancel.
 public struct FreedomIDTask: Sendable {
   let task: Task<Void, Never>
 

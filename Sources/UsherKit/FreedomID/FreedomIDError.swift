@@ -11,10 +11,10 @@ public enum FreedomIDError: Error, Sendable, Equatable {
   case parsingError
   /// The API key that the app passed differs from the one in the daemon's configuration.
   case incorrectApiKey
-  /// The provider's causes, and: the daemon refuses a parameter.
+  /// Freedom ID reports the error, or the daemon refuses a parameter.
   case componentValidationError
   case dataProcessingError
-  /// The provider's causes, and: the daemon has an internal error, which its journal explains.
+  /// Freedom ID reports the error, or the daemon has an internal error, which its journal explains.
   case utilityError
   /// An error in the transmission to Freedom ID. `requestSendingError` also means that the daemon
   /// limits the rate of this user's calls.
@@ -22,13 +22,14 @@ public enum FreedomIDError: Error, Sendable, Equatable {
   /// A network error. `connectionError` also means that the daemon cannot be reached, or stopped
   /// during the call and was not restarted in time.
   case networkError(NetworkError)
-  /// The provider's causes, and: a rule of the daemon's policy forbids the call.
+  /// Freedom ID reports the error; or a rule of the daemon's policy forbids the call.
   case accessDenied
-  /// The provider's causes, and: no ``FreedomID`` object was created, the daemon has no provider of
-  /// that name, or the provider's mode is not `device`.
+  /// Freedom ID reports the error; or no ``FreedomID`` object was created, the daemon has no
+  /// provider of that name, or the provider's mode is not `device`.
   case configurationError
   case authError
-  /// The provider's causes, and: the daemon sent an error code that this library does not know.
+  /// Freedom ID reports the error, or the daemon sent an error code that this library does not
+  /// know.
   case unknownError
   /// The person or the app cancelled the authorization, or it expired.
   case userCanceled

@@ -65,6 +65,8 @@ public struct FreedomIDProblem: Sendable, Equatable {
 /// The end of an authorization, to show to the person (SDK documentation, "Completion").
 public enum FreedomIDEnd: Sendable, Equatable {
   case authorized
+  /// The authorization failed.
+  ///
   /// - Parameter message: A message for the person: lower case, no period.
   case failed(message: String)
 }

@@ -36,7 +36,7 @@ extension FreedomIDScreen.Code {
     FreedomIDAnswer(.code(Secret(code), fields: [:]))
   }
 
-  /// Requests another code.
+  /// The answer that requests another code.
   public func resend() -> FreedomIDAnswer { FreedomIDAnswer(.resend) }
 
   public func back() -> FreedomIDAnswer { FreedomIDAnswer(.back(.enterCode)) }
@@ -55,7 +55,7 @@ extension FreedomIDScreen.Home {
 }
 
 extension FreedomIDScreen.Fingerprint {
-  /// Starts the fingerprint reader.
+  /// The answer that starts the fingerprint reader.
   public func scan() -> FreedomIDAnswer { FreedomIDAnswer(.biometric) }
 
   public func enter(passcode: String) -> FreedomIDAnswer {

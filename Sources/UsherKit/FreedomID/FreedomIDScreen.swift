@@ -12,13 +12,13 @@ public enum FreedomIDScreen: Sendable, Equatable {
   case loginMethod(LoginMethod)
   /// The input of the phone number or the e-mail address.
   case form(Form)
-  /// The input of the password.
+  /// The input of the person's password at Freedom ID.
   case password(Password)
   /// The input of a code from an SMS, or of the second factor.
   case code(Code)
   /// The choice of an account that is linked to this device ("Home Screen Interaction").
   case home(Home)
-  /// The scan of a fingerprint.
+  /// The scan of a fingerprint at this machine.
   case fingerprint(Fingerprint)
   /// The input of usherd's passcode, if a fingerprint cannot be used.
   case passcode(Passcode)
@@ -94,7 +94,7 @@ extension FreedomIDScreen {
     /// Whether the reader waits for a finger. If it does, answer ``FreedomIDAnswer/stay``;
     /// otherwise ``scan()`` starts the reader.
     public let isScanning: Bool
-    /// Whether ``enter(passcode:)`` is accepted as well.
+    /// Whether the screen accepts a passcode as well: ``enter(passcode:)``.
     public let takesPasscode: Bool
   }
 

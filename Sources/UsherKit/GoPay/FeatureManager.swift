@@ -86,7 +86,7 @@ public struct FeatureManager: Sendable {
   }
 }
 
-/// A verification in progress.
+/// A verification in progress, which the app can cancel.
 public struct VerifyTask: Sendable {
   let task: Task<Void, Never>
 

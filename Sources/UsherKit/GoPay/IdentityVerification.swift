@@ -19,7 +19,7 @@ final class IdentityVerification: Sendable {
   private let receiver: CredentialReceiver
   private let retryTiming: GoPaySDK.RetryTiming
   private let exchange = Mutex<Exchange?>(nil)
-  /// The page that was presented last.
+  /// The URL of the page that was presented last; nil before the first.
   private let page = Mutex<String?>(nil)
 
   init(

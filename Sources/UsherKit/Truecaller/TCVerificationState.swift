@@ -5,7 +5,7 @@ public enum TCVerificationState: Int, Sendable, Equatable, CaseIterable {
   case otpInitiated = 0
   /// The person's code was submitted and is being verified.
   case otpReceived = 1
-  /// The number is verified.
+  /// The phone number is verified, and the access token is available.
   case verificationComplete = 2
   /// The number was verified on this installation before, so no code is needed.
   case verifiedBefore = 3
