@@ -1,9 +1,9 @@
 /// A strict pull parser for a JSON text (RFC 8259). Envelopes, ``JSONValue`` and the client are all
 /// built on it, so all of them refuse the same texts.
 ///
-/// It reads the bytes once. Callers enter a container, ask for the next member or element, and read
-/// its value. Every byte is read through ``current`` or ``byte(_:)``, which check the bounds:
-/// beyond the end they return 0, which no grammar rule accepts.
+/// The parser reads the bytes once. Callers enter a container, ask for the next member or element,
+/// and read its value. Every byte is read through ``current`` or ``byte(_:)``, which check the
+/// bounds: beyond the end they return 0, which no grammar rule accepts.
 struct Reader {
   let bytes: UnsafeRawBufferPointer
   private let count: Int

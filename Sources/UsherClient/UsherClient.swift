@@ -7,11 +7,11 @@ public import UsherCore
 
 /// A client of usherd.
 ///
-/// It connects at the first call, uses one connection for all calls, and reconnects after that
-/// connection is lost. If the daemon restarts, the client waits for it (``patience``) and sends the
-/// calls again: any call that the old daemon did not begin, and otherwise only calls that are safe
-/// to repeat. Calls may be made concurrently from any task; calls beyond 64 in flight are queued.
-/// The connection is closed when the client and its event streams are deallocated.
+/// The client connects at the first call, uses one connection for all calls, and reconnects after
+/// that connection is lost. If the daemon restarts, the client waits for it (``patience``) and
+/// sends the calls again: any call that the old daemon did not begin, and otherwise only calls that
+/// are safe to repeat. Calls may be made concurrently from any task; calls beyond 64 in flight are
+/// queued. The connection is closed when the client and its event streams are deallocated.
 ///
 /// Every call throws `UsherError` if the daemon refuses it (compare its `reason`; `detail.next`
 /// names the flow that resolves it), ``ConnectionError`` if there is no answer, and
@@ -84,8 +84,8 @@ extension UsherClient {
 
   /// Makes a call by name, for methods that have no Swift type.
   ///
-  /// It repeats and fails as ``call(_:deadline:)`` does. A method that this client does not know is
-  /// sent again only if the daemon did not begin it.
+  /// The call repeats and fails as ``call(_:deadline:)`` does. A method that this client does not
+  /// know is sent again only if the daemon did not begin it.
   public func call(
     _ method: String, params: JSONValue = [:], deadline: Duration? = nil
   ) async throws -> JSONValue {

@@ -24,7 +24,7 @@ package struct CallerPolicy: Sendable {
   /// No rule can have this name.
   package static let ownPrograms = "(user)"
 
-  /// Whether the caller may only call methods that are open to everybody.
+  /// Whether the caller may only call methods that are open to every caller.
   ///
   /// This is true for a caller that no rule matches and that is not root, the daemon's user or a
   /// member of `access.group`; for a caller that cannot be identified well enough to say whether a

@@ -2,8 +2,8 @@ package import UsherCore
 
 /// The complete configuration. `Config()` has all defaults.
 ///
-/// It never contains a secret: a `…credential` setting is the name of a secret in the credential
-/// store.
+/// The configuration never contains a secret: a `…credential` setting is the name of a secret in
+/// the credential store.
 package struct Config: SettingsSection {
   package var store = StoreSettings()
   package var access = AccessSettings()

@@ -27,7 +27,8 @@ package struct GoPaySettings: SettingsSection {
   /// The address on which the daemon receives GoPay's calls with verdicts; nil means that it does
   /// not listen.
   package var callbackListen: LoopbackAddress?
-  /// The name of the credential that such a call may present in place of a user's linking token.
+  /// The name of the credential that GoPay's calls to the daemon may present in place of a user's
+  /// linking token.
   package var callbackCredential: String?
   /// The language of GoPay's pages if the caller names none.
   package var locale = GoPayLocale.id

@@ -44,13 +44,13 @@ package struct Limits: SettingsSection {
   /// The maximum number of open questions to a person about the calls of one user's programs (page
   /// Access in Usher.docc, "A person agrees").
   package var openConfirmationsPerUser = 64
-  /// The maximum number of remembered answers to such questions for one user's programs.
+  /// The maximum number of remembered answers to questions about the calls of one user's programs.
   package var rememberedConfirmationsPerUser = 4096
   /// The number of bytes of unread replies on a connection at which the daemon stops reading from
   /// it.
   package var unreadReplyBytes = 1_048_576
-  /// The number of seconds for which a connection may have that many unread replies before the
-  /// daemon closes it.
+  /// The number of seconds for which the unread replies of a connection may stay at the limit
+  /// `unreadReplyBytes` before the daemon closes the connection.
   package var unreadReplySeconds = 5
   /// The number of seconds for which a stopping daemon waits for calls in flight (page Service in
   /// Usher.docc, "Stopping, and starting again").

@@ -7,7 +7,8 @@ package struct TruecallerSettings: SettingsSection {
   package var appLink: String
   /// The generation of Truecaller's API by which access tokens are validated; none by default.
   package var validation = TokenValidation.none
-  /// The base URL of that validation; nil means the default host of the generation.
+  /// The base URL of the validation of access tokens; nil means the default host of the generation
+  /// in `validation`.
   package var validationBaseURL: ProviderURL?
   /// The partner's client id of the OAuth SDK, for the validation `oauth`.
   package var clientID: String?
@@ -16,7 +17,7 @@ package struct TruecallerSettings: SettingsSection {
   package var profileBaseURLNonEU = ProviderURL(host: "outline-noneu.truecaller.com")
   /// The number of digits of a code in an SMS.
   package var otpDigits = 6
-  /// The header `sdkVersion`, the version of Truecaller's SDK that the daemon stands for.
+  /// The header `sdkVersion`, the version of Truecaller's SDK that the daemon emulates.
   package var sdkVersion = "0.2.3"
   /// The member `version` of a request for a code: the version of the app.
   package var appVersion = "1.0"

@@ -12,8 +12,8 @@ public protocol Clock: Sendable {
   /// Returns the time of a clock that cannot be set, for durations in memory: limits, back-off,
   /// timeouts.
   ///
-  /// It counts from the boot of the machine and includes the time in suspend. Compare its values
-  /// only with each other: they must not be stored or sent.
+  /// The clock counts from the boot of the machine and includes the time in suspend. Compare its
+  /// values only with each other: they must not be stored or sent.
   func monotonicNow() -> Timestamp
 
   /// Returns the offset of local time from UTC at a time, daylight saving included; negative west

@@ -1,8 +1,8 @@
 /// A secret inside stored state.
 ///
-/// It encodes and decodes only with the coder of UsherStore, which encrypts its output and sets
-/// ``sealedStorage`` in `userInfo`. With any other coder it throws, so that `Codable` cannot bring
-/// a secret into a log message, a reply or a file.
+/// A sealed value encodes and decodes only with the coder of UsherStore, which encrypts its output
+/// and sets ``sealedStorage`` in `userInfo`. With any other coder it throws, so that `Codable`
+/// cannot bring a secret into a log message, a reply or a file.
 public struct Sealed<Value: SealedValue>: Sendable, Hashable {
   private let value: Value
 

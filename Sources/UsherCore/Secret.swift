@@ -1,6 +1,6 @@
 /// A value that must not be disclosed: a token, a code, a password, a client credential.
 ///
-/// It prints as `<secret>`, is not `Codable`, and opens only with ``revealed()``. State that
+/// A secret prints as `<secret>`, is not `Codable`, and opens only with ``revealed()``. State that
 /// survives a restart stores it as `Sealed<Secret>`. Replies that are meant to hand it out contain
 /// it as UsherAPI's `WireSecret`.
 public struct Secret: Sendable, Hashable {

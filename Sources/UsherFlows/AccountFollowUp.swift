@@ -29,7 +29,7 @@ package protocol AccountInquiry: AccountFollowUp {
   /// subscribed clients.
   var eventName: String { get }
 
-  /// Whether the result is final, so that polling ends for good.
+  /// Whether the result is final, so that the daemon never polls again.
   var isOver: Bool { get }
 
   /// Returns when to poll the provider next; nil if there is nothing more to ask.

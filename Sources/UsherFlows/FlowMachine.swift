@@ -5,10 +5,10 @@ package import UsherCore
 
 /// A state machine for one kind of flow: a pure value.
 ///
-/// It receives an event and returns an `Answer` that says what to do. It does no I/O, reads no
-/// clock and draws no random numbers. The engine writes the new state to disk, performs the effects
-/// of the answer, and delivers their outcome as another event. A flow therefore survives `kill -9`,
-/// and its tests are tables of events and answers.
+/// A machine receives an event and returns an `Answer` that says what to do. It does no I/O, reads
+/// no clock and draws no random numbers. The engine writes the new state to disk, performs the
+/// effects of the answer, and delivers their outcome as another event. A flow therefore survives
+/// `kill -9`, and its tests are tables of events and answers.
 ///
 /// A machine ignores unexpected events: a late outcome, a second redirect, a timer of an earlier
 /// state.

@@ -90,7 +90,7 @@ extension RetryingMachine {
 /// A secret that exists only in the memory of this process and is never stored, such as an
 /// authorization code between two attempts to redeem it.
 ///
-/// It encodes as `null` and decodes as nil.
+/// The secret encodes as `null` and decodes as nil.
 package struct Transient: Codable, Sendable, Equatable {
   package let secret: Secret?
 

@@ -59,7 +59,7 @@ public struct AuditList: Method, Equatable {
     }
   }
 
-  /// One row of the audit log. It stands for one call, or for several similar calls.
+  /// One row of the audit log. It represents one call, or several similar calls.
   public struct Entry: Codable, Sendable, Equatable {
     /// The number of the row. Numbers begin at 1 and have no gaps.
     public var n: Int
@@ -95,7 +95,7 @@ public struct AuditList: Method, Equatable {
     /// The uid that an operator passed to `owner.accept` or `owner.forget`; nil for other methods.
     public var owner: UInt32?
     /// The correlation id of the call, which the `data` of its error and the journal have, too. If
-    /// the row stands for several calls, the id of the last call.
+    /// the row represents several calls, the id of the last call.
     public var correlationId: CorrelationID?
     /// The number of calls that the row represents.
     public var count: Int

@@ -94,9 +94,9 @@ public struct PolicyCheck: Method, Equatable {
     /// The rules that match the caller, in order, up to the rule that decides; empty for a method
     /// that is open to every caller.
     public var considered: [PolicyCheck.Verdict]
-    /// The rule because of which such a caller would have no rights if the kernel does not report
-    /// the caller's unit or program, for example because its process has ended; nil if there is
-    /// none. Methods that are open to every caller stay permitted.
+    /// The rule because of which the assumed caller would have no rights if the kernel does not
+    /// report the caller's unit or program, for example because its process has ended; nil if there
+    /// is none. Methods that are open to every caller stay permitted.
     public var unidentified: String?
 
     public init(

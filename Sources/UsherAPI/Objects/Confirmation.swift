@@ -2,8 +2,8 @@ public import UsherCore
 
 /// A question to a person: whether a client may make a call.
 ///
-/// It contains no secret. Of the parameters of a flow it contains only the provider, the kind, the
-/// provider API call that the flow is to make, and the texts that describe that call.
+/// The question contains no secret. Of the parameters of a flow it contains only the provider, the
+/// kind, the provider API call that the flow is to make, and the texts that describe that call.
 public struct Confirmation: Codable, Sendable, Equatable {
   public var id: ConfirmationID
   public var asker: Confirmation.Asker

@@ -10,8 +10,8 @@ extension Schema {
 
   /// The schema as JSON Schema for a value that the daemon sends, for the OpenRPC document.
   ///
-  /// It permits further members, because later versions may add some and clients ignore unknown
-  /// ones. A component becomes a reference to `components.schemas`.
+  /// The JSON Schema permits further members, because later versions may add some and clients
+  /// ignore unknown ones. A component becomes a reference to `components.schemas`.
   var replyJSON: JSONValue {
     var writer = SchemaWriter()
     return writer.json(self, .reply)

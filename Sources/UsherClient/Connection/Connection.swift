@@ -150,7 +150,8 @@ extension Connection {
     }
   }
 
-  /// Stops sending, because the daemon stops or is gone, and fails the calls that were not sent.
+  /// Stops sending, because the daemon is stopping or has ended, and fails the calls that were not
+  /// sent.
   ///
   /// Calls that were sent still wait for their replies.
   private func stopSending(failing id: RequestID? = nil) {

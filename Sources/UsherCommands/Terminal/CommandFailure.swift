@@ -99,7 +99,8 @@ extension UsherError.NextFlow {
       + grants.map { " --grant \($0)" }.joined() + (arguments.isEmpty ? "" : " --params \(quoted)")
   }
 
-  /// The parameters of that flow, without account and grants, which have options of their own.
+  /// The parameters of the flow that the daemon suggests, without account and grants, which have
+  /// options of their own.
   var params: JSONValue {
     .object(
       arguments.mapValues { argument in

@@ -16,7 +16,7 @@ package enum GoPayCall: ProviderCall {
   ///     binding.
   ///   - externalID: The `X-EXTERNAL-ID`: 32 decimal digits; the same when the call is repeated.
   case binding(code: Secret, device: String, externalID: String)
-  /// Removes the binding that a linking token stands for.
+  /// Removes the binding between the user and the GoPay account to which a linking token belongs.
   ///
   /// - Parameters:
   ///   - device: The id of the owner's installation.

@@ -1,7 +1,7 @@
 package import JSONRPC
 package import UsherConfig
 
-/// The provider definition of `local`, which stands for the daemon's own local authentication.
+/// The provider definition of `local`, the daemon's own provider for local authentication.
 package enum LocalProvider: ProviderDefinition {
   package static let flows: [any FlowMachine.Type] = [LocalAuthenticate.self]
 

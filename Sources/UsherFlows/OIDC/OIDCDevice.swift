@@ -163,8 +163,8 @@ extension OIDCDevice {
         return show(Polling(metadata: metadata, device: device, interval: device.interval))
       case .dead(let errorCode), .misconfigured(let errorCode), .rejected(let errorCode):
         return .fail(.rejected(errorCode))
-      // The call is repeated although an earlier one may have succeeded: a code that nobody saw
-      // expires by itself.
+      // The call is repeated although an earlier one may have succeeded: a code that the user never
+      // saw expires by itself.
       case .retry(let message, let after):
         return retry(retrying, .unreachable(message), after: after) {
           $0.state = .requesting(metadata, $1)

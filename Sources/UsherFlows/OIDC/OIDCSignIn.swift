@@ -5,8 +5,9 @@ import UsherCore
 /// The last part of every OpenID flow, after the provider has issued tokens: it determines the user
 /// and creates the account.
 ///
-/// It verifies the ID token, checks the claims, fetches the profile from the userinfo endpoint and
-/// returns the account. If any of this fails, it revokes the tokens. Every step is safe to repeat.
+/// The sign-in verifies the ID token, checks the claims, fetches the profile from the userinfo
+/// endpoint and returns the account. If any of this fails, it revokes the tokens. Every step is
+/// safe to repeat.
 struct OIDCSignIn: RetryingMachine, Codable, Sendable, Equatable {
   private let tokens: TokenSet
   private let metadata: OIDCMetadata

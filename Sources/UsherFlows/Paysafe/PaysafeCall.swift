@@ -29,8 +29,7 @@ package enum PaysafeCall: ProviderCall {
     package var redirectURI: String
   }
 
-  /// An SCA authentication event: the approval that one of the account's customer's operations
-  /// needs.
+  /// An SCA authentication event of a customer, by which one operation is approved.
   package struct Event: Codable, Sendable, Equatable {
     package var account: AccountID
     package var id: String

@@ -104,8 +104,8 @@ extension String {
   }
 }
 
-/// Parses `WWW-Authenticate: SCA realm="…", auth-param1="BASE64"`, which may stand among challenges
-/// of other schemes (RFC 9110 §11.6.1).
+/// Parses `WWW-Authenticate: SCA realm="…", auth-param1="BASE64"`, which may be one of several
+/// challenges of different schemes (RFC 9110 §11.6.1).
 enum SCAChallengeHeader {
   /// Returns the decoded `auth-param1` of the header's SCA challenge.
   ///

@@ -74,7 +74,7 @@ public final class VerifyFeatureCallback: FeatureCallback {
 
 /// A type-erased callback.
 ///
-/// It holds the callback weakly, as the SDK's type does, so the program must keep a strong
+/// The value holds the callback weakly, as the SDK's type does, so the program must keep a strong
 /// reference. If the callback is deallocated, the result is dropped, but the verification
 /// continues.
 public struct AnyFeatureCallback<Output: Sendable>: Sendable {

@@ -149,7 +149,7 @@ extension TCTrueSDK {
   /// Returns the access token of the last successful verification, for the partner's server to
   /// validate.
   ///
-  /// It is available from ``TCVerificationState/verificationComplete`` or
+  /// The token is available from ``TCVerificationState/verificationComplete`` or
   /// ``TCVerificationState/verifiedBefore`` until the next verification is requested; later the
   /// daemon still has it (`token.get`). It is nil if the daemon did not give it to the program,
   /// such as by a rule of its policy.
