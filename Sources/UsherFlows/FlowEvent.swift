@@ -37,11 +37,12 @@ package enum BrowserEvent: Sendable, Equatable {
 
 /// An event of the provider: an outcome of an effect, or a call that the provider makes.
 package enum ProviderEvent<Call: ProviderCall>: Sendable, Equatable {
-  /// The outcome of `Effect.call`.
+  /// The outcome of a call that the machine requested by `Effect.call`.
   case called(Call, CallOutcome)
-  /// The outcome of `Effect.discover`.
+  /// The provider's metadata, which the machine requested by `Effect.discover`.
   case discovered(Discovery)
-  /// The outcome of `Effect.verifyIDToken` or `Effect.verifySignature`.
+  /// The verdict on a signature, which the machine requested by `Effect.verifyIDToken` or
+  /// `Effect.verifySignature`.
   case idTokenVerified(IDTokenVerdict)
   /// The provider made a call to the daemon, and ``FlowMachine/validate(_:token:)`` assigned it to
   /// this flow.

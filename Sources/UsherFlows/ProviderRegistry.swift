@@ -29,7 +29,7 @@ package enum ProviderRegistry {
     flows(of: variety).first { $0.kind == kind }
   }
 
-  /// See ``ProviderDefinition/tokens(_:_:attributes:installation:)``.
+  /// See ``ProviderDefinition/tokens(_:attributes:installation:)``.
   package static func tokens(
     of provider: ProviderConfig, attributes: [String: JSONValue], installation: String? = nil
   ) -> TokenHandling {

@@ -96,7 +96,8 @@ package struct BSAAppParams: Codable, Sendable {
   var appPackage: String?
 }
 
-/// The parameters of `register` and `reregisterDevice` that the two flows do not share.
+/// The parameters of `register` or of `reregisterDevice` besides ``BSAAppParams``, which the two
+/// flows share.
 package protocol BSARegistrationParams: Codable, Sendable, SchemaDocumented {
   var userKey: String { get }
   var name: String { get }
