@@ -35,7 +35,8 @@ package struct BSAAuthenticate: FlowMachine, RetryingMachine {
   let order: Request
   var state: State
   var problem: Problem?
-  /// The number of consecutive replies in which BSA says that the sign-in is not ready yet.
+  /// The number of replies in which BSA said that the sign-in is not ready yet; 0 again when BSA
+  /// has opened the sign-in.
   var waits = 0
   /// The user's last successful local authentication in this flow; nil before the first.
   private var proof: LocalAuthProof?

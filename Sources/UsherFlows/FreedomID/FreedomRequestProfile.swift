@@ -186,8 +186,7 @@ extension FreedomRequestProfile {
       return .fail(.refused(refusal, as: refusal.tokenErrorCode, provider.name))
     case .failed(let fault):
       guard let retrying else {
-        // The other user may take longer to decide than Freedom ID is unreachable, so polling
-        // continues.
+        // Freedom ID may be reachable again before the other user decides, so polling continues.
         problem = .unreachable(fault, provider.name)
         return wait(inquiry, fault.retryAfter)
       }
