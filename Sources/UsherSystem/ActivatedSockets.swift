@@ -2,15 +2,17 @@ import CSystemd
 import Glibc
 import UsherCore
 
-/// The listening sockets that systemd passed, by the `FileDescriptorName=` of their units.
+/// The listening sockets that systemd passed through socket activation, sd_listen_fds(3), by the
+/// `FileDescriptorName=` of their socket units.
 package enum ActivatedSockets {
-  /// The names that the socket units use.
+  /// The values of `FileDescriptorName=` in usherd's socket units.
   package static let known = ["usherd-admin.sock", "usherd.sock"]
 
-  /// Takes ownership of the passed sockets. Empty without socket activation.
+  /// Takes ownership of the sockets that systemd passed. Returns an empty dictionary without socket
+  /// activation.
   ///
-  /// Call it once, before other threads run. It removes the variables from the environment, so that
-  /// no child process takes the sockets for its own.
+  /// Call it once, before other threads run: it removes `$LISTEN_FDS` and the like from the
+  /// environment, so that no child process takes the sockets for its own.
   ///
   /// - Throws: `internalError` with a sentence for the author of the unit: an unknown name, a
   ///   duplicate name, or a descriptor that is not a listening Unix stream socket.

@@ -2,8 +2,8 @@ import Glibc
 
 /// Parses the kernel's list of TCP sockets: `/proc/net/tcp` and `tcp6`, proc(5).
 enum ConnectionTable {
-  /// Returns the text of the file. Nil if it cannot be read or has 16 MiB or more (a hundred
-  /// thousand sockets).
+  /// Returns the text of such a list. Nil if the file cannot be read or has 16 MiB or more (a
+  /// hundred thousand sockets).
   static func text(of path: String) -> String? {
     let limit = 16 << 20
     guard let file = try? Descriptor.open(path, O_RDONLY),
@@ -14,7 +14,8 @@ enum ConnectionTable {
 
   /// Returns the uid of the socket with the local end `client` and the remote end `server`.
   ///
-  /// A line with inode 0 belongs to no process, and its uid has no meaning.
+  /// Lines with inode 0 are skipped: such a socket belongs to no process, and its uid has no
+  /// meaning.
   static func owner(
     in text: String, client: LoopbackPeer.Endpoint, server: LoopbackPeer.Endpoint
   ) -> UInt32? {
@@ -28,7 +29,8 @@ enum ConnectionTable {
     return nil
   }
 
-  /// Returns the uids of sockets that listen at `server`, or at all addresses with its port.
+  /// Returns the uids of the sockets that listen at `server`, or at the wildcard address with the
+  /// port of `server`.
   static func listeners(in text: String, at server: LoopbackPeer.Endpoint) -> Set<UInt32> {
     var users: Set<UInt32> = []
     for line in text.split(separator: "\n").dropFirst() {
@@ -44,8 +46,8 @@ enum ConnectionTable {
   private static let listening = "0A"
   private static let timeWait = "06"
 
-  /// Parses an endpoint such as `0100007F:1F90`: address words in the machine's byte order, then
-  /// the port.
+  /// Parses an endpoint such as `0100007F:1F90`: the address as 32-bit words in the machine's byte
+  /// order, then the port, all hexadecimal.
   private static func endpoint(_ column: Substring) -> LoopbackPeer.Endpoint? {
     let halves = column.split(separator: ":")
     guard halves.count == 2, let port = UInt16(halves[1], radix: 16) else { return nil }

@@ -1,17 +1,17 @@
 /// Finds the systemd unit that a control group belongs to, like systemd's `cg_path_get_unit`, but
 /// only for units of the system manager.
 enum ControlGroup {
-  /// Returns the path in the text of `/proc/<pid>/cgroup`. Only the unified hierarchy (`0::`)
-  /// counts.
+  /// Returns the control group path in the text of `/proc/<pid>/cgroup`. Only the unified hierarchy
+  /// (the line `0::`) counts; see cgroups(7).
   static func path(in text: String) -> String? {
     text.split(separator: "\n").first { $0.hasPrefix("0::") }.map { String($0.dropFirst(3)) }
   }
 
   /// Returns the unit of a path such as `/system.slice/till.service/worker`.
   ///
-  /// The first part that is not a slice is the unit. The unit itself created everything below. Nil
-  /// for a process outside any system unit, which includes everything below `user.slice`, because
-  /// users choose the unit names there.
+  /// The first part that is not a slice is the unit; the control groups below it were created by
+  /// the unit itself. Returns nil for a process outside any system unit. That includes everything
+  /// below `user.slice`, because users choose the unit names there.
   static func systemUnit(path: Substring) -> String? {
     var parts = path.split(separator: "/", omittingEmptySubsequences: false)
     guard parts.first == "" else { return nil }
@@ -26,12 +26,14 @@ enum ControlGroup {
     return nil
   }
 
-  /// Removes the `_` that systemd puts before a name that would collide with one of the kernel's.
+  /// Removes the `_` that systemd puts before a unit name that would collide with a file name of
+  /// the kernel's control group file system.
   private static func unescaped(_ part: Substring) -> Substring {
     part.hasPrefix("_") ? part.dropFirst() : part
   }
 
-  /// Whether a slice is in its only valid place: `a-b.slice` is in `a.slice`.
+  /// Whether a slice is directly in its parent slice, its only valid place: `a-b.slice` is in
+  /// `a.slice`.
   private static func isSlice(_ part: Substring, within outer: Substring?) -> Bool {
     let name = part.dropLast(".slice".count)
     let own = outer.map { name.hasPrefix("\($0)-") ? name.dropFirst($0.count + 1) : "" } ?? name

@@ -1,8 +1,8 @@
 import Glibc
 package import UsherCore
 
-/// The credentials that systemd decrypted for this service: `$CREDENTIALS_DIRECTORY`, one file
-/// each.
+/// The credentials that systemd decrypted for this service: one file each in the directory
+/// `$CREDENTIALS_DIRECTORY`, systemd.exec(5).
 package struct CredentialsDirectory: Sendable {
   /// The maximum size of a credential in bytes, which is systemd's own limit.
   package static let sizeLimit = 1 << 20
@@ -11,7 +11,8 @@ package struct CredentialsDirectory: Sendable {
 
   package init(path: String) { self.path = path }
 
-  /// Creates the directory that an environment names, or nil if it names none by an absolute path.
+  /// Creates the directory that `$CREDENTIALS_DIRECTORY` names. Returns nil if the variable is not
+  /// set or not an absolute path.
   package init?(environment: [String: String]) {
     guard let path = environment["CREDENTIALS_DIRECTORY"], path.hasPrefix("/") else { return nil }
     self.path = path
@@ -47,7 +48,7 @@ package struct CredentialsDirectory: Sendable {
   }
 
   /// Returns the bytes of a credential, or nil if it does not exist. Throws the same errors as
-  /// ``secret(named:)``, except the one for UTF-8.
+  /// ``secret(named:)``, except the error about UTF-8.
   package func bytes(named name: String) throws -> [UInt8]? {
     try withFile(named: name) { file, size throws(Errno) in try file.read(atMost: size) }
   }
@@ -77,7 +78,8 @@ package struct CredentialsDirectory: Sendable {
     }
   }
 
-  /// Whether the name is a single path component of printable ASCII.
+  /// Whether the name is a single path component of printable ASCII, so that it cannot leave the
+  /// directory.
   private static func isPlain(_ name: String) -> Bool {
     name != "." && name != ".." && (1...255).contains(name.utf8.count)
       && name.utf8.allSatisfy { (0x21...0x7e).contains($0) && $0 != UInt8(ascii: "/") }

@@ -2,38 +2,42 @@ import CSystemd
 import Glibc
 package import UsherCore
 
-/// Reserves the last file descriptors of the process for essential uses.
+/// Reserves the highest file descriptor numbers of the process for essential uses.
 ///
 /// The dispatch library opens `/proc/TID/stat` once a second and ends the process if it gets no
-/// descriptor. So uses that callers can multiply are refused before the last descriptors are taken.
+/// descriptor. So connections and listeners, which callers can multiply, are refused before the
+/// last descriptors are taken.
 ///
-/// The kernel always returns the lowest free number. A use that is refused from a certain number on
-/// can therefore never take the descriptors above it, and nothing has to be counted. The database,
-/// `/proc` and libraries are not limited.
+/// The kernel always returns the lowest free number. A use that may only have numbers below a limit
+/// can therefore never take the descriptors above that limit, and nothing has to be counted. The
+/// database, `/proc` and libraries are not limited.
 package struct DescriptorBudget: Sendable {
-  /// The purpose of a descriptor. Each case may use all descriptors of the cases before it, and
-  /// some more.
+  /// The purpose of a descriptor. Each case may use all numbers that the cases before it may use,
+  /// and some higher numbers.
   package enum Use: Sendable, CaseIterable {
-    /// A connection of a program or browser, or a listener for a browser. Callers can cause any
-    /// number of them.
+    /// A connection of a local program or a browser, or a loopback listener for a browser. Callers
+    /// can cause any number of them.
     case caller
-    /// A connection to a provider, or a listener of a flow that was accepted.
+    /// A connection to a provider, or the loopback listener of a sign-in flow that the daemon has
+    /// already accepted.
     case provider
-    /// A connection to the admin socket.
+    /// A connection to the admin socket, so that an administrator can still connect when callers
+    /// have used up their share.
     case administrator
   }
 
-  /// One more than the highest possible descriptor number.
+  /// The soft limit `RLIMIT_NOFILE`: one more than the highest possible descriptor number.
   private let limit: Int
-  /// Returns the number that the next descriptor gets; nil if none is left.
+  /// Returns the number that the next descriptor would get; nil if none is left.
   private let next: @Sendable () -> CInt?
 
-  /// No limit: for tests that do not concern the budget, and if the limit cannot be read.
+  /// A budget without a limit: for tests that do not concern descriptors, and if the process's
+  /// limit cannot be read.
   package static let unlimited = DescriptorBudget(limit: .max)
 
   /// - Parameters:
   ///   - limit: The most descriptors that the process may have open.
-  ///   - next: Returns the number that the next descriptor gets; nil if none is left.
+  ///   - next: Returns the number that the next descriptor would get; nil if none is left.
   package init(
     limit: Int, next: @escaping @Sendable () -> CInt? = { DescriptorBudget.nextOfProcess() }
   ) {
@@ -50,20 +54,21 @@ package struct DescriptorBudget: Sendable {
     return DescriptorBudget(limit: Int(clamping: files.rlim_cur))
   }
 
-  /// Whether a descriptor that was just opened may be kept. If not, it must be closed at once.
+  /// Whether a descriptor that was just opened may be kept for the given use. If not, the caller
+  /// must close it at once.
   package func allows(_ descriptor: CInt, for use: Use) -> Bool { descriptor < end(of: use) }
 
-  /// Whether a descriptor that is opened now may be kept.
+  /// Whether a descriptor that is opened now may be kept for the given use.
   ///
-  /// For libraries that open descriptors themselves.
+  /// Asked before calling a library that opens the descriptor itself, such as SwiftNIO.
   package func hasRoom(for use: Use) -> Bool {
     guard limit < .max else { return true }
     guard let descriptor = next() else { return false }
     return allows(descriptor, for: use)
   }
 
-  /// Returns the number that the next descriptor of this process gets; nil if none is left. Costs
-  /// two system calls and never blocks.
+  /// Returns the number that the next descriptor of this process would get; nil if none is left.
+  /// Opens and closes an eventfd: two system calls that never block.
   package static func nextOfProcess() -> CInt? {
     let probe = usher_eventfd()
     guard probe >= 0 else { return nil }
@@ -71,7 +76,7 @@ package struct DescriptorBudget: Sendable {
     return probe
   }
 
-  /// The first number that the use may not have.
+  /// The lowest descriptor number that the given use may not have.
   private func end(of use: Use) -> Int {
     let reserve = min(256, limit / 4)
     return switch use {
@@ -81,7 +86,7 @@ package struct DescriptorBudget: Sendable {
     }
   }
 
-  /// The error for a call that needs a file descriptor when none is left.
+  /// The error for a call that needs a file descriptor when its budget has none left.
   package static let exhausted = UsherError(
     .overloaded,
     "usherd has no file descriptors left; try again, or raise LimitNOFILE= in its unit",

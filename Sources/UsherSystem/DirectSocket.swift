@@ -2,7 +2,8 @@ import CSystemd
 import Glibc
 package import UsherCore
 
-// The system calls for an event loop over Unix sockets. Only ``Poller/wait`` blocks.
+// The system calls for an event loop over Unix sockets. ``Poller/wait(_:nanoseconds:)`` is the only
+// one that blocks.
 
 /// A non-blocking Unix socket, listening or connected, as a plain descriptor number.
 ///
@@ -16,26 +17,27 @@ package struct DirectSocket: Sendable {
   package enum Accepted: Sendable {
     /// An accepted connection. The caller must close it.
     case connection(DirectSocket)
-    /// No connection waits, or the waiting one is gone.
+    /// No connection is in the backlog, or the peer has already closed the one that was.
     case nobody
-    /// This many connections were closed, and more may wait.
+    /// This many connections were closed, and the backlog may contain more.
     case closed(Int)
-    /// A connection waits and cannot be accepted, because descriptors or memory are exhausted.
-    /// Carries the system's text.
+    /// A connection is in the backlog but cannot be accepted, because descriptors or memory are
+    /// exhausted. Carries the text of the errno value.
     case impossible(String)
   }
 
   package enum Received {
     case bytes(Int)
-    /// The peer has shut down its sending side.
+    /// The peer has shut down its sending side; all bytes that it sent were received.
     case end
     /// No bytes are available now.
     case nothing
-    /// The connection is broken.
+    /// The connection is broken: recv(2) failed.
     case failed
   }
 
-  /// Makes a socket that was passed to the process listen without blocking.
+  /// Makes a socket that was passed to the process, for example by systemd, listen without
+  /// blocking.
   ///
   /// - Parameter waiting: The length of the backlog.
   package func listen(waiting: Int) throws(UsherError) {
@@ -54,12 +56,15 @@ package struct DirectSocket: Sendable {
     }
   }
 
-  /// Accepts the first connection of a user who is not in `uids`, and closes the connections before
-  /// it.
+  /// Accepts the first connection in the backlog whose user is not in `uids`, and closes the
+  /// connections before it.
   ///
-  /// The closing is as fast as possible, because a user who connects repeatedly fills the backlog
-  /// for all users.
+  /// The connections are closed on another thread, because a user who connects repeatedly fills the
+  /// backlog for all users.
   ///
+  /// - Parameters:
+  ///   - uids: The users who may not connect now.
+  ///   - closer: Closes the refused connections.
   /// - Returns: The accepted connection, and the number of closed ones.
   package func accept(
     closing uids: [UInt32], by closer: SocketCloser
@@ -80,7 +85,7 @@ package struct DirectSocket: Sendable {
     }
   }
 
-  /// Whether a connection waits in the backlog of a listening socket. Never blocks.
+  /// Whether the backlog of a listening socket contains a connection. Never blocks.
   package var hasWaiting: Bool {
     var request = pollfd(fd: raw, events: Int16(POLLIN), revents: 0)
     return poll(&request, 1, 0) > 0
@@ -99,7 +104,10 @@ package struct DirectSocket: Sendable {
     }
   }
 
-  /// - Returns: The number of bytes that the kernel accepted, or nil if the peer is gone.
+  /// Sends as much as the kernel accepts without blocking.
+  ///
+  /// - Returns: The number of bytes that the kernel accepted, 0 if the send buffer is full, or nil
+  ///   if the peer is gone.
   package func send(_ bytes: UnsafeRawBufferPointer) -> Int? {
     while true {
       let count = Glibc.send(
@@ -113,8 +121,8 @@ package struct DirectSocket: Sendable {
     }
   }
 
-  /// Refuses everything that the peer sends from now on. What it has already sent can still be
-  /// read.
+  /// Refuses everything that the peer sends from now on. Bytes that the peer has already sent can
+  /// still be received.
   ///
   /// - Returns: Whether the call succeeded.
   package func stopReceiving() -> Bool { shutdown(raw, CInt(SHUT_RD)) == 0 }
@@ -122,7 +130,7 @@ package struct DirectSocket: Sendable {
   package func close() { _ = Glibc.close(raw) }
 }
 
-/// The events that a descriptor is ready for or watched for.
+/// The events that a descriptor is ready for, or that a ``Poller`` watches it for.
 package struct Readiness: OptionSet, Sendable {
   package let rawValue: UInt32
 
@@ -130,11 +138,13 @@ package struct Readiness: OptionSet, Sendable {
 
   package static let readable = Readiness(rawValue: UInt32(USHER_READABLE))
   package static let writable = Readiness(rawValue: UInt32(USHER_WRITABLE))
-  /// The peer is gone or the descriptor is broken. Reported even if it is not watched for.
+  /// The peer is gone or the descriptor is broken. epoll reports this event even if it is not
+  /// watched for.
   package static let gone = Readiness(rawValue: UInt32(USHER_BROKEN) | UInt32(USHER_HUNG_UP))
 }
 
-/// The ready descriptors, by the keys under which they are watched.
+/// The result of one ``Poller/wait(_:nanoseconds:)``: the ready descriptors, by the keys under
+/// which they are watched.
 package struct ReadyList {
   fileprivate static let most = Int(USHER_MOST_READY)
   fileprivate var keys = [UInt64](repeating: 0, count: ReadyList.most)
@@ -148,14 +158,16 @@ package struct ReadyList {
   }
 }
 
-/// Watches descriptors with level-triggered epoll. Another thread can wake it.
+/// Watches descriptors with level-triggered epoll. Another thread can end a wait with ``ring()``.
 package final class Poller: Sendable {
-  /// The key of the event that `ring()` causes.
+  /// The key under which a ``ReadyList`` reports that ``ring()`` was called.
   package static let bell = UInt64.max
 
   private let epoll: Descriptor
   private let ringing: Descriptor
 
+  /// Creates the epoll instance and the eventfd that ``ring()`` writes to.
+  ///
   /// - Throws: `internalError` if the process has no descriptors left.
   package init() throws(UsherError) {
     do throws(Errno) {
@@ -169,8 +181,8 @@ package final class Poller: Sendable {
     }
   }
 
-  /// Waits until a descriptor is ready, for at most the given time, or without limit if it is
-  /// negative. A signal may end the wait early.
+  /// Waits until a descriptor is ready, for at most the given time; a negative time means no limit.
+  /// A signal may end the wait early.
   package func wait(_ ready: inout ReadyList, nanoseconds: Int64) {
     let count = usher_epoll_wait(
       epoll.raw, &ready.keys, &ready.events, CInt(ReadyList.most), nanoseconds)
@@ -178,8 +190,8 @@ package final class Poller: Sendable {
     ready.count = max(0, Int(count))
   }
 
-  /// Wakes the poller from any thread. The current or next wait ends with the key ``bell``, and so
-  /// does each one after it until `silence()` is called.
+  /// Ends the current or next wait, from any thread. Every wait reports the key ``bell`` until
+  /// ``silence()`` is called.
   package func ring() {
     var one: UInt64 = 1
     _ = write(ringing.raw, &one, MemoryLayout.size(ofValue: one))
@@ -192,8 +204,8 @@ package final class Poller: Sendable {
 
   /// Starts to watch a socket.
   ///
-  /// - Throws: `internalError` if the kernel has no memory or the user watches too many
-  ///   descriptors.
+  /// - Throws: `internalError` if the kernel has no memory or the daemon's user watches too many
+  ///   descriptors (`fs.epoll.max_user_watches`).
   package func add(
     _ socket: DirectSocket, key: UInt64, _ interest: Readiness
   ) throws(UsherError) {
@@ -208,7 +220,7 @@ package final class Poller: Sendable {
   }
 
   /// Stops watching a socket. Must be called before the socket is closed: if another process has a
-  /// copy of the descriptor, epoll would keep watching it.
+  /// copy of the descriptor, epoll would continue to watch the socket.
   package func remove(_ socket: DirectSocket) { _ = usher_epoll_remove(epoll.raw, socket.raw) }
 }
 
@@ -223,7 +235,8 @@ package enum LoopThread {
   ) throws(UsherError) {
     do throws(Errno) {
       try OwnThread.start(name, stackSize: 8 << 20) {
-        // The default timer slack of 50 µs would double the length of a turn of the loop.
+        // Waits with a timeout may end late by the timer slack. The default of 50 µs would double
+        // the duration of one iteration of the loop.
         _ = usher_wait_exactly()
         body()
       }
@@ -232,6 +245,7 @@ package enum LoopThread {
     }
   }
 
-  /// An identifier of the calling thread, unique among running threads.
+  /// An identifier of the calling thread, unique among the running threads. The event loop compares
+  /// it to tell whether a call comes from its own thread.
   package static var current: UInt { UInt(pthread_self()) }
 }

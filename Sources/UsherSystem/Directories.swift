@@ -22,7 +22,8 @@ package struct Directories: Sendable, Equatable {
         ?? (isRoot ? "/run/usherd" : join(xdgRuntime, "usherd")))
   }
 
-  /// Returns the first directory of systemd's colon-separated list.
+  /// Returns the first directory of a colon-separated list: systemd sets `$STATE_DIRECTORY` and
+  /// `$RUNTIME_DIRECTORY` to such lists.
   private static func first(_ list: String?) -> String? {
     absolute(list?.split(separator: ":").first.map(String.init))
   }

@@ -2,7 +2,7 @@ import FoundationEssentials
 import Glibc
 package import UsherCore
 
-/// A regular file in a directory.
+/// A regular file in a directory, such as a copy of the database.
 package struct DiskFile: Sendable, Equatable {
   package let name: String
   package let changedAt: Timestamp

@@ -1,12 +1,12 @@
 import CSystemd
 
-/// Memory that the allocator keeps after a burst of work.
+/// Memory that the C library's allocator keeps after a burst of work.
 package enum FreeMemory {
-  /// The default threshold, in bytes. Less free memory than this stays with the allocator.
+  /// The default threshold in bytes: the allocator keeps its free memory if it is less than this.
   package static let usual = 16 << 20
 
-  /// Returns the allocator's free memory to the system if it is at least `kept` bytes.
+  /// Returns all of the allocator's free memory to the kernel if it is at least `kept` bytes.
   ///
-  /// Then all of it is returned. Blocks for the duration of that.
+  /// Blocks while the memory is returned.
   package static func release(keeping kept: Int = usual) { _ = usher_release_memory(kept) }
 }

@@ -22,7 +22,8 @@ enum JournalFields {
     return fields
   }
 
-  /// Returns the field name for a metadata key: `correlationId` becomes `USHER_CORRELATION_ID`.
+  /// Returns the journal field name for a metadata key: `correlationId` becomes
+  /// `USHER_CORRELATION_ID`.
   ///
   /// The prefix keeps metadata from being taken for one of the journal's own fields. The name has
   /// at most 64 characters, as the journal requires.
@@ -40,16 +41,16 @@ enum JournalFields {
     return String(name.prefix(64))
   }
 
-  /// Returns the 32 hexadecimal digits of an id, which may have the hyphens of a UUID, or nil for
-  /// any other text.
+  /// Returns the 32 lowercase hexadecimal digits of a message id (the journal's `MESSAGE_ID`),
+  /// which may have the hyphens of a UUID. Returns nil for any other text.
   static func messageID(_ text: String) -> String? {
     let digits = text.filter { $0 != "-" }.lowercased()
     let isID = digits.count == 32 && digits.allSatisfy { $0.isASCII && $0.isHexDigit }
     return isID ? digits : nil
   }
 
-  /// Whether a capital letter starts a word: after a lowercase letter or digit, or before a
-  /// lowercase letter, like the T of `IDToken`.
+  /// Whether the letter at `index` is a capital that starts a new word: after a lowercase letter or
+  /// digit, or before a lowercase letter, like the T of `IDToken`.
   private static func startsWord(at index: Int, in characters: [Character]) -> Bool {
     guard characters[index].isUppercase else { return false }
     let before = characters[index - 1]

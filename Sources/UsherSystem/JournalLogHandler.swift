@@ -6,7 +6,8 @@ package import Logging
 /// For example, `journalctl USHER_FLOW=flw_…` finds all entries about a flow. An entry that the
 /// journal refuses is written to standard error.
 package struct JournalLogHandler: LogHandler {
-  /// Sends an entry of `FIELD=value` strings. Returns false if the journal refuses it.
+  /// Sends a journal entry, given as `FIELD=value` strings. Returns false if the journal refuses
+  /// the entry.
   package typealias Send = @Sendable ([String]) -> Bool
 
   package var metadata: Logger.Metadata = [:]
@@ -42,7 +43,8 @@ package struct JournalLogHandler: LogHandler {
     if !send(JournalFields.fields(of: entry)) { fallback.write(entry) }
   }
 
-  /// Sends an entry with sd_journal_sendv(3). Values may contain any bytes, including newlines.
+  /// Sends a journal entry with sd_journal_sendv(3). Values may contain any bytes, including
+  /// newlines.
   package static func sendToJournal(_ fields: [String]) -> Bool {
     usher_journal_send(fields.flatMap(\.utf8), fields.map(\.utf8.count), fields.count) == 0
   }

@@ -1,14 +1,15 @@
 import Glibc
 import UsherCore
 
-/// A few secret bytes on memory pages of their own.
+/// A few secret bytes, such as a key, on memory pages of their own.
 ///
-/// The pages are not swapped, not in core dumps, zero in a forked child, and wiped at the end.
-/// Copies of the bytes elsewhere are not protected.
+/// The kernel is asked not to swap the pages, not to write them to core dumps, and to zero them in
+/// a forked child. They are wiped when the object is destroyed. Copies of the bytes elsewhere are
+/// not protected.
 package final class LockedBytes: Sendable {
   package let count: Int
-  /// Whether the kernel keeps the bytes out of swap. It refuses beyond `LimitMEMLOCK=`. The daemon
-  /// continues then, and `status` reports it.
+  /// Whether the kernel keeps the bytes out of swap. It refuses if the process has already locked
+  /// `LimitMEMLOCK=` bytes. The daemon then continues, and the RPC method `status` reports it.
   package let isLocked: Bool
   /// Whether the kernel leaves the bytes out of core dumps.
   package let isExcludedFromDumps: Bool
@@ -16,7 +17,7 @@ package final class LockedBytes: Sendable {
   private nonisolated(unsafe) let address: UnsafeMutableRawPointer
   private let mappedSize: Int
 
-  /// Allocates and fills the bytes.
+  /// Allocates the pages and fills the bytes.
   ///
   /// - Parameters:
   ///   - count: The number of bytes, at least 1.

@@ -2,24 +2,25 @@ import FoundationEssentials
 import Glibc
 import Logging
 
-/// The destination of log entries.
+/// The destination of log entries: the journal or standard error.
 package enum LogDestination: Sendable, Equatable {
   case journal
-  /// Standard error. `showsPriority` means that the stream leads to the journal, which interprets a
-  /// `<6>` at the start of a line.
+  /// Standard error. `showsPriority` is true if the stream leads to the journal, which interprets a
+  /// syslog priority such as `<6>` at the start of a line.
   case standardError(showsPriority: Bool)
 
-  /// Returns the journal if standard error is connected to it and it accepts entries, else standard
-  /// error.
+  /// Returns the journal if standard error is connected to it and its socket accepts entries;
+  /// otherwise standard error.
   ///
   /// A daemon that was started from a shell therefore logs to that shell, even on a machine with a
   /// journal.
   ///
   /// - Parameters:
-  ///   - environment: `$JOURNAL_STREAM` is the `device:inode` of the stream that systemd connected.
-  ///   - descriptor: The descriptor that is compared with it, because standard error may have been
-  ///     redirected since.
-  ///   - journalSocket: The socket that accepts entries with fields.
+  ///   - environment: Contains `JOURNAL_STREAM`, the `device:inode` of the stream that systemd
+  ///     connected to the journal.
+  ///   - descriptor: The descriptor that is compared with that stream, because standard error may
+  ///     have been redirected since.
+  ///   - journalSocket: The path of the socket that accepts entries with fields.
   package static func choose(
     environment: [String: String], descriptor: CInt = STDERR_FILENO,
     journalSocket: String = "/run/systemd/journal/socket"
@@ -44,7 +45,8 @@ package enum LogDestination: Sendable, Equatable {
   }
 }
 
-/// Makes every `Logger` write the entries above the threshold to the chosen ``LogDestination``.
+/// Makes every swift-log `Logger` of the process write its entries from the threshold level up to
+/// the destination that ``LogDestination`` chose.
 ///
 /// Must be called once per process, before the first logger is created.
 package func bootstrapLogging(_ threshold: LogThreshold) {

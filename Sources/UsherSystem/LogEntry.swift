@@ -1,10 +1,12 @@
 import Logging
 
-/// A log event with its merged metadata, sorted by key.
+/// A swift-log event with its merged metadata, sorted by key.
 ///
-/// Metadata of the event overrides that of the logger, which overrides that of the provider.
+/// Metadata of the event overrides that of the logger, which overrides that of the metadata
+/// provider.
 package struct LogEntry {
-  /// The metadata key whose value becomes the journal's `MESSAGE_ID`.
+  /// The metadata key whose value becomes the journal's `MESSAGE_ID`, by which `journalctl` finds
+  /// all messages of one kind.
   package static let messageIDKey = "messageID"
 
   var event: LogEvent
@@ -27,7 +29,7 @@ package struct LogEntry {
 }
 
 extension Logger.Level {
-  /// The syslog(3) priority for the journal.
+  /// The syslog(3) priority that the journal stores for this level.
   var priority: Int {
     switch self {
     case .trace, .debug: 7

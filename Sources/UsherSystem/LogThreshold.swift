@@ -1,11 +1,12 @@
 package import Logging
 import Synchronization
 
-/// The lowest level that is written. A change applies at once to every logger that uses it.
+/// The lowest log level that is written. A change, for example by a reload of the configuration,
+/// applies at once to every logger that uses this threshold.
 package final class LogThreshold: Sendable {
   private static let levels = Logger.Level.allCases
 
-  /// The index into ``levels``.
+  /// The index of the current level in ``levels``.
   private let place: Atomic<Int>
 
   package init(_ level: Logger.Level) { place = Atomic(Self.place(of: level)) }
@@ -18,7 +19,7 @@ package final class LogThreshold: Sendable {
   private static func place(of level: Logger.Level) -> Int { levels.firstIndex(of: level) ?? 0 }
 }
 
-/// A logger's level: its own if one was set, else the threshold's.
+/// The level of one logger: its own level if one was set, otherwise that of the shared threshold.
 struct LevelChoice: Sendable {
   let threshold: LogThreshold
   private var own: Logger.Level?

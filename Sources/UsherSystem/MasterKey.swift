@@ -1,4 +1,4 @@
-/// The 32-byte key that encrypts the store's data key.
+/// The 32-byte key that encrypts the data key of the database, which in turn encrypts the rows.
 package struct MasterKey: Sendable {
   /// The length of the key in bytes.
   package static let length = 32
@@ -6,22 +6,23 @@ package struct MasterKey: Sendable {
   package let bytes: LockedBytes
   package let origin: Origin
 
-  /// The source of the key, which `status` and `doctor` report.
+  /// The source of the key, which the RPC method `status` and the command `usherctl doctor` report.
   package enum Origin: Sendable, Equatable {
     case systemdCredential
     case keyFile(String)
   }
 }
 
-/// The accepted encodings of a key: 32 raw bytes, 64 hexadecimal digits, or Base64 of 32 bytes. A
-/// text encoding may end with one newline.
+/// The accepted encodings of a master key in a systemd credential: 32 raw bytes, 64 hexadecimal
+/// digits, or Base64 of 32 bytes. A text encoding may end with one newline.
 ///
 /// Decodes from buffer to buffer, so that no copy of the key remains in memory.
 enum MasterKeyText {
-  /// The length of the longest encoding in bytes.
+  /// The length of the longest accepted encoding in bytes: 64 hexadecimal digits and a newline.
   static let longest = 65
 
-  /// Writes the key to `key`, which has 32 bytes. Returns false if `text` is not a valid encoding.
+  /// Writes the decoded key to `key`, which has 32 bytes. Returns false if `text` is not a valid
+  /// encoding.
   static func decode(_ text: UnsafeRawBufferPointer, into key: UnsafeMutableRawBufferPointer)
     -> Bool
   {
@@ -53,7 +54,7 @@ enum MasterKeyText {
     return true
   }
 
-  /// Decodes 43 digits of RFC 4648 §4: 256 bits and two more that must be zero.
+  /// Decodes 43 digits of RFC 4648 §4, which are 256 bits and two more bits that must be zero.
   private static func decodeBase64(
     _ text: Slice<UnsafeRawBufferPointer>, into key: UnsafeMutableRawBufferPointer
   ) -> Bool {

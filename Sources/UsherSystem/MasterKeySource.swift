@@ -1,23 +1,23 @@
 import Glibc
 import UsherCore
 
-/// Loads the master key or generates one.
+/// Loads the master key of the database, or generates it.
 package struct MasterKeySource: Sendable {
-  /// The name of the systemd credential, which takes precedence.
+  /// The name of the systemd credential with the key. It takes precedence over the key file.
   package static let credentialName = "usherd.master-key"
-  /// The name of the key file in the state directory, which is used if there is no credential.
+  /// The name of the key file in the state directory, which is used if there is no such credential.
   package static let fileName = "master.key"
 
   private let credentials: CredentialsDirectory?
 
   package init(credentials: CredentialsDirectory?) { self.credentials = credentials }
 
-  /// Loads the key from the credential or else from the key file, which is generated if it is
-  /// missing.
+  /// Loads the key from the systemd credential or else from the key file, which is generated if it
+  /// is missing.
   ///
   /// - Parameters:
   ///   - stateDirectory: An existing directory that belongs to the daemon's user.
-  ///   - generating: Whether a key may be generated. False if a store exists, because a new key
+  ///   - generating: Whether a key may be generated. False if a database exists, because a new key
   ///     cannot open it. Evaluated only if there is no key.
   /// - Throws: `storageUnavailable` with a sentence that names the key and the cause, or
   ///   `internalError` if the credential cannot be read. An invalid key is never replaced.
@@ -48,7 +48,8 @@ package struct MasterKeySource: Sendable {
   }
 
   private func credential() throws -> MasterKey? {
-    // One byte more than the longest form, to detect a file that is too long.
+    // The buffer has one byte more than the longest encoding, so that a file that is too long is
+    // not taken for a valid key.
     var length = 0
     let room = try LockedBytes(count: MasterKeyText.longest + 1) { buffer in
       let count = try credentials?.withFile(named: Self.credentialName) { file, _ throws(Errno) in
@@ -74,7 +75,7 @@ package struct MasterKeySource: Sendable {
 // MARK: - The key file
 
 extension MasterKeySource {
-  /// Returns the key in the file, or nil if there is no file.
+  /// Returns the key in the key file, or nil if there is no file.
   private static func read(_ path: String) throws -> MasterKey? {
     guard let file = try opened(path) else { return nil }
     if let fault = fault(of: try file.status()) {
@@ -100,7 +101,8 @@ extension MasterKeySource {
     }
   }
 
-  /// Returns why the file must not be trusted as the key, in words that follow its name.
+  /// Returns why the file must not be trusted as the key, as the rest of a sentence that begins
+  /// with its name. Nil if it can be trusted.
   private static func fault(of status: stat) -> String? {
     if !status.isRegularFile { return "is not a regular file" }
     if status.st_uid != geteuid() {
@@ -116,8 +118,9 @@ extension MasterKeySource {
     return nil
   }
 
-  /// Generates a key under a temporary name and links it to its own name after it is on disk, so
-  /// that a partial key is never found. If another process was faster, that process's key is kept.
+  /// Generates the key file under a temporary name and links it to its final name after it is on
+  /// disk, so that a partial key is never read. If another process creates the file first, that
+  /// process's key is kept.
   private static func generate(_ path: String, in directory: String) throws {
     let key = try LockedBytes(count: MasterKey.length) { try fillWithRandom($0) }
     let draft = "\(path).\(UInt64.random(in: .min ... .max))"

@@ -1,7 +1,7 @@
 import CSystemd
 import Glibc
 
-/// A thread that runs one blocking function and then ends.
+/// A dedicated thread that runs one blocking function and then ends.
 enum OwnThread {
   /// Starts the thread and returns at once.
   ///

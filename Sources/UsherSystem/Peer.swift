@@ -3,7 +3,7 @@ import Glibc
 package import UsherCore
 
 /// The process at the other end of a Unix socket, as the kernel reports it when the connection is
-/// accepted. Nothing here comes from what the peer sends.
+/// accepted. Nothing in this value comes from bytes that the peer sends.
 ///
 /// All values stay those of the process that connected, even if it ends or another process gets the
 /// socket. Authorize by ``uid``, ``gid``, ``groups`` and ``identity``. Use ``pid`` only for the
@@ -17,7 +17,8 @@ package struct Peer: Sendable, Equatable {
   package let pid: Int32
   package let origin: Origin
   package let identity: Identity
-  /// The parts of ``identity`` that could not be determined. Nil there then does not mean none.
+  /// The parts of ``identity`` that could not be determined. A part that is nil and not listed here
+  /// is known to be absent.
   package let unknown: Unknown
 
   package struct Unknown: OptionSet, Sendable {
@@ -29,29 +30,29 @@ package struct Peer: Sendable, Equatable {
     package static let executable = Unknown(rawValue: 1 << 1)
   }
 
-  /// How the process was identified.
+  /// How the process that connected was found.
   package enum Origin: Sendable {
-    /// The kernel provided the pidfd of the process that connected.
+    /// Through its pidfd, which the kernel recorded for the socket (SO_PEERPIDFD, Linux 6.5).
     case socket
-    /// A kernel before 6.5: the pidfd was opened by process id. If another process of the same user
-    /// got the id between connect and accept, that is not detected.
+    /// By its process id, on a kernel before 6.5. If another process of the same user got the id
+    /// between connect and accept, that is not detected.
     case number
-    /// The process was already gone or is not visible.
+    /// Not found: the process was already gone or is not visible to the daemon.
     case none
   }
 
-  /// The properties of the process beyond its user. All are nil if the process was gone when they
-  /// were read.
+  /// The properties of the process beyond its user and groups. All are nil if the process had ended
+  /// before they were read.
   package struct Identity: Sendable, Equatable {
-    /// The unit of the system manager, such as `till.service`.
+    /// The systemd unit of the process, such as `till.service`. Only units of the system manager.
     package var unit: String?
-    /// 32 hexadecimal digits that identify one start of the unit.
+    /// The unit's invocation ID: 32 hexadecimal digits that identify one start of the unit.
     package var invocation: String?
     /// The path of the control group in the unified hierarchy, relative to the root of the daemon's
-    /// namespace. Also present for users' own processes.
+    /// control group namespace. Also present for processes that users started.
     package var controlGroup: String?
-    /// The path of the program. Nil if the kernel does not let the daemon read it, or if the path
-    /// does not lead to the same file in the daemon's view.
+    /// The path of the executable file. Nil if the kernel does not let the daemon read the path, or
+    /// if the path leads to a different file in the daemon's mount namespace.
     package var executable: String?
   }
 
@@ -61,17 +62,18 @@ package struct Peer: Sendable, Equatable {
 // MARK: - Reading the peer at accept
 
 extension Peer {
-  /// Reads the identity of the peer. Never blocks; call it on the event loop right after accept.
+  /// Reads the identity of the peer. Never blocks; call it on the event loop right after accept(2).
   ///
   /// - Parameter fd: A connected Unix socket. The caller keeps ownership.
-  /// - Throws: `internalError` if the kernel does not identify the peer or the process has no
+  /// - Throws: `internalError` if the kernel does not identify the peer or the daemon has no
   ///   descriptors left, because an unidentified peer is not served. `permissionDenied` if the peer
   ///   has more than `mostGroups` supplementary groups.
   package static func read(fd: CInt) throws(UsherError) -> Peer {
     try read(fd: fd, kernel: Kernel())
   }
 
-  /// Returns only the uid of the peer, to refuse it before anything else is read.
+  /// Returns only the uid of the peer, so that a connection can be refused before anything else is
+  /// read.
   ///
   /// - Throws: `internalError` if the kernel does not identify the peer.
   package static func user(fd: CInt) throws(UsherError) -> UInt32 { try credentials(fd: fd).uid }
@@ -91,15 +93,17 @@ extension Peer {
     return (pid, uid, gid)
   }
 
-  /// The sources of a peer's identity, replaceable in tests.
+  /// The places in the system from which the identity of a peer is read, replaceable in tests.
   struct Kernel {
     /// The mount point of procfs.
     var proc = "/proc"
-    /// The directory in which the system manager records which start of a unit is running.
+    /// The directory in which the systemd system manager records which start (invocation) of a unit
+    /// is running.
     var units = "/run/systemd/units"
     /// Whether to ask the socket for the pidfd, which kernels before 6.5 do not support.
     var hasPeerDescriptors = true
-    /// The latest time at which the peer can have connected, or nil for now.
+    /// The latest time at which the peer can have connected, or nil for the current time. A process
+    /// that started later is a different one with a reused process id.
     var accepted: BootTick?
   }
 
@@ -113,8 +117,9 @@ extension Peer {
       origin = handle.origin
       if let pidfd = handle.pidfd, pid > 0 {
         let process = try ProcessDirectory(pid, proc: kernel.proc)
-        // The order matters: if the process of the pidfd still runs now, its id was not reused, so
-        // the directory opened before is that process's.
+        // The order of the calls matters: the directory is opened first, and `isRunning` is checked
+        // last. If the process of the pidfd still runs then, its id was not reused, so the
+        // directory is that process's.
         let isHis = handle.origin == .socket ? true : try process.isOf(uid, begunBy: accepted)
         if isHis {
           let seen = try process.identity(units: kernel.units)
@@ -138,27 +143,28 @@ extension Peer {
       do throws(Errno) {
         return (.socket, try ProcessDescriptor(peerOf: fd))
       } catch {
-        // Any other error comes from a kernel that supports the option. Then the process id must
-        // not be used instead.
+        // Any error but ENOPROTOOPT comes from a kernel that supports SO_PEERPIDFD. Then the
+        // process id must not be used instead, because it may have been reused.
         guard error.code == ENOPROTOOPT else { throw error }
       }
     }
     return pid > 0 ? (.number, try ProcessDescriptor(process: pid)) : (.none, nil)
   }
 
-  /// The most supplementary groups that a caller may have. The kernel allows 65,536, which a user
-  /// with subordinate ids can have. Copying and searching them would make each accept too slow.
+  /// The most supplementary groups that a caller may have. The kernel allows 65,536, and a user
+  /// with subordinate ids can have that many. Copying and searching them would make each accept too
+  /// slow.
   package static let mostGroups = 1024
 
-  /// Returns the supplementary groups of the peer.
+  /// Returns the supplementary groups of the peer (SO_PEERGROUPS).
   ///
-  /// Empty if the kernel does not support SO_PEERGROUPS (before 4.13). Because a process can also
-  /// drop groups, rules by group consult the user database too.
+  /// Empty if the kernel does not support the option (before 4.13). Because a process can also drop
+  /// groups, the authorization rules that name a group consult the user database too.
   ///
   /// - Throws: `permissionDenied` for more than ``mostGroups``.
   private static func groups(fd: CInt) throws(UsherError) -> [UInt32] {
     var room = 32
-    // The kernel returns the required size, so the second attempt fits.
+    // If the buffer is too small, the kernel returns the required size, so the second attempt fits.
     for _ in 0..<3 {
       var count = room
       var result: CInt = 0
@@ -181,7 +187,7 @@ extension Peer {
 }
 
 extension Errno {
-  /// Whether the error concerns the process that was looked up: it is gone or not visible, or the
-  /// kernel is too old. Other errors mean that the daemon lacks resources.
+  /// Whether the error concerns the peer's process: it is gone or not visible, or the kernel is too
+  /// old. Other errors mean that the daemon has no descriptors or memory left.
   fileprivate var isAboutProcess: Bool { ![EMFILE, ENFILE, ENOMEM].contains(code) }
 }

@@ -1,6 +1,6 @@
 /// Escaping of untrusted text for one line of a terminal, a log or a status.
 package enum Printable {
-  /// Escapes everything that could end the line, move a cursor or change the order of display.
+  /// Escapes every character that could end the line, move a cursor or change the order of display.
   ///
   /// Control characters (C0, DEL, C1), line and paragraph separators and the Unicode bidirectional
   /// controls become `\n`, `\t`, … or `\u{9b}`. A backslash is doubled, so that escaped and literal
@@ -14,8 +14,8 @@ package enum Printable {
     return line
   }
 
-  /// Escapes the value of a `key=value` pair like ``line(_:)``, and puts it in quotation marks if
-  /// its end would be ambiguous.
+  /// Escapes the value of a `key=value` pair like ``line(_:)``, and puts the value in quotation
+  /// marks if its end would be ambiguous.
   package static func value(_ text: String) -> String {
     let isPlain =
       !text.isEmpty && !text.unicodeScalars.contains { " \"=".unicodeScalars.contains($0) }

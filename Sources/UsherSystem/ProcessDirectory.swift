@@ -1,28 +1,31 @@
 import Glibc
 
-/// A process in procfs, identified by its open directory.
+/// A process in procfs, identified by its open directory `/proc/PID`.
 ///
-/// Everything read below the directory belongs to that process, or the read fails; a reused process
-/// id has no effect. To know which process had the id when the directory was opened, check
+/// Every file read below the open directory belongs to that process, or the read fails; a reused
+/// process id has no effect. To know which process had the id when the directory was opened, check
 /// afterwards that a pidfd of the process still runs.
 struct ProcessDirectory: ~Copyable {
   private let directory: Descriptor
 
+  /// Opens the directory of the process with this id.
+  ///
   /// - Throws: `ENOENT` if there is no process with this id, or if it is hidden from the daemon.
   init(_ pid: Int32, proc: String) throws(Errno) {
     directory = try .open("\(proc)/\(pid)", O_RDONLY | O_DIRECTORY)
   }
 
-  /// Whether the process runs as this user and started at or before the given time.
+  /// Whether the process runs as this user and started at or before the given time. If not, it is
+  /// not the process that connected, but a later one with the same id.
   func isOf(_ uid: UInt32, begunBy moment: BootTick) throws(Errno) -> Bool {
     guard try directory.status().st_uid == uid, let begin = try begin() else { return false }
     return begin <= moment
   }
 
-  /// Reads the identity of the process.
+  /// Reads the systemd unit, the control group and the executable of the process.
   ///
-  /// - Parameter units: The directory in which the system manager records which start of a unit is
-  ///   running.
+  /// - Parameter units: The directory in which the systemd system manager records which start
+  ///   (invocation) of a unit is running.
   /// - Returns: The identity, and which parts of it could not be determined.
   func identity(
     units: String
@@ -35,7 +38,8 @@ struct ProcessDirectory: ~Copyable {
       identity.invocation = invocation
     }
     var unknown: Peer.Unknown = []
-    // A path outside the daemon's own control group namespace does not identify a unit.
+    // A control group path that begins with `/..` is outside the daemon's own control group
+    // namespace and does not identify a unit.
     if group.map({ $0.hasPrefix("/..") }) ?? true { unknown.insert(.unit) }
     if !program.isTold { unknown.insert(.executable) }
     return (identity, unknown)
@@ -45,20 +49,20 @@ struct ProcessDirectory: ~Copyable {
     try text("cgroup").flatMap { ControlGroup.path(in: $0) }
   }
 
-  /// The start time of the process. The second field of `stat` is the program's name, which may
-  /// contain any character, so parsing starts after its last parenthesis.
+  /// The start time of the process, from `/proc/PID/stat`. The second field of that file is the
+  /// program's name, which may contain any character, so parsing starts after the last parenthesis.
   private func begin() throws(Errno) -> BootTick? {
     guard let text = try text("stat"), let end = text.lastIndex(of: ")") else { return nil }
     let fields = text[end...].split(separator: " ")
     return fields.count > 20 ? UInt64(fields[20]).map(BootTick.init) : nil
   }
 
-  /// The path of the program, and whether it could be determined.
+  /// The path of the executable file, and whether it could be determined.
   ///
-  /// A process in its own mount namespace can put any file at any path. So the path must lead to
-  /// the running file in the daemon's view.
+  /// A process in its own mount namespace can put any file at any path. So the path is nil unless
+  /// it leads to the running file in the daemon's mount namespace too.
   ///
-  /// The program cannot be determined if the kernel does not let the daemon read it, or if its file
+  /// The path cannot be determined if the kernel does not let the daemon read it, or if the file
   /// was deleted, for example by a package upgrade.
   private var program: (path: String?, isTold: Bool) {
     var running = stat()
@@ -77,7 +81,8 @@ struct ProcessDirectory: ~Copyable {
     return id.flatMap { $0.utf8.count == 32 && $0.allSatisfy(\.isHexDigit) ? $0 : nil }
   }
 
-  /// Returns the text of a file. Nil if it does not exist or has 64 KiB or more.
+  /// Returns the text of a file in the process's directory. Nil if the file does not exist or has
+  /// 64 KiB or more.
   private func text(_ name: String) throws(Errno) -> String? {
     let limit = 64 << 10
     let raw = openat(directory.raw, name, O_RDONLY | O_CLOEXEC)

@@ -3,7 +3,8 @@ import Glibc
 
 /// Restrictions that the process sets for itself before it holds a secret.
 package enum ProcessHardening {
-  /// Forbids core dumps and ptrace by the same user, and creates files for the daemon's user only.
+  /// Forbids core dumps and ptrace by processes of the same user, and sets a umask that makes new
+  /// files accessible to the daemon's user only.
   ///
   /// - Returns: A sentence for each restriction that the kernel refused. The daemon continues
   ///   without it.
@@ -21,6 +22,7 @@ package enum ProcessHardening {
     return refused
   }
 
-  /// Whether a core dump of this process may be written, and its memory read by its own user.
+  /// Whether the kernel may write a core dump of this process and lets processes of the same user
+  /// read its memory.
   package static var isDumpable: Bool { usher_is_dumpable() != 0 }
 }

@@ -6,7 +6,7 @@ import Glibc
 /// Without `$NOTIFY_SOCKET` every call does nothing, so the daemon need not know whether it runs
 /// under systemd.
 package struct ServiceNotifier: Sendable {
-  /// Sends one message of `KEY=value` lines.
+  /// Sends one notification: a text of `KEY=value` lines.
   package typealias Send = @Sendable (String) -> Void
 
   /// How often to call ``pingWatchdog()``: half of `WatchdogSec=`. Nil if systemd does not watch
@@ -30,10 +30,11 @@ package struct ServiceNotifier: Sendable {
       send: { _ = usher_notify($0) })
   }
 
-  /// Reports that the sockets are served and the store is open. Also ends a reload.
+  /// Reports that the daemon serves its sockets and that the database is open. Also ends a reload
+  /// that ``reloading()`` began.
   package func ready(status: String) { send("READY=1\nSTATUS=\(Printable.line(status))") }
 
-  /// Sets the one-line text of `systemctl status`. Control characters are escaped.
+  /// Sets the one-line text that `systemctl status` shows. Control characters are escaped.
   package func status(_ text: String) { send("STATUS=\(Printable.line(text))") }
 
   /// Reports that the configuration is being reloaded. ``ready(status:)`` ends the reload.
@@ -49,13 +50,15 @@ package struct ServiceNotifier: Sendable {
     send("STOPPING=1\nSTATUS=\(Printable.line(status))")
   }
 
-  /// Extends the start or stop timeout to this time from now. It never becomes shorter than the
-  /// unit's own (systemd.service(5), `TimeoutStartSec=` and `TimeoutStopSec=`).
+  /// Extends the current start or stop timeout so that it ends no earlier than this time from now.
+  /// The unit's own timeout (systemd.service(5), `TimeoutStartSec=` and `TimeoutStopSec=`) is never
+  /// shortened.
   package func extendTimeout(by time: Duration) {
     let (seconds, attoseconds) = time.components
     send("EXTEND_TIMEOUT_USEC=\(seconds * 1_000_000 + attoseconds / 1_000_000_000_000)")
   }
 
-  /// Reports that the calling loop is alive.
+  /// Reports to systemd's watchdog that the daemon is alive. Called regularly from the code that
+  /// must not hang.
   package func pingWatchdog() { send("WATCHDOG=1") }
 }

@@ -7,13 +7,13 @@ import Synchronization
 /// For a full socket this takes ten times as long as accepting it and would delay the next
 /// connections.
 package final class SocketCloser: Sendable {
-  /// The most sockets in the queue, because each one uses a descriptor. The caller closes any more
-  /// itself.
+  /// The most sockets in the queue, because each one occupies a descriptor until it is closed. If
+  /// the queue is full, `close(_:)` closes the sockets on the calling thread.
   private static let most = 256
 
   private struct State {
     var waiting: [CInt] = []
-    /// Whether a thread is closing sockets.
+    /// Whether a thread is closing sockets at present.
     var isClosing = false
   }
 
@@ -42,8 +42,8 @@ package final class SocketCloser: Sendable {
     while let sockets = next() { Self.close(sockets) }
   }
 
-  /// Returns the queued sockets. Nil if there are none; the thread then ends, and the next
-  /// `close(_:)` starts another.
+  /// Takes all sockets out of the queue. Returns nil if there are none; the thread then ends, and
+  /// the next `close(_:)` starts another one.
   private func next() -> [CInt]? {
     state.withLock { state in
       guard !state.waiting.isEmpty else {

@@ -2,10 +2,10 @@ import Glibc
 package import Logging
 package import UsherCore
 
-/// Writes one line per entry: `time level message key=value …`.
+/// Writes one line per log entry to standard error: `time level message key=value …`.
 ///
-/// Text from providers and callers cannot leave its line or its value, and cannot send commands to
-/// a terminal: see ``Printable``.
+/// Text from providers and callers is escaped by ``Printable``, so it cannot start a new line,
+/// imitate another value or send commands to a terminal.
 package struct StderrLogHandler: LogHandler {
   package var metadata: Logger.Metadata = [:]
   package var metadataProvider: Logger.MetadataProvider?
@@ -21,8 +21,8 @@ package struct StderrLogHandler: LogHandler {
   private let clock: any Clock
 
   /// - Parameters:
-  ///   - showsPriority: Whether to begin each line with a priority such as `<6>`, which the journal
-  ///     interprets and removes.
+  ///   - showsPriority: Whether to begin each line with a syslog priority such as `<6>`, which the
+  ///     journal interprets and removes.
   ///   - descriptor: The destination. The caller keeps ownership.
   package init(
     label: String, threshold: LogThreshold, showsPriority: Bool = false,
@@ -45,7 +45,7 @@ package struct StderrLogHandler: LogHandler {
       LogEntry(event: event, label: label, metadata: metadata, provider: metadataProvider))
   }
 
-  /// Writes the line with one call if possible, so that lines of several threads do not mix.
+  /// Writes the line with one write(2) if possible, so that lines of several threads do not mix.
   func write(_ entry: LogEntry) {
     var rest = Array(line(of: entry).utf8)[...]
     while !rest.isEmpty {

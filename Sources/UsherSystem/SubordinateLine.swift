@@ -1,9 +1,9 @@
 /// A line of `/etc/subuid`, parsed like newuidmap(1) but more leniently.
 ///
 /// Blanks around a field, a carriage return at the end and additional fields are ignored. So no
-/// range that newuidmap grants is missed.
+/// range that newuidmap grants is missed, whichever variant of it is installed.
 enum SubordinateLine: Equatable {
-  /// An empty line, a comment or a range without ids.
+  /// An empty line, a comment, or a range that contains no ids.
   case empty
   case malformed
   case range(owner: String, ids: ClosedRange<UInt32>)
@@ -16,7 +16,8 @@ enum SubordinateLine: Equatable {
     }
     let fields = line.split(
       separator: UInt8(ascii: ":"), maxSplits: 3, omittingEmptySubsequences: false)
-    // In C a string ends at a NUL byte, so the name would be a different one.
+    // A name with a NUL byte is refused: C programs such as newuidmap end the string at that byte
+    // and would read a different name.
     guard fields.count >= 3, !line.contains(0), case let name = fields[0].withoutBlanks,
       !name.isEmpty, let first = Self.number(fields[1]).flatMap({ UInt32(exactly: $0) }),
       let count = Self.number(fields[2])
@@ -33,9 +34,9 @@ enum SubordinateLine: Equatable {
   }
 
   /// Parses a number like strtoul(3) with base 0: `0x` starts a hexadecimal number, `0b` a binary
-  /// one, any other `0` an octal one.
+  /// one, any other leading `0` an octal one.
   ///
-  /// - Returns: At most 2^32, which is more than any id. Nil if the text is not a number, or a
+  /// - Returns: At most 2^32, which is more than any id. Nil if the text is not a number, or is a
   ///   negative one.
   private static func number(_ field: ArraySlice<UInt8>) -> UInt64? {
     var digits = field.withoutBlanks

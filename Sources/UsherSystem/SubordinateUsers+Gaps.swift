@@ -1,12 +1,12 @@
 extension SubordinateUsers {
-  /// The parts of `/etc/subuid` that could not be read.
+  /// The parts of `/etc/subuid` that could not be read, for warnings in the journal.
   package struct Gaps: Sendable, Equatable {
     private static let mostNamed = 8
 
-    /// The numbers of the first malformed lines.
+    /// The line numbers of the first ``mostNamed`` malformed lines.
     private var lines: [Int] = []
     private var lineCount = 0
-    /// The first names whose look-up failed, with the cause.
+    /// The first ``mostNamed`` user names whose look-up failed, each with the cause.
     private var failures: [String] = []
     private var failureCount = 0
     /// Whether the file is longer than the part that was read.
@@ -26,7 +26,7 @@ extension SubordinateUsers {
       if failures.count < Self.mostNamed { failures.append("\(name) (\(cause))") }
     }
 
-    /// Sentences for the journal.
+    /// One sentence for each kind of gap, to be logged.
     package var warnings: [String] {
       var warnings: [String] = []
       if lineCount > 0 {

@@ -1,25 +1,29 @@
 import Glibc
 package import UsherCore
 
-/// The subordinate ids that each user may use in user namespaces: `/etc/subuid` (subuid(5)).
+/// The subordinate ids that each user may use in user namespaces, as listed in `/etc/subuid`
+/// (subuid(5)).
 ///
-/// Debian gives each user 65,536 subordinate ids. Per-user limits count all of them as that user,
-/// who would otherwise have each limit 65,536 times.
+/// Debian gives each user 65,536 subordinate ids. A per-user limit counts a caller with such an id
+/// as the user that the id belongs to. Otherwise one user would have each limit 65,536 times.
 package struct SubordinateUsers: Sendable, Equatable {
-  /// The lowest id that counts as subordinate while its owner is unknown. Users and services of a
-  /// machine are below it, subordinate ids are not (`SUB_UID_MIN` of login.defs(5): 100,000).
+  /// The lowest id that counts as subordinate while it is not known to whom it belongs. The users
+  /// and services of a machine have lower ids, and subordinate ids are higher (`SUB_UID_MIN` of
+  /// login.defs(5): 100,000).
   package static let firstUnsure: UInt32 = 65_536
 
   private struct Range: Equatable {
     let ids: ClosedRange<UInt32>
     let owner: SubordinateOwner
-    /// The highest id of this range and all ranges before it.
+    /// The highest id of this range and all ranges before it in the sorted list, so that a search
+    /// can stop early.
     var reach: UInt32 = 0
   }
 
-  /// Sorted by first id, then by position in the file.
+  /// The ranges, sorted by first id, then by position in the file.
   private let ranges: [Range]
-  /// False if there may be ranges that were not read.
+  /// Whether the complete file was read. If not, an id may belong to a range that is not in
+  /// ``ranges``.
   private let isComplete: Bool
   package let gaps: Gaps
 
@@ -28,12 +32,13 @@ package struct SubordinateUsers: Sendable, Equatable {
 }
 
 extension SubordinateUsers {
-  /// Parses the file.
+  /// Parses the content of `/etc/subuid`.
   ///
   /// - Parameters:
   ///   - file: Lines such as `anna:100000:65536`.
-  ///   - isWhole: False if the file is longer than this.
-  ///   - user: Looks up the uid of a name.
+  ///   - isWhole: Whether `file` is the complete content. False if the file was cut at a size
+  ///     limit.
+  ///   - user: Looks up the uid of a user name.
   package init(_ file: [UInt8], isWhole: Bool = true, user: (String) -> UserNumberLookup) {
     var ranges: [Range] = []
     var gaps = Gaps()
@@ -76,10 +81,11 @@ extension SubordinateUsers {
     self.init(Array(text.utf8)) { user($0).map { .number($0) } ?? .nobody }
   }
 
-  /// Reads the machine's current file. May query a remote user database, so it must not be called
-  /// on an event loop.
+  /// Reads the machine's current `/etc/subuid`. May query a remote user database, so it must not be
+  /// called on an event loop.
   ///
-  /// - Returns: Nil if the file exists and cannot be read.
+  /// - Returns: The ranges; empty if the file does not exist. Nil if the file exists and cannot be
+  ///   read.
   package static func ofSystem(
     path: String = "/etc/subuid", atMost limit: Int = 4 << 20
   ) -> SubordinateUsers? {
@@ -87,7 +93,7 @@ extension SubordinateUsers {
       var bytes = try Descriptor.open(path, O_RDONLY).read(atMost: limit + 1)
       let isWhole = bytes.count <= limit
       if !isWhole {
-        // Drops the last line, which is incomplete.
+        // The last line is incomplete, because the file was cut at the limit.
         let end = bytes.lastIndex(of: UInt8(ascii: "\n")) ?? 0
         bytes.removeSubrange(end...)
       }
@@ -102,9 +108,9 @@ extension SubordinateUsers {
 
   /// Returns the user to whose limits a subordinate id counts, or nil if the id is in no range.
   ///
-  /// If an id has several owners, the known owner of the range that begins last is returned. If no
-  /// owner is known, the first id of the range stands for its owner, so that the range still has
-  /// the limits of one user.
+  /// Ranges may overlap, so an id can have several owners. Then the known owner of the range with
+  /// the highest first id is returned. If no owner is known, the first id of that range stands for
+  /// the owner, so that the range as a whole has the limits of one user.
   package func user(ofSubordinate uid: UInt32) -> UInt32? {
     let ranges = ranges(with: uid)
     for range in ranges {
@@ -113,7 +119,8 @@ extension SubordinateUsers {
     return ranges.first?.ids.lowerBound
   }
 
-  /// Returns all users that a subordinate id may belong to. Empty if it belongs to none.
+  /// Returns all users that a subordinate id may belong to, including ``SubordinateOwner/unknown``.
+  /// Empty if the id is not a subordinate id.
   package func owners(ofSubordinate uid: UInt32) -> [SubordinateOwner] {
     var owners: [SubordinateOwner] = []
     for range in ranges(with: uid) where !owners.contains(range.owner) {
@@ -123,7 +130,7 @@ extension SubordinateUsers {
     return owners
   }
 
-  /// Returns the ranges that contain an id, the one that begins last first.
+  /// Returns the ranges that contain an id, the one with the highest first id first.
   private func ranges(with uid: UInt32) -> [Range] {
     var (low, high) = (0, ranges.count)
     while low < high {
@@ -131,7 +138,7 @@ extension SubordinateUsers {
       if ranges[middle].ids.lowerBound <= uid { low = middle + 1 } else { high = middle }
     }
     var found: [Range] = []
-    // Ranges may overlap, so a range that begins earlier may contain the id too.
+    // Ranges may overlap, so a range with a lower first id may contain the id too.
     while low > 0, ranges[low - 1].reach >= uid {
       if ranges[low - 1].ids.contains(uid) { found.append(ranges[low - 1]) }
       low -= 1

@@ -7,9 +7,10 @@ package struct Descriptor: ~Copyable, Sendable {
 
   init(_ raw: CInt) { self.raw = raw }
 
-  /// Takes ownership of the descriptor in the result of a C shim.
+  /// Takes ownership of the descriptor that a C shim returned.
   ///
-  /// - Throws: The errno value of which the result is the negative.
+  /// - Parameter result: The descriptor, or a negated errno value.
+  /// - Throws: The errno value if `result` is negative.
   init(result: CInt) throws(Errno) {
     guard result >= 0 else { throw Errno(-result) }
     raw = result
@@ -25,7 +26,7 @@ package struct Descriptor: ~Copyable, Sendable {
   }
 }
 
-/// An errno value, thrown by system calls.
+/// An errno value, thrown by the wrappers of system calls.
 package struct Errno: Error, Equatable {
   package let code: CInt
 
@@ -34,10 +35,11 @@ package struct Errno: Error, Equatable {
   /// The errno value of the calling thread's last failed call.
   static var last: Errno { Errno(errno) }
 
-  /// The C library's text for the value.
+  /// The C library's text for the errno value: strerror(3).
   package var words: String { String(cString: strerror(code)) }
 
-  /// Returns an error for callers. Its sentence ends with the text for the errno value.
+  /// Returns an error for RPC callers and operators. Its message is the sentence, followed by the
+  /// text of the errno value.
   func explained(
     _ sentence: String, as reason: UsherError.Reason = .internalError
   ) -> UsherError {
@@ -69,7 +71,7 @@ extension Descriptor {
     return status
   }
 
-  /// Reads until the buffer is full or the file ends. Returns the number of bytes.
+  /// Reads until the buffer is full or the file ends. Returns the number of bytes that were read.
   func read(into buffer: UnsafeMutableRawBufferPointer) throws(Errno) -> Int {
     var filled = 0
     while filled < buffer.count {
@@ -86,7 +88,8 @@ extension Descriptor {
 
   /// Reads the whole file, or its first `limit` bytes if it is longer.
   ///
-  /// Allocates in proportion to the file, not to the limit, because all freed memory is wiped.
+  /// Allocates memory in proportion to the file, not to the limit, because all freed memory is
+  /// wiped, which takes time.
   package func read(atMost limit: Int) throws(Errno) -> [UInt8] {
     var bytes = try readOnce(atMost: min(limit, Self.firstRead))
     var isMore = bytes.count == Self.firstRead

@@ -1,8 +1,8 @@
 import Glibc
 
 extension SystemUsers {
-  /// Returns the members of a group: the users that the user database lists in it, and the users of
-  /// the local password file who have it as their primary group.
+  /// Returns the uids of a group's members: the users that the user database lists in the group,
+  /// and the users in `/etc/passwd` who have it as their primary group.
   ///
   /// May look up names over the network, so it must not be called on an event loop.
   package static func memberIDs(of gid: UInt32) -> [UInt32] {
@@ -10,8 +10,8 @@ extension SystemUsers {
     return Array(Set(listed + localUserIDs(withPrimaryGroup: gid)))
   }
 
-  /// Whether the local password file contains this uid. If so, no remote directory decides its
-  /// name.
+  /// Whether `/etc/passwd` contains this uid. If so, no remote directory (LDAP, …) decides which
+  /// name the uid has.
   package static func isLocal(_ uid: UInt32) -> Bool {
     var isLocal = false
     forEachLocalUser { if $0.pw_uid == uid { isLocal = true } }
@@ -29,7 +29,8 @@ extension SystemUsers {
     defer { fclose(file) }
     var entry = passwd()
     var found: UnsafeMutablePointer<passwd>?
-    // No valid line is longer than this. A longer line ends the enumeration.
+    // No valid line of `/etc/passwd` is longer than this buffer. A longer line ends the
+    // enumeration.
     let size = 64 << 10
     withUnsafeTemporaryAllocation(of: CChar.self, capacity: size) { buffer in
       guard let text = buffer.baseAddress else { return }

@@ -1,6 +1,7 @@
 import Glibc
 
-/// The machine's users and groups, from the C library's databases (files, LDAP, …).
+/// The machine's users and groups, from the C library's name service: `/etc/passwd`, LDAP and
+/// others, nsswitch.conf(5).
 ///
 /// A look-up may go over the network, so it must not be made on an event loop.
 package enum SystemUsers {
@@ -13,7 +14,7 @@ package enum SystemUsers {
     }
   }
 
-  /// The user names that the user database lists in a group.
+  /// Returns the names of the users that the user database lists in a group.
   static func memberNames(of gid: UInt32) -> [String] {
     let names = lookUp { (entry: UnsafeMutablePointer<group>, buffer, size, found) in
       getgrgid_r(gid, entry, buffer, size, found)
@@ -34,8 +35,8 @@ package enum SystemUsers {
     if case .number(let uid) = number(ofUser: name) { uid } else { nil }
   }
 
-  /// Looks up a uid by name. Distinguishes an unknown name from a failed look-up, as far as the C
-  /// library does.
+  /// Looks up the uid of a user name. Distinguishes an unknown name from a failed look-up, as far
+  /// as the C library does.
   package static func number(ofUser name: String) -> UserNumberLookup {
     let found = attempt { (entry: UnsafeMutablePointer<passwd>, buffer, size, found) in
       getpwnam_r(name, entry, buffer, size, found)
@@ -49,8 +50,8 @@ package enum SystemUsers {
     }
   }
 
-  /// Looks up a name by uid. Distinguishes a uid without a name from a failed look-up, as far as
-  /// the C library does: an unreachable directory may look like an unknown uid.
+  /// Looks up the name of a uid. Distinguishes a uid without a name from a failed look-up, as far
+  /// as the C library does: an unreachable directory service may look like an unknown uid.
   package static func user(of uid: UInt32) -> UserLookup {
     let found = attempt { (entry: UnsafeMutablePointer<passwd>, buffer, size, found) in
       getpwuid_r(uid, entry, buffer, size, found)
@@ -64,7 +65,8 @@ package enum SystemUsers {
     }
   }
 
-  /// Returns all groups of a user, the primary one first. Empty if the uid has no name.
+  /// Returns the gids of all groups of a user, the primary one first. Empty if the uid has no name
+  /// in the user database.
   package static func groupIDs(of uid: UInt32) -> [UInt32] {
     let found = lookUp { (entry: UnsafeMutablePointer<passwd>, buffer, size, found) in
       getpwuid_r(uid, entry, buffer, size, found)
@@ -72,7 +74,7 @@ package enum SystemUsers {
       entry.pw_name.map { (name: String(cString: $0), group: entry.pw_gid) }
     }
     guard let found else { return [] }
-    // The kernel's limit for a process (NGROUPS_MAX, limits.h).
+    // The most groups that the kernel allows for a process (NGROUPS_MAX, limits.h).
     var count = CInt(65_536)
     var groups = [gid_t](repeating: 0, count: Int(count))
     getgrouplist(found.name, found.group, &groups, &count)
@@ -84,7 +86,8 @@ package enum SystemUsers {
     UnsafeMutablePointer<UnsafeMutablePointer<Entry>?>
   ) -> CInt
 
-  /// Calls a `…_r` function with a buffer that is doubled until it is large enough, up to 1 MiB.
+  /// Calls a reentrant look-up function such as getpwnam_r(3) with a buffer that is doubled until
+  /// it is large enough, up to 1 MiB.
   private static func attempt<Entry, Value>(
     _ call: Call<Entry>, read: (Entry) -> Value?
   ) -> Attempt<Value> {
@@ -119,19 +122,19 @@ package enum SystemUsers {
   }
 }
 
-/// The result of a look-up by uid.
+/// The result of looking up the name of a uid.
 package enum UserLookup: Sendable, Equatable {
   case named(String)
   case nameless
-  /// The user database did not answer.
+  /// The user database did not answer the look-up.
   case failed
 }
 
-/// The result of a look-up by name.
+/// The result of looking up the uid of a user name.
 package enum UserNumberLookup: Sendable, Equatable {
   case number(UInt32)
-  /// No user has the name.
+  /// No user has this name.
   case nobody
-  /// The user database did not answer, for this reason.
+  /// The user database did not answer the look-up, for this reason.
   case failed(String)
 }

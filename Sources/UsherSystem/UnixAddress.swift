@@ -1,11 +1,11 @@
 import Glibc
 import UsherCore
 
-/// The address of a Unix socket in the kernel's format.
+/// The address of a Unix socket in the kernel's format: `sockaddr_un`, unix(7).
 struct UnixAddress {
   private var storage = sockaddr_un()
 
-  /// Creates the address of a path.
+  /// Creates the address of a file system path.
   ///
   /// - Throws: `internalError` if the path is empty, contains a NUL or does not fit into `sun_path`
   ///   (107 bytes).

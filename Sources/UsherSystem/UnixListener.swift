@@ -1,13 +1,13 @@
 import Glibc
 import UsherCore
 
-/// Creates the daemon's own listening socket if systemd passed none.
+/// Creates a listening Unix socket, for a daemon to which systemd passed none.
 package enum UnixListener {
   /// Binds a socket to the path and listens on it.
   ///
-  /// A socket that another process serves is never replaced. A stale one is removed. The socket
-  /// file never has wider permissions than `mode`. A lock on the directory keeps two daemons that
-  /// start at once apart.
+  /// A socket file that another process serves is never replaced. A left-over file that no process
+  /// serves is removed. The socket file never has wider permissions than `mode`. A lock on the
+  /// directory keeps two daemons that start at the same time from removing each other's socket.
   ///
   /// - Parameters:
   ///   - mode: The permissions of the socket file, independent of the umask.
@@ -22,17 +22,17 @@ package enum UnixListener {
     let parent = parent(of: path)
     if creatingParent { try makeDirectory(parent) }
     let lock = try lockedDirectory(parent)
-    // Closing the descriptor does not release the lock if a child that another thread is starting
-    // has a copy of it.
+    // The lock is released explicitly. Closing the descriptor does not release it while a child
+    // process that another thread is starting has a copy of the descriptor.
     defer { flock(lock.raw, LOCK_UN) }
     try removeStale(path: path, address: address)
     return try bound(to: address, path: path, mode: mode).release()
   }
 
-  /// Removes the socket file. A missing file is not an error.
+  /// Removes the socket file when the daemon stops. A missing file is not an error.
   ///
-  /// Must be called while the descriptor is still open. Otherwise another daemon may have bound the
-  /// path already.
+  /// Must be called while the listening descriptor is still open. Otherwise another daemon may
+  /// already have bound the path.
   package static func unlink(path: String) { _ = Glibc.unlink(path) }
 
   private static func bound(
@@ -40,8 +40,8 @@ package enum UnixListener {
   ) throws -> Descriptor {
     do throws(Errno) {
       let listener = try Descriptor.socket(AF_UNIX, SOCK_STREAM, flags: nonBlocking)
-      // Linux creates the file with the socket's mode. So the mode is never wider, and the umask,
-      // which all threads share, does not have to change.
+      // Linux creates the socket file with the mode of the socket. So the file's mode is never
+      // wider, and the umask, which all threads share, does not have to change.
       guard fchmod(listener.raw, mode) == 0 else { throw .last }
       try address.bind(listener)
       guard chmod(path, mode) == 0, listen(listener.raw, SOMAXCONN) == 0 else {
@@ -73,7 +73,7 @@ package enum UnixListener {
       case ENOENT: return
       case ECONNREFUSED: break
       case EADDRINUSE, EAGAIN, EINPROGRESS, EPROTOTYPE:
-        // EAGAIN means that the backlog is full, so a server is listening.
+        // EAGAIN means that the backlog is full, so a process is listening.
         throw UsherError(.internalError, "another usherd is serving \(path)")
       default: throw error.explained("cannot find out whether \(path) is in use")
       }
@@ -99,7 +99,7 @@ package enum UnixListener {
 
   private static func makeDirectory(_ directory: String) throws {
     if mkdir(directory, 0o755) == 0 {
-      // The umask may have removed permissions.
+      // The umask may have removed permissions from the new directory.
       guard chmod(directory, 0o755) == 0 else {
         throw Errno.last.explained("cannot set the mode of the socket's directory \(directory)")
       }

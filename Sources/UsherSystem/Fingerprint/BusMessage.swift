@@ -1,7 +1,7 @@
 import CSystemd
 import Glibc
 
-/// A message received from a bus. It must stay on the thread of that bus.
+/// A message received from a D-Bus connection. It must stay on the thread of that connection.
 final class BusMessage {
   private let raw: OpaquePointer
 
@@ -9,13 +9,15 @@ final class BusMessage {
 
   deinit { usher_message_free(raw) }
 
-  /// The cookie of the call that this message replies to, or 0 if it is not a reply.
+  /// The serial number (in sd-bus: cookie) of the call that this message replies to, or 0 if the
+  /// message is not a reply.
   var answers: UInt64 { usher_message_answers(raw) }
 
-  /// The unique name of the sender's connection. The bus daemon sets it in every message.
+  /// The unique name of the sender's connection. The bus daemon sets it in every message, so a
+  /// sender cannot forge it.
   var sender: String? { usher_message_sender(raw).map { String(cString: $0) } }
 
-  /// The error in the message, or nil if it is not an error.
+  /// The error that the message carries, or nil if it is not an error reply.
   var error: BusError? {
     var text: UnsafePointer<CChar>?
     guard let name = usher_message_error(raw, &text) else { return nil }

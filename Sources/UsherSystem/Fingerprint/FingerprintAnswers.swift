@@ -6,18 +6,18 @@ package enum FingerprintVerdict: Sendable, Equatable {
   case noMatch
 }
 
-/// Why the user has to present the finger again. The scan continues.
+/// Why the user has to present the finger again during a scan. The scan continues.
 package enum FingerprintHint: String, Sendable, Equatable {
-  /// The default, also for reasons that this version of usherd does not know.
+  /// The finger was not read. Also stands for reasons that this version of usherd does not know.
   case retryScan
   case swipeTooShort
   case fingerNotCentered
   case removeAndRetry
 }
 
-/// Why a scan has no result.
+/// Why a fingerprint scan has no verdict.
 package enum FingerprintError: Error, Equatable {
-  /// The machine has no reader or no fprintd.
+  /// The machine has no fingerprint reader, or fprintd is not installed.
   case noReader
   /// The user has no enrolled fingerprint.
   case notEnrolled
@@ -25,14 +25,15 @@ package enum FingerprintError: Error, Equatable {
   case inUse
   /// The reader was disconnected or stopped responding during the scan.
   case unplugged
-  /// The call was refused, usually by polkit, or the user name is invalid. Carries a text.
+  /// fprintd refused the call, usually because polkit does not allow it, or the user name is
+  /// invalid. Carries the reason as text.
   case notPermitted(String)
-  /// The bus or fprintd does not answer, or the reader reports an error. Carries one line for the
-  /// journal.
+  /// The bus or fprintd does not answer, or the reader reports an error. Carries one line of text
+  /// for the journal.
   case unavailable(String)
-  /// The task was cancelled or the reader was closed.
+  /// The Swift task was cancelled or the ``FingerprintReader`` was closed.
   case cancelled
-  /// There was no result within the limit.
+  /// The scan had no result within the time limit.
   case timedOut
 }
 
@@ -58,10 +59,10 @@ extension FingerprintError {
     case "net.reactivated.Fprint.Error.PermissionDenied",
       "org.freedesktop.DBus.Error.AccessDenied":
       .notPermitted(text)
-    // GLib's errors for an object that no longer exists.
+    // GLib, which fprintd uses, reports these errors for an object that no longer exists.
     case "org.freedesktop.DBus.Error.UnknownMethod", "org.freedesktop.DBus.Error.UnknownObject":
       .unplugged
-    // The bus reports these if the service ended before or during a call.
+    // The bus reports these errors if fprintd exited before or during the call.
     case "org.freedesktop.DBus.Error.NoReply", "org.freedesktop.DBus.Error.NameHasNoOwner",
       "org.freedesktop.DBus.Error.ServiceUnknown":
       Self(.gone)
@@ -72,7 +73,8 @@ extension FingerprintError {
   private static func brief(_ text: String) -> String { Printable.line(String(text.prefix(200))) }
 }
 
-/// The meaning of the signal `VerifyStatus`: net.reactivated.Fprint.Device, "Verify Statuses".
+/// The meaning of fprintd's D-Bus signal `VerifyStatus`: interface net.reactivated.Fprint.Device,
+/// "Verify Statuses".
 enum VerifyStatus: Equatable {
   case goesOn(FingerprintHint)
   case ended(End)
@@ -83,6 +85,8 @@ enum VerifyStatus: Equatable {
     case failed(String)
   }
 
+  /// Interprets the signal's status word and its flag that says whether the scan has ended.
+  ///
   /// An unknown word is a hint while the scan continues, and a failure if it ended the scan. A
   /// verdict that does not end the scan is a failure too.
   init(word: String, isDone: Bool) {

@@ -2,11 +2,11 @@ import Glibc
 import Synchronization
 import UsherCore
 
-/// The machine's fingerprint reader, accessed through fprintd: net.reactivated.Fprint on the system
-/// bus.
+/// The machine's fingerprint reader, accessed through the D-Bus service fprintd:
+/// net.reactivated.Fprint on the system bus.
 ///
-/// Each call uses its own thread and connection and releases both when it returns. So fprintd may
-/// exit when it is idle, and a call works even if the bus was restarted before.
+/// Each call uses its own thread and bus connection and releases both when it returns. So fprintd
+/// may exit when it is idle, and a call works even if the bus was restarted before.
 ///
 /// To find out without a scan whether there is a reader, call ``enrolledFingers(of:)``. It throws
 /// ``FingerprintError/noReader`` if there is no reader or no fprintd.
@@ -22,7 +22,7 @@ package final class FingerprintReader: Sendable {
 
   private final class RunningScan: Sendable {
     let interruption: Interruption
-    /// Opened when the reader is released.
+    /// Opened when this scan has released the reader, so that a waiting scan can begin.
     let end = AsyncLatch()
 
     init(_ interruption: Interruption) { self.interruption = interruption }
@@ -40,17 +40,18 @@ package final class FingerprintReader: Sendable {
     self.init(address: address, callLimit: .seconds(5))
   }
 
-  /// - Parameter callLimit: The maximum duration of one call to fprintd, including polkit. It does
-  ///   not apply to the scan.
+  /// - Parameter callLimit: The maximum duration of one call to fprintd, including polkit's
+  ///   decision. The time in which the user presents the finger is not part of it.
   init(address: String?, callLimit: Duration) {
     self.address = address
     self.callLimit = callLimit
   }
 
-  /// Returns the sorted names of the enrolled fingers, such as "right-index-finger". Empty if the
-  /// user has none or does not exist.
+  /// Returns the sorted names of the user's enrolled fingers, such as "right-index-finger". Empty
+  /// if the user has enrolled none or does not exist.
   ///
-  /// A finger that is enrolled again has the same name. Makes at most two calls of 5 s each.
+  /// A finger that is deleted and enrolled again has the same name, so the result does not show the
+  /// change. Makes at most two calls to fprintd of 5 s each.
   ///
   /// - Parameter user: A user name of 1 to 256 bytes without NUL and `/`, and not `.` or `..`,
   ///   because fprintd makes a path of it. Any other name throws
@@ -66,18 +67,18 @@ package final class FingerprintReader: Sendable {
   /// Claims the reader for the user and scans one finger until there is a result or an error.
   ///
   /// The reader is released on return in every case. Cancelling the task, or reaching the limit,
-  /// stops the scan. The call then returns as soon as the reader is released, for which fprintd has
-  /// 5 s per call.
+  /// stops the scan. The call then returns as soon as the reader is released; each of fprintd's
+  /// replies is awaited for at most 5 s.
   ///
-  /// If several fingers are enrolled, the few readers that cannot identify a finger accept only
-  /// fprintd's first one.
+  /// If several fingers are enrolled, a reader that can only compare with one finger (a few models)
+  /// accepts only the one that fprintd lists first.
   ///
   /// - Parameters:
   ///   - user: A user name as in ``enrolledFingers(of:)``.
   ///   - limit: The time limit from now. After it the call throws ``FingerprintError/timedOut``.
   ///   - onHint: Called on another thread during the scan. It must not block.
-  /// - Throws: ``FingerprintError/inUse`` at once if this object is already scanning. If that scan
-  ///   was cancelled, this one begins when it has released the reader.
+  /// - Throws: ``FingerprintError/inUse`` at once if this object is already scanning. If that
+  ///   earlier scan was cancelled, the new one waits until the earlier one has released the reader.
   package func verify(
     user: String, within limit: Duration,
     onHint: @escaping @Sendable (FingerprintHint) -> Void
@@ -94,7 +95,8 @@ package final class FingerprintReader: Sendable {
     }
   }
 
-  /// Makes the scan the running one, after a cancelled one has released the reader.
+  /// Registers the scan as the running one. If the running scan was cancelled, waits until that
+  /// scan has released the reader.
   private func begin(_ scan: RunningScan) async throws(FingerprintError) {
     while let running = state.withLock({ state in
       defer { state.scan = state.scan ?? scan }
@@ -106,7 +108,7 @@ package final class FingerprintReader: Sendable {
     }
   }
 
-  /// Cancels the calls in progress and all later calls.
+  /// Cancels the calls in progress and all later calls. The daemon calls it when it stops.
   package func close() {
     let running = state.withLock { state in
       state.isClosed = true

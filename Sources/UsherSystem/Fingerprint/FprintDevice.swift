@@ -5,12 +5,14 @@
 /// that was claimed through it, even if fprintd has stopped answering calls.
 struct FprintDevice {
   private let bus: MessageBus
-  /// The unique name of fprintd's connection. No other process can reply or signal in its name.
+  /// The unique bus name of fprintd's connection. No other process can reply or signal under this
+  /// name.
   private let owner: String
   private let path: String
   private let callLimit: Duration
 
-  /// Connects to the bus and finds the default reader. D-Bus starts fprintd if necessary.
+  /// Connects to the bus and finds fprintd's default reader. The bus daemon starts fprintd if
+  /// necessary.
   ///
   /// - Parameters:
   ///   - address: The address of the bus, as for ``MessageBus``.
@@ -53,7 +55,8 @@ struct FprintDevice {
   ) throws(FingerprintError) -> FingerprintVerdict {
     do throws(BusError) {
       try bus.listen(for: departure, until: .now + callLimit)
-      // The outcome of Claim must be known, so only the time limit ends this call.
+      // The reader must be released if Claim succeeded, so its outcome must be known: only the time
+      // limit ends this call, not a cancellation.
       _ = try bus.call(
         method("Claim", user), until: .now + callLimit, mayBeInterrupted: false)
     } catch {
@@ -65,8 +68,8 @@ struct FprintDevice {
     case .success(.verdict(let verdict)): return verdict
     case .success(.disconnected): throw .unplugged
     case .success(.failed(let word)):
-      // A reader that was disconnected reports an ordinary failure, but it cannot be released
-      // either.
+      // For a reader that was disconnected during the scan, fprintd reports an ordinary failure,
+      // but then also refuses to release the reader.
       if case .refused = disobedience { throw .unplugged }
       throw .unavailable("the fingerprint reader failed: \(word)")
     case .failure(.late) where ContinuousClock.now >= deadline: throw .timedOut
@@ -77,7 +80,7 @@ struct FprintDevice {
   private func scan(
     until deadline: MessageBus.Instant, onHint: (FingerprintHint) -> Void
   ) throws(BusError) -> VerifyStatus.End {
-    // Subscribes only after the claim. Earlier signals belong to another client's scan.
+    // Subscribes only after Claim has succeeded. Earlier signals belong to another client's scan.
     try bus.listen(for: status, until: min(.now + callLimit, deadline))
     _ = try bus.call(method("VerifyStart", "any"), until: min(.now + callLimit, deadline))
     while true {
@@ -93,14 +96,15 @@ struct FprintDevice {
 
   /// Stops the scan and releases the reader.
   ///
-  /// Returns fprintd's error, or nil. After an error the end of the connection releases the reader.
+  /// Returns fprintd's error, or nil. After an error, closing the bus connection releases the
+  /// reader.
   private func release() -> BusError? {
     do throws(BusError) {
       do throws(BusError) {
         _ = try bus.call(
           method("VerifyStop"), until: .now + callLimit, mayBeInterrupted: false)
       } catch .refused {
-        // No scan was running, or the reader had ended it.
+        // The scan did not start, or it has already ended: nothing has to be stopped.
       }
       _ = try bus.call(method("Release"), until: .now + callLimit, mayBeInterrupted: false)
       return nil

@@ -2,14 +2,15 @@ import CSystemd
 import Glibc
 import Synchronization
 
-/// Wakes a thread that waits, once and permanently.
+/// A one-time event that wakes a thread which waits in poll(2). Once it has happened, it ends every
+/// later wait at once.
 final class Interruption: Sendable {
   private let flag = Atomic(false)
   private let descriptor: Descriptor
 
   init() throws(Errno) { descriptor = try Descriptor(result: usher_eventfd()) }
 
-  /// A descriptor that becomes readable with the interruption, so that poll(2) returns.
+  /// A descriptor for poll(2) that becomes readable, and stays so, when the interruption happens.
   var raw: CInt { descriptor.raw }
 
   var hasHappened: Bool { flag.load(ordering: .acquiring) }

@@ -3,20 +3,20 @@ import Glibc
 
 /// Why a D-Bus call has no reply.
 enum BusError: Error, Equatable {
-  /// The callee, or the bus daemon on its behalf, replied with an error: its name and text.
+  /// The called service, or the bus daemon on its behalf, replied with an error: its name and text.
   case refused(name: String, text: String)
-  /// There is no bus daemon, or the connection to it ended. Carries the system's text.
+  /// There is no bus daemon, or the connection to it ended. Carries the text of the errno value.
   case disconnected(String)
-  /// The callee has left the bus.
+  /// The called service has left the bus.
   case gone
-  /// The reply does not match the interface of the callee.
+  /// The reply does not match the interface of the called service.
   case malformed
-  /// The deadline passed.
+  /// The deadline of the call passed.
   case late
   case interrupted
 }
 
-/// A method call: the object, the method and its argument.
+/// A D-Bus method call: the object, the method and its argument.
 struct BusCall {
   var destination: String
   var path: String
@@ -25,16 +25,16 @@ struct BusCall {
   var argument: String?
 }
 
-/// A signal to subscribe to.
+/// A D-Bus signal to subscribe to.
 struct BusSignal: Equatable {
-  /// The unique name of the sender's connection. With a well-known name any process on the bus
-  /// could send the signal, because the daemon delivers signals addressed to this connection
-  /// without a match rule.
+  /// The unique name of the sender's connection. A well-known name would not be safe: any process
+  /// on the bus could send the signal, because the bus daemon delivers signals that are addressed
+  /// to this connection without checking the match rule.
   var sender: String
   var path: String
   var interface: String
   var member: String
-  /// If set, only signals with this first argument match. The daemon filters them.
+  /// If set, only signals whose first argument is this string match. The bus daemon filters them.
   var subject: String?
 
   fileprivate var rule: String {
@@ -51,7 +51,8 @@ struct BusSignal: Equatable {
 /// A connection to a D-Bus daemon, for one thread. It is closed when this object is destroyed.
 ///
 /// See the D-Bus Specification, "Message Bus Message Routing". No call blocks longer than its
-/// deadline or after the interruption, unless `mayBeInterrupted` is false.
+/// deadline. A call also ends when the connection's ``Interruption`` happens, unless
+/// `mayBeInterrupted` is false.
 final class MessageBus {
   typealias Instant = ContinuousClock.Instant
 
@@ -60,7 +61,7 @@ final class MessageBus {
   private var wanted: [BusSignal] = []
   private var arrived: [BusMessage] = []
 
-  /// Starts to connect.
+  /// Starts to connect; the first call waits until the connection is established.
   ///
   /// - Parameter address: The address as in the D-Bus Specification, "Server Addresses". Nil means
   ///   the system bus: `$DBUS_SYSTEM_BUS_ADDRESS` or `unix:path=/run/dbus/system_bus_socket`.
@@ -74,7 +75,7 @@ final class MessageBus {
 
   deinit { usher_bus_close(raw) }
 
-  /// Sends a call and waits for the reply. Signals that arrive meanwhile are queued.
+  /// Sends a call and waits for the reply. Signals that arrive in the meantime are queued.
   ///
   /// - Parameter mayBeInterrupted: If false, only the deadline ends the wait.
   func call(
@@ -95,7 +96,7 @@ final class MessageBus {
     }
   }
 
-  /// Subscribes to a signal. No signal sent after this returns is missed.
+  /// Subscribes to a signal. No signal that is sent after this returns is missed.
   func listen(for signal: BusSignal, until deadline: Instant) throws(BusError) {
     wanted.append(signal)
     _ = try call(
@@ -104,7 +105,7 @@ final class MessageBus {
         member: "AddMatch", argument: signal.rule), until: deadline)
   }
 
-  /// Returns the next signal of the subscriptions.
+  /// Returns the next signal that ``listen(for:until:)`` subscribed to, in the order of arrival.
   func nextSignal(until deadline: Instant) throws(BusError) -> (BusSignal, BusMessage) {
     while true {
       let message =
@@ -121,8 +122,8 @@ final class MessageBus {
     until deadline: Instant, mayBeInterrupted: Bool
   ) throws(BusError) -> BusMessage {
     while true {
-      // Checked for each message, because an endless stream of messages must not disable the
-      // deadline.
+      // The deadline is checked for each message, because an endless stream of messages would
+      // otherwise keep the call waiting.
       let left = try checkWaiting(until: deadline, mayBeInterrupted: mayBeInterrupted)
       var message: OpaquePointer?
       let result = usher_bus_process(raw, &message)
@@ -135,7 +136,8 @@ final class MessageBus {
     }
   }
 
-  /// Returns the remaining time.
+  /// Returns the time left until the deadline. Throws if it has passed or the interruption has
+  /// happened.
   @discardableResult
   private func checkWaiting(
     until deadline: Instant, mayBeInterrupted: Bool
@@ -146,8 +148,8 @@ final class MessageBus {
     return left
   }
 
-  /// The duration for poll(2), rounded up and at most one hour. After an hour the caller polls
-  /// again.
+  /// Converts a duration for poll(2): rounded up, and at most one hour. After an hour the caller
+  /// calls poll(2) again.
   private static func milliseconds(_ duration: Duration) -> CInt {
     let (seconds, attoseconds) = min(duration, .seconds(3600)).components
     return CInt(seconds * 1000 + attoseconds / 1_000_000_000_000_000 + 1)
