@@ -58,7 +58,6 @@ package struct ServiceNotifier: Sendable {
     send("EXTEND_TIMEOUT_USEC=\(seconds * 1_000_000 + attoseconds / 1_000_000_000_000)")
   }
 
-  /// Reports to systemd's watchdog that the daemon is alive. Called regularly from the code that
-  /// must not hang.
+  /// Reports to systemd's watchdog that the event loop that calls this method is alive.
   package func pingWatchdog() { send("WATCHDOG=1") }
 }

@@ -119,7 +119,7 @@ extension SubordinateUsers {
     return ranges.first?.ids.lowerBound
   }
 
-  /// Returns all users that a subordinate id may belong to, including ``SubordinateOwner/unknown``.
+  /// Returns all users that a subordinate id may belong to, including `.unknown`.
   /// Empty if the id is not a subordinate id.
   package func owners(ofSubordinate uid: UInt32) -> [SubordinateOwner] {
     var owners: [SubordinateOwner] = []

@@ -1,10 +1,10 @@
 import func Glibc.explicit_bzero
 
-/// FIFO buffer of bytes; removed bytes are wiped.
+/// FIFO buffer of bytes. Removed bytes are overwritten, because they may contain secrets.
 @usableFromInline
 package struct ByteQueue {
   @usableFromInline var bytes: [UInt8] = []
-  /// The number of bytes removed from the front.
+  /// The number of bytes at the start of ``bytes`` that have been removed from the queue.
   @usableFromInline var start = 0
 
   package init() {}
@@ -14,7 +14,8 @@ package struct ByteQueue {
   @inlinable package var isEmpty: Bool { start == bytes.count }
 
   package mutating func append(_ more: UnsafeRawBufferPointer) {
-    // Compact, so that a queue that is never empty does not grow without limit.
+    // Removed bytes are dropped here, so that a queue that is never empty does not grow without
+    // limit.
     if start > bytes.count / 2 {
       bytes.removeFirst(start)
       start = 0
@@ -40,7 +41,8 @@ package struct ByteQueue {
 }
 
 extension UnsafeRawBufferPointer {
-  /// Overwrites bytes that are not read again, even if other references to them exist.
+  /// Overwrites bytes that are not read again with zeros, even if they are shared with another
+  /// variable: no copy on write happens.
   package func wipe() {
     guard let start = baseAddress else { return }
     explicit_bzero(UnsafeMutableRawPointer(mutating: start), count)
@@ -48,7 +50,7 @@ extension UnsafeRawBufferPointer {
 }
 
 extension [UInt8] {
-  /// Overwrites the bytes and empties the array, keeping its capacity.
+  /// Overwrites the bytes with zeros and empties the array, keeping its capacity.
   package mutating func wipe() {
     withUnsafeBytes { $0.wipe() }
     removeAll(keepingCapacity: true)

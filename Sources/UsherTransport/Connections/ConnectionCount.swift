@@ -1,17 +1,18 @@
 import Synchronization
 package import UsherCore
 
-/// Number of open connections, in total and per user; a few are reserved for the admin socket.
+/// Number of open connections of local callers, in total and per user. A few connections are
+/// reserved for the admin socket.
 package final class ConnectionCount: Sendable {
   /// Maximum numbers of connections.
   package struct Limits: Sendable {
     /// The connections of all users together.
     let all: Int
-    /// Those of `all` that only the admin socket may use.
+    /// The number of the connections in `all` that only callers on the admin socket may use.
     let adminReserve: Int
     /// The connections of one user.
     let perUser: Int
-    /// The connections of all callers without rights together.
+    /// The connections of all callers whom no authorization rule grants anything, together.
     let unauthorized: Int
 
     package init(all: Int, adminReserve: Int, perUser: Int, unauthorized: Int) {
@@ -31,12 +32,12 @@ package final class ConnectionCount: Sendable {
   private let limits: @Sendable () -> Limits
   private let state = Mutex(State())
 
-  /// - Parameter limits: Returns the current limits.
+  /// - Parameter limits: Returns the currently configured limits.
   package init(_ limits: @escaping @Sendable () -> Limits) { self.limits = limits }
 
   /// Counts a new connection.
   ///
-  /// - Throws: `overloaded` naming the limit; the connection is then not counted.
+  /// - Throws: `overloaded` naming the limit that is reached; the connection is then not counted.
   package func enter(_ uid: UInt32, isAdmin: Bool) throws(UsherError) {
     let limits = limits()
     let reached: String? = state.withLock { state in
@@ -53,10 +54,11 @@ package final class ConnectionCount: Sendable {
     throw UsherError(.overloaded, "there are too many connections: \(reached)", limit: reached)
   }
 
-  /// Counts a connection, which is already counted for its user, among those of callers without
-  /// rights.
+  /// Counts a connection, which ``enter(_:isAdmin:)`` has counted for its user, also among those of
+  /// callers without rights.
   ///
-  /// One such caller can act as many users (subordinate ids), so these callers share one limit.
+  /// One person can connect as many users (subordinate ids), so all callers without rights share
+  /// one limit.
   ///
   /// - Throws: `overloaded` naming the limit; the connection is then not counted here.
   package func enterUnauthorized() throws(UsherError) {

@@ -2,17 +2,19 @@ import NIOCore
 import UsherCore
 package import UsherSystem
 
-/// Listening socket. It accepts all waiting connections, for at most ``slice`` per loop iteration:
-/// non-blocking connects fail if the backlog is full.
+/// Listening socket on a ``SocketLoop``. It accepts all connections in the backlog, for at most
+/// ``slice`` per loop iteration, because non-blocking connects of clients fail if the backlog is
+/// full.
 package final class Listener: LoopSource {
-  /// The pause in accepting after `accept` failed.
+  /// The pause after accept(2) failed, for instance because descriptors are exhausted.
   static let rest = TimeAmount.milliseconds(100)
-  /// The minimum interval between reports.
+  /// The minimum interval between two reports to `tell`.
   private static let silence = TimeAmount.minutes(1)
 
-  /// The time for accepting in one loop iteration.
+  /// The maximum time for accepting in one loop iteration.
   private static let slice = TimeAmount.microseconds(100)
-  /// Number of consecutive connections above which the backlog counts as crowded.
+  /// The number of consecutive connections above which the backlog counts as crowded, that is,
+  /// filled faster than it is emptied.
   private static let crowd = 32
 
   private let accept: (DirectSocket) -> DirectSocket.Accepted
@@ -25,7 +27,7 @@ package final class Listener: LoopSource {
 
   /// - Parameters:
   ///   - accept: Accepts one connection.
-  ///   - welcome: Takes over an accepted socket, and gets whether the backlog is crowded; returns
+  ///   - welcome: Takes over an accepted socket; is told whether the backlog is crowded. Returns
   ///     the cause if the daemon cannot serve the connection.
   ///   - tell: Called with the cause if one connection, or all of them, cannot be served.
   package init(
@@ -43,8 +45,8 @@ package final class Listener: LoopSource {
   override func ready(_ events: Readiness) {
     guard let socket else { return }
     guard events.isDisjoint(with: .gone) else {
-      // Stop for good: another process that has the socket can shut it down again and again, and
-      // each time would be reported.
+      // The listener stops for good: another process that has the socket can shut it down again and
+      // again, and each time would be reported.
       tell("the socket was shut down from outside")
       return close()
     }
@@ -61,8 +63,8 @@ package final class Listener: LoopSource {
       case .impossible(let words): return pause(words)
       }
     } while isOpen && loop.now - begun < Self.slice
-    // On a slow machine one connect takes a whole slice. Without this check, sequential connects
-    // would count as a crowd.
+    // On a slow machine accepting one connection takes a whole slice. Without this check,
+    // connections that come one after the other would count as a crowd.
     if isOpen, !socket.hasWaiting { inARow = 0 }
   }
 
@@ -71,8 +73,8 @@ package final class Listener: LoopSource {
     super.close()
   }
 
-  /// Stops accepting for a while, because each waiting connection would be reported again and
-  /// again.
+  /// Stops accepting for ``rest``, because the connection that cannot be accepted would make the
+  /// socket ready in each loop iteration.
   private func pause(_ words: String) {
     logRarely(words)
     want([])

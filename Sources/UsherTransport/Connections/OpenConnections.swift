@@ -1,21 +1,23 @@
 import Synchronization
 
-/// Connection that ends when the daemon stops or is locked. On its loop only.
+/// Connection that must be closed when the daemon stops, and cleared of secrets when its store is
+/// locked. Its methods are called on its event loop only.
 package protocol OpenConnection: AnyObject {
-  /// Answers what was received before the daemon began to stop, then closes.
+  /// Answers the calls that were received before the daemon began to stop, then closes the
+  /// connection.
   ///
-  /// - Parameter unreadReplySeconds: The seconds that written replies may take to be sent before
-  ///   the close.
+  /// - Parameter unreadReplySeconds: The seconds that a slow reader has to receive the written
+  ///   replies before the connection is closed.
   func drain(unreadReplySeconds: Int)
 
-  /// Refuses what is unanswered, because the time for answers is over.
+  /// Refuses all calls that are not answered yet, because the time for answers is over.
   func end()
 
-  /// Drops cached and unread replies, and closes if a reply is unsent.
+  /// Drops cached replies, and closes the connection if it has replies that are not sent yet.
   func dropUnread()
 }
 
-/// Open connections to the daemon's sockets. Safe to use from any thread.
+/// The open connections to the daemon's sockets. Safe to use from any thread.
 package final class OpenConnections: Sendable {
   private struct State {
     var open: [ObjectIdentifier: OnLoop<any OpenConnection>] = [:]
@@ -43,13 +45,13 @@ package final class OpenConnections: Sendable {
     for one in waiting { one.resume() }
   }
 
-  /// Calls `word` for each open connection, on the connection's loop.
+  /// Calls `word` for each open connection, on the event loop of the connection.
   package func notifyEach(_ word: @escaping @Sendable (any OpenConnection) -> Void) {
     for connection in all { connection.loop.execute { word(connection.value) } }
   }
 
-  /// Drops cached and unread replies of all connections, and closes each connection that has an
-  /// unsent reply; returns when that is done.
+  /// Calls ``OpenConnection/dropUnread()`` for each connection and returns when that is done. Used
+  /// when the store is locked: replies contain secrets.
   package func dropUnread() async {
     let all = all
     try? await all.first?.loop.submit { for connection in all { connection.value.dropUnread() } }

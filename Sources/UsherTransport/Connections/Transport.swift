@@ -1,8 +1,8 @@
 package import UsherCore
 package import UsherSystem
 
-/// Receiver of a ``Transport``'s events. The methods are called on the loop, synchronously, and may
-/// call the transport.
+/// Receiver of a ``Transport``'s events. The methods are called on the event loop, synchronously,
+/// and may call the transport.
 package protocol TransportUser: AnyObject {
   /// Handles received bytes, which are valid only during the call.
   func received(_ bytes: UnsafeRawBufferPointer)
@@ -17,30 +17,31 @@ package protocol TransportUser: AnyObject {
   func closed()
 }
 
-/// Byte stream of a connection: reads while it may, sends at once what the kernel accepts, and the
-/// rest when the socket is writable. On the loop only.
+/// Byte stream over a connected Unix socket. It sends at once what the kernel accepts, and the rest
+/// when the socket is writable. Used on its event loop only.
 @usableFromInline
 package final class Transport: LoopSource {
   private var user: (any TransportUser)?
-  /// Bytes that the kernel has not accepted.
+  /// Bytes to send that the kernel has not accepted yet.
   private var queue = ByteQueue()
   private let mostUnsent: Int
-  /// Whether the peer keeps up with its replies: false once more than `mostUnsent` bytes are
+  /// Whether the peer reads its replies fast enough. False once more than `mostUnsent` bytes are
   /// unsent, until fewer than half of that are.
   @inlinable package var hasRoom: Bool { storedHasRoom }
-  /// ``hasRoom``. The connection asks for it with each line, from another module, where the
-  /// compiler would add a check at run time. No access contains a call, so accesses never overlap.
+  /// The value of ``hasRoom``. The connection reads it for each line of input, from another module,
+  /// where the compiler would add an exclusivity check at run time. No access contains a call, so
+  /// accesses never overlap.
   @exclusivity(unchecked) @usableFromInline var storedHasRoom = true
   private var hasHeardAll = false
   private var closesWhenSent = false
 
-  /// Whether the transport reads. While it does not, the kernel buffers incoming bytes and then
-  /// blocks the sender. A peer that is gone is noticed nevertheless.
+  /// Whether the transport reads from the socket. While it does not, the kernel buffers incoming
+  /// bytes and then blocks the sender. The end of the peer is noticed nevertheless.
   @exclusivity(unchecked) package var reads = true { didSet { if reads != oldValue { adjust() } } }
 
   /// - Parameters:
   ///   - socket: A connected socket; the transport closes it.
-  ///   - mostUnsent: The number of unsent bytes above which there is no room.
+  ///   - mostUnsent: The number of unsent bytes above which ``hasRoom`` is false.
   package init(_ socket: DirectSocket, on loop: SocketLoop, mostUnsent: Int) {
     self.mostUnsent = mostUnsent
     super.init(socket, on: loop)
@@ -51,8 +52,8 @@ package final class Transport: LoopSource {
 
   /// Starts watching the socket.
   ///
-  /// - Throws: `internalError` if the kernel cannot watch the socket, which is then closed; `user`
-  ///   is notified.
+  /// - Throws: `internalError` if the kernel cannot watch the socket. The socket is then closed,
+  ///   and `user` is told by ``TransportUser/closed()``.
   package func begin(for user: any TransportUser) throws(UsherError) {
     self.user = user
     do throws(UsherError) {
@@ -63,7 +64,8 @@ package final class Transport: LoopSource {
     }
   }
 
-  /// Sends bytes after all earlier ones; closes the transport if the peer is gone.
+  /// Sends bytes after all earlier ones; closes the transport if the peer is gone. Ignored after
+  /// ``closeWhenSent()``.
   package func send(_ bytes: [UInt8]) {
     loop.assertOnLoop()
     guard let socket, !closesWhenSent else { return }
@@ -81,10 +83,11 @@ package final class Transport: LoopSource {
     }
   }
 
-  /// Closes the transport when all bytes are sent; later bytes are dropped.
+  /// Closes the transport when all earlier bytes are sent. Bytes that are passed to ``send(_:)``
+  /// afterwards are dropped.
   package func closeWhenSent() {
     closesWhenSent = true
-    // Otherwise it would go on reading input that is ignored.
+    // Without this, the transport would continue to read input that is ignored.
     if queue.isEmpty { close() } else { reads = false }
   }
 
@@ -118,7 +121,9 @@ package final class Transport: LoopSource {
 
   private func adjust() { want(wanted) }
 
-  /// - Returns: Whether bytes were read, and more may follow.
+  /// Reads once from the socket and passes the bytes to the user.
+  ///
+  /// - Returns: Whether bytes were read, so that more may follow.
   private func hear() -> Bool {
     guard let socket, let user else { return false }
     switch loop.receive(from: socket, { user.received($0) }) {
@@ -133,8 +138,8 @@ package final class Transport: LoopSource {
     return false
   }
 
-  /// Reads the remaining input of a peer that is gone: its calls still run, until the first reply
-  /// fails.
+  /// Reads the remaining input of a peer that is gone, then closes. The calls in that input still
+  /// run, until sending the first reply fails.
   private func drainInput() {
     while !hasHeardAll, hear() {}
     close()

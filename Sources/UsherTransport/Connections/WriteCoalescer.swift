@@ -1,14 +1,15 @@
-/// Pool of output buffers for a loop's connections, and the list of connections with unsent
-/// replies.
+/// The output buffers of an event loop's connections, and the list of connections whose replies are
+/// sent at the end of the loop iteration.
 ///
-/// Replies to calls that were ready in the same loop iteration are sent together at its end.
-/// Otherwise a client with several calls in progress would be woken for each reply. On the event
-/// loop only.
+/// Replies to calls that were ready in the same iteration are sent together, with one system call
+/// per connection. Otherwise a client with several calls in progress would be woken for each reply.
+/// Used on the event loop only.
 @usableFromInline
 package final class WriteCoalescer {
-  /// Bytes of a connection's replies above which they are sent without delay.
+  /// Number of bytes of a connection's replies above which they are sent at once, not at the end of
+  /// the iteration.
   @inlinable package static var enough: Int { 16_384 }
-  /// Maximum total capacity, in bytes, of the pooled buffers.
+  /// Maximum total capacity, in bytes, of the buffers kept for reuse.
   private static let mostKept = 1 << 20
 
   private var buffers: [[UInt8]] = []
@@ -16,11 +17,12 @@ package final class WriteCoalescer {
   private var kept = 0
   private var unsent: [any ScheduledConnection] = []
 
-  /// Lets a connection send its written replies at the end of the loop iteration. The connection
-  /// must not be put off already.
+  /// Makes a connection send its written replies at the end of the loop iteration. Must not be
+  /// called twice for a connection in one iteration.
   package func putOff(_ connection: any ScheduledConnection) { unsent.append(connection) }
 
-  /// Sends all delayed replies at the end of a loop iteration.
+  /// Makes all connections of ``putOff(_:)`` send their replies. Called at the end of each loop
+  /// iteration.
   func sendAll() {
     guard !unsent.isEmpty else { return }
     var connections: [any ScheduledConnection] = []
@@ -31,7 +33,7 @@ package final class WriteCoalescer {
     unsent = connections
   }
 
-  /// Returns an empty output buffer.
+  /// Returns an empty output buffer, from the pool if possible.
   package func takeBuffer() -> [UInt8] {
     if let room = buffers.popLast() {
       kept -= room.capacity
@@ -51,8 +53,8 @@ package final class WriteCoalescer {
     buffers.append(used)
   }
 
-  /// Empties the pool. Called from time to time, because a burst may have left more buffers than
-  /// needed.
+  /// Empties the pool of buffers. Called about once a minute while connections cache values,
+  /// because a burst may have left more buffers than needed.
   func releaseBuffers() {
     buffers = []
     kept = 0

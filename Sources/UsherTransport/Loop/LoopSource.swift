@@ -1,13 +1,13 @@
 package import UsherCore
 package import UsherSystem
 
-/// Socket that a loop watches. Only this class closes it, on the loop.
+/// Socket that an event loop watches. Only this class closes the socket, on the loop.
 @usableFromInline
 package class LoopSource {
   package let loop: SocketLoop
   /// The socket; nil once it is closed.
   private(set) var socket: DirectSocket?
-  /// The socket's key in the loop's table; nil before ``begin(_:)``.
+  /// The socket's key in the event loop's ``SourceTable``; nil before ``begin(_:)``.
   private var key: UInt64?
   private var interest: Readiness = []
 
@@ -18,10 +18,11 @@ package class LoopSource {
 
   package final var isOpen: Bool { socket != nil }
 
-  /// Called when the socket is ready for the wanted events, and when it ends.
+  /// Handles events of the socket: those that it is watched for, and its end. Subclasses override
+  /// it.
   func ready(_ events: Readiness) {}
 
-  /// Closes the socket at once; does nothing if it is closed.
+  /// Closes the socket at once; does nothing if it is already closed.
   package func close() {
     guard let open = socket else { return }
     socket = nil
@@ -29,9 +30,9 @@ package class LoopSource {
     open.close()
   }
 
-  /// Starts watching the socket.
+  /// Starts watching the socket for the given events.
   ///
-  /// - Throws: `internalError` if the socket cannot be watched; it is still open.
+  /// - Throws: `internalError` if the socket cannot be watched; it stays open.
   package final func begin(_ interest: Readiness) throws(UsherError) {
     guard let socket, key == nil else { return }
     self.interest = interest
@@ -46,11 +47,11 @@ package class LoopSource {
   }
 }
 
-/// Sockets of a loop by key. Keys are not reused, so an event for a socket that has been closed
-/// meanwhile reaches no other socket.
+/// The sockets of an event loop by key. Keys are not reused, so an event for a socket that was
+/// closed in the meantime does not reach another socket.
 struct SourceTable {
   private var slots: [LoopSource?] = []
-  /// The number of times each slot has been used.
+  /// The number of times each slot has been reused; the upper half of a key.
   private var uses: [UInt32] = []
   private var free: [Int] = []
 

@@ -8,7 +8,7 @@ import Synchronization
 package final class LoopTimeShift: Sendable {
   private struct State {
     var ahead = TimeAmount.nanoseconds(0)
-    /// Functions that wake the loops.
+    /// Functions that wake the event loops, so that timers that have become due fire.
     var wakes: [@Sendable () -> Void] = []
   }
 
@@ -18,7 +18,7 @@ package final class LoopTimeShift: Sendable {
 
   var ahead: TimeAmount { state.withLock { $0.ahead } }
 
-  /// Moves the timers further ahead; timers that are then due fire.
+  /// Moves the timers further ahead of the clock; timers that are then due fire.
   package func advance(by time: TimeAmount) {
     let wakes = state.withLock { state in
       state.ahead = state.ahead + time
@@ -27,7 +27,7 @@ package final class LoopTimeShift: Sendable {
     for wake in wakes { wake() }
   }
 
-  /// Calls `wake` after each move.
+  /// Calls `wake` after each ``advance(by:)``.
   func onMove(_ wake: @escaping @Sendable () -> Void) {
     state.withLock { $0.wakes.append(wake) }
   }

@@ -1,10 +1,11 @@
 import HeapModule
 package import NIOCore
 
-/// Timers of a loop, by deadline and then in the order of their creation. On the loop only.
+/// Timers of an event loop, sorted by deadline and then by the order of their creation. Used on the
+/// loop only.
 final class LoopTimers {
   private var heap = Heap<LoopTimer>()
-  /// The first element of the heap. Every iteration of the loop looks at it.
+  /// The first element of the heap, stored separately because every iteration of the loop reads it.
   private var first: LoopTimer?
   private var cancelled = 0
   private var added: UInt64 = 0
@@ -17,7 +18,7 @@ final class LoopTimers {
     return timer
   }
 
-  /// The earliest deadline; nil if there is none.
+  /// The deadline of the next timer; nil if there is none.
   var next: NIODeadline? {
     while let first {
       if !first.isCancelled { return first.deadline }
@@ -33,7 +34,7 @@ final class LoopTimers {
     return heap.removeMin()
   }
 
-  /// Removes and returns the body of the next timer that is due at `now`; nil if none is.
+  /// Removes the next timer if it is due at `now` and returns its function; nil if no timer is due.
   func pop(at now: NIODeadline) -> (() -> Void)? {
     guard let next, next <= now else { return nil }
     return removeFirst().takeBody()
@@ -46,7 +47,8 @@ final class LoopTimers {
     cancelled = 0
   }
 
-  /// Counts a cancelled timer. Cancelled timers stay in the heap while they are few.
+  /// Counts a cancelled timer. Cancelled timers stay in the heap until they are the majority and
+  /// more than 64.
   fileprivate func oneIsCancelled() {
     cancelled += 1
     guard cancelled > 64, cancelled > heap.count / 2 else { return }
@@ -56,7 +58,7 @@ final class LoopTimers {
   }
 }
 
-/// Function to run later. On the loop only.
+/// A function that an event loop runs at a deadline. Used on the loop only.
 package final class LoopTimer: Comparable {
   package let deadline: NIODeadline
   private let number: UInt64
@@ -72,7 +74,7 @@ package final class LoopTimer: Comparable {
     self.body = body
   }
 
-  /// Cancels the timer and releases its body; does nothing if it has fired or is cancelled.
+  /// Cancels the timer and releases its function; does nothing if it has fired or is cancelled.
   package func cancel() {
     guard body != nil else { return }
     body = nil

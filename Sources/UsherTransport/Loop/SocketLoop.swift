@@ -3,11 +3,13 @@ import Synchronization
 package import UsherCore
 import UsherSystem
 
-/// Event loop of the daemon's sockets: one thread that waits and then handles what is due.
+/// Event loop of the daemon's sockets: one thread that waits for events and timers and then handles
+/// them.
 ///
-/// An iteration handles ready sockets, then submitted jobs, then ``atEndOfIteration(_:)``, then
-/// timers. ``execute(_:)``, ``submit(_:)``, ``scheduleRepeatedTask(every:_:)`` and ``stop()`` may
-/// be called from any thread, all else on the loop only.
+/// An iteration handles ready sockets, then submitted jobs, then the functions of
+/// ``atEndOfIteration(_:)``, then due timers. ``execute(_:)``, ``submit(_:)``,
+/// ``scheduleRepeatedTask(every:_:)`` and ``stop()`` may be called from any thread, all other
+/// methods on the loop's thread only.
 @usableFromInline
 package final class SocketLoop: @unchecked Sendable {
   /// The maximum number of bytes of one read.
@@ -15,7 +17,7 @@ package final class SocketLoop: @unchecked Sendable {
 
   private struct Inbox {
     var jobs: [@Sendable () -> Void] = []
-    /// Whether the loop has been woken for the jobs.
+    /// Whether the loop has been woken to run the jobs.
     var isWoken = false
     var isOver = false
     var awaitsEnd: [CheckedContinuation<Void, Never>] = []
@@ -23,26 +25,30 @@ package final class SocketLoop: @unchecked Sendable {
 
   private let poller: Poller
   private let inbox = Mutex(Inbox())
-  /// Whether ``inbox`` has jobs, readable without the lock.
+  /// Whether ``inbox`` has jobs; read without taking its lock.
   private let hasJobs = Atomic(false)
-  /// The loop's thread; 0 if it does not run.
+  /// The identifier of the loop's thread; 0 if the thread does not run.
   private let thread = Atomic<UInt>(0)
 
-  // The following is accessed on the loop only.
+  // The following properties are accessed on the loop's thread only.
   private var ready = ReadyList()
   private var sources = SourceTable()
   private let timers = LoopTimers()
-  /// The shift of the timers; nil if they follow the machine's clock.
+  /// The shift of the timers in tests; nil if they follow the machine's clock.
   private let shift: LoopTimeShift?
   private var turnsEnds: [() -> Void] = []
   private var isStopping = false
-  /// Whether ``processorTimeBefore`` is updated in each iteration.
+  /// Whether ``processorTimeBefore`` is updated in each iteration. Set while several parties share
+  /// the loop.
   var measuresTurns = false
-  /// The thread's processor time at the start of this iteration, or earlier if it is not measured.
+  /// The thread's processor time at the start of this iteration; an earlier value if
+  /// ``measuresTurns`` is false.
   private(set) var processorTimeBefore = TimeAmount.zero
-  /// The buffer for bytes that are read.
+  /// The buffer into which all sockets are read.
   private let room: UnsafeMutableRawBufferPointer
 
+  /// Creates the loop and starts its thread.
+  ///
   /// - Throws: `internalError` if the process has no descriptors or threads left.
   package init(timersMovedBy shift: LoopTimeShift? = nil) throws(UsherError) {
     self.shift = shift
@@ -55,15 +61,15 @@ package final class SocketLoop: @unchecked Sendable {
   deinit { room.deallocate() }
 }
 
-// From any thread.
+// Methods for callers on any thread.
 extension SocketLoop {
-  /// The time by which a loop measures timers and durations; readable from any thread.
+  /// The current time of the clock by which a loop measures timers and durations.
   package static var now: NIODeadline { .now() }
   package var now: NIODeadline { Self.now }
 
   package var isOnLoop: Bool { thread.load(ordering: .relaxed) == LoopThread.current }
 
-  /// Runs `job` on the loop, after all earlier jobs.
+  /// Runs `job` on the loop's thread, after all jobs submitted before.
   ///
   /// - Returns: False if the loop has stopped; then `job` does not run.
   @discardableResult
@@ -73,7 +79,8 @@ extension SocketLoop {
       guard !inbox.isOver else { return (false, false) }
       inbox.jobs.append(job)
       hasJobs.store(true, ordering: .releasing)
-      // The loop itself checks for jobs before its next wait.
+      // A wake-up is not needed on the loop's own thread: the loop checks for jobs before its next
+      // wait.
       guard !isHere, !inbox.isWoken else { return (true, false) }
       inbox.isWoken = true
       return (true, true)
@@ -82,7 +89,7 @@ extension SocketLoop {
     return isTaken
   }
 
-  /// Runs `body` on the loop and returns its result.
+  /// Runs `body` on the loop's thread and returns its result.
   ///
   /// - Throws: `shuttingDown` if the loop has stopped; errors of `body`.
   package func submit<Value: Sendable>(
@@ -94,7 +101,8 @@ extension SocketLoop {
     }
   }
 
-  /// Runs `body` at once, and again `interval` after each run, until the task is cancelled.
+  /// Runs `body` on the loop at once, and again `interval` after each run, until the returned task
+  /// is cancelled.
   package func scheduleRepeatedTask(
     every interval: TimeAmount, _ body: @escaping @Sendable () -> Void
   ) -> RepeatedLoopTask {
@@ -103,8 +111,8 @@ extension SocketLoop {
     return task
   }
 
-  /// Runs the jobs that were submitted, closes all sockets and ends the thread; returns when that
-  /// is done. May be called more than once.
+  /// Runs the jobs that were submitted, closes all sockets and ends the thread; returns when the
+  /// thread no longer uses the loop. May be called more than once.
   package func stop() async {
     await withCheckedContinuation { continuation in
       let isOver = inbox.withLock { inbox in
@@ -123,7 +131,7 @@ extension SocketLoop {
   func assertOnLoop() { assert(isOnLoop, "not on the loop") }
 }
 
-// Timers and descriptors.
+// Methods for timers and sockets, on the loop's thread only.
 extension SocketLoop {
   /// Runs `body` at the deadline, or as soon after it as possible.
   package func scheduleTask(deadline: NIODeadline, _ body: @escaping () -> Void) -> LoopTimer {
@@ -141,6 +149,8 @@ extension SocketLoop {
     turnsEnds.append(body)
   }
 
+  /// Starts watching a socket; see ``LoopSource/begin(_:)``.
+  ///
   /// - Returns: The key under which the socket is watched.
   func watch(
     _ source: LoopSource, _ socket: DirectSocket, for interest: Readiness
@@ -161,7 +171,7 @@ extension SocketLoop {
     poller.change(socket, key: key, interest)
   }
 
-  /// Stops watching a socket. Events that the present iteration still reports for it are ignored,
+  /// Stops watching a socket. Events that the current iteration still reports for it are ignored,
   /// even if its descriptor number is reused.
   func unwatch(_ socket: DirectSocket, key: UInt64) {
     assertOnLoop()
@@ -169,8 +179,8 @@ extension SocketLoop {
     poller.remove(socket)
   }
 
-  /// Reads at most ``roomBytes`` bytes and passes them to `look`, which must not keep the pointer;
-  /// then wipes them.
+  /// Reads at most ``roomBytes`` bytes and passes them to `look`, which must not keep the pointer.
+  /// The bytes are wiped afterwards.
   func receive(
     from socket: DirectSocket, _ look: (UnsafeRawBufferPointer) -> Void
   ) -> DirectSocket.Received {
@@ -195,10 +205,10 @@ extension SocketLoop {
     } while !end()
   }
 
-  /// Runs one iteration.
+  /// Runs one iteration of the loop.
   ///
-  /// - Parameter now: The current time, if it is known.
-  /// - Returns: The current time, if it is known.
+  /// - Parameter now: The current time if it is known, to save a reading of the clock.
+  /// - Returns: The current time if it is known, for the next iteration.
   private func turn(since now: NIODeadline?) -> NIODeadline? {
     poller.wait(&ready, nanoseconds: patience(now))
     if measuresTurns { processorTimeBefore = ProcessorTime.ofThread() }
@@ -211,15 +221,15 @@ extension SocketLoop {
     return runDueTimers()
   }
 
-  /// Returns the nanoseconds until the next timer; 0 if there are jobs, negative if there is no
-  /// timer.
+  /// Returns the nanoseconds that the loop may wait: until the next timer, 0 if there are jobs,
+  /// negative (without limit) if there is no timer.
   private func patience(_ now: NIODeadline?) -> Int64 {
     if hasJobs.load(ordering: .acquiring) || isStopping { return 0 }
     guard let next = timers.next else { return -1 }
     return max(0, (next - ((now ?? .now()) + ahead)).nanoseconds)
   }
 
-  /// How far the timers are ahead of the clock.
+  /// How far the timers are ahead of the machine's clock.
   private var ahead: TimeAmount { shift?.ahead ?? .nanoseconds(0) }
 
   private func doJobs() {
@@ -244,7 +254,7 @@ extension SocketLoop {
     guard var body = timers.pop(at: due) else { return now }
     while true {
       body()
-      // A timer that a body sets for now runs in the next iteration.
+      // A timer that such a function schedules for now runs in the next iteration.
       guard let next = timers.pop(at: due) else { return nil }
       body = next
     }
@@ -255,7 +265,9 @@ extension SocketLoop {
     _ = scheduleTask(in: interval) { [self] in again(task, every: interval) }
   }
 
-  /// - Returns: False if there are jobs or sockets left.
+  /// Ends the loop unless jobs or sockets are left.
+  ///
+  /// - Returns: False if jobs or sockets are left.
   private func end() -> Bool {
     let waiting: [CheckedContinuation<Void, Never>]? = inbox.withLock { inbox in
       guard inbox.jobs.isEmpty, sources.isEmpty else { return nil }
@@ -271,7 +283,7 @@ extension SocketLoop {
   }
 }
 
-/// Function that a loop runs repeatedly. Safe to use from any thread.
+/// Function that an event loop runs repeatedly. Safe to use from any thread.
 package final class RepeatedLoopTask: Sendable {
   private let body: @Sendable () -> Void
   private let isCancelled = Atomic(false)
@@ -281,7 +293,9 @@ package final class RepeatedLoopTask: Sendable {
   /// Cancels further runs; a run in progress continues.
   package func cancel() { isCancelled.store(true, ordering: .releasing) }
 
-  /// - Returns: Whether the task runs again.
+  /// Runs the function unless the task is cancelled.
+  ///
+  /// - Returns: Whether the function was run and is to be scheduled again.
   fileprivate func run() -> Bool {
     guard !isCancelled.load(ordering: .acquiring) else { return false }
     body()
@@ -289,7 +303,7 @@ package final class RepeatedLoopTask: Sendable {
   }
 }
 
-/// Value of a loop's thread that other threads may pass on but not use.
+/// Value that only an event loop's thread may use. Other threads may store it and pass it on.
 @usableFromInline
 package struct OnLoop<Value>: @unchecked Sendable {
   @usableFromInline package let loop: SocketLoop

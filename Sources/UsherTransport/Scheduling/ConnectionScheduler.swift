@@ -1,45 +1,47 @@
 package import NIOCore
 
-/// Connection that a ``ConnectionScheduler`` lets work, read and wait. On the loop only.
+/// Connection whose work, input and events a ``ConnectionScheduler`` controls. Used on the event
+/// loop only.
 package protocol ScheduledConnection: AnyObject {
   /// The number under which the scheduler knows the connection; only the scheduler sets it.
   var connectionID: FairScheduler.ConnectionID { get set }
-  /// The party whose share of the loop the connection uses.
+  /// The user, or the admin socket, whose share of the loop's time the connection uses.
   var party: FairScheduler.Party { get }
-  /// Whether the user's share allows the connection to read; only the scheduler sets it.
+  /// Whether the connection may read, because its user is within its share of the loop's time or it
+  /// is the connection's turn. Only the scheduler sets it.
   var listens: Bool { get set }
 
-  /// Works for one slice on stored input.
+  /// Handles input that was already read, for one time slice.
   func takeTurn()
 
-  /// Sends events until the slice is over, at least one.
+  /// Sends events of subscriptions until the slice is over, at least one.
   ///
-  /// - Returns: Whether events are left for which there is room.
+  /// - Returns: Whether events are left and the connection has room for them.
   func sendEvents(within slice: inout TimeSlice) -> Bool
 
-  /// Sends the replies that were put off to the end of the loop iteration.
+  /// Sends the replies that ``WriteCoalescer`` has delayed until the end of the loop iteration.
   func sendPutOff()
 
-  /// Drops cached values that were not used since the last call.
+  /// Drops cached replies that were not used since the last call.
   ///
-  /// - Returns: Whether cached values are left.
+  /// - Returns: Whether cached replies are left.
   func forgetUnused() -> Bool
 }
 
-/// Source of the terms under which connections share a loop.
+/// Source of the configured ``FairScheduler/Terms``, under which connections share a loop.
 package protocol SchedulerTermsSource: Sendable {
-  /// A number that changes with the terms. The scheduler asks for it with each piece of input, so
-  /// it must be cheap.
+  /// A number that changes with the terms. The scheduler reads it for each piece of input, so
+  /// reading must be cheap.
   var generation: Int { get }
-  /// The current terms and their number.
+  /// The current terms and their ``generation``.
   var currentTerms: (terms: FairScheduler.Terms, generation: Int) { get }
 }
 
-/// Driver of ``FairScheduler``: lets connections work, read and wait. On the event loop of the
-/// sockets only.
+/// Driver of ``FairScheduler``: carries out its decisions which connections work, read or wait.
+/// Used on the sockets' event loop only.
 package final class ConnectionScheduler {
-  /// Delay between two turns, in which the loop polls for new input; a turn that begins at once
-  /// would prevent that.
+  /// Delay between two turns, in which the loop polls for new input. If turns followed each other
+  /// at once, the loop would not poll in between.
   private static let pollInterval = TimeAmount.microseconds(10)
 
   private var share: FairScheduler
@@ -49,7 +51,7 @@ package final class ConnectionScheduler {
   private let loop: SocketLoop
   private var connections: [FairScheduler.ConnectionID: any ScheduledConnection] = [:]
   private var lastConnectionID = 0
-  /// The output buffer pool and the list of connections with unsent replies.
+  /// The output buffers and the list of connections with delayed replies.
   package let coalescer = WriteCoalescer()
   private var isSweeping = false
   /// The number of subscriptions per user.
@@ -57,15 +59,15 @@ package final class ConnectionScheduler {
   private var deliveries: [FairScheduler.Party: Delivery] = [:]
   private var wake: (at: NIODeadline, timer: LoopTimer)?
 
-  /// Connections of one user that have events to send.
+  /// The connections of one user that have events to send.
   private struct Delivery {
-    /// The connections, the longest-waiting first.
+    /// The connections in the order of their turns.
     var line: [FairScheduler.ConnectionID] = []
-    /// Whether the next slice is scheduled.
+    /// Whether the next slice for sending events is scheduled.
     var isPlanned = false
   }
 
-  /// Creates a scheduler; on the loop only.
+  /// Creates the scheduler of an event loop. Must be called on the loop.
   package init(_ termsSource: any SchedulerTermsSource, on loop: SocketLoop) {
     self.termsSource = termsSource
     let (terms, generation) = termsSource.currentTerms
@@ -83,6 +85,8 @@ package final class ConnectionScheduler {
   /// Whether more than one party is connected to the loop.
   package var isShared: Bool { share.isShared }
 
+  /// Adds an accepted connection and decides whether it may read.
+  ///
   /// - Parameter begun: The time at which accepting the connection began.
   package func enter(_ connection: any ScheduledConnection, since begun: NIODeadline) {
     lastConnectionID += 1
@@ -95,7 +99,7 @@ package final class ConnectionScheduler {
     plan()
   }
 
-  /// Decides whether a new connection is accepted.
+  /// Decides whether a new connection is accepted. Only its user is known yet.
   package func comes(
     _ party: FairScheduler.Party, isCrowded: Bool, at now: NIODeadline
   ) -> FairScheduler.ConnectionDecision {
@@ -103,13 +107,13 @@ package final class ConnectionScheduler {
     return share.comes(party, isCrowded: isCrowded, at: now)
   }
 
-  /// Charges a user for a connect that was refused.
+  /// Charges a user for the time that a refused connect took.
   package func refused(_ party: FairScheduler.Party, since begun: NIODeadline) {
     let now = loop.now
     _ = share.chargeConnectAttempt(cost(since: begun, at: now) + Self.acceptance, party, at: now)
   }
 
-  /// The cost of a connection beside the measured time: accepting, registering and closing it.
+  /// The cost of a connection that is not measured: accepting, registering and closing it.
   private static let acceptance = TimeAmount.microseconds(30)
 
   package func leave(_ connection: any ScheduledConnection) {
@@ -118,16 +122,17 @@ package final class ConnectionScheduler {
     loop.measuresTurns = share.isShared
   }
 
-  /// Returns whether a connection that has received calls works on them at once.
+  /// Returns whether a connection that has received calls may work on them at once.
   package func mayWork(_ connection: any ScheduledConnection) -> Bool {
     applyTerms()
-    // The usual case must not cost a reading of the clock.
+    // If one party uses the loop alone, as is usual, the clock is not read: this runs for every
+    // piece of input.
     if !share.isShared, !share.isAwaited { return true }
     defer { plan() }
     return share.called(connection.connectionID, of: connection.party, at: loop.now)
   }
 
-  /// Returns the slice for a connection that starts to work now.
+  /// Returns the time slice for a connection that starts to work now.
   package func slice(for connection: any ScheduledConnection) -> TimeSlice {
     switch connection.party {
     case .admin: .endless
@@ -137,17 +142,21 @@ package final class ConnectionScheduler {
 
   /// Returns the time since `start`, or the processor time of this loop iteration if that is less.
   ///
-  /// The loop's thread may have waited for a processor meanwhile. A user must not be throttled for
-  /// the load of other processes.
+  /// The loop's thread may have waited for a processor since `start`. A user must not be throttled
+  /// for the load that other processes cause.
   private func cost(since start: NIODeadline, at now: NIODeadline) -> TimeAmount {
     let time = now - start
     guard time > Self.likelyWaited, loop.measuresTurns else { return time }
     return min(time, ProcessorTime.ofThread() - loop.processorTimeBefore)
   }
 
-  /// Durations up to this are charged without reading the processor time.
+  /// Durations up to this are charged without reading the processor time, because the reading is a
+  /// system call.
   private static let likelyWaited = TimeAmount.microseconds(100)
 
+  /// Charges a connection's user for a slice of work.
+  ///
+  /// - Parameter rest: The work that is left.
   /// - Returns: Whether the connection may read.
   package func worked(
     _ connection: any ScheduledConnection, _ slice: TimeSlice, leaving rest: FairScheduler.Rest
@@ -165,19 +174,19 @@ package final class ConnectionScheduler {
       since: now - cost(since: slice.start ?? now, at: now), leaving: rest, at: now)
   }
 
-  /// Registers a call that waits.
+  /// Registers a call whose reply needs an asynchronous task.
   ///
-  /// - Returns: False if its user has too many.
+  /// - Returns: False if the connection's user has too many such calls.
   package func began(_ party: FairScheduler.Party) -> Bool {
     applyTerms()
     return share.began(of: party, at: loop.now)
   }
 
-  /// Registers a call that waits for the disk.
+  /// Charges a user for a call that waits for the disk.
   package func reads(_ party: FairScheduler.Party) { share.reads(of: party, at: loop.now) }
 
-  /// Charges a user for work that no slice measured: `cost` off the loop, and the time on the loop
-  /// since `begun`.
+  /// Charges a user for work that no slice measured: `cost` for work off the loop, and the time on
+  /// the loop since `begun`.
   package func spent(_ cost: TimeAmount, since begun: NIODeadline, by party: FairScheduler.Party) {
     let now = loop.now
     share.spent(cost + self.cost(since: begun, at: now), by: party, at: now)
@@ -208,9 +217,9 @@ package final class ConnectionScheduler {
   }
 }
 
-// Events.
+// Events of subscriptions.
 extension ConnectionScheduler {
-  /// Counts a new subscription.
+  /// Counts a new subscription to events.
   ///
   /// - Parameter most: The maximum number of subscriptions of one user.
   /// - Returns: False if the user has reached the maximum; then the subscription is not counted.
@@ -227,8 +236,8 @@ extension ConnectionScheduler {
     subscriptions[party] = count > 1 ? count - 1 : nil
   }
 
-  /// Sends a connection's events: one slice at once, unless its user must wait for a turn; the rest
-  /// when the user's share has room.
+  /// Sends a connection's events: one time slice at once unless the user must wait for a turn, and
+  /// the rest when the user is within its share of the loop's time again.
   package func deliver(_ connection: any ScheduledConnection) {
     let party = connection.party
     var delivery = deliveries[party] ?? Delivery()
@@ -271,13 +280,12 @@ extension ConnectionScheduler {
   }
 }
 
-// Cached values.
+// Cached replies.
 extension ConnectionScheduler {
-  /// Time after which unused cached values are dropped.
+  /// Time after which unused cached replies are dropped.
   private static let memory = TimeAmount.minutes(1)
 
-  /// Schedules a check for cached values that are no longer used, because a connection has cached
-  /// one.
+  /// Schedules the removal of unused cached replies. Called when a connection has cached a reply.
   package func remember() {
     guard !isSweeping else { return }
     isSweeping = true

@@ -1,15 +1,16 @@
 import NIOCore
 
-/// Decides which connections may work on the event loop; ``ConnectionScheduler`` carries it out.
+/// Decides which connections may work on the event loop. ``ConnectionScheduler`` carries the
+/// decisions out.
 ///
-/// A user's calls cost the time they take. While others call, too, a user that has used up its
-/// share is *throttled*: its connections work one after the other, one slice at a time, and between
-/// slices the loop serves others. Of its idle connections only one reads at a time, so that
-/// hundreds of them cannot send calls at once. A user that makes one short call after the other on
-/// one connection is not throttled: others wait at most for one such call. The admin socket is
-/// neither charged nor delayed; its calls count as another party's calls.
+/// A user is charged for the time that its calls take. While other parties call too, a user that
+/// has used up its share is *throttled*: its connections work one after the other, one slice at a
+/// time, and between slices the loop serves others. Of its idle connections only one reads at a
+/// time, so that hundreds of them cannot send calls at once. A user that makes one short call after
+/// the other on one connection is not throttled: others wait at most for one such call. The admin
+/// socket is neither charged nor delayed; its calls count as those of a party of its own.
 package struct FairScheduler {
-  /// Number of a connection; numbers are not reused.
+  /// Number of a connection on this loop; numbers are not reused.
   package typealias ConnectionID = Int
 
   package enum Party: Hashable, Sendable {
@@ -22,17 +23,17 @@ package struct FairScheduler {
     case nothing
     /// RPC calls that have been read and can run.
     case bytes
-    /// Calls that have been read but cannot run yet, for instance because replies are unread; the
-    /// connection resumes by itself.
+    /// RPC calls that have been read but cannot run yet, for instance because the peer does not
+    /// read its replies. The connection continues by itself, without a turn.
     case blocked
   }
 
   enum Step: Equatable {
-    /// The connection handles its calls for one time slice.
+    /// This connection handles its calls for one time slice.
     case work(ConnectionID)
-    /// This connection starts to read, and the other one, of the same user, stops.
+    /// This connection starts to read, and the other one, of the same user, stops reading.
     case listen(ConnectionID, insteadOf: ConnectionID?)
-    /// No connection has a turn before this time.
+    /// No connection may work or read before this time.
     case wait(until: NIODeadline)
     case nothing
   }
@@ -40,30 +41,33 @@ package struct FairScheduler {
   /// Decision about a new connection.
   package enum ConnectionDecision {
     case accepted
-    /// The peer gets an error.
+    /// The peer receives an error and the connection is closed.
     case refused
-    /// The connection is closed without an error: its user has received enough errors.
+    /// The connection is closed without an error: the user has received enough errors this second.
     case dropped
   }
 
   private struct User {
     var connectionCount = 0
     var callsInFlight = 0
-    /// The time at which the user's consumption is within its share again.
+    /// The time at which the user has no debt any more: when its consumption is within its share
+    /// again.
     var withinShareAt: NIODeadline
     var throttledUntil: NIODeadline
-    /// The time until which the user counts as making concurrent calls.
+    /// The time until which the user counts as making concurrent calls, without which it is not
+    /// throttled.
     var contendedUntil: NIODeadline
-    /// The connection of the last call, and the time at which it was answered.
+    /// The connection of the user's last call, and the time at which the call was received or
+    /// answered.
     var lastCall: (connectionID: ConnectionID, at: NIODeadline)?
-    /// Connects that were accepted, and connects that were refused with an error.
+    /// The rate of the user's connects.
     var connectAttempts: ConnectRate
     var told: ConnectRate
-    /// The time of the last connect.
+    /// The time at which the user's last connect was handled.
     var lastConnectAttempt: NIODeadline?
-    /// The user's connections that wait for a turn and do not read.
+    /// The user's connections that wait for a turn, in order. They do not read.
     var line: [Place] = []
-    /// The connection that reads, among those that have worked since the user became throttled.
+    /// The only connection of the throttled user that reads, of those that have already had a turn.
     var listening: ConnectionID?
 
     static func new(at now: NIODeadline) -> User {
@@ -77,19 +81,19 @@ package struct FairScheduler {
 
   private struct Place: Equatable {
     let connectionID: ConnectionID
-    /// Whether the connection has calls to work on; else it waits to read.
+    /// Whether the connection has calls to work on. If not, it waits for its turn to read.
     var hasBytes: Bool
   }
 
   /// The current parameters; a change applies to later events.
   var terms: Terms
   private var users: [UInt32: User] = [:]
-  /// The users with a connection that waits for a turn.
+  /// The users with at least one connection that waits for a turn.
   private var waiting: Set<UInt32> = []
   private var admins = 0
   private var connectedUsers = 0
-  /// The party that called last, and the last call of any other party: together they tell for each
-  /// party whether others call.
+  /// The party that called last. Together with ``beforeLatest``, the time of the last call of any
+  /// other party, it tells for each party whether others call.
   private var latest: (party: Party, at: NIODeadline)?
   private var beforeLatest: NIODeadline?
 
@@ -103,12 +107,12 @@ package struct FairScheduler {
 extension FairScheduler {
   /// Decides about a new connection of which only the user is known.
   ///
-  /// All connects pass through one queue, so a user that connects too often must be removed from it
-  /// quickly.
+  /// All connects pass through one listen backlog, so those of a user that connects too often must
+  /// be removed from it quickly.
   ///
-  /// - Parameter isCrowded: Whether more connections wait in that queue than are accepted. A user
-  ///   that connects too often is then refused even if no other user calls: the waiting connections
-  ///   may be another user's.
+  /// - Parameter isCrowded: Whether the backlog is filled faster than it is emptied. A user that
+  ///   connects too often is then refused even if no other user calls: the connections behind may
+  ///   be another user's.
   mutating func comes(
     _ party: Party, isCrowded: Bool = false, at now: NIODeadline
   ) -> ConnectionDecision {
@@ -120,7 +124,7 @@ extension FairScheduler {
     return user.told.add(now, perSecond: terms.reportedRefusals) ? .refused : .dropped
   }
 
-  /// Adds a connection; `cost` is the time that accepting it took.
+  /// Adds an accepted connection; `cost` is the time that accepting it took.
   ///
   /// - Returns: Whether the connection may read.
   mutating func enter(
@@ -148,7 +152,8 @@ extension FairScheduler {
       user.connectionCount -= 1
       user.line.removeAll { $0.connectionID == connectionID }
       if user.listening == connectionID { user.listening = nil }
-      // A call on the next connection is not concurrent with a call on one that is closed.
+      // A call on the user's next connection is not concurrent with a call on a connection that is
+      // closed.
       if user.lastCall?.connectionID == connectionID { user.lastCall = nil }
     }
     if users[uid]?.connectionCount == 0 { connectedUsers -= 1 }
@@ -166,8 +171,8 @@ extension FairScheduler {
     if user.line.isEmpty { waiting.remove(uid) } else { waiting.insert(uid) }
   }
 
-  /// Removes users without connections, calls, debt or recent connects. A user that reconnects
-  /// keeps its debt.
+  /// Removes users without connections, calls, debt or recent connects. The others are kept, so
+  /// that a user cannot lose its debt by reconnecting.
   private mutating func forgetIdle(at now: NIODeadline) {
     users = users.filter { _, user in
       user.connectionCount > 0 || user.callsInFlight > 0 || user.isThrottled(now)
@@ -178,8 +183,8 @@ extension FairScheduler {
 
   /// Records that calls have arrived on a connection.
   ///
-  /// - Returns: Whether the connection works on them at once, for one slice; else it waits for its
-  ///   turn and does not read.
+  /// - Returns: Whether the connection works on them at once, for one slice. If not, it waits for
+  ///   its turn and does not read.
   mutating func called(_ connectionID: ConnectionID, of party: Party, at now: NIODeadline) -> Bool {
     recordActivity(party, at: now)
     guard case .user(let uid) = party, var user = users[uid] else { return true }
@@ -205,7 +210,7 @@ extension FairScheduler {
 
   /// Records that a connection has worked since `start`.
   ///
-  /// - Returns: Whether the connection may read; else it waits for its turn.
+  /// - Returns: Whether the connection may read. If not, it waits for its turn.
   mutating func worked(
     _ connectionID: ConnectionID, of party: Party, since start: NIODeadline, leaving rest: Rest,
     at now: NIODeadline
@@ -233,7 +238,7 @@ extension FairScheduler {
     }
   }
 
-  /// Charges a user for work on its calls, on the event loop or off it.
+  /// Charges a user for work on its calls, whether on the event loop or off it.
   mutating func spent(_ cost: TimeAmount, by party: Party, at now: NIODeadline) {
     if case .user(let uid) = party, cost > terms.longCall {
       users[uid]?.contendedUntil = now + terms.memory
@@ -241,9 +246,9 @@ extension FairScheduler {
     charge(cost, to: party, at: now)
   }
 
-  /// Registers a call that waits and charges its cost off the loop.
+  /// Registers a call that runs in an asynchronous task and charges its fixed cost.
   ///
-  /// - Returns: False if the user has reached its limit.
+  /// - Returns: False if the user has reached the limit of such calls.
   mutating func began(of party: Party, at now: NIODeadline) -> Bool {
     guard case .user(let uid) = party, let user = users[uid] else { return true }
     guard user.callsInFlight < terms.callsInFlight else { return false }
@@ -252,13 +257,13 @@ extension FairScheduler {
     return true
   }
 
-  /// Charges a call that waits for the disk. A connection has one at a time, so it does not count
-  /// as a call in flight.
+  /// Charges a call that waits for the disk. A connection has at most one at a time, so it does not
+  /// count as a call in flight.
   mutating func reads(of party: Party, at now: NIODeadline) {
     if isShared { charge(terms.task, to: party, at: now) }
   }
 
-  /// Removes a call that waited; its connection may have closed already.
+  /// Removes a call that ``began(of:at:)`` registered. Its connection may have closed already.
   mutating func callEnded(of party: Party) {
     guard case .user(let uid) = party else { return }
     users[uid]?.callsInFlight -= 1
@@ -267,14 +272,14 @@ extension FairScheduler {
 
 // MARK: - Taking turns
 extension FairScheduler {
-  /// Whether a connection waits for a turn.
+  /// Whether any connection waits for a turn.
   var isAwaited: Bool { !waiting.isEmpty }
 
-  /// Returns the time of the next turn; nil if no connection waits.
+  /// Returns the time of the next turn; nil if no connection waits for one.
   func nextTurn() -> NIODeadline? { waiting.lazy.compactMap { users[$0]?.withinShareAt }.min() }
 
-  /// Returns the next step: of the users whose share has room, the turn goes to the one that has
-  /// waited longest.
+  /// Returns the next step. Of the users that are within their share, the turn goes to the one that
+  /// has been so for the longest time.
   mutating func next(at now: NIODeadline) -> Step {
     let first = waiting.min {
       (users[$0]?.withinShareAt ?? now) < (users[$1]?.withinShareAt ?? now)
@@ -302,7 +307,7 @@ extension FairScheduler {
   /// A user that is not throttled waits only with events that did not fit into one slice. The wait
   /// is at most `longestWait`, so that a user's calls cannot block its events forever.
   ///
-  /// - Parameter isRest: Whether a slice of events has just ended.
+  /// - Parameter isRest: Whether a slice of the user's events has just ended.
   func nextEvents(of party: Party, isRest: Bool, at now: NIODeadline) -> NIODeadline? {
     guard case .user(let uid) = party, let user = users[uid], isRest || user.isThrottled(now),
       user.withinShareAt > now
@@ -317,8 +322,9 @@ extension FairScheduler {
     -> Bool
   {
     guard case .user(let uid) = party, var user = users[uid] else { return false }
-    // This connect waited while the previous one was handled, so they are concurrent. A client that
-    // connects, calls and closes in a loop delays others by one such connect only.
+    // The connect waited while the previous one was handled, so the two are concurrent. A client
+    // that connects, calls and closes in a loop has no such connects: it delays others by one
+    // connect only.
     if let last = user.lastConnectAttempt, now - cost <= last {
       user.contendedUntil = now + terms.memory
     }
@@ -327,8 +333,8 @@ extension FairScheduler {
     return charge(cost, to: party, at: now)
   }
 
-  /// Charges a cost to a user. While others call, the price is the cost divided by the user's
-  /// share.
+  /// Charges a cost to a user, which moves the time at which the user is within its share again.
+  /// While other parties call, the cost is divided by the user's share.
   ///
   /// - Returns: Whether the user is throttled now.
   @discardableResult
@@ -336,13 +342,14 @@ extension FairScheduler {
     guard case .user(let uid) = party, var user = users[uid] else { return false }
     let othersCall = othersCall(than: party, at: now)
     let price = othersCall ? cost * 100 / terms.percent : cost
-    // Time that was unused long ago is not credited; a throttled user gets no credit at all.
+    // A user may save up unused time only to the extent of `credit`; a throttled user gets no
+    // credit.
     let saved = user.isThrottled(now) ? cost : terms.credit * 100 / terms.percent
     let end = now + max(price, terms.longestWait)
     user.withinShareAt = max(
       user.withinShareAt, min(max(user.withinShareAt, now - saved) + price, end))
     if othersCall, user.withinShareAt > now, user.contendedUntil > now {
-      // Also for as long as the user is in debt.
+      // The user is throttled at least until it has no debt any more.
       user.throttledUntil = max(now + terms.memory, user.withinShareAt)
     }
     users[uid] = user

@@ -1,20 +1,21 @@
 package import NIOCore
 
-/// Time for which a connection works before others may. The clock is read only every few calls, and
-/// not at all for an endless slice.
+/// Time for which a connection works before others may. The clock is read only once for several
+/// calls or about 2 KiB of input and output, and not at all for an endless slice.
 @usableFromInline
 package struct TimeSlice: Sendable {
-  /// The start of the measured time; nil before the first reading of the clock.
+  /// The start of the measured time; nil before the clock is read for the first time.
   package private(set) var start: NIODeadline?
   package private(set) var isOver = false
   private let length: TimeAmount?
-  /// The effort since the clock was read last.
+  /// The effort, in bytes and equivalents, since the clock was read last.
   @usableFromInline var effort = 0
 
-  /// Slice for a user that has the loop alone: long enough to cost nothing, short enough not to
-  /// delay a new connection.
+  /// Slice for a user that has the event loop alone: long enough that reading the clock costs
+  /// nothing, short enough not to delay a new connection.
   static let alone = TimeSlice(length: .milliseconds(2))
-  /// Slice without an end, for the admin socket and for refusing calls at the end.
+  /// Slice without an end, for the admin socket and for refusing the remaining calls of a
+  /// connection that ends.
   package static let endless = TimeSlice(length: nil)
 
   private init(length: TimeAmount?) { self.length = length }
@@ -25,18 +26,19 @@ package struct TimeSlice: Sendable {
   }
 }
 
-// Each line and each reply is counted, so these are inlined into the module that answers them. For
-// that, the type must be usable from inline, too.
+// These are called for each line and each reply, so they are inlined into the module of the caller.
+// For that, the type must be usable from inline, too.
 extension TimeSlice {
-  /// Adds bytes that were read or written; reads the clock every few calls.
+  /// Adds the bytes of a line that was read or a reply that was written; reads the clock every few
+  /// calls.
   @inlinable
   package mutating func spend(_ bytes: Int) { spend(effort: bytes + 512) }
 
-  /// Counts one call of a JSON-RPC batch against the time slice, and reads the clock.
+  /// Counts one call of a JSON-RPC batch against the time slice, and always reads the clock.
   @inlinable
   package mutating func spendCall() { spend(effort: 2049) }
 
-  /// Adds bytes that were only copied.
+  /// Adds bytes that were only copied, which is much cheaper than handling them.
   @inlinable
   package mutating func spendLittle(_ bytes: Int) { spend(effort: bytes / 16) }
 
