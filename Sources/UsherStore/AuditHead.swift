@@ -2,46 +2,48 @@ import FoundationEssentials
 import GRDB
 import UsherCore
 
-/// The first and last row of the audit log, with their hashes. Stored as a sealed note, and written
-/// in the commit of every change of the log.
+/// The first and last row of the audit log, with their hashes. Stored as a sealed note
+/// (``NoteRow``), which every change of the log writes in the same commit.
 ///
-/// The head is created together with the tables, so a missing head was removed.
+/// The head is created together with the tables. If it is missing, something other than usherd
+/// removed it.
 struct AuditHead: Sendable, Equatable, Codable {
-  /// The name of the note in the store that has the head.
+  /// The name of the note that contains the head.
   static let name = "audit.head"
-  /// The value that is used as the hash of the row before the first one.
+  /// The value that takes the place of the previous row's hash in the first row.
   static let origin = Data(count: 32)
   private static let maxBreaks = 16
 
-  /// The first row that is kept; ``last`` plus one if there are no rows.
+  /// The number of the first row that is kept; ``last`` plus one if the log has no rows.
   var first: Int64 = 1
-  /// The hash of the row before ``first``; nil if it is unknown.
+  /// The hash of the row before the row ``first``; nil if it is unknown.
   var before: Data? = Self.origin
   var last: Int64 = 0
-  /// The hash of the row ``last``.
+  /// The hash of the row whose number is ``last``.
   var hash = Self.origin
-  /// The time at which the log was created, or created again.
+  /// The time at which the log was created, or rebuilt because the head was missing.
   var begunAt: Timestamp
-  /// The times at which the stored head could not be used, and the inconsistencies among rows that
-  /// were deleted since; the newest last.
+  /// The inconsistencies that are no longer visible in the log itself: the times at which the
+  /// stored head could not be used, and inconsistencies among rows that were deleted since. The
+  /// newest is last.
   var breaks: [Break] = []
 
   struct Break: Sendable, Equatable, Codable {
     var at: Timestamp
-    /// The first row concerned; nil if the break concerns the head.
+    /// The number of the first row concerned; nil if the break concerns the head.
     var first: Int64?
-    /// The last row concerned; for a break of the head, the last row of the log at that time.
+    /// The number of the last row concerned; for a break of the head, of the log's last row then.
     var last: Int64
     var what: What
 
     enum What: String, Sendable, Codable {
       // Breaks of the head.
       case missing, unreadable, behind
-      // Breaks among rows that were deleted as the oldest ones.
+      // Breaks among rows that were later deleted as the oldest ones.
       case gone, altered, stray
     }
 
-    /// Returns one break for both if `other` is of the same kind and its rows follow directly;
+    /// Returns a single break for both if `other` is of the same kind and its rows follow directly;
     /// otherwise nil.
     func joined(_ other: Break) -> Break? {
       guard first != nil, let next = other.first, next == last + 1, what == other.what else {
@@ -70,11 +72,11 @@ struct AuditHead: Sendable, Equatable, Codable {
 }
 
 extension AuditHead {
-  /// The head as it is in the database.
+  /// The head as it was found in the database.
   enum Stored: Equatable {
     case head(AuditHead)
     case missing
-    /// The note failed to decrypt.
+    /// The note with the head failed to decrypt.
     case unreadable
   }
 
@@ -89,11 +91,11 @@ extension AuditHead {
     return .head(head)
   }
 
-  /// Returns the head to continue with.
+  /// Returns the head with which the daemon continues the log at start-up.
   ///
   /// A removed or altered head is rebuilt from the rows, and an older head is advanced to the last
-  /// row. The new head records that as a break, so that the daemon can continue and the finding
-  /// stays.
+  /// row. The new head records that as a break, so that the daemon can continue and
+  /// ``AuditLog/verify()`` still reports the manipulation.
   static func resume(
     from db: Database, _ sealer: Sealer, at now: Timestamp
   ) throws -> AuditHead {
@@ -108,7 +110,7 @@ extension AuditHead {
     }
   }
 
-  /// Advances the head over all rows that follow it with a correct hash.
+  /// Advances the head over all rows that follow its last row with a correct hash.
   private mutating func advance(over db: Database, _ sealer: Sealer) throws {
     while let row = try StoredAuditRow.fetch(db, "n = ?", [last + 1], most: 1).first {
       guard row.before == hash, row.opened(by: sealer) != nil else { return }
@@ -116,8 +118,8 @@ extension AuditHead {
     }
   }
 
-  /// Returns a head that covers the rows from the first to the last one that decrypts, and records
-  /// why it is new.
+  /// Returns a new head that covers the rows from the first to the last one that decrypts, and
+  /// records why it was rebuilt.
   private static func rebuilt(
     of db: Database, _ sealer: Sealer, at now: Timestamp, because cause: Break.What
   ) throws -> AuditHead {
@@ -135,8 +137,8 @@ extension AuditHead {
     return head
   }
 
-  /// The maximum number of rows that are tried at either end, in case rows were added there by
-  /// something other than usherd.
+  /// The maximum number of rows that are tried at either end of the log, in case something other
+  /// than usherd added rows there.
   private static let maxCandidates = 4096
 }
 

@@ -4,27 +4,28 @@ package import UsherCore
 
 /// The audit log: numbered rows, each of which contains the hash of the previous row.
 ///
-/// The log knows only the time of a row, not its content. Changes are made one at a time. Each is
-/// one commit with the head (number and hash of the last row), so that rows and head match even
-/// after a failure or a kill.
+/// The log knows only the time of a row, not its content. Changes are made one at a time. Each
+/// change is one commit together with the head (number and hash of the last row), so that rows and
+/// head match even after a failure or a kill.
 package actor AuditLog {
-  /// The number of rows that are read at a time. Other callers write between the reads.
+  /// The maximum number of rows that are read at a time. Between two reads, other callers can
+  /// write.
   private static let batch = 512
 
   private let database: DatabaseQueue
   private let sealer: Sealer
   private let commits: GroupCommit
   private var head: AuditHead
-  /// Whether the head differs from the stored one and is not on disk yet.
+  /// Whether the head in memory was repaired at start-up and is not in the database yet.
   private var isUnsaved: Bool
   /// Whether a change is in progress.
   private var isBusy = false
-  /// The changes that wait for their turn, in order.
+  /// The callers that wait to make a change, in order.
   private var waiting: [CheckedContinuation<Void, Never>] = []
-  /// The number of verifications in progress. Nothing is trimmed meanwhile.
+  /// The number of calls of ``verify()`` in progress, during which no rows are deleted.
   private var verifications = 0
 
-  /// Blocks; called at start-up only.
+  /// Reads the head and repairs it if necessary. Blocks; called at start-up only.
   init(
     _ database: DatabaseQueue, sealer: Sealer, commits: GroupCommit, at now: Timestamp
   ) throws {
@@ -55,11 +56,11 @@ package actor AuditLog {
     }
   }
 
-  /// Deletes the oldest rows: those beyond the number `most`, and those from before `cutoff`.
+  /// Deletes the oldest rows: those that exceed the number `most`, and those older than `cutoff`.
   ///
   /// One call deletes at most a few thousand rows; the next call continues. While ``verify()``
-  /// runs, nothing is deleted. Inconsistencies among the deleted rows are recorded in the head, for
-  /// as long as a row of now would be kept.
+  /// runs, nothing is deleted. Inconsistencies among the deleted rows are recorded in the head, and
+  /// stay there as long as a row that is written now is kept.
   ///
   /// - Returns: The number of deleted rows.
   @discardableResult
@@ -107,7 +108,8 @@ package actor AuditLog {
     }
   }
 
-  /// Returns the first rows of a range of numbers, at most a few hundred.
+  /// Returns the first rows of a range of numbers, at most ``batch``, without those outside of the
+  /// time range.
   package nonisolated func slice(
     of span: ClosedRange<Int64>, at times: ClosedRange<Timestamp>
   ) async throws(UsherError) -> AuditSlice {
@@ -123,7 +125,7 @@ package actor AuditLog {
     return slice
   }
 
-  /// Checks every row in order. Rows can be appended meanwhile.
+  /// Checks every row in order. Rows can be appended in the meantime.
   ///
   /// - Throws: `storage_unavailable` if the database cannot be read, `cancelled` if the task is
   ///   cancelled.
@@ -138,7 +140,7 @@ package actor AuditLog {
     return verifier.report
   }
 
-  /// Begins a verification between two changes, so that the head in memory is the one on disk.
+  /// Begins a verification between two changes, when the head in memory equals the one on disk.
   private func beginVerification() async throws(UsherError) -> AuditVerifier {
     await enter()
     defer { leave() }
@@ -178,7 +180,7 @@ package actor AuditLog {
   ) async throws(UsherError) -> Value {
     do {
       // A single statement needs no isolation. GRDB's isolated read would crash the process if the
-      // connection has been closed meanwhile.
+      // connection has been closed in the meantime.
       return try await database.unsafeRead(body)
     } catch {
       throw .storage(error)
@@ -187,7 +189,7 @@ package actor AuditLog {
 }
 
 extension AuditLog {
-  /// Commits a change of the rows together with the head, and then updates the head in memory.
+  /// Commits a change of the rows together with the new head, and then updates the head in memory.
   private func change(
     _ plan: (inout AuditHead) throws -> [GroupCommit.Operation]
   ) async throws(UsherError) {

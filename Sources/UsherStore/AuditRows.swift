@@ -22,19 +22,20 @@ package struct AuditRow: Sendable, Hashable {
 /// Consecutive rows of the audit log, the oldest first.
 package struct AuditSlice: Sendable, Equatable {
   package var rows: [AuditRow] = []
-  /// The numbers of rows that failed to decrypt: something other than usherd altered or added them.
+  /// The numbers of rows that failed to decrypt, because something other than usherd altered or
+  /// added them.
   package var unreadable: [Int64] = []
   /// The number of rows that were read, including those outside of the time range.
   package var seen = 0
-  /// The number of the last row that was read; nil if there were no more rows.
+  /// The number of the last row that was read; nil if the range contains no more rows.
   package var end: Int64?
 }
 
-/// An inconsistency of the audit log.
+/// An inconsistency of the audit log, found by a verification.
 package struct AuditFinding: Sendable, Equatable {
-  /// The first row concerned; nil if the finding concerns the head.
+  /// The number of the first row concerned; nil if the finding concerns the head.
   package var n: Int64?
-  /// A sentence: lower case, without a period.
+  /// A sentence in lower case without a period, which `usherctl` shows to the operator.
   package var message: String
 
   package init(_ n: Int64?, _ message: String) {
@@ -47,10 +48,10 @@ package struct AuditFinding: Sendable, Equatable {
 package struct AuditReport: Sendable, Equatable {
   /// The numbers of the rows that are kept; nil if there are none.
   package var kept: ClosedRange<Int64>?
-  /// The time at which the log was created, or created again.
+  /// The time at which the log was created, or rebuilt because its head was missing.
   package var begunAt: Timestamp
-  /// The findings in the order of the rows. After ``maxFindings`` of them, one more says that
-  /// there are others.
+  /// The findings in the order of the rows. If there are more than ``maxFindings``, a last one says
+  /// so.
   package var findings: [AuditFinding] = []
 
   /// The maximum number of findings that are reported individually.

@@ -3,25 +3,25 @@ import UsherCore
 
 /// Reads the oldest rows of the audit log and decides which ones to delete.
 ///
-/// The time of a row is known only if the row decrypts. A gap, or a row that is altered or does not
-/// belong, is deleted together with the old rows after it. The head then records it as a break, so
-/// that no manipulation is lost with the rows.
+/// The time of a row can be trusted only if the row decrypts. So a missing, altered or foreign row
+/// is deleted together with the old rows after it. The head then records a break, so that no
+/// manipulation is forgotten with the rows.
 struct AuditTrim {
-  /// The audit log's head after the deletion of its oldest rows.
+  /// The audit log's head as it will be after the deletion.
   private(set) var head: AuditHead
-  /// The rows that remain to be read; nil at the end.
+  /// The numbers of the rows that remain to be read; nil if no further row has to be read.
   private(set) var rest: ClosedRange<Int64>?
 
   private let sealer: Sealer
   private let cutoff: Timestamp
   private let now: Timestamp
-  /// The first row within the permitted number of rows. Earlier rows are deleted whatever their
-  /// age.
+  /// The number of the first row within the permitted number of rows. Earlier rows are deleted
+  /// whatever their age.
   private let kept: Int64
   private var next: Int64
   /// The hash of the audit row before `next`; nil if it is unknown.
   private var before: Data?
-  /// The breaks among the rows about which no decision has been made yet.
+  /// The breaks among the rows that may or may not be deleted, depending on a later row.
   private var damage: [AuditHead.Break] = []
 
   init(
@@ -37,7 +37,7 @@ struct AuditTrim {
     rest = head.first <= head.last ? head.first...head.last : nil
   }
 
-  /// Processes the next stored rows; an empty array means that there are no more.
+  /// Processes the next stored rows; an empty array means that there are no more rows.
   mutating func process(_ rows: [StoredAuditRow]) {
     for row in rows where rest != nil { process(row) }
     guard rows.isEmpty, rest != nil else { return }
@@ -48,7 +48,8 @@ struct AuditTrim {
   private mutating func process(_ row: StoredAuditRow) {
     skip(to: row.n)
     let isWhole = row.opened(by: sealer) != nil
-    // The age of a row that does not decrypt is unknown, so a later row decides about it.
+    // The time of a row that does not decrypt is unknown, so a later row decides whether it is
+    // deleted.
     guard !isWhole || row.n < kept || row.at < cutoff else {
       rest = nil
       return
@@ -66,7 +67,7 @@ struct AuditTrim {
     (before == nil || before == row.before) && (row.n < head.last || row.hash == head.hash)
   }
 
-  /// Records the missing rows before `end`.
+  /// Records that the rows from `next` up to `end` are missing.
   private mutating func skip(to end: Int64) {
     let bound = min(kept, end)
     if next < bound { skip(next...bound - 1, isGoing: true) }
@@ -79,6 +80,8 @@ struct AuditTrim {
     advance(to: rows.upperBound + 1, isGoing)
   }
 
+  /// Continues at row `n`.
+  ///
   /// - Parameter isGoing: Whether all rows before `n` are deleted.
   private mutating func advance(to n: Int64, _ isGoing: Bool) {
     next = n

@@ -4,27 +4,29 @@ import UsherCore
 /// Verifies the rows of the audit log from the first to the last and collects the findings.
 ///
 /// Checks that no row is missing, that each row decrypts and contains the hash of the previous row,
-/// that the last row is the one in the head, and that there are no other rows.
+/// that the last row is the one that the head names, and that there are no other rows.
 struct AuditVerifier {
-  /// The stored head, and the rows outside of the range in the head.
+  /// The head in the database, and the rows outside of the range that the head in memory names.
   struct StoredState {
     var head: AuditHead.Stored
-    /// The numbers of the rows before the first one, in order.
+    /// The numbers of the rows before the head's first row, in order.
     var earlier: [Int64]
-    /// The numbers of the rows after the last one, in order.
+    /// The numbers of the rows after the head's last row, in order.
     var later: [Int64]
   }
 
-  /// The numbers of the rows that remain to be checked; nil at the end.
+  /// The numbers of the rows that remain to be checked; nil when all are checked.
   private(set) var rest: ClosedRange<Int64>?
   private(set) var report: AuditReport
 
   private let head: AuditHead
   private let sealer: Sealer
   private let later: [Int64]
-  /// The hash of the row before the next one; nil if it is unknown.
+  /// The hash of the row before the next row to check; nil if it is unknown.
   private var before: Data?
 
+  /// Creates a verifier and adds the findings that concern the head.
+  ///
   /// - Parameter head: The head in the daemon's memory.
   init(_ head: AuditHead, _ sealer: Sealer, _ storedState: StoredState) {
     self.head = head
@@ -39,7 +41,7 @@ struct AuditVerifier {
     if rest == nil { end() }
   }
 
-  /// Processes the next stored rows; an empty array means that there are no more.
+  /// Processes the next stored rows; an empty array means that there are no more rows.
   mutating func process(_ rows: [StoredAuditRow]) {
     for row in rows { process(row) }
     if rows.isEmpty, let rest { addFinding(gap: rest, ", and the end of the log is cut off") }
@@ -92,7 +94,8 @@ struct AuditVerifier {
   private mutating func addFinding(_ numbers: [Int64], _ what: String) {
     var rest = numbers[...]
     while let first = rest.first {
-      // The numbers are distinct, but not trusted: a difference may overflow, so it wraps around.
+      // The numbers are distinct, but come from a file that may have been manipulated: a difference
+      // may overflow, so the subtraction wraps around.
       let run = rest.enumerated().prefix { $0.element &- first == Int64($0.offset) }.count
       let last = rest[rest.startIndex + run - 1]
       rest = rest.dropFirst(run)

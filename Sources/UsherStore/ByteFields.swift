@@ -1,7 +1,7 @@
-/// Encodes fields unambiguously: each text or byte array is preceded by its length. Numbers are
-/// big-endian.
+/// Encodes a sequence of fields unambiguously: each text or byte array is preceded by its length.
+/// Numbers are big-endian.
 ///
-/// Used for authenticated data, and for encrypted columns other than the payload.
+/// Used for the authenticated data of a row, and for its encrypted columns other than the payload.
 struct ByteWriter {
   private(set) var bytes: [UInt8] = []
 
@@ -46,7 +46,7 @@ struct ByteReader {
 
   mutating func text() -> String? { field().flatMap { String(validating: $0, as: UTF8.self) } }
 
-  /// Returns nil if the bytes are malformed, otherwise the optional text.
+  /// Reads an optional text. Returns nil if the bytes are malformed.
   mutating func optionalText() -> String?? {
     switch number() {
     case 0: .some(nil)

@@ -3,12 +3,12 @@ import FoundationEssentials
 import GRDB
 import UsherCore
 
-/// A row of the audit log with the hash of the previous row, which is part of the authenticated
-/// data.
+/// A row of the audit log together with the hash of the previous row, which is part of the
+/// authenticated data.
 struct ChainedRow: PayloadRow {
   var n: Int64
   var at: Timestamp
-  /// The hash of row n − 1.
+  /// The hash of the previous row, n − 1.
   var before: Data
   var payload: SealedPayload
 
@@ -28,7 +28,8 @@ struct StoredAuditRow {
   let before: Data
 
   /// The SHA-256 of the previous row's hash, the number, the time and the encrypted bytes. The
-  /// clear bytes are not hashed, because their hash would let a reader of the file test guesses.
+  /// decrypted bytes are not hashed, because their hash would let a reader of the file test guesses
+  /// of the content.
   var hash: Data {
     var writer = ByteWriter()
     writer.append([UInt8](before))
@@ -38,7 +39,7 @@ struct StoredAuditRow {
     return Data(SHA256.hash(data: writer.bytes))
   }
 
-  /// Returns the decrypted row; nil if it was altered or moved.
+  /// Returns the decrypted row; nil if it was altered or moved by something other than usherd.
   func opened(by sealer: Sealer) -> AuditRow? {
     let row = ChainedRow(n: n, at: at, before: before, payload: SealedPayload([]))
     guard let row = try? sealer.open(sealed, into: row) else { return nil }
@@ -51,7 +52,8 @@ extension StoredAuditRow {
     self.init(n: row.n, at: row.at, sealed: try sealer.seal(row), before: row.before)
   }
 
-  /// Writes the row, and replaces a row that something other than usherd has put there.
+  /// Writes the row. Replaces a row with the same number, which something other than usherd must
+  /// have added.
   func write(to db: Database) throws {
     try db.cachedStatement(
       sql: """
@@ -62,6 +64,8 @@ extension StoredAuditRow {
     ).execute(arguments: [n, at.milliseconds, sealed, before])
   }
 
+  /// Returns the rows that meet a condition.
+  ///
   /// - Parameter condition: The SQL text after `WHERE`, which may include `ORDER BY`.
   static func fetch(
     _ db: Database, _ condition: String, _ arguments: StatementArguments, most: Int

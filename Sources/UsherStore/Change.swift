@@ -1,29 +1,35 @@
 package import UsherCore
 
-/// A change of the stored data. Several changes form a commit: all are made, or none.
+/// A change of the stored data. The changes of one ``Store/commit(_:)`` are made together or not at
+/// all.
 ///
 /// A `put` inserts a row or replaces the whole row. Deleting a missing row changes nothing.
 package enum Change: Sendable {
   case putFlow(FlowRow)
-  /// Fails with `not_found` unless the flow is stored before, or earlier in the same commit.
+  /// Fails with `not_found` unless the flow is already stored, or is stored earlier in the same
+  /// commit.
   case appendJournal(JournalRow)
-  /// Deletes the flow with its journal; its remembered request stays.
+  /// Deletes the flow with its journal. Its `requestId` stays remembered.
   case deleteFlow(FlowID)
-  /// Fails with ``Conflict/request(_:)`` while the same owner and provider have this `requestId`.
+  /// Fails with ``Conflict/request(_:)`` if the owner has already used this `requestId` at the
+  /// provider and it has not expired.
   case rememberRequest(RequestRow)
-  /// Deletes the requests that expired at this time or before.
+  /// Deletes the remembered requests that expired at this time or before.
   case forgetRequests(expiredBy: Timestamp)
-  /// Deletes all requests of an owner.
+  /// Deletes all remembered requests of an owner.
   case forgetAllRequests(of: Owner)
-  /// Fails with ``Conflict/account(_:)`` if another account has this owner, provider and subject.
+  /// Fails with ``Conflict/account(_:)`` if another account has the same owner, provider and
+  /// subject.
   case putAccount(AccountRow)
   /// Deletes the account with its tokens and consents.
   case deleteAccount(AccountID)
-  /// Fails with `not_found` unless the account is stored before, or earlier in the same commit.
+  /// Fails with `not_found` unless the account is already stored, or is stored earlier in the same
+  /// commit.
   case putToken(TokenRow)
   case deleteToken(AccountID, audience: String, scope: String)
   case deleteTokens(AccountID)
-  /// Fails with `not_found` unless the account is stored before, or earlier in the same commit.
+  /// Fails with `not_found` unless the account is already stored, or is stored earlier in the same
+  /// commit.
   case putConsent(ConsentRow)
   case deleteConsent(AccountID, client: String, grant: String)
   case putLocalAuth(LocalAuthRow)
@@ -41,7 +47,8 @@ package enum Change: Sendable {
 }
 
 extension [Change] {
-  /// The owners of the accounts, passcodes and answers that are stored and of the flows that start.
+  /// The owners of the objects that the changes create: accounts, passcodes, confirmation answers
+  /// and new flows.
   var owners: [Owner] {
     compactMap { change in
       switch change {
@@ -54,7 +61,8 @@ extension [Change] {
     }
   }
 
-  /// Whether the changes include the first row of the flow's journal.
+  /// Whether the changes contain the first journal row of the flow, which means that the flow is
+  /// new.
   private func begins(_ flow: FlowID) -> Bool {
     contains { change in
       if case .appendJournal(let row) = change {
@@ -66,12 +74,12 @@ extension [Change] {
   }
 }
 
-/// The `cause` of an `UsherError` of a commit that was refused because an object exists already.
+/// The `cause` of an `UsherError` that a commit throws because an object exists already.
 package enum Conflict: Error, Equatable {
   /// This flow was started with the same `requestId`. The error is `request_id_reused`, with the
   /// flow in its `detail`.
   case request(FlowID)
-  /// This account has the same subject. The error is `conflict`.
+  /// This account of the owner has the same subject at the provider. The error is `conflict`.
   case account(AccountID)
 }
 

@@ -2,14 +2,16 @@ import FoundationEssentials
 import GRDB
 import UsherCore
 
-/// Converts changes to SQL operations. Secrets are encrypted here, before an operation is queued.
+/// Converts changes to SQL operations. Secrets are encrypted here, before an operation is queued
+/// for writing.
 struct ChangeWriter: Sendable {
   typealias Operation = GroupCommit.Operation
 
   let sealer: Sealer
   let clock: any UsherCore.Clock
 
-  /// Returns the operation that writes a change, and that updates the row sets of guarded tables.
+  /// Returns the operation that writes a change. For a guarded table, the operation also updates
+  /// the authenticated digest of the table's rows (``RowSets``).
   func operation(for change: Change) throws -> Operation {
     let write = try plainOperation(for: change)
     guard let rows = change.guardedRows else { return write }
@@ -109,7 +111,8 @@ struct ChangeWriter: Sendable {
 }
 
 extension Change {
-  /// The rows of a guarded table that the change can add, replace or delete; nil if there are none.
+  /// The rows of a guarded table that the change can add, replace or delete; nil if the change
+  /// concerns no guarded table.
   fileprivate var guardedRows: GuardedRows? {
     switch self {
     case .putFlow, .appendJournal, .deleteFlow, .rememberRequest, .forgetRequests,

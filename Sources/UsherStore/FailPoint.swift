@@ -1,11 +1,14 @@
 import Glibc
 import Synchronization
 
-/// Points in the code at which a test can kill the process, to check the state that survives.
+/// Points in the code at which a test can kill the process, to check which stored state survives.
 ///
-/// `USHER_FAILPOINT=name:n` sends SIGKILL to the process when the point `name` is reached for the
-/// nth time, counted from 1. A malformed value is ignored. Release builds have no fail points.
+/// The environment variable `USHER_FAILPOINT=name:n` sends SIGKILL to the process when the point
+/// `name` is reached for the nth time, counted from 1. A malformed value is ignored. Release builds
+/// have no fail points.
 package enum FailPoint {
+  /// Kills the process if the test has armed this point.
+  ///
   /// - Parameter name: `module.place`, as in `store.before-commit`.
   package static func reach(_ name: StaticString) {
     #if DEBUG

@@ -2,16 +2,16 @@ import FoundationEssentials
 import GRDB
 package import UsherCore
 
-/// A flow whose encrypted columns have not been decrypted yet.
+/// The row of a flow whose encrypted columns have not been decrypted yet.
 package struct SealedFlow: Sendable {
   package var id: FlowID { clear.id }
-  /// The rowid of the flow.
+  /// The SQLite rowid of the flow, after which the next page begins.
   fileprivate let place: Int64
   fileprivate let clear: FlowRow
   fileprivate let sealed: Data
 }
 
-// Reads flows at start-up, in pages, because there may be very many.
+// Reads flows at start-up, in pages, because there may be a hundred thousand of them.
 extension Store {
   /// Returns a page of flows in the order of their rowids.
   ///
@@ -31,12 +31,13 @@ extension Store {
     }
   }
 
-  /// Decrypts a flow; throws `storage_unavailable` with the name of the row if that fails.
+  /// Decrypts a flow. Throws `storage_unavailable` with the name of the row if that fails.
   package func open(_ flow: SealedFlow) throws(UsherError) -> FlowRow {
     try sealer.open(flow.sealed, into: flow.clear)
   }
 
-  /// Passes the transitions of all flows to `body`, in the order in which they were appended.
+  /// Passes the journal (the transitions) of all flows to `body`, in the order in which the rows
+  /// were appended.
   ///
   /// - Parameter body: Must not call the store.
   package func readJournal(_ body: (JournalRow) -> Void) throws(UsherError) {
@@ -65,7 +66,8 @@ extension Store {
 
   private static let page = 1024
 
-  /// Returns the transitions of all flows, in the order in which they were appended.
+  /// Returns the journal (the transitions) of all flows, in the order in which the rows were
+  /// appended.
   package func loadJournal() throws(UsherError) -> [JournalRow] {
     var rows: [JournalRow] = []
     try readJournal { rows.append($0) }

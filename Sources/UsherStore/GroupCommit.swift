@@ -3,14 +3,14 @@ import UsherCore
 
 /// Commits the changes of concurrent callers in one transaction, so that they share one disk sync.
 ///
-/// While a transaction is written, further units are queued for the next one. Each unit has its own
-/// savepoint, so a failing unit does not affect the others. A caller resumes when the transaction
-/// is on disk.
+/// A unit is the list of operations of one caller. While a transaction is written, further units
+/// are queued for the next one. Each unit has its own savepoint, so a failing unit does not affect
+/// the others. A caller resumes when the transaction is on disk.
 actor GroupCommit {
   typealias Operation = @Sendable (Database) throws -> Void
   typealias Outcome = Result<Void, UsherError>
 
-  /// Determines the fail points of a unit's commit.
+  /// The kind of a unit, which determines the ``FailPoint`` names of its commit.
   enum Kind: Sendable { case store, audit }
 
   private struct Waiting {
@@ -19,7 +19,7 @@ actor GroupCommit {
     let caller: CheckedContinuation<Outcome, Never>
   }
 
-  /// The maximum number of units in a transaction, which bounds the time that each caller waits.
+  /// The maximum number of units in a transaction. It bounds the time that each caller waits.
   private static let maxGroupSize = 256
 
   private let database: DatabaseQueue
@@ -33,7 +33,7 @@ actor GroupCommit {
   }
 
   /// Writes a unit of operations, all or none. The unit is written even if the caller's task is
-  /// cancelled meanwhile.
+  /// cancelled in the meantime.
   func commit(_ unit: [Operation], as kind: Kind = .store) async throws(UsherError) {
     let outcome = await withCheckedContinuation { caller in
       waiting.append(Waiting(unit: unit, kind: kind, caller: caller))
@@ -63,7 +63,8 @@ actor GroupCommit {
     do {
       return try await writeInOneTransaction(units, as: kinds, to: database)
     } catch DatabaseError.SQLITE_FULL where units.count > 1 {
-      // SQLite rolls back the whole transaction if one row does not fit. The other units may fit.
+      // If one row does not fit on the disk, SQLite rolls back the whole transaction. The other
+      // units may fit.
       var outcomes: [Outcome] = []
       for unit in units { outcomes += await write([unit], as: kinds, to: database) }
       return outcomes
@@ -89,6 +90,8 @@ actor GroupCommit {
     }
   }
 
+  /// Writes one unit in its own savepoint of the transaction.
+  ///
   /// - Throws: Only if SQLite rolled back the whole transaction, for example because the disk is
   ///   full.
   private static func write(_ unit: [Operation], in db: Database) throws -> Outcome {

@@ -3,23 +3,23 @@ import FoundationEssentials
 import GRDB
 import UsherCore
 
-/// A row that contains the data key, encrypted with another key.
+/// A row that contains the data key, encrypted with the master key or the recovery key.
 ///
 /// A wrapped key consists of form (1 byte), salt (32), nonce (12), ciphertext (32) and tag (16). It
-/// is encrypted with AES-256-GCM under HKDF-SHA256 of the other key. The kind and host of the slot
-/// are authenticated, and from form 2 on also the form itself. Form 2 states that the database has
-/// authenticated row sets (``RowSets``).
+/// is encrypted with AES-256-GCM; the key for that is derived from the master or recovery key by
+/// HKDF-SHA256. The kind and host of the slot are authenticated, and from form 2 on also the form
+/// itself. Form 2 states that the database has authenticated row sets (``RowSets``).
 struct KeySlot {
-  /// The data key, and whether the database must have authenticated row sets.
+  /// The decrypted data key, and whether the database must have authenticated row sets.
   typealias UnlockedKey = (dataKey: SymmetricKey, hasRowSets: Bool)
 
   private static let form: UInt8 = 2
-  /// The form that usherd 0.1.0 wrote.
+  /// The form that usherd 0.1.0 wrote, for a database without row sets.
   static let firstForm: UInt8 = 1
   private static let saltCount = 32
 
   let kind: String
-  /// The host of the slot; empty for every host.
+  /// The host for which the slot is; empty for every host.
   let host: String
 
   static let master = KeySlot(kind: "master", host: "")
@@ -31,13 +31,14 @@ struct KeySlot {
       arguments: [kind, host]) ?? false
   }
 
-  /// The row of the slot, for ``RowSets``.
+  /// The selection of the slot's row in its table, which the caller of ``RowSets`` needs to update
+  /// the table's digest.
   var row: GuardedRows { GuardedRows(.keySlots, "kind = ? AND host = ?", [kind, host]) }
 
-  /// Encrypts the data key with another key and writes it into the slot, in place of an earlier
-  /// one.
+  /// Encrypts the data key with another key and writes it into the slot. Replaces the key in the
+  /// slot, if any.
   ///
-  /// The caller has to update the row sets.
+  /// The caller must update the ``RowSets``.
   func store(
     _ dataKey: SymmetricKey, under key: SymmetricKey, at now: Timestamp, entropy: any Entropy,
     form: UInt8 = Self.form, into db: Database
@@ -57,7 +58,8 @@ struct KeySlot {
       arguments: [kind, host, now.milliseconds, wrapped])
   }
 
-  /// Returns the decrypted data key; nil if there is no such slot or it has another key.
+  /// Returns the decrypted data key; nil if the slot does not exist or was encrypted with a key
+  /// other than `key`.
   func open(with key: SymmetricKey, in db: Database) throws -> UnlockedKey? {
     let wrapped = try Data.fetchOne(
       db, sql: "SELECT wrapped FROM key_slots WHERE kind = ? AND host = ?", arguments: [kind, host])

@@ -2,20 +2,22 @@ import FoundationEssentials
 import GRDB
 package import UsherCore
 
-// Whether the daemon is locked. The daemon is unlocked only if a sealed note says so, so that
+// Stores whether the daemon is locked. The daemon is unlocked only if a sealed note says so: then
 // deleting a note from the file cannot unlock it.
 extension Store {
   /// The content of the note ``unlocked``: the time at which the daemon was unlocked or the
-  /// database created.
+  /// database was created.
   private struct Unlocked: Codable {
     var at: Timestamp
   }
 
   private static let unlocked = "unlocked"
-  /// The note that marked a locked daemon before schema 5. Read only by the migration.
+  /// The name of the note that marked a locked daemon before schema 5. Only the migration reads
+  /// this note.
   static let earlierLock = "lock"
 
-  /// Whether the daemon is locked. Throws `storage_unavailable` if the note does not decrypt.
+  /// Whether the daemon is locked. Throws `storage_unavailable` if the note ``unlocked`` does not
+  /// decrypt.
   package var isLocked: Bool {
     get throws(UsherError) {
       guard let note = try loadNote(Self.unlocked) else { return true }
@@ -35,7 +37,8 @@ extension Store {
     NoteRow(name: unlocked, payload: try SealedPayload(encoding: Unlocked(at: now)))
   }
 
-  /// Adds the note to a new database or one from before schema 5, unless that was locked.
+  /// Adds the note ``unlocked`` to a new database, or to one from before schema 5 in which the
+  /// daemon was not locked.
   static func beginUnlocked(in db: Database, by sealer: Sealer, at now: Timestamp) throws {
     let wasLocked = try Bool.fetchOne(
       db, sql: "SELECT EXISTS (SELECT 1 FROM notes WHERE name = ?)", arguments: [earlierLock])
@@ -43,7 +46,7 @@ extension Store {
     try unlockedNote(at: now).upsert(by: sealer)(db)
   }
 
-  /// Removes the note, so that the daemon starts locked.
+  /// Removes the note ``unlocked``, so that the daemon starts locked.
   static func beginLocked(in db: Database) throws {
     try db.execute(sql: "DELETE FROM notes WHERE name = ?", arguments: [unlocked])
   }

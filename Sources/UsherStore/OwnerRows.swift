@@ -1,12 +1,14 @@
 import GRDB
 package import UsherCore
 
-/// The record of the user that a uid was assigned to. The realm and the uid, which are the key, and
-/// `isWithheld` are stored in the clear and authenticated.
+/// The record of the user to whom the system assigned a uid, by which usherd detects that a uid was
+/// reassigned. The realm and the uid, which are the key, and `isWithheld` are stored in the clear
+/// and authenticated.
 package struct OwnerRow: Sendable, Hashable {
   package var realm: String
   package var uid: UInt32
-  /// Whether nobody may use the user's stored objects until an operator decides.
+  /// Whether usherd refuses access to the user's stored objects until an operator decides, because
+  /// the uid may have been reassigned.
   package var isWithheld: Bool
   package var payload: SealedPayload
 
@@ -18,15 +20,15 @@ package struct OwnerRow: Sendable, Hashable {
   }
 }
 
-// These methods block, and throw `storage_unavailable`.
+// These methods block on the disk, and throw `storage_unavailable`.
 extension Store {
-  /// Returns the record of the user of a uid; nil if there is none.
+  /// Returns the record of the user to whom a uid was assigned; nil if there is none.
   package func loadOwner(realm: String, uid: UInt32) throws(UsherError) -> OwnerRow? {
     try loadRows(OwnerRow.self, "WHERE \(OwnerRow.table.isKey)", [realm, uid], from: reader).first
   }
 
-  /// Returns the records of the users whose stored objects are withheld (used for nobody), because
-  /// the uid may belong to another person now or the objects are being deleted.
+  /// Returns the records of the users whose stored objects are withheld: access to them is refused,
+  /// because the uid may belong to another person now or the objects are being deleted.
   package func loadWithheldOwners() throws(UsherError) -> [OwnerRow] {
     try loadRows(OwnerRow.self, "WHERE is_withheld = 1", from: reader)
   }
@@ -36,6 +38,7 @@ extension Store {
   }
 
   /// Returns whether an account, flow, passcode or confirmation answer of the user is stored.
+  /// Objects of client rules do not count.
   package func hasStoredObjects(ofUser uid: UInt32, realm: String) throws(UsherError) -> Bool {
     try load(
       """
@@ -47,9 +50,9 @@ extension Store {
     ) { try $0.next() as Bool }.first ?? false
   }
 
-  /// Returns the users for which ``hasStoredObjects(ofUser:realm:)`` is true.
+  /// Returns all uids for which ``hasStoredObjects(ofUser:realm:)`` is true.
   ///
-  /// There may be a million accounts, so the query makes one index look-up for each user instead of
+  /// There may be a million accounts, so the query makes one index look-up for each uid instead of
   /// reading all accounts.
   package func usersWithStoredObjects(in realm: String) throws(UsherError) -> [UInt32] {
     try load(

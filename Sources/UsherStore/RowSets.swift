@@ -2,17 +2,17 @@ import FoundationEssentials
 import GRDB
 import UsherCore
 
-/// A small table whose set of rows is authenticated as a whole.
+/// A small table whose set of rows is authenticated as a whole (``RowSets``).
 ///
 /// The encryption of single rows does not reveal that a row was deleted or replaced by an older
-/// one.
+/// version of the row.
 enum GuardedTable: String, CaseIterable {
   case confirmations, consents, credentials, notes
   case keySlots = "key_slots"
   case localAuth = "local_auth"
 
-  /// The primary key and the encrypted column. The other columns are part of the authenticated
-  /// data.
+  /// The columns that enter the hash of a row: the primary key and the encrypted column. The other
+  /// columns are part of the encrypted column's authenticated data.
   var columns: String {
     switch self {
     case .confirmations: "realm, uid, client, question, sealed"
@@ -23,14 +23,15 @@ enum GuardedTable: String, CaseIterable {
     }
   }
 
-  /// The SQL condition for the rows in the set. The audit log checks its head itself: it continues
-  /// after a change of the head, and reports it.
+  /// The SQL condition for the rows in the set. It excludes the note with the digests themselves,
+  /// and the head of the audit log: the audit log has its own check, which reports a change and
+  /// continues.
   var condition: String {
     self == .notes ? "name NOT IN ('\(AuditHead.name)', '\(RowSets.name)')" : "1"
   }
 }
 
-/// A selection of rows of a guarded table.
+/// A selection of rows of a guarded table, by an SQL condition.
 struct GuardedRows: Sendable {
   let table: GuardedTable
   let condition: String
@@ -43,21 +44,21 @@ struct GuardedRows: Sendable {
   }
 }
 
-/// The digests of the rows of each guarded table, stored as a sealed note and updated with every
-/// change.
+/// A digest of the rows of each ``GuardedTable``. The digests are stored as a sealed note and
+/// updated with every change of these tables.
 ///
 /// A digest is the exclusive or of the keyed hashes of all rows. Without the key it is not possible
 /// to compute the hash of a row or to find another set of rows with the same digest. The cost of an
 /// update depends only on the number of changed rows.
 struct RowSets: Equatable {
-  /// The name of the note in the store that has the digests.
+  /// The name of the note that contains the digests.
   static let name = "row-sets"
 
   private var digests: [String: [UInt8]] = [:]
 
   init() {}
 
-  /// Creates the digests from ``bytes``; nil if the bytes are malformed.
+  /// Decodes the digests from the content of the note; nil if the bytes are malformed.
   private init?(_ bytes: [UInt8]) {
     var reader = ByteReader(bytes)
     while !reader.isAtEnd {
@@ -66,7 +67,7 @@ struct RowSets: Equatable {
     }
   }
 
-  /// The name and the digest of each table, encoded.
+  /// The content of the note: the name and the digest of each table.
   private var bytes: [UInt8] {
     var writer = ByteWriter()
     for (table, digest) in digests.sorted(by: { $0.key < $1.key }) {
@@ -76,12 +77,13 @@ struct RowSets: Equatable {
     return writer.bytes
   }
 
-  /// Computes the digests of all rows in the database.
+  /// Computes the digests of all rows that are in the database.
   init(of db: Database, by sealer: Sealer) throws {
     for table in GuardedTable.allCases { try toggle(GuardedRows(table), in: db, by: sealer) }
   }
 
-  /// Adds the selected rows to the digests, or removes them if they are in the digests.
+  /// Adds the selected rows to the digests, or removes them if the digests contain them: the
+  /// exclusive or does both.
   mutating func toggle(_ rows: GuardedRows, in db: Database, by sealer: Sealer) throws {
     let table = rows.table
     var digest = digests[table.rawValue] ?? [UInt8](repeating: 0, count: 32)
@@ -97,12 +99,13 @@ struct RowSets: Equatable {
     digests[table.rawValue] = digest
   }
 
-  /// Returns the tables whose digests differ.
+  /// Returns the names of the tables whose digests differ from those in `other`.
   func tables(otherThanIn other: RowSets) -> [String] {
     GuardedTable.allCases.map(\.rawValue).filter { digests[$0] != other.digests[$0] }.sorted()
   }
 
-  /// Reads the digests; throws `storage_unavailable` if the note is missing or does not decrypt.
+  /// Reads the stored digests. Throws `storage_unavailable` if their note is missing or does not
+  /// decrypt.
   static func stored(in db: Database, by sealer: Sealer) throws -> RowSets {
     let statement = try db.cachedStatement(sql: "SELECT sealed FROM notes WHERE name = ?")
     let empty = NoteRow(name: name, payload: SealedPayload([]))
@@ -116,8 +119,8 @@ struct RowSets: Equatable {
     try NoteRow(name: Self.name, payload: SealedPayload(bytes)).upsert(by: sealer)(db)
   }
 
-  /// Returns an operation that makes a change and updates the digests. It must run in a
-  /// transaction.
+  /// Returns an operation that makes a change of the given rows and updates the digests. It must
+  /// run in a transaction.
   static func guarding(
     _ rows: GuardedRows, by sealer: Sealer, _ change: @escaping GroupCommit.Operation
   ) -> GroupCommit.Operation {
@@ -133,7 +136,7 @@ struct RowSets: Equatable {
 }
 
 extension Sealer {
-  /// Returns a keyed hash, which reveals only whether two rows of a table are equal.
+  /// Returns the keyed hash of a row. It reveals only whether two rows of a table are equal.
   fileprivate func tag(of row: Row, in table: GuardedTable) throws -> Data {
     var identity = RowIdentity(table: "row set", key: [table.rawValue])
     for value in row.databaseValues {

@@ -1,17 +1,18 @@
 package import FoundationEssentials
 package import UsherCore
 
-/// The owner of stored objects: a user of a host, or a client if its rule has `owner = "client"`.
+/// The owner of stored objects: a user of a host, or a client program if its configuration rule has
+/// `owner = "client"`.
 package struct Owner: Sendable, Hashable {
-  /// The host.
+  /// The host, whose uids are a namespace of their own.
   package let realm: String
   package let uid: UInt32
-  /// The name of the `[[client]]` rule that is the owner; nil if a user is. An empty name becomes
-  /// nil.
+  /// The name of the `[[client]]` configuration rule that is the owner; nil if a user is. An empty
+  /// name becomes nil.
   package let client: String?
 
-  /// The uid of objects that a client owns, whichever user it runs as: `(uid_t)-1`, which is not a
-  /// valid uid.
+  /// The uid in the owner of objects that a client rule owns, whichever user runs the client:
+  /// `(uid_t)-1`, which is not a valid uid.
   package static let anyUser = UInt32.max
 
   package init(realm: String, uid: UInt32, client: String? = nil) {
@@ -21,7 +22,8 @@ package struct Owner: Sendable, Hashable {
   }
 }
 
-/// Bytes that leave the process only encrypted. Descriptions and mirrors do not show them.
+/// Bytes that are encrypted before they leave the process. Descriptions and mirrors do not show
+/// them.
 package struct SealedPayload: Sendable, Hashable {
   package let bytes: [UInt8]
 
@@ -44,10 +46,11 @@ extension SealedPayload: CustomStringConvertible, CustomReflectable {
   package var customMirror: Mirror { Mirror(self, children: [] as [Mirror.Child]) }
 }
 
-/// The stored state of a flow.
+/// The stored state of a flow, such as a sign-in.
 ///
-/// Id, owner, provider, kind, status, revision and expiry are stored in the clear. All columns are
-/// authenticated, so a row that something other than usherd changed does not decrypt.
+/// Id, owner, provider, kind, status, revision and expiry are stored in the clear, all other
+/// members encrypted. All columns are authenticated, so a row that something other than usherd
+/// changed does not decrypt.
 package struct FlowRow: Sendable, Hashable {
   package var id: FlowID
   package var owner: Owner
@@ -85,8 +88,8 @@ package struct FlowRow: Sendable, Hashable {
   }
 }
 
-/// A transition of a flow. It is stored in the clear, so it must contain no secret, and is deleted
-/// with its flow.
+/// The record of one transition of a flow. It is stored in the clear, so it must contain no secret,
+/// and is deleted with its flow.
 package struct JournalRow: Sendable, Hashable {
   package var flow: FlowID
   package var revision: Int
@@ -107,13 +110,14 @@ package struct JournalRow: Sendable, Hashable {
   }
 }
 
-/// A `requestId` and the flow that it started, remembered past the flow's end. Stored in the clear.
+/// A `requestId` and the flow that it started, so that a repeated request does not start a second
+/// flow. Remembered past the flow's end. Stored in the clear.
 package struct RequestRow: Sendable, Hashable {
   package var owner: Owner
   package var provider: ProviderName
   package var requestID: String
   package var flow: FlowID
-  /// The time from which the `requestId` can be used again.
+  /// The time from which the client can use the `requestId` for another flow.
   package var expiresAt: Timestamp
 
   package init(
@@ -127,31 +131,33 @@ package struct RequestRow: Sendable, Hashable {
   }
 }
 
-/// An account. Id, owner, provider, `wakeAt` and `callTag` are stored in the clear and
+/// The row of an account. Id, owner, provider, `wakeAt` and `callTag` are stored in the clear and
 /// authenticated. The subject is encrypted; a keyed hash of it enforces its uniqueness.
 package struct AccountRow: Sendable, Hashable {
   package var id: AccountID
   package var owner: Owner
   package var provider: ProviderName
-  /// The provider's identifier of the person; unique per owner and provider.
+  /// The provider's identifier of the signed-in person; unique per owner and provider.
   package var subject: String
-  /// The time at which the daemon must process the account in the background; nil: never.
+  /// The time at which the daemon must process the account in the background, for example to
+  /// refresh its tokens; nil: never.
   ///
   /// ``unknownWakeTime`` in a row that usherd wrote before schema 4.
   package var wakeAt: Timestamp?
-  /// The tag by which a call from the provider finds the account: ``Store/tag(ofCallKey:at:)``. Nil
-  /// if no call can be about the account.
+  /// The keyed hash by which a callback from the provider finds the account:
+  /// ``Store/tag(ofCallKey:at:)``. Nil if no callback can concern the account.
   ///
   /// ``unknownCallTag`` if the tag is unknown, as in a row that usherd wrote before schema 4.
   package var callTag: Data?
-  /// Label, attributes, profile, …
+  /// Label, attributes, profile and other members, encoded by ``StoreCoder``.
   package var payload: SealedPayload
 
-  /// The value of ``wakeAt`` if it is unknown: the account is processed first.
+  /// The value of ``wakeAt`` if the time is unknown. As the earliest time, it makes the daemon
+  /// process the account first.
   package static let unknownWakeTime = Timestamp(milliseconds: 0)
 
-  /// The value of ``callTag`` if it is unknown: any call from the provider may be about the
-  /// account.
+  /// The value of ``callTag`` if the tag is unknown. Any callback from the provider may then
+  /// concern the account.
   package static let unknownCallTag = Data()
 
   package init(
@@ -168,15 +174,16 @@ package struct AccountRow: Sendable, Hashable {
   }
 }
 
-/// The tokens of an account for an audience and a scope. These three are the key.
+/// The tokens of an account for an audience and a scope. Account, audience and scope are the key of
+/// the row.
 package struct TokenRow: Sendable, Hashable {
   package var account: AccountID
-  /// The audience; empty if there is none.
+  /// The audience for which the provider issued the token; empty if there is none.
   package var audience: String
   package var scope: String
   package var expiresAt: Timestamp?
   package var status: String
-  /// Access token, refresh token, type, …
+  /// Access token, refresh token, token type and other members, encoded by ``StoreCoder``.
   package var payload: SealedPayload
 
   package init(
@@ -192,15 +199,15 @@ package struct TokenRow: Sendable, Hashable {
   }
 }
 
-/// A user's consent that a client may see data of an account. Account, client and grant are the
-/// key. These and the expiry are stored in the clear and authenticated.
+/// A user's consent that a client program may read a part of an account's data. Account, client and
+/// grant are the key of the row. The key and the expiry are stored in the clear and authenticated.
 package struct ConsentRow: Sendable, Hashable {
   package var account: AccountID
   package var client: String
-  /// The provider's name of the grant: `read.firstname`.
+  /// The provider's name of the readable part: `read.firstname`.
   package var grant: String
   package var expiresAt: Timestamp
-  /// The user that granted it, the time, and the profile member that it opens.
+  /// The user that granted the consent, the time, and the profile member that the client may read.
   package var payload: SealedPayload
 
   package init(
@@ -215,12 +222,12 @@ package struct ConsentRow: Sendable, Hashable {
   }
 }
 
-/// The local authentication record of a user. The realm and the uid, which are the key, are stored
-/// in the clear.
+/// The local authentication record of a user: passcode and lockout. The realm and the uid, which
+/// are the key of the row, are stored in the clear.
 package struct LocalAuthRow: Sendable, Hashable {
   package var realm: String
   package var uid: UInt32
-  /// The hash of the passcode, the failed attempts, the lockout, …
+  /// The hash of the passcode, the number of failed attempts, the lockout and other members.
   package var payload: SealedPayload
 
   package init(realm: String, uid: UInt32, payload: SealedPayload) {
@@ -230,22 +237,24 @@ package struct LocalAuthRow: Sendable, Hashable {
   }
 }
 
-/// A provider credential. The name is stored in the clear.
+/// A credential with which usherd authenticates to a provider, such as a client secret. Its name is
+/// stored in the clear.
 package struct CredentialRow: Sendable, Hashable {
   package var name: String
   package var value: Secret
 }
 
-/// A remembered answer to the question whether a client may make a call. Realm, uid, client and
-/// question are the key. These and the expiry are stored in the clear and authenticated.
+/// A user's remembered answer to the question whether a client program may make a certain call.
+/// Realm, uid, client and question are the key of the row. The key and the expiry are stored in the
+/// clear and authenticated.
 package struct ConfirmationRow: Sendable, Hashable {
   package var realm: String
   package var uid: UInt32
   package var client: String
-  /// A hash of the call that the question is about.
+  /// A hash of the call to which the question refers.
   package var question: String
   package var expiresAt: Timestamp
-  /// The question, the answer, the client that answered, and the time.
+  /// The question in full, the answer, the client that answered, and the time.
   package var payload: SealedPayload
 
   package init(
@@ -261,7 +270,8 @@ package struct ConfirmationRow: Sendable, Hashable {
   }
 }
 
-/// A small internal value of the daemon. The name is stored in the clear.
+/// A small internal value of the daemon, such as the head of the audit log. Its name is stored in
+/// the clear.
 package struct NoteRow: Sendable, Hashable {
   package var name: String
   package var payload: SealedPayload

@@ -3,7 +3,7 @@ import FoundationEssentials
 import GRDB
 import UsherCore
 
-/// The content of `sqlite_schema`: tables, indexes, triggers and views.
+/// The content of `sqlite_schema`, SQLite's list of tables, indexes, triggers and views.
 struct SchemaListing {
   private let objects: [SchemaObject]
 
@@ -15,7 +15,7 @@ struct SchemaListing {
     self.objects = objects
   }
 
-  /// The SHA-256 of all objects, in Base64.
+  /// The SHA-256 of the listing, in Base64.
   var digest: String {
     var writer = ByteWriter()
     for object in objects { object.write(to: &writer) }
@@ -26,11 +26,11 @@ struct SchemaListing {
     objects.contains { $0.type == "table" && $0.name == name }
   }
 
-  /// Returns the first object, by name, that differs from a version of the schema or is listed
-  /// twice, otherwise the first one that is missing; nil if the schema is that version.
+  /// Returns the first object, by name, that differs from a version of usherd's schema or is listed
+  /// twice, otherwise the first one that is missing; nil if the schema is exactly that version.
   ///
-  /// A foreign trigger could undo a change that was acknowledged. If an index is listed twice,
-  /// SQLite uses the last one, which may be empty.
+  /// The check is needed because a foreign trigger could undo a change that was acknowledged. If an
+  /// index is listed twice, SQLite uses the last one, which may be empty.
   func foreignObject(version: Int) throws -> SchemaObject? {
     if version == StoreSchema.version, digest == StoreSchema.digest { return nil }
     let expected = try DatabaseQueue()
@@ -48,12 +48,12 @@ struct SchemaListing {
   }
 }
 
-/// A table, index, trigger or view.
+/// A table, index, trigger or view of the database.
 struct SchemaObject: Equatable {
   let type: String
   let name: String
   private let table: String
-  /// The SQL text; nil for an index that SQLite creates for a constraint.
+  /// The SQL text that created the object; nil for an index that SQLite creates for a constraint.
   private let sql: String?
 
   fileprivate init(_ row: Row) throws {

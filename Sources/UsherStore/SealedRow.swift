@@ -1,17 +1,18 @@
 import FoundationEssentials
 import UsherCore
 
-/// A row with clear columns, which are authenticated, and hidden columns, which are encrypted.
+/// A table row with clear columns, which are authenticated, and hidden columns, which are
+/// encrypted.
 protocol SealedRow {
-  /// The table, the key and the authenticated clear columns.
+  /// The table, the primary key and the other clear columns that are authenticated.
   var identity: RowIdentity { get }
-  /// The encoded hidden columns.
+  /// The encoded values of the hidden columns, before encryption.
   var hidden: [UInt8] { get }
-  /// Sets the hidden columns; returns false if the bytes are malformed.
+  /// Sets the hidden columns from decrypted bytes; returns false if the bytes are malformed.
   mutating func reveal(_ hidden: [UInt8]) -> Bool
 }
 
-/// A row with one encrypted column, its payload.
+/// A row whose only encrypted column is its payload.
 protocol PayloadRow: SealedRow {
   var payload: SealedPayload { get set }
 }
@@ -80,7 +81,8 @@ extension AccountRow: SealedRow {
     var identity = RowIdentity(table: "accounts", key: [id.rawValue])
     identity.bind(owner)
     identity.bind(provider.rawValue)
-    // Unknown values are left out, because older rows were encrypted without these columns.
+    // Unknown values are left out, because rows of earlier schemas were encrypted without these
+    // columns.
     if let wakeAt, wakeAt != Self.unknownWakeTime { identity.bind(wakeAt.milliseconds) }
     if let callTag, callTag != Self.unknownCallTag { identity.bind([UInt8](callTag)) }
     return identity

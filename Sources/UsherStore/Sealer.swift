@@ -3,12 +3,12 @@ import FoundationEssentials
 import GRDB
 import UsherCore
 
-/// The identity of a row: table and primary key, and the other clear columns that are
-/// authenticated.
+/// The identity of a row, to which its encryption is bound: the table, the primary key and the
+/// other authenticated clear columns.
 struct RowIdentity {
-  /// The table and the primary key, for messages.
+  /// The table and the primary key, for error messages.
   let name: String
-  /// The table and the primary key, for the derivation of the row's encryption key.
+  /// The table and the primary key, from which the row's encryption key is derived.
   fileprivate let place: [UInt8]
   private(set) var authenticated: ByteWriter
 
@@ -36,8 +36,8 @@ struct RowIdentity {
 ///
 /// A sealed row consists of form (1 byte, here 1), salt (16), nonce (12), ciphertext and tag (16).
 /// The row's key is HKDF-SHA256 (RFC 5869) of the data key with that salt, and with the table and
-/// primary key as `info`. These and the bound columns are the authenticated data. So a row that was
-/// moved to another key or table does not decrypt.
+/// primary key as `info`. Table, primary key and the other clear columns are the authenticated
+/// data. So a row that was moved to another key or table does not decrypt.
 struct Sealer: Sendable {
   private static let form: UInt8 = 1
   private static let saltCount = 16
@@ -46,7 +46,9 @@ struct Sealer: Sendable {
   private let blindingKey: any HeldKey
   private let entropy: any Entropy
 
-  /// - Throws: What `keyStorage` throws.
+  /// Creates a sealer that keeps its keys in memory from `keyStorage`.
+  ///
+  /// - Throws: The errors of `keyStorage`.
   init(dataKey: SymmetricKey, keyStorage: KeyStorage, entropy: any Entropy) throws {
     self.dataKey = try dataKey.withUnsafeBytes(keyStorage)
     self.entropy = entropy
@@ -63,7 +65,8 @@ struct Sealer: Sendable {
     return Data([Self.form]) + salt + box.nonce + box.ciphertext + box.tag
   }
 
-  /// Decrypts a row; throws `storage_unavailable` with its name if it was altered or moved.
+  /// Decrypts a row. Throws `storage_unavailable` with the row's name if something other than
+  /// usherd altered or moved it.
   func open(_ sealed: Data, as row: RowIdentity) throws(UsherError) -> [UInt8] {
     let bytes = [UInt8](sealed)
     let start = 1 + Self.saltCount
@@ -77,15 +80,15 @@ struct Sealer: Sendable {
     }
   }
 
-  /// Encrypts the data key with `key` and writes it into a slot.
+  /// Encrypts the data key with `key` and writes the result into a key slot.
   func wrap(
     into slot: KeySlot, by key: SymmetricKey, at now: Timestamp, in db: Database
   ) throws {
     try slot.store(SymmetricKey(dataKey), under: key, at: now, entropy: entropy, into: db)
   }
 
-  /// Returns a keyed hash, which reveals only whether two subjects are equal. The hashes of one
-  /// subject differ between owners and providers.
+  /// Returns a keyed hash of an account's subject, which reveals only whether two subjects are
+  /// equal. The hashes of one subject differ between owners and providers.
   func tag(ofSubject subject: String, owner: Owner, provider: ProviderName) -> Data {
     var row = RowIdentity(table: "accounts", key: [provider.rawValue])
     row.bind(owner)
@@ -93,14 +96,16 @@ struct Sealer: Sendable {
     return tag(of: row)
   }
 
-  /// Returns a keyed hash, which reveals only whether two values of a credential are equal.
+  /// Returns a keyed hash of a credential, which reveals only whether two values of that credential
+  /// are equal.
   func tag(ofCredential value: Secret, named name: String) -> Data {
     var row = RowIdentity(table: "credential tags", key: [name])
     row.bind(value.revealed())
     return tag(of: row)
   }
 
-  /// Returns a keyed hash, which reveals only whether two call keys of a provider are equal.
+  /// Returns a keyed hash of a callback's key, which reveals only whether two keys of callbacks
+  /// from a provider are equal.
   func tag(ofCallKey key: String, at provider: ProviderName) -> Data {
     var row = RowIdentity(table: "call tags", key: [provider.rawValue])
     row.bind(key)
@@ -113,8 +118,9 @@ struct Sealer: Sendable {
         for: row.authenticated.bytes, using: SymmetricKey(blindingKey)))
   }
 
-  /// Returns 122 bits of a keyed hash in the form of a version 4 UUID (RFC 9562 §5.4). It stays the
-  /// same for an owner and provider as long as the data key does, and reveals neither of them.
+  /// Returns 122 bits of a keyed hash of owner and provider in the form of a version 4 UUID (RFC
+  /// 9562 §5.4). The result stays the same as long as the data key does, and reveals neither owner
+  /// nor provider.
   func installationID(of owner: Owner, provider: ProviderName) -> String {
     var row = RowIdentity(table: "installations", key: [provider.rawValue])
     row.bind(owner)
@@ -139,6 +145,6 @@ struct Sealer: Sendable {
 }
 
 extension SymmetricKey {
-  /// Copies a held key for one operation. Crypto wipes the copy when it is released.
+  /// Copies a held key for one operation. Swift Crypto wipes the copy when it is released.
   fileprivate init(_ held: any HeldKey) { self = held.withUnsafeBytes { SymmetricKey(data: $0) } }
 }

@@ -2,13 +2,13 @@ import Glibc
 import Synchronization
 import UsherCore
 
-/// A file that reserves disk space. It is truncated when the disk is full and a change must not be
-/// lost.
+/// A file that reserves disk space for changes that must not be lost, such as rotated refresh
+/// tokens. It is truncated if the disk is full when such a change is written.
 ///
 /// The methods block; they are called rarely.
 final class SpaceReserve: Sendable {
-  /// The size of the file in bytes: more than the write-ahead log needs for the largest account and
-  /// its tokens.
+  /// The size of the file in bytes: more than SQLite's write-ahead log needs for the largest
+  /// account and its tokens.
   static let size: off_t = 512 << 10
 
   private let file: StoreFile
@@ -16,7 +16,7 @@ final class SpaceReserve: Sendable {
 
   init(of database: StoreFile) { file = StoreFile(path: database.path + ".reserve") }
 
-  /// Reserves the space.
+  /// Reserves the disk space.
   ///
   /// - Throws: `storage_unavailable` if the disk has too little free space.
   func allocate() throws(UsherError) {
@@ -37,9 +37,9 @@ final class SpaceReserve: Sendable {
     if let problem { throw problem }
   }
 
-  /// Frees the reserved space.
+  /// Frees the reserved disk space.
   ///
-  /// - Returns: Whether space was reserved.
+  /// - Returns: Whether space was reserved and is now free.
   func release() -> Bool {
     isAllocated.withLock { isAllocated in
       defer { isAllocated = false }

@@ -1,21 +1,22 @@
 import GRDB
 import UsherCore
 
-/// An error of SQLite, for the journal. It contains neither SQL nor values.
+/// An error of SQLite for the log. It contains neither SQL text nor values.
 package struct SQLiteError: Error, Equatable {
   /// SQLite's extended result code.
   package let code: Int32
   package let message: String?
 }
 
-/// A system call that failed.
+/// A system call that failed, as the cause of an `UsherError`.
 package struct SystemCallError: Error, Equatable {
   package let call: String
   package let errno: Int32
 }
 
 extension UsherError {
-  /// Converts a database error to an `UsherError`. An `UsherError` is returned unchanged.
+  /// Converts a database error to an `UsherError`. An error that is already an `UsherError` is
+  /// returned unchanged.
   static func storage(_ error: any Error) -> UsherError {
     if let error = error as? UsherError { return error }
     guard let error = error as? DatabaseError else {

@@ -13,17 +13,18 @@ package import UsherCore
 /// open a database.
 package final class Store: Sendable {
   package let audit: AuditLog
-  /// Whether the recovery key opened the database, because the master key did not. The data key is
-  /// encrypted with this master key since.
+  /// Whether the recovery key opened the database, because the master key did not. Opening has then
+  /// encrypted the data key with the current master key.
   package let wasRecovered: Bool
-  /// The tables that something other than usherd had changed and that were accepted as they are.
+  /// The names of the tables that something other than usherd had changed and whose content was
+  /// accepted.
   package let acceptedTables: [String]
-  /// Whether missing rows could not be detected: the schema was too old for row sets, and only the
-  /// recovery key opened the database. The daemon then starts locked.
+  /// Whether missing rows could not be detected: the schema was too old for row sets (``RowSets``),
+  /// and only the recovery key opened the database. The daemon then starts locked.
   package let hasUnverifiableRows: Bool
-  /// The only connection that writes.
+  /// The only connection that writes to the database.
   let database: DatabaseQueue
-  /// A read-only connection, which does not wait for the writing one.
+  /// A read-only connection, whose reads do not wait for a transaction of ``database``.
   let reader: DatabaseQueue
   let sealer: Sealer
   let file: StoreFile
@@ -31,7 +32,7 @@ package final class Store: Sendable {
   let commits: GroupCommit
   let reserve: SpaceReserve
   let hasRecoverySlot: Mutex<Bool>
-  /// The connection of the copy in progress.
+  /// The connection through which ``copy(to:)`` reads at present; nil if no copy is made.
   let copying = Mutex<DatabaseQueue?>(nil)
   private let lock: StoreLock
   private let isClosed = Mutex(false)
@@ -50,7 +51,7 @@ package final class Store: Sendable {
   ///     daemon then starts locked.
   ///   - keyStorage: Stores the data key, and the key that is derived from it, in memory.
   ///   - executor: Runs the tasks that write; nil: Swift's global executor.
-  /// - Throws: `storage_unavailable` with a sentence that names the file if it is damaged, is
+  /// - Throws: `storage_unavailable` with a sentence that names the file if the file is damaged, is
   ///   another program's, has a newer schema, was changed by something other than usherd, is
   ///   encrypted under another key, is in use, or is not accessible. The file is then unchanged.
   ///   Also throws the errors of `recoveryKey`.
@@ -107,22 +108,22 @@ package final class Store: Sendable {
 
   deinit { try? close() }
 
-  /// Returns the id of this installation for an owner's flows at a provider.
+  /// Returns an identifier of this installation of usherd for an owner's flows at a provider.
   ///
-  /// It is derived from the random data key. So it stays the same as long as the database and its
-  /// backups exist, differs between owners, and reveals nothing about the machine.
+  /// The identifier is derived from the random data key. So it stays the same as long as the
+  /// database and its backups exist, differs between owners, and reveals nothing about the machine.
   package func installationID(of owner: Owner, provider: ProviderName) -> String {
     sealer.installationID(of: owner, provider: provider)
   }
 
-  /// Returns a tag by which a credential's value can be recognized without storing it: the
+  /// Returns a tag by which a credential's value can be recognized without storing the value: the
   /// HMAC-SHA256 of name and value under a key of the database.
   package func tag(ofCredential value: Secret, named name: String) -> Data {
     sealer.tag(ofCredential: value, named: name)
   }
 
-  /// Returns the tag by which the accounts are found that a call from a provider may be about: the
-  /// HMAC-SHA256 of the call's key under a key of the database.
+  /// Returns the tag by which a callback from a provider finds the accounts that it may concern:
+  /// the HMAC-SHA256 of the callback's key under a key of the database.
   package func tag(ofCallKey key: String, at provider: ProviderName) -> Data {
     sealer.tag(ofCallKey: key, at: provider)
   }
@@ -136,7 +137,7 @@ package final class Store: Sendable {
   ///   flow or account of a change is not stored; `storage_unavailable` if the disk is full,
   ///   read-only or failing. The changes are then not made, and a later call may succeed. One
   ///   exception: if the disk sync failed and the machine crashes before the next commit, the
-  ///   changes may be there afterwards.
+  ///   changes may be in the database afterwards.
   package func commit(_ changes: [Change]) async throws(UsherError) {
     try checkOpen()
     guard !changes.isEmpty else { return }
@@ -152,22 +153,23 @@ package final class Store: Sendable {
     try await commits.commit(unit)
   }
 
-  /// Throws if nothing may be stored for an owner.
+  /// Throws if no object of the owner may be stored, for instance after `owner.forget`.
   package typealias OwnerCheck = @Sendable (Owner) throws(UsherError) -> Void
 
-  /// Wraps the closure in a structure. Each read of a bare closure in a `Mutex` adds another
+  /// A structure around the closure. If a `Mutex` contains a bare closure, each read adds another
   /// wrapper function, so that calls get slower and finally overflow the stack.
   private struct OwnerCheckBox {
     let check: OwnerCheck
   }
 
-  /// Installs a check of the owners in later commits. If `check` throws for an owner, the commit
-  /// throws the same error.
+  /// Installs a check of the owners of new objects in later commits. If `check` throws for an
+  /// owner, the commit throws the same error.
   package func checkOwners(by check: @escaping OwnerCheck) {
     ownerCheck.withLock { $0 = OwnerCheckBox(check: check) }
   }
 
-  /// Reserves disk space for ``commitFromReserve(_:)``. Blocks briefly if it is not reserved yet.
+  /// Reserves disk space for ``commitFromReserve(_:)``. Blocks briefly unless the space is already
+  /// reserved.
   ///
   /// - Throws: `storage_unavailable` if the disk has too little free space.
   package func allocateReserve() throws(UsherError) {
@@ -175,8 +177,8 @@ package final class Store: Sendable {
     try reserve.allocate()
   }
 
-  /// Commits changes that must not be lost. If ``commit(_:)`` fails with `storage_unavailable`, the
-  /// reserved disk space is freed and the commit is repeated.
+  /// Commits changes that must not be lost, such as a rotated refresh token. If ``commit(_:)``
+  /// fails with `storage_unavailable`, the reserved disk space is freed and the commit is repeated.
   package func commitFromReserve(_ changes: [Change]) async throws(UsherError) {
     do throws(UsherError) {
       try await commit(changes)
@@ -186,12 +188,12 @@ package final class Store: Sendable {
     }
   }
 
-  /// Closes the store and releases its lock. Empties the write-ahead log, so that no deleted data
-  /// remains in it.
+  /// Closes the store and releases its lock file. Empties the write-ahead log, so that no deleted
+  /// data remains in it.
   ///
   /// Waits for the transaction and the reads in progress. Commits and reads that have not begun
   /// fail, and a copy in progress fails too. Closing a closed store does nothing. The store is
-  /// closed even if this throws.
+  /// closed even if this method throws.
   package func close() throws(UsherError) {
     let wasClosed = isClosed.withLock { isClosed in
       defer { isClosed = true }
@@ -219,7 +221,7 @@ package final class Store: Sendable {
 }
 
 extension Store {
-  /// The properties of the store that `system.status` reports.
+  /// The properties of the store that the RPC method `system.status` reports.
   package struct Status: Sendable, Equatable {
     package let path: String
     package let schemaVersion: Int
@@ -227,7 +229,7 @@ extension Store {
     package let sizeBytes: Int64
   }
 
-  /// The present status. It reads only the sizes of the files, and never waits for a writer.
+  /// The current status. Reads only the sizes of the files, and never waits for a transaction.
   package var status: Status {
     Status(path: file.path, schemaVersion: StoreSchema.version, sizeBytes: file.size)
   }

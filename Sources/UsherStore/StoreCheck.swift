@@ -2,8 +2,9 @@ import GRDB
 package import UsherCore
 
 extension Store {
-  /// Decrypts the rows of all tables. A start of the daemon decrypts only few of them. The audit
-  /// log and the note of its end are left out, because the log has its own check. Blocks.
+  /// Decrypts the rows of all tables, for `usherd --check-store`: a start of the daemon decrypts only
+  /// few rows. The audit log and the note with its head are left out, because
+  /// the log has its own check. Blocks.
   ///
   /// - Throws: `storage_unavailable` with the name of the first row that does not decrypt.
   package func check() throws(UsherError) {

@@ -1,11 +1,14 @@
 import FoundationEssentials
 package import UsherCore
 
-/// The coder for encrypted storage, and the only one that accepts `Sealed` values.
+/// The JSON coder for values that are stored encrypted, and the only coder that accepts `Sealed`
+/// values.
 ///
-/// It writes JSON with sorted keys, so that equal values give equal bytes. The result contains
-/// secrets in the clear, so it must only be passed to a ``SealedPayload``.
+/// It sorts the keys, so that equal values give equal bytes. The result contains secrets in the
+/// clear, so it must only be passed to a ``SealedPayload``.
 package enum StoreCoder {
+  /// Encodes a value.
+  ///
   /// - Parameter userInfo: Additional entries for the encoder's `userInfo`.
   /// - Throws: `internal_error` with the type and the member, but no value, in its cause.
   package static func encode(
@@ -24,6 +27,8 @@ package enum StoreCoder {
     }
   }
 
+  /// Decodes a value.
+  ///
   /// - Parameter userInfo: Additional entries for the decoder's `userInfo`.
   /// - Throws: `internal_error` with the type and the member, but no value, in its cause.
   package static func decode<Value: Decodable>(
@@ -43,12 +48,12 @@ package enum StoreCoder {
   }
 }
 
-/// The place at which coding failed. The original errors are dropped, because they may quote a
-/// value.
+/// The place at which ``StoreCoder`` failed. The original error is dropped, because it may quote a
+/// secret value.
 package struct StoreCodingError: Error, Equatable {
-  /// The type of the encoded or decoded value.
+  /// The type of the value that was encoded or decoded.
   package let type: String
-  /// The dotted path of the member; empty for the value itself.
+  /// The dotted path of the member that failed; empty for the value itself.
   package let member: String
 
   fileprivate init(type: String, _ error: any Error) {

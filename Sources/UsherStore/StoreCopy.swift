@@ -7,13 +7,13 @@ extension Store {
   /// Writes a consistent copy of the whole database, for a backup. The copy is encrypted like the
   /// database and opens with the same keys.
   ///
-  /// The copy is read through its own connection. Later commits do not wait for it and are not in
-  /// the copy, but the write-ahead log is not emptied until the copy is complete. The file appears
+  /// The copy is read through its own connection. Later commits do not wait for the copy and are
+  /// not in it, but the write-ahead log is not emptied until the copy is complete. The file appears
   /// at `path` only when it is complete and on disk; only its owner can read it.
   ///
   /// - Returns: The size of the copy in bytes.
   /// - Throws: `overloaded` while another copy is made; `storage_unavailable` if the disk is full
-  ///   or fails, or if the store is closed meanwhile; `cancelled` if the task is cancelled.
+  ///   or fails, or if the store is closed in the meantime; `cancelled` if the task is cancelled.
   package func copy(to path: String) async throws(UsherError) -> Int64 {
     try checkOpen()
     let draft = StoreFile(path: path + ".new")
@@ -49,7 +49,8 @@ extension Store {
     let descriptor = Glibc.open(draft.path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else { throw draft.fault("open", "cannot be created") }
     defer { Glibc.close(descriptor) }
-    // VACUUM INTO accepts an existing file if it is empty.
+    // VACUUM INTO accepts an existing file if that file is empty. So the file's mode is set
+    // beforehand.
     try await source.writeWithoutTransaction { db in
       try db.execute(sql: "VACUUM INTO ?", arguments: [draft.path])
     }

@@ -14,8 +14,8 @@ struct StoreFile {
 
   /// Returns whether there is a database at the path. Does not write to the file.
   ///
-  /// - Throws: `storage_unavailable` if there is something other than a database that this usherd
-  ///   can read.
+  /// - Throws: `storage_unavailable` if the path is something other than a database that this
+  ///   version of usherd can read.
   func presence() throws(UsherError) -> Presence {
     var status = stat()
     guard stat(path, &status) == 0 else {
@@ -32,7 +32,8 @@ struct StoreFile {
     return .database
   }
 
-  /// Restricts access to the files to their owner.
+  /// Restricts access to the database file, the write-ahead log and its index to the owner of these
+  /// files.
   func makePrivate() throws(UsherError) {
     for file in [path, path + "-wal", path + "-shm"] {
       guard chmod(file, 0o600) == 0 || errno == ENOENT else {
@@ -41,7 +42,7 @@ struct StoreFile {
     }
   }
 
-  /// Syncs the directory, so that created and renamed files survive a crash.
+  /// Syncs the directory, so that the names of created and renamed files survive a crash.
   func syncDirectory() throws(UsherError) {
     let directory = open(self.directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard directory >= 0 else { throw fault("open", "cannot be synced to disk") }
@@ -57,18 +58,20 @@ struct StoreFile {
     return slash == path.startIndex ? "/" : String(path[..<slash])
   }
 
-  /// Returns an error that names the file.
+  /// Returns an error whose message names the database file.
   func refusal(_ what: String, cause: (any Error)? = nil) -> UsherError {
     UsherError(.storageUnavailable, "the database \(path) \(what)", cause: cause)
   }
 
-  /// Returns an error for the last failed system call, from `errno`.
+  /// Returns an error for the last failed system call, from `errno`, whose message names the
+  /// database file.
   func fault(_ call: String, _ what: String) -> UsherError {
     let fault = SystemCallError(call: call, errno: errno)
     return refusal("\(what): \(String(cString: strerror(fault.errno)))", cause: fault)
   }
 
-  /// SQLite's file format, § 1.3: magic, then `user_version` at 60 and `application_id` at 68.
+  /// Checks the header in SQLite's file format, § 1.3: the magic text, `user_version` at offset 60
+  /// and `application_id` at offset 68.
   private func checkHeader() throws(UsherError) {
     let header = try firstBytes(100)
     guard header.count == 100, header.starts(with: Array("SQLite format 3\0".utf8)) else {
@@ -108,11 +111,12 @@ struct StoreFile {
   }
 }
 
-/// An exclusive `flock` on a file beside the database, which prevents a second usherd from opening
-/// it.
+/// An exclusive flock(2) on a file beside the database, which prevents a second usherd from opening
+/// the database.
 ///
-/// The database itself is not locked, because closing a descriptor of it would release SQLite's own
-/// locks. The lock file is never deleted; the kernel releases the lock when the process ends.
+/// The database file itself is not locked, because closing a descriptor of that file would release
+/// SQLite's own locks. The lock file is never deleted; the kernel releases the lock when the
+/// process ends.
 final class StoreLock: Sendable {
   private let descriptor: Mutex<Int32?>
 
@@ -137,7 +141,8 @@ final class StoreLock: Sendable {
   func release() {
     descriptor.withLock { descriptor in
       if let open = descriptor {
-        // Unlocks explicitly, because a forked child that has not called exec yet shares the lock.
+        // The lock is released explicitly, because a forked child that has not called exec yet
+        // shares it.
         flock(open, LOCK_UN)
         close(open)
       }

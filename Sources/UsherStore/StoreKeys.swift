@@ -3,14 +3,14 @@ import GRDB
 import Synchronization
 package import UsherCore
 
-// The recovery key, which opens the store like the master key.
+// The recovery key, which opens the database if the master key is lost.
 extension Store {
-  /// Whether there is a recovery key. Never waits for a writer.
+  /// Whether the database has a recovery key. Never waits for a transaction.
   package var hasRecoveryKey: Bool { hasRecoverySlot.withLock { $0 } }
 
-  /// Encrypts the data key with a recovery key, in place of an earlier recovery key.
+  /// Encrypts the data key with a new recovery key. Replaces the earlier recovery key, if any.
   ///
-  /// Earlier copies of the database keep their recovery key.
+  /// Copies of the database that were made before keep their own recovery key.
   ///
   /// - Throws: `conflict` if there is a recovery key and `replacing` is false;
   ///   `storage_unavailable` as ``commit(_:)``.
@@ -29,8 +29,8 @@ extension Store {
     hasRecoverySlot.withLock { $0 = true }
   }
 
-  /// Returns whether a recovery key opens a database; false if there is no file. Does not write to
-  /// the file. Blocks; called at start-up only.
+  /// Returns whether a recovery key opens a database; false if there is no database file. Does not
+  /// write to the file. Blocks; called at start-up only.
   ///
   /// - Throws: `storage_unavailable` if the file is not a database of usherd or cannot be read.
   package static func isOpened(

@@ -7,10 +7,10 @@ package import UsherCore
 // row is skipped.
 //
 // A single statement needs no isolation. GRDB's isolated read would crash the process if the
-// connection has been closed meanwhile.
+// connection has been closed in the meantime.
 extension Store {
-  /// Returns whether a flow of any owner was started with this `requestId`, as far as that is
-  /// remembered.
+  /// Returns whether a flow of any owner was started with this `requestId` at the provider, as far
+  /// as such requests are still remembered.
   package func isRemembered(
     _ requestID: String, at provider: ProviderName
   ) throws(UsherError) -> Bool {
@@ -67,7 +67,7 @@ extension Store {
   ///
   /// - Parameters:
   ///   - rest: The part of the SQL statement after the name of the table.
-  ///   - connection: As for ``load(_:_:from:_:)``.
+  ///   - connection: The connection to read through; nil: the connection that writes.
   func loadRows<Stored: StoredRow>(
     _ type: Stored.Type, _ rest: String = "", _ arguments: StatementArguments = [],
     from connection: DatabaseQueue? = nil
@@ -81,7 +81,8 @@ extension Store {
     }
   }
 
-  /// Decrypts an account's row, and checks that its subject tag is the tag of its subject.
+  /// Decrypts an account's row, and checks that the row's subject tag is the keyed hash of its
+  /// subject.
   func open(
     _ sealed: Data, tagged tag: Data, into clear: AccountRow
   ) throws(UsherError) -> AccountRow {
@@ -91,9 +92,9 @@ extension Store {
     return row
   }
 
-  /// Reads all rows of a query through a connection, which caches the prepared statement.
+  /// Reads all rows of a query and converts each with `read`. The prepared statement is cached.
   ///
-  /// - Parameter connection: Nil: the connection that writes.
+  /// - Parameter connection: The connection to read through; nil: the connection that writes.
   func load<Value>(
     _ sql: String, _ arguments: StatementArguments = [], from connection: DatabaseQueue? = nil,
     _ read: (inout Columns) throws -> Value
@@ -116,8 +117,8 @@ extension Store {
   }
 }
 
-/// Reads the columns of a row from left to right. Throws for a value of another type, which would
-/// crash in GRDB's subscripts.
+/// Reads the columns of a database row from left to right. Throws for a value of another type, for
+/// which GRDB's subscripts would crash the process.
 struct Columns {
   private let row: Row
   private var index = 0

@@ -5,18 +5,18 @@ import GRDB
 import Glibc
 import UsherCore
 
-/// Opens or creates the database at a path, and checks that it is a database of usherd, undamaged,
-/// of a known schema, and opens with the master key or the recovery key.
+/// Opens or creates the database at a path. Checks that it is a database of usherd, undamaged and
+/// of a known schema, and that the master key or the recovery key opens it.
 ///
 /// Nothing is written to an existing file until all checks have succeeded.
 struct StoreOpening {
-  /// The size in bytes above which a start does not check all pages. Each row is still checked when
-  /// it is decrypted.
+  /// The file size in bytes above which opening does not check all pages of the database. Each row
+  /// is still checked when it is decrypted.
   private static let maxCheckedBytes: Int64 = 64 << 20
 
   let file: StoreFile
   let masterKey: SymmetricKey
-  /// Whether to accept a database whose row sets were changed by something other than usherd.
+  /// Whether to accept a database whose rows were changed by something other than usherd.
   let acceptsChanges: Bool
   let clock: any UsherCore.Clock
   let entropy: any Entropy
@@ -31,18 +31,21 @@ struct StoreOpening {
 
   struct Keys {
     let dataKey: SymmetricKey
-    /// Whether the recovery key opened the database, and not the master key.
+    /// Whether the recovery key opened the database, because the master key did not.
     let isRecovered: Bool
     let hasRecoverySlot: Bool
-    /// The tables whose row sets were changed by something other than usherd, and are accepted.
+    /// The names of the tables whose rows were changed by something other than usherd, if the
+    /// changes are accepted.
     let changedTables: [String]
-    /// Whether missing rows cannot be detected: the schema has no row sets, and only the recovery
-    /// key opened the database.
+    /// Whether missing rows cannot be detected: the schema is too old for row sets (``RowSets``),
+    /// and only the recovery key opened the database.
     let hasUnverifiableRows: Bool
   }
 
   typealias RecoveryKeySource = () throws(UsherError) -> RecoveryKey?
 
+  /// Opens the database, or creates it if there is no file.
+  ///
   /// - Parameter recoveryKey: Called if the master key does not open the database.
   func open(orBy recoveryKey: RecoveryKeySource) throws(UsherError) -> OpenDatabase {
     do {
@@ -53,7 +56,7 @@ struct StoreOpening {
       let keys = try inspect(orBy: recoveryKey)
       try file.makePrivate()
       let database = try connect(keys)
-      // Opened last: a read-only connection cannot create the write-ahead log.
+      // The read-only connection is opened last, because it cannot create the write-ahead log.
       let reader = try DatabaseQueue(
         path: file.path, configuration: Self.configuration(readonly: true))
       return OpenDatabase(database: database, reader: reader, keys: keys)
@@ -66,7 +69,7 @@ struct StoreOpening {
   }
 
   /// Creates a complete database under another name and then renames it, so that a crash never
-  /// leaves an incomplete database at the path.
+  /// leaves an incomplete database at its path.
   private func create() throws {
     let draft = file.path + ".new"
     removeDraft(draft)
@@ -94,7 +97,9 @@ struct StoreOpening {
     try database.close()
   }
 
-  /// Writes the rows that a new database, or one of an earlier schema, does not have yet.
+  /// Writes the rows that a new database, or a database of an earlier schema, does not have yet.
+  ///
+  /// - Parameter earlier: The schema version of the database before the migration; 0 for a new one.
   private func complete(
     _ db: Database, from earlier: Int, _ dataKey: SymmetricKey
   ) throws {
@@ -104,8 +109,8 @@ struct StoreOpening {
     }
     guard earlier < StoreSchema.firstWithRowSets else { return }
     try Store.beginUnlocked(in: db, by: sealer, at: clock.now())
-    // The slot's form states that there are row sets, so setting the schema version back is
-    // detected.
+    // The form of the key slot states that the database has row sets, so it is detected if
+    // something sets the schema version back to one without row sets.
     try KeySlot.master.store(
       dataKey, under: masterKey, at: clock.now(), entropy: entropy, into: db)
     try RowSets(of: db, by: sealer).write(to: db, by: sealer)
@@ -120,7 +125,7 @@ struct StoreOpening {
     for suffix in ["", "-journal", "-wal", "-shm"] { unlink(draft + suffix) }
   }
 
-  /// Checks the database through a read-only connection, and decrypts the data key.
+  /// Checks the database through a read-only connection, and decrypts its data key.
   private func inspect(orBy recoveryKey: RecoveryKeySource) throws -> Keys {
     let database = try DatabaseQueue(
       path: file.path, configuration: Self.configuration(readonly: true))
@@ -151,15 +156,18 @@ struct StoreOpening {
     }
   }
 
-  /// Checks the indexes of the guarded tables. A row that is missing from an index is not found by
-  /// the look-up of a change, but is found by the full read of the next start.
+  /// Checks the indexes of the guarded tables. If a row is missing from an index, a change does not
+  /// find the row, but the next start, which reads the whole table, does. The digest of the table
+  /// would then be wrong.
   private func checkIndexes(in db: Database, _ schema: SchemaListing) throws {
     for table in GuardedTable.allCases.map(\.rawValue) where schema.hasTable(table) {
       try checkIntegrity("integrity_check('\(table)')", in: db)
     }
   }
 
-  /// - Parameter pragma: A check of SQLite, which returns `ok` or the first damage.
+  /// Throws if an integrity check of SQLite finds damage.
+  ///
+  /// - Parameter pragma: The check, which returns `ok` or the first damage.
   private func checkIntegrity(_ pragma: String, in db: Database) throws {
     let finding = try String.fetchOne(db, sql: "PRAGMA \(pragma)")
     guard finding == "ok" else {
@@ -175,9 +183,10 @@ struct StoreOpening {
         + "from the one that usherd creates; restore a backup: usherctl restore")
   }
 
-  /// Returns the tables in which something other than usherd deleted, added or replaced rows.
+  /// Returns the names of the tables in which something other than usherd deleted, added or
+  /// replaced rows.
   ///
-  /// - Throws: `storage_unavailable` with their names, unless ``acceptsChanges`` is true.
+  /// - Throws: `storage_unavailable` with these names, unless ``acceptsChanges`` is true.
   private func changedTables(
     in db: Database, _ version: Int, _ dataKey: SymmetricKey
   ) throws -> [String] {
@@ -218,8 +227,8 @@ struct StoreOpening {
     try database.writeWithoutTransaction { db in
       try StoreSchema.migrate(db) { try complete($0, from: $1, keys.dataKey) }
       let mode = try String.fetchOne(db, sql: "PRAGMA journal_mode = WAL")
-      // Set last and read back, because GRDB lowers it when GRDB itself enables the write-ahead
-      // log.
+      // `synchronous` is set last and read back, because GRDB lowers it when GRDB itself enables
+      // the write-ahead log.
       try db.execute(sql: "PRAGMA synchronous = FULL")
       let synchronous = try Int.fetchOne(db, sql: "PRAGMA synchronous")
       guard mode == "wal", synchronous == 2 else {
@@ -231,8 +240,8 @@ struct StoreOpening {
           try KeySlot.master.store(
             keys.dataKey, under: masterKey, at: clock.now(), entropy: entropy, into: db)
         }
-        // Rows that were accepted or cannot be checked may be forged, so the operator has to
-        // unlock.
+        // Rows that were accepted or cannot be checked may be forged, so the daemon starts locked
+        // and an operator has to unlock it.
         if !keys.changedTables.isEmpty || keys.hasUnverifiableRows { try Store.beginLocked(in: db) }
         let sealer = try sealer(keys.dataKey)
         try RowSets(of: db, by: sealer).write(to: db, by: sealer)
@@ -263,7 +272,8 @@ struct StoreOpening {
   }
 }
 
-/// A key that is used only while the database is opened. Crypto wipes it when it is released.
+/// A key that is used only while the database is opened. Swift Crypto wipes the key when it is
+/// released.
 private struct TransientKey: HeldKey {
   let key: SymmetricKey
 

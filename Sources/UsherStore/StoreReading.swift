@@ -2,7 +2,7 @@ package import FoundationEssentials
 import GRDB
 package import UsherCore
 
-/// An account with its tokens and consents.
+/// The decrypted rows of an account, its tokens and its consents.
 package struct StoredAccount: Sendable {
   package let account: AccountRow
   package let tokens: [TokenRow]
@@ -13,7 +13,7 @@ package struct StoredAccount: Sendable {
 package struct SealedAccount: Sendable {
   fileprivate typealias Sealed<Row> = (clear: Row, sealed: Data)
 
-  /// The rowid of the account.
+  /// The SQLite rowid of the account, after which the next page may begin.
   fileprivate let place: Int64
   fileprivate let tag: Data
   fileprivate let account: Sealed<AccountRow>
@@ -24,26 +24,28 @@ package struct SealedAccount: Sendable {
   package var owner: Owner { account.clear.owner }
 }
 
-/// An account that the daemon must process in the background, from the clear columns of its row.
+/// An account that the daemon must process in the background, as far as the clear columns of its
+/// row tell.
 package struct DueAccount: Sendable, Equatable {
   package let id: AccountID
   package let provider: ProviderName
   package let wakeAt: Timestamp
-  /// The rowid of the account.
+  /// The SQLite rowid of the account, after which the next page may begin.
   fileprivate let place: Int64
 }
 
-// Reads accounts on demand, a few at a time, through the read-only connection. It does not wait for
-// a commit in progress, and sees all earlier commits. These methods block on the disk, and throw
-// `storage_unavailable`.
+// Reads accounts on demand, a few at a time, through the read-only connection. A read does not wait
+// for a commit in progress, and sees all completed commits. These methods block on the disk, and
+// throw `storage_unavailable`.
 extension Store {
-  /// The accounts to read.
+  /// Which accounts to read.
   package enum AccountSelection: Sendable {
-    /// The account with an id, if it is owned by this owner; nil: by any owner.
+    /// The account with an id if it is owned by the given owner; nil means any owner.
     case id(AccountID, of: Owner?)
-    /// The accounts of an owner, at one provider or, with nil, at all of them.
+    /// The accounts of an owner at one provider; nil means at all providers.
     case owner(Owner, at: ProviderName?)
-    /// The accounts of all owners with this ``AccountRow/callTag``.
+    /// The accounts of all owners that a callback from the provider may concern: those with this
+    /// ``AccountRow/callTag``.
     case called(Data, at: ProviderName)
     case all
   }
@@ -78,7 +80,8 @@ extension Store {
     return accounts
   }
 
-  /// Decrypts an account; throws `storage_unavailable` with the name of a row if that fails.
+  /// Decrypts an account. Throws `storage_unavailable` with the name of the row if one does not
+  /// decrypt.
   package func open(_ sealed: SealedAccount) throws(UsherError) -> StoredAccount {
     var tokens: [TokenRow] = []
     for (clear, sealed) in sealed.tokens { tokens.append(try sealer.open(sealed, into: clear)) }
@@ -92,7 +95,8 @@ extension Store {
       consents: consents)
   }
 
-  /// Returns the owner's account with a subject at a provider, if there is one.
+  /// Returns the id of the owner's account with the given subject at a provider; nil if there is
+  /// none.
   package func account(
     ofSubject subject: String, owner: Owner, provider: ProviderName
   ) throws(UsherError) -> AccountID? {
@@ -105,8 +109,8 @@ extension Store {
     ) { AccountID(try $0.next()) }.first
   }
 
-  /// Returns a page of the accounts whose ``AccountRow/wakeAt`` is `end` or earlier, the earliest
-  /// first.
+  /// Returns a page of the accounts that must be processed by `end`, according to their
+  /// ``AccountRow/wakeAt``, the earliest first.
   ///
   /// - Parameter last: The last account of the previous page; nil for the first page.
   package func dueAccounts(
@@ -128,7 +132,8 @@ extension Store {
     }
   }
 
-  /// Returns a page of the accounts with a consent that expired at `time` or before, by their ids.
+  /// Returns a page of the ids of accounts with a consent that expired at `time` or before, in the
+  /// order of the ids.
   ///
   /// - Parameter last: The last account of the previous page; nil for the first page.
   package func accountsWithConsents(
@@ -143,7 +148,8 @@ extension Store {
   }
 
   /// Returns a query for the rows, tokens and consents of the accounts whose ids `query` selects.
-  /// It is one statement, so that no commit happens in between.
+  /// The result is a single statement, so that no commit happens between reading an account and its
+  /// tokens.
   private static func accountQuery(_ query: String) -> String {
     """
     WITH chosen (id) AS MATERIALIZED (\(query))
@@ -163,8 +169,8 @@ extension Store {
 }
 
 extension Store.AccountSelection {
-  /// Returns the query that selects the ids. Its text depends only on the case, so that the
-  /// prepared statement can be cached.
+  /// Returns the query that selects the accounts' ids. Its text depends only on the case, so that
+  /// the prepared statement can be cached.
   fileprivate func query(
     after last: SealedAccount?, atMost count: Int
   ) -> (sql: String, arguments: StatementArguments) {
@@ -172,8 +178,9 @@ extension Store.AccountSelection {
     switch self {
     case .id(let id, nil): return ("SELECT id FROM accounts WHERE id = ?", [id.rawValue])
     case .id(let id, let owner?):
-      // A row is read even if no account has the id, so that the time does not reveal whether
-      // another owner has it. The unary plus keeps the last condition from using the index.
+      // One row is read even if no account has the id, so that the duration does not reveal whether
+      // another owner has such an account. The unary plus keeps SQLite from using the index for the
+      // last condition.
       return (
         """
         SELECT id FROM accounts

@@ -8,8 +8,9 @@ enum StoreSchema {
   /// The schema version that this usherd writes, in SQLite's `user_version`.
   static var version: Int { migrations.count }
 
-  /// The ``SchemaListing/digest`` of ``version``. It makes the check at each start a millisecond
-  /// faster than creating the tables for comparison, which is the fallback if the digest is wrong.
+  /// The ``SchemaListing/digest`` of the current version. Comparing it at each start is a
+  /// millisecond faster than creating the tables in memory for comparison, which is done if the
+  /// digest differs.
   static let digest = "TZTbVeUAq/IHwufl7rZtzQ08lkueI11tNdpuKeajfIs="
 
   /// The migrations from each version to the next. A released migration is never edited.
@@ -18,10 +19,10 @@ enum StoreSchema {
   /// The first version with authenticated row sets (``RowSets``).
   static let firstWithRowSets = 5
 
-  /// Migrates an older or empty database to ``version`` in one transaction.
+  /// Migrates an older or empty database to the current version in one transaction.
   ///
-  /// - Parameter complete: Writes the rows that SQL alone cannot create; called with the version
-  ///   from which the migration starts.
+  /// - Parameter complete: Writes the rows that SQL alone cannot create, such as encrypted ones. It
+  ///   is given the version from which the migration starts.
   static func migrate(
     _ db: Database, complete: (Database, _ earlier: Int) throws -> Void
   ) throws {
@@ -40,8 +41,9 @@ enum StoreSchema {
     for step in migrations.prefix(version) { try db.execute(sql: step) }
   }
 
-  /// Times are milliseconds since 1970. A missing client is an empty text, because NULLs are never
-  /// equal in SQL and would defeat the unique constraints.
+  /// Key slots, flows, accounts, tokens and credentials. Times are milliseconds since 1970. A
+  /// missing client is an empty text, because NULLs are never equal in SQL and would defeat the
+  /// unique constraints.
   private static let first = """
     CREATE TABLE key_slots (
       kind TEXT NOT NULL,
@@ -108,7 +110,7 @@ enum StoreSchema {
     ) STRICT;
     """
 
-  /// Consents and local authentication.
+  /// Adds consents and local authentication.
   private static let second = """
     CREATE TABLE consents (
       account TEXT NOT NULL REFERENCES accounts (id) ON DELETE CASCADE,
@@ -126,8 +128,8 @@ enum StoreSchema {
     ) STRICT;
     """
 
-  /// Notes, the audit log and confirmations. The column `hash` of `audit` is the hash of the
-  /// previous row.
+  /// Adds notes, the audit log and confirmations. The column `hash` of `audit` contains the hash of
+  /// the previous row.
   private static let third = """
     CREATE TABLE notes (
       name TEXT NOT NULL PRIMARY KEY,
@@ -151,8 +153,8 @@ enum StoreSchema {
     ) STRICT;
     """
 
-  /// Columns and indexes that find accounts without decrypting all of them. In older rows both
-  /// values are unknown: `wake_at` is 0, which means at once, and `call_tag` is empty.
+  /// Adds columns and indexes by which accounts are found without decrypting all of them. In older
+  /// rows both columns are unknown: `wake_at` is 0, which means at once, and `call_tag` is empty.
   private static let fourth = """
     ALTER TABLE accounts ADD COLUMN wake_at INTEGER DEFAULT 0;
     CREATE INDEX accounts_by_waking ON accounts (wake_at) WHERE wake_at IS NOT NULL;
@@ -162,8 +164,8 @@ enum StoreSchema {
     CREATE INDEX requests_by_id ON requests (provider, request_id);
     """
 
-  /// The users that the uids were assigned to. From this version on, notes contain the row sets and
-  /// the mark that the daemon is unlocked.
+  /// Adds the users to whom uids were assigned. From this version on, notes contain the row sets
+  /// (``RowSets``) and the mark that the daemon is unlocked.
   ///
   /// `WITHOUT ROWID`: a look-up by key reads the table itself, so a manipulated index cannot hide a
   /// row.

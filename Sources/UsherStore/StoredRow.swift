@@ -2,14 +2,15 @@ import FoundationEssentials
 import GRDB
 import UsherCore
 
-/// The table of the sealed rows of one type.
+/// The database table in which the rows of one type are stored, and its SQL texts.
 struct SealedTable: Sendable {
   let name: String
-  /// The clear columns, the primary key first, and the encrypted column.
+  /// The columns of the table: the clear ones, beginning with the primary key, then the encrypted
+  /// one.
   let columns: String
-  /// The condition for the row with a key.
+  /// The SQL condition that selects the row with a given primary key.
   let isKey: String
-  /// The statement that adds a row or replaces the one with the same key.
+  /// The SQL statement that adds a row or replaces the row with the same primary key.
   let upsert: String
 
   init(_ name: String, key: [String], _ others: [String] = []) {
@@ -30,10 +31,10 @@ struct SealedTable: Sendable {
 protocol StoredRow: SealedRow {
   static var table: SealedTable { get }
 
-  /// Creates a row from its clear columns. The hidden columns have placeholders.
+  /// Creates a row from the values of its clear columns. The encrypted columns have placeholders.
   init(clear columns: inout Columns) throws
 
-  /// The values of the clear columns.
+  /// The values of the clear columns, in the order of ``SealedTable/columns``.
   var clearValues: StatementArguments { get }
 }
 
