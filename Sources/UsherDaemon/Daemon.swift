@@ -6,7 +6,7 @@ import UsherCore
 import UsherSystem
 import UsherTransport
 
-/// The daemon as a service, composed of all its parts.
+/// The daemon as a service of swift-service-lifecycle, composed of all its parts.
 ///
 /// ``run()`` returns after an orderly stop. It throws an error with a message for the operator if
 /// the daemon cannot start.
@@ -39,7 +39,7 @@ package struct Daemon: ServiceLifecycle.Service {
     setting.notifier.ready(status: lockController.status)
     Task.detached(executorPreference: dependencies.executor, priority: .background) {
       service.table.warm()
-      // Starting needs more memory than the calls that follow.
+      // The start of the daemon needs more memory than the calls that follow.
       FreeMemory.release(keeping: 0)
     }
     setting.log.notice("ready", metadata: ["version": .string(Version.current)])
@@ -67,16 +67,16 @@ package struct Daemon: ServiceLifecycle.Service {
     return servers
   }
 
-  /// Reloads on each request, until cancelled.
+  /// Reloads the configuration on each SIGHUP, until cancelled.
   private func reload(_ lockController: LockController) async {
     for await _ in setting.hangUps {
-      // Problems have been logged already. It throws only when the daemon stops.
+      // Problems have been logged already. `run()` throws only when the daemon stops.
       _ = try? await Reload(lockController: lockController).run()
     }
   }
 
-  /// Cleans up and releases free memory once a minute, and pings the watchdog from the loop of the
-  /// sockets, until the daemon is asked to stop.
+  /// Removes expired data and releases free memory once a minute, and pings systemd's watchdog from
+  /// the event loop of the sockets, until the daemon is asked to stop.
   private func upkeep(
     _ lockController: LockController, _ dependencies: Dependencies, watching loop: SocketLoop
   ) async {
@@ -89,7 +89,7 @@ package struct Daemon: ServiceLifecycle.Service {
         do throws(UsherError) {
           try await lockController.sweep()
         } catch {
-          // Stopping interrupts the sweep; the next start repeats it.
+          // The stop of the daemon interrupts the sweep; the sweep after the next start repeats it.
           guard !Task.isCancelled else { break }
           setting.log.warning(
             "expired data could not be removed", metadata: ["cause": "\(error.message)"])
@@ -102,7 +102,7 @@ package struct Daemon: ServiceLifecycle.Service {
     ping?.cancel()
   }
 
-  /// Reads `/etc/subuid`; if that fails, the earlier map stays.
+  /// Reads the map of subordinate ids from `/etc/subuid`; if that fails, the earlier map is kept.
   private func readSubordinates(_ dependencies: Dependencies) async {
     switch await dependencies.subordinates.read(within: .seconds(5), in: dependencies) {
     case .done, .cancelled: break
@@ -120,7 +120,7 @@ package struct Daemon: ServiceLifecycle.Service {
     + "\(SubordinateUsers.firstUnsure) on count as subordinate ids of unknown users"
 
   /// Answers the calls that were received, stores the responses that providers are sending, then
-  /// closes everything.
+  /// closes all sockets and the store.
   private func stop(
     _ servers: [SocketServer], _ acceptor: ConnectionAcceptor, _ lockController: LockController
   ) async {
@@ -139,7 +139,7 @@ package struct Daemon: ServiceLifecycle.Service {
 }
 
 extension Limits {
-  /// Upper bound for shutdown: drain, grace for unread replies, provider time-outs.
+  /// Upper bound for shutdown: drain time, grace for unread replies, provider time-outs.
   fileprivate var longestStop: Duration {
     .seconds(drainSeconds + unreadReplySeconds + 5) + LockController.patience * 2
   }

@@ -4,15 +4,15 @@ import UsherFlows
 import UsherStore
 
 extension AccountRecord {
-  /// Returns the time at which the daemon must next look at the account without a request; nil if
-  /// never while the account stays unchanged.
+  /// Returns the next time at which ``AccountWatch`` must process the account without a request;
+  /// nil if never while the account stays unchanged.
   ///
-  /// At that time the grant expires, the token is due for renewal, or the provider is due for an
-  /// inquiry. The time is stored with the row, so it does not depend on settings that may change
-  /// before it is read.
+  /// At that time the grant expires, the access token is due for renewal, or the provider is to be
+  /// asked about the account again. The time is stored with the row, so it must not depend on
+  /// settings that may change before the row is read.
   ///
-  /// - Parameter provider: The account's provider; nil if it is not configured, so that its
-  ///   inquiries are unknown.
+  /// - Parameter provider: The account's provider; nil if it is not configured, so that the time of
+  ///   its next inquiry is unknown.
   func waking(at now: Timestamp, for provider: ProviderConfig?) -> Timestamp? {
     [tokenWaking, inquiryWaking(now, provider)].compactMap(\.self).min()
   }
@@ -34,12 +34,12 @@ extension AccountRecord {
     return max(inquiry.nextInquiry(after: now) ?? now, Self.first)
   }
 
-  /// The earliest stored time; later than ``AccountRow/unknownWakeTime``.
+  /// The earliest time to store, because ``AccountRow/unknownWakeTime`` has a meaning of its own.
   private static let first = AccountRow.unknownWakeTime + .milliseconds(1)
 }
 
 extension AccountRecord {
-  /// How the daemon finds the account for a provider's callback.
+  /// How a callback from the provider finds the account.
   enum Calling: Equatable {
     case nobody
     /// Any callback of the provider may concern the account.
@@ -47,8 +47,8 @@ extension AccountRecord {
     case key(String)
   }
 
-  /// Returns how callbacks find the account. Stored with the row and independent of settings, like
-  /// ``waking(at:for:)``.
+  /// Returns how callbacks from the provider find the account. The result is stored with the row
+  /// and, like ``waking(at:for:)``, must not depend on settings.
   ///
   /// - Parameter provider: The account's provider; nil if it is not configured, so that the key is
   ///   unknown.

@@ -6,7 +6,7 @@ import UsherCore
 import UsherFlows
 import UsherStore
 
-/// An account in memory, with its tokens. All of it is also on disk.
+/// An account in memory, with its tokens and consents. All of its content is also on disk.
 struct AccountRecord: Sendable {
   let id: AccountID
   let owner: Owner
@@ -15,10 +15,10 @@ struct AccountRecord: Sendable {
   var details: AccountDetails
   var consents = AccountConsents()
   var tokens: [TokenKey: HeldToken]
-  /// The stored result of ``waking(at:for:)``.
+  /// The stored result of ``waking(at:for:)``: when the account needs background work.
   var wakeAt: Timestamp?
-  /// The stored tag of the account's ``AccountFollowUp/callKey``, by which a provider's callback
-  /// finds the account; nil if it has none.
+  /// The stored keyed hash of the account's ``AccountFollowUp/callKey``, by which a provider's
+  /// callback finds the account; nil if no callback concerns the account.
   var callTag: Data?
 
   var lockKey: AccountRepository.OwnerAtProvider { .init(owner: owner, provider: provider) }
@@ -26,8 +26,8 @@ struct AccountRecord: Sendable {
   /// The key of the token that `token.get` returns if the call names no scope.
   var mainKey: TokenKey { TokenKey(audience: "", scope: details.grant.scope) }
 
-  /// Returns the access token to hand out; nil also if the provider has refused the grant, because
-  /// the token may be invalid although it has not expired.
+  /// Returns the access token to hand out. Nil if there is none, or if the provider has refused a
+  /// refresh of the grant: the token may then be invalid although it has not expired.
   func usableToken(_ key: TokenKey) -> HeldToken? {
     details.grant.death == nil ? tokens[key] : nil
   }
@@ -35,14 +35,15 @@ struct AccountRecord: Sendable {
   var mainToken: Secret? { tokens[mainKey]?.set.accessToken.unsealed() }
 }
 
-/// Identifies one of an account's tokens.
+/// Identifies one of an account's access tokens.
 struct TokenKey: Hashable, Sendable {
   var audience: String
   var scope: String
 }
 
 extension TokenKey {
-  /// Creates the key for a part of the granted scope, independent of the order of its words.
+  /// Creates the key for a token with only a part of the granted scope, independent of the order of
+  /// the scope's words.
   init(partOfScope scope: String) {
     let words = scope.scopeWords.sorted { $0.lexicographicallyPrecedes($1) }
       .map { String(decoding: $0, as: UTF8.self) }
@@ -50,44 +51,48 @@ extension TokenKey {
   }
 }
 
-/// The sealed payload of an account's row.
+/// The encrypted payload of an account's row.
 struct AccountDetails: Codable, Sendable, Equatable {
   var label: String
   var attributes: [String: JSONValue]
   var profile: [String: JSONValue]?
   var keepAlive: Bool
   var createdAt: Timestamp
-  /// Whether a client gets only the profile members that it was granted.
+  /// Whether a client sees only the profile members for which it has the user's consent.
   var isByConsent = false
-  /// Whether only the daemon uses the tokens; no client receives them.
+  /// Whether the daemon alone uses the tokens, so that no client receives them.
   var tokensAreInternal = false
-  /// The client whose flow created the account; nil in rows older than this field.
+  /// The client whose flow created the account; nil in rows that older versions wrote.
   var broughtBy: String?
   /// Nil if the account has no one-time codes.
   var authenticator: Authenticator?
-  /// The source of the tokens, and the only place to which they may be sent; nil in rows older than
-  /// this field whose provider is not configured.
+  /// The source of the tokens, and the only place to which they may be sent; nil in rows that older
+  /// versions wrote and whose provider is not configured.
   var place: TokenPlace?
   var grant: Grant
 
-  /// The secret of an account's one-time codes, and a record of the codes that clients received.
+  /// The TOTP secret (RFC 6238) of an account's one-time codes, and a record of the codes that
+  /// clients received.
   struct Authenticator: Codable, Sendable, Equatable {
-    /// Base32, as the provider gave it.
+    /// The secret in Base32, as the provider gave it.
     var secret: Sealed<Secret>
-    /// By client name: the end of the time step of the last code that the client received. A time
-    /// and not a step number, because it stays right if the period changes.
+    /// For each client name, the end of the time step of the last code that the client received. It
+    /// is a time, not a step number, because a time stays correct if the provider changes the
+    /// period.
     var givenUntil: [String: Timestamp] = [:]
   }
 
-  /// The provider's grant. It yields new tokens until the provider refuses it.
+  /// The provider's grant, which yields new access tokens until the provider refuses it.
   struct Grant: Codable, Sendable, Equatable {
     var scope: String
     var refreshToken: Sealed<Secret>?
-    /// The expiry of the refresh token by the wall clock; nil if the provider did not state one.
+    /// The expiry of the refresh token by the wall clock; nil if the provider stated none.
     var refreshExpiresAt: Timestamp?
-    /// The provider's error when it refused a refresh; only a new sign-in helps.
+    /// The provider's error when it refused a refresh for good; only a new sign-in helps. Nil while
+    /// the grant is usable.
     var death: ProviderErrorCode?
-    /// The scope of the last refresh if it was less than granted; a new sign-in helps.
+    /// The scope of the last refresh if the provider returned less than was granted; only a new
+    /// sign-in restores the full scope.
     var narrowedTo: String?
 
     /// Whether the provider may be asked for a new access token.
@@ -96,12 +101,12 @@ struct AccountDetails: Codable, Sendable, Equatable {
     /// arrived. After that time the provider decides.
     var isRenewable: Bool { death == nil && refreshToken != nil }
 
-    /// Whether the grant is renewable and has not expired by the clock.
+    /// Whether the grant is renewable and its refresh token has not expired by the wall clock.
     func isAlive(at now: Timestamp) -> Bool {
       isRenewable && refreshExpiresAt.map { $0 > now } ?? true
     }
 
-    /// Whether a token with that scope gives access to everything that was granted.
+    /// Whether a token with the given scope gives access to everything that was granted.
     ///
     /// `offline_access` is ignored: it concerns the refresh token (OIDC Core §11), and some
     /// providers omit it from the reply to a refresh.
@@ -113,7 +118,7 @@ struct AccountDetails: Codable, Sendable, Equatable {
 }
 
 extension AccountDetails {
-  /// Decodes a row; fields that later versions added may be missing.
+  /// Decodes the payload of a row. Members that were added by later versions may be missing.
   init(from decoder: any Decoder) throws {
     let members = try decoder.container(keyedBy: CodingKeys.self)
     label = try members.decode(String.self, forKey: .label)
@@ -134,9 +139,10 @@ extension AccountDetails {
 struct HeldToken: Sendable {
   let set: TokenSet
   let issuedAt: Timestamp
-  /// The issue time by the boot-time clock; nil for tokens stored before this field existed.
+  /// The issue time by the boot-time clock, which a change of the wall clock does not affect; nil
+  /// for tokens stored before this field existed.
   let issuedAtBootTime: BootTime?
-  /// The encoded result, made when the token changes and not on each call.
+  /// The encoded result of `token.get`, made when the token changes and not on each call.
   let reply: [UInt8]
 
   init(_ stored: StoredToken, account: AccountID) throws(UsherError) {
@@ -153,11 +159,11 @@ struct HeldToken: Sendable {
     validUntil(for: seconds, at: now, bootTime) != nil
   }
 
-  /// Returns the last time at which the token may be handed out to a caller that needs it valid for
-  /// `seconds`; nil if it may not be handed out now.
+  /// Returns the last time at which the token may be handed out to a caller that needs a token
+  /// valid for `seconds`; nil if the token may not be handed out now.
   ///
-  /// The wall clock may have been wrong at the issue: a token issued in the future is not valid,
-  /// and within one boot the boot-time clock limits the token too.
+  /// The wall clock may have been wrong when the token was issued: a token with a future issue time
+  /// counts as invalid, and within one boot the boot-time clock limits the token too.
   func validUntil(for seconds: Int, at now: Timestamp, _ bootTime: BootTime?) -> Timestamp? {
     guard issuedAt <= now else { return nil }
     var end = lastMoment(for: seconds)
@@ -187,7 +193,7 @@ struct HeldToken: Sendable {
   func isAlive(at now: Timestamp) -> Bool { set.expiresAt.map { $0 > now } ?? true }
 }
 
-/// The sealed payload of a token's row.
+/// The encrypted payload of a token's row.
 struct StoredToken: Codable, Sendable {
   var set: TokenSet
   var issuedAt: Timestamp
@@ -197,8 +203,8 @@ struct StoredToken: Codable, Sendable {
 extension AccountRecord {
   /// Returns the account as a client of its owner sees it.
   ///
-  /// - Parameter fields: The profile members that the client's rule permits; nil: all. With a list,
-  ///   the subject replaces the label, because the label is derived from the profile.
+  /// - Parameter fields: The profile members that the client's policy rule permits; nil: all. With
+  ///   a list, the subject replaces the label, because the label is derived from the profile.
   func account(for caller: String, fields: [String]? = nil, at now: Timestamp) -> Account {
     Account(
       id: id, provider: provider, subject: subject, label: fields == nil ? details.label : subject,
@@ -226,7 +232,7 @@ extension AccountRecord {
   }
 }
 
-// Conversion from and to rows.
+// Conversion between account records and database rows.
 extension AccountRecord {
   init(_ row: AccountRow, tokens rows: [TokenRow], consents: [ConsentRow] = []) throws(UsherError) {
     id = row.id

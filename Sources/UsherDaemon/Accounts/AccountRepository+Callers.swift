@@ -4,14 +4,15 @@ import UsherCore
 import UsherStore
 
 extension Caller {
-  /// The owners whose accounts the caller may read: its own, then the lenders by name.
+  /// The owners whose accounts the caller may read: its own, then those that lend their accounts to
+  /// it, by name.
   var owners: [Owner] {
     [owner] + lenders.sorted { ($0.client ?? "") < ($1.client ?? "") }
   }
 }
 
 extension AccountRepository {
-  /// The limit up to which an error message states the number of accounts to choose from.
+  /// The highest number of accounts that an error message states when a call must choose one.
   static let mostToChoose = 100
 
   static let nothingNamed = UsherError(
@@ -29,11 +30,13 @@ extension AccountRepository {
     return record
   }
 
-  /// Returns the account that a call names by id, or the only one at a provider.
+  /// Returns the account that a call names by id or, without an id, the only account at the named
+  /// provider.
   ///
   /// - Parameters:
-  ///   - isMeant: Accounts for which it returns false are not chosen.
-  ///   - error: Returns the error if the provider has only other accounts, with one of them.
+  ///   - isMeant: Only accounts for which it returns true are chosen.
+  ///   - error: Returns the error if all accounts at the provider are excluded by `isMeant`; it is
+  ///     given one of them.
   func account(
     _ id: AccountID?, _ provider: ProviderName?, for caller: Caller, _ method: String,
     where isMeant: (AccountRecord) -> Bool = { _ in true },
@@ -84,9 +87,10 @@ extension AccountRepository {
     return records
   }
 
-  /// Returns all accounts of ``accounts(for:_:at:most:where:)`` for one reply.
+  /// Returns all accounts of ``accounts(for:_:at:most:where:)``, for one reply.
   ///
-  /// - Throws: `messageTooLarge` naming the limit if there are more than a reply may contain.
+  /// - Throws: `messageTooLarge` naming the limit if there are more accounts than a reply may
+  ///   contain.
   func listed(
     for caller: Caller, _ method: String, at provider: ProviderName?,
     where isMeant: (AccountRecord) -> Bool = { _ in true }
@@ -107,12 +111,12 @@ extension AccountRepository {
     try !accounts(of: owner, at: provider, most: 0).isEmpty
   }
 
-  /// Returns the account for a call that names none.
+  /// Returns the only account among the possible ones, for a call that names no account.
   ///
   /// - Parameter records: The possible accounts at the provider, or more than ``mostToChoose`` of
   ///   them.
-  /// - Throws: `interactionRequired` if there is none, `invalidParams` for `field` if there are
-  ///   several.
+  /// - Throws: `interactionRequired` if there is no account, `invalidParams` for `field` if there
+  ///   are several.
   func onlyAccount(
     among records: [AccountRecord], at provider: ProviderName, field: String
   ) throws(UsherError) -> AccountRecord {

@@ -5,15 +5,17 @@ import UsherCore
 import UsherFlows
 import UsherStore
 
-// Planned changes of accounts: planned here, committed by the caller, then installed.
+// Plans of account changes. A plan is made here, then its caller commits it to the store and calls
+// ``install(_:)``.
 extension AccountRepository {
   /// Plans the result of a sign-in: a new account, or new tokens for the existing account.
   ///
-  /// All clients of an owner share the grant. A sign-in with only a part of its scope does not
-  /// replace it while it is alive; to reduce it, the tokens must be revoked first.
+  /// All clients of an owner share the account's grant. A sign-in with only a part of the grant's
+  /// scope does not replace the grant while it is alive; to reduce the scope, the tokens must be
+  /// revoked first.
   ///
   /// - Parameters:
-  ///   - client: The client whose flow returns the grant; the consents are stored for it.
+  ///   - client: The client whose flow returned the new grant; the consents are stored for it.
   ///   - uid: The user that started the flow; nil for the owner.
   ///   - place: The source of the new tokens.
   func update(
@@ -63,8 +65,8 @@ extension AccountRepository {
     return update
   }
 
-  /// Returns the token that ends the unused one of the two grants, if `revoke_replaced` is set and
-  /// the provider issued both; nil if nothing is to be revoked.
+  /// Returns the token to revoke so that the provider ends the old or new grant that is no longer
+  /// used. Nil unless the provider issued both and the setting `revoke_replaced` is on.
   private func superseded(
     by grant: AccountGrant, _ existing: AccountRecord?, place: TokenPlace?, at now: Timestamp
   ) -> Revocation.Token? {
@@ -103,10 +105,10 @@ extension AccountRepository {
           refreshExpiresAt: grant.tokens?.refreshExpiresAt))
   }
 
-  /// Plans a write of the rows that a refresh will change, with their current content. If the store
-  /// accepts it, it will accept the result of the refresh.
+  /// Plans a write of the rows that a refresh will change, with their current content. The write is
+  /// made before the refresh: if the store accepts it, it will accept the refreshed tokens.
   ///
-  /// - Returns: Nil if the account was forgotten or signed in again meanwhile.
+  /// - Returns: Nil if the account was forgotten or signed in again in the meantime.
   func rehearsal(
     of id: AccountID, _ key: TokenKey, with refreshToken: Sealed<Secret>
   ) throws(UsherError) -> [Change]? {
@@ -124,10 +126,10 @@ extension AccountRepository {
   /// its own scope, and the grant records the narrowing.
   ///
   /// - Parameters:
-  ///   - used: The refresh token that was sent.
-  ///   - now: The time at which the tokens arrived.
+  ///   - used: The refresh token that was sent to the provider.
+  ///   - now: The time at which the new tokens arrived.
   ///   - bootTime: The same time by the boot-time clock.
-  /// - Returns: Nil if the account was forgotten or signed in again meanwhile.
+  /// - Returns: Nil if the account was forgotten or signed in again in the meantime.
   func update(
     _ id: AccountID, _ key: TokenKey, granted tokens: TokenSet, for used: Sealed<Secret>,
     at now: Timestamp, _ bootTime: BootTime? = nil
@@ -147,8 +149,8 @@ extension AccountRepository {
     } else if let end = tokens.refreshExpiresAt {
       record.details.grant.refreshExpiresAt = end
     } else if !record.details.grant.isAlive(at: now) {
-      // The refresh succeeded after the stored expiry, so that expiry was wrong; the real one is
-      // unknown.
+      // The refresh succeeded after the stored expiry of the refresh token, so that expiry was
+      // wrong; the real one is unknown.
       record.details.grant.refreshExpiresAt = nil
     }
     var key = key
@@ -161,7 +163,7 @@ extension AccountRepository {
       StoredToken(set: access, issuedAt: now, issuedAtBootTime: bootTime), account: id)
     record.tokens[key] = token
     var changes = [try put(&record), .putToken(try record.row(key, token))]
-    // Expired tokens of other scopes are deleted, so that they do not accumulate.
+    // Expired tokens with other scopes are deleted, so that they do not accumulate.
     for (old, token) in record.tokens
     where old != key && old != record.mainKey && !token.isAlive(at: now) {
       record.tokens[old] = nil
@@ -170,9 +172,10 @@ extension AccountRepository {
     return Update(record: record, changes: changes, before: before)
   }
 
-  /// Plans a rotated refresh token that came without a usable access token. Its expiry is unknown.
+  /// Plans the storage of a rotated refresh token that came without a usable access token. The
+  /// expiry of the refresh token is then unknown.
   ///
-  /// - Returns: Nil if the account was forgotten or signed in again meanwhile.
+  /// - Returns: Nil if the account was forgotten or signed in again in the meantime.
   func update(
     _ id: AccountID, rotated: Sealed<Secret>, for used: Sealed<Secret>
   ) throws(UsherError) -> Update? {
@@ -182,10 +185,10 @@ extension AccountRepository {
     }
   }
 
-  /// Plans the end of a grant. Its tokens are kept, so that lists show them as dead, but are not
-  /// handed out.
+  /// Plans the end of a grant that the provider refuses. Its access tokens are kept, so that lists
+  /// show them as dead, but are not handed out.
   ///
-  /// - Returns: Nil if the account was forgotten or signed in again meanwhile.
+  /// - Returns: Nil if the account was forgotten or signed in again in the meantime.
   func update(
     _ id: AccountID, died errorCode: ProviderErrorCode, of used: Sealed<Secret>?
   ) throws(UsherError) -> Update? {
@@ -202,7 +205,7 @@ extension AccountRepository {
     return try update(record, change)
   }
 
-  /// Plans a change of an account's own row.
+  /// Plans a change of an account's details, without its tokens and consents.
   func update(
     _ before: AccountRecord, _ change: (inout AccountDetails) -> Void
   ) throws(UsherError) -> Update {
@@ -223,7 +226,7 @@ extension AccountRepository {
     return update
   }
 
-  /// Plans the write of an account's row; updates its wake time and callback tag first.
+  /// Plans the write of an account's row. Updates the row's wake time and callback tag first.
   func put(_ record: inout AccountRecord) throws(UsherError) -> Change {
     let provider = dependencies.configStore.current.provider(record.provider)
     record.wakeAt = record.waking(at: dependencies.clock.now(), for: provider)

@@ -8,30 +8,31 @@ import UsherStore
 /// The accounts with their tokens and consents, looked up by id and owner. Recently used accounts
 /// are in memory, the others on disk (Speed.md § Accounts on disk).
 ///
-/// A look-up that misses the cache reads the disk and blocks; call ``holds(_:for:)`` first if
-/// blocking is not allowed. Changes are planned here, committed by the caller, then installed here.
-/// Everything installed is on disk, so any cache entry may be evicted at any time.
+/// A look-up that misses the cache reads the disk and blocks; where blocking is not allowed, as on
+/// an event loop, call ``holds(_:for:)`` first. A change is planned by an `update` method,
+/// committed by the caller, then passed to ``install(_:)``. So everything in the cache is on disk,
+/// and any entry may be evicted at any time.
 final class AccountRepository: Sendable {
-  /// A planned change: the store changes, and the record to install after the commit.
+  /// A planned change: the changes to commit to the store, and the record to install afterwards.
   struct Update: Sendable {
     var record: AccountRecord
     var changes: [Change]
     /// The account's record before the change; nil for a new account.
     var before: AccountRecord?
-    /// The revocation of tokens that are no longer used; its note is among `changes`.
+    /// The revocation of tokens that this change makes unused; `changes` stores it as a note.
     var superseded: Revocation?
 
     var isNew: Bool { before == nil }
   }
 
-  /// The lock key for changes: a sign-in may not know yet which account of the owner at the
-  /// provider it changes.
+  /// The lock key for changes. It is not the account's id, because a sign-in may not know yet which
+  /// account of the owner at the provider it changes.
   struct OwnerAtProvider: Hashable, Sendable {
     let owner: Owner
     let provider: ProviderName
   }
 
-  /// The cache key of a list: all accounts of an owner, at one provider or at all.
+  /// The cache key of a list of accounts: those of an owner, at one provider or, with nil, at all.
   fileprivate struct List: Hashable {
     let owner: Owner
     let provider: ProviderName?
@@ -44,7 +45,8 @@ final class AccountRepository: Sendable {
   fileprivate struct State {
     var records = LRUCache<AccountID, AccountRecord>()
     var lists = LRUCache<List, Set<AccountID>>()
-    /// For each read in progress, the changes since it began; nil for a removed account.
+    /// For each read in progress, the accounts that changed since the read began, so that it does
+    /// not cache old rows; nil for a removed account.
     var reads: [Int: [AccountID: AccountRecord?]] = [:]
     var nextRead = 0
   }
@@ -62,7 +64,8 @@ final class AccountRepository: Sendable {
   private let places: [ProviderName: TokenPlace]
   private let state = Mutex(State())
   let changes = Atomic<Int>(0)
-  /// Serializes reads of single accounts, so that concurrent look-ups of one account read it once.
+  /// Serializes reads of single accounts from disk, so that concurrent look-ups of one account read
+  /// it once.
   private let reading = Mutex(())
   private let observers = Mutex<[Observer]>([])
 
@@ -75,8 +78,8 @@ final class AccountRepository: Sendable {
   }
 
   /// A number that changes whenever an account, token or consent changes or is removed. Costs one
-  /// atomic read. A cache that reads it before it reads the accounts never serves data older than
-  /// the generation.
+  /// atomic read. A reply cache that reads the number before it reads the accounts never serves
+  /// data older than the number.
   var generation: Int { changes.load(ordering: .acquiring) }
 
   var count: Int { state.withLock { $0.records.count } }
@@ -98,13 +101,14 @@ extension AccountRepository {
     return record
   }
 
-  /// Returns an account of any owner, for the daemon's own work; nil also if it cannot be read.
+  /// Returns an account of any owner, for the daemon's own work; nil if there is none or it cannot
+  /// be read.
   func record(_ id: AccountID) -> AccountRecord? { try? find(id) }
 
-  /// Returns an account; nil if the owners have none with this id.
+  /// Returns an account; nil if the permitted owners have none with this id.
   ///
   /// - Parameter owners: The permitted owners; nil for any. Another owner's account takes the same
-  ///   path as an unknown id.
+  ///   path as an unknown id, so that neither the reply nor its duration reveals it.
   /// - Throws: `storageUnavailable`, naming the row if it fails to decrypt.
   func find(_ id: AccountID, of owners: [Owner]? = nil) throws(UsherError) -> AccountRecord? {
     if let record = held(id, of: owners) { return record }
@@ -123,8 +127,8 @@ extension AccountRepository {
 
   private func held(_ id: AccountID, of owners: [Owner]?) -> AccountRecord? {
     let room = room
-    // A look-up of another owner's account must not refresh its cache entry, and must take as long
-    // as an unknown id.
+    // Must take as long for another owner's account as for an unknown id, and must not mark that
+    // account as used.
     return state.withLock { state -> (value: AccountRecord?, gone: [AccountID: AccountRecord]) in
       let isTheirs = state.records.contains(id) { owners?.contains($0.owner) ?? true }
       return isTheirs ? state.records.use(id, room: room) : (value: nil, gone: [:])
@@ -133,7 +137,8 @@ extension AccountRepository {
 
   private func unsealed(_ row: SealedAccount) throws(UsherError) -> AccountRecord {
     var record = try AccountRecord(try store.open(row))
-    // Rows older than this field get the place from the configuration; the next write stores it.
+    // Rows that older versions wrote have no place; they get it from the configuration, and the
+    // next write stores it.
     if record.details.place == nil { record.details.place = places[record.provider] }
     return record
   }
@@ -142,7 +147,7 @@ extension AccountRepository {
 // MARK: - Accounts that a call needs
 
 extension AccountRepository {
-  /// The accounts that must be known before a call can be decided.
+  /// The accounts that a call must look up before it can be authorized.
   enum Need: Sendable {
     case account(AccountID)
     case provider(ProviderName)
@@ -150,8 +155,9 @@ extension AccountRepository {
     case list(ProviderName?)
   }
 
-  /// Whether the accounts can be looked up without the disk. False for unknown ids, for other
-  /// owners' accounts, and for long lists, whose encoding takes longer than reading an account.
+  /// Whether the accounts can be looked up without reading the disk. False for unknown ids, for
+  /// other owners' accounts, and for long lists, because encoding them takes longer than reading an
+  /// account.
   func holds(_ need: Need, for owners: [Owner]) -> Bool {
     switch need {
     case .account(let id): held(id, of: owners) != nil
@@ -166,7 +172,8 @@ extension AccountRepository {
 
   func holds(_ id: AccountID) -> Bool { held(id, of: nil) != nil }
 
-  /// Reads the accounts into memory; a list is read by the method that returns it. Blocks.
+  /// Reads the accounts into memory, except for a list, which the method that returns it reads.
+  /// Blocks.
   func read(_ need: Need, for owners: [Owner]) throws(UsherError) {
     switch need {
     case .account(let id): _ = try find(id, of: owners)
@@ -180,13 +187,14 @@ extension AccountRepository {
 // MARK: - Several accounts
 
 extension AccountRepository {
-  /// The number of rows read at a time; a page blocks other readers for about a millisecond.
+  /// The number of rows read at a time. A page blocks other readers of the database for about a
+  /// millisecond.
   private static let page = 32
 
   /// Returns the matching accounts of an owner, oldest first.
   ///
   /// - Parameters:
-  ///   - most: If more accounts match, only some are returned, but more than `most`.
+  ///   - most: If more accounts match, only some of them are returned, but more than `most`.
   ///   - isMeant: Accounts for which it returns false are skipped and not counted.
   func accounts(
     of owner: Owner, at provider: ProviderName? = nil, most: Int = .max,
@@ -204,11 +212,11 @@ extension AccountRepository {
     }
   }
 
-  /// Calls `body` with each account that a provider's callback may concern. Blocks.
+  /// Calls `body` with each account that a callback from the provider may concern. Blocks.
   ///
   /// - Parameters:
-  ///   - key: The callback's key (`CallbackDialect.callKey(of:)`). Accounts whose key is unknown
-  ///     are included.
+  ///   - key: The callback's key (`CallbackDialect.callKey(of:)`). Accounts whose own key is
+  ///     unknown are included.
   ///   - skipped: Receives the error of each account that cannot be read and is left out.
   func forEach(
     calledBy key: String, at provider: ProviderName,
@@ -233,7 +241,8 @@ extension AccountRepository {
     }
   }
 
-  /// Returns the list from memory; nil if any of its accounts is not there.
+  /// Returns a list of accounts from memory; nil if the list or any of its accounts is not in
+  /// memory.
   private func held(_ list: List) -> [AccountRecord]? {
     let room = room
     let (records, _, _) = state.withLock { state in
@@ -270,7 +279,8 @@ extension AccountRepository {
         let record = try current(row)
         let isMeant = isMeant(record)
         if isMeant { count += 1 }
-        // Of a long list only the matching accounts are kept: there may be very many.
+        // Of a long list only the matching accounts are kept in memory, because there may be very
+        // many others.
         if isMeant || found.count < longest { found[row.id] = record } else { isWhole = false }
       }
       last = page.count == Self.page ? page.last : nil
@@ -279,7 +289,7 @@ extension AccountRepository {
     return take(found, list, read, isWhole: isWhole).filter(isMeant)
   }
 
-  /// Returns the account from memory, without counting as a use, or decrypts the row.
+  /// Returns the account from memory, without marking it as used, or decrypts the row.
   private func current(_ row: SealedAccount) throws(UsherError) -> AccountRecord {
     if let record = state.withLock({ $0.records.peek(row.id) }) { return record }
     return try unsealed(row)
@@ -299,7 +309,8 @@ extension AccountRepository {
 
   private func endRead(_ read: Int) { state.withLock { _ = $0.reads.removeValue(forKey: read) } }
 
-  /// Caches a record that was read, and returns it as it is now; nil if it was removed meanwhile.
+  /// Caches a record that was read from disk, and returns its current state; nil if the account was
+  /// removed during the read.
   private func take(_ record: AccountRecord, _ read: Int) -> AccountRecord? {
     let room = room
     let (record, _) = state.withLock { state in
@@ -309,7 +320,7 @@ extension AccountRepository {
     return record
   }
 
-  /// Caches the records of a list that was read, and returns them as they are now.
+  /// Caches the records of a list that was read from disk, and returns their current state.
   ///
   /// - Parameter isWhole: Whether `found` is the complete list.
   private func take(

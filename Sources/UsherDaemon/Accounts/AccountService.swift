@@ -3,13 +3,13 @@ import UsherConfig
 import UsherCore
 import UsherStore
 
-/// `account.list`, `account.get` and `token.list`. If a profile is shared by consent, a client sees
-/// the members that are granted to it at the time of the call.
+/// Implementation of `account.list`, `account.get` and `token.list`. If a profile is shared by
+/// consent, a client sees the members that the user has granted to it at the time of the call.
 struct AccountService: Sendable {
   let repository: AccountRepository
   let clock: any Clock
 
-  /// Blocks if the accounts are not in memory.
+  /// Implements `account.list`. Blocks if the accounts are not in memory.
   func list(_ provider: ProviderName?, _ caller: Caller) throws(UsherError) -> AccountList.Reply {
     let records = try repository.listed(for: caller, AccountList.name, at: provider)
     return .init(accounts: records.map { $0.account(for: caller, AccountList.name, by: clock) })
@@ -26,7 +26,8 @@ struct AccountService: Sendable {
     [(record.id, record.members(for: caller, AccountGet.name, by: clock))]
   }
 
-  /// Returns the shown profile members, as ``shown(of:to:)`` does, for all accounts that have any.
+  /// Returns the shown profile members for the audit log, like ``shown(of:to:)``, for all accounts
+  /// of which any member is shown.
   func shown(
     at provider: ProviderName?, to caller: Caller
   ) -> [(account: AccountID, fields: [String])] {
@@ -36,9 +37,9 @@ struct AccountService: Sendable {
       .filter { !$0.1.isEmpty }
   }
 
-  /// Blocks if the accounts are not in memory.
+  /// Implements `token.list`. Blocks if the accounts are not in memory.
   ///
-  /// - Parameter record: The account that the call names.
+  /// - Parameter record: The account that the call names; nil if it names none.
   func tokens(
     _ call: TokenList, of record: AccountRecord?, _ caller: Caller
   ) throws(UsherError) -> TokenList.Reply {
@@ -57,7 +58,7 @@ struct AccountService: Sendable {
 }
 
 extension AccountRecord {
-  /// Returns the account as a caller may see it; the caller's rule may hide profile members.
+  /// Returns the account as a caller may see it; the caller's policy rule may hide profile members.
   fileprivate func account(for caller: Caller, _ method: String, by clock: any Clock) -> Account {
     let now = clock.now()
     return account(
@@ -72,7 +73,7 @@ extension AccountRecord {
 }
 
 extension Caller {
-  /// Returns the profile members that the caller's rule permits; nil: all.
+  /// Returns the profile members that the caller's policy rule permits; nil: all.
   func fields(
     of record: AccountRecord, _ method: String, at now: Timestamp, by clock: any Clock
   ) -> [String]? {

@@ -5,7 +5,7 @@ import UsherCore
 import UsherFlows
 import UsherStore
 
-// The tasks that an account can have.
+// The background tasks of an account: warn the owner, refresh the tokens, ask the provider.
 extension AccountWatch {
   func warn(_ record: AccountRecord) {
     events.publish(.token, "expiring", record, at: dependencies.clock.now())
@@ -66,9 +66,10 @@ extension AccountWatch {
   }
 }
 
-// The provider's reports about an account.
+// The provider's reports about an account, from a reply or a callback.
 extension AccountWatch {
-  /// Returns the account's provider; nil if it is missing or has changed.
+  /// Returns the account's provider; nil if the provider is not configured any more or its name
+  /// means another provider now.
   func provider(of record: AccountRecord) -> ProviderConfig? {
     (try? providers.named(record.provider)).flatMap { record.isOf($0) ? $0 : nil }
   }
@@ -79,7 +80,8 @@ extension AccountWatch {
     }
   }
 
-  /// Applies `change` to the account's current follow-up, and stores the outcome.
+  /// Applies `change` to the follow-up (the provider-specific state) of the account as it is now,
+  /// and stores the outcome.
   ///
   /// - Throws: `storageUnavailable`; nothing has changed then.
   @discardableResult
@@ -102,7 +104,7 @@ extension AccountWatch {
     }
   }
 
-  /// Returns nil if nothing changes.
+  /// Returns the planned change of the account; nil if nothing changes.
   private func update(
     _ record: AccountRecord, _ change: FollowUpOutcome
   ) throws(UsherError) -> AccountRepository.Update? {

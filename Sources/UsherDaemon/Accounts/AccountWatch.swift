@@ -11,8 +11,9 @@ import UsherStore
 /// expire, warns owners before a grant expires, asks providers about accounts according to their
 /// ``AccountInquiry``, and announces what the providers have decided.
 ///
-/// Accounts that wake soon are in memory, each with a timer for its next task. A periodic review
-/// covers changes of the wall clock. All other accounts stay on disk (``WakingAccounts``).
+/// Accounts with work in the next hour are in memory, each with a timer for its next task. A
+/// periodic review covers changes of the wall clock. All other accounts stay on disk
+/// (``WakingAccounts``).
 final class AccountWatch: ProviderObserver {
   let dependencies: Dependencies
   let repository: AccountRepository
@@ -27,7 +28,7 @@ final class AccountWatch: ProviderObserver {
   private struct State {
     var isStopped = false
     var listener: Int?
-    /// The number of rounds so far, over all accounts. A round reads an account and plans its next
+    /// The number of rounds so far, of all accounts. A round reads an account and plans its next
     /// task.
     var rounds = 0
     /// The latest round that left its account without an entry. An older round may have read an
@@ -36,9 +37,9 @@ final class AccountWatch: ProviderObserver {
     var entries: [AccountID: Entry] = [:]
   }
 
-  /// The state of an account that is only in memory.
+  /// The part of an account's state that is not stored on disk.
   struct Entry {
-    /// Nil if the account could not be read yet.
+    /// The account's provider; nil if the account could not be read yet.
     var provider: ProviderName?
     var timer: ScheduledTimer?
     /// The latest round that planned the next task. An older one may have read an older record, and
@@ -51,19 +52,21 @@ final class AccountWatch: ProviderObserver {
     var attributes: [String: JSONValue] = [:]
     /// When the provider is to be asked.
     var inquiryAt: Timestamp?
-    /// Whether an inquiry is in progress; its end schedules the next one.
+    /// Whether an inquiry at the provider is in progress; its end schedules the next one.
     var isAsking = false
-    /// Whether asking is pointless until the account changes, its provider changes, or the daemon
-    /// restarts.
+    /// Whether asking the provider is pointless until the account or its provider's configuration
+    /// changes, or the daemon restarts.
     var isHopeless = false
-    /// Whether the account's row failed to decrypt and that has been logged.
+    /// Whether the account's row failed to decrypt and this has been logged.
     var isUnreadable = false
 
-    /// Whether this entry is kept although the account has no task soon.
+    /// Whether this entry is kept although the account has no work soon, because the entry contains
+    /// something to remember.
     var isKept: Bool { tokens != TokenPlan.Progress() || isRenewing || isAsking || isHopeless }
   }
 
-  /// - Parameter isWithheld: Whether an owner is withheld; such an owner's accounts are left alone.
+  /// - Parameter isWithheld: Whether access to an owner's objects is refused at present (see
+  ///   ``OwnerRow``). No work is done for such an owner's accounts.
   init(
     dependencies: Dependencies, repository: AccountRepository, providers: Providers,
     refresher: Refresher, calls: AccountCalls, events: EventBus,
@@ -91,7 +94,7 @@ final class AccountWatch: ProviderObserver {
     state.withLock { $0.listener = listener }
   }
 
-  /// Stops all timers; no further task begins.
+  /// Cancels all timers; no further task begins.
   func stop() {
     let (entries, listener) = state.withLock { state in
       state.isStopped = true
@@ -102,14 +105,16 @@ final class AccountWatch: ProviderObserver {
     if let listener { events.stop(listener) }
   }
 
-  /// Reviews the accounts in memory, then finds those on disk that wake soon.
+  /// Reviews the accounts in memory, then finds the accounts on disk that need work soon. Called
+  /// once a minute.
   func review() async {
     for account in state.withLock({ Array($0.entries.keys) }) where !isReviewed(account) { return }
     waking.advance(lead: warning)
     await waking.search(isReviewed)
   }
 
-  /// Does the same as ``review()``; also forgets earlier failures of accounts of changed providers.
+  /// Does the same as ``review()``; also forgets earlier failures for the accounts of the providers
+  /// whose configuration changed.
   func providersChanged(_ changed: Set<ProviderName>) async {
     state.withLock { state in
       for (account, entry) in state.entries where entry.provider.map(changed.contains) ?? true {
@@ -150,18 +155,18 @@ final class AccountWatch: ProviderObserver {
   /// How long before a grant's expiry the owner is warned.
   private var warning: Duration { .seconds(dependencies.config.token.grantWarningSeconds) }
 
-  /// Whether work may be done for an account. If its provider is missing or has changed, nothing
-  /// can be done until that is back.
+  /// Whether work may be done for an account: its owner is not withheld, and its provider is
+  /// configured and unchanged.
   private func isServed(_ record: AccountRecord) -> Bool {
     !isWithheld(record.owner) && provider(of: record) != nil
   }
 
-  /// Returns the account's inquiry; nil if there is none or the owner is withheld.
+  /// Returns the inquiry to make about the account; nil if there is none or the owner is withheld.
   private func inquiry(of record: AccountRecord) -> (any AccountInquiry)? {
     isWithheld(record.owner) ? nil : followUp(of: record) as? any AccountInquiry
   }
 
-  /// Returns an account; nil if it is gone or cannot be read; the next review tries again.
+  /// Returns an account; nil if it was removed or cannot be read. The next review tries again.
   private func find(_ account: AccountID) -> AccountRecord? {
     do throws(UsherError) {
       let record = try repository.find(account)
@@ -187,7 +192,7 @@ final class AccountWatch: ProviderObserver {
   }
 }
 
-// The schedule.
+// The schedule of each account's tasks.
 extension AccountWatch {
   fileprivate enum Step {
     case wait(until: Timestamp)
@@ -200,7 +205,8 @@ extension AccountWatch {
   /// Begins the tasks of an account that are due, and sets the timer for the next one.
   func look(at account: AccountID) {
     while true {
-      // Begins before the account is read, so that a later round reads no older record.
+      // The round begins before the account is read, so that a round with a higher number never has
+      // an older record.
       let round = state.withLock { state in
         state.rounds += 1
         return state.rounds
@@ -260,13 +266,13 @@ extension AccountWatch {
     old?.cancel()
   }
 
-  /// Handles a timer on the event loop, where an account must not be read from disk.
+  /// Handles a timer. Timers fire on the event loop, where an account must not be read from disk.
   private func wake(_ account: AccountID) {
     guard !repository.holds(account) else { return look(at: account) }
     Task(executorPreference: dependencies.executor) { [weak self] in self?.look(at: account) }
   }
 
-  /// Records the end of a task, and looks at the account again.
+  /// Records the end of a task, and plans the account's next task.
   func finish(_ account: AccountID, _ record: (inout Entry) -> Void) {
     state.withLock { state in
       guard var entry = state.entries[account] else { return }
@@ -285,13 +291,14 @@ extension AccountWatch.Entry {
     let present = inquiry == nil ? [:] : record.details.attributes
     if attributes != present { (attributes, inquiryAt, isHopeless) = (present, nil, false) }
     let mayAsk = !isAsking && !isHopeless && !record.tokens.isEmpty
-    // A time that has passed is due. Any other is calculated again: the clock may have been set.
+    // An inquiry time that has passed means that the inquiry is due. A future time is calculated
+    // again, because the wall clock may have been set.
     if !mayAsk || inquiryAt.map({ $0 > now }) ?? true {
       inquiryAt = mayAsk ? inquiry?.nextInquiry(after: now) : nil
     }
   }
 
-  /// Marks the task that is due as begun: that of the tokens, or nil for the inquiry.
+  /// Marks the task that is due as begun: the given token task, or with nil the inquiry.
   fileprivate mutating func begin(
     _ action: TokenPlan.Action?, _ record: AccountRecord, _ inquiry: (any AccountInquiry)?
   ) -> AccountWatch.Step {

@@ -1,10 +1,12 @@
 /// A cache of bounded size that evicts values that were not used recently.
 ///
-/// At least the most recently used half of the capacity is present. Used values are in the young
-/// generation. When that holds half of the capacity, it becomes the old generation, and the
-/// previous old generation is evicted. Each operation takes the same time for any size.
+/// It has two generations. A value that is used moves to the young generation. When the young
+/// generation holds half of the capacity, it becomes the old generation, and the previous old
+/// generation is evicted. So at least the most recently used half of the capacity is present, and
+/// each operation takes the same time for any size.
 struct LRUCache<Key: Hashable, Value> {
-  /// Evicted values. Freeing them takes time, so the caller does that outside its lock.
+  /// Evicted values. The caller frees them after it has released its lock, because freeing takes
+  /// time.
   typealias Gone = [Key: Value]
 
   private var young: [Key: Value] = [:]
@@ -14,7 +16,7 @@ struct LRUCache<Key: Hashable, Value> {
 
   /// Returns the value for a key and marks it as used.
   ///
-  /// - Parameter room: The capacity from now on, at least 2.
+  /// - Parameter room: The capacity of the cache from now on, at least 2.
   mutating func use(_ key: Key, room: Int) -> (value: Value?, gone: Gone) {
     if let value = young[key] { return (value, [:]) }
     guard let value = old.removeValue(forKey: key) else { return (nil, [:]) }
@@ -24,7 +26,8 @@ struct LRUCache<Key: Hashable, Value> {
   /// Returns the value for a key without marking it as used.
   func peek(_ key: Key) -> Value? { young[key] ?? old[key] }
 
-  /// Whether there is a value for the key and `body` holds for it; does not mark it as used.
+  /// Whether there is a value for the key for which `body` returns true. Does not mark the value as
+  /// used.
   ///
   /// The value is passed in place, so that a present value takes no longer than a missing one;
   /// `body` must not change it.

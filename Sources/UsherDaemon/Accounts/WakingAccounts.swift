@@ -4,17 +4,17 @@ import UsherConfig
 import UsherCore
 import UsherStore
 
-/// Finds the accounts on disk that wake soon, each once; ``AccountWatch`` keeps them in memory from
-/// then on. Accounts that wake later stay on disk.
+/// Finds the accounts on disk whose stored wake time is near, each once. ``AccountWatch`` keeps
+/// them in memory from then on. Accounts with a later wake time stay on disk.
 ///
-/// An account that changes is not found again: the watch learns of the change by other means.
+/// An account that changes is not found again, because ``AccountWatch`` observes changes by itself.
 final class WakingAccounts: Sendable {
-  /// The time ahead that counts as soon.
+  /// How long before its wake time an account is read into memory.
   static let soon = Duration.seconds(3600)
   private static let page = 256
 
   private struct State {
-    /// The end of the range that is to be found; nil before the first `advance(lead:)`.
+    /// The latest wake time that the search covers; nil before the first `advance(lead:)`.
     var end: Timestamp?
     var last: DueAccount?
     var isSearching = false
@@ -29,22 +29,23 @@ final class WakingAccounts: Sendable {
     self.dependencies = dependencies
   }
 
-  /// Whether the watch must keep the account in memory, because the search has passed it.
+  /// Whether ``AccountWatch`` must keep the account in memory, because the search has passed its
+  /// wake time.
   func haveFound(_ record: AccountRecord) -> Bool {
     guard let wakeAt = record.wakeAt else { return false }
     return state.withLock { $0.end.map { wakeAt <= $0 } ?? false }
   }
 
-  /// Extends the range that `search(_:)` covers to the current time plus `soon` and `lead`.
+  /// Extends the search to wake times until now plus `soon` and `lead`.
   ///
-  /// - Parameter lead: How much earlier than the row's wake time work may be due.
+  /// - Parameter lead: How much earlier than the stored wake time work may be due.
   func advance(lead: Duration = .zero) {
     let end = dependencies.clock.now() + Self.soon + lead
     state.withLock { $0.end = max($0.end ?? end, end) }
   }
 
-  /// Calls `body` with the accounts that were not found yet. If a search is running, that search
-  /// finds them and this call returns at once.
+  /// Calls `body` with each account that was not found before. If a search is already running, that
+  /// search finds them and this call returns at once.
   ///
   /// - Parameter body: Returns whether to continue.
   func search(_ body: (AccountID) -> Bool) async {
@@ -61,7 +62,7 @@ final class WakingAccounts: Sendable {
     }
   }
 
-  /// Calls `body` with the accounts of some providers that were found before.
+  /// Calls `body` again with the accounts of the given providers that were found before.
   ///
   /// - Parameter body: Returns whether to continue.
   func searchAgain(_ providers: Set<ProviderName>, _ body: (AccountID) -> Bool) async {

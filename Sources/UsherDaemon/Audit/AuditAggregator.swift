@@ -1,43 +1,44 @@
 import UsherAPI
 import UsherCore
 
-/// Buffer of audit events that are not written yet. It decides which events become a row of their
-/// own and which are counted (Audit.md § What is recorded).
+/// Buffer of audit events that are not written yet. It decides which events become rows of their
+/// own and which are counted in one row (Audit.md § What is recorded).
 ///
-/// It reads no clock and writes nothing; times come from the calls.
+/// It reads no clock and writes nothing; its caller passes the times.
 struct AuditAggregator {
-  /// Row for one call, or for several equal calls.
+  /// A future audit row, for one call or for several equal calls.
   struct Entry: Sendable, Equatable {
-    /// The time of the call; of several calls, the last one's.
+    /// The time of the call; for several calls, of the last one.
     var at: Timestamp
     var event: AuditEvent
     var caller: AuditedCaller
     var count = 1
   }
 
-  /// The number of waiting rows at which the buffer is full and calls are refused.
+  /// The number of unwritten rows at which the buffer is full and RPC calls are refused.
   static let mostWaiting = 4096
-  /// The maximum rows per user and minute for calls that succeed and are not aggregated.
+  /// The maximum number of rows per user and minute for calls that succeed and are not aggregated.
   static let mostSingles = 600
-  /// The maximum rows per user and minute for calls that are denied or fail. Any user can cause
-  /// such calls, and their rows displace the oldest rows.
+  /// The maximum number of rows per user and minute for calls that are denied or fail. Any user can
+  /// cause such calls, and their rows displace the oldest rows of the log.
   static let mostFailures = 60
-  /// The maximum number of keys that are counted; with more, the minute ends early.
+  /// The maximum number of different calls that are counted at a time. If there are more, the
+  /// counts become rows before the minute ends.
   private static let mostKeys = 4096
 
   /// The rows to be written, the oldest first.
   private(set) var waiting: [Entry] = []
-  /// The index in `counts` of each aggregated call of this minute.
+  /// For each aggregated call of this minute, its index in `counts`.
   private var repeats: [Repeat: Int] = [:]
-  /// The number and the last time of the calls after the first in this minute. An aggregated call
-  /// changes nothing else.
+  /// For each aggregated call, the number and the last time of its repetitions in this minute. A
+  /// repetition changes nothing else, so that it is cheap.
   private var counts: [Count] = []
-  /// The last entry of each count; nil before the second call.
+  /// For each element of ``counts``, the row for the repetitions; nil before the first one.
   private var counted: [Entry?] = []
-  /// A number that changes whenever ``counts`` starts again.
+  /// A number that changes whenever ``counts`` is emptied, so that an old ``Place`` is recognized.
   private var round = 0
   private var singles: [Single: Int] = [:]
-  /// Calls beyond the limits for single rows, counted by what they have in common.
+  /// Calls beyond the limits for single rows, counted together by user, method and decision.
   private var surplus: [Surplus: Entry] = [:]
   /// The current minute, counted from 1970.
   private var minute: Int64?
@@ -47,27 +48,27 @@ struct AuditAggregator {
     var at = Timestamp.earliest
   }
 
-  /// Position in ``counts`` of equal calls, valid until the minute ends.
+  /// Position of a call in ``counts``, valid until the counts are emptied.
   struct Place: Sendable, Equatable {
     fileprivate let round: Int
     fileprivate let index: Int
   }
 
-  /// Outcome of recording an RPC call that equals one recorded before.
+  /// Outcome of recording an RPC call that equals an earlier one.
   enum RepeatOutcome: Sendable, Equatable {
     case counted
-    /// The call became an audit row of its own, as the first of its minute.
+    /// The call became an audit row of its own, because it is the first of its minute.
     case written
-    /// The buffer is full: the call must not be served.
+    /// The buffer is full: the RPC call must not be served.
     case refused
   }
 
-  /// The number of rows that wait or would be created if the minute ended now.
+  /// The number of rows that are not written, including those that the counts would become now.
   var unwritten: Int { waiting.count + counts.count { $0.calls > 0 } + surplus.count }
 
   var isFull: Bool { waiting.count >= Self.mostWaiting }
 
-  /// Whether there are counts that become rows when the minute ends.
+  /// Whether there are counts, which become rows at the end of the minute.
   var isCounting: Bool { !repeats.isEmpty || !surplus.isEmpty }
 
   mutating func record(_ event: AuditEvent, by caller: AuditedCaller, at now: Timestamp) {
@@ -80,7 +81,7 @@ struct AuditAggregator {
     }
   }
 
-  /// Records an RPC call that equals one recorded before.
+  /// Records an RPC call that equals an earlier one.
   mutating func again(_ call: inout AuditRepeat, at now: Timestamp) -> RepeatOutcome {
     if isFull { return .refused }
     advance(to: now)
@@ -102,7 +103,7 @@ struct AuditAggregator {
     minute = present
   }
 
-  /// Ends the minute now. Counts become rows unless the buffer is full.
+  /// Turns the counts into rows now, unless the buffer is full.
   mutating func close() {
     singles = [:]
     guard !isFull else { return }
@@ -157,13 +158,13 @@ struct AuditAggregator {
 }
 
 extension AuditEvent {
-  /// Whether equal calls share a row.
+  /// Whether equal calls are counted in one row.
   var isRepeatable: Bool {
     failure == nil && decision == .allowed
       && Methods.traits(of: method).audit == .everythingAggregated
   }
 
-  /// The event with long texts truncated: a denied call may name anything.
+  /// The event with long texts truncated, because a denied call may name anything.
   var shortened: AuditEvent {
     func isLong(_ text: String?) -> Bool { (text?.utf8.count ?? 0) > Self.longest }
     guard
@@ -184,7 +185,7 @@ extension AuditEvent {
   }
 }
 
-/// Key of equal calls: same caller, same request and result, same rule.
+/// Key of equal calls: same caller, same request and result, same policy rule.
 private struct Repeat: Hashable {
   let event: AuditEvent
   let caller: AuditedCaller
@@ -197,7 +198,7 @@ private struct Repeat: Hashable {
       && left.caller == right.caller
   }
 
-  /// Hashes only a few members, because this runs on every call.
+  /// Hashes only a few members, because this runs on each aggregated call.
   func hash(into hasher: inout Hasher) {
     hasher.combine(event.account)
     hasher.combine(event.method)
@@ -205,13 +206,13 @@ private struct Repeat: Hashable {
   }
 }
 
-/// Key of the limits for single rows.
+/// Key of the per-user limits for single rows.
 private struct Single: Hashable {
   let uid: UInt32
   let isFailure: Bool
 }
 
-/// Key of the calls of one user that are counted together beyond the limits.
+/// Key by which the calls beyond these limits are counted together.
 private struct Surplus: Hashable {
   let single: Single
   let method: String

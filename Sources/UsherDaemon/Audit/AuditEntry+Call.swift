@@ -2,7 +2,8 @@ import UsherAPI
 import UsherCore
 import UsherStore
 
-// A row's sealed payload is the `audit.list` entry; the row itself has the number and the time.
+// The encrypted payload of an audit row is the entry that `audit.list` returns, without number and
+// time, which are columns of the row.
 
 extension AuditEntry {
   init(_ entry: AuditAggregator.Entry) throws(UsherError) {

@@ -1,6 +1,6 @@
 import UsherCore
 
-/// One call and its outcome, for the audit log. It never contains a secret.
+/// One RPC call and its outcome, for the audit log. It never contains a secret.
 struct AuditEvent: Sendable, Equatable {
   enum Decision: String, Sendable, Codable, CaseIterable { case allowed, denied }
 
@@ -13,19 +13,20 @@ struct AuditEvent: Sendable, Equatable {
   /// The names of the profile members that the call handed out, in a fixed order.
   var fields: [String] = []
   var decision: Decision
-  /// The client rule that decided the call: `till`, or one that is built in: `(user)`, `(root)`,
-  /// `(admin)`, …
+  /// The name of the client rule that decided the call, such as `till`, or of a built-in rule:
+  /// `(user)`, `(root)`, `(admin)`, …
   var rule: String
-  /// The conditions that applied to the call.
+  /// The conditions of the rule that applied to the call.
   var conditions: AuditConditions = []
   var unmet: AuditConditions = []
-  /// The error if nothing was handed out, even if the call was allowed; nil on success.
+  /// The error if nothing was handed out, even if the rule allowed the call; nil on success.
   var failure: UsherError.Reason?
   var flow: FlowID?
-  /// The user whose objects an operator accepted or forgot.
+  /// The user whose stored objects an operator accepted or deleted, in `owner.accept` and
+  /// `owner.forget`.
   var owner: UInt32?
-  /// The ID that is also in the error's data and in the journal; in a row for several calls, the
-  /// last one's.
+  /// The correlation ID that is also in the error's data and in the journal; in a row for several
+  /// calls, that of the last one.
   var correlationID: String
 }
 
@@ -48,7 +49,7 @@ struct AuditConditions: OptionSet, Sendable, Hashable {
   var names: [String] { Self.names.filter { contains($0.0) }.map(\.1) }
 }
 
-/// Caller as recorded in the audit log; created once per connection.
+/// A caller as the audit log records it; created once per connection.
 ///
 /// Two values are equal if they describe the same process of the same client, even over different
 /// connections.
@@ -60,7 +61,7 @@ struct AuditedCaller: Sendable {
   let unit: String?
   let invocation: String?
   let executable: String?
-  /// The hash of all properties above; precomputed because a caller is looked up on every call.
+  /// The hash of all properties above, computed once because a caller is looked up on every call.
   private let digest: Int
 
   init(

@@ -4,7 +4,7 @@ import UsherConfig
 import UsherCore
 import UsherStore
 
-/// Destination of audit rows: the store's ``AuditLog``.
+/// Destination of audit rows: in the daemon, the store's ``AuditLog``.
 protocol AuditKeeping: Sendable {
   func append(_ entries: [AuditEntry]) async throws(UsherError)
   func trim(to most: Int, since cutoff: Timestamp, at now: Timestamp) async throws(UsherError)
@@ -13,26 +13,26 @@ protocol AuditKeeping: Sendable {
 
 extension AuditLog: AuditKeeping {}
 
-/// Recorder of audit events; in the daemon, the ``AuditRecorder``.
+/// Recorder of audit events: in the daemon, the ``AuditRecorder``.
 protocol Auditing: Sendable {
   func record(_ event: AuditEvent, by caller: AuditedCaller)
 }
 
 extension AuditRecorder: Auditing {}
 
-/// Records calls in the audit log, in batches, shortly after they happen.
+/// Records RPC calls in the audit log, in batches, shortly after they happen.
 ///
-/// Recording never waits. Rows that cannot be written, also because no store is open, accumulate.
-/// When too many have accumulated, ``admit()`` refuses calls, so that nothing is handed out
-/// unrecorded.
+/// Recording never waits. Rows that cannot be written, for instance because no store is open,
+/// accumulate. When too many have accumulated, ``admit()`` refuses calls, so that no call is served
+/// without a record.
 final class AuditRecorder: Sendable {
-  /// How long an audit row waits to be written together with others.
+  /// How long an audit row waits so that it is written together with others.
   static let delay = Duration.milliseconds(50)
-  /// The time after a failure at which writing is tried again.
+  /// The time between a failed write and the next attempt.
   static let pause = Duration.seconds(1)
-  /// The maximum rows per commit.
+  /// The maximum number of rows that one commit writes.
   fileprivate static let batch = 512
-  /// The number of new rows after which the oldest rows are trimmed at once.
+  /// The number of new rows after which the oldest rows of the log are deleted at once.
   private static let mostUntrimmed = 1024
 
   fileprivate struct State {
@@ -55,9 +55,9 @@ final class AuditRecorder: Sendable {
   /// Whether too many rows wait to be written.
   var isFull: Bool { state.withLock { $0.aggregator.isFull } }
 
-  /// Checks that the next call can be recorded.
+  /// Checks that the next RPC call can be recorded.
   ///
-  /// - Throws: `storage_unavailable` if too many rows wait.
+  /// - Throws: `storage_unavailable` if too many rows wait to be written.
   func admit() throws(UsherError) {
     guard isFull else { return }
     throw UsherError(.storageUnavailable, "the audit log cannot be written, so the call is refused")
@@ -73,13 +73,14 @@ final class AuditRecorder: Sendable {
     if due.minute { ringAtMinute(after: now) }
   }
 
-  /// Records a call that equals one recorded before.
+  /// Records an RPC call that equals an earlier one.
   ///
-  /// - Returns: False if too many rows wait: the call must then not be served, as with ``admit()``.
+  /// - Returns: False if too many rows wait to be written: the call must then not be served, as
+  ///   with ``admit()``.
   func again(_ call: inout AuditRepeat, at now: Timestamp) -> Bool {
     let (outcome, due) = state.withLock { state in
       let outcome = state.aggregator.again(&call, at: now)
-      // A counted call needs no timer: the timer for its minute is set already.
+      // A repeated call needs no timer: the timer for the end of its minute is already set.
       guard outcome == .written else { return (outcome, (row: false, minute: false)) }
       return (outcome, (row: state.setTimer(), minute: state.setMinute()))
     }
@@ -88,7 +89,7 @@ final class AuditRecorder: Sendable {
     return outcome != .refused
   }
 
-  /// Starts writing to a store, including the rows that have accumulated.
+  /// Starts writing to an opened store, including the rows that have accumulated.
   func open(_ keeper: any AuditKeeping) {
     let isDue = state.withLock { state in
       state.keeper = keeper
@@ -98,14 +99,14 @@ final class AuditRecorder: Sendable {
   }
 
   /// Writes all rows, including the counts of this minute, and then stops until ``open(_:)`` is
-  /// called again. Rows that cannot be written are kept.
+  /// called again. Rows that cannot be written are kept. Called before the store is closed.
   func close() async {
     state.withLock { $0.aggregator.close() }
     await flush()
     state.withLock { $0.keeper = nil }
   }
 
-  /// Logs the number of rows that are lost, when the daemon ends.
+  /// Logs the number of rows that are lost when the daemon ends.
   func end() {
     let lost = state.withLock { $0.aggregator.unwritten }
     guard lost > 0 else { return }
@@ -113,10 +114,10 @@ final class AuditRecorder: Sendable {
       "rows of the audit log are lost: they could not be written", metadata: ["count": "\(lost)"])
   }
 
-  /// Returns when all rows that wait are written or have failed. The counts of this minute remain.
+  /// Returns when all complete rows are written or have failed. The counts of this minute remain.
   func flush() async { await write().value }
 
-  /// Deletes rows that are older or more than configured.
+  /// Deletes rows beyond the configured age or number.
   func trim() async throws(UsherError) {
     guard let keeper = state.withLock({ $0.keeper }) else { return }
     let setting = dependencies.config.audit
@@ -151,7 +152,9 @@ extension AuditRecorder {
     }
   }
 
-  /// - Returns: The task that writes, new or already running; it ends when no row waits.
+  /// Starts writing unless that is in progress.
+  ///
+  /// - Returns: The task that writes, new or already running; it ends when no row is left.
   private func write() -> Task<Void, Never> {
     state.withLock { state in
       if let writing = state.writing { return writing }
@@ -177,7 +180,7 @@ extension AuditRecorder {
 
   /// Records that rows were written.
   ///
-  /// - Returns: Whether there are enough new rows to trim.
+  /// - Returns: Whether there are enough new rows to delete the oldest ones.
   private func wrote(_ count: Int) -> Bool {
     let (wasFailing, isMuch) = state.withLock { state in
       state.aggregator.drop(count)
@@ -204,7 +207,7 @@ extension AuditRecorder {
 }
 
 extension AuditRecorder.State {
-  /// Returns whether the caller must set a timer to write the waiting rows; the timer then counts
+  /// Returns whether the caller must set a timer for writing the rows; the timer is then recorded
   /// as set.
   fileprivate mutating func setTimer() -> Bool {
     guard keeper != nil, writing == nil, !isTimerSet, !aggregator.waiting.isEmpty else {
@@ -214,15 +217,16 @@ extension AuditRecorder.State {
     return true
   }
 
-  /// Returns whether the caller must set a timer for the end of the minute; the timer then counts
-  /// as set.
+  /// Returns whether the caller must set a timer for the end of the minute; the timer is then
+  /// recorded as set.
   fileprivate mutating func setMinute() -> Bool {
     guard !isMinuteSet, aggregator.isCounting else { return false }
     isMinuteSet = true
     return true
   }
 
-  /// Returns the next batch; with nil, writing ends.
+  /// Returns the next rows to write; nil if there are none, and then records that writing has
+  /// ended.
   fileprivate mutating func next() -> ([AuditAggregator.Entry], any AuditKeeping)? {
     guard let keeper, !aggregator.waiting.isEmpty else {
       writing = nil

@@ -1,7 +1,8 @@
 import UsherCore
 
-/// Recorded call that may be repeated with the same audit data. It remembers its position in the
-/// counts, so that the position is looked up once a minute and not on every call.
+/// A recorded call that may be repeated with the same audit data, kept by the connection. It
+/// remembers its position in the ``AuditAggregator``, so that the position is looked up once a
+/// minute and not on every call.
 struct AuditRepeat: Sendable {
   let event: AuditEvent
   let caller: AuditedCaller

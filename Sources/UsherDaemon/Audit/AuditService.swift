@@ -9,7 +9,8 @@ struct AuditService: Sendable {
 
   let log: AuditLog
   let repository: AuditRecorder
-  /// The number of rows that one call reads before it stops; it may read a few hundred more.
+  /// The number of rows that one call of `audit.list` reads before it stops; it may read a few
+  /// hundred more.
   var mostSeen = 10_000
 
   func list(_ call: AuditList) async throws(UsherError) -> AuditList.Reply {
@@ -41,12 +42,12 @@ struct AuditService: Sendable {
       findings: report.findings.map { .init(n: $0.n.flatMap(Self.exact), message: $0.message) })
   }
 
-  /// Returns the number; nil if it cannot be represented in JSON, as in a row that was not written
-  /// by the daemon.
+  /// Returns the number; nil if JSON cannot represent it exactly, which is possible in a row that
+  /// something other than the daemon wrote.
   private static func exact(_ n: Int64) -> Int? { n.magnitude < 1 << 53 ? Int(n) : nil }
 }
 
-/// Reply to `audit.list` that is being filled.
+/// The reply to `audit.list` while it is being filled.
 private struct AuditPage {
   private let call: AuditList
   private let limit: Int
@@ -62,7 +63,7 @@ private struct AuditPage {
     seen = max(span.lowerBound - 1, Int64(clamping: call.after ?? 0))
   }
 
-  /// The rows to read next; nil if the page is full or no rows are left.
+  /// The numbers of the rows to read next; nil if the page is full or no rows are left.
   var rest: ClosedRange<Int64>? { rows.count < limit && seen < last ? seen + 1...last : nil }
 
   var reply: AuditList.Reply {
@@ -73,7 +74,8 @@ private struct AuditPage {
 
   mutating func append(_ slice: AuditSlice) {
     for row in slice.rows {
-      // A row that can be decrypted was written by the daemon, but perhaps by another version.
+      // A row that decrypts was written by the daemon, but perhaps by a later version with another
+      // form.
       guard let entry = try? AuditList.Entry(row) else {
         unreadable.append(Int(row.n))
         continue

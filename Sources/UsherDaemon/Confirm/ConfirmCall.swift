@@ -5,12 +5,14 @@ import UsherConfig
 import UsherCore
 import UsherStore
 
-/// The parts of a client's call that a user is asked about. Equal values are the same question.
+/// The parts of a client's RPC call that a user is asked to approve. Calls with equal values are
+/// the same question.
 ///
-/// They include the operation with its body and its displayed text: approving a flow that reads
-/// does not approve one that pays, and approving one payment does not approve another.
+/// The parts include the provider operation with its request body and displayed text: approval of a
+/// flow that reads does not approve one that pays, and approval of one payment does not approve
+/// another.
 struct ConfirmCall: Codable, Sendable {
-  /// The upper bound of all texts together, in bytes; a user could not judge more.
+  /// The maximum total size of all texts in bytes; a user could not judge more.
   static let longest = 4096
 
   let client: String
@@ -18,11 +20,11 @@ struct ConfirmCall: Codable, Sendable {
   let provider: String?
   let kind: String?
   let account: String?
-  /// The words in a fixed order, because a scope is a set of words.
+  /// The words of the scope in a fixed order, because a scope is a set of words.
   let scope: String?
-  /// `METHOD:/path`, with its query.
+  /// The call to the provider's API, `METHOD:/path`, with the query.
   let operation: String?
-  /// The SHA-256 of the operation's request body, in hexadecimal digits; nil without a body.
+  /// The SHA-256 of the API call's request body, in hexadecimal digits; nil without a body.
   let bodyDigest: String?
   // The texts that the flow shows to the user who approves the operation.
   let summary: String?
@@ -51,7 +53,8 @@ struct ConfirmCall: Codable, Sendable {
     payee = shown?["payee"]?.stringValue
   }
 
-  /// The parameter with the longest text, if all texts together are too long; otherwise nil.
+  /// The name of the parameter with the longest text if all texts together are too long; otherwise
+  /// nil.
   var tooLongField: String? {
     let texts = [
       ("provider", provider), ("kind", kind), ("account", account), ("scope", scope),
@@ -62,14 +65,14 @@ struct ConfirmCall: Codable, Sendable {
     return all > Self.longest ? texts.max { $0.bytes < $1.bytes }?.field : nil
   }
 
-  /// Returns a text that is unique for the call; data about the call is stored under it.
+  /// Returns a text that is unique for the call, under which the answer is stored.
   func fingerprint() throws(UsherError) -> String {
     SHA256.hash(data: try StoreCoder.encode(self)).hexDigits
   }
 }
 
 // Compares bytes: `==` of `String` is canonical equivalence, which would extend an approval to
-// other bytes than the user was shown.
+// other bytes than those that the user was shown.
 extension ConfirmCall: Hashable {
   private var texts: [[UInt8]?] {
     [
@@ -91,7 +94,7 @@ extension SHA256Digest {
 }
 
 extension FlowStart {
-  /// `METHOD:/path` of the provider API call that the flow makes, with its query.
+  /// The call to the provider's API that the flow makes: `METHOD:/path`, with the query.
   fileprivate var wholeOperation: String? {
     guard operation != nil, let method = params["method"]?.stringValue,
       let path = params["path"]?.stringValue
@@ -100,7 +103,7 @@ extension FlowStart {
   }
 }
 
-/// A question that waits for a user's answer, and the program that caused it.
+/// A question that waits for a user's answer, and the program whose call caused it.
 struct OpenQuestion: Codable, Sendable, Equatable {
   let id: ConfirmationID
   let realm: String
@@ -111,17 +114,18 @@ struct OpenQuestion: Codable, Sendable, Equatable {
   let askedAt: Timestamp
   let expiresAt: Timestamp
 
-  /// The user that the asking program runs as.
+  /// The user as which the asking program runs.
   var person: LocalPerson { LocalPerson(realm: realm, uid: uid) }
 
-  /// Whether the question can be answered. If the clock is set back to before `askedAt`, it cannot.
+  /// Whether the question can be answered at a time. It cannot if the wall clock was set back to
+  /// before `askedAt`.
   func isOpen(at now: Timestamp) -> Bool { askedAt <= now && now < expiresAt }
 }
 
 /// A person's remembered answer to the question whether a client may make a call.
 struct GivenAnswer: Codable, Sendable, Equatable {
-  /// How long a single-use answer is valid: for the one call that it allows, or for all calls that
-  /// it refuses.
+  /// How long a single-use answer is valid: an approval for the one call that it allows, a refusal
+  /// for all equal calls.
   static let onceAllowed = Duration.seconds(300)
   static let onceRefused = Duration.seconds(60)
 
@@ -129,11 +133,12 @@ struct GivenAnswer: Codable, Sendable, Equatable {
   let allow: Bool
   let remember: Remember
   let at: Timestamp
-  /// The client through which the person answered.
+  /// The client program through which the person answered.
   let client: String
   let uid: UInt32
 
-  /// The end of the answer's validity; nil if it is valid until the daemon stops or is locked.
+  /// The time until which the answer is valid; nil if it is valid until the daemon stops or is
+  /// locked.
   var expiresAt: Timestamp? {
     switch remember {
     case .once: at + (allow ? Self.onceAllowed : Self.onceRefused)
@@ -142,7 +147,7 @@ struct GivenAnswer: Codable, Sendable, Equatable {
     }
   }
 
-  /// Whether the answer is kept over a restart of the daemon.
+  /// Whether the answer is stored on disk, so that it stays valid after a restart of the daemon.
   var isStored: Bool {
     switch remember {
     case .seconds: true
@@ -150,7 +155,8 @@ struct GivenAnswer: Codable, Sendable, Equatable {
     }
   }
 
-  /// Whether the answer is valid. If the clock is set back to before `at`, it is not.
+  /// Whether the answer is valid at a time. It is not if the wall clock was set back to before
+  /// `at`.
   func holds(at now: Timestamp) -> Bool {
     guard let expiresAt else { return true }
     return at <= now && now < expiresAt
@@ -159,11 +165,11 @@ struct GivenAnswer: Codable, Sendable, Equatable {
   func hasExpired(at now: Timestamp) -> Bool { expiresAt.map { $0 <= now } ?? false }
 }
 
-// Conversion from and to rows.
+// Conversion between answers and database rows.
 extension GivenAnswer {
   init(_ row: ConfirmationRow) throws(UsherError) { self = try row.payload.decoded() }
 
-  /// Returns the row that stores the answer; nil if it is not kept over a restart.
+  /// Returns the row that stores the answer; nil if the answer is not stored on disk.
   func row() throws(UsherError) -> ConfirmationRow? {
     guard isStored, let expiresAt else { return nil }
     return ConfirmationRow(
@@ -181,7 +187,7 @@ extension GivenAnswer {
 
 // MARK: - Permission to answer
 
-/// The condition under which a caller may answer a question.
+/// The condition under which a caller may answer a question about a client's call.
 enum ConfirmRight {
   case freely
   /// The user must have proved presence at this machine in a flow of the same client.
@@ -189,8 +195,8 @@ enum ConfirmRight {
 }
 
 extension Caller {
-  /// Returns the condition under which the caller may answer a question; nil if the caller may not
-  /// know of it.
+  /// Returns the condition under which the caller may answer a question; nil if the caller must not
+  /// learn that the question exists.
   func right(over question: OpenQuestion) -> ConfirmRight? {
     if isAdmin { return .freely }
     let asker = question.call.client

@@ -5,18 +5,18 @@ import UsherCore
 import UsherStore
 import UsherSystem
 
-/// Asks users whether clients may make calls, and remembers the answers (Access, "A person
-/// agrees"). A call is never held; the client repeats it.
+/// Asks users whether clients may make calls, and remembers the answers (Access.md, "A person
+/// agrees"). A call that must be approved first fails at once; the client repeats it later.
 final class ConfirmationService: Sendable {
-  /// How long a question can be answered.
+  /// How long a question can be answered after it was asked.
   static let openFor = Duration.seconds(300)
-  /// The maximum age of the user's proof of presence, in seconds.
+  /// The maximum age, in seconds, of the proof of presence that answering may require.
   static let proofSeconds = 60
 
   private struct State {
     var repository = ConfirmationStore()
     var timers: [ConfirmationID: ScheduledTimer] = [:]
-    /// Whether an expired answer is still on disk.
+    /// Whether the store still has an answer that has expired.
     var isStale = false
   }
 
@@ -43,13 +43,14 @@ final class ConfirmationService: Sendable {
   func restore() throws(UsherError) {
     for row in try store.loadConfirmations() {
       let answer = try GivenAnswer(row)
-      // Versions before 0.1.1 stored answers about operations without regard to the body.
+      // Versions before 0.1.1 stored answers about API operations without regard to the request
+      // body.
       guard answer.question.call.operation == nil else { continue }
       state.withLock { $0.repository.restore(answer) }
     }
   }
 
-  /// Removes expired questions and answers; called once a minute.
+  /// Removes expired questions and answers, from memory and from disk; called once a minute.
   func sweep() async throws(UsherError) {
     let now = dependencies.clock.now()
     prune(at: now)
@@ -62,14 +63,15 @@ final class ConfirmationService: Sendable {
 // MARK: - Asking
 
 extension ConfirmationService {
-  /// Allows a call that a user has agreed to. Never waits.
+  /// Returns if a user has agreed to the call, or if it needs no agreement. Never waits for a user.
   ///
-  /// Must be the last check: a single-use answer is consumed by the call, even if the call fails
+  /// Must be the last check of a call: a single-use answer is consumed, even if the call fails
   /// later.
   ///
   /// - Parameter start: The flow that the call starts; nil for other calls.
-  /// - Throws: `permissionDenied` if a user has refused; `interactionRequired` with the question if
-  ///   it is not answered; `rateLimited` if too many questions of the caller's user are open.
+  /// - Throws: `permissionDenied` if a user has refused the call; `interactionRequired` with the
+  ///   question if it is not answered yet; `rateLimited` if too many questions of the caller's user
+  ///   are open.
   func check(
     _ permit: Permit, _ request: PolicyRequest, _ start: FlowStart? = nil, of caller: Caller
   ) throws(UsherError) {
@@ -110,9 +112,9 @@ extension ConfirmationService {
     case full(until: Timestamp)
   }
 
-  /// Decides about a call and opens a question if needed, under one lock.
+  /// Decides about a call and opens a question if needed, both under one lock.
   ///
-  /// - Returns: The outcome, and an expired question that the new one has replaced.
+  /// - Returns: The outcome, and an expired question that the new question has replaced.
   private func rule(
     on call: ConfirmCall, _ caller: Caller, at now: Timestamp
   ) -> (Outcome, OpenQuestion?) {
@@ -253,9 +255,10 @@ extension ConfirmationService {
     }
   }
 
-  /// Checks the limit of remembered answers.
+  /// Checks the limit of remembered answers for the user of the question.
   ///
-  /// - Returns: The earlier answer to the same call, which the new one replaces.
+  /// - Returns: The earlier answer to the same call, which the new answer replaces; nil without
+  ///   one.
   private func room(for answer: GivenAnswer) throws(UsherError) -> GivenAnswer? {
     prune(at: answer.at)
     let (call, person) = (answer.question.call, answer.question.person)
@@ -276,10 +279,10 @@ extension ConfirmationService {
     return before
   }
 
-  /// Returns a question that the caller may answer now.
+  /// Returns an open question that the caller may answer now.
   ///
-  /// - Throws: `notFound`, `conflict`, or `interactionRequired` with the flow that proves the
-  ///   user's presence.
+  /// - Throws: `notFound` if there is no such question for the caller, `conflict` if it was
+  ///   answered, or `interactionRequired` with the flow that proves the user's presence.
   private func open(_ id: ConfirmationID, _ caller: Caller) throws(UsherError) -> OpenQuestion {
     let now = dependencies.clock.now()
     let question: OpenQuestion

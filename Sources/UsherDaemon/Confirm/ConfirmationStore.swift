@@ -2,23 +2,24 @@ import UsherAPI
 import UsherCore
 import UsherSystem
 
-/// The open questions and the valid answers of each user.
+/// The open questions and the valid answers about client calls, of all users.
 ///
-/// Reads no clock and publishes no events; that is the task of ``ConfirmationService``.
+/// Reads no clock and publishes no events; ``ConfirmationService`` does both.
 struct ConfirmationStore: Sendable {
   /// The decision about a call that needs a user's agreement.
   enum Ruling: Equatable {
     case agreed
     case refused
-    /// The question is open already.
+    /// The question is open and waits for an answer.
     case asked(OpenQuestion)
-    /// There is no question yet.
+    /// No question about the call is open, and none has been answered.
     case unasked
-    /// There is no question yet, and the limit of open questions is reached until one expires.
+    /// A question would have to be asked, but the user's limit of open questions is reached until
+    /// the earliest one expires.
     case full(until: Timestamp)
   }
 
-  /// The result of a look-up by id.
+  /// The result of looking up a question by its id.
   enum Finding: Equatable {
     case open(OpenQuestion)
     case answered(OpenQuestion)
@@ -27,19 +28,19 @@ struct ConfirmationStore: Sendable {
   private struct PersonEntries {
     var questions: [ConfirmCall: OpenQuestion] = [:]
     var answers: [ConfirmCall: GivenAnswer] = [:]
-    /// Answered questions that would still be open without the answer.
+    /// Answered questions that have not expired yet, so that a second answer is refused with
+    /// `conflict`.
     var settled: [OpenQuestion] = []
 
     var isEmpty: Bool { questions.isEmpty && answers.isEmpty && settled.isEmpty }
   }
 
-  /// The number of answered questions of a user that are remembered, so that a second answer gets a
-  /// conflict.
+  /// The maximum number of answered questions that are remembered for a user.
   private static let settledLimit = 256
 
   private var entries = SharedLimits<LocalPerson, PersonEntries>()
 
-  /// Decides about a call. Consumes a single-use answer.
+  /// Decides about a call. A single-use answer that allows it is consumed.
   ///
   /// - Parameter users: Tells which users share one user's limits.
   mutating func rule(
@@ -61,7 +62,9 @@ struct ConfirmationStore: Sendable {
     return .full(until: others.map(\.expiresAt).min() ?? now)
   }
 
-  /// - Returns: The expired question that the new one replaces, if any.
+  /// Adds a question.
+  ///
+  /// - Returns: The expired question about the same call that the new one replaces, if any.
   mutating func open(_ question: OpenQuestion) -> OpenQuestion? {
     entries[question.person, or: PersonEntries()].questions.updateValue(
       question, forKey: question.call)
@@ -91,7 +94,7 @@ struct ConfirmationStore: Sendable {
     entries[person]?.answers[call]
   }
 
-  /// Returns the number of the user's answers to other calls.
+  /// Returns the number of the user's remembered answers to other calls.
   ///
   /// - Parameter users: Tells which users share one user's limits.
   mutating func answers(
@@ -128,7 +131,7 @@ struct ConfirmationStore: Sendable {
 
   /// Removes all questions and answers of a user.
   ///
-  /// - Returns: The open questions, and the answers that are on disk.
+  /// - Returns: The questions that were open, and the removed answers that are on disk.
   mutating func forget(_ person: LocalPerson) -> (open: [OpenQuestion], stored: [GivenAnswer]) {
     let entry = entries[person] ?? PersonEntries()
     entries[person] = nil
@@ -144,9 +147,9 @@ struct ConfirmationStore: Sendable {
     return question
   }
 
-  /// Removes expired questions and answers.
+  /// Removes expired questions and answers from memory.
   ///
-  /// - Returns: The expired questions, and whether an expired answer is on disk.
+  /// - Returns: The expired questions, and whether an expired answer is still on disk.
   mutating func prune(at now: Timestamp) -> (expired: [OpenQuestion], isStale: Bool) {
     var expired: [OpenQuestion] = []
     var isStale = false

@@ -2,22 +2,22 @@ import UsherCore
 import UsherFlows
 import UsherStore
 
-/// The consents of one account: for each client, the grants that the user approved, until they
-/// expire or are withdrawn.
+/// The consents for one account: for each client, the grants (readable parts of the account) that
+/// the user approved, until they expire or are withdrawn.
 struct AccountConsents: Sendable, Equatable {
   struct Key: Hashable, Sendable {
-    /// The same as ``Caller/client``.
+    /// The name of the client, the same as ``Caller/client``.
     var client: String
     /// The provider's name of the grant: `read.firstname`.
     var grant: String
   }
 
   struct Consent: Sendable, Equatable {
-    /// The profile member that the consent opens; nil if it opens none.
+    /// The profile member that the client may read by this consent; nil if the consent opens none.
     var member: String?
     var grantedAt: Timestamp
     var expiresAt: Timestamp
-    /// The user that granted it.
+    /// The user that gave the consent.
     var grantedBy: UInt32
 
     func holds(at now: Timestamp) -> Bool { expiresAt > now }
@@ -29,7 +29,8 @@ struct AccountConsents: Sendable, Equatable {
     Set(holding(at: now).filter { $0.key.client == client }.map(\.key.grant))
   }
 
-  /// Returns the profile members that are open to a client; nil: to any client.
+  /// Returns the profile members that a client may read by its consents; nil: that any client may
+  /// read.
   func members(openTo client: String? = nil, at now: Timestamp) -> Set<String> {
     let open = holding(at: now).filter { client == nil || $0.key.client == client }
     return Set(open.compactMap(\.value.member))
@@ -41,9 +42,9 @@ struct AccountConsents: Sendable, Equatable {
 
   func hasExpired(at now: Timestamp) -> Bool { entries.contains { !$0.value.holds(at: now) } }
 
-  /// Stores a client's grants; a grant that exists already is renewed.
+  /// Adds the consents of a client for the given grants. A consent that exists already is renewed.
   ///
-  /// - Returns: The keys that must be written.
+  /// - Returns: The keys of the consents that must be written to the store.
   mutating func remember(
     _ grants: [ConsentGrant], of client: String, grantedBy uid: UInt32, at now: Timestamp
   ) -> [Key] {
@@ -67,9 +68,9 @@ struct AccountConsents: Sendable, Equatable {
   }
 }
 
-// Conversion from and to rows.
+// Conversion between consents and database rows.
 extension AccountConsents {
-  /// The sealed payload of a consent's row.
+  /// The encrypted payload of a consent's row.
   private struct Stored: Codable {
     var member: String?
     var grantedAt: Timestamp
@@ -85,7 +86,7 @@ extension AccountConsents {
     }
   }
 
-  /// Returns nil if there is no such consent.
+  /// Returns the row of a consent; nil if there is no consent with this key.
   func row(_ key: Key, of account: AccountID) throws(UsherError) -> ConsentRow? {
     guard let consent = entries[key] else { return nil }
     return ConsentRow(

@@ -2,12 +2,12 @@ import JSONRPC
 import UsherCore
 import UsherStore
 
-// The parts of an account that a client may see and use.
+// The parts of an account that a client may see and use, according to the user's consents.
 extension AccountRecord {
-  /// Returns the profile as a client may see it now. A profile by consent is reduced to the members
-  /// that the client's consents open. Nil if nothing is visible.
+  /// Returns the profile as a client may see it now; nil if nothing is visible. If the profile is
+  /// shared by consent, only the members that the client's consents open are returned.
   ///
-  /// - Parameter fields: The members that the client's rule permits; nil: all.
+  /// - Parameter fields: The members that the client's policy rule permits; nil: all.
   func profile(
     for client: String, fields: [String]? = nil, at now: Timestamp
   ) -> [String: JSONValue]? {
@@ -16,25 +16,26 @@ extension AccountRecord {
     return ruled?.only(consents.members(openTo: client, at: now))
   }
 
-  /// Whether a client of the owner needs a consent for the account's tokens, or never gets them.
+  /// Whether a client of the owner needs a consent to receive the account's tokens, or never
+  /// receives them.
   var isGuarded: Bool { details.isByConsent || details.tokensAreInternal }
 
-  /// Whether a client is granted everything that a token with this scope gives access to. Always
-  /// false for an empty scope, which may give access to anything.
+  /// Whether a client has consents for everything to which a token with this scope gives access.
+  /// Always false for an empty scope, which may give access to anything.
   func opens(scope: String, to client: String, at now: Timestamp) -> Bool {
     let words = scope.scopeWords
     let granted = consents.grants(of: client, at: now).map { Array($0.utf8) }
     return !words.isEmpty && words.isSubset(of: granted)
   }
 
-  /// Whether a client's flow may use the account's token: under the same condition as receiving it,
-  /// except that flows may also use the daemon's own tokens.
+  /// Whether a client's flow may use the account's token. The condition is the same as for
+  /// receiving the token, except that flows may also use tokens that no client receives.
   func mayAct(for client: String, at now: Timestamp) -> Bool {
     details.tokensAreInternal || !details.isByConsent
       || opens(scope: details.grant.scope, to: client, at: now)
   }
 
-  /// Removes the profile members that no valid consent opens.
+  /// Removes the profile members that no valid consent of any client opens.
   mutating func minimise(at now: Timestamp) {
     guard details.isByConsent else { return }
     details.profile = details.profile?.only(consents.members(at: now))
@@ -42,7 +43,7 @@ extension AccountRecord {
 }
 
 extension [String: JSONValue] {
-  /// Returns nil if no member is left.
+  /// Returns only the given members; nil if none is left.
   fileprivate func only(_ members: Set<String>) -> [String: JSONValue]? {
     let left = filter { members.contains($0.key) }
     return left.isEmpty ? nil : left
@@ -50,9 +51,10 @@ extension [String: JSONValue] {
 }
 
 extension AccountRepository {
-  /// Plans the withdrawal of consents, and the removal of profile members that only they opened.
+  /// Plans the withdrawal of consents, and the removal of profile members that no other consent
+  /// opens.
   ///
-  /// - Returns: Nil if no consent matches, or the account was forgotten meanwhile.
+  /// - Returns: Nil if no consent matches, or the account was forgotten in the meantime.
   func update(
     _ id: AccountID, at now: Timestamp,
     withdrawing isMeant: (AccountConsents.Key, AccountConsents.Consent) -> Bool

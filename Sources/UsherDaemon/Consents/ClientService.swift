@@ -3,15 +3,17 @@ import UsherCore
 import UsherFlows
 import UsherStore
 
-/// `client.clear`: cancels one client's flows at a provider, removes its handoff secrets and
-/// consents, and forgets the accounts that it created and no other client uses.
+/// Implementation of `client.clear`: cancels one client's flows at a provider, removes its handoff
+/// secrets and consents, and forgets the accounts that it created and no other client uses.
 struct ClientService: Sendable {
   let engine: FlowEngine
   let providers: Providers
   let consents: ConsentService
   let revoker: Revoker
 
-  /// - Parameter isCovered: Whether the rule that permits the call applies to an account.
+  /// Clears a client's objects at a provider.
+  ///
+  /// - Parameter isCovered: Whether the policy rule that permits the call applies to an account.
   func clear(
     _ call: ClientClear, _ caller: Caller, where isCovered: (AccountRecord) -> Bool = { _ in true }
   ) async throws(UsherError) -> ClientClear.Reply {
@@ -26,7 +28,7 @@ struct ClientService: Sendable {
     }
     for flow in flows {
       let ended = try await engine.cancel(flow.id, owner: owner)
-      // The flow may have ended in another way just before.
+      // The flow may have ended in another way just before it was to be cancelled.
       if ended.standing.ending.status == .cancelled { reply.cancelled += 1 }
     }
     // Only flows of a configured provider can use handoff secrets.

@@ -4,17 +4,18 @@ import UsherCore
 import UsherFlows
 import UsherStore
 
-/// `consent.list` and `consent.revoke`, and the removal of expired consents.
+/// Implementation of `consent.list` and `consent.revoke`, and the removal of expired consents.
 struct ConsentService: Sendable {
   private static let page = 256
 
   let store: Store
   let repository: AccountRepository
   let clock: any Clock
-  /// The configured providers; nil: every name is accepted.
+  /// The configured providers, for checking and translating names in calls; nil: every name is
+  /// accepted.
   var providers: Providers?
 
-  /// Blocks if the accounts are not in memory.
+  /// Implements `consent.list`. Blocks if the accounts are not in memory.
   ///
   /// - Parameter record: The account that the call names, if it exists for the caller.
   func list(
@@ -36,10 +37,12 @@ struct ConsentService: Sendable {
       })
   }
 
+  /// Implements `consent.revoke`.
+  ///
   /// - Parameters:
   ///   - record: The account that the call names, if it exists for the caller.
-  ///   - isCovered: Whether the rule that permits the call applies to an account that the call does
-  ///     not name.
+  ///   - isCovered: Whether the policy rule that permits the call applies to an account that the
+  ///     call does not name.
   func revoke(
     _ call: ConsentRevoke, of record: AccountRecord?, _ caller: Caller,
     where isCovered: (AccountRecord) -> Bool
@@ -62,13 +65,15 @@ struct ConsentService: Sendable {
     return .init(revoked: revoked)
   }
 
-  /// Returns the stored name of a grant, which callers may spell differently.
+  /// Returns the stored name of a grant, which callers may spell differently (a provider type may
+  /// accept several spellings).
   private func word(_ grant: String, at provider: ProviderName) -> String {
     let variety = (try? providers?.named(provider))?.settings.variety
     return variety.flatMap { ProviderRegistry.grant(grant, of: $0) } ?? grant
   }
 
-  /// Removes expired consents, and the profile members that only they opened; called once a minute.
+  /// Removes expired consents, and the profile members that no other consent opens; called once a
+  /// minute.
   func sweep() async throws(UsherError) {
     var last: AccountID?
     repeat {
@@ -107,14 +112,14 @@ struct ConsentService: Sendable {
   ) throws(UsherError) -> [AccountRecord] {
     guard let account else { return try repository.accounts(for: caller, method, at: provider) }
     guard let record else { throw AccountRepository.notFound(account) }
-    // The account may have been forgotten since the call was decided.
+    // The account may have been forgotten since the call was authorized.
     let current = try repository.account(record.id, of: record.owner)
     return provider == nil || provider == current.provider ? [current] : []
   }
 }
 
 extension Caller {
-  /// Whether the caller may see and withdraw the consents of a client of its owner.
+  /// Whether the caller may see and withdraw the consents of the given client of its owner.
   fileprivate func maySpeak(for client: String) -> Bool {
     speaksForAllClients || client == self.client
   }

@@ -12,24 +12,25 @@ import UsherStore
 /// has received everything before it.
 ///
 /// A cursor is a time, so it does not reveal the number of events that a caller may not see. Each
-/// audience has a memory of its own, so that no audience displaces another's events.
+/// ``Audience`` has a memory of its own, so that one audience's events do not displace another's.
 final class EventBus: Sendable {
-  /// Callers that may see an event: all of them, or the owner of the event's subject.
+  /// The callers that may see an event.
   enum Audience: Hashable {
     case everybody
     case owner(Owner)
-    /// The callers that may answer a question of one client about one person.
+    /// The callers that may answer a question about a call of one client, run by one person.
     case question(LocalPerson, client: String)
   }
 
-  /// Event with its owner; an event without an owner is visible to all callers.
+  /// An event with the owner of its subject; an event without an owner is visible to all callers.
   struct Entry: Sendable {
     var cursor: Int
     var event: Event
     var owner: Owner?
-    /// The account that the event is about, for rules that select accounts.
+    /// The account that the event is about, for policy rules that select accounts.
     var account: PolicyRequest.Account?
-    /// The question that the event is about; only callers that may answer it may see the event.
+    /// The question that the event is about. Only callers that may answer the question may see the
+    /// event.
     var question: OpenQuestion?
 
     var audience: Audience {
@@ -38,10 +39,10 @@ final class EventBus: Sendable {
     }
   }
 
-  /// Recent events of one audience.
+  /// The recent events of one audience.
   private struct Memory {
     var past: [Entry] = []
-    /// The cursor of the newest event that has been dropped.
+    /// The cursor of the newest event that is no longer kept.
     var forgotten: Int
 
     /// Returns the events after a cursor.
@@ -64,24 +65,26 @@ final class EventBus: Sendable {
   private struct State {
     var cursor: Int
     var memories: [Audience: Memory] = [:]
-    /// The number of events in all memories.
+    /// The number of events that are kept in all memories together.
     var total = 0
     var listeners: [Int: Listener] = [:]
     var nextListener = 0
-    /// Events that are published and not delivered, each with the listeners at that time.
+    /// Events that are published but not delivered yet, each with the listeners at the time of
+    /// publishing.
     var waiting: [(entry: Entry, listeners: [Listener])] = []
     var isDelivering = false
   }
 
-  /// Start of a subscription.
+  /// The start of a subscription.
   struct Beginning {
-    /// The number with which to stop listening.
+    /// The number that ``stop(_:)`` takes to end the subscription.
     let listener: Int
     /// The cursor of the newest event that the listener may see.
     let cursor: Int
-    /// Whether events after `since` have been dropped.
+    /// Whether events after `since` are no longer kept, so that the client has missed some.
     let hasGap: Bool
-    /// The events after `since`, the oldest first. They are not delivered in another way.
+    /// The events after `since`, the oldest first. The listener does not receive them in another
+    /// way.
     let past: [Entry]
   }
 
@@ -92,7 +95,8 @@ final class EventBus: Sendable {
   private let present: @Sendable () -> Int
   private let state: Mutex<State>
 
-  /// The number of events that are kept for all audiences together, as a multiple of those for one.
+  /// The maximum number of events that are kept for all audiences together, as a multiple of the
+  /// number for one audience.
   private static let audiencesInFull = 16
 
   /// - Parameters:
@@ -128,8 +132,8 @@ final class EventBus: Sendable {
       defer { state.isDelivering = true }
       return !state.isDelivering
     }
-    // One task delivers the events of all publishers. So an event that a listener publishes comes,
-    // for all listeners, after the event that the listener has just received.
+    // One task delivers the events of all publishers. So an event that a listener publishes is
+    // delivered, to all listeners, after the event that the listener has just received.
     guard isMine else { return }
     while let (entry, listeners) = nextDelivery() {
       for listener in listeners { listener(entry) }
@@ -142,14 +146,14 @@ final class EventBus: Sendable {
       ?? Memory(forgotten: beginning)
     let before = memory.past.count
     memory.past.append(entry)
-    // Drop events in bulk: each removal moves all remaining ones.
+    // Events are dropped in bulk, because each removal moves all remaining events.
     if memory.past.count >= 2 * remembered { memory.forget(memory.past.count - remembered) }
     state.total += memory.past.count - before
     state.memories[entry.audience] = memory
     guard state.total > 2 * remembered * Self.audiencesInFull,
       let longest = state.memories.max(by: { $0.value.past.count < $1.value.past.count })?.key
     else { return }
-    // Drop the older half of the events of the audience with the most events.
+    // The older half of the events of the audience with the most events is dropped.
     let count = (state.memories[longest]?.past.count ?? 0) / 2
     state.memories[longest]?.forget(count)
     state.total -= count
@@ -163,12 +167,12 @@ final class EventBus: Sendable {
     }
   }
 
-  /// Starts listening: past events after `since` are delivered before this returns.
+  /// Starts listening. Past events after `since` are delivered before this method returns.
   ///
-  /// - Parameter sees: Returns whether the listener belongs to an audience. Events of other
+  /// - Parameter sees: Returns whether the listener may belong to an audience. Events of other
   ///   audiences do not affect the result. The listener itself decides about each event.
-  /// - Returns: The number with which to stop, the cursor of the newest event, and whether events
-  ///   after `since` have been dropped.
+  /// - Returns: The number for ``stop(_:)``, the cursor of the newest event, and whether events
+  ///   after `since` are no longer kept.
   func listen(
     since: Int?, seeing sees: (Audience) -> Bool = { _ in true },
     _ body: @escaping @Sendable (Entry) -> Void
@@ -179,10 +183,10 @@ final class EventBus: Sendable {
     return (begun.listener, begun.cursor, begun.hasGap)
   }
 
-  /// Starts listening: only later events are delivered to `body`.
+  /// Starts listening. Only later events are delivered to `body`; past events are returned.
   ///
   /// - Parameters:
-  ///   - sees: Returns whether the listener belongs to an audience. Events of other audiences do
+  ///   - sees: Returns whether the listener may belong to an audience. Events of other audiences do
   ///     not affect the result.
   ///   - hears: Returns whether the listener may see an event; other events do not advance the
   ///     cursor. The listener itself decides about each later event.
@@ -197,14 +201,15 @@ final class EventBus: Sendable {
       state.listeners[state.nextListener] = body
       return (state.nextListener, state.memories.filter { sees($0.key) }.map(\.value))
     }
-    // Not under the lock: `hears` evaluates rules for each event.
+    // The lock is not held here, because `hears` evaluates policy rules for each event.
     let oldest =
       seen.map { memory in
-        // A memory may hold more events than promised, depending on other events.
+        // A memory may hold more than `remembered` events, depending on when events were dropped in
+        // bulk.
         memory.past.count > remembered
           ? memory.past[memory.past.count - remembered - 1].cursor : memory.forgotten
       }.max() ?? beginning
-    // The bus does not know any more which callers may see a dropped event, so each one counts.
+    // It is no longer known which callers may see a dropped event, so each one counts.
     let newest =
       seen.compactMap { $0.past.last(where: hears)?.cursor }.reduce(oldest) { max($0, $1) }
     let hasGap = since.map { !(oldest...newest).contains($0) } ?? false
@@ -224,7 +229,7 @@ final class EventBus: Sendable {
       listener: listener, cursor: newest, hasGap: hasGap, past: Array(past.prefix(most)))
   }
 
-  /// Drops the past events of an owner, and of the questions about its user.
+  /// Drops the kept events of an owner, and of the questions about its user.
   func forget(_ owner: Owner) {
     let person = LocalPerson(realm: owner.realm, uid: owner.uid)
     state.withLock { state in
@@ -242,8 +247,8 @@ final class EventBus: Sendable {
     state.withLock { _ = $0.listeners.removeValue(forKey: listener) }
   }
 
-  /// Creates a bus whose cursors are microseconds: since 1970 at the start, advancing with the
-  /// monotonic clock.
+  /// Creates a bus whose cursors are microseconds since 1970: the wall clock at the start of the
+  /// daemon, then advancing with the monotonic clock.
   static func of(_ startedAt: Timestamp, _ clock: any Clock) -> EventBus {
     let (beginning, start) = (Int(startedAt.milliseconds) * 1000, clock.monotonicNow())
     return EventBus(remembered: 1024, startingAt: beginning) {
