@@ -2,14 +2,14 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-/// Answers flows' questions to the daemon itself.
+/// Answers the questions that flows ask the daemon, for example whether the user is present.
 struct DaemonAnswers: Sendable {
   let accounts: AccountRepository
   let localAuth: LocalAuthAnswers
   let totp: TOTPService
   let dependencies: Dependencies
 
-  /// Starts to answer and returns; `report` receives the answer.
+  /// Starts to answer a question and returns at once; `report` receives the answer later.
   func answer(
     _ question: DaemonQuestion, _ flow: LiveFlow, report: @escaping @Sendable (EngineEvent) -> Void
   ) {
@@ -27,8 +27,8 @@ struct DaemonAnswers: Sendable {
     }
   }
 
-  /// Returns the grants that the flow's client holds for an account; empty if the account is not
-  /// the owner's or belongs to another provider.
+  /// Returns the grants for which the flow's client has consents at an account; empty if the
+  /// account is not the owner's or is at another provider.
   private func consents(_ flow: LiveFlow, _ account: AccountID) -> Set<String> {
     guard let record = try? accounts.account(account, of: flow.owner),
       record.provider == flow.provider

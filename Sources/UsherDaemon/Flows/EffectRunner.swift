@@ -6,7 +6,8 @@ import UsherCore
 import UsherFlows
 import UsherStore
 
-/// Runs the effects that machines ask for and reports their outcomes.
+/// Runs the effects that flow machines ask for, such as calls to the provider, and reports their
+/// outcomes to the flow engine.
 ///
 /// Every effect has a deadline: the provider's request timeout or the flow's expiry.
 final class EffectRunner: Sendable {
@@ -39,7 +40,7 @@ final class EffectRunner: Sendable {
     self.answers = answers
   }
 
-  /// Starts an effect and returns; `report` receives the outcome later, once.
+  /// Starts an effect and returns at once; `report` receives the outcome later, exactly once.
   func perform(
     _ effect: EngineEffect, _ flow: LiveFlow, _ machine: any FlowMachine,
     report: @escaping @Sendable (EngineEvent) -> Void
@@ -67,7 +68,8 @@ final class EffectRunner: Sendable {
       }
     case .stopListening: stopListening(flow)
     case .ask(let question): answers.answer(question, flow, report: report)
-    // Already stored together with the decision.
+    // The effect `store` was already carried out: the decision was stored together with the
+    // account.
     case .store: break
     case .wake(let delay):
       flow.setTimer(dependencies.scheduler.after(delay) { report(.woken) })
@@ -77,7 +79,7 @@ final class EffectRunner: Sendable {
   /// Releases the fingerprint reader if the flow no longer waits for a fingerprint.
   func releaseReader(_ flow: LiveFlow) { answers.localAuth.release(flow) }
 
-  /// Whether an effect would wait for the same redirect as another flow.
+  /// Whether the effect would wait for a redirect with the same state as another flow's listener.
   func isTaken(_ effect: EngineEffect) -> Bool {
     guard case .listen(let expectation) = effect else { return false }
     return listeners.isTaken(expectation)
@@ -85,16 +87,17 @@ final class EffectRunner: Sendable {
 
   func stopListening(_ flow: LiveFlow) { flow.setListener(nil)?.close() }
 
-  /// Stops opening listeners; a listener that is being opened is closed.
+  /// Prevents further redirect listeners; a listener that is being opened is closed.
   func stop() { isStopped.withLock { $0 = true } }
 
-  /// Closes the flow's listener with its connections, and releases the fingerprint reader.
+  /// Closes the flow's redirect listener with its connections, and releases the fingerprint reader.
   func letGo(_ flow: LiveFlow) {
     flow.setListener(nil)?.closeAll()
     answers.localAuth.stop(flow)
   }
 
-  /// Sends a call and ignores its outcome, for example a revocation of an unused token.
+  /// Sends a call to the provider and ignores its outcome, for example the revocation of an unused
+  /// token.
   func tidy(_ call: any ProviderCall, _ provider: ProviderConfig, _ flow: LiveFlow) {
     work.begin()
     Task(executorPreference: dependencies.executor) { [self] in
@@ -103,8 +106,8 @@ final class EffectRunner: Sendable {
     }
   }
 
-  /// Makes a call; returns `.overtaken` if it was not sent because its credential now belongs to
-  /// another provider.
+  /// Makes a call to the provider. Returns `.overtaken` if the call was not sent because its
+  /// credential now belongs to another provider.
   private func send(
     _ call: any ProviderCall, _ provider: ProviderConfig, _ flow: LiveFlow
   ) async -> EngineEvent {
@@ -147,11 +150,11 @@ final class EffectRunner: Sendable {
     }
   }
 
-  /// The number of seconds that a flow waits for a file descriptor.
+  /// The number of seconds for which a flow waits for a free file descriptor.
   private static let descriptorPatience = 30
 
-  /// Opens a listener; retries while the process is short of descriptors, because some may soon be
-  /// closed.
+  /// Opens a redirect listener. Retries while the process is short of file descriptors, because
+  /// some may soon be closed.
   private func open(
     _ expectation: RedirectExpectation, _ flow: LiveFlow,
     _ report: @escaping @Sendable (EngineEvent) -> Void
@@ -177,11 +180,12 @@ final class EffectRunner: Sendable {
 }
 
 extension LiveFlow {
-  /// Longer than the browser gets to wait (`RedirectTimes.outcome`).
+  /// The maximum wait for the flow. Longer than the time for which the browser is kept waiting
+  /// (`RedirectTimes.outcome`).
   private static let longestPage = Duration.seconds(10)
 
-  /// Returns the page for a browser whose answer the flow received at this revision, once the flow
-  /// has processed it.
+  /// Returns the page for the browser that delivered an answer when the flow was at this revision,
+  /// once the flow has processed the answer.
   fileprivate func page(after revision: Int, _ scheduler: any Scheduler) async -> RedirectPage {
     let standing = await wait(Self.longestPage, scheduler) { standing in
       standing.isFinished || standing.revision > revision && standing.view.step.kind != .wait

@@ -2,18 +2,21 @@ import UsherConfig
 import UsherStore
 import UsherSystem
 
-/// The client of an owner that starts a flow.
+/// The client program that starts a flow for an owner.
 struct FlowClient: Sendable, Equatable {
-  /// The same as ``Caller/client``. Only this client sees the flow's steps and answers them.
+  /// The client's name, the same as ``Caller/client``. Only this client sees the flow's steps and
+  /// answers them.
   var name: String
-  /// The display name: the rule's name, the user name if no rule matches, or `uid 1000`.
+  /// The name to display: that of the client rule, or if no rule matches the user name or `uid
+  /// 1000`.
   var title: String
-  /// The user that the client runs as.
+  /// The user as which the client runs.
   var uid: UInt32
 }
 
 extension Caller {
-  /// Looks the user up if no rule names the client.
+  /// Returns the client of a flow that the caller starts. Looks up the user name if no rule names
+  /// the client.
   func flowClient(_ dependencies: Dependencies) async -> FlowClient {
     let uid = uid
     guard client == CallerPolicy.ownPrograms else {

@@ -7,21 +7,21 @@ import UsherStore
 
 /// Encodes and decodes flow machines.
 ///
-/// In memory a machine is packed: JSON with a short mark in place of the provider's configuration,
-/// which many flows share. On disk the configuration is written out, so that every row is
-/// self-contained.
+/// In memory the machine of a resting flow is packed: JSON with a short mark in place of the
+/// provider's configuration, which many flows share. On disk the configuration is written out, so
+/// that every row is complete by itself.
 final class FlowCoder: Sendable {
-  /// A mark and the JSON that it replaces.
+  /// A mark, and the JSON of the provider configuration that it replaces.
   private struct Known {
-    /// Includes the quotes.
+    /// The mark, including its quotation marks.
     let mark: [UInt8]
     let json: [UInt8]
   }
 
   private struct State {
     var known: [Int: Known] = [:]
-    /// The mark of each JSON text that was read. An earlier version may have encoded an equal
-    /// configuration differently.
+    /// The mark for each JSON text of a configuration that was read. Earlier versions may have
+    /// encoded an equal configuration differently.
     var marks: [[UInt8]: [UInt8]] = [:]
   }
 
@@ -31,8 +31,8 @@ final class FlowCoder: Sendable {
 
   private static let member = "provider"
 
-  /// - Parameter nonce: The unguessable prefix of all marks, so that text from outside cannot
-  ///   contain one.
+  /// - Parameter nonce: The random prefix of all marks, so that text from a provider or caller
+  ///   cannot contain a mark.
   init(nonce: String) {
     providers = KnownProviders(prefix: nonce)
     quotedPrefix = Array("\"\(nonce)".utf8)
@@ -48,7 +48,7 @@ final class FlowCoder: Sendable {
     try StoreCoder.decode(Machine.self, from: packed, userInfo: [.knownProviders: providers])
   }
 
-  /// Returns the complete JSON of a packed machine, with every mark replaced.
+  /// Returns the complete JSON of a packed machine: every mark is replaced.
   func whole(_ packed: [UInt8]) throws(UsherError) -> [UInt8] {
     var whole: [UInt8] = []
     var rest = packed[...]
@@ -68,7 +68,7 @@ final class FlowCoder: Sendable {
 
   /// Returns the packed form of a machine's complete JSON.
   ///
-  /// - Parameter place: The position of the machine in `bytes`.
+  /// - Parameter place: The position of the machine's JSON in `bytes`.
   func packed(_ bytes: [UInt8], at place: Range<Int>) throws(UsherError) -> [UInt8] {
     let members = try ObjectMembers(ofStored: bytes, at: place)
     guard let provider = members[Self.member] else { return Array(bytes[place]) }
@@ -95,6 +95,8 @@ final class FlowCoder: Sendable {
 }
 
 extension ObjectMembers {
+  /// Finds the members of a stored JSON object.
+  ///
   /// - Throws: `storageUnavailable` if the bytes decrypted but are not a JSON object.
   init(ofStored bytes: [UInt8], at place: Range<Int>? = nil) throws(UsherError) {
     do {
@@ -106,7 +108,7 @@ extension ObjectMembers {
 }
 
 extension ArraySlice<UInt8> {
-  /// Returns the position of the first occurrence of a mark.
+  /// Returns the position of the first occurrence of a mark; nil if there is none.
   fileprivate func start(of mark: [UInt8]) -> Int? {
     guard let first = mark.first, count >= mark.count else { return nil }
     var from = startIndex
@@ -119,7 +121,7 @@ extension ArraySlice<UInt8> {
   }
 }
 
-/// The packed machine of a resting flow.
+/// The packed machine of a resting flow, that is, a flow that waits in memory.
 struct PackedMachine: Sendable {
   let type: any FlowMachine.Type
   let bytes: [UInt8]

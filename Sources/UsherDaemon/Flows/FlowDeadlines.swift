@@ -2,13 +2,14 @@ import HeapModule
 import Synchronization
 import UsherCore
 
-/// Reports flows that expire, with one timer for all of them, set to the next deadline.
+/// Reports flows that expire, with a single timer for all of them, set to the next deadline.
 ///
-/// A watched flow's time is measured by the monotonic clock: setting the wall clock back does not
-/// extend it. If the wall clock is set forward, ``review()`` ends the flows that expire by it.
+/// The time of a watched flow is measured by the monotonic clock: setting the wall clock back does
+/// not extend it. If the wall clock is set forward, ``review()`` ends the flows that expire by it.
 final class FlowDeadlines: Sendable {
   fileprivate struct State {
-    /// By deadline. Ended flows stay until they come first or become too many.
+    /// The watched flows by deadline. Ended flows are removed when they come first or become too
+    /// many.
     var flows = Heap<WatchedFlow>()
     var watched = 0
     var timer: (at: Timestamp, timer: ScheduledTimer?)?
@@ -21,12 +22,12 @@ final class FlowDeadlines: Sendable {
 
   init(_ dependencies: Dependencies) { self.dependencies = dependencies }
 
-  /// Sets the function that receives each expired flow, once; the flow is no longer watched then.
+  /// Sets the function that receives each expired flow, once. The flow is no longer watched then.
   func onExpiry(_ body: @escaping @Sendable (LiveFlow) -> Void) {
     state.withLock { $0.onEnd = body }
   }
 
-  /// Watches a flow; has no effect if the flow is watched already.
+  /// Watches a flow until it expires; does nothing if the flow is already watched.
   func watch(_ flow: LiveFlow) {
     // Limited to the flow's whole period: a flow that was stored before the clock was set back may
     // have been created in the future.
@@ -54,7 +55,7 @@ final class FlowDeadlines: Sendable {
     timer?.cancel()
   }
 
-  /// Stops watching; no expiry is reported any more.
+  /// Stops watching all flows; no expiry is reported any more.
   func stop() {
     let timer = state.withLock { state in
       state.isStopped = true
@@ -63,8 +64,8 @@ final class FlowDeadlines: Sendable {
     timer?.cancel()
   }
 
-  /// Reports flows that have expired although no timer has fired: the wall clock was set forward,
-  /// or the machine was suspended.
+  /// Reports flows that have expired although no timer has fired, because the wall clock was set
+  /// forward or the machine was suspended.
   func review() {
     let (now, monotonic) = (dependencies.clock.now(), dependencies.clock.monotonicNow())
     let (over, onEnd) = state.withLock { state in
@@ -94,7 +95,7 @@ final class FlowDeadlines: Sendable {
       [weak self] in
       self?.ring()
     }
-    // The timer may have fired already, or another one may have been set.
+    // In the meantime the timer may have fired, or another timer may have been set.
     let isWanted = state.withLock { state in
       guard state.timer?.at == next, state.timer?.timer == nil else { return false }
       state.timer?.timer = timer

@@ -4,15 +4,15 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-/// The consequences of an event for a flow: its next standing, and what to do once that is stored.
+/// The consequences of an event for a flow: its next state, and what to do once that is stored.
 struct FlowDecision {
   /// The flow's state machine after the event.
   let machine: any FlowMachine
   var next: LiveFlow.Standing
   var effects: [EngineEffect] = []
-  /// The account to store, at the flow's end or before.
+  /// The account to store together with the decision, at the flow's end or before.
   var grant: AccountGrant?
-  /// The preconditions of a success.
+  /// The preconditions of a success: accounts and consents that must still exist when it is stored.
   private(set) var reliance: Completion.Reliance?
   let at: Timestamp
   var cleanUp: [any ProviderCall] = []
@@ -53,7 +53,7 @@ struct FlowDecision {
   ) -> FlowDecision {
     let isExpiry = status == .expired
     let kept = machine.grantIfAbandoned
-    // A flow whose outcome is unknown must not look safe to retry.
+    // If the outcome of a sent call is unknown, the failure must not say that it is safe to retry.
     let failure = machine.failure(
       isExpiry ? .expired : .cancelled, isExpiry ? "Too late" : "Cancelled",
       (isExpiry ? "the flow was not finished in time" : "the flow was cancelled") + machine.doubt
@@ -66,8 +66,9 @@ struct FlowDecision {
     return decision
   }
 
-  /// Returns the failure that replaces a success if its basis was removed while the flow ran: no
-  /// account is recreated, and no data is disclosed without consent.
+  /// Returns the failure that replaces a success if the account or consent that it relies on was
+  /// removed while the flow ran. So no account is recreated, and no data is disclosed without
+  /// consent.
   func withdrawn(_ before: LiveFlow.Standing) -> FlowDecision {
     let failure = machine.failure(
       .denied, "No longer available",
@@ -76,10 +77,10 @@ struct FlowDecision {
   }
 }
 
-// Failures that the engine decides, not the machine.
+// Failures that the flow engine decides, not the flow's machine.
 extension FlowMachine {
-  /// The answer for a flow whose credential now belongs to another provider: the flow cannot
-  /// continue.
+  /// The answer for a flow whose provider credential now belongs to another provider: the flow
+  /// cannot continue.
   func overtaken(by error: UsherError) -> EngineAnswer {
     .fail(
       failure(
@@ -87,8 +88,8 @@ extension FlowMachine {
       cleanUp: callsIfAbandoned)
   }
 
-  /// The answer for a flow whose redirect state is in use. Only a `params.state` chosen by the
-  /// caller can collide; the daemon's own states are random.
+  /// The answer for a flow whose OAuth `state` is already used by another flow. Only a
+  /// `params.state` that the caller chose can collide; the daemon's own states are random.
   var stateTaken: EngineAnswer {
     .fail(
       failure(
@@ -97,7 +98,7 @@ extension FlowMachine {
       cleanUp: callsIfAbandoned)
   }
 
-  /// The end of a failure message: names the unknown outcome, if the outcome is unknown.
+  /// The end of a failure message, which says that the outcome of a sent call is unknown, if it is.
   fileprivate var doubt: String { isOutcomeUnknown ? "; " + unknownOutcomeClause : "" }
 
   fileprivate func failure(
@@ -110,7 +111,7 @@ extension FlowMachine {
 }
 
 extension EngineAnswer {
-  /// The account grant that the answer stores.
+  /// The account grant that the answer stores; nil if it stores none.
   fileprivate var grant: AccountGrant? {
     switch self {
     case .finish(let completion): return completion.grant

@@ -3,9 +3,10 @@ import UsherCore
 import UsherFlows
 import UsherStore
 
-// Handoff secrets: secrets that an ended flow leaves for a later flow of the same client.
+// Handoff secrets: secrets, such as tokens, that an ended flow leaves for a later flow of the same
+// client.
 extension FlowEngine {
-  /// Returns the ended flows that have left a handoff secret for a client.
+  /// Returns the ended flows of a client that have left a handoff secret which has not expired.
   func givers(
     at provider: ProviderName, to owner: Owner, _ client: String?, at now: Timestamp
   ) -> [LiveFlow] {
@@ -15,9 +16,9 @@ extension FlowEngine {
     }
   }
 
-  /// Claims the handoff secret that a new flow starts with, so that no other flow gets it.
+  /// Claims the handoff secret with which a new flow starts, so that no other flow uses it.
   ///
-  /// - Returns: The flow that left the secret; nil if the machine needs none.
+  /// - Returns: The flow that left the secret; nil if the new flow's machine needs none.
   /// - Throws: `conflict` if another flow has claimed the secret.
   func claim(
     for machine: any FlowMachine, of givers: [LiveFlow]
@@ -52,6 +53,6 @@ extension FlowEngine {
 }
 
 extension LiveFlow {
-  /// The secret that the ended flow has left for later flows.
+  /// The secret that the ended flow has left for later flows of its client; nil if there is none.
   var handoffSecret: HandoffSecret? { standing.ending.handoffSecret }
 }

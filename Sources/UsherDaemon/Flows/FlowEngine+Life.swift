@@ -6,27 +6,28 @@ import UsherFlows
 import UsherStore
 import UsherSystem
 
-// What happens to all flows, or to all of one owner: restore, resume, pause, forget and sweep.
+// Operations on all flows, or on all flows of one owner: restore, resume, pause, forget and sweep.
 extension FlowEngine {
-  /// Loads the flows from the store. Nothing runs yet.
+  /// Loads the flows from the store without resuming them.
   ///
   /// A flow of a kind that this version does not know stays on disk unchanged, so that a later
   /// version can read it; the other flows are loaded.
   ///
-  /// - Parameter goesOn: Called from time to time, so that the caller can report progress.
+  /// - Parameter goesOn: Called from time to time, so that the caller can report progress to
+  ///   systemd.
   /// - Returns: The flows that could not be read, each with the reason.
-  /// - Throws: `storageUnavailable`, also if a row fails to decrypt.
+  /// - Throws: `storageUnavailable`, for example if a row fails to decrypt.
   func restore(
     _ goesOn: () -> Void = {}
   ) async throws(UsherError) -> [(flow: FlowID, error: UsherError)] {
     try await repository.restore(goesOn) { index.insert($0) }
   }
 
-  /// Resumes every unfinished flow in the background; returns at once. At most `mostResuming`
-  /// flows resume at the same time, which bounds memory. Mail for a flow that is still queued
-  /// resumes it first.
+  /// Resumes every unfinished flow in the background; returns at once. At most `mostResuming` flows
+  /// resume at the same time, which bounds memory. An event or call for a flow that is still queued
+  /// resumes that flow first.
   ///
-  /// - Parameter isLeftAlone: Whether an owner's flows are not resumed and only their deadlines are
+  /// - Parameter isLeftAlone: Whether an owner's flows are not resumed; only their deadlines are
   ///   watched.
   func resumeAll(except isLeftAlone: @escaping @Sendable (Owner) -> Bool = { _ in false }) {
     let unfinished = index.all.filter { !$0.isFinished }
@@ -44,13 +45,14 @@ extension FlowEngine {
 
   private static let mostResuming = 64
 
-  /// Closes all listeners and cancels all timers; the flows continue from disk at the next start.
+  /// Closes all redirect listeners and cancels all timers. The flows continue from disk at the next
+  /// start.
   func pauseAll() {
     stop()
     for flow in index.all { pause(flow) }
   }
 
-  /// Closes the listeners and cancels the timers of one owner's flows.
+  /// Closes the redirect listeners and cancels the timers of one owner's flows.
   func pause(_ owner: Owner) {
     for flow in index.flows(of: owner) where !flow.isFinished { pause(flow) }
   }
@@ -60,7 +62,7 @@ extension FlowEngine {
     effects.letGo(flow)
   }
 
-  /// Resumes the flows of one owner, as after a start.
+  /// Resumes the unfinished flows of one owner, as after a start of the daemon.
   func resume(_ owner: Owner) async {
     for flow in index.flows(of: owner) where !flow.isFinished {
       if flow.isToResume { await resumeOnce(flow) } else { resume(flow) }
@@ -72,7 +74,7 @@ extension FlowEngine {
     deliver(.event(.daemon(.resumed)), to: flow)
   }
 
-  /// Cancels the flows of one owner, and deletes them and the owner's request ids.
+  /// Cancels the flows of one owner, and deletes them and the owner's remembered request ids.
   ///
   /// - Returns: The number of deleted flows.
   func forget(_ owner: Owner) async throws(UsherError) -> Int {
@@ -83,8 +85,8 @@ extension FlowEngine {
     return flows.count
   }
 
-  /// Deletes finished flows beyond their age or the user's limit, and expired request ids; ends
-  /// flows that expired because the wall clock was set forward or the machine was suspended.
+  /// Deletes finished flows beyond the configured age or number per user, and expired request ids.
+  /// Ends flows that expired because the wall clock was set forward or the machine was suspended.
   func sweep() async throws(UsherError) {
     deadlines.review()
     let now = dependencies.clock.now()

@@ -3,7 +3,7 @@ import UsherAPI
 import UsherConfig
 import UsherCore
 
-// Events for subscribers and log lines for the journal.
+// Publication of a flow's progress: events for subscribers and entries for the journal.
 extension FlowEngine {
   enum News: String {
     case started, moved, finished
@@ -38,8 +38,8 @@ extension FlowEngine {
     if let problem = flow.problem { metadata["problem"] = .string(problem.reason) }
     if let failure = flow.failure {
       metadata["reason"] = .string(failure.reason.rawValue)
-      // A protocol error's message names the violated rule. Other messages may contain provider
-      // text, so they are not logged.
+      // The message of a protocol error names the violated rule. Messages of other failures may
+      // contain text from the provider, so they are not logged.
       if failure.reason == .providerProtocolError { metadata["cause"] = .string(failure.message) }
     }
     dependencies.log.info(sentence, metadata: metadata)
@@ -47,7 +47,7 @@ extension FlowEngine {
 }
 
 extension LiveFlow {
-  /// The fields that identify the flow in the journal, and the correlation id of the current call.
+  /// The journal fields that identify the flow, and the correlation id of the current RPC call.
   var metadata: Logger.Metadata {
     var metadata: Logger.Metadata = [
       "flow": .string(id.rawValue), "provider": .string(provider.rawValue),

@@ -7,13 +7,13 @@ import UsherFlows
 import UsherStore
 import UsherSystem
 
-// How a flow starts: admission, its account, its machine, its first rows.
+// How a flow starts: limits, the account to use, the state machine, the first rows in the store.
 extension FlowEngine {
-  /// Reserves a place for a flow, so that concurrent starts cannot exceed the limit. Runs on the
-  /// event loop, so that a refused start costs no task.
+  /// Reserves a place for a flow, so that concurrent starts cannot exceed the owner's limit. Runs
+  /// on the event loop, so that a refused start costs no task.
   ///
-  /// - Throws: `rateLimited` naming the limit; `overloaded` if too few descriptors are left for a
-  ///   redirect listener.
+  /// - Throws: `rateLimited` naming the limit; `overloaded` if too few file descriptors are left
+  ///   for a redirect listener.
   func admit(_ owner: Owner) throws(UsherError) -> FlowPlace {
     guard dependencies.descriptors.hasRoom(for: .caller) else { throw DescriptorBudget.exhausted }
     let limits = dependencies.config.limits
@@ -38,8 +38,9 @@ extension FlowEngine {
   /// Starts a flow. When this returns, the flow is on disk and its first effects have begun.
   ///
   /// - Parameters:
-  ///   - call: Names the account that the flow acts on; the engine chooses none.
-  ///   - place: From ``admit(_:)``; always released or occupied by this call.
+  ///   - call: The call with its parameters. If the flow acts on an account, they must name the
+  ///     account; the engine chooses none.
+  ///   - place: The reservation from ``admit(_:)``. This method either occupies or releases it.
   ///   - isSeen: Whether the flow may offer an account to the user.
   func start(
     _ call: FlowStart, owner: Owner, client: FlowClient, in place: FlowPlace,
@@ -86,8 +87,9 @@ extension FlowEngine {
     return flow
   }
 
-  /// Returns the failure that ends the flow at once if the provider's credential is not set, so
-  /// that the user does not sign in for nothing. The message says how to set it.
+  /// Returns the failure that ends the flow at once if the provider's credential, such as the
+  /// client secret, is not set, so that the user does not sign in for nothing. The message says how
+  /// to set it.
   private func objection(
     to provider: ProviderConfig, _ type: any FlowMachine.Type
   ) -> EngineAnswer? {
@@ -101,17 +103,17 @@ extension FlowEngine {
     }
   }
 
-  /// Input for starting a flow of any kind.
+  /// The input for starting a flow of any kind.
   private struct Beginning {
     let call: FlowStart
     let id: FlowID
     let owner: Owner
     let client: FlowClient
-    /// The account that the flow acts on.
+    /// The account that the flow acts on; nil if it acts on none.
     let account: AccountRecord?
-    /// The accounts that the flow may know.
+    /// The accounts that the flow's machine gets to know, for example to offer them to the user.
     let accounts: [AccountRecord]
-    /// The earlier flows that have left a handoff secret for this one.
+    /// The ended flows that have left a handoff secret for this client.
     let givers: [LiveFlow]
     let transition: TransitionContext
   }
@@ -182,7 +184,7 @@ extension FlowEngine {
       transitions: [Transition(revision: 1, state: machine.view.state, at: now)])
   }
 
-  /// Returns the expiry of a flow that starts at `beginning`.
+  /// Returns the time at which a flow that starts at `beginning` expires.
   private func end(of beginning: Timestamp) -> Timestamp {
     beginning + .seconds(dependencies.config.flow.deadlineSeconds)
   }
@@ -204,8 +206,8 @@ extension FlowEngine {
     return record
   }
 
-  /// Whether a client may start a flow that acts with the account's token: only a client that may
-  /// receive the token.
+  /// Whether a client may start a flow that acts with the account's token. The condition is the
+  /// same as for receiving the token.
   private func mayActWith(_ record: AccountRecord, _ client: FlowClient) -> Bool {
     !record.isGuarded
       || record.opens(

@@ -5,8 +5,8 @@ import UsherCore
 import UsherFlows
 import UsherStore
 
-// What happens in a flow's turn: an event or a request leads to a decision, which is stored and
-// then carried out.
+// How a flow processes an event or a request: the machine's decision is stored and then carried
+// out.
 extension FlowEngine {
   func process(_ mail: LiveFlow.Mail, _ flow: LiveFlow) async {
     switch mail {
@@ -17,10 +17,10 @@ extension FlowEngine {
     }
   }
 
-  /// Stores a new flow, makes it visible through `register`, and starts its first effects.
+  /// Stores a new flow, makes the flow visible through `register`, and starts its first effects.
   ///
-  /// - Parameter giver: The ended flow whose handoff secret the new flow takes over; the secret is
-  ///   removed from it in the same commit.
+  /// - Parameter giver: The ended flow whose handoff secret the new flow takes over. The secret is
+  ///   removed from the ended flow in the same commit.
   func open(
     _ flow: LiveFlow, with answer: EngineAnswer, at transition: TransitionContext,
     taking giver: LiveFlow? = nil, register: () -> Void
@@ -40,7 +40,7 @@ extension FlowEngine {
     }
   }
 
-  /// Stores a decision, then carries it out.
+  /// Stores a decision in the database, then carries it out.
   private func commit(
     _ decision: FlowDecision, _ flow: LiveFlow, after before: LiveFlow.Standing
   ) async throws(UsherError) {
@@ -55,9 +55,9 @@ extension FlowEngine {
     }
   }
 
-  /// Whether the basis of a success still holds; true for any other decision. The basis was removed
-  /// while the flow ran if the account was forgotten, which is not recreated, or if a consent was
-  /// withdrawn.
+  /// Whether the account and consents that a success relies on still exist; true for any other
+  /// decision. They may have been removed while the flow ran, and an account that was forgotten is
+  /// not recreated.
   private func hasBasis(_ decision: FlowDecision, _ flow: LiveFlow) throws(UsherError) -> Bool {
     guard let reliance = decision.reliance else { return true }
     let record = try accounts.find(reliance.account, of: [flow.owner])
@@ -67,7 +67,8 @@ extension FlowEngine {
     } ?? false
   }
 
-  /// Applies a stored decision in memory, announces it, and starts its effects.
+  /// Applies a stored decision in memory, publishes the progress, and starts the decision's
+  /// effects.
   private func carryOut(_ plan: FlowRepository.Plan, _ flow: LiveFlow, announcing news: News?) {
     let (decision, machine) = (plan.decision, plan.decision.machine)
     var next = decision.next
@@ -78,8 +79,8 @@ extension FlowEngine {
       flow.setTimer(nil)
       deadlines.unwatch(flow)
       effects.stopListening(flow)
-      // Before callers learn of the end: a caller may immediately start the flow that needs the
-      // secret.
+      // Done before callers learn that the flow has ended: a caller may immediately start the flow
+      // that needs the handoff secret.
       index.ended(flow, handsOnSecret: next.ending.handoffSecret != nil)
     }
     flow.install(next, packed: plan.packed)
@@ -91,7 +92,8 @@ extension FlowEngine {
       deadlines.watch(flow)
       hibernator.moved(flow)
     }
-    // Before the effects: the outcome of an effect may move the flow at once.
+    // Published before the effects start, because the outcome of an effect may change the flow at
+    // once.
     if let news { publish(news, flow, at: decision.at) }
     for call in decision.cleanUp where call.revokedToken == nil {
       effects.tidy(call, machine.config, flow)
@@ -101,14 +103,15 @@ extension FlowEngine {
         await revocations.pursue(revocation)
       }
     }
-    // Nothing is sent for a withheld owner. `.resumed` repeats the effects later, as after a crash.
+    // Nothing is sent for a withheld owner. The event `.resumed` repeats the effects later, as
+    // after a crash.
     guard !isWithheld(flow.owner) else { return }
     for effect in decision.effects {
       if case .store = effect, let account = plan.account {
         deliver(.event(.daemon(.answered(.stored(account.record.id)))), to: flow)
         continue
       }
-      // The outcome is dropped if the engine or the flow has been released.
+      // The outcome of an effect is dropped if the engine or the flow has been released.
       effects.perform(effect, flow, machine) { [weak self, weak flow] event in
         guard let flow else { return }
         self?.deliver(.event(event), to: flow)
@@ -117,8 +120,8 @@ extension FlowEngine {
   }
 }
 
-// Requests from callers. A request is stored before it is answered, or it is refused and changes
-// nothing.
+// Requests from callers. A request is either stored before it is answered, or refused without any
+// change.
 extension FlowEngine {
   private func process(
     _ request: LiveFlow.Request, _ flow: LiveFlow
@@ -172,7 +175,7 @@ extension FlowEngine {
     case .proceed, .finish, .fail:
       try await commit(FlowDecision(answer, moved, before, at: transition.now), flow, after: before)
     }
-    // Input that came after the exchange timed out ended the flow and was not accepted.
+    // If the exchange had timed out, the input has ended the flow instead of being accepted.
     if case .fail(let failure, _) = answer, failure.reason == .exchangeTimedOut {
       throw finished(flow)
     }
@@ -183,7 +186,8 @@ extension FlowEngine {
   }
 }
 
-// Events from outside the daemon. They have already happened, so they are retried until stored.
+// Events, such as the outcome of a call to the provider. They have already happened, so storing the
+// decision about them is retried until it succeeds.
 extension FlowEngine {
   private func process(_ event: EngineEvent, _ flow: LiveFlow) async {
     let before = flow.standing
@@ -194,7 +198,8 @@ extension FlowEngine {
     await insist(on: decision, flow, after: before)
   }
 
-  /// Returns the state machine's decision on an event; nil if the event does not concern the flow.
+  /// Returns the state machine's decision about an event; nil if the event does not concern the
+  /// flow.
   private func decide(
     _ event: EngineEvent, _ machine: any FlowMachine, _ before: LiveFlow.Standing
   ) -> FlowDecision? {
@@ -211,8 +216,8 @@ extension FlowEngine {
     return FlowDecision(answer, moved, before, at: transition.now)
   }
 
-  /// Undoes the result of a call that succeeded after the flow's end, if the provider supports
-  /// that.
+  /// Undoes the result of a call to the provider that succeeded after the flow's end, if the
+  /// provider supports that.
   private func compensate(for event: EngineEvent, _ flow: LiveFlow) async {
     guard case .called(let call, let outcome) = event, let compensation = flow.compensation else {
       return
@@ -226,8 +231,9 @@ extension FlowEngine {
     }
   }
 
-  /// Retries a decision until the store accepts it or the engine stops; after a stop, the flow
-  /// repeats it at the next start. Requests that wait meanwhile are refused with the storage error.
+  /// Retries storing a decision until the store accepts it or the engine stops; after a stop, the
+  /// flow repeats its effects at the next start. Requests that wait in the meantime are refused
+  /// with the storage error.
   private func insist(
     on decision: FlowDecision, _ flow: LiveFlow, after before: LiveFlow.Standing
   ) async {

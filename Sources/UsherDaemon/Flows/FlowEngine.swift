@@ -7,8 +7,8 @@ import UsherFlows
 import UsherStore
 import UsherSystem
 
-/// Runs flows: starts and finds them, passes requests and events to their machines, stores each
-/// decision, then carries it out.
+/// Runs flows: starts and finds them, passes requests and events to their state machines, stores
+/// each decision, then carries it out.
 ///
 /// State, revision and journal row are on disk before an effect runs and before a caller is
 /// answered. The events of one flow are processed one at a time, in the order of arrival; flows do
@@ -24,7 +24,8 @@ final class FlowEngine: Sendable {
   let accounts: AccountRepository
   let events: EventBus
   let revocations: RevocationQueue
-  /// Whether an owner is withheld: nothing is sent for the owner's flows.
+  /// Whether access to an owner's objects is refused at present (see ``OwnerRow``). Nothing is sent
+  /// for the flows of such an owner.
   let isWithheld: @Sendable (Owner) -> Bool
   /// The flows in memory.
   let index = FlowIndex()
@@ -35,7 +36,7 @@ final class FlowEngine: Sendable {
   let deadlines: FlowDeadlines
   let hibernator = FlowHibernator()
   let starts = RateLimiter()
-  /// The schema of each machine's params; each is derived once.
+  /// The schema of the parameters of each machine type, derived when it is first used.
   let schemas = Mutex<[ObjectIdentifier: Schema]>([:])
   private let isStopped = Atomic(false)
 
@@ -75,11 +76,11 @@ final class FlowEngine: Sendable {
   }
 }
 
-// Requests of callers.
+// Requests of RPC callers and provider callbacks.
 extension FlowEngine {
-  /// Submits input to a flow and waits until it is processed.
+  /// Submits input to a flow and waits until the flow has processed the input.
   ///
-  /// - Throws: `permissionDenied` if another client started the flow; also errors of the flow.
+  /// - Throws: `permissionDenied` if another client started the flow; also the errors of the flow.
   func submit(
     _ call: FlowSubmit, owner: Owner, client: String
   ) async throws(UsherError) -> LiveFlow {
@@ -93,14 +94,15 @@ extension FlowEngine {
     return flow
   }
 
-  /// Cancels an active flow; a finished flow stays as it is.
+  /// Cancels an active flow. A finished flow is returned unchanged.
   func cancel(_ id: FlowID, owner: Owner) async throws(UsherError) -> LiveFlow {
     let flow = try flow(id, of: owner)
     try await ask(.cancel, flow)
     return flow
   }
 
-  /// Passes a provider's callback to the live flows with its request id, across all owners.
+  /// Passes a provider's callback to all live flows with the request id in the callback, whoever
+  /// owns them.
   ///
   /// - Throws: `storageUnavailable` or `shuttingDown`; the callback was not accepted then.
   func callBack(
@@ -124,9 +126,9 @@ extension FlowEngine {
   }
 }
 
-// Delivery of mail.
+// Delivery of events and requests, which are called mail, to the flows' mailboxes.
 extension FlowEngine {
-  /// Posts mail to a flow and starts a task to process it if none is running.
+  /// Posts an event or a request to a flow, and starts a task to process it if none is running.
   func deliver(_ mail: LiveFlow.Mail, to flow: LiveFlow) {
     guard isRunning else {
       mail.reply?(.failure(UsherError(.shuttingDown, "usherd is stopping")))
@@ -137,8 +139,8 @@ extension FlowEngine {
     Task(executorPreference: dependencies.executor) { [self] in await drain(flow) }
   }
 
-  /// Resumes a flow that was restored from the store, unless mail for it has already done so.
-  /// Returns when the flow has processed its mail.
+  /// Resumes a flow that was restored from the store, unless an event or request for the flow has
+  /// already done so. Returns when the flow has processed its mailbox.
   func resumeOnce(_ flow: LiveFlow) async {
     guard isRunning else { return }
     effects.work.begin()
@@ -159,10 +161,11 @@ extension FlowEngine {
   /// Returns when ``isIdle`` is true, or at once if the task is cancelled.
   func waitUntilIdle() async { await effects.work.waitUntilIdle() }
 
-  /// Whether mail is accepted: ``stop()`` was not called.
+  /// Whether events and requests are accepted: ``stop()`` was not called.
   var isRunning: Bool { !isStopped.load(ordering: .acquiring) }
 
-  /// Stops processing. A flow gets `.resumed` at the next start and repeats its effects then.
+  /// Stops processing events and requests. A flow gets `.resumed` at the next start and repeats its
+  /// effects then.
   func stop() {
     isStopped.store(true, ordering: .releasing)
     deadlines.stop()

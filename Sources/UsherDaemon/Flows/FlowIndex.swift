@@ -3,7 +3,7 @@ import UsherCore
 import UsherStore
 import UsherSystem
 
-/// The flows in memory, indexed by id and owner, by request id, and by owner for limits.
+/// The flows in memory, indexed by id and owner, by request id, and by owner for the limits.
 final class FlowIndex: Sendable {
   /// The flows of one owner.
   private struct OwnerFlows {
@@ -11,11 +11,11 @@ final class FlowIndex: Sendable {
     var live = 0
     /// The number of places reserved for flows that are about to start.
     var reserved = 0
-    /// Ended flows with a handoff secret for later flows.
+    /// The ended flows that have left a handoff secret for later flows.
     var keepers: Set<FlowID> = []
 
     var isEmpty: Bool { flows.isEmpty && reserved == 0 }
-    /// How many flows count towards the limit of live flows: the live ones and the reserved places.
+    /// The number that is compared with the limit of live flows: live flows and reserved places.
     var taken: Int { live + reserved }
   }
 
@@ -27,7 +27,7 @@ final class FlowIndex: Sendable {
   private struct State {
     var byOwner = SharedLimits<Owner, OwnerFlows>()
     var live = 0
-    /// Live flows by the request id that a provider's callback contains.
+    /// The live flows by their request id, which a provider's callback contains.
     var requests: [Request: [LiveFlow]] = [:]
 
     mutating func insert(_ flow: LiveFlow) {
@@ -63,7 +63,7 @@ final class FlowIndex: Sendable {
     state.withLock { $0.byOwner[owner].map { Array($0.flows.values) } ?? [] }
   }
 
-  /// Returns the owner's ended flows that have a handoff secret for later flows.
+  /// Returns the owner's ended flows that have left a handoff secret for later flows.
   func keepers(of owner: Owner) -> [LiveFlow] {
     state.withLock { state in
       guard let shelf = state.byOwner[owner] else { return [] }
@@ -71,14 +71,14 @@ final class FlowIndex: Sendable {
     }
   }
 
-  /// Claims an ended flow's handoff secret; only one flow gets it.
+  /// Claims the handoff secret of an ended flow; only one flow gets it.
   ///
-  /// - Returns: False if another flow has claimed it.
+  /// - Returns: False if another flow has claimed the secret.
   func claim(_ keeper: LiveFlow) -> Bool {
     state.withLock { $0.byOwner[keeper.owner]?.keepers.remove(keeper.id) != nil }
   }
 
-  /// Undoes ``claim(_:)``.
+  /// Undoes ``claim(_:)``, because the flow that claimed the secret could not be started.
   func giveBack(_ keeper: LiveFlow) {
     state.withLock { state in
       guard state.byOwner[keeper.owner]?.flows[keeper.id] === keeper else { return }
@@ -86,7 +86,7 @@ final class FlowIndex: Sendable {
     }
   }
 
-  /// Returns the live flows with a request id, across all owners.
+  /// Returns the live flows with a request id at a provider, whoever owns them.
   func live(at provider: ProviderName, requestID: String) -> [LiveFlow] {
     state.withLock { $0.requests[Request(provider: provider, id: requestID)] ?? [] }
   }
@@ -98,7 +98,7 @@ final class FlowIndex: Sendable {
 
   func insert(_ flow: LiveFlow) { state.withLock { $0.insert(flow) } }
 
-  /// Marks a flow as ended, just before callers see it as ended. Does nothing for a flow that is
+  /// Records that a flow has ended, just before callers see that. Does nothing for a flow that is
   /// not in the index.
   ///
   /// - Parameter handsOnSecret: Whether the flow leaves a handoff secret for later flows of the
@@ -115,8 +115,8 @@ final class FlowIndex: Sendable {
     }
   }
 
-  /// Reserves a place for a flow that is about to start. ``occupy(_:)`` uses it, ``release(_:)``
-  /// returns it.
+  /// Reserves a place for a flow that is about to start. ``occupy(_:)`` uses the place,
+  /// ``release(_:)`` returns it.
   ///
   /// - Parameter users: Tells which owners share one user's limits.
   /// - Returns: False if the owner's live flows and reservations have reached the limit.
@@ -131,7 +131,7 @@ final class FlowIndex: Sendable {
     }
   }
 
-  /// Inserts a flow and consumes its reservation.
+  /// Inserts a flow for which a place was reserved, and consumes the reservation.
   func occupy(_ flow: LiveFlow) {
     state.withLock { state in
       state.insert(flow)
@@ -157,13 +157,15 @@ extension LiveFlow {
   }
 }
 
-/// A reservation for a flow that is about to start; released automatically if no flow uses it.
+/// A reservation in the ``FlowIndex`` for a flow that is about to start; released automatically if
+/// no flow uses it.
 final class FlowPlace: Sendable {
   private let index: FlowIndex
   private let owner: Owner
   private let isHeld = Atomic(true)
 
-  /// Returns nil if the owner's live flows and reservations have reached the limit.
+  /// Reserves a place. Returns nil if the owner's live flows and reservations have reached the
+  /// limit.
   init?(
     _ index: FlowIndex, for owner: Owner, atMost most: Int,
     _ users: SubordinateUsers = SubordinateUsers()
@@ -183,6 +185,6 @@ final class FlowPlace: Sendable {
     }
   }
 
-  /// Releases the reservation; has no effect after an earlier release or ``occupy(_:)``.
+  /// Releases the reservation. Has no effect after an earlier release or after ``occupy(_:)``.
   func release() { if isHeld.exchange(false, ordering: .relaxed) { index.release(owner) } }
 }

@@ -3,7 +3,8 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-/// The clean-up that undoes calls that succeed after the flow's end.
+/// Undoes the results of provider calls that succeed after the flow's end. Kept when the flow's
+/// machine is dropped.
 final class Compensation: Sendable {
   let provider: ProviderConfig
   let cleanUp: @Sendable (any ProviderCall, CallOutcome) -> [any ProviderCall]
@@ -17,16 +18,16 @@ final class Compensation: Sendable {
   }
 }
 
-/// ``FlowEvent`` with the machine's call type erased.
+/// An event for a flow of any kind: ``FlowEvent`` with the machine's call type erased.
 enum EngineEvent: Sendable {
   case input(FlowInput)
   case browser(BrowserEvent)
   /// The flow was not finished in time.
   case expired
-  /// Another flow waits for a redirect with the same state.
+  /// Another flow waits for a redirect with the same OAuth `state`.
   case stateTaken
   case called(any ProviderCall, CallOutcome)
-  /// The call was not sent: the credential now belongs to another provider.
+  /// A call was not sent, because the credential that it needs now belongs to another provider.
   case overtaken(UsherError)
   case discovered(Discovery)
   case idTokenVerified(IDTokenVerdict)
@@ -35,13 +36,13 @@ enum EngineEvent: Sendable {
   case daemon(DaemonEvent)
 }
 
-/// ``Effect`` with the machine's call type erased.
+/// An effect of a flow of any kind: ``Effect`` with the machine's call type erased.
 typealias EngineEffect = Effect<any ProviderCall>
 
-/// ``Answer`` with the machine's call type erased.
+/// The answer of a machine of any kind: ``Answer`` with the machine's call type erased.
 typealias EngineAnswer = Answer<any ProviderCall>
 
-// What the engine asks of a machine without knowing its type of calls.
+// The interface through which the flow engine uses a machine without knowing its type of calls.
 extension FlowMachine {
   init(packed: [UInt8], by coder: FlowCoder) throws(UsherError) {
     self = try coder.unpack(Self.self, packed)
@@ -77,8 +78,8 @@ extension FlowMachine {
     }
   }
 
-  /// The access policy trusts the machine's type: a call with an account's token must be declared
-  /// there.
+  /// Checks that the machine's type declares calls that use an account's token, because the access
+  /// policy relies on that declaration.
   private static func checked(_ call: Call) -> Call {
     assert(
       call.account == nil || needsAccount || accountUse != .none,

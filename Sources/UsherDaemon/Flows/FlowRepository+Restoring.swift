@@ -3,9 +3,9 @@ import UsherCore
 import UsherFlows
 import UsherStore
 
-// Reading the flows back at a start.
+// Reads the flows from the store at a start of the daemon.
 extension FlowRepository {
-  /// A flow's row and its journal.
+  /// A flow's row, not decrypted yet, and its journal.
   private struct Kept: Sendable {
     let flow: SealedFlow
     let journal: [Transition]
@@ -16,17 +16,18 @@ extension FlowRepository {
     case unread(FlowID, UsherError)
   }
 
-  /// The number of flows that are read at a time, which bounds the rows and unpacked machines in
-  /// memory.
+  /// The number of flows that are read at a time. It bounds the number of rows and unpacked
+  /// machines in memory.
   private static let page = 1024
-  /// The number of rows between two calls of `goesOn`.
+  /// The number of rows that are read between two calls of `goesOn`.
   private static let stretch = 5000
 
-  /// Reads all flows and passes each that can be read to `body`.
+  /// Reads all flows and passes each flow that can be read to `body`.
   ///
-  /// - Parameter goesOn: Called from time to time, so that the caller can report progress.
+  /// - Parameter goesOn: Called from time to time, so that the caller can report progress to
+  ///   systemd.
   /// - Returns: The flows that could not be read, each with the reason.
-  /// - Throws: `storageUnavailable`, also if a row fails to decrypt.
+  /// - Throws: `storageUnavailable`, for example if a row fails to decrypt.
   func restore(
     _ goesOn: () -> Void, _ body: (LiveFlow) -> Void
   ) async throws(UsherError) -> [(flow: FlowID, error: UsherError)] {
@@ -58,7 +59,8 @@ extension FlowRepository {
     return unread
   }
 
-  /// Decrypts and decodes flows on all processors: this takes most of a start with many flows.
+  /// Decrypts and decodes flows on all processors, because this takes most of the time of a start
+  /// with many flows.
   private func restored(_ flows: [Kept]) async throws(UsherError) -> [Restored] {
     let share = max(flows.count / dependencies.processors, 1)
     let outcomes = await withTaskGroup(of: Result<[Restored], UsherError>.self) { group in

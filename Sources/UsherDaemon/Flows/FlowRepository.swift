@@ -6,7 +6,7 @@ import UsherFlows
 import UsherStore
 
 /// The flows on disk: plans the rows that a decision changes, commits them together, and reads the
-/// flows back at a start.
+/// flows at a start of the daemon.
 struct FlowRepository: Sendable {
   let dependencies: Dependencies
   let store: Store
@@ -14,26 +14,27 @@ struct FlowRepository: Sendable {
   let coder: FlowCoder
   let metadataPool: FlowMetadataPool
 
-  /// A decision and the changes that store it.
+  /// A decision about a flow, and the changes that store it.
   struct Plan {
-    /// The decision; the result of a succeeded flow names the account.
+    /// The decision. The result of a succeeded flow contains the account's id.
     var decision: FlowDecision
     var changes: [Change] = []
     var account: AccountRepository.Update?
     /// The flow's packed state machine, as its row stores it; nil if the row is unchanged or the
     /// flow has ended.
     var packed: PackedMachine?
-    /// Revocations of tokens that will not be used; their notes are among `changes`.
+    /// The revocations of tokens that the flow obtained and that will not be used; `changes` stores
+    /// them as notes.
     var revocations: [Revocation] = []
 
-    /// Whether there is nothing to store and nothing to do.
+    /// Whether there is nothing to store and no effect to run.
     var isNothing: Bool {
       changes.isEmpty && account == nil && decision.effects.isEmpty && decision.cleanUp.isEmpty
     }
   }
 
-  /// Runs `body`; if an account is stored, holds the lock on the owner's accounts at the provider
-  /// meanwhile.
+  /// Runs `body`. If an account is to be stored, `body` runs under the lock on the owner's accounts
+  /// at the provider.
   func inTurn(
     of grant: AccountGrant?, _ flow: LiveFlow, _ body: () async throws(UsherError) -> Void
   ) async throws(UsherError) {
@@ -42,10 +43,10 @@ struct FlowRepository: Sendable {
     try await accounts.changeLock.withLock(key, body)
   }
 
-  /// Plans and commits a decision, all in one commit.
+  /// Plans a decision and writes all its changes in one commit.
   ///
   /// - Parameters:
-  ///   - isNew: Whether the flow has no row yet.
+  ///   - isNew: Whether the flow has no row in the store yet.
   ///   - more: Changes of other rows for the same commit.
   func commit(
     _ decision: FlowDecision, _ flow: LiveFlow, after before: LiveFlow.Standing,
@@ -56,7 +57,8 @@ struct FlowRepository: Sendable {
       try await store.commit(plan.changes + more)
     } catch {
       guard case .account? = error.cause as? Conflict else { throw error }
-      // Another flow of the same user created the account first: update that account instead.
+      // Another flow of the same user has created the account in the meantime, so the new plan
+      // updates that account.
       plan = try self.plan(decision, flow, before, isNew)
       try await store.commit(plan.changes + more)
     }
@@ -85,7 +87,8 @@ struct FlowRepository: Sendable {
         owner: flow.owner, provider: flow.provider, requestID: id, flow: flow.id, expiresAt: end)
       plan.changes.append(.rememberRequest(request))
     }
-    // The flow's row precedes its first journal row, and the account's row precedes its token rows.
+    // Foreign keys require this order: the flow's row before its first journal row, and the
+    // account's row before its token rows.
     if isNew || isMoved || before.machine.map({ !$0.isSame(as: machine) }) ?? true {
       plan.packed = try next.isFinished ? nil : machine.packed(by: coder)
       let row = try row(flow, plan.decision.next, plan.packed, of: provider.settings.variety)
@@ -99,14 +102,15 @@ struct FlowRepository: Sendable {
     return plan
   }
 
-  /// Returns the revocation for a call that revokes a token; nil for other calls.
+  /// Returns the revocation to store for a call that revokes a token; nil for other calls.
   func revocation(
     by call: any ProviderCall, _ flow: LiveFlow, _ provider: ProviderConfig
   ) -> Revocation? {
     call.revokedToken.map { Revocation(of: $0, brought: flow, by: provider, dependencies) }
   }
 
-  /// Returns an ended flow without its handoff secret, and the change that stores it.
+  /// Returns the state of an ended flow without its handoff secret, and the change that stores that
+  /// state.
   func emptied(
     _ giver: LiveFlow, of type: ProviderVariety
   ) throws(UsherError) -> (standing: LiveFlow.Standing, change: Change) {
@@ -115,6 +119,8 @@ struct FlowRepository: Sendable {
     return (standing, .putFlow(try row(giver, standing, nil, of: type)))
   }
 
+  /// Returns the row of a flow.
+  ///
   /// - Parameter packed: The packed machine; nil if the flow has ended.
   private func row(
     _ flow: LiveFlow, _ standing: LiveFlow.Standing, _ packed: PackedMachine?,
@@ -142,7 +148,7 @@ struct FlowRepository: Sendable {
 }
 
 extension FlowEnding {
-  /// Returns the ending with the account id added to the result of a succeeded flow.
+  /// Returns the ending with the account's id added to the result, if the flow succeeded.
   fileprivate func naming(_ account: AccountID) -> FlowEnding {
     guard status == .succeeded, case .object(var members)? = result else { return self }
     members["account"] = .string(account.rawValue)

@@ -1,15 +1,17 @@
 import UsherCore
 import UsherStore
 
-/// What runs without a call: the flows and their effects, the tasks of accounts, and the listeners
-/// for providers' callbacks.
+/// The services that work without an RPC call: the flows with their effects, the background work
+/// for accounts, and the listeners for providers' callbacks.
 struct FlowRuntime: Sendable {
   let engine: FlowEngine
   let watch: AccountWatch
   let callbacks: CallbackPosts
 
-  /// - Parameter isWithheld: Whether an owner is withheld: nothing is sent for the owner's flows
-  ///   and accounts.
+  /// Creates the services without starting them.
+  ///
+  /// - Parameter isWithheld: Whether access to an owner's objects is refused at present. Nothing is
+  ///   sent for the flows and accounts of such an owner.
   init(
     _ processContext: ProcessContext, _ store: Store, _ access: ProviderAccess,
     _ tokens: TokenLifecycle, localAuth: LocalAuthService, totp: TOTPService,

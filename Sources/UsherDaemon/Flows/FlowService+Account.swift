@@ -4,12 +4,14 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-// The account that a flow acts on.
+// Selection of the account that a flow acts on.
 extension FlowService {
-  /// Returns the account that a flow acts on: the one that the call names, or, if the flow needs
-  /// one, the only account that the caller's rules permit. Nil for a flow without an account.
+  /// Returns the account that a flow acts on: the one that the call names or, if the flow needs an
+  /// account, the only one that the caller's policy rules permit. Nil for a flow without an
+  /// account.
   ///
-  /// The policy is evaluated for this account, and the engine gets its id in the call.
+  /// The policy is then evaluated for this account, and the engine gets the account's id in the
+  /// call.
   ///
   /// - Throws: `notFound` if the caller does not see the account; `interactionRequired` if the user
   ///   has to sign in first; `invalidParams` if there are several accounts, or the value is not an
@@ -34,7 +36,7 @@ extension FlowService {
   }
 
   /// Whether the flow acts with an account's token: because its kind needs one, because the call
-  /// names one, or because the machine selects one of the owner's accounts.
+  /// names an account, or because the machine selects one of the owner's accounts.
   func usesAccount(_ call: FlowStart, for caller: Caller) throws(UsherError) -> Bool {
     guard let type = type(of: call) else { return false }
     if type.usesAccount(isNamed: call.namedAccount != nil) { return true }
@@ -47,7 +49,7 @@ extension FlowService {
     return !taken.isEmpty
   }
 
-  /// The accounts that must be loaded from the store before the policy is evaluated.
+  /// The accounts that must be in memory before the policy is evaluated for the call; nil if none.
   func need(of call: FlowStart) -> AccountRepository.Need? {
     if let id = call.namedAccount?.stringValue { return .account(AccountID(id)) }
     guard let type = type(of: call), type.needsAccount || type.knowsAccounts else { return nil }
@@ -61,19 +63,19 @@ extension FlowService {
 }
 
 extension FlowMachine {
-  /// Whether the flow acts with an account's token.
+  /// Whether a flow of this machine's kind acts with an account's token.
   ///
-  /// - Parameter isNamed: Whether the call's params name an account.
+  /// - Parameter isNamed: Whether the call's parameters name an account.
   static func usesAccount(isNamed: Bool) -> Bool {
     needsAccount || (accountUse == .named && isNamed)
   }
 }
 
 extension FlowStart {
-  /// The value of `params.account`, of any type; null counts as absent.
+  /// The value of the call's `params.account`, of any JSON type; null counts as absent.
   var namedAccount: JSONValue? { params["account"].flatMap { $0.isNull ? nil : $0 } }
 
-  /// Checks that the account of `params.account` is at the provider of the call.
+  /// Checks that the account that `params.account` names is at the provider of the call.
   func checkProvider(of record: AccountRecord) throws(UsherError) {
     guard record.provider != provider else { return }
     throw UsherError(

@@ -5,24 +5,27 @@ import UsherCore
 import UsherFlows
 import UsherStore
 
-/// The `flow.*` methods.
+/// Implementation of the `flow.*` methods.
 struct FlowService: Sendable {
-  /// The upper bound of `waitMs` and `timeoutMs`, in milliseconds.
+  /// The upper bound of the parameters `waitMs` and `timeoutMs`, in milliseconds.
   static let longestWait = 60_000
 
   let engine: FlowEngine
   let scheduler: any Scheduler
   private let lists = AsyncKeyedLock<Owner>()
 
-  /// Reserves a place for a start before a task is created for it, or throws.
+  /// Reserves a place for a new flow before a task is created for the call. Throws if a limit is
+  /// reached.
   func admit(_ call: FlowStart, _ caller: Caller) throws(UsherError) -> FlowPlace {
     try checkWait(call.waitMs, "waitMs")
     return try engine.admit(caller.owner)
   }
 
+  /// Implements `flow.start`.
+  ///
   /// - Parameters:
-  ///   - account: The account that the flow acts on (``account(of:for:)``).
-  ///   - place: From ``admit(_:_:)``.
+  ///   - account: The account that the flow acts on, from ``account(of:for:)``.
+  ///   - place: The reservation from ``admit(_:_:)``.
   ///   - isOffered: Whether the flow may offer an account to the user.
   func start(
     _ call: FlowStart, of account: AccountID?, _ caller: Caller, in place: FlowPlace,
@@ -42,8 +45,8 @@ struct FlowService: Sendable {
     return .init(flow: shown(liveFlow.flow, of: liveFlow, to: caller))
   }
 
-  /// Lists an owner's flows, one call at a time per owner: encoding a thousand flows takes long,
-  /// and other calls need the threads.
+  /// Implements `flow.list`. The list calls of one owner run one at a time: encoding a thousand
+  /// flows takes long, and other calls need the threads.
   func list(_ call: FlowList, _ caller: Caller) async throws(UsherError) -> FlowList.Reply {
     try await lists.withLock(caller.owner) { () throws(UsherError) in
       guard !Task.isCancelled else { throw UsherError(.cancelled, "the call was cancelled") }

@@ -5,12 +5,13 @@ import UsherCore
 import UsherFlows
 import UsherStore
 
-/// A flow in memory: its state, its machine, and the mail that it has to process.
+/// A flow in memory: its state, its state machine, and its mailbox of events and requests to
+/// process.
 ///
 /// Reading takes a lock and needs no task, so `flow.get` is answered on the event loop. Only
-/// ``FlowEngine`` writes, one piece of mail at a time and in the order of arrival.
+/// ``FlowEngine`` writes, for one event or request at a time and in the order of arrival.
 ///
-/// A flow that has not moved for a while rests: only the packed bytes of its machine stay in
+/// A flow that has not changed for a while rests: only the packed bytes of its machine stay in
 /// memory, and each read unpacks them.
 final class LiveFlow: Sendable {
   let id: FlowID
@@ -21,31 +22,32 @@ final class LiveFlow: Sendable {
 
   private let current: Mutex<Current>
 
-  /// The mutable state, together with the waiters for its next change.
+  /// The mutable state of the flow.
   fileprivate struct Current {
     var form: Form
     var status: FlowStatus
-    /// The transition to the current state.
+    /// The transition by which the flow came to its current state.
     var last: Transition
     var earlier: [Transition]
     var mailbox: [Mail] = []
     var isDraining = false
-    /// Whether the flow was restored and has not received `.resumed`, which it gets before other
-    /// mail.
+    /// Whether the flow was restored from the store and has not received the event `.resumed` yet,
+    /// which must be its first.
     var isToResume: Bool
     var isWatched = false
-    /// The number of entries that `FlowHibernator` has for this flow.
+    /// The number of this flow's changes that ``FlowHibernator`` remembers.
     var moves: Int32 = 0
     var nextWaiter: Int32 = 0
     var waiters: [Int32: @Sendable (Standing) -> Bool] = [:]
     var timer: ScheduledTimer?
     var listener: RedirectListener?
-    /// The clean-up for late outcomes; set when the flow ends and its machine is dropped.
+    /// The clean-up after late outcomes of calls. Set when the flow ends and its machine is
+    /// dropped.
     var compensation: Compensation?
   }
 
   fileprivate enum Form {
-    /// With the packed form of the same machine, if it has been stored.
+    /// An unpacked machine, with its packed form if that has been stored.
     indirect case awake(Standing, PackedMachine?)
     case resting(PackedMachine)
   }
@@ -61,18 +63,18 @@ final class LiveFlow: Sendable {
 
     var isFinished: Bool { ending.status.isFinished }
 
-    /// The transition to this state.
+    /// The transition that led to this state.
     fileprivate var transition: Transition {
       Transition(revision: revision, state: view.state, at: updatedAt)
     }
   }
 
-  /// An entry of a flow's mailbox; the flow processes one at a time.
+  /// An entry of a flow's mailbox. The flow processes one entry at a time.
   enum Mail: Sendable {
-    /// An event is not processed on behalf of the call that started its effect.
+    /// An event. It is not attributed to the RPC call that started the event's effect.
     case event(EngineEvent)
-    /// The cause is the call that makes the request. The reply is the verdict on a callback, and
-    /// `match` for other requests that succeed.
+    /// A request of an RPC call or of a provider's callback; `cause` identifies the call. The reply
+    /// is the verdict about a callback, and `match` for any other request that succeeds.
     case request(Request, cause: CorrelationID? = Cause.correlation, reply: Reply)
   }
 
@@ -85,14 +87,14 @@ final class LiveFlow: Sendable {
     case callBack(ProviderCallback)
   }
 
-  /// How many of one flow's latest transitions are in memory, from which `flow.wait` replies. All
-  /// of the flow's transitions are in the store.
+  /// The number of the flow's latest transitions that are in memory, for replies to `flow.wait`.
+  /// All of the flow's transitions are in the store.
   private static let rememberedTransitions = 64
 
   /// - Parameters:
-  ///   - transitions: The transitions up to the standing's revision.
-  ///   - packed: The packed machine; if given, the flow rests.
-  ///   - isToResume: Whether the flow was restored from the store.
+  ///   - transitions: The flow's transitions so far, including that to `standing`.
+  ///   - packed: The packed machine. If given, the flow rests.
+  ///   - isToResume: Whether the flow was restored from the store and must be resumed.
   init(
     id: FlowID, metadata: SharedFlowMetadata, requestID: String?, createdAt: Timestamp,
     standing: Standing,
@@ -122,7 +124,7 @@ final class LiveFlow: Sendable {
 
   var isFinished: Bool { current.withLock { $0.status.isFinished } }
 
-  /// The time of the last transition.
+  /// The time of the flow's last transition.
   var updatedAt: Timestamp { current.withLock { $0.last.at } }
 
   var standing: Standing {
@@ -157,7 +159,8 @@ final class LiveFlow: Sendable {
       createdAt: createdAt, updatedAt: standing.updatedAt, expiresAt: standing.expiresAt)
   }
 
-  /// Whether a client of the owner may see the flow's step and answer it.
+  /// Whether a client of the owner may see the flow's step and answer it: only the client that
+  /// started the flow.
   func isOpen(to client: String) -> Bool { self.client.map { $0 == client } ?? true }
 
   func transitions(since revision: Int) -> [Transition] {
@@ -165,9 +168,9 @@ final class LiveFlow: Sendable {
     return all.filter { $0.revision > revision }
   }
 
-  /// Installs a new standing and notifies the waiters. Called after it is on disk.
+  /// Installs a new state and notifies the waiters. Must be called after the state is on disk.
   ///
-  /// - Parameter packed: The machine as stored; nil if the stored machine is unchanged.
+  /// - Parameter packed: The machine as it was stored; nil if the stored machine is unchanged.
   func install(_ standing: Standing, packed: PackedMachine? = nil) {
     let due = current.withLock { current in
       if standing.revision > current.last.revision {
@@ -175,7 +178,8 @@ final class LiveFlow: Sendable {
         current.earlier = current.earlier.suffix(Self.rememberedTransitions - 1)
         current.last = standing.transition
       }
-      // A finished flow keeps no machine: its verifier and tokens are secrets.
+      // A finished flow keeps no machine, because the machine contains secrets: the PKCE verifier
+      // and tokens.
       let packed = standing.isFinished ? nil : packed ?? current.form.packed
       current.form = .awake(standing, packed)
       current.status = standing.ending.status
@@ -198,11 +202,11 @@ extension LiveFlow.Form {
 
 // Resting: only the packed machine stays in memory.
 extension LiveFlow {
-  /// Counts one more entry of this flow in `FlowHibernator`.
+  /// Counts one more change of this flow that ``FlowHibernator`` remembers.
   func countMove() { current.withLock { $0.moves += 1 } }
 
-  /// Counts one entry less in `FlowHibernator`. At zero, the flow rests unless its mail is being
-  /// processed.
+  /// Counts one change less that ``FlowHibernator`` remembers. At zero, the flow's machine is
+  /// packed unless the mailbox is being processed.
   func rest() {
     let (standing, packed) = current.withLock { current -> (Standing?, PackedMachine?) in
       current.moves -= 1
@@ -211,7 +215,8 @@ extension LiveFlow {
       else { return (nil, nil) }
       return (standing, packed)
     }
-    // State that exists only in memory is not packed; a machine that has some cannot rest.
+    // The packed form leaves out state that exists only in memory. A machine with such state stays
+    // unpacked.
     guard let standing, let packed, let machine = standing.machine,
       let unpacked = try? packed.unpacked(), unpacked.isSame(as: machine)
     else { return }
@@ -230,7 +235,7 @@ extension LiveFlow {
   /// Whether the packed form of the machine is in memory.
   var holdsPacked: Bool { current.withLock { $0.form.packed != nil } }
 
-  /// Marks whether the deadline is watched; returns whether that has changed.
+  /// Sets whether ``FlowDeadlines`` watches the flow; returns whether that has changed.
   func setWatched(_ isWatched: Bool) -> Bool {
     current.withLock { current in
       defer { current.isWatched = isWatched }
@@ -241,12 +246,13 @@ extension LiveFlow {
   var isWatched: Bool { current.withLock { $0.isWatched } }
 }
 
-// The mailbox.
+// The mailbox of events and requests.
 extension LiveFlow {
-  /// Appends mail to the mailbox, after `.resumed` if a restored flow has not received that.
+  /// Appends an event or request to the mailbox. For a restored flow, `.resumed` is put before its
+  /// first entry.
   ///
-  /// - Parameter mail: Nil: nothing but `.resumed`.
-  /// - Returns: Whether the caller must start draining, because no task is doing so.
+  /// - Parameter mail: The entry; nil to add only `.resumed`, if it is due.
+  /// - Returns: Whether the caller must start processing the mailbox, because no task is doing so.
   func post(_ mail: Mail?) -> Bool {
     current.withLock { current in
       if current.isToResume {
@@ -260,10 +266,11 @@ extension LiveFlow {
     }
   }
 
-  /// Whether the flow was restored from the store and has not received `.resumed`.
+  /// Whether the flow was restored from the store and has not received `.resumed` yet.
   var isToResume: Bool { current.withLock { $0.isToResume } }
 
-  /// Returns the next piece of mail; nil ends the draining.
+  /// Removes and returns the next entry of the mailbox; nil if it is empty, and then processing
+  /// ends.
   func nextMail() -> Mail? {
     current.withLock { current in
       guard !current.mailbox.isEmpty else {
@@ -274,7 +281,8 @@ extension LiveFlow {
     }
   }
 
-  /// Removes the requests from the mailbox and returns their replies; events stay in order.
+  /// Removes all requests from the mailbox and returns the functions that reply to them. Events
+  /// stay in the mailbox, in order.
   func takeRequests() -> [Reply] {
     current.withLock { current in
       defer { current.mailbox.removeAll { $0.reply != nil } }
@@ -284,7 +292,7 @@ extension LiveFlow {
 }
 
 extension LiveFlow.Mail {
-  /// The reply that a request waits for; nil for an event.
+  /// The function that replies to a request; nil for an event.
   var reply: LiveFlow.Reply? {
     if case .request(_, _, let reply) = self { reply } else { nil }
   }
@@ -294,16 +302,18 @@ extension LiveFlow.Mail {
   }
 }
 
-// Resources of a live flow.
+// The timer, the listener and the clean-up of a live flow.
 extension LiveFlow {
   func setTimer(_ timer: ScheduledTimer?) { replace(\.timer, by: timer)?.cancel() }
 
-  /// Clean-up for outcomes that arrive after the end; contains no secret.
+  /// The clean-up for outcomes that arrive after the flow's end; contains no secret.
   var compensation: Compensation? {
     get { current.withLock { $0.compensation } }
     set { current.withLock { $0.compensation = newValue } }
   }
 
+  /// Sets the flow's redirect listener.
+  ///
   /// - Returns: The previous listener, which the caller must close.
   func setListener(_ listener: RedirectListener?) -> RedirectListener? {
     replace(\.listener, by: listener)
@@ -319,10 +329,10 @@ extension LiveFlow {
   }
 }
 
-// Waiting.
+// Waiting for a change of the flow.
 extension LiveFlow {
-  /// Waits until `isDue` holds, the timeout is over, or the task is cancelled; then returns the
-  /// standing.
+  /// Waits until `isDue` returns true for the flow's state, the timeout is over, or the task is
+  /// cancelled; then returns the state.
   func wait(
     _ timeout: Duration, _ scheduler: any Scheduler,
     until isDue: @escaping @Sendable (Standing) -> Bool

@@ -3,12 +3,13 @@ import NIOHTTP1
 import NIOPosix
 import UsherSystem
 
-// What the listeners of redirects and of providers' callbacks have in common.
+// The common part of the loopback listeners: those for browser redirects and those for providers'
+// callbacks.
 
 extension ServerBootstrap {
-  /// Returns the bootstrap of an HTTP listener at a loopback address.
+  /// Returns the bootstrap of an HTTP listener on a loopback address.
   ///
-  /// - Parameter accept: Returns the handler of a new connection; nil closes the connection.
+  /// - Parameter accept: Returns the handler for a new connection; nil closes the connection.
   static func loopback(
     on group: any EventLoopGroup, _ dependencies: Dependencies,
     _ accept: @escaping @Sendable (any Channel) -> (any ChannelHandler)?
@@ -34,7 +35,7 @@ extension ServerBootstrap {
 }
 
 extension Channel {
-  /// Writes the response and closes the connection.
+  /// Writes an HTTP response and closes the connection.
   func answer(_ status: Int, _ headers: HTTPHeaders, _ body: ByteBuffer) {
     eventLoop.execute { [self] in
       var headers = headers
@@ -49,7 +50,8 @@ extension Channel {
   }
 }
 
-/// Pauses accepting for 100 ms when descriptors have run out, instead of failing again at once.
+/// Pauses accepting for 100 ms when file descriptors have run out. Otherwise accepting would fail
+/// again at once.
 final class AcceptPause: ChannelInboundHandler {
   typealias InboundIn = any Channel
 

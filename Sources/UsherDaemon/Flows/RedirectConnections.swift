@@ -1,11 +1,11 @@
 import NIOCore
 import Synchronization
 
-/// The connections to loopback listeners, for redirects or a provider's callbacks. Their number is
-/// bounded because any local user can open them.
+/// The open connections to loopback listeners, for browser redirects or providers' callbacks. Their
+/// number is bounded because any local user can open them.
 ///
 /// Above the limit, the oldest connection without a valid request is closed. A browser or provider
-/// sends its request at once, so idle connections cannot keep it out.
+/// sends its request at once, so idle connections cannot block it.
 final class RedirectConnections: Sendable {
   static let mostPerListener = 64
   static let mostInAll = 256
@@ -27,7 +27,8 @@ final class RedirectConnections: Sendable {
 
     fileprivate var isHeld: Bool { holds.withLock { $0 } }
 
-    /// Protects the connection from being closed in favour of another one.
+    /// Protects the connection, which has sent a valid request, from being closed in favour of
+    /// another one.
     func hold() { holds.withLock { $0 = true } }
   }
 
@@ -38,11 +39,11 @@ final class RedirectConnections: Sendable {
 
   private let state = Mutex(State())
 
-  /// Registers a new connection. At the limit, closes the oldest connection without a valid
-  /// request.
+  /// Registers a new connection. If the limit is reached, closes the oldest connection without a
+  /// valid request.
   ///
   /// - Parameter listener: Identifies the listener that accepted the connection.
-  /// - Returns: Nil if the connection must be closed because all others are waiting for responses.
+  /// - Returns: Nil if the new connection must be closed because all others wait for responses.
   func admit(_ channel: any Channel, to listener: any AnyObject & Sendable) -> Place? {
     let (place, surplus) = state.withLock { state -> (Place?, Place?) in
       let here = state.places.values.filter { $0.listener === listener }

@@ -6,9 +6,10 @@ import UsherCore
 import UsherFlows
 import UsherSystem
 
-/// Judges the requests that redirect listeners receive.
+/// Judges the HTTP requests that browsers send to redirect listeners.
 final class RedirectJudge: Sendable {
-  /// The limit of user lookups per second for the flows of one user.
+  /// The maximum number of look-ups per second of the user behind a connection, for the flows of
+  /// one user.
   static let mostLookups = 10
 
   private struct Lookups {
@@ -33,11 +34,11 @@ final class RedirectJudge: Sendable {
 
   enum Verdict {
     case page(RedirectPage)
-    /// The request has the flow's path and state; the browser's user is not verified yet.
+    /// The request has a flow's path and state, but the browser's user is not verified yet.
     case answer(AuthorizationResponse, RedirectRoute)
   }
 
-  /// Compares a request with the waiting flows. This is cheap: it asks the kernel nothing.
+  /// Compares a request with the waiting flows. The comparison is cheap: it makes no system call.
   func judge(_ head: HTTPRequestHead, at port: RedirectPort, server: SocketAddress?) -> Verdict {
     let parts = head.uri.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
     let query = parts.count == 2 ? String(parts[1]) : ""
@@ -59,8 +60,8 @@ final class RedirectJudge: Sendable {
     _ route: RedirectRoute, client: SocketAddress?, server: SocketAddress?
   ) async -> RedirectPage? {
     guard mayLookUp(for: route.owner) else { return .busy }
-    // On a blocking thread: without netlink, as in the system unit, the look-up reads the list of
-    // all sockets.
+    // Runs on a blocking thread: without netlink, as in the system unit, the look-up reads the list
+    // of all sockets.
     guard let client = client?.endpoint, let server = server?.endpoint,
       await dependencies.blocking.run({ [uid] in uid(client, server) }) == route.owner
     else {
@@ -74,7 +75,7 @@ final class RedirectJudge: Sendable {
     return nil
   }
 
-  /// Passes an answer from the flow's user to the flow.
+  /// Passes the provider's answer, which the browser of the flow's user delivered, to the flow.
   ///
   /// - Returns: The page for the browser.
   func deliver(_ answer: AuthorizationResponse, _ route: RedirectRoute) async -> RedirectPage {
@@ -82,7 +83,7 @@ final class RedirectJudge: Sendable {
     return answer.error == nil && answer.code != nil ? .pending : .notSignedIn(nil)
   }
 
-  /// Counts a look-up for an owner; false above the limit per second.
+  /// Counts a look-up for a user's flows; returns false above the limit per second.
   private func mayLookUp(for owner: UInt32) -> Bool {
     let now = dependencies.clock.monotonicNow()
     return lookups.withLock { lookups in
@@ -100,20 +101,20 @@ extension SocketAddress {
   }
 }
 
-/// Time limits for the phases of a browser's request.
+/// Time limits for the phases of a browser's request to a redirect listener.
 enum RedirectTimes {
-  /// From the connection to its request; bounds connections that send nothing.
+  /// From the connection to the request. It bounds connections that send nothing.
   static let request = Duration.seconds(10)
   /// From the request until the browser's user is known.
   static let lookup = Duration.seconds(5)
   /// From the delivery of the answer until the browser is told that the sign-in is still pending.
   static let outcome = Duration.seconds(5)
 
-  /// From a request with the flow's state until its connection is closed.
+  /// From a request with a flow's state until the connection is closed.
   fileprivate static var answer: Duration { lookup + outcome + request }
 }
 
-/// Answers one request, then closes the connection.
+/// Answers the first request on a connection to a redirect listener, then closes the connection.
 final class RedirectHandler: ChannelInboundHandler {
   typealias InboundIn = HTTPServerRequestPart
   typealias OutboundOut = HTTPServerResponsePart
@@ -155,8 +156,8 @@ final class RedirectHandler: ChannelInboundHandler {
         reply.write(page)
         return
       }
-      // The `busy` page, which asks to reload, may have been sent meanwhile: the reload sends the
-      // answer again.
+      // In the meantime the `busy` page, which asks to reload, may have been sent. The reload then
+      // sends the answer again.
       guard reply.beginDelivery(pendingAfter: RedirectTimes.outcome, judge.dependencies.scheduler)
       else { return }
       reply.write(await judge.deliver(answer, route))
@@ -184,12 +185,12 @@ final class RedirectHandler: ChannelInboundHandler {
   }
 }
 
-/// The only reply of a connection: the first page that is written is sent.
+/// The reply on a connection. Only the first page that is written is sent.
 private final class RedirectReply: Sendable {
   private enum Phase {
-    /// The browser's user is not known yet.
+    /// The browser's user is not known yet, so nothing about the sign-in may be sent.
     case undecided
-    /// The flow has received the provider's answer.
+    /// The flow has received the provider's answer and processes it.
     case delivering
     case written
   }
@@ -202,9 +203,9 @@ private final class RedirectReply: Sendable {
   /// Records that the flow receives the answer now. Only after this may a page describe the
   /// sign-in: before it, the browser may belong to another user.
   ///
-  /// - Parameter patience: The delay after which the browser gets the page
-  ///   `RedirectPage.pending`.
-  /// - Returns: False if a page has been written; the flow must not receive the answer then.
+  /// - Parameter patience: The delay after which the browser gets the page `RedirectPage.pending`.
+  /// - Returns: False if a page has already been written; the flow must not receive the answer
+  ///   then.
   func beginDelivery(pendingAfter patience: Duration, _ scheduler: any Scheduler) -> Bool {
     guard advance(to: .delivering) else { return false }
     _ = scheduler.after(patience) { self.write(.pending) }
@@ -219,12 +220,12 @@ private final class RedirectReply: Sendable {
     if isFirst { send(page) }
   }
 
-  /// Writes a page only if the flow has not received the provider's answer.
+  /// Writes a page unless the flow has already received the provider's answer.
   func writeUnlessDelivering(_ page: RedirectPage) {
     if advance(to: .written) { send(page) }
   }
 
-  /// Advances from `undecided`; returns false if the phase is no longer `undecided`.
+  /// Advances from the phase `undecided`; returns false if another phase has been reached.
   private func advance(to next: Phase) -> Bool {
     phase.withLock { phase in
       guard phase == .undecided else { return false }

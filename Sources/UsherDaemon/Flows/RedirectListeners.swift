@@ -10,12 +10,14 @@ import var Glibc.EADDRINUSE
 import var Glibc.EMFILE
 import var Glibc.ENFILE
 
-/// Opens the loopback listeners that browsers are redirected to (RFC 8252 §7.3, §8.3).
+/// Opens the loopback listeners to which providers redirect browsers (RFC 8252 §7.3, §8.3).
 ///
-/// One listener at an address and port serves all flows that wait there, of any user and provider.
-/// An answer is matched to its flow by path and state. The port is released with its last flow.
+/// A single listener at an address and port serves all flows that wait there, of any user and
+/// provider. An answer is matched to its flow by path and state. The port is released when its last
+/// flow stops listening.
 final class RedirectListeners: Sendable {
-  /// The limit of open listeners. Beyond it, a flow without a fixed port shares an open one.
+  /// The maximum number of open listeners. Beyond it, a flow that needs no fixed port shares an
+  /// open listener.
   static let mostListeners = 256
 
   private let dependencies: Dependencies
@@ -45,11 +47,11 @@ final class RedirectListeners: Sendable {
     takenPorts = RepeatedNotice(dependencies.clock)
   }
 
-  /// Listens for the redirect of one flow.
+  /// Starts to listen for the redirect of one flow.
   ///
   /// - Parameters:
-  ///   - owner: Only a browser of this user may answer. Otherwise one user could complete another
-  ///     user's sign-in with an account of their own.
+  ///   - owner: Only a browser of this user may deliver the answer. Otherwise one user could
+  ///     complete another user's sign-in with an account of their own.
   ///   - onAnswer: Receives each answer that has the flow's path and state and comes from the
   ///     owner's browser. Returns the page for the browser; nil if the outcome is unknown.
   func open(
@@ -79,12 +81,12 @@ final class RedirectListeners: Sendable {
     case .stateTaken: throw .stateTaken
     case .closed: break
     }
-    // The port is being closed: wait for that, then bind it again.
+    // The port is being closed; once it is closed, it can be bound again.
     try? await port.closed()
     return try await bind(address, route)
   }
 
-  /// Whether another flow waits for the same answer at a fixed port.
+  /// Whether another flow waits at a fixed port for an answer with the same path and state.
   func isTaken(_ expectation: RedirectExpectation) -> Bool {
     guard let number = expectation.port,
       let address = try? SocketAddress(ipAddress: expectation.host, port: number),
@@ -93,7 +95,8 @@ final class RedirectListeners: Sendable {
     return port.isTaken(expectation)
   }
 
-  /// Returns an open port of the same host if the limit of listeners is reached.
+  /// Returns an open port of the same host that the flow can share, if the limit of listeners is
+  /// reached; otherwise nil.
   private func shared(_ route: RedirectRoute) -> RedirectPort? {
     let open = ports.withLock { $0.count < Self.mostListeners ? [] : Array($0) }
     return open.first {
@@ -149,8 +152,8 @@ final class RedirectListeners: Sendable {
     }
     let known = await dependencies.lookups.names(of: users)
     let names = users.sorted().map { known[$0] ?? "\($0)" }
-    // A bound socket that is not listening is invisible to the lookup: an empty result may be
-    // another user's socket.
+    // The kernel's list does not show a socket that is bound but does not listen. So an empty
+    // result may mean another user's socket.
     let isAnothers = users != [owner]
     let holder =
       names.isEmpty ? "an unknown user" : "user \(names.joined(separator: " and "))"
@@ -166,20 +169,20 @@ final class RedirectListeners: Sendable {
   }
 }
 
-/// The reason that no redirect listener could be opened.
+/// The reason why no redirect listener could be opened.
 enum RedirectListenError: Error {
-  /// The port is in use.
+  /// The port is in use by another program.
   ///
   /// - Parameter byAnother: Whether a user other than the flow's holds the port, or may hold it.
   case taken(String, byAnother: Bool)
-  /// Another flow waits at the port for an answer with the same state.
+  /// Another flow waits at the port for an answer with the same OAuth `state`.
   case stateTaken
-  /// A listener would use the last file descriptors.
+  /// The listener would need one of the last file descriptors, which are reserved.
   case noDescriptors(UsherError)
   case failed
 }
 
-/// One flow's registration at a listener.
+/// The registration of one flow at a listener.
 final class RedirectListener: Sendable {
   let redirectURI: String
   private let port: RedirectPort
@@ -195,17 +198,18 @@ final class RedirectListener: Sendable {
     redirectURI = route.expectation.uri(port: port.number ?? route.expectation.port ?? 0)
   }
 
-  /// Stops listening for this flow. A browser that waits for its page still gets it.
+  /// Stops listening for this flow. A browser that waits for its page still gets the page.
   func close() { _ = port.remove(route) }
 
-  /// Stops listening for this flow, and closes the listener's connections if no other flow waits
-  /// there.
+  /// Stops listening for this flow. If no other flow waits at the listener, closes its connections
+  /// too.
   func closeAll() {
     if port.remove(route) { closeConnections() }
   }
 }
 
-/// One listening socket and the flows that wait at it. It closes with the last flow.
+/// A listening socket for browser redirects, and the flows that wait at it. It is closed with its
+/// last flow.
 final class RedirectPort: Sendable {
   private struct State {
     var routes: RedirectRoutes
@@ -226,9 +230,9 @@ final class RedirectPort: Sendable {
 
   enum Admission {
     case added
-    /// Another flow waits here for the same answer.
+    /// Another flow waits at this port for an answer with the same path and state.
     case stateTaken
-    /// The port is closed or is being closed.
+    /// The port is closed or being closed.
     case closed
   }
 
@@ -243,9 +247,9 @@ final class RedirectPort: Sendable {
     state.withLock { $0.routes.isTaken(expectation) }
   }
 
-  /// Removes a flow, and closes the port if it was the last one.
+  /// Removes a flow, and closes the port if this was the last flow.
   ///
-  /// - Returns: Whether no flow waits here any more.
+  /// - Returns: Whether no flow waits at the port any more.
   func remove(_ route: RedirectRoute) -> Bool {
     let (isLast, channel) = state.withLock { state in
       state.routes.remove(route)
@@ -269,7 +273,7 @@ final class RedirectPort: Sendable {
     if isClosed { channel.close(promise: nil) }
   }
 
-  /// Waits until the port is free.
+  /// Waits until the socket is closed, so that the port can be bound again.
   func closed() async throws {
     try await state.withLock { $0.channel }?.closeFuture.get()
   }

@@ -1,22 +1,23 @@
 import UsherAPI
 import UsherFlows
 
-/// The page that the browser shows after the redirect.
+/// The page that the browser shows after the provider has redirected it to the loopback listener.
 enum RedirectPage: Sendable, Equatable {
-  /// The sign-in has succeeded: the code is redeemed, and the account is stored.
+  /// The sign-in has succeeded: the authorization code is redeemed, and the account is stored.
   case signedIn
-  /// The sign-in failed: the reason, as a sentence without a full stop; nil if the reason is
+  /// The sign-in failed. Carries the reason as a sentence without a full stop; nil if it is
   /// unknown.
   case notSignedIn(String?)
-  /// The user has to repeat the sign-in: the reason, as a sentence without a full stop.
+  /// The user has to repeat the sign-in. Carries the reason as a sentence without a full stop.
   case again(String)
-  /// The outcome of the sign-in is not known yet, or the client shows another step.
+  /// The outcome of the sign-in is not known yet, or the client program shows another step to the
+  /// user.
   case pending
-  /// No flow waits for this answer. The page does not reveal whether a flow did, or its owner.
+  /// No flow waits for this answer. The page does not reveal whether a flow did before, or whose.
   case notOurs
   case otherUser, onlyGET, unknown, busy
 
-  /// Creates the page that shows a flow's state after it has received the provider's answer.
+  /// Creates the page that shows a flow's state after the flow has received the provider's answer.
   init(_ standing: LiveFlow.Standing) {
     switch standing.ending.status {
     case .succeeded: self = .signedIn
@@ -98,7 +99,8 @@ enum RedirectPage: Sendable, Equatable {
 }
 
 extension String {
-  /// The text may contain words from a provider.
+  /// The string with the special characters of HTML escaped, because it may contain text from a
+  /// provider.
   fileprivate var escapedForHTML: String {
     var escaped = ""
     for character in unicodeScalars {

@@ -1,10 +1,10 @@
 import UsherCore
 import UsherFlows
 
-/// The redirect that one flow expects, and the closure that receives it.
+/// The redirect that one flow expects, and the closure that receives the answer.
 final class RedirectRoute: Sendable {
   let expectation: RedirectExpectation
-  /// The user whose browser may answer.
+  /// The user whose browser may deliver the answer.
   let owner: UInt32
   let onAnswer: @Sendable (AuthorizationResponse) async -> RedirectPage?
 
@@ -20,20 +20,20 @@ final class RedirectRoute: Sendable {
   fileprivate var key: RedirectRoutes.Key { expectation.key }
 }
 
-/// The flows that wait at one listener, found by path and state with one lookup.
+/// The flows that wait at one listener, found by path and state with one look-up.
 ///
-/// The bucket of a lookup depends on a randomly seeded hash, and its entries are compared in
-/// constant time: response times do not reveal how close a guess is.
+/// The bucket of a look-up depends on a randomly seeded hash, and its entries are compared in
+/// constant time. So response times do not reveal how close a guess is.
 struct RedirectRoutes {
   fileprivate struct Key: Hashable {
     let path: Secret
-    /// Nil if the path itself is the secret.
+    /// The expected OAuth `state`; nil if the path itself is the secret.
     let state: Secret?
   }
 
   enum Finding {
     case route(RedirectRoute)
-    /// A flow waits at this path, but for another state.
+    /// A flow waits at this path, but with another state.
     case otherState
     case otherPath
   }
@@ -46,7 +46,8 @@ struct RedirectRoutes {
 
   /// Adds the route of a flow.
   ///
-  /// - Returns: False if another flow waits for the same answer; that flow keeps its place.
+  /// - Returns: False if another flow waits for an answer with the same path and state; that flow
+  ///   stays registered.
   mutating func insert(_ route: RedirectRoute) -> Bool {
     guard routes[route.key] == nil else { return false }
     routes[route.key] = route
@@ -63,9 +64,9 @@ struct RedirectRoutes {
     paths[route.key.path] = left > 0 ? left : nil
   }
 
-  /// Finds the flow that a request belongs to.
+  /// Finds the flow for which a request is meant.
   ///
-  /// - Parameter query: The query without its `?`.
+  /// - Parameter query: The query of the request's URL, without the `?`.
   func find(path: Secret, query: String) -> Finding {
     guard paths[path] != nil else { return .otherPath }
     if let route = routes[Key(path: path, state: nil)] { return .route(route) }

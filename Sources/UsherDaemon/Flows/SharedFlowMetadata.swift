@@ -3,22 +3,23 @@ import UsherConfig
 import UsherCore
 import UsherStore
 
-/// Metadata that many flows have in common, stored once in memory.
+/// Properties that many flows have in common, stored once in memory.
 final class SharedFlowMetadata: Sendable {
   struct Key: Hashable {
     let owner: Owner
     let provider: ProviderName
     let kind: String
     /// The only client that sees the flow's steps and answers them. Nil for flows stored before
-    /// this field existed: every client of the owner may then.
+    /// this field existed, which every client of the owner may see and answer.
     let client: String?
-    /// The user that the client runs as; this user's browser, passcode and fingerprints count.
+    /// The user as which the client runs: this user's browser, passcode and fingerprints are
+    /// accepted.
     let uid: UInt32
   }
 
   let key: Key
-  /// The tags of the credentials that the flow started with; they reveal that the provider has
-  /// changed.
+  /// The tags of the provider credentials with which the flow started. If they differ from the
+  /// current ones, the provider has changed.
   let credentials: CredentialTags
 
   init(_ key: Key, _ credentials: CredentialTags = CredentialTags()) {

@@ -5,35 +5,40 @@ import UsherCore
 import UsherFlows
 import UsherStore
 
-/// A flow's status, result and failure, apart from its machine; only this remains after the end.
+/// A flow's status, result and failure, apart from its machine. After the flow's end, only this
+/// part is kept.
 struct FlowEnding: Codable, Sendable, Equatable {
   var status: FlowStatus
   var result: JSONValue?
   var failure: Failure?
-  /// The secret that the ended flow leaves for later flows.
+  /// The secret that the ended flow leaves for later flows of the same client.
   var handoffSecret: HandoffSecret?
 
   static let active = FlowEnding(status: .active)
 }
 
-/// The sealed payload of a flow's row, without the machine, which is stored in it as `machine`.
+/// The encrypted payload of a flow's row. Its JSON also contains the flow's machine, as the member
+/// `machine`.
 struct StoredFlow: Codable {
-  /// The provider's variety; together with the row's kind it determines the machine's type.
+  /// The variety of the provider's type. Together with the row's kind it determines the machine's
+  /// type.
   var type: ProviderVariety
-  /// The client that started the flow; nil in rows older than this field.
+  /// The client that started the flow; nil in rows that older versions wrote.
   var client: String?
-  /// The user that the client ran as; nil in rows from before clients could own flows.
+  /// The user as which the client ran; nil in rows from before clients could own flows.
   var uid: UInt32?
-  /// The tags of the credentials that the flow uses; nil in rows older than this field and in ended
-  /// flows.
+  /// The tags of the credentials with which the flow started; nil in rows that older versions wrote
+  /// and in ended flows.
   var credentials: CredentialTags?
   var state: String
   var ending: FlowEnding
 
   private static let machine = "machine"
 
-  /// - Parameter machine: The machine's JSON; nil once the flow has ended, so that its verifier and
-  ///   tokens are deleted with it.
+  /// Encodes the payload.
+  ///
+  /// - Parameter machine: The machine's JSON; nil once the flow has ended, so that the PKCE
+  ///   verifier and tokens in it are deleted.
   func payload(with machine: [UInt8]?) throws(UsherError) -> SealedPayload {
     let head = try StoreCoder.encode(self)
     guard let machine else { return SealedPayload(head) }
@@ -43,7 +48,7 @@ struct StoredFlow: Codable {
 
   /// Decodes the payload of a flow's row.
   ///
-  /// - Returns: The flow, and the position of the machine in the payload's bytes.
+  /// - Returns: The decoded part, and the position of the machine's JSON in the payload's bytes.
   static func reading(
     _ payload: SealedPayload
   ) throws(UsherError) -> (flow: StoredFlow, machine: Range<Int>?) {
@@ -56,13 +61,15 @@ struct StoredFlow: Codable {
   }
 }
 
-/// A flow read back from the store.
+/// A flow that was read from the store at a start of the daemon.
 struct RestoredFlow: Sendable {
   let stored: StoredFlow
   private(set) var machine: (any FlowMachine)?
-  /// The packed form of `machine`.
+  /// The packed form of `machine`, which a resting flow keeps.
   private(set) var packed: PackedMachine?
 
+  /// Decodes the row of a flow.
+  ///
   /// - Throws: `storageUnavailable` if the row decrypts but its content is not valid.
   init(_ row: FlowRow, by coder: FlowCoder) throws(UsherError) {
     let (stored, place) = try StoredFlow.reading(row.payload)
