@@ -1,8 +1,8 @@
 import Logging
 import UsherSystem
 
-/// Message IDs of journal entries, to search by (Service, "In the journal"). An ID is never changed
-/// or reused.
+/// Message IDs (`MESSAGE_ID`) of journal entries, by which they can be found (Service.md, "In the
+/// journal"). An ID is never changed or reused.
 enum JournalMessage: String {
   case flowBegins = "5d2a1c7e3f0b4e6d9a8c7b6f5e4d3c21"
   case flowMoves = "5d2a1c7e3f0b4e6d9a8c7b6f5e4d3c22"

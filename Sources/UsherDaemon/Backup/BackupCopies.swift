@@ -1,10 +1,10 @@
 import UsherCore
 import UsherSystem
 
-/// Finished and partial database copies that wait to be fetched, stored as files beside the
-/// database.
+/// Finished and partial copies of the database, which `usherctl backup` fetches. They are stored as
+/// files beside the database.
 struct BackupCopies {
-  /// The time for which a copy is kept.
+  /// The time for which a copy is kept if it is not fetched.
   static let patience = Duration.seconds(3600)
 
   private let disk: any Disk

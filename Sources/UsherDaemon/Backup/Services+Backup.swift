@@ -2,7 +2,7 @@ import UsherAPI
 import UsherCore
 import UsherStore
 
-// Backup and recovery.
+// Implementation of the methods for backup and recovery.
 extension Services {
   func backUp(_: SystemBackup) async throws(UsherError) -> SystemBackup.Reply {
     let copies = BackupCopies(database: store.status.path, on: processContext.setting.disk)
@@ -12,8 +12,8 @@ extension Services {
     return .init(path: path, bytes: Int(size))
   }
 
-  /// Creates a recovery key. Only the store's key, encrypted with the recovery key, is stored, so
-  /// the daemon cannot show the recovery key again.
+  /// Implements `key.createRecovery`. The daemon stores only the data key encrypted with the
+  /// recovery key, so it cannot show the recovery key again.
   func createRecoveryKey(
     _ call: KeyCreateRecovery
   ) async throws(UsherError) -> KeyCreateRecovery.Reply {

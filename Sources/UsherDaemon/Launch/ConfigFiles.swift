@@ -5,12 +5,14 @@ import UsherSystem
 
 /// Locates and reads the configuration files.
 enum ConfigFiles {
-  /// The maximum size of a file in bytes, far above any real configuration.
+  /// The maximum size of a configuration file in bytes, far above any real one.
   private static let sizeLimit = 1 << 20
 
+  /// Reads and checks the configuration.
+  ///
   /// - Parameter file: The main file; nil for the default path, at which the file may be missing.
-  /// - Throws: The problem of the first file that cannot be read, or that others than root (or, in
-  ///   a user's own instance, that user) may write; otherwise all problems of all files.
+  /// - Throws: The problem of the first file that cannot be read, or that users other than root
+  ///   (or, for a user's own daemon, that user) may write; otherwise all problems in all files.
   static func load(_ file: String?, environment: [String: String]) throws(ConfigError) -> Config {
     let main = file ?? usualPlace(environment)
     let trust = trust(environment)
@@ -32,10 +34,12 @@ enum ConfigFiles {
     return try Config.load(contents: contents)
   }
 
-  /// Returns whether the system manager started this process, and not a person or a user manager.
+  /// Returns whether systemd's system manager started this process, and not a person or a user
+  /// manager.
   ///
-  /// systemd.exec(5): the user manager sets `$MANAGERPID`; `$XDG_RUNTIME_DIR` is set in sessions
-  /// and user services, and on a console a login may inherit `$INVOCATION_ID` from getty's service.
+  /// See systemd.exec(5): the user manager sets `$MANAGERPID`. `$XDG_RUNTIME_DIR` is set in
+  /// sessions and user services; it is checked because a login on a console may inherit
+  /// `$INVOCATION_ID` from getty's service.
   private static func isSystemService(_ environment: [String: String]) -> Bool {
     guard environment["MANAGERPID"] == nil, environment["XDG_RUNTIME_DIR"] == nil else {
       return false
@@ -43,21 +47,22 @@ enum ConfigFiles {
     return environment["STATE_DIRECTORY"] != nil || environment["INVOCATION_ID"] != nil
   }
 
-  /// Returns which owners of files are trusted. The system's daemon may not be able to write its
-  /// own configuration; a user's daemon may.
+  /// Returns which owners of configuration files are trusted. The files of the system's daemon must
+  /// not be writable by the daemon itself; those of a user's own daemon may be.
   private static func trust(_ environment: [String: String]) -> FileTrust {
     FileTrust(user: getuid() == 0 || isSystemService(environment) ? nil : getuid())
   }
 
-  /// Returns the main file of ``load(_:environment:)`` if it exists. A reload then requires it to
-  /// exist.
+  /// Returns the main file that ``load(_:environment:)`` read; nil if it does not exist. A later
+  /// reload requires the file to exist.
   static func found(_ file: String?, environment: [String: String]) -> String? {
     let main = file ?? usualPlace(environment)
     return access(main, F_OK) == 0 ? main : nil
   }
 
   private static func usualPlace(_ environment: [String: String]) -> String {
-    // The home directory of the system's daemon is its state directory, which it may write.
+    // The home directory of the system's daemon is its state directory, to which the daemon may
+    // write, so no configuration is read from there.
     if getuid() == 0 || isSystemService(environment) || environment["HOME"] == nil {
       return "/etc/usherd/usherd.toml"
     }
@@ -66,9 +71,10 @@ enum ConfigFiles {
     return access(own, F_OK) == 0 ? own : "/etc/usherd/usherd.toml"
   }
 
-  /// Returns `conf.d/*.toml` beside the main file, sorted by name.
+  /// Returns the paths of `conf.d/*.toml` beside the main file, sorted by name.
   ///
-  /// - Throws: Also if other users could create or replace such a file in the directory.
+  /// - Throws: If the directory cannot be read, or if other users could create or replace such a
+  ///   file.
   private static func overlays(
     beside main: String, _ trust: FileTrust
   ) throws(ConfigError) -> [String] {
@@ -97,14 +103,14 @@ enum ConfigFiles {
     return names.sorted().map { "\(folder)/\($0)" }
   }
 
-  /// Reads a file; returns nil if it does not exist. Never blocks: only regular files are read.
+  /// Reads a configuration file; returns nil if it does not exist. Never blocks.
   private static func read(_ path: String, _ trust: FileTrust) throws(ConfigError) -> [UInt8]? {
     let bytes: [UInt8]
     let status: stat
     do throws(Errno) {
       let file = try Descriptor.open(path, O_RDONLY | O_NONBLOCK)
       status = try file.status()
-      // Only a regular file is read: reading a FIFO or a device could block.
+      // Only a regular file is read, because reading a FIFO or a device could block.
       bytes = status.st_mode & S_IFMT == S_IFREG ? try file.read(atMost: sizeLimit + 1) : []
     } catch {
       if error.code == ENOENT { return nil }

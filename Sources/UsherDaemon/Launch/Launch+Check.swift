@@ -3,9 +3,9 @@ import UsherStore
 import UsherSystem
 
 extension Launch {
-  /// Opens the database as ``run()`` does, reads every row and closes it, without serving. A
-  /// database of an older schema is migrated, and one that only the recovery key opens is encrypted
-  /// under the master key.
+  /// Implements `usherd --check-store`: opens the database as ``run()`` does, reads every row and
+  /// closes the database, without serving. A database of an older schema is migrated, and a
+  /// database that only the recovery key opens is encrypted under the master key.
   ///
   /// Ends the process with a message and status 1 if the database or a row cannot be opened.
   package func checkStore() {

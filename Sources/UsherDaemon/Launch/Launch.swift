@@ -7,7 +7,7 @@ import UsherConfig
 import UsherCore
 import UsherSystem
 
-/// Start of the daemon from the command line, with the real dependencies.
+/// The start of the daemon from the command line, with the real dependencies.
 package struct Launch: Sendable {
   private let configFile: String?
   private let stateDirectory: String?
@@ -16,7 +16,8 @@ package struct Launch: Sendable {
   private let logLevel: String?
   private let wipesFreedMemory: Bool
 
-  /// - Parameter wipesFreedMemory: Whether the program's allocator wipes freed memory.
+  /// - Parameter wipesFreedMemory: Whether the process uses the allocator that wipes freed memory;
+  ///   if not, a warning is logged.
   package init(
     configFile: String?, stateDirectory: String?, socketPath: String?, adminSocketPath: String?,
     logLevel: String?, wipesFreedMemory: Bool
@@ -32,7 +33,7 @@ package struct Launch: Sendable {
   /// Runs the daemon, and returns after an orderly stop. Ends the process with a message and status
   /// 1 if the daemon cannot start.
   package func run() async {
-    // Before all else: an untrapped SIGHUP ends the process.
+    // Done first, because an untrapped SIGHUP ends the process.
     let hangUps = await Self.hangUps()
     do {
       let sockets = try ActivatedSockets.take()
@@ -63,7 +64,8 @@ package struct Launch: Sendable {
     }
   }
 
-  /// Returns the requests for a reload. Several that arrive during a reload count as one.
+  /// Returns a stream with one element for each SIGHUP, which requests a reload. Several signals
+  /// that arrive during a reload count as one.
   private static func hangUps() async -> AsyncStream<Void> {
     let signals = await UnixSignalsSequence(trapping: .sighup)
     let (stream, asking) = AsyncStream.makeStream(
@@ -72,10 +74,11 @@ package struct Launch: Sendable {
     return stream
   }
 
-  /// Returns the settings from the command line, the environment and the configuration. Blocks.
+  /// Returns the settings from the command line, the environment and the configuration files.
+  /// Blocks.
   ///
   /// - Parameter sockets: The sockets that systemd passed, by name.
-  /// - Throws: The problems of the configuration or the state directory.
+  /// - Throws: The problems of the configuration or of the state directory.
   package func setting(_ sockets: [String: CInt] = [:]) throws -> DaemonSetting {
     let environment = ProcessInfo.processInfo.environment
     let places = Directories.defaults(environment: environment, uid: getuid())
@@ -97,8 +100,8 @@ package struct Launch: Sendable {
     return setting
   }
 
-  /// Raises the limit of open files: the usual 1024 are fewer than the connections and redirect
-  /// listeners that the configuration allows.
+  /// Raises the limit of open files, because the usual 1024 are fewer than the connections and
+  /// redirect listeners that the configuration allows.
   private func raiseFileLimit() {
     var limit = rlimit()
     let files = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
@@ -107,7 +110,7 @@ package struct Launch: Sendable {
     _ = setrlimit(files, &limit)
   }
 
-  /// Returns the log level of the command line, or else that of the configuration.
+  /// Returns the log level from the command line, or else that of the configuration.
   private func level(_ settings: LogSettings) throws -> Logger.Level {
     let word = logLevel ?? settings.level.rawValue
     guard let level = Logger.Level(rawValue: word) else {
@@ -116,8 +119,8 @@ package struct Launch: Sendable {
     return level
   }
 
-  /// Creates the state directory with its parents: a user's first daemon may find no
-  /// `~/.local/state`.
+  /// Creates the state directory with its parents, because `~/.local/state` may not exist when a
+  /// user starts a daemon for the first time.
   private func makeStateDirectory(_ path: String) throws {
     var isThere = mkdir(path, 0o700) == 0 || errno == EEXIST
     if !isThere, errno == ENOENT, let slash = path.lastIndex(of: "/"), slash > path.startIndex {
@@ -130,8 +133,8 @@ package struct Launch: Sendable {
       .storageUnavailable, "the state directory \(path) cannot be created: \(reason)")
   }
 
-  /// Reports why the daemon does not run, on standard error and for `systemctl status`, and ends
-  /// the process.
+  /// Reports why the daemon cannot run, on standard error and in `systemctl status`, and ends the
+  /// process.
   func fail(_ error: any Error) -> Never {
     let known = error as? UsherError
     let sentence = known?.message ?? String(describing: error)

@@ -1,12 +1,12 @@
 import Glibc
 import UsherFlows
 
-/// Cost of a new passcode's hash.
+/// The cost of hashing a new passcode.
 enum PasscodeCost {
-  /// scrypt's N.
+  /// scrypt's parameter N (RFC 7914).
   ///
-  /// In a debug build the usual cost is too high for tests, so `USHER_PASSCODE_ROUNDS`, a power of
-  /// two, replaces it. Release builds ignore the variable.
+  /// In a debug build the usual cost is too high for tests, so the environment variable
+  /// `USHER_PASSCODE_ROUNDS`, a power of two, replaces it. Release builds ignore the variable.
   static var rounds: Int {
     #if DEBUG
       if let text = getenv("USHER_PASSCODE_ROUNDS"), let rounds = Int(String(cString: text)),

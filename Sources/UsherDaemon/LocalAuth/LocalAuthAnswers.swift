@@ -3,7 +3,7 @@ import UsherAPI
 import UsherCore
 import UsherFlows
 
-/// Answers the questions of flows to the local authenticator.
+/// Answers the questions that flows ask the local authenticator, about passcodes and fingerprints.
 final class LocalAuthAnswers: Sendable {
   private struct Scan {
     let number: Int
@@ -20,7 +20,7 @@ final class LocalAuthAnswers: Sendable {
 
   init(service: LocalAuthService) { self.service = service }
 
-  /// Starts to answer and returns; `report` receives the answers.
+  /// Starts to answer a question and returns at once; `report` receives the answers later.
   func answer(
     _ question: LocalAuthQuestion, _ liveFlow: LiveFlow,
     report: @escaping @Sendable (LocalAuthAnswer) -> Void
@@ -54,8 +54,8 @@ final class LocalAuthAnswers: Sendable {
     }
   }
 
-  /// Returns the client's last proofs; none for a flow without a client, because any client may
-  /// have seen its steps.
+  /// Returns the user's last proofs of presence in flows of the client. None for a flow without a
+  /// client, because any client may have seen the steps of such a flow.
   private func latest(_ person: LocalPerson, _ client: String?) -> [LocalAuthProof] {
     client.map { service.proofs(of: person, to: $0) } ?? []
   }
@@ -73,7 +73,7 @@ final class LocalAuthAnswers: Sendable {
     state.withLock { $0.scans[liveFlow.id]?.task.cancel() }
   }
 
-  /// Starts a scan after the flow's previous scan has released the reader.
+  /// Starts a fingerprint scan once the flow's previous scan has released the reader.
   private func scan(
     _ person: LocalPerson, for liveFlow: LiveFlow, comparing: Bool,
     _ report: @escaping @Sendable (LocalAuthAnswer) -> Void

@@ -2,9 +2,10 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-/// A rule's `require_local_auth_seconds`: the user must have proved presence at this machine.
+/// The condition `require_local_auth_seconds` of a policy rule: the user must have proved presence
+/// at this machine.
 extension LocalAuthMethods {
-  /// Checks the age of the caller's last proof of presence.
+  /// Checks that the caller's user has recently proved presence.
   ///
   /// - Throws: `interactionRequired` with the flow to start, unless the caller's user was
   ///   authenticated within that time, by passcode or fingerprint, in a flow of the same client.

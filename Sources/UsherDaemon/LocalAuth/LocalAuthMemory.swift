@@ -2,12 +2,13 @@ import Synchronization
 import UsherCore
 import UsherFlows
 
-/// The last proofs of presence of each user: the method, the time and the client whose flow it was.
+/// The last proofs of presence of each user: the method, the time, and the client whose flow asked
+/// for the proof.
 ///
 /// In memory only, so a restart of the daemon forgets all proofs. Times are monotonic
 /// (``Clock/monotonicNow()``): setting the wall clock does not make a proof newer.
 final class LocalAuthMemory: Sendable {
-  /// The maximum number of proofs, of all users together; beyond it the oldest is forgotten.
+  /// The maximum number of proofs of all users together; beyond it the oldest is forgotten.
   static let limit = 1024
 
   private struct Key: Hashable {
@@ -30,11 +31,12 @@ final class LocalAuthMemory: Sendable {
     }
   }
 
-  /// A passcode may be accepted instead of a fingerprint, but not the reverse.
+  /// The kinds of proofs: each method by itself, and a passcode that was accepted instead of a
+  /// fingerprint. A fingerprint is never accepted instead of a passcode.
   private static let kinds: [(LocalAuthType, insteadOf: LocalAuthType?)] =
     LocalAuthType.allCases.map { ($0, nil) } + [(.passcode, .biometric)]
 
-  /// Returns the last proof of each kind, in any flow of the client.
+  /// Returns the user's last proof of each kind in any flow of the client.
   func proofs(of person: LocalPerson, to client: String) -> [LocalAuthProof] {
     latest.withLock { latest in
       Self.kinds.compactMap { method, insteadOf in
@@ -44,7 +46,7 @@ final class LocalAuthMemory: Sendable {
     }
   }
 
-  /// Forgets all proofs of a user, for example after too many wrong attempts.
+  /// Forgets all proofs of a user, for example after too many wrong passcodes.
   func forget(_ person: LocalPerson) {
     latest.withLock { latest in latest = latest.filter { $0.key.person != person } }
   }

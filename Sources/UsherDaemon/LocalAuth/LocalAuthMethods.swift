@@ -5,7 +5,7 @@ import UsherFlows
 import UsherStore
 import UsherSystem
 
-/// `localAuth.status` and `localAuth.setPasscode`.
+/// Implementation of `localAuth.status` and `localAuth.setPasscode`.
 struct LocalAuthMethods: Sendable {
   /// The permitted number of characters of a passcode.
   static let passcodeLength = 4...LocalAuthentication.maxPasscodeLength
@@ -57,8 +57,8 @@ struct LocalAuthMethods: Sendable {
     return LocalPerson(realm: caller.owner.realm, uid: uid)
   }
 
-  /// A client that must prove a user's presence may not set the first passcode, or it could provide
-  /// the proof itself.
+  /// Checks that the caller may set a user's first passcode. A client whose rule requires a proof
+  /// of presence may not, because it could then provide the proof itself.
   private func checkFirst(_ person: LocalPerson, _ caller: Caller) throws(UsherError) {
     guard !caller.isAdmin, caller.policy.asksPeople, service.passcode(of: person) == .notEnrolled
     else { return }
@@ -83,7 +83,9 @@ struct LocalAuthMethods: Sendable {
 extension PasscodeOutcome {
   /// Returns the error for a passcode that was not accepted.
   ///
-  /// - Parameter name: The passcode's name in the sentence.
+  /// - Parameters:
+  ///   - name: The name of the passcode in the error's message.
+  ///   - missing: The error if the user has no passcode.
   func refusal(
     _ name: String, field: String, at now: Timestamp, ifNotEnrolled missing: UsherError
   ) -> UsherError {

@@ -5,7 +5,8 @@ import UsherCore
 import UsherFlows
 import UsherStore
 
-/// The user whose passcode and fingers count: one user of a host, for all clients.
+/// A user of a host, as local authentication sees it: all clients that run as this user share one
+/// passcode and the fingers.
 struct LocalPerson: Sendable, Hashable {
   let realm: String
   let uid: UInt32
@@ -16,13 +17,14 @@ struct LocalAuthRecord: Codable, Sendable, Equatable {
   var passcode: PasscodeHash?
   var passcodes = AttemptCount()
   var fingers = AttemptCount()
-  /// The fingers that were enrolled at the last fingerprint success; nil without one. Databases of
-  /// 0.1.0 have this one value for all askers.
+  /// The fingers that were enrolled at the last successful scan, for all askers; nil without one.
+  /// Only databases of version 0.1.0 have this value.
   private(set) var domainState: DomainState?
-  /// The enrolled fingers at the last fingerprint success, for each asker.
+  /// The fingers that were enrolled when an asker last saved them, by ``LocalAuthAsker/key``.
   private var saved: [String: DomainState]?
 
-  /// Returns the fingers that an asker compares with; nil if it has saved none.
+  /// Returns the saved fingers with which an asker compares the enrolled ones; nil if it has saved
+  /// none.
   func domainState(of asker: LocalAuthAsker) -> DomainState? { saved?[asker.key] ?? domainState }
 
   mutating func save(_ state: DomainState, for asker: LocalAuthAsker) {
@@ -30,20 +32,21 @@ struct LocalAuthRecord: Codable, Sendable, Equatable {
   }
 }
 
-/// The client and purpose of a local authentication. Each asker has its own domain state.
+/// The client and the purpose of a local authentication. Each asker has its own saved fingers.
 struct LocalAuthAsker: Sendable {
-  /// Nil for the daemon itself, and for a flow that has no client.
+  /// The client; nil for the daemon itself, and for a flow that has no client.
   var client: String?
-  /// The provider of the flow.
+  /// The provider of the flow that asks.
   var purpose = ProviderConfig.local.name
 
-  /// Whether each success saves the fingers. The flow of another provider asks for that explicitly.
+  /// Whether each successful scan saves the enrolled fingers. Only flows of usherd's own provider
+  /// `local` do that; other flows save them explicitly.
   var savesEachSuccess: Bool { purpose == ProviderConfig.local.name }
 
   fileprivate var key: String { "\(purpose.rawValue) \(client ?? "")" }
 }
 
-/// A hash of the names of the enrolled fingers, which are all that fprintd reveals.
+/// A hash of the names of a user's enrolled fingers. fprintd reveals nothing else about them.
 struct DomainState: Codable, Sendable, Equatable {
   private let digest: [UInt8]
 
@@ -52,7 +55,7 @@ struct DomainState: Codable, Sendable, Equatable {
   }
 }
 
-/// All records, in memory and on disk.
+/// The local authentication records of all users, in memory and on disk.
 final class LocalAuthRepository: Sendable {
   /// Serializes read, decision and write for each user.
   let personLock = AsyncKeyedLock<LocalPerson>()
@@ -69,8 +72,8 @@ final class LocalAuthRepository: Sendable {
     records.withLock { [restored] in $0 = restored }
   }
 
-  /// Returns the record. If a clock that was set back has extended a lockout, the lockout is
-  /// reduced to its original length, counted from now.
+  /// Returns the record of a user. If the wall clock was set back and a lockout would now last
+  /// longer, the lockout is reduced to its original length, counted from now.
   func record(of person: LocalPerson, at now: Timestamp) -> LocalAuthRecord {
     records.withLock { records in
       guard var record = records[person] else { return LocalAuthRecord() }
@@ -81,7 +84,7 @@ final class LocalAuthRepository: Sendable {
     }
   }
 
-  /// Stores a user's passcode, counts of attempts and fingers; then makes them valid in memory.
+  /// Stores a user's record on disk, and then in memory.
   func persist(_ record: LocalAuthRecord, of person: LocalPerson) async throws(UsherError) {
     let row = LocalAuthRow(
       realm: person.realm, uid: person.uid, payload: try SealedPayload(encoding: record))

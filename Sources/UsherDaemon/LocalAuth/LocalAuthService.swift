@@ -9,10 +9,10 @@ import UsherSystem
 
 /// Authenticates the machine's users by passcode and fingerprint.
 ///
-/// A failed scan is on disk before it is reported, and a passcode attempt is on disk before it is
-/// checked: killing the daemon does not save an attempt.
+/// A failed scan is stored before it is reported, and a passcode attempt is stored before it is
+/// checked: killing the daemon does not undo the count of an attempt.
 final class LocalAuthService: Sendable {
-  /// How long the reader waits for a finger.
+  /// How long the fingerprint reader waits for a finger.
   static let scanLimit = Duration.seconds(30)
 
   let dependencies: Dependencies
@@ -20,12 +20,12 @@ final class LocalAuthService: Sendable {
   private let reader: any FingerprintScanning
   private let memory = LocalAuthMemory()
   private let rounds: Int
-  /// Each `localAuth.status` queries the reader; callers must not be able to fill the journal that
-  /// way.
+  /// Limits log entries about the reader. Each `localAuth.status` queries the reader, and callers
+  /// must not be able to fill the journal that way.
   private let readerNotices: RepeatedNotice
   private enum Computation { case hash }
 
-  /// Limits passcode hashing to one at a time: each takes 32 MiB.
+  /// Limits passcode hashing to one at a time, because each takes 32 MiB of memory.
   private let computations = AsyncKeyedLock<Computation>()
 
   init(
@@ -41,7 +41,8 @@ final class LocalAuthService: Sendable {
 
   func restore() throws(UsherError) { try repository.restore() }
 
-  /// Returns the last successes in flows of a client, since the daemon's start.
+  /// Returns the user's last successful authentications in flows of a client, since the daemon's
+  /// start.
   func proofs(of person: LocalPerson, to client: String) -> [LocalAuthProof] {
     let (now, monotonic) = (dependencies.clock.now(), dependencies.clock.monotonicNow())
     return memory.proofs(of: person, to: client).map { proof in
@@ -50,7 +51,7 @@ final class LocalAuthService: Sendable {
     }
   }
 
-  /// Deletes the passcode, the attempt counters, the saved fingers and the proofs.
+  /// Deletes the passcode, the attempt counters, the saved fingers and the proofs of a user.
   func forget(_ person: LocalPerson) async throws(UsherError) {
     try await repository.forget(person)
     memory.forget(person)
@@ -66,7 +67,7 @@ final class LocalAuthService: Sendable {
     memory.remember(proof, of: person, to: client)
   }
 
-  /// Returns the user's name for the fingerprint reader.
+  /// Returns the name by which fprintd knows the user.
   ///
   /// - Throws: A ``ReaderObstacle`` if the user has no name or cannot be looked up.
   private func readerUser(_ person: LocalPerson) async throws(ReaderObstacle) -> String {
@@ -81,9 +82,9 @@ final class LocalAuthService: Sendable {
 // MARK: - Fingers
 
 extension LocalAuthService {
-  /// Returns the available methods of a user, without a scan.
+  /// Returns the methods by which a user can authenticate, without a fingerprint scan.
   ///
-  /// - Parameter asker: The asker whose saved fingers the enrolled ones are compared with.
+  /// - Parameter asker: The asker whose saved fingers are compared with the enrolled ones.
   func availability(
     of person: LocalPerson, for asker: LocalAuthAsker = .init()
   ) async -> (LocalAuthAvailability, fingers: Int?) {
@@ -143,8 +144,8 @@ extension LocalAuthService {
   /// Scans any of the user's fingers once.
   ///
   /// - Parameters:
-  ///   - client: The client whose flow asks, for which a success is remembered; nil: not
-  ///     remembered.
+  ///   - client: The client whose flow asks, for which a success is remembered; nil: the success is
+  ///     not remembered.
   ///   - provider: The provider of that flow.
   ///   - comparing: Whether a match counts only if the enrolled fingers are the saved ones.
   /// - Returns: Nil if the task was cancelled before there was a verdict.
@@ -168,7 +169,8 @@ extension LocalAuthService {
       case .match:
         let asker = LocalAuthAsker(client: client, purpose: provider)
         let outcome = await matched(person, user, asker, comparing: comparing)
-        // The outcome of a cancelled scan is not reported, so it does not count as a proof.
+        // The outcome of a cancelled scan is not reported, so it does not count as a proof of
+        // presence.
         if outcome == .matched, !Task.isCancelled { remember(.biometric, person, client) }
         return outcome
       case .noMatch: return await missed(person)
@@ -179,7 +181,7 @@ extension LocalAuthService {
     }
   }
 
-  /// Logs the problems that the operator must fix.
+  /// Logs the problems of the fingerprint reader that an operator must fix.
   private func log(_ problem: FingerprintError, _ person: LocalPerson) {
     let cause: String
     switch problem {
@@ -199,7 +201,8 @@ extension LocalAuthService {
   private func matched(
     _ person: LocalPerson, _ user: String, _ asker: LocalAuthAsker, comparing: Bool
   ) async -> ScanOutcome {
-    // Read after the match: a finger may have been enrolled while the reader waited.
+    // The enrolled fingers are read after the match, because a finger may have been enrolled while
+    // the reader waited.
     let fingers = try? await reader.enrolledFingers(of: user)
     return await changing(person, orElse: ScanOutcome.unavailable) { record in
       if comparing, let saved = record.domainState(of: asker) {
@@ -224,7 +227,7 @@ extension LocalAuthService {
     }
   }
 
-  /// Changes a record; returns the outcome when the change is on disk.
+  /// Changes a user's record and returns the outcome when the change is on disk.
   private func changing<Outcome: Sendable>(
     _ person: LocalPerson, orElse unavailable: (String) -> Outcome,
     _ change: (inout LocalAuthRecord) -> Outcome
@@ -252,11 +255,11 @@ extension LocalAuthService {
     return record.passcodes.lockedUntil(at: now).map { .lockedOut(until: $0) } ?? .ready
   }
 
-  /// Checks one passcode attempt; the attempts of a user are checked one after the other.
+  /// Checks one attempt at the passcode. The attempts of a user are checked one after the other.
   ///
   /// - Parameters:
-  ///   - client: The client whose flow asks, for which a success is remembered; nil: not
-  ///     remembered.
+  ///   - client: The client whose flow asks, for which a success is remembered; nil: the success is
+  ///     not remembered.
   ///   - wanted: The method that the passcode replaces; nil if the flow asks for the passcode
   ///     itself.
   func check(
@@ -266,8 +269,8 @@ extension LocalAuthService {
     do throws(UsherError) {
       return try await repository.personLock.withLock(person) { () throws(UsherError) in
         let outcome = try await guess(passcode, of: person)
-        // While the lock is held: after a change of the passcode the old one must not count as a
-        // proof.
+        // Remembered while the lock is held: once the passcode has been changed, the old passcode
+        // must not count as a proof.
         if outcome == .accepted { remember(.passcode, insteadOf: wanted, person, client) }
         return outcome
       }
@@ -276,9 +279,12 @@ extension LocalAuthService {
     }
   }
 
+  /// Sets a user's passcode.
+  ///
   /// - Parameters:
   ///   - old: The current passcode, which counts as an attempt; nil if there is none.
-  ///   - isReset: Whether the current passcode is not required.
+  ///   - isReset: Whether the current passcode is not required, because an operator sets the new
+  ///     one.
   func setPasscode(
     _ new: Secret, old: Secret?, isReset: Bool, of person: LocalPerson
   ) async throws(UsherError) -> PasscodeChange {
@@ -305,7 +311,7 @@ extension LocalAuthService {
     }
   }
 
-  /// Must be called while holding the user's lock.
+  /// Checks one attempt and stores its count. Must be called while holding the user's lock.
   private func guess(
     _ passcode: Secret, of person: LocalPerson
   ) async throws(UsherError) -> PasscodeOutcome {
@@ -313,7 +319,7 @@ extension LocalAuthService {
     var record = repository.record(of: person, at: now)
     guard let hash = record.passcode else { return .notEnrolled }
     if let until = record.passcodes.lockedUntil(at: now) { return .lockedOut(until: until) }
-    // Counted before the check: killing the daemon must not save an attempt.
+    // The attempt is counted before the check, so that killing the daemon does not undo the count.
     record.passcodes.countWrong(at: now)
     try await repository.persist(record, of: person)
     FailPoint.reach("local-auth.before-check")
@@ -322,7 +328,7 @@ extension LocalAuthService {
       guard let until = record.passcodes.lockedUntil(at: now) else {
         return .wrong(attemptsLeft: record.passcodes.left)
       }
-      // Another person may be at the machine now, so earlier proofs no longer count.
+      // Another person may be at the machine now, so earlier proofs of presence no longer count.
       memory.forget(person)
       return .lockedOut(until: until)
     }
@@ -344,9 +350,9 @@ extension LocalAuthService {
 /// The result of a request to set a passcode.
 enum PasscodeChange: Equatable {
   case done
-  /// A passcode exists, and the request did not contain it.
+  /// A passcode is set already, and the request did not contain it.
   case oldIsNeeded
-  /// The verdict about the old passcode; never `accepted`.
+  /// The old passcode was not accepted. Carries the verdict, which is never `accepted`.
   case refused(PasscodeOutcome)
 }
 

@@ -2,7 +2,7 @@ import UsherFlows
 import UsherSystem
 
 extension FingerprintHint {
-  /// The hint as a sentence for the user.
+  /// The reader's request to present the finger again, as a sentence for the user.
   var sentence: String {
     switch self {
     case .retryScan: "the reader could not read the finger: touch it again"
@@ -13,16 +13,17 @@ extension FingerprintHint {
   }
 }
 
-/// The reason that a finger cannot be scanned, before or during a scan.
+/// The reason why a finger cannot be scanned, before or during a scan.
 enum ReaderObstacle: Error, Equatable {
   case noReader
   case notEnrolled
-  /// A sentence for the user.
+  /// The reader cannot be used. Carries the reason as a sentence for the user.
   case unavailable(String)
-  /// No finger touched the reader in time.
+  /// No finger touched the reader within ``LocalAuthService/scanLimit``.
   case timedOut
 
-  /// Returns nil if the task was cancelled, because the caller does not need the reason then.
+  /// Converts the reader's error. Returns nil if the task was cancelled, because the caller does
+  /// not need the reason then.
   init?(_ failure: FingerprintError) {
     switch failure {
     case .noReader: self = .noReader

@@ -1,7 +1,8 @@
 import Synchronization
 import UsherCore
 
-/// Calls that wait for the disk, a provider or a person. A lock answers all of them at once.
+/// The RPC calls that wait for the disk, a provider or a person. When the daemon is locked, all of
+/// them are answered with `locked` at once.
 final class InFlightCalls: Sendable {
   typealias Body<Reply> = @Sendable () async throws(UsherError) -> Reply
 
@@ -21,9 +22,9 @@ final class InFlightCalls: Sendable {
 
   init(dependencies: Dependencies) { self.dependencies = dependencies }
 
-  /// Runs a call until its reply, or until the daemon is locked.
+  /// Runs an RPC call until its reply, or until the daemon is locked.
   ///
-  /// - Throws: `locked` if the daemon is locked meanwhile; errors of `body`.
+  /// - Throws: `locked` if the daemon is locked in the meantime; errors of `body`.
   func run<Reply: Sendable>(_ body: @escaping Body<Reply>) async throws(UsherError) -> Reply {
     let answer = Answer<Reply>()
     let number = state.withLock { state -> Int? in
@@ -46,7 +47,7 @@ final class InFlightCalls: Sendable {
     return try outcome.get()
   }
 
-  /// Returns the response with every part of it that waits run by ``run(_:)``.
+  /// Returns the same response, but with each part that waits run by ``run(_:)``.
   func track(_ response: Response) -> Response {
     switch response {
     case .now, .cacheable: response
@@ -61,8 +62,8 @@ final class InFlightCalls: Sendable {
     }
   }
 
-  /// Stores the task of a call. The call may have ended already, or the daemon may have been
-  /// locked.
+  /// Stores the task of a call. In the meantime, the call may have ended, or the daemon may have
+  /// been locked.
   private func setTask(_ task: Task<Void, Never>, _ number: Int) {
     let isOver = state.withLock { state in
       state.running[number]?.task = task
@@ -71,7 +72,7 @@ final class InFlightCalls: Sendable {
     if isOver { task.cancel() }
   }
 
-  /// Answers `locked` to all calls, present and future, and cancels their tasks.
+  /// Answers all calls with `locked`, present and future ones, and cancels their tasks.
   func end() {
     let running = state.withLock { state in
       state.isOver = true
@@ -83,7 +84,7 @@ final class InFlightCalls: Sendable {
     }
   }
 
-  /// Returns when all calls that were in flight have ended, or after `limit`: some waits cannot be
+  /// Returns when the tasks of all calls have ended, or after `limit`, because some waits cannot be
   /// cancelled.
   func waitUntilEmpty(atMost limit: Duration) async {
     let tasks = state.withLock { $0.running.values.compactMap(\.task) }
@@ -96,7 +97,8 @@ final class InFlightCalls: Sendable {
   }
 }
 
-/// The outcome of an RPC call. Only the first one that is given counts.
+/// The outcome of an RPC call, from the call itself or from a lock. Only the first outcome that is
+/// given counts.
 private final class Answer<Reply: Sendable>: Sendable {
   typealias Outcome = Result<Reply, UsherError>
 
@@ -129,7 +131,7 @@ private final class Answer<Reply: Sendable>: Sendable {
 }
 
 extension Result {
-  /// Runs a function that waits, and keeps its outcome.
+  /// Runs an asynchronous function and stores its outcome.
   init(awaiting body: () async throws(Failure) -> Success) async {
     do throws(Failure) {
       self = .success(try await body())

@@ -6,19 +6,20 @@ import UsherStore
 import UsherSystem
 import UsherTransport
 
-/// Owner of the daemon's lock state and of the services that exist while it is unlocked.
+/// Owner of the daemon's lock state and of the services that exist only while it is unlocked.
 ///
-/// Locking, unlocking and shutdown run one at a time, each to completion. Meanwhile callers get
-/// `locked`.
+/// Locking, unlocking and shutdown run one at a time, each to completion. In the meantime RPC calls
+/// are answered with `locked`.
 final class LockController: Sendable {
-  /// Time for providers to finish responses that must still be stored.
+  /// The time that providers have to finish their responses, which must still be stored, when the
+  /// daemon is locked or stopped.
   static let patience = Duration.seconds(5)
 
   private enum State {
     case open(UnlockedServices)
-    /// Nothing is open, or opening or closing is in progress.
+    /// The daemon is locked, or opening or closing the services is in progress.
     case locked
-    /// Final: the daemon stops.
+    /// The daemon stops. This state is final.
     case over
   }
 
@@ -35,14 +36,14 @@ final class LockController: Sendable {
     state.withLock { if case .open(let unlocked) = $0 { unlocked } else { nil } }
   }
 
-  /// A number that changes whenever the daemon is locked, unlocked or ended. It costs one atomic
-  /// read, so that data cached from ``unlocked`` can be checked on every call.
+  /// A number that changes whenever the daemon is locked, unlocked or stopped. Reading it costs one
+  /// atomic read, so that data cached from ``unlocked`` can be checked on every call.
   var generation: Int { changes.load(ordering: .acquiring) }
 
   // MARK: Beginning and end
 
-  /// Opens the store and restores the services, unless the daemon was locked when it ended. No
-  /// service runs yet.
+  /// Opens the store and restores the services, unless the daemon was locked when its last process
+  /// ended. No background work starts yet.
   ///
   /// - Throws: An error with a message for the operator.
   func begin() async throws(UsherError) {
@@ -79,7 +80,7 @@ final class LockController: Sendable {
     return bootstrap
   }
 
-  /// Closes a store whose services were not restored.
+  /// Closes a store from which no services were restored.
   private func close(_ bootstrap: StoreBootstrap) async {
     await processContext.audit.close()
     try? bootstrap.store.close()
@@ -94,7 +95,7 @@ final class LockController: Sendable {
     }
   }
 
-  /// Shuts down in order when the daemon stops. This does not lock the daemon.
+  /// Shuts the services down when the daemon stops. The daemon is not locked at its next start.
   func end() async {
     await transitionLock.withLock(.any) {
       let last = unlocked
@@ -106,10 +107,10 @@ final class LockController: Sendable {
 
   // MARK: Locking
 
-  /// Locks the daemon. Returns when nothing holds a secret any more, including the connections'
-  /// unread replies.
+  /// Locks the daemon. Returns when no secret is in memory any more, including the replies that
+  /// connections have cached or not sent.
   ///
-  /// - Parameter tell: Called once the lock is stored; not called if the daemon was locked already.
+  /// - Parameter tell: Called once the lock is stored; not called if the daemon was already locked.
   /// - Throws: `storageUnavailable` if the lock cannot be stored, in which case the daemon is not
   ///   locked; `shuttingDown`.
   func lock(_ tell: () -> Void = {}) async throws(UsherError) {
@@ -119,7 +120,7 @@ final class LockController: Sendable {
     }
   }
 
-  // The services are released when this function returns.
+  // The services are released when this function returns, so no reference to them may be kept.
   private func close(_ tell: () -> Void) async throws(UsherError) {
     guard let unlocked else { return }
     try await unlocked.services.store.setLocked(true)
@@ -132,8 +133,10 @@ final class LockController: Sendable {
     processContext.log.notice("locked")
   }
 
+  /// Unlocks the daemon. Does nothing if it is not locked.
+  ///
   /// - Parameters:
-  ///   - check: Throws if the caller may not unlock. It runs before anything is restored from the
+  ///   - check: Throws if the caller may not unlock. Runs before anything is restored from the
   ///     store.
   ///   - tell: Called with the error of a failed unlock, before the store is closed.
   /// - Throws: Errors of `check`; the error if the store cannot be opened or restored, in which
@@ -172,7 +175,7 @@ final class LockController: Sendable {
     processContext.log.notice("unlocked")
   }
 
-  /// Runs `body` while the daemon is neither locked nor unlocked, and no other such call runs.
+  /// Runs `body` while no locking, unlocking or other call of this method is in progress.
   ///
   /// - Parameter body: Gets the services, or nil while the daemon is locked.
   /// - Throws: `shuttingDown`; errors of `body`.

@@ -7,7 +7,7 @@ import UsherSystem
 
 /// Implementation of `system.lock` and `system.unlock`.
 ///
-/// A call that has begun runs to its end, even if the caller disconnects.
+/// Once begun, locking or unlocking runs to its end, even if the caller disconnects.
 struct LockService: Sendable {
   let lockController: LockController
 
@@ -25,7 +25,8 @@ struct LockService: Sendable {
   }
 
   func unlock(_ unlock: SystemUnlock, _ call: AuthorizedCall) async throws(UsherError) -> Done {
-    // Allowed even if the audit queue is full: the queue can be written only after the unlock.
+    // Allowed even if the audit log's buffer is full, because the buffer can only be written after
+    // the unlock.
     let caller = call.caller
     if !caller.isAdmin, unlock.passcode == nil {
       throw call.failed(
@@ -57,14 +58,15 @@ struct LockService: Sendable {
     return Done()
   }
 
-  /// Checks one guess at the passcode of the caller's person; it counts like any other guess.
+  /// Checks one attempt at the passcode of the caller's user. It counts like any other attempt.
   private func check(
     _ passcode: Secret, _ caller: Caller, in store: Store
   ) async throws(UsherError) {
     let dependencies = processContext.dependencies
     let owners = OwnerRegistry(dependencies: dependencies, store: store)
     try owners.restore()
-    // Nothing may be written while the daemon is locked, and nothing is stored for the caller.
+    // Nothing may be written for the caller while the daemon is locked, so the user's identity is
+    // checked but not recorded.
     try await owners.verify(caller, andRecord: false)
     let service = LocalAuthService(
       dependencies: dependencies, repository: LocalAuthRepository(store: store),

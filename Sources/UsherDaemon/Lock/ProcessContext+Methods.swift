@@ -5,7 +5,7 @@ import UsherCore
 import UsherFlows
 import UsherTransport
 
-// The methods that the process answers without its services.
+// The methods that can be answered without the services, that is, also while the daemon is locked.
 extension ProcessContext {
   func hello(
     _ call: RPCHello, on connection: any ConnectionLink
@@ -18,7 +18,8 @@ extension ProcessContext {
       limits: try dependencies.config.limits.on(connection).byName(), instanceId: instanceID)
   }
 
-  /// Returns the status of a locked daemon, in which the state of store and providers is unknown.
+  /// Returns the status of a locked daemon, which does not know the state of its store and
+  /// providers.
   func lockedStatus(_ caller: Caller) -> SystemStatus.Reply {
     let seen = dependencies.config.providers.filter {
       caller.may(ProviderGet.name, provider: $0.name)
@@ -30,18 +31,20 @@ extension ProcessContext {
       peerIdentity: caller.isAdmin ? peerIdentity : nil)
   }
 
-  /// The uptime; never negative, even if the clock is not monotonic and is set back.
+  /// The time since the daemon's start; never negative, even if the clock is not monotonic and is
+  /// set back.
   var uptimeSeconds: Int {
     max(0, Int((dependencies.clock.monotonicNow() - started).components.seconds))
   }
 
-  /// The means by which the processes of connections are identified.
+  /// How the daemon identifies the processes of its connections: by pidfd, or by process id on
+  /// older kernels.
   var peerIdentity: String { dependencies.sockets.tellsPeerByDescriptor ? "pidfd" : "pid" }
 }
 
 extension Limits {
-  /// Returns these limits, with those that are fixed for the life of a connection replaced by its
-  /// own.
+  /// Returns the configured limits, but those that are fixed for the life of a connection as they
+  /// are for this connection.
   fileprivate func on(_ connection: any ConnectionLink) -> Limits {
     let own = connection.limits
     var limits = self

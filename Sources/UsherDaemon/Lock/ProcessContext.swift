@@ -5,33 +5,35 @@ import UsherCore
 import UsherSystem
 import UsherTransport
 
-/// State with the lifetime of the process, whether the daemon is locked or not. It holds no secret.
+/// State with the lifetime of the process, which exists whether the daemon is locked or not. It
+/// contains no secret.
 struct ProcessContext: Sendable {
   let setting: DaemonSetting
   let dependencies: Dependencies
   let events: EventBus
   let count: ConnectionCount
   let connections = OpenConnections()
-  /// The scheduler of calls that wait only for a person or an event.
+  /// The scheduler for calls that wait only for a person or an event. It ends these waits when the
+  /// daemon stops.
   let waits: DrainingScheduler
   let policies: PolicyService
   let lastReload = LastReload()
-  /// Lock that makes reloads run one at a time.
+  /// Lock by which reloads of the configuration run one at a time.
   let reloads = AsyncKeyedLock<Reload.Turn>()
-  /// The audit recorder. Events that it gets while the daemon is locked are written once there is a
-  /// store again.
+  /// The audit recorder. Events that it receives while the daemon is locked are written once the
+  /// store is open again.
   let audit: AuditRecorder
   /// Event loops for requests to providers, for providers' callbacks, and for timers.
   let outside: any EventLoopGroup
-  /// Event loops for the listeners that browsers are redirected to. Any user can reach these
+  /// Event loops for the listeners to which browsers are redirected. Any local user can reach these
   /// listeners, so nothing else runs on these loops.
   let browsers: any EventLoopGroup
-  /// The event loop of the sockets; nil if there are none.
+  /// The event loop of the daemon's sockets; nil in tests without sockets.
   private let serving: SocketLoop?
-  /// An ID that changes with every start.
+  /// An identifier that changes with every start of the daemon.
   let instanceID: String
   let startedAt: Timestamp
-  /// The start time by the monotonic clock.
+  /// The start time of the daemon by the monotonic clock.
   let started: Timestamp
 
   var log: Logger { dependencies.log }
@@ -55,8 +57,8 @@ struct ProcessContext: Sendable {
     audit = AuditRecorder(dependencies: dependencies)
   }
 
-  /// Runs `change`, which must not block, on the event loop of the sockets, so that no call that is
-  /// answered on that loop sees a partial change.
+  /// Runs `change`, which must not block, on the event loop of the sockets, so that no RPC call
+  /// that is answered on that loop sees a partial change.
   func betweenCalls<Value: Sendable>(_ change: @escaping @Sendable () -> Value) async -> Value {
     guard let serving else { return change() }
     return await withCheckedContinuation { continuation in

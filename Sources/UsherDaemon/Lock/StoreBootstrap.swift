@@ -2,23 +2,23 @@ import UsherCore
 import UsherStore
 import UsherSystem
 
-/// Open store from which nothing has been restored yet.
+/// An open store from which no services have been restored yet.
 struct StoreBootstrap {
-  /// The credential with which `usherctl recover --accept-changes` lets a modified database be
-  /// accepted.
+  /// The name of the systemd credential with which `usherctl recover --accept-changes` makes the
+  /// daemon accept a database that something other than usherd changed.
   static let acceptingChanges = "usherd.accept-changes"
 
   let store: Store
   let keyOrigin: MasterKey.Origin
 
-  /// Opens the store with the master key, which is not kept, or else with the recovery key if there
-  /// is one. Blocks.
+  /// Opens the store with the master key, which is not kept in memory, or else with the recovery
+  /// key if systemd passes one. Blocks.
   ///
   /// - Parameter isNew: Whether the database may be missing and is then created.
   /// - Throws: An error with a message for the operator.
   init(_ setting: DaemonSetting, mayBeNew isNew: Bool) throws(UsherError) {
-    // Never create a key for an existing database, or a database for an existing key: that would
-    // hide the loss.
+    // A key is never created for an existing database, nor a database for an existing key, because
+    // that would hide the loss of the other.
     guard isNew || setting.hasDatabase else {
       throw UsherError(.storageUnavailable, "the database \(setting.databasePath) no longer exists")
     }
@@ -54,8 +54,8 @@ struct StoreBootstrap {
 }
 
 extension DaemonSetting {
-  /// Returns the recovery key that systemd passes for `usherctl recover` and `restore`; nil if it
-  /// passes none.
+  /// Returns the recovery key that systemd passes as a credential for `usherctl recover` and
+  /// `usherctl restore`; nil if there is none.
   ///
   /// - Throws: `storageUnavailable` if the credential is not a recovery key.
   fileprivate func recoveryKey() throws(UsherError) -> RecoveryKey? {
@@ -67,8 +67,8 @@ extension DaemonSetting {
     }
   }
 
-  /// Whether a missing master key may be created again: only if the recovery key opens the
-  /// database.
+  /// Whether a missing master key may be created although the database exists: only if the recovery
+  /// key opens the database.
   fileprivate var recoveryKeyOpensDatabase: Bool {
     get throws(UsherError) {
       try recoveryKey().map { key throws(UsherError) in
