@@ -3,23 +3,25 @@ import UsherAPI
 import UsherConfig
 import UsherCore
 
-/// All methods of the daemon, those of a locked daemon first.
+/// All RPC methods of the daemon. Those that also work while the daemon is locked are listed first.
 ///
-/// A method is served in the stages of `RequestPipeline.swift`. Its handler only calls a service.
+/// `RequestPipeline.swift` lists the stages in which a method is served. A method's handler only
+/// calls a service.
 struct MethodTable: Sendable {
   typealias Handler<M, Result> =
     @Sendable (M, AuthorizedCall, Services) throws(UsherError) -> Result
   typealias WaitingHandler<M, Result> =
     @Sendable (M, AuthorizedCall, Services) async throws(UsherError) -> Result
-  /// A method of a service that handles an RPC call: it takes the decoded call and its caller. A
-  /// call that waits keeps only this service, so that a lock does not leave the others in memory.
+  /// A method of a service that handles an RPC call: it takes the decoded call and its caller.
+  /// While such a call waits, it keeps only this service in memory, so that the other services are
+  /// released when the daemon is locked.
   typealias ServiceMethod<M, Result> =
     @Sendable (Services) -> @Sendable (M, Caller) async throws(UsherError) -> Result
 
   private var entries: [String: MethodEntry] = [:]
   private let processContext: ProcessContext
-  /// Functions that build the schemas of the methods' types. Schemas are built when first needed,
-  /// because that takes longer than the rest of a start.
+  /// Functions that build the schemas of the methods' types. The schemas are not built at the
+  /// start, because that takes longer than the rest of it, but when first needed or by ``warm()``.
   private var readings: [@Sendable () -> Void] = []
 
   init(_ lockController: LockController) {
@@ -38,17 +40,17 @@ struct MethodTable: Sendable {
     }
   }
 
-  /// Adds the methods with the trait `worksLocked`.
+  /// Adds the methods with the trait `worksLocked`, which also work while the daemon is locked.
   private mutating func addMethods(ofLocked lockController: LockController) {
     let processContext = processContext
     addUngated(RPCHello.self) { hello, call throws(UsherError) in
       try .now(try processContext.hello(hello, on: call.connection))
     }
-    // Created by the first call, because few clients ever make it.
+    // The document is created by the first call, because few clients ever ask for it.
     let document = Lazy { RPCDescription.document.encoded() }
     addUngated(RPCDiscover.self) { _, _ in
       if let document = document.existing { return .now(document) }
-      // Takes too long for the event loop.
+      // Creating the document takes too long for the event loop.
       return .cold { .now(document.value) }
     }
     entries[RPCCancel.name] = .cancel
@@ -167,7 +169,7 @@ struct MethodTable: Sendable {
     wait(FlowCancel.self) { $0.flows.cancel }
     wait(FlowWait.self) { $0.flows.wait }
 
-    // Resolving users' names may take long.
+    // Looking up the names of users may take long.
     wait(ConfirmList.self) { _, call, services async in await services.confirm.list(call.caller) }
     wait(ConfirmAnswer.self) { $0.confirm.answer }
     wait(ConfirmForget.self) { $0.confirm.forget }
@@ -189,16 +191,19 @@ struct MethodTable: Sendable {
     wait(AuditVerify.self) { $0.audits.verify }
   }
 
-  /// Creates in advance what the first calls need.
+  /// Builds the schemas that the first calls need. Called in the background after the start.
   func warm() { for read in readings { read() } }
 
-  /// The maximum length in bytes of a name that is looked up; longer than any method's name.
+  /// The maximum length in bytes of a method name that is looked up; longer than the name of any
+  /// method.
   private static let longestName = 64
 
-  /// Names are compared as bytes, because Swift strings treat U+212A (KELVIN SIGN) as equal to K. A
-  /// longer name than any method's is not hashed.
+  /// Returns the entry of a method.
   ///
-  /// - Returns: Nil if the method does not exist on this socket.
+  /// Names are compared as bytes, because Swift strings treat U+212A (KELVIN SIGN) as equal to K. A
+  /// name longer than any method's is not even hashed.
+  ///
+  /// - Returns: Nil if the method does not exist on the caller's socket.
   func entry(_ name: String, isAdmin: Bool) -> MethodEntry? {
     guard name.utf8.count <= Self.longestName, let entry = entries[name],
       entry.type.name.utf8.elementsEqual(name.utf8), entry.type.access == .app || isAdmin
@@ -224,7 +229,7 @@ extension MethodTable {
     }
   }
 
-  /// Adds a method that waits for the disk, a provider or a person.
+  /// Adds a method whose reply waits for the disk, a provider or a person.
   private mutating func wait<M: Method>(
     _ type: M.Type, _ handler: @escaping WaitingHandler<M, M.Reply>
   ) {
@@ -244,7 +249,7 @@ extension MethodTable {
     }
   }
 
-  /// Adds a method that waits and makes no difference between callers.
+  /// Adds a method whose reply waits and does not depend on the caller.
   private mutating func wait<M: Method>(
     _ type: M.Type,
     _ handler:
@@ -256,7 +261,8 @@ extension MethodTable {
     }
   }
 
-  /// Adds a method that chooses for each call how it answers.
+  /// Adds a method whose handler chooses for each call how to answer: at once, later or from a
+  /// cache.
   private mutating func respond<M: Method>(
     _ type: M.Type, isList: Bool = false, _ handler: @escaping Handler<M, Response>
   ) {
@@ -265,7 +271,7 @@ extension MethodTable {
     }
   }
 
-  /// Adds a method that changes its connection.
+  /// Adds a method that changes the state of the connection on which it is called.
   private mutating func connect<M: Method>(
     _ type: M.Type,
     _ handler: @escaping @Sendable (M, any ConnectionLink) throws(UsherError) -> M.Reply
@@ -280,7 +286,7 @@ extension MethodTable {
     }
   }
 
-  /// Adds an RPC method whose handler itself writes the outcome of the call to the audit log.
+  /// Adds a method whose handler itself records the outcome of the call in the audit log.
   private mutating func enter<M: Method>(
     _ type: M.Type, isList: Bool = false, _ handler: @escaping Handler<M, Response>
   ) {
@@ -304,7 +310,8 @@ extension MethodTable {
       })
   }
 
-  /// Adds a method that is answered whether the daemon is locked or not, without a policy decision.
+  /// Adds a method that is answered whether the daemon is locked or not, without a decision by the
+  /// access policy.
   private mutating func addUngated<M: Method>(
     _ type: M.Type, _ handler: @escaping @Sendable (M, Call) throws(UsherError) -> Response
   ) {
@@ -313,8 +320,8 @@ extension MethodTable {
       run: { method, call, _ throws(UsherError) in try handler(method, call) })
   }
 
-  /// Adds a method that is answered whether the daemon is locked or not, and waits. The policy
-  /// decides about the method alone; the handler records the outcome.
+  /// Adds a method that is answered whether the daemon is locked or not, and whose reply waits. The
+  /// access policy decides by the method alone; the handler records the outcome in the audit log.
   private mutating func waitUngated<M: Method>(
     _ type: M.Type,
     _ handler: @escaping @Sendable (M, AuthorizedCall) async throws(UsherError) -> M.Reply

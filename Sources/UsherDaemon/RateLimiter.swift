@@ -2,18 +2,20 @@ import Synchronization
 import UsherCore
 import UsherStore
 
-/// Limiter of the calls of one kind per owner and minute, as a token bucket.
+/// Limits the calls of one kind for each owner and minute, as a token bucket. Used for starting
+/// flows and for registration checks.
 final class RateLimiter: Sendable {
-  /// The time at which each owner's bucket is full again.
+  /// For each owner, the time at which the bucket is full again. A missing owner has a full bucket.
   private let fullTimes = Mutex<[Owner: Timestamp]>([:])
 
-  /// Takes one call from the owner's bucket; returns nil if it is allowed, else the time to wait.
+  /// Takes one call from the owner's bucket. Returns nil if the call is allowed, else the time to
+  /// wait.
   func acquire(_ owner: Owner, at now: Timestamp, perMinute: Int) -> Duration? {
     let room = Duration.milliseconds(60_000)
     let price = room / max(perMinute, 1)
     return fullTimes.withLock { fullTimes in
       fullTimes = fullTimes.filter { $0.value > now }
-      // At most one minute from now, even if the clock was set back.
+      // The time is at most one minute from now, even if the clock was set back.
       let fullAt = min(max(fullTimes[owner] ?? now, now), now + room)
       fullTimes[owner] = fullAt
       let after = fullAt + price

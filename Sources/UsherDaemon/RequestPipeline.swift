@@ -5,7 +5,7 @@ import UsherConfig
 import UsherCore
 import UsherTransport
 
-// The stages of a call, in the order in which they run:
+// The stages of an RPC call, in the order in which they run, and the code of each:
 //
 // frame, cached reply   `ConnectionHandler`, `ReplyCache`
 // method, lock          `find(_:_:)`, `MethodTable`
@@ -35,19 +35,21 @@ extension RPCService {
     try serve(params, call, by: try find(method, call.caller))
   }
 
-  /// Decodes the parameters of a call, for ``respond(to:decoded:_:)``; on any thread.
+  /// Decodes the parameters of an RPC call for ``respond(to:decoded:_:)``. May run on any thread,
+  /// and is used for long lines.
   ///
-  /// - Throws: The error to reply with, including that the caller may not make the call.
+  /// - Throws: The error to reply with, which may be that the caller must not make the call.
   func decode(
     _ params: UnsafeRawBufferPointer?, of method: String, _ caller: Caller
   ) throws(UsherError) -> DecodedParams {
     try decode(params, of: try find(method, caller), caller)
   }
 
-  /// A method; the services are nil if it also works while the daemon is locked.
+  /// A method, and the services that it needs; nil if the method also works while the daemon is
+  /// locked.
   private typealias Target = (method: MethodEntry, unlocked: UnlockedServices?)
 
-  /// Finds the method, then checks the lock.
+  /// Finds the method, then checks that the daemon is unlocked unless the method also works locked.
   private func find(_ name: String, _ caller: Caller) throws(UsherError) -> Target {
     if isDraining.load(ordering: .acquiring) { throw .stopping }
     guard let method = table.entry(name, isAdmin: caller.isAdmin) else {
@@ -58,7 +60,7 @@ extension RPCService {
     return (method, unlocked)
   }
 
-  /// Refuses a caller without rights to such a call, then decodes the parameters.
+  /// Refuses a caller without rights to make the call, then decodes the parameters.
   private func decode(
     _ params: UnsafeRawBufferPointer?, of target: Target, _ caller: Caller
   ) throws(UsherError) -> DecodedParams {
@@ -78,7 +80,7 @@ extension RPCService {
 
 extension UnlockedServices {
   /// Checks that the caller's uid still belongs to the same user, then runs the method. If the user
-  /// database must be asked, that is done off the event loop.
+  /// database must be asked, this is done off the event loop.
   fileprivate func admit(
     _ params: DecodedParams, _ call: Call, to method: MethodEntry
   ) throws(UsherError) -> Response {
@@ -102,8 +104,8 @@ extension UnlockedServices {
 }
 
 extension Services {
-  /// Records in the audit log that a caller is denied because its uid belongs to another user than
-  /// the stored objects.
+  /// Records in the audit log that a caller is denied because its uid belonged to another user when
+  /// the objects were stored.
   fileprivate func withheld(
     _ error: UsherError, _ method: MethodEntry, _ caller: Caller
   ) -> UsherError {
@@ -112,8 +114,8 @@ extension Services {
       error, PolicyRequest(method: method.type.name), caller, rule: "(owner)", unmet: [])
   }
 
-  /// Reads the accounts that the decision needs, then decides. If they are not in memory, the call
-  /// is decided and answered off the event loop.
+  /// Loads the accounts that the policy decision needs, then decides and answers the call. If the
+  /// accounts are not in memory, this is done off the event loop.
   func serve<M: Method>(
     _ method: M, isList: Bool, _ caller: Caller,
     _ handle: @escaping MethodTable.Handler<M, Response>
@@ -134,8 +136,8 @@ extension Services {
     }
   }
 
-  /// Finds what the call is about, authorizes the call, and passes it to its handler. The handler's
-  /// reply is encoded and the outcome recorded by ``AuthorizedCall``.
+  /// Finds the object that the call is about, authorizes the call, and passes it to its handler.
+  /// ``AuthorizedCall`` encodes the handler's reply and records the outcome in the audit log.
   func decide<M: Method>(
     _ method: M, _ caller: Caller,
     _ handle: (M, AuthorizedCall, Services) throws(UsherError) -> Response
@@ -146,8 +148,8 @@ extension Services {
 }
 
 extension Subject {
-  /// Returns the accounts that must be in memory for the policy decision, and for the reply of a
-  /// list.
+  /// Returns the accounts that must be in memory for the policy decision about a call and, for a
+  /// method that lists accounts, for its reply; nil if none.
   fileprivate func need(of method: M, isList: Bool, flows: FlowService) -> AccountRepository.Need? {
     switch self {
     case .method, .flow, .owner: return nil

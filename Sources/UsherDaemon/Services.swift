@@ -7,8 +7,8 @@ import UsherFlows
 import UsherStore
 import UsherSystem
 
-/// All services that hold secrets or lead to them, created when the store is opened. The method
-/// table calls them. Each service gets only the dependencies that it needs.
+/// All services that contain secrets or have access to them, created when the store is opened. The
+/// method table calls them. Each service gets only the dependencies that it needs.
 final class Services: Sendable {
   let dependencies: Dependencies
   let processContext: ProcessContext
@@ -61,7 +61,7 @@ final class Services: Sendable {
     totp = TOTPService(
       dependencies: dependencies, store: store, repository: repository, providers: providers)
     owners = OwnerRegistry(dependencies: dependencies, store: store)
-    // Weak, because the registry notifies the flows and accounts of changes.
+    // The reference is weak, because the registry notifies the flows and accounts of changes.
     let runtime = FlowRuntime(
       processContext, store, access, lifecycle, localAuth: localAuthService, totp: totp
     ) { [weak owners] in owners?.isWithheld($0) ?? true }
@@ -93,16 +93,18 @@ final class Services: Sendable {
     }
     audits = AuditService(log: store.audit, repository: audit)
     owners.addObserver { [weak self] in await self?.apply($0, of: $1) }
-    // The events outlive these services, and so does a call that has removed a user.
+    // The event bus exists longer than these services, and a call that has removed a user may end
+    // after them.
     owners.addObserver { [events = processContext.events] change, person in
       if change == .replaced { events.forget(person.owner) }
     }
   }
 
-  /// Applies a change of an owner's access to flows, accounts and events.
+  /// Applies a change in the access to a user's stored objects to the user's flows, accounts and
+  /// confirmations.
   private func apply(_ change: OwnerRegistry.Change, of person: LocalPerson) async {
     let owner = person.owner
-    // Invalidates the replies that connections cache.
+    // Invalidates the replies that connections have cached.
     repository.changes.add(1, ordering: .releasing)
     switch change {
     case .reconsidered: break
@@ -116,9 +118,9 @@ final class Services: Sendable {
     }
   }
 
-  /// Restores the state from the store; nothing runs yet.
+  /// Restores the state of the services from the store. No background work starts yet.
   func restore() async throws(UsherError) {
-    // An unreadable credential is reported now, and missing when it is needed.
+    // A credential that cannot be read is logged now; calls that need it will fail.
     let handed = credentials.reread()
     for problem in handed.problems { dependencies.log.warning("\(problem)") }
     credentials.install(handed)
@@ -126,7 +128,7 @@ final class Services: Sendable {
     try localAuthService.restore()
     try confirm.restore()
     try await revocations.restore()
-    // Restoring many flows takes long, so extend the service manager's start time-out.
+    // Restoring many flows takes long, so the start time-out of systemd is extended.
     let notifier = processContext.setting.notifier
     let unread = try await flows.engine.restore { notifier.extendTimeout(by: .seconds(30)) }
     for (flow, error) in unread {
@@ -136,11 +138,11 @@ final class Services: Sendable {
     }
   }
 
-  /// Starts background work.
+  /// Starts the background work of the services.
   func resume() {
     let owners = owners
     flows.engine.resumeAll { owners.isWithheld($0) }
-    // Resolving users' names may take long, so nothing waits for it.
+    // Looking up the names of users may take long, so nothing waits for it.
     Task(executorPreference: dependencies.executor) { try? await owners.recordAll() }
     watch.start()
     Task(executorPreference: dependencies.executor) { [watch, revocations] in
@@ -149,7 +151,7 @@ final class Services: Sendable {
     }
   }
 
-  /// Listens for callbacks of providers.
+  /// Opens the listeners for providers' callbacks.
   ///
   /// - Throws: An error with a message for the operator if an address cannot be bound.
   func listen() async throws(UsherError) {
@@ -169,12 +171,13 @@ final class Services: Sendable {
     try await confirm.sweep()
     try await audit.trim()
     try? await owners.review()
-    // A flow that was busy when its owner was withheld may have set a timer since.
+    // A flow that was processing an event when its owner was withheld may have set a timer since.
     for person in owners.withheld { flows.engine.pause(person.owner) }
     try await flows.engine.sweep()
   }
 
-  /// Waits up to `limit` for providers' responses to arrive and be stored; then stops.
+  /// Waits up to `limit` for the providers' responses to arrive and be stored, then stops all
+  /// background work.
   func stop(within limit: Duration) async {
     watch.stop()
     await revocations.stop()
@@ -194,7 +197,7 @@ final class Services: Sendable {
     await tokens.refresher.waitUntilIdle()
   }
 
-  /// Writes the audit rows and closes the store; nothing is written after that.
+  /// Writes the audit rows that are left and closes the store. Nothing is written after that.
   func close() async {
     await audit.close()
     do throws(UsherError) {

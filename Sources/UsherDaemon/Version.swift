@@ -1,4 +1,4 @@
-/// Version in `rpc.hello`, `usherd --version` and the OpenRPC document.
+/// The version of usherd, as `rpc.hello`, `usherd --version` and the OpenRPC document report it.
 package enum Version {
   package static let current = "0.1.1"
 }

@@ -1,9 +1,9 @@
 import Dispatch
 
 /// Threads for functions that block, such as reading files or the user database, or that compute
-/// for long. Event loops and tasks never run such functions on their own threads.
+/// for a long time. Such functions must not run on event loops or on the threads of Swift tasks.
 package protocol BlockingPool: Sendable {
-  /// Starts `body` on another thread and returns.
+  /// Starts `body` on another thread and returns at once.
   func start(_ body: @escaping @Sendable () -> Void)
 }
 
@@ -18,7 +18,7 @@ extension BlockingPool {
   }
 }
 
-/// Pool of the threads of a concurrent dispatch queue; it grows with the number of blocked
+/// The threads of a concurrent dispatch queue. Their number grows with the number of blocked
 /// functions.
 final class DispatchPool: BlockingPool {
   static let blocking = DispatchPool("usherd.blocking")

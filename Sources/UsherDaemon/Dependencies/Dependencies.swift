@@ -10,32 +10,33 @@ import UsherSystem
 /// ``Daemon`` chooses the real ones, so tests and simulations can pass others (decision record
 /// 0017).
 ///
-/// A class, because it is passed to most types and a value of this size is slow to copy.
+/// It is a class, because it is passed to most types and a value of this size is slow to copy.
 final class Dependencies: Sendable {
   let configStore: ConfigStore
   let clock: any Clock
   let entropy: any Entropy
-  /// The daemon's only timers beside those of its event loops.
+  /// The source of all timers of the daemon except those of the sockets' event loop.
   let scheduler: any Scheduler
   /// The executor of the daemon's tasks; nil for Swift's global executor. Unstructured tasks do not
-  /// inherit it, so each one is started with it explicitly.
+  /// inherit an executor, so each one is started with this executor explicitly.
   let executor: (any TaskExecutor)?
-  /// The pool for functions that block.
+  /// The threads for functions that block.
   let blocking: any BlockingPool
-  /// The pool for functions that compute for long. It is separate from ``blocking``, so that a user
-  /// database that hangs does not delay the check of a passcode.
+  /// The threads for functions that compute for a long time. They are separate from ``blocking``,
+  /// so that a user database that hangs does not delay the check of a passcode.
   let computing: any BlockingPool
   let sockets: any LocalSockets
   let users: UserDatabase
   let lookups: UserLookups
-  /// The uid that the daemon runs as.
+  /// The uid as which the daemon runs.
   let daemonUser: UInt32
   /// The number of processors that the daemon may use; at least 1.
   let processors: Int
-  /// The budget that keeps some file descriptors in reserve.
+  /// The budget that reserves some file descriptors for essential uses.
   let descriptors: DescriptorBudget
   let log: Logger
-  /// The map from subordinate ids to their users, whose limits and rules apply to these ids.
+  /// The map from subordinate ids to the users to whom they belong. The limits and rules of these
+  /// users apply to callers with such ids.
   let subordinates = SubordinateUserMap()
 
   init(
@@ -61,9 +62,9 @@ final class Dependencies: Sendable {
     lookups = UserLookups(in: users, on: blocking, scheduler: scheduler, executor: executor)
   }
 
-  /// Creates the dependencies that a setting names.
+  /// Creates the dependencies from the daemon's settings.
   ///
-  /// - Parameter loop: The event loop of the scheduler.
+  /// - Parameter loop: The event loop that runs the scheduler's timers.
   convenience init(
     _ setting: DaemonSetting, _ configStore: ConfigStore, timersOn loop: any EventLoop
   ) {
@@ -77,7 +78,8 @@ final class Dependencies: Sendable {
 
   var config: Config { configStore.current.config }
 
-  /// Returns a new ID under which the journal, the audit log and the caller know one call.
+  /// Returns a new identifier by which an RPC call can be found in the journal and the audit log.
+  /// The caller receives it with an error.
   func correlationID() -> CorrelationID { CorrelationID(identifier("cor_")) }
 
   /// Returns the current minute of the week in the daemon's time zone.
@@ -87,7 +89,7 @@ final class Dependencies: Sendable {
     TransitionContext(now: clock.now(), entropy: entropy)
   }
 
-  /// Returns an unguessable name: `prefix` and 130 random bits in Crockford's base 32.
+  /// Returns an unguessable identifier: `prefix` and 130 random bits in Crockford's base 32.
   func identifier(_ prefix: String) -> String {
     let alphabet = Array("0123456789abcdefghjkmnpqrstvwxyz")
     return prefix + String(entropy.bytes(26).map { alphabet[Int($0 & 31)] })
@@ -95,7 +97,8 @@ final class Dependencies: Sendable {
 }
 
 extension Dependencies {
-  /// Returns the flow that creates an account of a provider, or renews its sign-in.
+  /// Returns the flow to recommend in an error: the one that creates an account at a provider, or
+  /// that signs in an existing account again.
   ///
   /// - Parameter scope: The scope that the account's tokens must cover.
   func signIn(

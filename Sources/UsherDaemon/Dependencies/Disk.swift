@@ -3,41 +3,45 @@ package import UsherCore
 package import UsherStore
 package import UsherSystem
 
-/// Files of the daemon: its database and the files beside it. All functions block.
+/// The file system, as the daemon uses it for its database and the files beside it. All functions
+/// block.
 package protocol Disk: Sendable {
   func exists(_ path: String) -> Bool
 
-  /// Returns the regular files of a directory; none if it cannot be read.
+  /// Returns the regular files of a directory; none if the directory cannot be read.
   ///
   /// - Parameter directory: The path with its trailing slash.
   func files(in directory: String) -> [DiskFile]
 
-  /// Removes a file. One that is missing, or that the daemon may not remove, is ignored.
+  /// Removes a file. A file that is missing, or that the daemon may not remove, is ignored.
   func remove(_ path: String)
 
-  /// Returns the database key: a credential, or else the file in the state directory, which is
-  /// created if it is missing.
+  /// Returns the master key: from a credential, or else from the file in the state directory, which
+  /// is created if it is missing.
   ///
-  /// - Throws: As ``MasterKeySource/load(stateDirectory:generating:)``.
+  /// - Throws: The errors of ``MasterKeySource/load(stateDirectory:generating:)``.
   func masterKey(
     _ source: MasterKeySource, in stateDirectory: String, generating: () throws -> Bool
   ) throws -> MasterKey
 
-  /// Returns the names of the credentials that systemd passed, sorted.
+  /// Returns the sorted names of the credentials that systemd passed.
   ///
-  /// - Throws: As ``CredentialsDirectory/names()``.
+  /// - Throws: The errors of ``CredentialsDirectory/names()``.
   func credentialNames(in directory: CredentialsDirectory) throws -> [String]
 
-  /// - Returns: Nil if there is no credential of that name.
-  /// - Throws: As ``CredentialsDirectory/secret(named:)``.
+  /// Returns a credential that systemd passed; nil if there is none of this name.
+  ///
+  /// - Throws: The errors of ``CredentialsDirectory/secret(named:)``.
   func credential(named name: String, in directory: CredentialsDirectory) throws -> Secret?
 
   /// Returns whether a recovery key opens a database.
   ///
-  /// - Throws: As ``Store/isOpened(at:by:)``.
+  /// - Throws: The errors of ``Store/isOpened(at:by:)``.
   func isOpened(_ database: String, by key: RecoveryKey) throws(UsherError) -> Bool
 
-  /// - Throws: As
+  /// Opens or creates the database.
+  ///
+  /// - Throws: The errors of
   ///   ``Store/open(path:masterKey:recoveryKey:acceptsChanges:keyStorage:clock:entropy:executor:)``.
   func openStore(_ opening: StoreAccess) throws(UsherError) -> Store
 }
@@ -46,9 +50,10 @@ package protocol Disk: Sendable {
 package struct StoreAccess {
   package let path: String
   package let masterKey: UnsafeRawBufferPointer
-  /// Returns the recovery key if there is one; called if the master key does not open the database.
+  /// Returns the recovery key if there is one. Called only if the master key does not open the
+  /// database.
   package let recoveryKey: () throws(UsherError) -> RecoveryKey?
-  /// Whether to open a database even if another program modified it.
+  /// Whether to open a database even if something other than usherd changed it.
   package let acceptsChanges: Bool
   package let clock: any Clock
   package let entropy: any Entropy
@@ -56,7 +61,7 @@ package struct StoreAccess {
   package let executor: (any TaskExecutor)?
 }
 
-/// File system of this machine.
+/// The file system of this machine.
 struct LocalDisk: Disk {
   func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
 

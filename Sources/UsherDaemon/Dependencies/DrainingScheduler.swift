@@ -1,11 +1,11 @@
 import Synchronization
 
-/// Scheduler for calls that only wait for a person or an event. When the daemon stops, all timers
-/// fire, and later ones fire at once.
+/// A scheduler for RPC calls that only wait for a person or an event. When the daemon stops, all
+/// timers fire, and later ones fire at once, so that these calls end.
 final class DrainingScheduler: Scheduler {
   private struct Pending {
     let body: @Sendable () -> Void
-    /// The timer; nil until it is set.
+    /// The timer of the wrapped scheduler; nil until it is set.
     var timer: ScheduledTimer?
   }
 
@@ -32,7 +32,7 @@ final class DrainingScheduler: Scheduler {
       return ScheduledTimer {}
     }
     let timer = scheduler.after(delay) { [self] in take(number)?.body() }
-    // The timer may have fired already.
+    // The timer may have fired before it was stored here.
     let isPending = state.withLock { state in
       state.pending[number]?.timer = timer
       return state.pending[number] != nil
@@ -41,7 +41,8 @@ final class DrainingScheduler: Scheduler {
     return ScheduledTimer { [self] in take(number)?.timer?.cancel() }
   }
 
-  /// Fires all pending timers now. A timer that is set after this call fires immediately.
+  /// Fires all pending timers now; a timer that is set after this call fires immediately. Called
+  /// when the daemon stops.
   func end() {
     let all = state.withLock { state in
       state.isOver = true

@@ -2,19 +2,21 @@ package import NIOCore
 import NIOPosix
 package import UsherTransport
 
-/// Event loops of the daemon, each with its own thread unless a test passes others.
+/// The event loops of the daemon, each with its own thread unless a test passes others.
 package struct EventLoops: Sendable {
   /// The loop of the daemon's own sockets.
   let sockets: SocketLoop
-  /// The loop of requests to providers, providers' callbacks, and timers.
+  /// The event loop for requests to providers, for providers' callbacks, and for timers.
   let providers: any EventLoopGroup
-  /// The loop of browser redirects to loopback addresses; slow work elsewhere does not delay it.
+  /// The event loop for browser redirects to loopback addresses. It is separate, so that slow work
+  /// on the other loops does not delay a browser, and a flood of browsers does not delay other
+  /// work.
   let browsers: any EventLoopGroup
 
-  /// Creates the loops that are not passed. ``stop()`` stops the others, too.
+  /// Creates the event loops that are not passed. ``stop()`` stops the passed loops too.
   ///
-  /// - Parameter shift: The shift of the timers on the sockets' loop; nil if they follow the
-  ///   machine's clock.
+  /// - Parameter shift: The shift of the timers on the sockets' loop, for tests; nil if they follow
+  ///   the machine's clock.
   /// - Throws: `internalError` if the process has no descriptors or threads left.
   package init(
     timersMovedBy shift: LoopTimeShift?, providers: (any EventLoopGroup)? = nil,

@@ -9,28 +9,28 @@ package import UsherConfig
 package import UsherCore
 package import UsherFlows
 
-/// Sender of requests to providers: the daemon's only way to a provider.
+/// Sender of HTTP requests to providers. The daemon sends all its requests through it.
 package protocol ProviderTransport: Sendable {
-  /// Sends a request once. Neither this nor a lower layer retries it.
+  /// Sends a request once. Neither this method nor a lower layer retries it.
   ///
   /// - Parameter settings: The provider's proxy, certificate authorities and time limits.
   /// - Returns: The unmodified reply; `unreachable`, with whether the provider may have received
   ///   the request; or `unreadable` for a response that is not accepted.
   func send(_ request: HTTPRequest, by settings: HTTPSettings) async -> CallOutcome
 
-  /// Keeps the connections of these settings and closes all others, each when its last call has
-  /// ended.
+  /// Keeps the connections for these settings and closes all others, each when its last call has
+  /// ended. Called after a reload of the configuration.
   func retain(_ settings: [HTTPSettings])
 
   /// The connections that are being closed.
   var closing: WorkCounter { get }
 
-  /// Aborts all calls. Later requests are not sent.
+  /// Aborts all calls. Later requests are not sent. Called when the daemon stops.
   func shutdown() async
 }
 
-/// The transport over TCP and TLS: time limits, proxy and certificate authorities as configured, no
-/// redirects followed, replies of at most 1 MiB.
+/// The transport over TCP and TLS. Time limits, proxy and certificate authorities are configurable;
+/// redirects are not followed, and a reply may have at most 1 MiB.
 final class HTTPClientTransport: ProviderTransport {
   static let replyLimit = 1 << 20
 
@@ -41,18 +41,18 @@ final class HTTPClientTransport: ProviderTransport {
   private struct Clients {
     var isShutDown = false
     var bySettings: [HTTPSettings.Key: Line] = [:]
-    /// The settings of the configured providers, once ``keep(_:)`` was called. A live flow may
-    /// still use others.
+    /// The settings of the configured providers; nil before the first ``retain(_:)``. A live flow
+    /// may still use other settings.
     var wanted: Set<HTTPSettings.Key>?
 
-    /// Returns whether no call uses these settings and no configured provider has them.
+    /// Returns whether no call in progress uses these settings and no configured provider has them.
     func isUnused(_ key: HTTPSettings.Key) -> Bool {
       guard let wanted, let line = bySettings[key] else { return false }
       return line.calls == 0 && !wanted.contains(key)
     }
   }
 
-  /// HTTP client and the number of its calls in progress.
+  /// An HTTP client and the number of its calls in progress.
   private struct Line {
     let client: HTTPClient
     var calls = 0
@@ -114,7 +114,7 @@ final class HTTPClientTransport: ProviderTransport {
       let failure = TransportError(error: error)
       return .unreachable(message: failure.sentence, sent: !failure.isBeforeRequest)
     }
-    // The response head has arrived, so the request was sent, whatever fails from here on.
+    // The response head has arrived, so the request was sent, even if reading the rest fails.
     if (300..<400).contains(response.status.code) {
       return .unreadable(message: "the provider answered with a redirect, which is not followed")
     }
@@ -132,8 +132,8 @@ final class HTTPClientTransport: ProviderTransport {
     }
   }
 
-  /// Reads the body. The client's own deadline ends with the response head; this one bounds a body
-  /// that trickles.
+  /// Reads the body. The client's own deadline ends with the response head; this deadline bounds a
+  /// body that arrives slowly.
   private func body(
     of response: HTTPClientResponse, by deadline: ContinuousClock.Instant
   ) async throws -> ByteBuffer {
@@ -160,7 +160,7 @@ final class HTTPClientTransport: ProviderTransport {
     }
   }
 
-  /// Records the end of a call.
+  /// Records that a call has ended, and drops its client if no one needs it any more.
   private func giveBack(_ key: HTTPSettings.Key) {
     let isUnused = clients.withLock { clients in
       clients.bySettings[key]?.calls -= 1
@@ -177,8 +177,8 @@ extension HTTPSettings {
     let connectSeconds: Int
   }
 
-  /// The key under which providers with the same proxy, certificate authorities and connect time
-  /// share a client.
+  /// The key of a client: providers with the same proxy, certificate authorities and connect
+  /// time-out share a client.
   fileprivate var key: Key {
     Key(proxy: proxy?.settingText, caFile: caFile, connectSeconds: connectTimeoutSeconds)
   }
@@ -188,12 +188,14 @@ extension HTTPSettings {
       redirectConfiguration: .disallow,
       timeout: .init(connect: .seconds(Int64(connectTimeoutSeconds))))
     configuration.connectionPool.retryConnectionEstablishment = false
-    // Callers of a slow provider must not wait for each other.
+    // The limit of connections is high, so that callers of a slow provider do not wait for each
+    // other.
     configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 64
     configuration.decompression = .disabled
     configuration.httpVersion = .http1Only
     var tls = TLSConfiguration.makeClientConfiguration()
-    // RFC 9325 §3.1.1, §4.2: the library's own default begins with TLS 1.0 and CBC ciphers.
+    // RFC 9325 §3.1.1 and §4.2 require this: the library's own default allows TLS 1.0 and CBC
+    // ciphers.
     tls.minimumTLSVersion = .tlsv12
     tls.cipherSuiteValues = Self.ciphers
     if let caFile { tls.trustRoots = .file(caFile) }
@@ -204,7 +206,8 @@ extension HTTPSettings {
     return configuration
   }
 
-  /// Cipher suites with AEAD and forward secrecy; all suites of TLS 1.3 have both.
+  /// The permitted cipher suites: those with AEAD and forward secrecy. All suites of TLS 1.3 have
+  /// both.
   private static let ciphers: [NIOTLSCipher] = [
     .TLS_AES_128_GCM_SHA256, .TLS_AES_256_GCM_SHA384, .TLS_CHACHA20_POLY1305_SHA256,
     .TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, .TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,
@@ -213,12 +216,13 @@ extension HTTPSettings {
   ]
 }
 
-/// Error of a call without a response.
+/// The error of a call that received no response.
 private struct TransportError {
   let error: any Error
 
-  /// Whether the error can only occur before the request gets a connection, so that the provider
-  /// saw nothing of it. For errors that are not listed here, that is unknown.
+  /// Whether the error can only occur before the request is sent on a connection, so that the
+  /// provider received nothing of the request. False for errors that are not listed here, for which
+  /// that is unknown.
   ///
   /// The list relies on async-http-client 1.37.0 and swift-nio-ssl 2.37.6: a request is written
   /// after `HTTPConnectionPool+Factory` has connected, passed the proxy and completed the
@@ -244,12 +248,12 @@ private struct TransportError {
     }
   }
 
-  /// Whether the server refused the connection. A numeric address is not resolved, so its refusal
-  /// is a plain `IOError`.
+  /// Whether the server refused the TCP connection. For a numeric address, which is not resolved,
+  /// the library reports a refusal as a plain `IOError`.
   private var isRefusal: Bool { (error as? IOError)?.errnoCode == ECONNREFUSED }
 
   /// A message for people. The libraries' own messages are not used, because they may contain a URL
-  /// with its query.
+  /// with its query, which may contain secrets.
   var sentence: String {
     switch error {
     case let error as HTTPClientError where error == .deadlineExceeded || error == .readTimeout:

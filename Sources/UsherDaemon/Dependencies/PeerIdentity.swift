@@ -2,8 +2,8 @@ import Glibc
 import UsherSystem
 
 extension Peer {
-  /// Whether this kernel identifies a peer's process by descriptor (SO_PEERPIDFD, Linux 6.5) and
-  /// not only by a number that may be reused.
+  /// Whether this kernel identifies a peer's process by a pidfd (SO_PEERPIDFD, Linux 6.5), and not
+  /// only by a process id, which may be reused. Found out with a pair of sockets.
   static let kernelHandsOutPidfds: Bool = {
     var ends: [CInt] = [-1, -1]
     guard socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0, &ends) == 0 else { return false }

@@ -1,13 +1,13 @@
 import NIOCore
 import UsherCore
 
-/// Source of timers, passed in so that tests control time.
+/// Source of timers. It is passed as a dependency, so that tests control time.
 package protocol Scheduler: Sendable {
   /// Runs `body` once after `delay`, unless the timer is cancelled first.
   func after(_ delay: Duration, _ body: @escaping @Sendable () -> Void) -> ScheduledTimer
 }
 
-/// Pending timer; cancelling it twice or after it fired has no effect.
+/// A pending timer of a ``Scheduler``. Cancelling it twice, or after it has fired, has no effect.
 package struct ScheduledTimer: Sendable {
   private let body: @Sendable () -> Void
 
@@ -16,7 +16,8 @@ package struct ScheduledTimer: Sendable {
   package func cancel() { body() }
 }
 
-/// Scheduler on an event loop: a pending timer costs a heap entry, not a thread or a task.
+/// A scheduler on a SwiftNIO event loop. A pending timer costs a heap entry, not a thread or a
+/// task.
 struct EventLoopScheduler: Scheduler {
   private let loop: any EventLoop
 
@@ -30,12 +31,12 @@ struct EventLoopScheduler: Scheduler {
 }
 
 extension Scheduler {
-  /// Waits for `delay`; returns at once if the task is cancelled.
+  /// Waits for `delay`. Returns at once if the task is cancelled.
   func pause(_ delay: Duration) async {
     await wait(for: AsyncLatch(), atMost: delay)
   }
 
-  /// Waits until `latch` opens, and opens it after `limit`; returns at once if the task is
+  /// Waits until `latch` opens, and opens it itself after `limit`. Returns at once if the task is
   /// cancelled.
   func wait(for latch: AsyncLatch, atMost limit: Duration) async {
     let timer = after(limit) { latch.open() }

@@ -1,16 +1,18 @@
 package import UsherConfig
 package import UsherSystem
 
-/// Users of the machine, from files, LDAP and so on. Each look-up may block for long.
+/// The users of the machine, from `/etc/passwd`, LDAP and so on, nsswitch.conf(5). Each look-up may
+/// block for a long time.
 package struct UserDatabase: Sendable {
   package var user: @Sendable (UInt32) -> UserLookup
-  /// Whether the local password file has the uid, so that no other source decides its name.
+  /// Whether `/etc/passwd` contains the uid, so that no other source decides which name the uid
+  /// has.
   package var isLocal: @Sendable (UInt32) -> Bool
-  /// Resolves the users and groups that policy rules name.
+  /// Looks up the users and groups that policy rules name.
   package var principals: PrincipalResolver
-  /// Reads `/etc/subuid`; nil if the file exists and cannot be read.
+  /// Reads `/etc/subuid`. Returns nil if the file exists and cannot be read.
   package var subordinates: @Sendable () -> SubordinateUsers?
-  /// The time for which the name of a uid is valid for later connections.
+  /// The time for which the name of a uid, once looked up, is used for later connections.
   package var nameHolds: Duration
 
   package init(
@@ -32,7 +34,7 @@ package struct UserDatabase: Sendable {
 }
 
 extension PrincipalResolver {
-  /// The resolver of this machine's users and groups.
+  /// The look-ups in this machine's user database.
   package static let system = PrincipalResolver(
     user: { SystemUsers.userID(named: $0) }, group: { SystemUsers.groupID(named: $0) },
     groups: { SystemUsers.groupIDs(of: $0) }, members: { SystemUsers.memberIDs(of: $0) })

@@ -5,17 +5,17 @@ import UsherSystem
 /// Look-ups in the user database, with a deadline.
 ///
 /// A user database that hangs, such as LDAP without a server, delays no caller beyond the deadline.
-/// Look-ups of the names of uids block one thread for each uid, and other functions
-/// ``mostFunctions`` threads.
+/// Look-ups of the names of uids block at most one thread for each uid, and the functions of
+/// ``run(within:_:)`` at most ``mostFunctions`` threads.
 final class UserLookups: Sendable {
-  /// The time for which a caller waits for the user database.
+  /// The time for which a caller waits for a look-up.
   static let deadline = Duration.seconds(2)
-  /// Error for calls that need an answer if the user database gives none.
+  /// The error for RPC calls that need a look-up if the user database does not answer in time.
   static let noAnswer = UsherError(
     .overloaded, "the user database does not answer: try again", detail: .init(retryAfterMs: 2000))
 
-  /// The maximum number of functions that run at the same time, including those that hang without
-  /// a caller.
+  /// The maximum number of functions of ``run(within:_:)`` that run at the same time, including
+  /// those that hang and whose callers no longer wait.
   private static let mostFunctions = 8
 
   private let database: UserDatabase
@@ -35,12 +35,12 @@ final class UserLookups: Sendable {
     self.executor = executor
   }
 
-  /// Returns the user database's present answer; `failed` after ``deadline``, or after twice that
-  /// if an earlier look-up of the uid ended meanwhile.
+  /// Looks up the name of a uid now. Returns `failed` after ``deadline``, or after twice that time
+  /// if an earlier look-up of the same uid had to end first.
   func user(_ uid: UInt32) async -> UserLookup {
-    // Use a separate task, so that the look-up continues if the calling task is cancelled.
+    // The look-up runs in a separate task, so that it continues if the calling task is cancelled.
     await Task(executorPreference: executor) { [self] () -> UserLookup in
-      // A look-up that hangs does not get a second thread.
+      // If a look-up of this uid hangs, no second thread is used for it.
       if let earlier = pending.withLock({ $0[uid] }), await !hasEnded(earlier) { return .failed }
       let lookup = PendingLookup<UserLookup>()
       pending.withLock { $0[uid] = lookup }
@@ -53,13 +53,13 @@ final class UserLookups: Sendable {
     }.value
   }
 
-  /// Returns the user's name; nil if the user has none or the database did not answer in time.
+  /// Returns the name of a user; nil if the uid has no name or the database did not answer in time.
   func name(of uid: UInt32) async -> String? {
     if case .named(let name) = await user(uid) { name } else { nil }
   }
 
-  /// Returns the names that the database knows. It asks for one uid at a time, so that many uids do
-  /// not block many threads, and stops at the first uid for which there is no answer.
+  /// Returns the names of those uids that have one. Asks for one uid at a time, so that many uids
+  /// do not block many threads, and stops at the first uid for which the database does not answer.
   func names(of uids: some Sequence<UInt32>) async -> [UInt32: String] {
     var names: [UInt32: String] = [:]
     for uid in uids {
@@ -75,7 +75,7 @@ final class UserLookups: Sendable {
   /// Runs a function that makes several look-ups, on a thread of its own.
   ///
   /// - Throws: ``noAnswer`` after `limit`, or at once if the task is cancelled; the function then
-  ///   goes on without its caller. ``noAnswer`` at once if too many functions run. Errors of
+  ///   continues without its caller. ``noAnswer`` also if too many functions run already. Errors of
   ///   `body`.
   func run<Value: Sendable>(
     within limit: Duration, _ body: @escaping @Sendable () throws(UsherError) -> Value
@@ -97,7 +97,7 @@ final class UserLookups: Sendable {
     return try result.get()
   }
 
-  /// Waits for a look-up until ``deadline``, and returns whether it has ended.
+  /// Waits for the end of a look-up until ``deadline``, and returns whether it has ended.
   private func hasEnded(_ lookup: PendingLookup<UserLookup>) async -> Bool {
     let either = AsyncLatch()
     Task(executorPreference: executor) {
@@ -109,7 +109,7 @@ final class UserLookups: Sendable {
   }
 }
 
-/// Look-up that may outlast its callers.
+/// A look-up that may continue when its callers no longer wait.
 private final class PendingLookup<Found: Sendable>: Sendable {
   let ended = AsyncLatch()
   private let answer = Mutex<Found?>(nil)

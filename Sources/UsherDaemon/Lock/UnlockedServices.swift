@@ -2,13 +2,14 @@ import UsherCore
 import UsherStore
 import UsherSystem
 
-/// All services that hold secrets or lead to them. The instance exists only while the daemon is
-/// unlocked, and nothing retains it after that.
+/// All services that contain secrets or have access to them. The instance exists only while the
+/// daemon is unlocked; nothing retains it after that.
 final class UnlockedServices: Sendable {
   let services: Services
   let inFlightCalls: InFlightCalls
 
-  /// Restores the services from the store and listens for providers' callbacks; nothing runs yet.
+  /// Restores the services from the store and opens the listeners for providers' callbacks. No
+  /// background work starts yet.
   ///
   /// - Throws: An error with a message for the operator if a row cannot be read or an address
   ///   cannot be bound.
@@ -27,13 +28,13 @@ final class UnlockedServices: Sendable {
     inFlightCalls = InFlightCalls(dependencies: services.dependencies)
   }
 
-  /// Starts background work from its stored state.
+  /// Starts the background work, continuing from its stored state.
   func resume() { services.resume() }
 
-  /// Shuts down in order: answers waiting calls, stores the responses that providers are sending,
-  /// closes the store.
+  /// Shuts the services down in order: answers waiting calls, stores the responses that providers
+  /// are sending, closes the store.
   ///
-  /// - Parameter limit: The time for providers to finish.
+  /// - Parameter limit: The time that providers have to finish their responses.
   func end(within limit: Duration) async {
     inFlightCalls.end()
     await services.callbacks.close()

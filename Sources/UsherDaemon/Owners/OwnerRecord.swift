@@ -2,28 +2,30 @@ import UsherCore
 import UsherStore
 import UsherSystem
 
-/// The recorded user name of a uid, and later answers of the user database.
+/// The recorded user name of a uid, with later answers of the user database, by which usherd
+/// detects that a uid was given to another person.
 ///
 /// Only the name is compared. Nothing else in the user database both stays the same for one person
 /// and differs between persons: a home directory can move, and a user may change the full name.
 struct OwnerRecord: Codable, Sendable, Equatable {
-  /// How long a name stays valid without confirmation by the user database. An unreachable
-  /// directory service cannot be told from one that does not know the uid.
+  /// How long a recorded name is accepted without confirmation by the user database. The reason for
+  /// a limit: an unreachable directory service looks like one that no longer knows the uid.
   static let holdsUnconfirmed = Duration.seconds(7 * 86_400)
-  /// The minimum time between two stored confirmations.
+  /// The minimum time between two confirmations that are stored, to save writes.
   private static let confirmedEvery = Duration.seconds(86_400)
 
-  /// Nil if the uid had no name.
+  /// The recorded name; nil if the uid had no name.
   private(set) var name: String?
-  /// Whether the uid was in the local password file, which can always be read.
+  /// Whether the uid was in `/etc/passwd`, which can always be read.
   private(set) var isLocal: Bool
   let recordedAt: Timestamp
   private(set) var confirmedAt: Timestamp
   private(set) var other: Other?
-  /// True from the operator's `owner.forget` until everything is deleted, also over a restart.
+  /// True from the operator's `owner.forget` until everything is deleted, even if the daemon is
+  /// restarted in between.
   private(set) var isBeingForgotten: Bool?
 
-  /// A different name that the user database returned for the uid.
+  /// A name other than the recorded one that the user database returned for the uid.
   struct Other: Codable, Sendable, Equatable {
     let name: String
     let at: Timestamp
@@ -31,18 +33,20 @@ struct OwnerRecord: Codable, Sendable, Equatable {
 
   /// The decision about calls from the uid.
   enum Verdict: Sendable, Equatable {
-    /// The same user, as far as the user database could last confirm.
+    /// The uid still belongs to the recorded user, as far as the user database could last confirm.
     case same
     case other(name: String)
-    /// The uid was in the local password file, and no source has it now.
+    /// The uid was in `/etc/passwd`, and no source of the user database contains it now.
     case gone
-    /// The user database does not answer, and the recorded name is not valid without it.
+    /// The user database does not answer, and the recorded name is not accepted without it.
     case unconfirmed
     /// The user database does not answer, and no name is recorded.
     case unknown
   }
 
-  /// - Parameter name: Nil if the uid has no name.
+  /// Creates the first record of a uid.
+  ///
+  /// - Parameter name: The user name; nil if the uid has none.
   init(name: String?, isLocal: Bool, at now: Timestamp) {
     self.name = name
     self.isLocal = isLocal
@@ -50,10 +54,10 @@ struct OwnerRecord: Codable, Sendable, Equatable {
     confirmedAt = now
   }
 
-  /// Creates a withheld record for a uid whose record was not deleted by usherd; an operator must
-  /// decide.
+  /// Creates a withheld record for a uid whose record was deleted by something other than usherd,
+  /// so that an operator must decide.
   ///
-  /// Returns nil if the look-up failed.
+  /// Returns nil if the look-up of the uid failed.
   init?(lostTo found: UserLookup, at now: Timestamp) {
     let present: String
     switch found {
@@ -65,33 +69,34 @@ struct OwnerRecord: Codable, Sendable, Equatable {
     other = Other(name: present, at: now)
   }
 
-  /// Whether nobody may use the user's stored objects until an operator decides.
+  /// Whether usherd refuses access to the user's stored objects until an operator decides.
   var isWithheld: Bool { other != nil || isBeingForgotten == true }
 
-  /// Records that an operator has begun to delete the user's property.
+  /// Records that an operator has begun to delete the user's stored objects.
   mutating func beginForgetting() { isBeingForgotten = true }
 
-  /// Whether the uid still had its recorded name when the record was written.
+  /// The verdict when the record was last written: whether the uid still had its recorded name.
   var lastVerdict: Verdict { other.map { .other(name: $0.name) } ?? .same }
 
-  /// Whether another record differs at most in the time of the last confirmation.
+  /// Whether another record differs at most in the time of the last confirmation, so that writing
+  /// it is not urgent.
   func isSame(as other: OwnerRecord) -> Bool {
     var copy = self
     copy.confirmedAt = other.confirmedAt
     return copy == other
   }
 
-  /// Compares the user whom the user database names for the uid now with the user who owns the
-  /// stored data, records the answer, and returns whether they are the same.
+  /// Compares the name that the user database now returns for the uid with the recorded name,
+  /// records the answer, and returns the decision.
   ///
-  /// - Parameter isLocal: Whether the local password file contains the uid now.
+  /// - Parameter isLocal: Whether `/etc/passwd` contains the uid now.
   mutating func compare(
     with found: UserLookup, isLocal isLocalNow: Bool, at now: Timestamp
   ) -> Verdict {
     switch found {
     case .named(let present):
-      // A uid of an unreachable directory service has no name at first. A name from the password
-      // file is different: it was given to the uid later.
+      // While its directory service is unreachable, a uid has no name, so the first name from there
+      // is recorded. A name from `/etc/passwd` is not: it was given to the uid later.
       if name == nil, other == nil, !isLocalNow { name = present }
       guard let name, present.hasSameBytes(as: name) else {
         if other?.name.hasSameBytes(as: present) != true {
@@ -105,8 +110,7 @@ struct OwnerRecord: Codable, Sendable, Equatable {
     case .nameless, .failed:
       if other != nil { return lastVerdict }
       guard name != nil else { return found == .nameless ? .same : .unconfirmed }
-      // The password file can always be read, so forcing a look-up to fail gains an attacker
-      // nothing.
+      // `/etc/passwd` can always be read, so an attacker gains nothing by making a look-up fail.
       guard !isLocal else { return found == .nameless ? .gone : .unconfirmed }
       return now - confirmedAt < Self.holdsUnconfirmed ? .same : .unconfirmed
     }
@@ -114,7 +118,7 @@ struct OwnerRecord: Codable, Sendable, Equatable {
 }
 
 extension OwnerRecord {
-  /// Returns nil if the look-up failed.
+  /// Creates the first record of a uid from a look-up; nil if the look-up failed.
   init?(_ found: UserLookup, isLocal: Bool, at now: Timestamp) {
     switch found {
     case .named(let name): self.init(name: name, isLocal: isLocal, at: now)
@@ -133,7 +137,7 @@ extension OwnerRow {
 }
 
 extension OwnerRecord.Verdict {
-  /// Returns the error for a caller with this uid; nil if the caller is the owner.
+  /// Returns the error for a caller with this uid; nil if the caller is the recorded user.
   func refusal(of uid: UInt32) -> UsherError? {
     let advice =
       "the operator must run usherctl owner accept \(uid) if it is the same person, "
@@ -162,16 +166,17 @@ extension OwnerRecord.Verdict {
 }
 
 extension Owner {
-  /// systemd gives these uids to services with `DynamicUser=`, and reuses each for another service
-  /// later (Users, Groups, UIDs and GIDs on systemd systems).
+  /// The uids that systemd assigns to services with `DynamicUser=`, and later reuses for other
+  /// services (systemd documentation, "Users, Groups, UIDs and GIDs on systemd Systems").
   private static let transientUsers = UInt32(61_184)...65_519
 
-  /// Whether systemd reuses a uid for other services.
+  /// Whether systemd assigns the uid to one service after the other.
   static func isTransient(_ uid: UInt32) -> Bool { transientUsers.contains(uid) }
 
   /// Checks that the owner may have accounts.
   ///
-  /// - Throws: `permissionDenied` for a uid whose accounts another service would get later.
+  /// - Throws: `permissionDenied` for a uid that systemd may later give to another service, which
+  ///   would then get the accounts.
   func checkMayHaveAccounts() throws(UsherError) {
     guard client == nil, Self.isTransient(uid) else { return }
     throw UsherError(

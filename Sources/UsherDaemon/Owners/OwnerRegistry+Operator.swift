@@ -5,22 +5,22 @@ import UsherCore
 import UsherStore
 import UsherSystem
 
-// Operations for the operator.
+// Operations for the operator: `owner.list`, `owner.accept` and `owner.forget`.
 extension OwnerRegistry {
-  /// The limit of wipe runs. Each later run deletes data that calls in progress have written
-  /// meanwhile.
+  /// The maximum number of runs of `wipe` in ``forget(_:_:)``. Each run after the first deletes
+  /// data that calls in progress have written in the meantime.
   private static let mostWipes = 8
 
-  /// A uid with its record and verdict.
+  /// A user with the stored record and the current verdict.
   struct Standing: Sendable {
     let person: LocalPerson
     let record: OwnerRecord
     let verdict: OwnerRecord.Verdict
   }
 
-  /// Compares all recorded users with the user database, as far as it answers.
+  /// Compares all recorded users with the user database, as far as the database answers.
   ///
-  /// - Returns: The standings, ordered by uid.
+  /// - Returns: The users with their verdicts, ordered by uid.
   func standings() async throws(UsherError) -> [Standing] {
     try await recordAll()
     let people = try store.loadOwners().map { LocalPerson($0) }.sorted { $0.uid < $1.uid }
@@ -33,7 +33,7 @@ extension OwnerRegistry {
     return standings
   }
 
-  /// Makes the current user of the uid the owner of everything that is stored for the uid.
+  /// Makes the current user of the uid the owner of all objects that are stored for the uid.
   ///
   /// - Returns: The user name; nil if the uid has none.
   /// - Throws: `notFound` if no user is recorded; `storageUnavailable`.
@@ -56,12 +56,13 @@ extension OwnerRegistry {
     }
   }
 
-  /// Runs `wipe` while the user's property is withheld, then deletes the user's record.
+  /// Runs `wipe`, which deletes a user's stored objects, while access to them is refused; then
+  /// deletes the user's record.
   ///
   /// - Returns: The result of each run of `wipe`.
   /// - Throws: `notFound` if no user is recorded and nothing is stored; `storageUnavailable`;
-  ///   errors of `wipe`. Data that remains is then withheld until the next attempt, also after a
-  ///   restart.
+  ///   errors of `wipe`. Access to the remaining objects is then refused until the next attempt,
+  ///   even after a restart.
   func forget<Value>(
     _ person: LocalPerson, _ wipe: () async throws(UsherError) -> Value
   ) async throws(UsherError) -> [Value] {
@@ -77,7 +78,8 @@ extension OwnerRegistry {
       entries.withLock { [entry] in $0[person] = entry }
       await notify(.withheld, person)
       var values = [try await wipe()]
-      // Deletes data that calls in progress have written; no other call writes any more.
+      // Calls that were in progress may have written data since the last run; no other call can
+      // write any more.
       while try hasStoredObjects(person) {
         guard values.count < Self.mostWipes else {
           throw UsherError(

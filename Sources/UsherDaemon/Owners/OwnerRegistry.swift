@@ -5,23 +5,23 @@ import UsherCore
 import UsherStore
 import UsherSystem
 
-/// Records the users behind the uids that own something, and decides whether a caller is still the
-/// same user.
+/// Records the names of the users whose objects are stored, and decides whether a caller is still
+/// the same user.
 ///
 /// The kernel reports a caller's uid, and a uid may be reassigned to another person. So the name is
-/// looked up at the first call of each connection, off the event loop, and a uid's property is
-/// withheld while its name differs. An operator accepts the new name or deletes the property
+/// looked up at the first call of each connection, off the event loop, and access to the objects of
+/// a uid is refused while its name differs. An operator accepts the new name or deletes the objects
 /// (Access.md § A uid of another person).
 final class OwnerRegistry: Sendable {
-  /// A change in the access to a uid's property.
+  /// A change in the access to a user's stored objects.
   enum Change: Sendable {
-    /// Nothing of it is handed out or used any more.
+    /// The objects must not be handed out or used any more.
     case withheld
-    /// It is handed out and used again.
+    /// The objects may be handed out and used again.
     case restored
-    /// Calls may be decided differently; background work continues.
+    /// Decisions about calls may change; background work continues.
     case reconsidered
-    /// Nothing is stored for the uid any more; state in memory must be forgotten.
+    /// Nothing is stored for the uid any more; state in memory about the user must be dropped.
     case replaced
   }
 
@@ -29,33 +29,35 @@ final class OwnerRegistry: Sendable {
 
   /// The name of the note that is stored once every owner has a record.
   private static let completeNote = "owners"
-  /// The number of users in memory above which `review()` drops all entries that equal the stored
-  /// ones; the next call of such a user reads the disk.
+  /// The number of users in memory above which ``review()`` drops all entries that equal the stored
+  /// ones. The next call of such a user reads the disk.
   private static let mostInMemory = 4096
 
   struct Entry {
-    /// Nil if the user database has not identified the user yet.
+    /// The user's record; nil if the user database has not identified the user yet.
     var record: OwnerRecord?
-    /// Whether the stored record equals this one.
+    /// Whether the record is stored in this form.
     var isStored = false
     var verdict = OwnerRecord.Verdict.same
-    /// The start of the last completed look-up.
+    /// The start of the last look-up that was answered, by the monotonic clock.
     var comparedAt: Timestamp?
-    /// Whether a connection newer than the last comparison was admitted because of it.
+    /// Whether a connection was admitted after the last comparison, so that the comparison should
+    /// be repeated.
     var isAssumed = false
-    /// Whether the operator has begun to delete the user's property.
+    /// Whether the operator has begun to delete the user's stored objects.
     var isBeingForgotten: Bool { record?.isBeingForgotten ?? false }
     var isWithheld: Bool { record?.isWithheld ?? false }
 
-    /// Whether the entry can be dropped from memory without loss.
+    /// Whether the entry can be dropped from memory, because it can be read from disk again.
     var isLikeOnDisk: Bool { isStored && verdict == .same && !isWithheld && !isAssumed }
   }
 
   let dependencies: Dependencies
   let store: Store
-  /// The users that have called, and those whose property is withheld. The others are on disk.
+  /// The users that have called, and those whose objects are withheld. The records of all others
+  /// are only on disk.
   let entries = Mutex<[LocalPerson: Entry]>([:])
-  /// The users whose property was deleted, until the next call from their uids.
+  /// The users whose objects were deleted, until the next call from their uids.
   let forgotten = Mutex<Set<LocalPerson>>([])
   /// Serializes comparison, write and installation for each user.
   let personLock = AsyncKeyedLock<LocalPerson>()
@@ -68,7 +70,7 @@ final class OwnerRegistry: Sendable {
     self.store = store
   }
 
-  /// Loads the withheld users, which are as many as await an operator's decision.
+  /// Loads the withheld users. There are few of them: each awaits an operator's decision.
   func restore() throws(UsherError) {
     var restored: [LocalPerson: Entry] = [:]
     for row in try store.loadWithheldOwners() { restored[LocalPerson(row)] = try Entry(row) }
@@ -77,7 +79,7 @@ final class OwnerRegistry: Sendable {
     store.checkOwners { [weak self] (owner) throws(UsherError) in try self?.checkMayOwn(owner) }
   }
 
-  /// Prevents a call that began before `owner.forget` from storing something again.
+  /// Prevents a call that began before `owner.forget` from storing objects again.
   private func checkMayOwn(_ owner: Owner) throws(UsherError) {
     guard owner.client == nil else { return }
     let person = LocalPerson(owner)
@@ -91,14 +93,14 @@ final class OwnerRegistry: Sendable {
   /// waits for the change continues.
   func addObserver(_ body: @escaping Observer) { observers.withLock { $0.append(body) } }
 
-  /// Whether nobody may use an owner's stored objects, because its uid may belong to another person
-  /// or they are being deleted. Costs one lock.
+  /// Whether access to an owner's stored objects is refused, because its uid may belong to another
+  /// person or the objects are being deleted. Costs one lock.
   func isWithheld(_ owner: Owner) -> Bool {
     guard owner.client == nil else { return false }
     return entries.withLock { $0[LocalPerson(owner)]?.isWithheld ?? false }
   }
 
-  /// The users whose stored objects nobody may use.
+  /// The users to whose stored objects access is refused.
   var withheld: [LocalPerson] {
     entries.withLock { entries in entries.filter { $0.value.isWithheld }.map(\.key) }
   }
@@ -107,9 +109,9 @@ final class OwnerRegistry: Sendable {
 // MARK: - Callers
 
 extension OwnerRegistry {
-  /// Decides about a call without waiting.
+  /// Decides about a call without waiting, from the last comparison of the caller's name.
   ///
-  /// - Returns: False if the user database must be asked first: ``verify(_:)``.
+  /// - Returns: False if the user database must be asked first, by ``verify(_:andRecord:)``.
   /// - Throws: `permissionDenied` if the caller's uid belonged to another user.
   func admits(_ caller: Caller) throws(UsherError) -> Bool {
     guard isCompared(caller) else { return true }
@@ -126,10 +128,10 @@ extension OwnerRegistry {
     return true
   }
 
-  /// Looks up the caller's uid in the user database and decides.
+  /// Looks up the name of the caller's uid in the user database and decides about the call.
   ///
-  /// - Parameter isRecorded: Whether the call may store something for the user, so that a record is
-  ///   required.
+  /// - Parameter isRecorded: Whether the call may store something for the user, so that the user
+  ///   must have a record.
   /// - Throws: The errors of ``admits(_:)``; `storageUnavailable` if the record cannot be written.
   func verify(_ caller: Caller, andRecord isRecorded: Bool = true) async throws(UsherError) {
     guard isCompared(caller) else { return }
@@ -143,7 +145,8 @@ extension OwnerRegistry {
     }
     let entry = entries.withLock { $0[person] }
     if let refusal = entry?.refusal(of: caller.uid) { throw refusal }
-    // Every owner has a record, so that a missing record proves that it was deleted.
+    // Every owner must have a record, so that a missing record proves that something other than
+    // usherd deleted it.
     guard !isRecorded || entry?.isStored == true else {
       throw UsherError(
         .storageUnavailable, "the user name of uid \(caller.uid) cannot be stored: try again",
@@ -158,13 +161,13 @@ extension OwnerRegistry {
     throw refusal
   }
 
-  /// Whether the caller's uid is compared. The uids of `DynamicUser=` have a new name each time and
+  /// Whether the caller's uid is compared. The uids of `DynamicUser=` get a new name each time and
   /// own nothing; the admin socket is for root and the daemon's own user.
   private func isCompared(_ caller: Caller) -> Bool {
     !caller.isAdmin && !Owner.isTransient(caller.uid)
   }
 
-  /// Must be called while holding the user's lock.
+  /// Applies the result of a look-up. Must be called while holding the user's lock.
   private func take(
     _ found: UserLookup, of person: LocalPerson, since began: Timestamp
   ) async throws(UsherError) {
@@ -179,14 +182,14 @@ extension OwnerRegistry {
     if case .other = entry.compare(with: found, isLocal: isLocal, at: now),
       (try? hasStoredObjects(person)) == false
     {
-      // Nothing is stored for the uid, so there is nothing to withhold.
+      // Nothing is stored for the uid, so nothing has to be withheld from its new user.
       entry.record = nil
       await notify(.replaced, person)
     }
     entry.record = entry.record ?? OwnerRecord(found, isLocal: isLocal, at: now)
     entry.verdict = entry.compare(with: found, isLocal: isLocal, at: now)
     entry.isAssumed = false
-    // Without an answer, the next call asks again.
+    // If the user database did not answer, the next call asks again.
     let isAnswered = entry.verdict != .unconfirmed && entry.verdict != .unknown
     entry.comparedAt = isAnswered ? began : nil
     await save(&entry, after: before, of: person)
@@ -202,24 +205,25 @@ extension OwnerRegistry {
     }
   }
 
-  /// Whether the user owns something and has lost the record, which usherd itself deletes last.
+  /// Whether the user has stored objects but no record. usherd itself deletes the record last, so
+  /// something else has deleted it.
   private func hasLostRecord(_ person: LocalPerson) throws(UsherError) -> Bool {
-    // Admin calls are not compared, so root and the daemon's user may own something without a
-    // record.
+    // Calls on the admin socket are not compared, so root and the daemon's own user may have stored
+    // objects without a record.
     guard isComplete.load(ordering: .relaxed), person.uid != 0,
       person.uid != dependencies.daemonUser
     else { return false }
     return try hasStoredObjects(person)
   }
 
-  /// Returns what is known about a user, from memory or else from disk; nil if nothing is.
+  /// Returns what is known about a user, from memory or else from disk; nil if no record exists.
   func known(_ person: LocalPerson) throws(UsherError) -> Entry? {
     if let entry = entries.withLock({ $0[person] }) { return entry }
     return try store.loadOwner(realm: person.realm, uid: person.uid).map(Entry.init)
   }
 
-  /// Stores the user's record if it has changed. If the store fails, a record that differs only in
-  /// the time of its last confirmation is dropped.
+  /// Stores the user's record if it has changed. If the store fails and the new record differs only
+  /// in the time of its last confirmation, the old record is kept.
   private func save(_ entry: inout Entry, after before: Entry, of person: LocalPerson) async {
     guard entry.record != before.record || !entry.isStored else { return }
     let isStored = await write(entry.record, of: person)
@@ -234,7 +238,9 @@ extension OwnerRegistry {
     try store.hasStoredObjects(ofUser: person.uid, realm: person.realm)
   }
 
-  /// - Returns: Whether the record is on disk; if not, the next call tries again.
+  /// Writes a user's record.
+  ///
+  /// - Returns: Whether the record is on disk. If not, the next call of the user tries again.
   private func write(_ record: OwnerRecord?, of person: LocalPerson) async -> Bool {
     guard let record else { return false }
     do throws(UsherError) {
@@ -274,8 +280,8 @@ extension OwnerRegistry {
 // MARK: - All users
 
 extension OwnerRegistry {
-  /// Creates records for owners that versions without records left, once for each database. Stops
-  /// if the user database does not answer; ``review()`` then starts again.
+  /// Creates the records of owners that versions without records left, once for each database.
+  /// Stops if the user database does not answer; the next ``review()`` starts again.
   func recordAll() async throws(UsherError) {
     guard !isComplete.load(ordering: .relaxed) else { return }
     let realm = DaemonSetting.realm
@@ -290,8 +296,8 @@ extension OwnerRegistry {
     isComplete.store(true, ordering: .relaxed)
   }
 
-  /// Compares the users whose connections were admitted by an earlier comparison, and completes
-  /// ``recordAll()``.
+  /// Compares the users whose connections were admitted because of an earlier comparison, and
+  /// completes ``recordAll()``. Called once a minute.
   func review() async throws(UsherError) {
     try await recordAll()
     let assumed = entries.withLock { entries in entries.filter { $0.value.isAssumed }.map(\.key) }
@@ -309,7 +315,7 @@ extension OwnerRegistry {
     for person in people {
       if try known(person)?.isBeingForgotten ?? false { continue }
       let isInMemory = entries.withLock { $0[person] != nil }
-      // Outside the lock: otherwise a caller would wait for a look-up that hangs.
+      // Done without holding the lock. Otherwise a caller would wait for a look-up that hangs.
       let began = dependencies.clock.monotonicNow()
       let found = await dependencies.lookups.user(person.uid)
       guard found != .failed else { return false }

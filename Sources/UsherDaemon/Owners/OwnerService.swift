@@ -3,9 +3,9 @@ import UsherConfig
 import UsherCore
 import UsherStore
 
-/// `owner.list`, `owner.accept`, `owner.forget`.
+/// Implementation of `owner.list`, `owner.accept` and `owner.forget`.
 struct OwnerService: Sendable {
-  /// The number of accounts that are revoked at a time.
+  /// The number of accounts whose tokens are revoked at the same time.
   private static let revokedAtOnce = 8
 
   let registry: OwnerRegistry
@@ -47,7 +47,7 @@ struct OwnerService: Sendable {
     return sum
   }
 
-  /// Deletes accounts and revokes their tokens.
+  /// Deletes accounts and revokes their tokens at the provider.
   ///
   /// - Returns: The number of accounts whose tokens the provider has not revoked yet.
   private func forget(

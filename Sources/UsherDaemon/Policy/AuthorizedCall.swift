@@ -2,30 +2,34 @@ import UsherAPI
 import UsherConfig
 import UsherCore
 
-/// An RPC call that the policy allows; it records its outcome in the audit log.
+/// An RPC call that the access policy allows. It records its outcome in the audit log.
 struct AuthorizedCall: Sendable {
   let request: PolicyRequest
   let caller: Caller
   let permit: Permit
   let audit: AuditRecorder
-  /// The account that the call is about, if it exists for the caller.
+  /// The account that the call is about; nil if the call is about none, or none exists for the
+  /// caller.
   var target: AccountRecord?
-  /// The data that the call hands out, and of which account; read when the call has succeeded.
+  /// The data that the call hands out and the audit log records, and of which account. Read when
+  /// the call has succeeded.
   var given: Given?
-  /// The generation of the accounts from before the decision.
+  /// The value of ``AccountRepository/generation`` before the decision, by which a cached decision
+  /// becomes invalid.
   var generation = 0
 
-  /// What an RPC call hands out to its caller, for the audit log.
+  /// The data that an RPC call hands out to its caller, for the audit log.
   enum Given: Sendable {
     case token(scope: String?)
     case profiles(@Sendable () -> [(account: AccountID, fields: [String])])
-    /// Objects given to or taken from this user.
+    /// The stored objects of a user, which an operator deletes or assigns to the uid's current
+    /// user.
     case storedObjects(of: UInt32)
   }
 
   /// The account that the call acts on.
   ///
-  /// - Throws: `notFound` if it does not exist for the caller.
+  /// - Throws: `notFound` if the account does not exist for the caller.
   var account: AccountRecord {
     get throws(UsherError) {
       guard let target else { throw AccountRepository.notFound(AccountID(request.named ?? "")) }
@@ -33,15 +37,16 @@ struct AuthorizedCall: Sendable {
     }
   }
 
-  /// The call without the account's record, so that a call that waits does not keep its tokens.
+  /// The call without the account's record, so that the record's tokens do not stay in memory while
+  /// the call waits.
   var withoutTarget: AuthorizedCall {
     var call = self
     call.target = nil
     return call
   }
 
-  /// Returns whether the permit also covers an account that the call does not name: a call that
-  /// names the account is allowed, too, under conditions that are no stricter.
+  /// Returns whether the policy's permission also covers an account that the call does not name: a
+  /// call that names the account would be allowed too, under conditions that are no stricter.
   func covers(_ record: AccountRecord) -> Bool {
     let named = request.about(record)
     guard caller.sees(record, named), case .allowed(let other) = caller.decide(named) else {
@@ -51,11 +56,12 @@ struct AuthorizedCall: Sendable {
       && (permit.localAuthSeconds ?? .max) <= (other.localAuthSeconds ?? .max)
   }
 
-  /// Runs the call to its end and records the outcome in the audit log.
+  /// Runs the call, records its outcome in the audit log and returns the response.
   func perform(_ body: () throws(UsherError) -> Response) throws(UsherError) -> Response {
     let response = try recordingFailure(body)
     switch response {
-    // The call has not been decided yet.
+    // The call has not been authorized yet: it first reads accounts from disk or asks the user
+    // database.
     case .cold, .resumed: return response
     case .now:
       succeeded()
@@ -86,8 +92,8 @@ struct AuthorizedCall: Sendable {
     }
   }
 
-  /// Runs a check before the call waits. It runs on the event loop, so that a flood of refused
-  /// calls starts no tasks.
+  /// Runs a check before the call is answered in a task, and records a failure in the audit log.
+  /// The check runs on the event loop, so that a flood of refused calls starts no tasks.
   func recordingFailure<Value>(_ body: () throws(UsherError) -> Value) throws(UsherError) -> Value {
     do throws(UsherError) {
       return try body()
@@ -96,10 +102,10 @@ struct AuthorizedCall: Sendable {
     }
   }
 
-  /// Runs a call that waits to its end, and records the outcome in the audit log. All that the call
-  /// causes has one correlation ID.
+  /// Runs a call that waits, and records its outcome in the audit log. All log entries and audit
+  /// rows that the call causes have the same correlation ID.
   ///
-  /// - Parameter body: Returns the reply, and the flow if one began.
+  /// - Parameter body: Returns the reply, and the flow if the call started one.
   private func run(
     _ body: @Sendable () async throws(UsherError) -> (reply: [UInt8], flow: FlowID?)
   ) async throws(UsherError) -> [UInt8] {
@@ -108,7 +114,7 @@ struct AuthorizedCall: Sendable {
       do throws(UsherError) {
         let (reply, flow) = try await body()
         if Task.isCancelled, request.traits.audit == .everythingAggregated {
-          // A caller that no longer waits, as after a lock, does not get the secret.
+          // A caller that no longer waits, for example after a lock, does not receive the secret.
           _ = failed(UsherError(.cancelled, "the caller no longer waits"))
         } else {
           succeeded(flow: flow)
@@ -121,11 +127,11 @@ struct AuthorizedCall: Sendable {
     return try result.get()
   }
 
-  /// Whether outcomes are recorded, not only denials.
+  /// Whether outcomes of the method are recorded in the audit log, not only denials.
   private var isAudited: Bool { request.traits.audit != .denials }
 
-  /// The decision, if it applies to later identical calls as long as rules and accounts stay the
-  /// same; nil if such calls need more checks.
+  /// The decision in a form that also applies to later identical calls, as long as rules and
+  /// accounts stay the same; nil if such calls need more checks.
   private var decision: CachedReply.Decision? {
     guard isAudited, request.weekMinute == nil, permit.conditions.isEmpty,
       case .token(let scope)? = given
@@ -140,8 +146,8 @@ struct AuthorizedCall: Sendable {
   /// Records that the call was answered.
   ///
   /// - Parameters:
-  ///   - flow: The flow that began.
-  ///   - failure: The error if the call achieved nothing.
+  ///   - flow: The flow that the call started.
+  ///   - failure: The error if the call was answered but achieved nothing.
   func succeeded(flow: FlowID? = nil, with failure: UsherError.Reason? = nil) {
     guard isAudited else { return }
     var event = self.event
@@ -164,14 +170,17 @@ struct AuthorizedCall: Sendable {
     audit.record(event, by: caller.audited)
   }
 
-  /// - Returns: The error for the caller, with the correlation ID of the audit entry.
+  /// Records that the call has failed.
+  ///
+  /// - Returns: The error for the caller, with the correlation ID of the audit row.
   func failed(_ error: UsherError) -> UsherError {
     isAudited ? audit.record(error, of: event, by: caller) : error
   }
 
   private var event: AuditEvent {
     var conditions = permit.conditions
-    // No person or proof is asked for a call about an object that does not exist for the caller.
+    // For a call about an object that does not exist for the caller, no confirmation or proof is
+    // asked for.
     if request.isUnknown { conditions.subtract([.confirm, .localAuth]) }
     if request.lacksAccount { conditions.subtract(.confirm) }
     return AuditEvent(request, .allowed, rule: permit.rule, conditions: conditions)
@@ -190,7 +199,7 @@ extension AuthorizedCall {
 }
 
 extension AuditRecorder {
-  /// Asks the policy; a denial is recorded.
+  /// Asks the access policy about a call; a denial is recorded in the audit log.
   ///
   /// - Parameter obstacle: The error if the account that the call acts on cannot be determined.
   func permit(
@@ -210,9 +219,9 @@ extension AuditRecorder {
       unmet: denial.cause.unmet)
   }
 
-  /// Records a denial.
+  /// Records a denial in the audit log.
   ///
-  /// - Returns: The error with the correlation ID of the audit entry.
+  /// - Returns: The error with the correlation ID of the audit row.
   func denied(
     _ error: UsherError, _ request: PolicyRequest, _ caller: Caller, rule: String,
     conditions: AuditConditions = [], unmet: AuditConditions
@@ -224,9 +233,9 @@ extension AuditRecorder {
       by: caller)
   }
 
-  /// Records a call that ends with an error.
+  /// Records a call that ends with an error in the audit log.
   ///
-  /// - Returns: The error with the correlation ID of the audit entry.
+  /// - Returns: The error with the correlation ID of the audit row.
   fileprivate func record(
     _ error: UsherError, of event: AuditEvent, by caller: Caller
   ) -> UsherError {
@@ -255,7 +264,7 @@ extension AuditEvent {
 }
 
 extension Permit {
-  /// The conditions on the call that the audit log records.
+  /// The conditions of the permission that the audit log records with the call.
   var conditions: AuditConditions {
     var conditions: AuditConditions = []
     if localAuthSeconds != nil { conditions.insert(.localAuth) }
@@ -265,7 +274,7 @@ extension Permit {
 }
 
 extension Denial.Cause {
-  /// The condition that was not met; none if no rule lists the call.
+  /// The condition that was not met; none if no rule lists the call at all.
   var unmet: AuditConditions {
     switch self {
     case .notListed: []

@@ -4,15 +4,17 @@ import UsherCore
 import UsherFlows
 import UsherSystem
 
-/// Implementation of `policy.check` and `policy.list`: the current rules, and explanations of their
-/// decisions.
+/// Implementation of `policy.check` and `policy.list`: shows the current access rules, and explains
+/// their decisions.
 struct PolicyService: Sendable {
   let dependencies: Dependencies
 
-  /// The time for which `policy.check` waits for the user database, which it may ask for several
-  /// names.
+  /// The time for which `policy.check` waits for the user database, which it may have to ask for
+  /// several names.
   private static let deadline = Duration.seconds(5)
 
+  /// Implements `policy.check`.
+  ///
   /// - Throws: `invalidParams` if a parameter is malformed or names an unknown object; `overloaded`
   ///   if the user database does not answer in time.
   func check(_ check: PolicyCheck) async throws(UsherError) -> PolicyCheck.Reply {

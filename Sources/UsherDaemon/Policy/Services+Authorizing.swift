@@ -4,23 +4,24 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-/// What a call is about, found once for the policy and the handler.
+/// The object that an RPC call is about, found once for both the access policy and the handler.
 struct CallTarget {
   var request: PolicyRequest
-  /// The account, if it exists for the caller.
+  /// The account that the call is about, if it exists for the caller.
   var account: AccountRecord?
   /// The error if the account that the call acts on cannot be determined.
   var obstacle: UsherError?
-  /// The generation of the accounts from before they were read.
+  /// The value of ``AccountRepository/generation`` before the accounts were read.
   let generation: Int
 }
 
 extension Services {
-  /// Decides about a call by the policy, then checks the required local authentication and
+  /// Decides about a call by the access policy, then checks the required local authentication and
   /// confirmation.
   ///
-  /// The rules are the caller's present ones; proofs and confirmations are looked up for each call.
-  /// A denial is recorded in the audit log now, the outcome of an allowed call when it has ended.
+  /// The rules are those that currently apply to the caller; proofs of presence and confirmations
+  /// are looked up for each call. A denial is recorded in the audit log now, the outcome of an
+  /// allowed call when it has ended.
   func authorize<M: Method>(
     _ call: M, about target: CallTarget, _ caller: Caller
   ) throws(UsherError) -> AuthorizedCall {
@@ -35,9 +36,10 @@ extension Services {
     let authorized = AuthorizedCall(
       request: request, caller: caller, permit: permit, audit: audit, target: target.account,
       given: isAudited ? given(call, target.account, caller) : nil, generation: target.generation)
-    // Do not ask a person to confirm a call that cannot be carried out.
+    // A person is not asked to confirm a call that cannot be carried out.
     if let obstacle = target.obstacle { throw authorized.failed(obstacle) }
-    // Check last: a confirmation for a single call is used up by the check.
+    // The confirmation is checked last, because a confirmation for a single call is consumed by the
+    // check.
     try meet(.confirm, of: permit, request, caller) { () throws(UsherError) in
       try confirm.check(permit, request, M.subject.flowStart(of: call), of: caller)
     }
@@ -103,7 +105,7 @@ extension Services {
   private func resolve(_ start: FlowStart, _ caller: Caller, in target: inout CallTarget) {
     target.request = PolicyRequest(start)
     target.request.named = start.params["account"]?.stringValue
-    // Assume so until it is known.
+    // Assumed until the account's use is known, so that a failure below does not weaken the check.
     target.request.usesAccount = true
     do throws(UsherError) {
       target.request.usesAccount = try flows.usesAccount(start, for: caller)
@@ -162,7 +164,7 @@ extension Subject {
 }
 
 extension AccountRepository {
-  /// Returns the account that a call names, or else the only account of its provider.
+  /// Returns the account that a call names by id, or else the only account at the named provider.
   fileprivate func meant(
     _ id: AccountID?, _ provider: ProviderName?, by caller: Caller, _ method: String
   ) throws(UsherError) -> AccountRecord? {
@@ -180,7 +182,7 @@ extension PolicyRequest.Account {
 }
 
 extension Denial {
-  /// Returns the error for the caller.
+  /// Returns the error for the caller whose call was denied.
   ///
   /// - Parameter obstacle: The error if the account that the call acts on cannot be determined.
   func error(_ request: PolicyRequest, _ obstacle: UsherError? = nil) -> UsherError {

@@ -3,12 +3,12 @@ import UsherAPI
 import UsherConfig
 import UsherCore
 
-// Denials before a call's parameters are decoded.
+// Denials before a call's parameters are decoded, so that a caller without rights costs little.
 extension Services {
-  /// Refuses a call that the rules deny by its method, or by the provider, kind and operation in
-  /// its parameters. ``authorize(_:about:_:)`` decides about all other calls.
+  /// Refuses a call that the access rules deny by its method, or by the provider, kind and
+  /// operation in its parameters. ``authorize(_:about:_:)`` decides about all other calls.
   ///
-  /// - Parameter params: The encoded parameters; nil if the call has none.
+  /// - Parameter params: The JSON text of the parameters; nil if the call has none.
   func refuseEarly<M: Method>(
     _ call: M.Type, _ params: UnsafeRawBufferPointer?, _ caller: Caller
   ) throws(UsherError) {
@@ -24,8 +24,8 @@ extension Services {
 }
 
 extension Subject where M: Method {
-  /// Returns the request for the policy, as far as it can be read from the encoded parameters. An
-  /// unreadable member is left out: decoding will refuse it.
+  /// Returns the request for the access policy, as far as it can be read from the JSON text of the
+  /// parameters. An unreadable member is left out, because decoding will refuse it later.
   fileprivate func request(in params: UnsafeRawBufferPointer) -> PolicyRequest {
     var request = PolicyRequest(M.self)
     switch self {
@@ -35,7 +35,7 @@ extension Subject where M: Method {
     case .account, .oneAccount, .oneAccountWithCodes, .token:
       let found = MemberSearch.find(["account", "provider"], in: params)
       request.named = found[0]?.text
-      // The account implies its provider.
+      // If the call names an account, the account determines the provider.
       if found[0] == nil { request.provider = found[1]?.text }
     case .start:
       let found = MemberSearch.find(["provider", "kind", "params"], in: params)

@@ -8,15 +8,16 @@ import UsherCore
 import UsherFlows
 import UsherSystem
 
-/// Listens at one loopback address for a provider's callbacks; each connection carries one small
-/// request and is closed after it.
+/// Listens at one loopback address for a provider's callbacks. Each connection carries one small
+/// HTTP request and is closed after the response.
 struct CallbackListener: Sendable {
-  /// The upper bound of a request body, in bytes.
+  /// The maximum length of a request body, in bytes.
   static let longestBody = 64 * 1024
-  /// The upper bound of a connection's duration.
+  /// The maximum duration of a connection.
   static let longest = Duration.seconds(10)
 
-  /// The provider whose callbacks arrive at the address, and how they are read.
+  /// The provider whose callbacks arrive at the address, and the dialect in which the provider
+  /// sends them.
   struct Post: Sendable {
     let dialect: any CallbackDialect
     let provider: ProviderConfig
@@ -26,14 +27,15 @@ struct CallbackListener: Sendable {
   private let places: RedirectConnections
   private let posting: Posting
 
-  /// Binds the address. Connections wait until the first ``serve(_:)``.
+  /// Binds the address. Connections wait in the backlog until the first ``serve(_:)``.
   static func open(
     at address: LoopbackAddress, on group: any EventLoopGroup, _ service: CallbackService
   ) async throws -> CallbackListener {
     let places = RedirectConnections()
     let posting = Posting()
     let channel = try await ServerBootstrap.loopback(on: group, service.dependencies) { channel in
-      // Admitted before the provider is read: a listener that closes finds each connection.
+      // The connection is registered before the provider is read, so that a listener that is being
+      // closed finds each connection.
       guard let place = places.admit(channel, to: posting), let post = posting.post else {
         return nil
       }
@@ -63,9 +65,9 @@ private final class Posting: Sendable {
 
   var post: CallbackListener.Post? { current.withLock { $0 } }
 
-  /// Sets the provider; nil closes new connections.
+  /// Sets the provider whose callbacks are accepted; nil: new connections are closed.
   ///
-  /// - Returns: Whether there was no provider.
+  /// - Returns: Whether there was no provider before.
   func change(to post: CallbackListener.Post?) -> Bool {
     current.withLock { current in
       defer { current = post }
@@ -82,7 +84,7 @@ extension String {
   }
 }
 
-/// Reads one request, passes it on, writes the response and closes the connection.
+/// Reads one HTTP request, passes it to the service, writes the response and closes the connection.
 private final class CallbackHandler: ChannelInboundHandler {
   typealias InboundIn = HTTPServerRequestPart
   typealias OutboundOut = HTTPServerResponsePart
@@ -141,14 +143,14 @@ private final class CallbackHandler: ChannelInboundHandler {
     return length > CallbackListener.longestBody ? .tooLarge : nil
   }
 
-  /// Passes the request on in a task: the outcome waits for the disk, which must not block the
-  /// event loop.
+  /// Passes the request to the service in a task, because the outcome waits for the disk, which
+  /// must not block the event loop.
   private func handleRequest(_ channel: any Channel) {
     guard let head else { return }
     isAnswered = true
     place.hold()
     let values = head.headers["authorization"]
-    // Surrounding white space is not part of a header value (RFC 9110 §5.5).
+    // White space around a header value does not belong to the value (RFC 9110 §5.5).
     let value = values.count == 1 ? values[0].trimmingBlanks : nil
     let authorization = value.map { Secret($0) }
     let call = CallbackService.Call(authorization: authorization, body: body, post: post)

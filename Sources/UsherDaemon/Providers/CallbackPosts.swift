@@ -7,16 +7,17 @@ import UsherFlows
 /// The listeners for providers' callbacks. An address is open as long as a configured provider uses
 /// it.
 final class CallbackPosts: Sendable {
-  /// The change of a configuration reload. New addresses accept no connection until it is applied.
+  /// The change of the listeners for a new configuration. New addresses accept no connection until
+  /// the change is applied.
   struct Change: Sendable {
     fileprivate let posts: [LoopbackAddress: CallbackListener.Post]
     fileprivate let new: [LoopbackAddress: CallbackListener]
   }
 
-  /// The error for an address that cannot be bound.
+  /// The error for a callback address that cannot be bound, or that two providers use.
   struct ListenError: Error {
     let provider: ProviderName
-    /// A message for the operator.
+    /// The error with a message for the operator.
     let error: UsherError
   }
 
@@ -29,9 +30,10 @@ final class CallbackPosts: Sendable {
     self.service = service
   }
 
-  /// Binds the addresses that the providers need in addition to the open ones.
+  /// Binds the addresses that the providers of a new configuration need in addition to those that
+  /// are open.
   ///
-  /// - Throws: If an address cannot be bound; then none stays bound.
+  /// - Throws: If an address cannot be bound, or is used twice; then no new address stays bound.
   func prepare(for providers: [ProviderConfig]) async throws(ListenError) -> Change {
     var posts: [LoopbackAddress: CallbackListener.Post] = [:]
     var new: [LoopbackAddress: CallbackListener] = [:]
@@ -57,7 +59,7 @@ final class CallbackPosts: Sendable {
 
   /// Applies a prepared change.
   ///
-  /// - Returns: The listeners that are no longer needed, still open.
+  /// - Returns: The listeners that are no longer needed and that the caller must close.
   func make(_ change: Change) -> [CallbackListener] {
     let (open, unused) = listeners.withLock { listeners in
       let unused = listeners.filter { change.posts[$0.key] == nil }

@@ -6,7 +6,7 @@ import UsherStore
 
 /// Routes a provider's callbacks to a running flow, or to the account that a flow created.
 ///
-/// A caller without valid proof gets no information, not even whether an id exists.
+/// A sender without valid proof gets no information, not even whether an id exists.
 struct CallbackService: Sendable {
   let credentials: Credentials
   let engine: FlowEngine
@@ -14,9 +14,10 @@ struct CallbackService: Sendable {
   let watch: AccountWatch
   let dependencies: Dependencies
 
-  /// One callback as the listener received it.
+  /// A callback as the listener received it.
   struct Call: Sendable {
-    /// Nil if the header is missing or occurs more than once.
+    /// The value of the `Authorization` header; nil if the header is missing or occurs more than
+    /// once.
     let authorization: Secret?
     let body: [UInt8]
     let post: CallbackListener.Post
@@ -32,8 +33,8 @@ struct CallbackService: Sendable {
     } catch {
       outcome = .unreadable(error)
     }
-    // Any local program can cause the other outcomes at will, so they are logged at the debug
-    // level.
+    // Any local program can cause the other outcomes as often as it likes, so they are logged at
+    // the debug level.
     dependencies.log.log(
       level: outcome.isOfInterest ? .info : .debug, "provider callback",
       metadata: ["provider": .string(provider.name.rawValue), "outcome": .string(outcome.word)])
@@ -54,7 +55,8 @@ struct CallbackService: Sendable {
   ) async -> CallbackOutcome {
     do throws(UsherError) {
       var verdicts = try await engine.callBack(callback, at: provider.name)
-      // A flow that has just ended has left an account that may expect the callback.
+      // A flow that has just ended may have created an account that expects the callback, so
+      // accounts are always asked too.
       let key = dialect.callKey(of: callback)
       try await repository.forEach(calledBy: key, at: provider.name) {
         record async throws(UsherError) in
@@ -91,7 +93,7 @@ struct CallbackService: Sendable {
 }
 
 extension CallbackOutcome {
-  /// Whether the caller of the callback has proved its identity.
+  /// Whether the sender of the callback has proved its identity, so that the outcome is logged.
   fileprivate var isOfInterest: Bool {
     switch self {
     case .accepted, .conflict, .unknown, .unavailable: true

@@ -3,13 +3,13 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-/// The access tokens that providers issue to the daemon itself. Concurrent calls share one request;
-/// a token is kept in memory until a minute before its expiry.
+/// The access tokens that providers issue to the daemon itself as an OAuth client. Concurrent calls
+/// share one token request; a token is kept in memory until a minute before its expiry.
 final class ClientTokens: Sendable {
   /// How long a cached token must still be valid to be used for another call.
   static let validity = Duration.seconds(60)
 
-  /// The daemon's own token for a provider call could not be obtained.
+  /// The error if the daemon's own token for a provider call could not be obtained.
   struct Unavailable: Error {
     /// The outcome of the call that needed the token.
     let outcome: CallOutcome
@@ -21,7 +21,7 @@ final class ClientTokens: Sendable {
   }
 
   /// The token of one provider configuration. A live flow keeps its configuration over a reload, so
-  /// one name may have several.
+  /// several configurations of the same name can be in use.
   private struct Holder {
     let provider: ProviderConfig
     let number: Int
@@ -33,7 +33,8 @@ final class ClientTokens: Sendable {
     var next = 0
     var holders: [ProviderName: [Holder]] = [:]
 
-    /// Returns the index of a provider configuration's holder; adds one if there is none.
+    /// Returns the index of the holder for a provider configuration; adds a holder if there is
+    /// none.
     mutating func place(of provider: ProviderConfig) -> Int {
       let holders = holders[provider.name, default: []]
       if let place = holders.firstIndex(where: { $0.provider == provider }) { return place }
@@ -48,7 +49,7 @@ final class ClientTokens: Sendable {
 
   init(dependencies: Dependencies) { self.dependencies = dependencies }
 
-  /// Returns a valid token, requesting one if needed.
+  /// Returns a valid token; requests one from the provider if needed.
   ///
   /// - Parameters:
   ///   - refused: A token that the provider has rejected; it is not returned again.
@@ -82,8 +83,8 @@ final class ClientTokens: Sendable {
     }
   }
 
-  /// Forgets the tokens of some providers. Calls that wait for a request in progress still get its
-  /// token.
+  /// Forgets the tokens of providers whose configuration or credentials changed. Calls that wait
+  /// for a request in progress still get its token.
   func forget(_ providers: Set<ProviderName>) {
     state.withLock { state in for provider in providers { state.holders[provider] = nil } }
   }
@@ -95,7 +96,8 @@ final class ClientTokens: Sendable {
     let outcome = await ask(call)
     let result = Self.read(outcome, call)
     state.withLock { state in
-      // Forgotten during the request: it used a configuration or credential that has been replaced.
+      // If the holder was removed during the request, the request used a configuration or
+      // credential that has been replaced, so its token is not cached.
       guard let place = state.holders[provider]?.firstIndex(where: { $0.number == number })
       else { return }
       state.holders[provider]?[place].asking = nil

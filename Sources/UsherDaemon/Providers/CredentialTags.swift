@@ -1,8 +1,8 @@
 import FoundationEssentials
 import UsherCore
 
-/// Keyed hashes of the credentials that were set when a flow began, by name. They show whether a
-/// credential of that name is still the same; no value can be derived from them.
+/// Keyed hashes of the provider credentials that were set when a flow began, by name. They show
+/// whether a credential of that name still has the same value; no value can be derived from them.
 struct CredentialTags: Codable, Sendable, Equatable {
   private var byName: [String: Data] = [:]
 
@@ -18,18 +18,19 @@ struct CredentialTags: Codable, Sendable, Equatable {
 
 /// The credentials that the HTTP request of a provider call may contain.
 struct Proofs: Sendable {
-  /// The credential that the provider's calls need; nil for a public client.
+  /// The credential that the provider's calls need; nil for an OAuth public client.
   var credential: Secret?
   /// All permitted credentials, by name.
   var named: [String: Secret] = [:]
-  /// Why the needed credential cannot be read.
+  /// The reason why the needed credential cannot be read; nil if it can.
   var lack: UsherError?
-  /// Why a credential that is set must not be used.
+  /// The reason why a credential that is set must not be used; nil if there is none.
   var change: UsherError?
 }
 
 extension UsherError {
-  /// Returns the error for a flow whose provider and credential have both changed.
+  /// Returns the error for a call of a flow if the provider and its credential have both changed
+  /// since the flow began.
   static func changed(_ provider: ProviderName, _ credential: String) -> UsherError {
     UsherError(
       .providerRejected,
@@ -37,7 +38,7 @@ extension UsherError {
         + "a new flow")
   }
 
-  /// Returns the error for a call outside a flow whose provider has changed.
+  /// Returns the error for a call outside a flow if the provider has changed during the call.
   static func changed(_ provider: ProviderName) -> UsherError {
     UsherError(.providerRejected, "provider \(provider) was changed during the call; try again")
   }

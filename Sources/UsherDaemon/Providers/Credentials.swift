@@ -6,15 +6,16 @@ import UsherFlows
 import UsherStore
 import UsherSystem
 
-/// The provider credentials, set by `credential.set` or passed by systemd.
+/// The credentials for providers, set by `credential.set` or passed by systemd.
 ///
-/// A stored credential takes precedence over systemd's of the same name, so that an operator can
-/// replace it without a restart.
+/// A stored credential takes precedence over systemd's credential of the same name, so that an
+/// operator can replace a credential without restarting the daemon.
 final class Credentials: Sendable {
   private let store: Store
   private let directory: CredentialsDirectory?
   private let disk: any Disk
-  /// systemd's credentials as of the store's start or the last reload.
+  /// The credentials that systemd passed, as they were when the store was opened or at the last
+  /// reload.
   private let handed = Mutex(HandedCredentials())
   private let kept: Mutex<[String: Kept]>
   private let dependencies: Dependencies
@@ -35,14 +36,14 @@ final class Credentials: Sendable {
     kept = Mutex(Dictionary(rows) { first, _ in first })
   }
 
-  /// Reads systemd's current credentials without applying them. Blocks.
+  /// Reads the credentials that systemd passes now, without applying them. Blocks.
   func reread() -> HandedCredentials { HandedCredentials(directory, on: disk) }
 
-  /// Replaces systemd's credentials.
+  /// Replaces the credentials that systemd passed.
   ///
-  /// - Parameter change: Runs under the same lock: no reader finds the new credentials before it,
-  ///   or the old ones after it.
-  /// - Returns: The names whose effective credential has changed.
+  /// - Parameter change: Runs under the same lock, so that no reader finds the new credentials
+  ///   before the change or the old ones after it.
+  /// - Returns: The names of the credentials whose effective value has changed.
   @discardableResult
   func install(_ handed: HandedCredentials, with change: () -> Void = {}) -> Set<String> {
     let names = self.handed.withLock { current in
@@ -55,8 +56,8 @@ final class Credentials: Sendable {
 
   /// Returns the credential that the provider's calls need.
   ///
-  /// - Returns: Nil for a public client.
-  /// - Throws: A message that says how to set the missing credential.
+  /// - Returns: The credential; nil for an OAuth public client.
+  /// - Throws: An error whose message says how to set the missing credential.
   func credential(of provider: ProviderConfig) throws(UsherError) -> Secret? {
     guard let name = provider.credentialName else { return nil }
     guard let credential = try credential(named: name) else {
@@ -65,7 +66,7 @@ final class Credentials: Sendable {
     return credential
   }
 
-  /// Returns all of a provider's credentials that are set and readable.
+  /// Returns all credentials of a provider that are set and readable, by name.
   func named(of provider: ProviderConfig) -> [String: Secret] {
     provider.credentialNames.reduce(into: [:]) { found, name in
       found[name] = (try? credential(named: name)) ?? nil
@@ -109,21 +110,20 @@ final class Credentials: Sendable {
   }
 }
 
-// Credentials for calls.
+// Credentials for calls to providers.
 extension Credentials {
-  /// Returns the tags by which a starting flow recognizes its provider's credentials later.
+  /// Returns the tags by which a flow that starts now recognizes its provider's credentials later.
   ///
-  /// - Returns: Empty tags if the name now means another provider, because the credentials read are
-  ///   not this provider's.
+  /// - Returns: Empty tags if the provider's name means another provider by now, because the
+  ///   credentials that were read are then not this provider's.
   func tags(of provider: ProviderConfig) -> CredentialTags {
     let values = named(of: provider)
     guard isCurrent(provider) else { return CredentialTags() }
     return CredentialTags(values) { store.tag(ofCredential: $1, named: $0) }
   }
 
-  /// Returns the credentials that a call may be rendered with. If its provider is no longer
-  /// configured under that name, a credential is permitted only if the flow began with the same
-  /// value.
+  /// Returns the credentials with which a provider call may be rendered. If the provider has been
+  /// reconfigured, a credential is permitted only if the call's flow began with the same value.
   ///
   /// - Parameter flow: The credential tags of the call's flow; nil for a call outside a flow.
   func proofs(of provider: ProviderConfig, in flow: CredentialTags?) -> Proofs {
@@ -134,7 +134,8 @@ extension Credentials {
       proofs.lack = error
     }
     let values = named(of: provider)
-    // Checked after the reading: a reload replaces credentials and providers together.
+    // Checked after the credentials were read, because a reload replaces credentials and providers
+    // together.
     let isCurrent = isCurrent(provider)
     for (name, value) in values.sorted(by: { $0.key < $1.key }) {
       if isCurrent || flow?.has(name, store.tag(ofCredential: value, named: name)) ?? false {

@@ -2,23 +2,24 @@ import UsherConfig
 import UsherCore
 import UsherSystem
 
-/// The credentials that systemd passed, as of one moment. The store's own keys are never included.
+/// The credentials for providers that systemd passed, as they were at one time. The store's own
+/// keys, which systemd passes in the same way, are never included.
 struct HandedCredentials: Sendable {
   private static let keys = ["usherd.master-key", "usherd.recovery-key", "usherd.accept-changes"]
 
   private var values: [String: Secret] = [:]
-  /// The read error of each credential that cannot be read.
+  /// For each credential that cannot be read, the error.
   private var flaws: [String: any Error] = [:]
-  /// The read error of the whole directory.
+  /// The error if the credentials directory as a whole cannot be read.
   private var failure: (any Error)?
   private let directory: String
 
-  /// Creates an empty set.
+  /// Creates a value without credentials.
   init() { directory = "" }
 
   /// Reads the credentials. Blocks.
   ///
-  /// - Parameter directory: Nil if systemd passes none.
+  /// - Parameter directory: The directory of the credentials; nil if systemd passes none.
   init(_ directory: CredentialsDirectory?, on disk: any Disk) {
     self.directory = directory?.path ?? ""
     guard let directory else { return }
@@ -54,7 +55,7 @@ struct HandedCredentials: Sendable {
     throw UsherError(.internalError, "systemd's credentials cannot be read", cause: failure)
   }
 
-  /// The read errors, as configuration problems.
+  /// The read errors, in the form in which a reload reports problems of the configuration.
   var problems: [ConfigProblem] {
     let whole = failure.map { [problem(directory, $0)] } ?? []
     return whole
@@ -66,7 +67,7 @@ struct HandedCredentials: Sendable {
     return ConfigProblem(file: path, line: 0, column: 0, key: "", message: message)
   }
 
-  /// Returns the names whose value differs between the two sets.
+  /// Returns the names of the credentials whose value differs between the two sets.
   func names(otherThanIn before: HandedCredentials) -> Set<String> {
     let all = Set(values.keys).union(before.values.keys)
     return all.filter { values[$0] != before.values[$0] }

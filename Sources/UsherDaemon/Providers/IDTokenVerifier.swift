@@ -5,21 +5,22 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-/// Verifies the signatures of ID tokens, with keys at most one hour old. The key is chosen here
-/// (``SigningKey``), because jwt-kit's own choice accepts too much; jwt-kit computes the
-/// verification.
+/// Verifies the signatures of OpenID Connect ID tokens, with keys that were fetched at most one
+/// hour ago. The key is chosen by ``SigningKey``, because jwt-kit's own choice accepts too much;
+/// jwt-kit only computes the verification.
 actor IDTokenVerifier {
-  /// How long no fetch is made for an ID token's key that the provider's JWKS lacks, counted from
-  /// the last such fetch that returned a key set. A failed fetch does not count.
+  /// The minimum time between two fetches of a provider's key set (JWKS, RFC 7517) that are made
+  /// because the known set lacks an ID token's key. A failed fetch does not count.
   static let searchInterval = Duration.seconds(60)
-  /// The minimum time between a failed fetch and the next one. Until then the error is repeated.
+  /// The minimum time between a failed fetch and the next one. Until then the error of the failed
+  /// fetch is returned again.
   static let failureInterval = Duration.seconds(1)
 
   private struct KeySet {
     let url: String
     let keys: JSONValue
     let fetchedAt: Timestamp
-    /// The time of the last successful fetch for a key that the known set lacked.
+    /// The time of the last successful fetch that was made because the known set lacked a key.
     let searchedAt: Timestamp?
   }
 
@@ -36,7 +37,7 @@ actor IDTokenVerifier {
 
   private let http: ProviderHTTP
   private let dependencies: Dependencies
-  /// One for each provider: its metadata chooses the URL, but cannot add entries.
+  /// One key set for each provider. A provider's metadata chooses the URL, but cannot add entries.
   private var keySets: [ProviderName: KeySet] = [:]
   private var fetches: [ProviderName: Fetch] = [:]
   private var failures: [ProviderName: FailedFetch] = [:]
@@ -48,9 +49,9 @@ actor IDTokenVerifier {
 
   /// Verifies an ID token's signature.
   ///
-  /// If the token's key is not in the known key set, the set is fetched again once: its key id is
-  /// unknown, or it has none and the known key did not sign it. At most one such fetch a minute
-  /// returns a set. Concurrent verifications share one fetch, and a network failure makes their
+  /// The key set is fetched again once if the known set may lack the token's key: its key id is
+  /// unknown, or the token has no key id and the known key did not sign it. At most one such fetch
+  /// a minute succeeds. Concurrent verifications share a fetch, and a network failure makes their
   /// verdict `unreachable`, not `refused`.
   func verify(
     _ token: Secret, metadata: OIDCMetadata, provider: ProviderConfig
@@ -77,7 +78,7 @@ actor IDTokenVerifier {
     }
   }
 
-  /// Returns the known key set; nil if there is none or it is too old.
+  /// Returns the known key set; nil if there is none or it is more than an hour old.
   private func known(_ provider: ProviderName, at url: String) -> KeySet? {
     guard let known = keySets[provider], known.url == url,
       known.fetchedAt.isWithin(MetadataCache.lifetime, of: dependencies.clock.monotonicNow())
@@ -85,9 +86,9 @@ actor IDTokenVerifier {
     return known
   }
 
-  /// Returns the key set of the running fetch, or of a new one.
+  /// Returns the key set from the fetch in progress, or from a new fetch.
   ///
-  /// - Parameter isSearch: Whether the known set lacks a key.
+  /// - Parameter isSearch: Whether the fetch is made because the known set lacks a key.
   private func fetch(
     _ url: String, of provider: ProviderConfig, isSearch: Bool
   ) async -> Result<JSONValue, KeyError> {
@@ -123,7 +124,7 @@ actor IDTokenVerifier {
     }
   }
 
-  /// Checks a token against a key set.
+  /// Checks an ID token against a key set.
   ///
   /// - Returns: The verdict, and whether a newer key set could change it.
   private func check(
@@ -184,13 +185,13 @@ actor IDTokenVerifier {
   }
 }
 
-/// Accepts any claims: the flow machine checks them.
+/// A payload that accepts any claims, because the flow's state machine checks the claims.
 private struct AnyClaims: JWTPayload {
   func verify(using algorithm: some JWTAlgorithm) {}
 }
 
 extension Timestamp {
-  /// Whether less than `duration` has passed; false if the clock was set back.
+  /// Whether less than `duration` has passed since this time; false if the clock was set back.
   fileprivate func isWithin(_ duration: Duration, of now: Timestamp) -> Bool {
     (.zero..<duration).contains(now - self)
   }

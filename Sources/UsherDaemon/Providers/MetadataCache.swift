@@ -3,8 +3,8 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-/// The providers' metadata, fetched when first needed and again after an hour. Concurrent flows
-/// share one fetch for each provider.
+/// The OpenID Connect metadata of providers, fetched when first needed and again after an hour.
+/// Concurrent flows share one fetch for each provider.
 actor MetadataCache: ProviderObserver {
   static let lifetime = Duration.seconds(3600)
 
@@ -25,7 +25,7 @@ actor MetadataCache: ProviderObserver {
     dependencies.configStore.register(self)
   }
 
-  /// Returns the metadata of a provider, from memory if it is fresh.
+  /// Returns the metadata of a provider, from memory if it is less than an hour old.
   func discovery(of config: ProviderConfig) async -> Discovery {
     guard let provider = Provider<OIDCSettings>(config) else {
       return .unusable(message: "provider \(config.name) does not use discovery")
@@ -61,10 +61,11 @@ actor MetadataCache: ProviderObserver {
     for provider in providers { entries[provider] = nil }
   }
 
-  /// Reads both well-known documents without using the cache, and applies the configuration's
-  /// overrides.
+  /// Fetches both well-known documents without using the cache, and applies the overrides in the
+  /// configuration.
   ///
-  /// - Returns: The metadata, and whether both URLs answered; incomplete metadata is not cached.
+  /// - Returns: The metadata, and whether both URLs answered usably; incomplete metadata is not
+  ///   cached.
   func fetch(_ provider: Provider<OIDCSettings>) async -> (discovery: Discovery, isWhole: Bool) {
     let urls = OIDCMetadata.wellKnownURLs(issuer: provider.settings.issuer.text)
     var documents: [JSONValue] = []

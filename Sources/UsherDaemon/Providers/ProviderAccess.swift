@@ -2,7 +2,7 @@ import UsherAPI
 import UsherCore
 import UsherStore
 
-/// Access to providers: the configured ones, their credentials and health, and the requests to
+/// Access to providers: the configured providers, their credentials and health, and the requests to
 /// them.
 struct ProviderAccess: Sendable {
   let providers: Providers

@@ -6,7 +6,7 @@ import UsherSystem
 
 /// Sends calls to providers, with the credentials that each call needs.
 ///
-/// Logs a call's provider, name and outcome, never a URL's query, a header or a body.
+/// Logs a call's provider, name and outcome, but never a URL's query, a header or a body.
 final class ProviderHTTP: ProviderObserver {
   private let transport: any ProviderTransport
   private let credentials: Credentials
@@ -27,10 +27,10 @@ final class ProviderHTTP: ProviderObserver {
     dependencies.configStore.register(self)
   }
 
-  /// Renders and sends a call. Never throws: errors become outcomes.
+  /// Renders a call as an HTTP request and sends it. Never throws: errors become outcomes.
   ///
-  /// A call that needs a client token gets one. If the provider rejects the token, the call is
-  /// repeated once with a new one.
+  /// A call that needs the daemon's own client token gets it. If the provider rejects that token,
+  /// the call is repeated once with a new one.
   ///
   /// - Parameters:
   ///   - flow: The credential tags of the call's flow; nil for a call outside a flow.
@@ -54,8 +54,8 @@ final class ProviderHTTP: ProviderObserver {
     }
   }
 
-  /// The provider that a call goes to, and the tags of the credentials that its flow may use; nil
-  /// outside of a flow.
+  /// The provider to which a call is sent, and the tags of the credentials that its flow may use;
+  /// nil outside of a flow.
   private struct Asker {
     let provider: ProviderConfig
     let flow: CredentialTags?
@@ -86,7 +86,7 @@ final class ProviderHTTP: ProviderObserver {
           outcome, of: provider, by: call.endpoint, at: dependencies.clock.monotonicNow())
       }
     } catch {
-      // Nothing was sent, so this says nothing about the provider's health.
+      // Nothing was sent, so the outcome says nothing about the provider's health.
       outcome = .unreachable(message: error.message, sent: false)
     }
     dependencies.log.debug(
@@ -103,7 +103,8 @@ final class ProviderHTTP: ProviderObserver {
     _ = try credentials.credential(of: provider)
   }
 
-  /// Returns why a flow's calls that need a credential are not sent; nil if they are sent.
+  /// Returns the reason why a flow's calls that need a credential are not sent; nil if they are
+  /// sent.
   func change(of provider: ProviderConfig, in flow: CredentialTags) -> UsherError? {
     credentials.proofs(of: provider, in: flow).change
   }
@@ -117,18 +118,18 @@ final class ProviderHTTP: ProviderObserver {
     await transport.closing.waitUntilIdle()
   }
 
-  /// Aborts requests in progress; no request is sent any more.
+  /// Aborts the requests in progress. No request is sent any more.
   func shutdown() async { await transport.shutdown() }
 
-  /// Forgets the client tokens of changed providers, and closes connections that no provider needs
-  /// any more.
+  /// Forgets the client tokens of the changed providers, and closes connections that no configured
+  /// provider needs any more.
   func providersChanged(_ providers: Set<ProviderName>) {
     clientTokens.forget(providers)
     transport.retain(dependencies.config.providers.map(\.http))
   }
 
-  /// Renders a call. A missing credential, or one of another provider, is left out if the call does
-  /// not need it.
+  /// Renders a call as an HTTP request. A missing credential, or one of another provider, matters
+  /// only if the call needs it.
   private func render<Call: ProviderCall>(
     _ call: Call, _ asker: Asker, _ accessToken: Secret?, _ clientToken: Secret?
   ) throws(UsherError) -> HTTPRequest {
@@ -144,7 +145,7 @@ final class ProviderHTTP: ProviderObserver {
           accessToken: accessToken, clientToken: clientToken,
           transition: dependencies.transitionContext()))
     } catch {
-      // The reason for the missing credential is more useful than the error that the call needs
+      // The reason why the credential is missing is more useful than the call's error that it needs
       // one.
       throw proofs.change ?? proofs.lack ?? error
     }
@@ -160,7 +161,8 @@ final class ProviderHTTP: ProviderObserver {
 }
 
 extension CallOutcome {
-  /// A rate limit of one account must not slow down the other accounts.
+  /// Whether the outcome is a rate limit of one account, which must not slow down the calls of
+  /// other accounts.
   fileprivate func concernsOneAccount(_ call: any ProviderCall) -> Bool {
     guard call.account != nil, case .reply(let reply) = self else { return false }
     return reply.status == 429

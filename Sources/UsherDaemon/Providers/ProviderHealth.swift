@@ -4,19 +4,21 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-/// The providers' last outcomes, and the back-off of refreshes after failures.
+/// The outcomes of the last calls to providers, and the pauses between token refreshes after
+/// failures.
 ///
-/// Refreshes back off only for failures of the token endpoint. An account whose own refresh has
-/// failed uses its own back-off. Every other account waits at most once: while no connection to the
-/// endpoint can be made, or a few seconds after a failure that may concern one request.
+/// Refreshes pause only after failures of the token endpoint. An account whose own refresh has
+/// failed has its own pause. Every other account waits at most once: while no connection to the
+/// endpoint can be made, or for a few seconds after a failure that may concern only one request.
 final class ProviderHealth: ProviderObserver {
   fileprivate struct Pause {
     var failures: Int
     let notBefore: Timestamp
 
-    /// Returns the remaining pause; nil if there is none.
+    /// Returns the remaining pause; nil if the pause is over.
     func rest(at now: Timestamp) -> Duration? {
-      // A remaining pause above the limit means that the clock was set back; the pause is dropped.
+      // A remaining pause above the limit means that the clock was set back, so the pause is
+      // dropped.
       guard notBefore > now, notBefore - now <= ProviderHealth.longestPause else { return nil }
       return notBefore - now
     }
@@ -24,23 +26,24 @@ final class ProviderHealth: ProviderObserver {
 
   fileprivate struct Record {
     var health: SystemStatus.Health?
-    /// The token endpoint's pause, for accounts without a pause of their own.
+    /// The pause of the token endpoint, for accounts without a pause of their own.
     var shared: Pause?
     var own: [AccountID: Pause] = [:]
   }
 
-  /// The longest pause that a reply's `Retry-After` can cause.
+  /// The longest pause that the `Retry-After` of a reply can cause.
   fileprivate static let longestPause = Duration.seconds(3600)
-  /// The upper bound of the pause for other accounts after a failure that may concern one account.
+  /// The maximum pause of other accounts after a failure that may concern only one account.
   private static let longestSharedAnswer = Duration.seconds(5)
-  /// The number of account pauses for each provider beyond which expired ones are removed.
+  /// The number of account pauses for each provider above which expired pauses are removed.
   fileprivate static let keptPauses = 4096
 
   private let records = Mutex<[ProviderName: Record]>([:])
   private let configStore: ConfigStore?
   private let onChange: @Sendable (ProviderName, SystemStatus.Health) -> Void
 
-  /// - Parameter configStore: The current configuration; nil: the outcomes of all providers count.
+  /// - Parameter configStore: The current configuration, by which outcomes of replaced providers
+  ///   are ignored; nil: the outcomes of all providers count.
   init(
     _ configStore: ConfigStore? = nil,
     onChange: @escaping @Sendable (ProviderName, SystemStatus.Health) -> Void
@@ -54,20 +57,21 @@ final class ProviderHealth: ProviderObserver {
     records.withLock { $0[provider]?.health } ?? .unknown
   }
 
-  /// Forgets the outcomes of changed providers, so that they are called without a pause.
+  /// Forgets the outcomes of providers whose configuration changed, so that they are called without
+  /// a pause.
   func providersChanged(_ providers: Set<ProviderName>) {
     records.withLock { records in for provider in providers { records[provider] = nil } }
   }
 
-  /// Returns the pause of refreshes without a back-off of their own; nil if there is none.
+  /// Returns the remaining pause for accounts without a pause of their own; nil if there is none.
   func pause(for provider: ProviderName, at now: Timestamp) -> Duration? {
     records.withLock { $0[provider]?.shared?.rest(at: now) }
   }
 
-  /// Returns the pause of the account's refresh; nil if there is none.
+  /// Returns the remaining pause before the account's next refresh; nil if there is none.
   ///
-  /// A shared pause becomes the account's own. After it the refresh is sent, even if other
-  /// refreshes have failed meanwhile.
+  /// The shared pause becomes the account's own. After it the account's refresh is sent, even if
+  /// refreshes of other accounts have failed in the meantime.
   func pause(for provider: ProviderName, _ account: AccountID, at now: Timestamp) -> Duration? {
     records.withLock { records in
       guard let record = records[provider] else { return nil }
@@ -78,7 +82,7 @@ final class ProviderHealth: ProviderObserver {
     }
   }
 
-  /// Records the outcome of an account's refresh, for that account only.
+  /// Records the outcome of an account's refresh, for the pauses of that account only.
   func record(
     _ outcome: CallOutcome, ofRefresh account: AccountID, of provider: ProviderConfig,
     at now: Timestamp
@@ -93,8 +97,8 @@ final class ProviderHealth: ProviderObserver {
     }
   }
 
-  /// Records a call's outcome for all accounts. Ignores a provider that has been replaced under its
-  /// name.
+  /// Records the outcome of a call for all accounts. Ignores a provider that has been replaced by
+  /// another one of the same name.
   func record(
     _ outcome: CallOutcome, of provider: ProviderConfig, by endpoint: ProviderEndpoint = .token,
     at now: Timestamp
@@ -112,7 +116,8 @@ final class ProviderHealth: ProviderObserver {
     if let after, after != before { onChange(provider.name, after) }
   }
 
-  /// Backs off 1, 2, 4 … up to 60 seconds while no connection to the endpoint is made.
+  /// Returns the pause of the token endpoint after an outcome: 1, 2, 4 … up to 60 seconds while no
+  /// connection to the endpoint can be made, and less if the outcome may concern only one call.
   private static func shared(_ before: Pause?, _ outcome: CallOutcome, _ now: Timestamp) -> Pause? {
     let failures = before?.failures ?? 0
     guard let asked = outcome.pauseAsked(after: failures) else { return nil }
@@ -135,8 +140,9 @@ extension ProviderHealth.Record {
 }
 
 extension CallOutcome {
-  /// Whether other calls may succeed. True also for a connection that ends after the request was
-  /// sent: a provider's firewall resets connections whose request it rejects.
+  /// Whether the outcome may concern only this call, so that others may succeed. True also for a
+  /// connection that ends after the request was sent, because a provider's firewall may reset a
+  /// connection whose request it rejects.
   fileprivate var mayBeAboutOneCall: Bool {
     switch self {
     case .reply, .unreadable, .unreachable(_, sent: true): true

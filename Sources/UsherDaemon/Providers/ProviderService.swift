@@ -4,7 +4,7 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-/// `provider.list`, `provider.get` and `provider.check`.
+/// Implementation of `provider.list`, `provider.get` and `provider.check`.
 struct ProviderService: Sendable {
   let providers: Providers
   let credentials: Credentials
@@ -36,9 +36,9 @@ struct ProviderService: Sendable {
   }
 }
 
-// Checking a provider.
+// Implementation of `provider.check`.
 extension ProviderService {
-  /// Checks everything that a sign-in needs, without cached answers.
+  /// Checks everything that a sign-in at the provider needs, without cached answers.
   func check(_ name: ProviderName) async throws(UsherError) -> ProviderCheck.Reply {
     let provider = try providers.named(name)
     let findings =
@@ -93,8 +93,8 @@ extension ProviderService {
     }
   }
 
-  /// Returns one finding for each credential that the configuration names: whether it is set and
-  /// usable.
+  /// Returns one finding for each credential that the provider's configuration names: whether it is
+  /// set and usable.
   private func credentials(_ provider: ProviderConfig) -> [ProviderCheck.Finding] {
     guard provider.credentialName == nil, !provider.credentialNames.isEmpty else {
       return [credential(provider)]
@@ -133,7 +133,7 @@ extension ProviderService {
       return .init(
         subject: "clock", fine: true, message: "the provider's answer has no Date header")
     }
-    // The header has whole seconds, and the response took some time.
+    // The header has whole seconds, and the response took some time to arrive.
     let skew = Int(abs((theirs - clock.now()).milliseconds) / 1000)
     return .init(
       subject: "clock", fine: skew <= allowed + 1,

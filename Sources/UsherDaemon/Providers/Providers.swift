@@ -2,7 +2,7 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-/// The currently configured providers and the daemon's own, by name.
+/// The currently configured providers, and the daemon's own provider `local`, by name.
 struct Providers: Sendable {
   private let configStore: ConfigStore
 
@@ -18,7 +18,7 @@ struct Providers: Sendable {
     return provider
   }
 
-  /// Returns where the tokens of the provider come from that has this name in the current
+  /// Returns the source of the tokens of the provider that has this name in the current
   /// configuration.
   func tokenPlace(of name: ProviderName) throws(UsherError) -> TokenPlace {
     guard let place = configStore.current.tokenPlace(of: name) else { throw unknown(name) }
@@ -29,8 +29,8 @@ struct Providers: Sendable {
     UsherError(.notFound, "provider \(printable(name)) does not exist", field: "provider")
   }
 
-  /// Returns the provider's name for an error message. The name comes from the caller, so a
-  /// malformed one is not repeated.
+  /// Returns a provider's name as an error message may contain it. The name comes from the caller,
+  /// so a malformed name is not repeated.
   private func printable(_ name: ProviderName) -> String {
     let isName = name.rawValue.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }
     return isName && name.rawValue.utf8.count <= 64 ? name.rawValue : "of that name"
@@ -38,6 +38,6 @@ struct Providers: Sendable {
 }
 
 extension ProviderConfig {
-  /// The provider's type in the configuration: `oidc`, …
+  /// The provider's `type` in the configuration, such as `oidc`.
   var type: String { settings.type.rawValue }
 }

@@ -4,7 +4,8 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-/// Verifies signatures other than those of ID tokens, with a key at most one hour old.
+/// Verifies signatures of providers other than those of ID tokens, such as signed profiles, with a
+/// key that was fetched at most one hour ago.
 ///
 /// jwt-kit computes RSA with PKCS #1 v1.5 and SHA-512; keys below 2048 bits are refused.
 actor SignatureVerifier {
@@ -12,7 +13,7 @@ actor SignatureVerifier {
   private let send: @Sendable (any ProviderCall, ProviderConfig) async -> CallOutcome
   private var keys: [String: (key: [UInt8], fetchedAt: Timestamp)] = [:]
 
-  /// - Parameter send: Sends a request for keys to its provider.
+  /// - Parameter send: Sends a request for the key to the provider.
   init(
     clock: any Clock,
     send: @escaping @Sendable (any ProviderCall, ProviderConfig) async -> CallOutcome
@@ -21,8 +22,8 @@ actor SignatureVerifier {
     self.send = send
   }
 
-  /// Verifies a signature. If the cached key does not match, the key is fetched once before the
-  /// signature is refused.
+  /// Verifies a signature. If the signature does not match the cached key, the key is fetched once
+  /// more before the signature is refused.
   func verify(_ signed: SignedText, provider: ProviderConfig) async -> IDTokenVerdict {
     guard let source = ProviderRegistry.signatureKeys(of: provider) else {
       return .keyless(message: "provider \(provider.name) does not sign profiles")
@@ -46,9 +47,9 @@ actor SignatureVerifier {
 }
 
 extension SignedText {
-  /// Whether the key has signed the text.
+  /// Whether the text was signed with the private key of `key`.
   ///
-  /// - Parameter key: A SubjectPublicKeyInfo in DER.
+  /// - Parameter key: The public key, a SubjectPublicKeyInfo (RFC 5280) in DER.
   fileprivate func isSigned(by key: [UInt8]) async -> Bool {
     let base64 = Data(key).base64EncodedString(
       options: [.lineLength64Characters, .endLineWithLineFeed])

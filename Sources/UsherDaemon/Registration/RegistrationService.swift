@@ -4,22 +4,23 @@ import UsherCore
 import UsherFlows
 import UsherSystem
 
-/// `registration.checkDuplicate` and `registration.checkUserKey`. The answers reveal who is a
-/// member, so the methods must be enabled in the provider's configuration and are rate-limited.
+/// Implementation of `registration.checkDuplicate` and `registration.checkUserKey`. The replies
+/// reveal who is registered at a provider, so the methods must be enabled in the provider's
+/// configuration and are rate-limited.
 struct RegistrationService: Sendable {
   let dependencies: Dependencies
   let providers: Providers
-  /// Sends one request to the provider; throws if the needed credential is not set.
+  /// Sends one request to the provider; throws if the credential that it needs is not set.
   let send: @Sendable (BSACall, Provider<BSASettings>) async throws(UsherError) -> CallOutcome
   private let budget = RateLimiter()
 
-  /// A registration check at BSA that was admitted and can be sent.
+  /// A registration check at a provider of type `bsa` that was admitted and can be sent.
   struct Question: Sendable {
     fileprivate let check: BSARegistrationCheck
     fileprivate let provider: Provider<BSASettings>
   }
 
-  /// Admits or refuses a call before a task is created for it.
+  /// Checks a call's parameters and the rate limit before a task is created for the call.
   func admit(_ call: RegistrationCheckDuplicate, _ caller: Caller) throws(UsherError) -> Question {
     let provider = try open(call.provider)
     let channel: BSAContact.Channel =
@@ -48,7 +49,7 @@ struct RegistrationService: Sendable {
     return try BSARegistrationCheck.isTaken(outcome, at: question.provider.name)
   }
 
-  /// Returns the provider if its configuration permits the checks.
+  /// Returns the provider if its configuration permits registration checks.
   private func open(_ name: ProviderName) throws(UsherError) -> Provider<BSASettings> {
     let config = try providers.named(name)
     guard let provider = Provider<BSASettings>(config) else {
@@ -63,7 +64,7 @@ struct RegistrationService: Sendable {
     return provider
   }
 
-  /// Parses a parameter. The error does not repeat the value, because it is personal data.
+  /// Parses a parameter. The error does not repeat the value, because the value is personal data.
   private func possible<Member>(
     _ field: String, _ member: () throws(InvalidValue) -> Member
   ) throws(UsherError) -> Member {

@@ -2,7 +2,7 @@ import Synchronization
 import UsherConfig
 import UsherCore
 
-/// Current configuration: one immutable value that a reload replaces as a whole.
+/// The current configuration: one immutable value, which a reload replaces as a whole.
 final class ConfigStore: Sendable {
   private let state: Mutex<ConfigSnapshot>
   private let number = Atomic<Int>(0)
@@ -18,8 +18,8 @@ final class ConfigStore: Sendable {
 
   var current: ConfigSnapshot { state.withLock { $0 } }
 
-  /// A number that changes with every reload. It costs one atomic read, so that data cached from
-  /// ``current`` can be checked on every call.
+  /// A number that changes with every reload. Reading it costs one atomic read, so that data cached
+  /// from ``current`` can be checked on every call.
   var generation: Int { number.load(ordering: .acquiring) }
 
   func replace(by config: Config, _ policy: Policy) {
@@ -31,7 +31,7 @@ final class ConfigStore: Sendable {
 }
 
 extension ConfigStore {
-  /// Registers an observer, which is held weakly.
+  /// Registers an observer of changes, which is held weakly.
   func register(_ observer: any ProviderObserver) {
     observers.withLock { observers in
       observers.removeAll { $0.observer == nil }
@@ -39,20 +39,22 @@ extension ConfigStore {
     }
   }
 
-  /// Notifies the observers in the order of registration, and returns when all have reacted.
+  /// Notifies the observers, one after the other in the order of registration, and returns when all
+  /// have reacted.
   func notify(_ changed: Set<ProviderName>) async {
     let observers = observers.withLock { $0.compactMap(\.observer) }
     for observer in observers { await observer.providersChanged(changed) }
   }
 }
 
-/// Cache of data about providers that is dropped when they change.
+/// A cache of data about providers, which drops the data when the providers' configuration changes.
 protocol ProviderObserver: AnyObject, Sendable {
-  /// Called after the settings or credentials of providers changed and the new ones apply.
+  /// Called after the settings or credentials of providers have changed. The new ones already
+  /// apply.
   func providersChanged(_ changed: Set<ProviderName>) async
 }
 
-/// One configuration with the values derived from it.
+/// One version of the configuration with the values derived from it.
 final class ConfigSnapshot: Sendable {
   let config: Config
   let policy: Policy
@@ -69,9 +71,9 @@ final class ConfigSnapshot: Sendable {
     tokenPlaces = providers.mapValues(\.tokenPlace)
   }
 
-  /// Returns a configured provider, or the daemon's own.
+  /// Returns the configured provider of this name, or the daemon's own provider `local`.
   func provider(_ name: ProviderName) -> ProviderConfig? { providers[name] }
 
-  /// Returns the `tokenPlace` of ``provider(_:)``; precomputed because every call reads it.
+  /// Returns the `tokenPlace` of ``provider(_:)``, computed in advance because every call reads it.
   func tokenPlace(of name: ProviderName) -> TokenPlace? { tokenPlaces[name] }
 }

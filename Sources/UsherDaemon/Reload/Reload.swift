@@ -5,23 +5,25 @@ import UsherConfig
 import UsherCore
 import UsherSystem
 
-/// Reload of the configuration and the credentials. It applies all of them or nothing (Service,
-/// "Reloading").
+/// A reload of the configuration and the credentials. It applies either all of them or nothing
+/// (Service.md, "Reloading").
 struct Reload: Sendable {
   let lockController: LockController
 
   private var processContext: ProcessContext { lockController.processContext }
 
-  /// Reloads, and returns when the new configuration applies or is rejected.
+  /// Reloads, and returns when the new configuration applies or has been rejected.
   ///
-  /// - Returns: The problems; empty if the new configuration applies.
+  /// - Returns: The problems because of which it was rejected; empty if the new configuration
+  ///   applies.
   /// - Throws: `shuttingDown`.
   @discardableResult
   func run() async throws(UsherError) -> [ConfigProblem] {
     try await processContext.reloads.withLock(.next) { () throws(UsherError) in
       let notifier = processContext.setting.notifier
       notifier.reloading()
-      // Reading files and names may take long: a lock or a shutdown must not wait for it.
+      // Reading files and looking up names may take long, so it is done before the lock is taken
+      // for which locking or stopping the daemon would wait.
       let read = await read()
       return try await lockController.withLockState { unlocked throws(UsherError) in
         var problems: [ConfigProblem] = []
@@ -38,7 +40,7 @@ struct Reload: Sendable {
     }
   }
 
-  /// Key of the lock that makes reloads run one at a time.
+  /// The key of the lock by which reloads run one at a time.
   enum Turn { case next }
 
   private typealias Found = (config: Config, policy: Policy)
@@ -91,7 +93,7 @@ struct Reload: Sendable {
   }
 }
 
-/// Outcome of the last reload, for the status line of `systemctl status`.
+/// The outcome of the last reload, for the status line of `systemctl status`.
 final class LastReload: Sendable {
   private let problems = Mutex(0)
 
@@ -109,7 +111,7 @@ final class LastReload: Sendable {
 }
 
 extension LockController {
-  /// The status line for `systemctl status`.
+  /// The daemon's status line in `systemctl status`.
   var status: String {
     let count = processContext.dependencies.config.providers.count
     let served = count == 1 ? "Serving 1 provider" : "Serving \(count) providers"
@@ -118,7 +120,7 @@ extension LockController {
 }
 
 extension DaemonSetting {
-  /// Returns the changes that need a restart.
+  /// Returns a problem for each change of the configuration that needs a restart.
   fileprivate func problems(with config: Config) -> [ConfigProblem] {
     guard config.store.url != self.config.store.url else { return [] }
     return [
@@ -131,13 +133,13 @@ extension DaemonSetting {
 }
 
 extension Config {
-  /// The configuration files in use, for the journal.
+  /// The configuration files in use, as metadata of a log entry.
   var places: Logger.Metadata {
     let files = sources.files.joined(separator: " ")
     return ["files": .string(files.isEmpty ? "none: the defaults apply" : files)]
   }
 
-  /// Returns the providers that only one of the configurations has, or that differ.
+  /// Returns the names of the providers that only one of the configurations has, or that differ.
   fileprivate func providers(otherThanIn before: Config) -> Set<ProviderName> {
     let (old, new) = (before.byName, byName)
     return Set(old.keys).union(new.keys).filter { old[$0] != new[$0] }

@@ -6,13 +6,14 @@ import UsherFlows
 import func Glibc.strerror
 
 extension Services {
-  /// What a new configuration needs, acquired before anything changes.
+  /// The resources that a new configuration needs, acquired before anything changes.
   struct Preparation {
     fileprivate let credentials: HandedCredentials
     fileprivate let callbacks: CallbackPosts.Change
   }
 
-  /// Acquires what a new configuration needs: its credentials and the addresses it listens at.
+  /// Acquires the resources that a new configuration needs: the credentials, and the addresses for
+  /// callbacks.
   ///
   /// - Throws: The problems of the configuration. Nothing has changed then.
   func prepare(for config: Config) async throws(ConfigError) -> Preparation {
@@ -28,15 +29,16 @@ extension Services {
     }
   }
 
-  /// Applies a configuration, and drops cached data about the providers that changed.
+  /// Applies a new configuration, and drops cached data about the providers that changed.
   ///
-  /// - Parameter exchange: Exchanges the configuration, and returns the providers that changed.
+  /// - Parameter exchange: Replaces the configuration, and returns the providers whose settings
+  ///   changed.
   /// - Returns: The providers whose settings or credentials changed.
   func apply(
     _ preparation: Preparation, exchange: @escaping @Sendable () -> Set<ProviderName>
   ) async -> Set<ProviderName> {
-    // One step, so that no provider, old or new, is used with credentials of the other
-    // configuration.
+    // Both are replaced in one step, so that no provider is used with the credentials of another
+    // version of the configuration.
     let (others, names) = await processContext.betweenCalls {
       [credentials] in
       var others: Set<ProviderName> = []

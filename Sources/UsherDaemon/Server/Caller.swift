@@ -4,25 +4,26 @@ import UsherConfig
 import UsherCore
 import UsherStore
 
-/// Peer of a connection, identified by the kernel once at accept, and its rights under the current
-/// rules.
+/// The peer of a connection, identified by the kernel once when the connection was accepted, and
+/// its rights under the current policy rules.
 struct Caller: Sendable {
   /// The owner of the caller's accounts and flows.
   let owner: Owner
   let policy: CallerPolicy
   /// Whether the caller connected to the admin socket, which is for root and the daemon's own user.
   let isAdmin: Bool
-  /// The name for the journal: `uid 1000`, `till.service`.
+  /// The caller's name in the journal: `uid 1000`, `till.service`.
   let label: String
   /// The caller as it is written to the audit log.
   let audited: AuditedCaller
-  /// The other owners whose accounts the caller may read.
+  /// The other owners whose accounts the caller's policy rules let it read.
   let lenders: Set<Owner>
   /// The time at which the connection was accepted, by the monotonic clock; nil for a caller
   /// without a connection.
   let connectedAt: Timestamp?
 
-  /// - Parameter audited: If nil, a process of the owner's user about which nothing else is known.
+  /// - Parameter audited: The caller for the audit log; nil for a process of the owner's user about
+  ///   which nothing else is known.
   init(
     owner: Owner, policy: CallerPolicy, isAdmin: Bool, label: String,
     audited: AuditedCaller? = nil, connectedAt: Timestamp? = nil
@@ -37,21 +38,22 @@ struct Caller: Sendable {
     lenders = Set(policy.lenders.map { Owner(realm: owner.realm, client: $0) })
   }
 
-  /// The user that the process runs as.
+  /// The user as which the caller's process runs.
   var uid: UInt32 { audited.uid }
 
-  /// Whether no rule grants the caller anything. All such callers share a few connections, and
-  /// their lines must be short.
+  /// Whether no policy rule grants the caller anything. All such callers share a few connections,
+  /// and their lines must be short.
   var isUnauthorized: Bool { !isAdmin && policy.hasNoRights }
 
   /// The person whose passcode and fingerprints are checked for this caller.
   var person: LocalPerson { LocalPerson(realm: owner.realm, uid: uid) }
 
-  /// The name of the owner's client: the first rule that matches the caller, else `(user)`.
+  /// The name of the caller's client: that of the first client rule that matches the caller, else
+  /// `(user)`.
   var client: String { policy.clientName }
 
-  /// Whether the caller may see and withdraw grants of the owner's other clients: true for the
-  /// user's own programs and for the administrator.
+  /// Whether the caller may see and withdraw the consents of the owner's other clients: true for
+  /// the user's own programs and for the administrator.
   var speaksForAllClients: Bool { isAdmin || client == CallerPolicy.ownPrograms }
 
   func decide(_ request: PolicyRequest) -> Decision {
@@ -83,7 +85,8 @@ extension Caller {
 }
 
 extension Owner {
-  /// Creates the owner of a client's accounts, whichever user the client runs as.
+  /// Creates the owner of the accounts of a client rule with `owner = "client"`, whichever user the
+  /// client runs as.
   fileprivate init(realm: String, client: String) {
     self.init(realm: realm, uid: Self.anyUser, client: client)
   }
@@ -93,15 +96,15 @@ extension Owner {
 
 extension Caller {
   /// Returns whether an account exists for the caller: the caller owns it or may read it, and the
-  /// caller's rules cover it.
+  /// caller's policy rules cover it.
   func sees(_ record: AccountRecord, _ method: String) -> Bool {
     sees(record, PolicyRequest(method: method))
   }
 
-  /// Returns whether an account exists for a call.
+  /// Returns whether an account exists for a call; if not, the account is reported as not found.
   ///
-  /// - Parameter request: The call with every property that a rule may select by. A rule that lists
-  ///   one kind of flow does not match a request without a kind.
+  /// - Parameter request: The call with every property by which a rule may select. A rule that
+  ///   lists one kind of flow does not match a request without a kind.
   func sees(_ record: AccountRecord, _ request: PolicyRequest) -> Bool {
     guard
       record.owner == owner || lenders.contains(record.owner) && request.traits.readsSharedAccounts
@@ -109,12 +112,12 @@ extension Caller {
     let isLent = record.owner != owner
     guard policy.choosesAccounts || isLent, !isAdmin else { return true }
     guard case .denied(let denial) = decide(request.about(record)) else { return true }
-    // Do not reveal that another client has an account at a provider that no rule of the caller
-    // covers.
+    // The caller must not learn that another client has an account at a provider that no rule of
+    // the caller covers.
     return denial.cause != .account && !(isLent && denial.cause == .notListed)
   }
 
-  /// Returns whether events for an audience may concern the caller; ``hears(_:)`` decides about
+  /// Returns whether the caller may belong to the audience of events; ``hears(_:)`` decides about
   /// each event.
   func belongs(to audience: EventBus.Audience) -> Bool {
     guard !isAdmin else { return true }
@@ -126,9 +129,9 @@ extension Caller {
     }
   }
 
-  /// Returns whether the caller may receive an event: an account's event if the caller's rules
-  /// cover the account, a provider's if the caller may see the provider, a question's if the caller
-  /// may answer the question.
+  /// Returns whether the caller may receive an event: the event of an account if the caller's
+  /// policy rules cover the account, of a provider if the caller may see the provider, and of a
+  /// question if the caller may answer the question.
   func hears(_ entry: EventBus.Entry) -> Bool {
     if let question = entry.question {
       let mayAnswer = decide(PolicyRequest(method: ConfirmAnswer.name)).isAllowed
@@ -151,7 +154,7 @@ extension PolicyRequest {
     self = PolicyRequest(method: method).about(record)
   }
 
-  /// Returns the same request about an account.
+  /// Returns the same request, but about the given account.
   func about(_ record: AccountRecord) -> PolicyRequest {
     var request = self
     request.provider = record.provider.rawValue

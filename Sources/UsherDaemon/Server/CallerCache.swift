@@ -4,13 +4,13 @@ import UsherConfig
 import UsherCore
 import UsherSystem
 
-/// Peer of a connection as the kernel identified it at accept. ``Caller`` adds the peer's rights
-/// under the rules.
+/// The peer of a connection, as the kernel identified it when the connection was accepted.
+/// ``Caller`` adds the peer's rights under the policy rules.
 struct PeerIdentity: Sendable {
   let identity: CallerIdentity
-  /// The process ID; for the audit log only.
+  /// The process id, for the audit log only.
   var pid: Int32 = 0
-  /// The systemd invocation ID of the unit; for the audit log only.
+  /// The systemd invocation ID of the peer's unit, for the audit log only.
   var invocation: String?
   let isAdmin: Bool
   let realm: String
@@ -20,7 +20,8 @@ struct PeerIdentity: Sendable {
 }
 
 extension PeerIdentity {
-  /// - Parameter owners: The users that may own the peer's uid as a subordinate id.
+  /// - Parameter owners: The users to whom the peer's uid may belong as a subordinate id; empty if
+  ///   the uid is not subordinate.
   init(
     _ peer: Peer, isAdmin: Bool, realm: String, subordinateTo owners: [SubordinateOwner] = [],
     connectedAt: Timestamp?
@@ -36,7 +37,8 @@ extension PeerIdentity {
   }
 }
 
-/// Caller of one connection under the current rules; computed again after the rules change.
+/// The caller of one connection under the current policy rules. Computed again after a reload has
+/// changed the rules.
 final class CallerCache: Sendable {
   private struct State {
     var generation: Int
@@ -58,10 +60,10 @@ final class CallerCache: Sendable {
     state = Mutex(State(connectingPeer, configStore.current))
   }
 
-  /// The caller under the current rules; readable from any thread.
+  /// The caller under the current policy rules. May be read from any thread.
   var caller: Caller { current.caller }
 
-  /// The caller and the generation of the configuration whose rules apply to it.
+  /// The caller, and the generation of the configuration whose policy rules apply to it.
   var current: (caller: Caller, generation: Int) {
     state.withLock { state in
       if state.generation != configStore.generation {
@@ -71,8 +73,8 @@ final class CallerCache: Sendable {
     }
   }
 
-  /// Returns the caller and updates `generation` if the configuration has another generation; else
-  /// returns nil, at the cost of one atomic read.
+  /// Returns the caller and updates `generation` if the configuration has another generation than
+  /// `generation`. Otherwise returns nil, at the cost of one atomic read.
   func caller(otherThanAt generation: inout Int) -> Caller? {
     let now = configStore.generation
     guard now != generation else { return nil }

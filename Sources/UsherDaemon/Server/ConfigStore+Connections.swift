@@ -1,7 +1,7 @@
 import UsherConfig
 import UsherTransport
 
-// The limits of connections, from the current configuration.
+// The limits of connections, taken from the current configuration.
 
 extension FairScheduler.Terms {
   init(_ limits: Limits) {
@@ -12,7 +12,7 @@ extension FairScheduler.Terms {
 }
 
 extension ConnectionCount {
-  /// Creates a count for the limits of the current configuration.
+  /// Creates a counter of connections with the limits of the current configuration.
   convenience init(_ configStore: ConfigStore) {
     self.init {
       let limits = configStore.current.config.limits

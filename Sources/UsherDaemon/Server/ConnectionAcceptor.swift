@@ -6,13 +6,13 @@ import UsherCore
 import UsherSystem
 import UsherTransport
 
-/// Identifies each peer once, and gives it a connection or an error.
+/// Identifies the peer of each new connection once, and then serves or refuses the connection.
 final class ConnectionAcceptor: SocketAcceptor {
   let service: RPCService
   private let realm: String
   private let count: ConnectionCount
   private let open: OpenConnections
-  /// The uids that may use the admin socket.
+  /// The uids whose processes may use the admin socket.
   private let admins: Set<UInt32>
   private let sockets: any LocalSockets
   private let shared = Mutex<OnLoop<ConnectionScheduler>?>(nil)
@@ -20,13 +20,15 @@ final class ConnectionAcceptor: SocketAcceptor {
   /// at the uid.
   private let dropped = Mutex(TurnedAway())
   private let closer: SocketCloser
-  /// The last refusal; repeated connects of a user get the same line.
+  /// The last error that was sent to a refused peer. Repeated connects of the same user receive the
+  /// same line again.
   private let lastRefusal = Mutex<Refused?>(nil)
 
   private struct TurnedAway {
     static let most = 16
     var uids: [UInt32] = []
-    /// The party that is charged: that of the first user.
+    /// The party whose share of the loop is charged for closing the connections: that of the first
+    /// user.
     var party = FairScheduler.Party.admin
     var until = NIODeadline.distantPast
   }
@@ -49,11 +51,11 @@ final class ConnectionAcceptor: SocketAcceptor {
     self.open = open
   }
 
-  /// Lets every connection answer what it has received, then closes it; returns when all are
-  /// closed.
+  /// Lets every connection answer the calls that it has received, then closes it. Returns when all
+  /// connections are closed.
   ///
-  /// - Parameter limits: Calls that are unanswered after `drain_seconds` get `shutting_down`.
-  ///   Replies that are unread after another `unread_reply_seconds` are lost.
+  /// - Parameter limits: Calls that are not answered after `drain_seconds` are refused with
+  ///   `shutting_down`. Replies that are not read after another `unread_reply_seconds` are lost.
   func drain(within limits: Limits, _ scheduler: any Scheduler) async {
     open.notifyEach { $0.drain(unreadReplySeconds: limits.unreadReplySeconds) }
     let timer = scheduler.after(.seconds(limits.drainSeconds)) { [service, open] in
@@ -64,8 +66,8 @@ final class ConnectionAcceptor: SocketAcceptor {
     timer.cancel()
   }
 
-  /// Accepts one waiting connection, on the loop. Connects of users that were turned away just now
-  /// are closed at once, so in a flood of connects the queue empties faster than one user fills it.
+  /// Accepts one connection from the backlog, on the event loop. Connects of users that were just
+  /// turned away are closed at once, so that the backlog empties faster than one user can fill it.
   func accept(from listener: DirectSocket, on loop: SocketLoop) -> DirectSocket.Accepted {
     let begun = loop.now
     let (uids, party) = dropped.withLock { dropped in
@@ -78,8 +80,8 @@ final class ConnectionAcceptor: SocketAcceptor {
     return accepted
   }
 
-  /// The time for which a user is turned away. It is short because the connects that the user may
-  /// make in that time are accepted together at its end.
+  /// The time for which a user is turned away. It is short, because all connects that the user
+  /// makes in that time are handled together at its end.
   private static let turnedAwayTime = TimeAmount.milliseconds(10)
 
   private func turnAway(_ uid: UInt32, _ party: FairScheduler.Party, at now: NIODeadline) {
@@ -92,12 +94,12 @@ final class ConnectionAcceptor: SocketAcceptor {
     }
   }
 
-  /// Gives a new socket a connection or refuses it, on the loop. A refused socket is closed on
-  /// return.
+  /// Serves a new socket or refuses it, on the event loop. A refused socket is closed on return.
   ///
-  /// - Parameter isCrowded: Whether more connections wait than are accepted.
-  /// - Returns: The cause if the peer cannot be identified, no descriptor is left, or the
-  ///   connection cannot be watched; else nil, also after an ordinary refusal.
+  /// - Parameter isCrowded: Whether the backlog is filled faster than it is emptied.
+  /// - Returns: The cause, for the log, if the peer cannot be identified, no descriptor is left, or
+  ///   the connection cannot be watched. Nil if the peer is served, and also after an ordinary
+  ///   refusal.
   func admit(
     _ socket: DirectSocket, on loop: SocketLoop, isAdmin: Bool, isCrowded: Bool = false
   ) -> String? {
@@ -111,12 +113,12 @@ final class ConnectionAcceptor: SocketAcceptor {
       return error.message
     }
     let uid = service.dependencies.subordinates.user(ofSubordinate: own) ?? own
-    // Check the uid as well as the file mode, which may be set wrong.
+    // The uid is checked in addition to the file mode of the socket, which may be set wrong.
     guard !isAdmin || admins.contains(own) else {
       refuse(socket, refusal(Self.notAdmin, uid, at: begun))
       return nil
     }
-    // Decide before the peer is looked up further, so that a refusal costs little.
+    // Decided before the peer is looked up further, so that a refusal costs little.
     let party = isAdmin ? FairScheduler.Party.admin : .user(uid)
     let turn = scheduler.comes(party, isCrowded: isCrowded, at: begun)
     guard turn != .dropped else {
@@ -136,16 +138,16 @@ final class ConnectionAcceptor: SocketAcceptor {
     }
   }
 
-  /// Why a connection is refused.
+  /// The reason why a connection is refused.
   private struct Refusal: Error {
     let error: UsherError
-    /// The cause to log; nil if any peer can cause the error at will.
+    /// The cause to log; nil if any peer can cause the error as often as it likes.
     var cause: String?
   }
 
   /// Counts a new connection and identifies its peer.
   ///
-  /// - Parameter uid: The user whose limits apply.
+  /// - Parameter uid: The user whose limits apply to the peer.
   private func enter(
     _ socket: DirectSocket, _ uid: UInt32, isAdmin: Bool
   ) throws(Refusal) -> CallerCache {
@@ -181,7 +183,7 @@ final class ConnectionAcceptor: SocketAcceptor {
 
   /// Serves the socket of an identified peer.
   ///
-  /// - Returns: The cause if the connection cannot be watched; else nil.
+  /// - Returns: The cause, for the log, if the connection cannot be watched; else nil.
   private func serve(
     _ socket: DirectSocket, _ caller: CallerCache, _ uid: UInt32, _ party: FairScheduler.Party,
     _ scheduler: ConnectionScheduler, on loop: SocketLoop, since begun: NIODeadline
@@ -210,7 +212,8 @@ final class ConnectionAcceptor: SocketAcceptor {
 
   func logNotAccepting(_ cause: String) { service.logNotAccepting(cause) }
 
-  /// Sends one line and closes the socket. A new socket has room for the line.
+  /// Sends one line and closes the socket. The send buffer of a new socket always has room for the
+  /// line.
   private func refuse(_ socket: DirectSocket, _ line: [UInt8]) {
     _ = line.withUnsafeBytes { socket.send($0) }
     socket.close()
@@ -224,8 +227,8 @@ final class ConnectionAcceptor: SocketAcceptor {
     .overloaded, "this user connects too often: try again in a second",
     detail: .init(retryAfterMs: 1000, limit: "user_share_percent"))
 
-  /// Returns the error's line, with its line end. A repeated error of one user gets the same line
-  /// for one second.
+  /// Returns the line that refuses a connection, with its line end. A repeated error of one user
+  /// gets the same line for one second.
   private func refusal(_ error: UsherError, _ uid: UInt32, at now: NIODeadline) -> [UInt8] {
     lastRefusal.withLock { last in
       if let last, last.limit == error.detail.limit, last.uid == uid, last.until > now {

@@ -2,27 +2,27 @@ import JSONRPC
 import UsherCore
 import UsherTransport
 
-// The calls of a batch run one after the other. Calls for which the slice has no time run in the
-// connection's next turns, before later lines.
+// Batches of JSON-RPC calls. The calls of a batch run one after the other. If the time slice is
+// over, the remaining calls run in the connection's next turns, before later lines.
 extension ConnectionHandler {
-  /// Batch with calls that have not run yet.
+  /// A batch with calls that have not run yet.
   struct UnfinishedBatch {
     fileprivate let number: Int
     fileprivate let elements: [Scanned.Element]
     fileprivate let decoded: [DecodedCall]
     fileprivate let line: LongLine
-    /// The index of the next call.
+    /// The index of the next call to run.
     fileprivate var next: Int
 
-    /// The length of the batch's line.
+    /// The length of the batch's line, in bytes.
     var bytes: Int { line.bytes.count }
   }
 
-  /// Runs the calls of a batch until the slice is over, and stores the rest in `unfinished`.
+  /// Runs the calls of a batch until the time slice is over, and stores the rest in `unfinished`.
   ///
   /// - Parameters:
-  ///   - decoded: The calls in order, if their parameters have been decoded; else empty.
-  ///   - kept: The line, if it is already stored.
+  ///   - decoded: The calls in order, if their parameters have already been decoded; else empty.
+  ///   - kept: The line, if it is already stored for later; else nil.
   func run(
     _ elements: [Scanned.Element], _ line: UnsafeRawBufferPointer, _ decoded: [DecodedCall],
     kept: LongLine?
@@ -41,7 +41,7 @@ extension ConnectionHandler {
     }
   }
 
-  /// Runs the remaining calls of the batch for one slice.
+  /// Runs the remaining calls of the unfinished batch for one time slice.
   func resumeBatch() {
     guard var batch = unfinished else { return }
     batch.line.bytes.withUnsafeBytes { line in
@@ -75,7 +75,7 @@ extension ConnectionHandler {
     }
   }
 
-  /// Refuses the remaining calls of the batch, each under its id, because the daemon stops.
+  /// Refuses the remaining calls of the batch, each under its own id, because the daemon stops.
   func refuseBatch() {
     guard let batch = unfinished else { return }
     unfinished = nil

@@ -3,11 +3,13 @@ import UsherConfig
 import UsherCore
 import UsherTransport
 
-// Bytes that a connection makes the daemon hold. All of them count as unread replies: otherwise a
-// batch with one waiting call could hold the replies of all its other calls.
+// The limit of the bytes that a connection keeps in memory. All of these bytes count as unread
+// replies: otherwise a batch with one waiting call could keep the replies of all its other calls in
+// memory.
 extension ConnectionHandler {
-  /// Maximum length in bytes of a reply that is kept even if the connection holds too much.
-  /// `calls_in_flight` bounds the number of such replies, and the caller learns what its calls did.
+  /// The maximum length in bytes of a reply that is kept even if the connection is over the limit,
+  /// so that the caller learns what its call did. `calls_in_flight` bounds the number of such
+  /// replies.
   private static let shortReply = 4096
 
   /// The bytes of unsent replies, queued events, and input whose calls are not answered yet.
@@ -18,13 +20,14 @@ extension ConnectionHandler {
 
   private var isFull: Bool { heldBytes >= limits.unreadReplyBytes }
 
-  /// Refuses a call of a batch before it runs if the replies of waiting batches hold too much.
+  /// Refuses a call of a batch before it runs if the replies of waiting batches have reached the
+  /// limit.
   ///
-  /// Written replies do not count here: while the caller reads slowly, the connection does not read
-  /// its next batch either.
+  /// Replies that are already written do not count here: while the caller reads slowly, the
+  /// connection does not read its next batch either.
   ///
-  /// - Returns: Whether the call was refused. A notification is never refused: it has no reply to
-  ///   hold.
+  /// - Returns: Whether the call was refused. A notification is never refused, because it has no
+  ///   reply to keep.
   func isRefusedAsFull(
     _ envelope: Envelope, _ line: UnsafeRawBufferPointer, _ origin: Origin
   ) -> Bool {
@@ -40,10 +43,10 @@ extension ConnectionHandler {
     return true
   }
 
-  /// Refuses to keep the reply of a call that waited if the reply is long and the connection holds
-  /// too much.
+  /// Throws if the reply of a call that waited is long and the connection is over its limit of
+  /// bytes.
   ///
-  /// - Throws: `overloaded`, not retryable because the call was made.
+  /// - Throws: `overloaded`, which is not retryable because the call was made.
   func checkRoom(for result: [UInt8]) throws(UsherError) {
     guard result.count > Self.shortReply, isFull else { return }
     throw UsherError(
@@ -53,7 +56,8 @@ extension ConnectionHandler {
       detail: .init(limit: "unread_reply_bytes", retryable: false))
   }
 
-  /// Drops the incomplete line if it and the replies of waiting batches together reach the limit.
+  /// Drops the incomplete line if it and the replies of waiting batches together have reached the
+  /// limit.
   func boundLine() {
     guard batchedBytes + splitter.partialBytes >= limits.unreadReplyBytes,
       splitter.partialBytes > Self.shortReply
@@ -69,7 +73,8 @@ extension ConnectionHandler {
 }
 
 extension Limits {
-  /// Returns the limits for one caller: a caller without rights gets short lines and no batches.
+  /// Returns the limits for one caller: for a caller without rights, lines must be short, and a
+  /// batch may have only one call.
   func allowed(for caller: Caller) -> Limits {
     guard caller.isUnauthorized else { return self }
     var limits = self

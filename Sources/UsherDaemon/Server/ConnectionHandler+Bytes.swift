@@ -4,7 +4,7 @@ import UsherConfig
 import UsherCore
 import UsherTransport
 
-// Output.
+// Output of a connection.
 extension ConnectionHandler {
   func send(_ reply: [UInt8], _ origin: Origin) {
     switch origin {
@@ -29,7 +29,8 @@ extension ConnectionHandler {
     endLine()
   }
 
-  /// Writes the reply of a call, assembled directly in the output buffer.
+  /// Writes the reply of a call. The line is assembled directly in the output buffer, which saves
+  /// an allocation.
   func write(_ result: [UInt8], id: UnsafeRawBufferPointer) {
     guard takeBuffer() else { return }
     result.withUnsafeBytes { replies.appendResult($0, id: id) }
@@ -48,10 +49,11 @@ extension ConnectionHandler {
     if replies.count >= mostGathered { flush() }
   }
 
-  /// Sends the written replies.
+  /// Hands the written replies to the transport.
   func flush() {
     guard !replies.isEmpty else { return }
-    // A callee may write more replies.
+    // The transport may call back and cause more replies to be written, so the buffer is taken out
+    // first.
     var lines: [UInt8] = []
     swap(&lines, &replies)
     transport.send(lines)
@@ -59,8 +61,8 @@ extension ConnectionHandler {
     scheduler.coalescer.returnBuffer(lines)
   }
 
-  /// Closes the connection once written replies are sent, or once the time for unread replies is
-  /// over.
+  /// Closes the connection when the written replies are sent, at the latest when the time for
+  /// unread replies is over.
   func close() {
     flush()
     guard !isClosing else { return }
@@ -71,8 +73,8 @@ extension ConnectionHandler {
     transport.closeWhenSent()
   }
 
-  /// Schedules the final close, whether or not all replies are sent by then; an earlier deadline
-  /// stays.
+  /// Schedules the final close, whether or not all replies are sent by then. A deadline that was
+  /// set earlier and ends sooner is kept.
   func closeAtLast() {
     let timer = transport.loop.scheduleTask(in: .seconds(Int64(lastReplySeconds))) { [self] in
       transport.close()
@@ -105,7 +107,8 @@ extension ConnectionHandler {
     }
   }
 
-  /// Lets the transport read only while the connection is free and its user's share has room.
+  /// Lets the transport read only while the connection can handle another call and its user's share
+  /// of the event loop permits reading.
   func adjustReading() {
     guard !isClosing else { return }
     let reads = (listens || isRefusing) && isFree && unfinished == nil
@@ -117,7 +120,7 @@ extension ConnectionHandler {
   /// Starts, keeps or cancels the timer for an incomplete line, which must end within
   /// `line_seconds` of its first byte.
   ///
-  /// The timer does not run while the transport does not read; it starts again when reading
+  /// The timer does not run while the transport does not read. It starts again when reading
   /// resumes.
   func watchLine(hasNewLine: Bool) {
     guard splitter.hasPartialLine, backlog.isEmpty, ending == .open, transport.reads else {

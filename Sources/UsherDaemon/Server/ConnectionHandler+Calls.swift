@@ -3,9 +3,12 @@ import UsherConfig
 import UsherCore
 import UsherTransport
 
-// Calls.
+// Running of calls.
 extension ConnectionHandler {
-  /// - Parameter decoded: Nil if the parameters are still to be decoded.
+  /// Runs an RPC call and writes its reply.
+  ///
+  /// - Parameter decoded: The call with decoded parameters; nil if the parameters must still be
+  ///   decoded.
   func run(
     _ envelope: Envelope, _ line: UnsafeRawBufferPointer, _ origin: Origin,
     _ decoded: DecodedCall? = nil
@@ -40,12 +43,13 @@ extension ConnectionHandler {
     return try service.respond(to: method, decoded: params, call)
   }
 
-  /// Updates the caller to the current rules.
+  /// Updates ``caller`` if the policy rules have changed.
   func applyCurrentRules() {
     if let other = callerCache.caller(otherThanAt: &generation) { caller = other }
   }
 
-  /// Refuses a call, without an id, if its id is in use by a call that still waits.
+  /// Refuses a call if its id is in use by a call that still waits. The error has no id, because
+  /// two replies with the same id would be ambiguous.
   func isRefused(_ id: RequestID?, _ origin: Origin) -> Bool {
     guard let id, inFlight[id] != nil else { return false }
     let error = UsherError(.invalidRequest, "id \(id) is still in use on this connection")
@@ -64,18 +68,18 @@ extension ConnectionHandler {
     }
   }
 
-  /// Runs a call that waited for the disk, under the rules that apply now.
+  /// Runs a call whose data has been loaded, under the policy rules that apply now.
   func resumed(_ response: Response) throws(UsherError) -> Response {
     guard case .resumed(let body) = response else { return response }
     applyCurrentRules()
     return try body(Call(caller: caller, connection: self))
   }
 
-  /// The method whose replies are cached.
+  /// The only method whose replies are cached.
   private static let remembered: StaticString = "token.get"
 
-  /// Answers a line from the cache if an equal line was answered before and nothing has changed
-  /// since.
+  /// Answers a line from the reply cache if an equal line was answered before and nothing has
+  /// changed since.
   ///
   /// - Returns: False if the line must be parsed.
   func answerAgain(_ line: UnsafeRawBufferPointer) -> Bool {
@@ -88,9 +92,9 @@ extension ConnectionHandler {
     return true
   }
 
-  /// Answers a parsed call from the cache.
+  /// Answers a parsed call from the reply cache.
   ///
-  /// - Returns: False if the call must be decided.
+  /// - Returns: False if the policy must decide about the call.
   private func answerAgain(
     _ envelope: Envelope, _ line: UnsafeRawBufferPointer, _ origin: Origin
   ) -> Bool {
@@ -111,7 +115,8 @@ extension ConnectionHandler {
     return true
   }
 
-  /// Returns the shape of a line with a single call; nil for a batch.
+  /// Returns the shape of a line with a single call, by which the cache recognizes the line; nil
+  /// for a batch.
   private func shape(
     _ envelope: Envelope, _ line: UnsafeRawBufferPointer, _ origin: Origin
   ) -> LineShape? {
@@ -121,14 +126,15 @@ extension ConnectionHandler {
     }
   }
 
-  /// Returns the time, read once for all input that is answered in one go.
+  /// Returns the current time, read only once for all input that is answered in one go.
   private func currentTime() -> Timestamp {
     let now = inputTime ?? service.now
     inputTime = now
     return now
   }
 
-  /// The generations of the configuration and of the lock; nil if calls are refused.
+  /// The generations of the configuration and of the lock, on which cached replies depend; nil if
+  /// calls are refused because the daemon stops.
   private var epoch: ReplyCache.Epoch? {
     service.generation.map { .init(settings: generation, lock: $0) }
   }

@@ -1,9 +1,9 @@
 import UsherCore
 import UsherTransport
 
-// Calls about data that is on disk. The connection reads no other line until that data is loaded,
-// so calls are answered in order. However many calls arrive together, only one of them waits; those
-// of a batch wait one after the other.
+// Calls that need data from disk. The connection reads no other line until the data is loaded, so
+// that calls are answered in order. However many such calls arrive together, only one of them is
+// loading data at a time; the calls of a batch wait one after the other.
 extension ConnectionHandler {
   func wait(for call: ColdCall) {
     cold.append(call)
@@ -25,7 +25,7 @@ extension ConnectionHandler {
   private func hasRead(_ number: Int, _ outcome: Result<Response, UsherError>) {
     guard let call = cold.first, call.number == number else { return }
     complete(outcome, of: call)
-    // The reply may have closed the connection.
+    // Writing the reply may have closed the connection.
     guard !cold.isEmpty else { return }
     cold.removeFirst()
     readNext()
@@ -40,7 +40,7 @@ extension ConnectionHandler {
       let response = try resumed(try outcome.get())
       // Another call of the batch may be in flight under the same id by now.
       if case .later = response, isRefused(call.id, call.origin) { return }
-      // A single line is read only if there is room for its reply, so that reply is never dropped.
+      // A single line is only read if there is room for its reply, so its reply is never dropped.
       if case .now(let result) = response, case .batch = call.origin {
         try checkRoom(for: result)
       }

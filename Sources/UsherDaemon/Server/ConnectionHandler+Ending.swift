@@ -3,9 +3,10 @@ import UsherConfig
 import UsherCore
 import UsherTransport
 
-// End of a connection.
+// The end of a connection.
 extension ConnectionHandler {
-  /// Handles the end of the peer's input, as after `echo … | socat`: its calls are still answered.
+  /// Handles the end of the peer's input, as after `echo … | socat`. Calls that were received are
+  /// still answered.
   func inputEnded() {
     switch ending {
     case .open: ending = .inputEnded
@@ -17,8 +18,8 @@ extension ConnectionHandler {
     closeWhenDone()
   }
 
-  /// Drops unread data after a lock: forgets cached replies, and closes the connection at once if a
-  /// reply is still unsent.
+  /// Drops cached replies because the daemon has been locked, and closes the connection at once if
+  /// a reply could not be sent: replies may contain secrets.
   func dropUnread() {
     answers.forget()
     flush()
@@ -36,12 +37,12 @@ extension ConnectionHandler {
     }
   }
 
-  /// Answers the calls that were sent before the daemon began to stop, then closes.
+  /// Answers the calls that were sent before the daemon began to stop, then closes the connection.
   ///
-  /// The transport still delivers bytes that are in the socket buffer and then reports end of file.
-  /// From now on the kernel refuses new bytes from the peer.
+  /// The transport still delivers the bytes that are in the socket's buffer and then reports the
+  /// end of input. From now on the kernel refuses new bytes from the peer.
   ///
-  /// - Parameter unreadReplySeconds: The current setting; it replaces the value from the start of
+  /// - Parameter unreadReplySeconds: The current setting. It replaces the value from the start of
   ///   the connection.
   func drain(unreadReplySeconds: Int) {
     guard transport.isOpen else { return }
@@ -61,9 +62,9 @@ extension ConnectionHandler {
     closeWhenDone()
   }
 
-  /// Refuses the calls that are unanswered when the drain time is over.
+  /// Refuses the calls that are not answered when the drain time is over.
   ///
-  /// Calls that were sent before the drain and have not started are refused, too. They are read as
+  /// Calls that were sent before the drain and have not started are refused too. They are read as
   /// fast as the peer reads the replies, within the time for unread replies.
   func end() {
     guard !isClosing, !isRefusing else { return }

@@ -4,10 +4,10 @@ import UsherConfig
 import UsherCore
 import UsherTransport
 
-// What handlers may do to their connection.
+// The operations that method handlers may perform on their connection.
 extension ConnectionHandler: ConnectionLink {
-  /// Cancels a call. It gets its only reply now, under the id as the call wrote it; its result is
-  /// dropped.
+  /// Cancels a call. The call is answered now, under its id in the form in which the call contained
+  /// it; its later result is dropped.
   func cancel(_ id: RequestID) {
     guard let place = place(ofCall: id) else { return }
     let (id, flight) = inFlight.remove(at: place)
@@ -16,8 +16,8 @@ extension ConnectionHandler: ConnectionLink {
     send(service.errorReply(error, id, caller.label), flight.origin)
   }
 
-  /// Returns the index of the call in flight with exactly this id; else that of the oldest call
-  /// whose id is the same number; else nil.
+  /// Returns the index of the call in flight with exactly this id. If there is none, returns the
+  /// oldest call whose id is the same number in another form, or nil.
   private func place(ofCall id: RequestID) -> Dictionary<RequestID, InFlightCall>.Index? {
     if let place = inFlight.index(forKey: id) { return place }
     return inFlight.indices.filter { inFlight[$0].key.hasValue(of: id) }
@@ -46,12 +46,12 @@ extension ConnectionHandler: ConnectionLink {
       cursor = begun.cursor
       var subscription = Subscription(
         listener: begun.listener, cursor: begun.hasGap ? begun.cursor : call.since ?? begun.cursor)
-      // Forgotten events cannot be sent: the client must fetch the present state and subscribe
-      // again.
+      // Events that are no longer kept cannot be sent: the client is told to fetch the current
+      // state and to subscribe again.
       if begun.hasGap { subscription.lose() }
       return (subscription, begun.past)
     }
-    // Deliver after the reply.
+    // The event is delivered after the reply to the subscription.
     if isNews { wake() }
     return .init(subscription: name, cursor: cursor)
   }
@@ -64,14 +64,15 @@ extension ConnectionHandler: ConnectionLink {
       guard topics.contains(entry.event.topic) else { return }
       let (caller, current) = callerCache.current
       guard caller.isMeant(by: entry) else { return }
-      // New rules may forbid the subscription, or the uid may belong to another person now: either
-      // ends the subscription.
+      // New policy rules may forbid the subscription, or the uid may belong to another person now.
+      // Either ends the subscription.
       let isHeard =
         (current == generation || service.mayListen(caller)) && !service.isWithheld(caller)
       guard feed.push(isHeard ? entry : nil, to: name, limit: limit) else { return }
       loop.execute { handler.value.deliver() }
     }
-    // One event more than the queue holds ends the subscription, and the client is notified.
+    // If there is one event more than the queue can hold, the subscription ends and the client is
+    // notified.
     return service.events.listen(
       since: call.since, seeing: { caller.belongs(to: $0) },
       hearing: { caller.isMeant(by: $0) }, atMost: limit + 1,
@@ -101,9 +102,9 @@ extension ConnectionHandler: ConnectionLink {
     for listener in feed.removeAll() { ended(listener) }
   }
 
-  /// Sends events until the slice is over, at least one.
+  /// Sends events until the time slice is over, at least one.
   ///
-  /// - Returns: Whether events are left for which the transport has room.
+  /// - Returns: Whether events are left and the transport has room for them.
   func sendEvents(within slice: inout TimeSlice) -> Bool {
     defer { flush() }
     repeat {

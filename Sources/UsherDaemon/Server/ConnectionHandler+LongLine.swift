@@ -3,10 +3,10 @@ import NIOCore
 import UsherCore
 import UsherTransport
 
-// Long lines are parsed off the event loop, one at a time. Until one is parsed, the connection
-// reads no other line, so calls are answered in order.
+// Long lines are parsed off the event loop, one at a time. Until a long line is parsed, the
+// connection reads no other line, so that calls are answered in order.
 extension ConnectionHandler {
-  /// Long line and the task that parses it.
+  /// A long line, and the task that parses it.
   struct ReadingLine {
     let line: LongLine
     let task: Task<Void, Never>
@@ -45,7 +45,7 @@ extension ConnectionHandler {
     readingLine = nil
   }
 
-  /// Refuses the calls of a long line, each under its id, because the daemon stops.
+  /// Refuses the calls of a long line, each under its own id, because the daemon stops.
   func refuseLongLine() {
     guard let line = readingLine?.line else { return }
     dropLongLine()

@@ -6,14 +6,14 @@ import UsherConfig
 import UsherCore
 import UsherTransport
 
-/// Connection of one client: splits input into lines, runs calls, writes replies. Runs on its event
-/// loop only.
+/// The connection of one client: splits the input into lines, runs the calls, writes the replies.
+/// Used on its event loop only.
 ///
 /// A cheap call is answered where its line is read; only a call that waits gets a task. The
 /// connection stops reading while the peer does not read its replies, which bounds memory, and
-/// while its user has used up its share of the loop (``FairScheduler``).
+/// while its user has used up its share of the event loop (``FairScheduler``).
 final class ConnectionHandler: TransportUser, ScheduledConnection, OpenConnection {
-  /// The caller under the rules that applied when the last call began.
+  /// The caller, with the policy rules that applied when the last call began.
   var caller: Caller
   let callerCache: CallerCache
   let service: RPCService
@@ -21,24 +21,24 @@ final class ConnectionHandler: TransportUser, ScheduledConnection, OpenConnectio
   let limits: Limits
   let scheduler: ConnectionScheduler
   let transport: Transport
-  /// The party whose share of the loop the connection uses.
+  /// The user, or group of callers, whose share of the event loop's time the connection uses.
   let party: FairScheduler.Party
   private let onClose: (ConnectionHandler) -> Void
   let scanner: Scanner
   var lineTimer: LoopTimer?
   var unreadTimer: LoopTimer?
-  /// The timer of the final close.
+  /// The timer that closes the connection even if replies are not sent.
   var closeTimer: LoopTimer?
 
-  // State that every call touches. No callee that gets one of these as `inout` calls back into the
-  // handler, so accesses never overlap. The runtime's checks would cost more than the rest of the
-  // handler's work.
-  /// The configuration generation of ``caller``.
+  // The following state is accessed by every call. No function that gets a property of it as
+  // `inout` calls back into the handler, so accesses never overlap. The runtime's exclusivity
+  // checks would cost more than the rest of the handler's work.
+  /// The configuration generation from which the rules of ``caller`` are.
   @exclusivity(unchecked) var generation: Int
   @exclusivity(unchecked) var splitter: LineSplitter
   @exclusivity(unchecked) var slice = TimeSlice.endless
-  /// Input that is read but not parsed while replies are unread, a call waits for the disk, or
-  /// other connections have their turn.
+  /// Input that has been read but not parsed, because replies are unread, a call waits for the
+  /// disk, or it is other connections' turn.
   @exclusivity(unchecked) var backlog = ByteQueue()
   @exclusivity(unchecked) var answers = ReplyCache()
   /// The time of the first look-up in `answers` for the present input; nil before it.
@@ -47,34 +47,35 @@ final class ConnectionHandler: TransportUser, ScheduledConnection, OpenConnectio
   @exclusivity(unchecked) var replies: [UInt8] = []
 
   /// Whether a line of JSON has been received. A connection that starts with anything else is
-  /// closed: a service that can be tricked into sending a request to this socket must not reach a
-  /// call through the request's body.
+  /// closed. Otherwise a service that can be tricked into sending a request, for example over HTTP,
+  /// to this socket could make RPC calls through the request's body.
   private var hasHeardJSON = false
   var isClosing = false
   var connectionID: FairScheduler.ConnectionID = 0
-  /// Whether the user's share allows the connection to read.
+  /// Whether the user's share of the event loop allows the connection to read.
   var listens = true { didSet { if listens != oldValue { adjustReading() } } }
-  /// Whether `replies` are sent at the end of the loop iteration.
+  /// Whether the replies will be sent at the end of the loop iteration.
   private var isPutOff = false
-  /// Bytes in `replies` at which they are sent at once.
+  /// The number of bytes in `replies` at which they are sent at once.
   let mostGathered: Int
   var ending = Ending.open
-  /// Whether the time for answers is over: all remaining calls are refused, regardless of turns.
+  /// Whether the time for answers is over. All remaining calls are then refused, without waiting
+  /// for the connection's turn.
   var isRefusing = false
-  /// Seconds that written replies may take to be sent before the close;
+  /// The number of seconds for sending written replies before the connection is closed.
   /// ``drain(unreadReplySeconds:)`` replaces it.
   var lastReplySeconds: Int
-  /// Whether replies that cannot be sent at once are dropped: from a lock until the calls that were
-  /// in flight at that time are answered.
+  /// Whether replies that cannot be sent at once are dropped: from a lock of the daemon until the
+  /// calls that were in flight at that time are answered.
   var dropsUnread = false
 
   var inFlight: [RequestID: InFlightCall] = [:]
-  /// Tasks of notifications (calls without an id) that wait. They get no reply and end with the
-  /// connection.
+  /// The tasks of notifications (calls without an id) that wait. They get no reply and are
+  /// cancelled with the connection.
   var silent: [Int: Task<Void, Never>] = [:]
   var callsInFlight = 0
   var batches: [Int: BatchCollector] = [:]
-  /// Bytes of the replies in ``batches`` that wait for the rest of their batch.
+  /// The number of bytes of the replies in ``batches`` that wait for the rest of their batch.
   var batchedBytes = 0
   var nextNumber = 0
   let feed = EventFeed()
@@ -109,14 +110,14 @@ final class ConnectionHandler: TransportUser, ScheduledConnection, OpenConnectio
     let read: @Sendable () async throws(UsherError) -> Response
   }
 
-  /// Progress towards closing the connection.
+  /// The progress towards closing the connection.
   enum Ending {
     case open
-    /// The peer has sent its last byte: its calls are answered, its subscriptions continue.
+    /// The peer has sent its last byte. Its calls are still answered, its subscriptions continue.
     case inputEnded
-    /// The daemon stops: input that was sent before is read to its end.
+    /// The daemon stops. Input that was sent before is read to its end.
     case draining
-    /// The daemon stops and all input is read: it is being answered.
+    /// The daemon stops, all input has been read, and its calls are being answered.
     case answering
   }
 
@@ -127,7 +128,7 @@ final class ConnectionHandler: TransportUser, ScheduledConnection, OpenConnectio
     case batch(Int, Int)
   }
 
-  /// - Parameter onClose: Called once, when the connection has closed.
+  /// - Parameter onClose: Called once, when the connection has been closed.
   init(
     caller: CallerCache, service: RPCService, scheduler: ConnectionScheduler,
     through transport: Transport,
@@ -150,9 +151,9 @@ final class ConnectionHandler: TransportUser, ScheduledConnection, OpenConnectio
     splitter = LineSplitter(maxLineBytes: limits.maxLineBytes)
   }
 
-  /// Starts watching the connection.
+  /// Starts to watch the connection for input.
   ///
-  /// - Parameter begun: The time at which the connection was accepted.
+  /// - Parameter begun: The time at which accepting the connection began.
   /// - Throws: `internalError` if the kernel cannot watch the connection, which is then closed.
   func begin(since begun: NIODeadline) throws(UsherError) {
     scheduler.enter(self, since: begun)
@@ -198,7 +199,7 @@ final class ConnectionHandler: TransportUser, ScheduledConnection, OpenConnectio
     if !replies.isEmpty { sendSoon() }
   }
 
-  /// Sends the written replies at the end of the loop iteration, or at once if there are many.
+  /// Sends the written replies at the end of the loop iteration, or at once if they are many bytes.
   private func sendSoon() {
     guard replies.count <= WriteCoalescer.enough else { return flush() }
     guard !isPutOff else { return }
@@ -213,10 +214,11 @@ final class ConnectionHandler: TransportUser, ScheduledConnection, OpenConnectio
 
   func forgetUnused() -> Bool { answers.forgetUnused() }
 
-  /// Works on stored input because the connection's turn has come.
+  /// Works on stored input, because the scheduler has given the connection its turn.
   func takeTurn() {
     guard !isClosing, isFree, hasWork else {
-      // The connection resumes when its replies are read, or the disk or a long line is.
+      // The connection resumes by itself when its replies are read, its data is loaded or its long
+      // line is parsed.
       listens = true
       return
     }
@@ -232,7 +234,8 @@ final class ConnectionHandler: TransportUser, ScheduledConnection, OpenConnectio
     closeWhenDone()
   }
 
-  /// Resumes after replies were read, or the disk or a long line was.
+  /// Resumes work on stored input after replies were read, data was loaded or a long line was
+  /// parsed.
   func comeBack() {
     guard !isClosing, hasWork else { return }
     if mayWork { takeTurn() } else { listens = false }
@@ -240,7 +243,7 @@ final class ConnectionHandler: TransportUser, ScheduledConnection, OpenConnectio
 
   private var mayWork: Bool { isRefusing || scheduler.mayWork(self) }
 
-  /// Works for one slice and leaves the rest of the input in the backlog.
+  /// Works for one time slice and leaves the rest of the input in the backlog.
   private func work(_ answer: () -> Void) {
     slice = isRefusing ? .endless : scheduler.slice(for: self)
     let ended = splitter.endedLines
@@ -256,7 +259,7 @@ final class ConnectionHandler: TransportUser, ScheduledConnection, OpenConnectio
 
   private var goesOn: Bool { !isClosing && !slice.isOver && isFree && unfinished == nil }
 
-  /// Whether the connection has input that it has not worked on.
+  /// Whether the connection has input that it has not handled yet.
   private var hasWork: Bool { unfinished != nil || !backlog.isEmpty }
 
   /// Whether the next call may run: the transport has room for replies, no call waits for the disk,
@@ -268,10 +271,10 @@ final class ConnectionHandler: TransportUser, ScheduledConnection, OpenConnectio
     !inFlight.isEmpty || !cold.isEmpty || readingLine != nil || unfinished != nil
   }
 
-  /// Answers lines in place.
+  /// Answers the lines in a buffer without copying them.
   ///
-  /// - Returns: The number of bytes used. The owner of the buffer must wipe it: the bytes may
-  ///   contain a secret.
+  /// - Returns: The number of bytes used. The owner of the buffer must wipe it, because the bytes
+  ///   may contain a secret.
   private func answerLines(in bytes: UnsafeRawBufferPointer) -> Int {
     var used = 0
     inputTime = nil
@@ -295,7 +298,7 @@ final class ConnectionHandler: TransportUser, ScheduledConnection, OpenConnectio
       .null,
       UsherError(
         .messageTooLarge, "a line may have \(limits.maxLineBytes) bytes", limit: "max_line_bytes"))
-    // The line was not parsed, so the connection has not shown that it speaks JSON.
+    // The line was not parsed, so the connection has not shown that its peer sends JSON.
     if !hasHeardJSON { close() }
   }
 
@@ -312,9 +315,11 @@ final class ConnectionHandler: TransportUser, ScheduledConnection, OpenConnectio
 
   private func isLong(_ bytes: Int) -> Bool { bytes > LongLine.longestOnLoop && !isRefusing }
 
+  /// Answers a scanned line.
+  ///
   /// - Parameters:
-  ///   - decoded: The calls in order, if their parameters have been decoded; else empty.
-  ///   - kept: The line, if it is already stored.
+  ///   - decoded: The calls in order, if their parameters have already been decoded; else empty.
+  ///   - kept: The line, if it is already stored for later; else nil.
   func answer(
     _ line: UnsafeRawBufferPointer, _ scanned: Scanned, _ decoded: [DecodedCall] = [],
     kept: LongLine? = nil

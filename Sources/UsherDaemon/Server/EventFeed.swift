@@ -1,19 +1,23 @@
 import Synchronization
 
-/// Subscriptions of one connection and their waiting events. Safe to use from any thread.
+/// The event subscriptions of one connection and the events that wait to be sent. Safe to use from
+/// any thread.
 ///
-/// The publisher queues an event here and wakes the connection once, however many events wait. The
-/// connection removes them on its event loop, a slice at a time.
+/// The publisher of an event queues it here and wakes the connection once, however many events
+/// wait. The connection removes the events on its event loop, a time slice at a time.
 final class EventFeed: Sendable {
   private struct State {
     var subscriptions: [String: Subscription] = [:]
-    /// The subscriptions with something to send, each once; the one that has waited longest first.
+    /// The names of the subscriptions with something to send, each once, in the order of their
+    /// turns.
     var ready: [String] = []
-    /// The number of events that wait in all subscriptions.
+    /// The number of waiting events of all subscriptions.
     var queued = 0
-    /// Whether the connection has been woken and has not removed everything since.
+    /// Whether the connection has been woken and has not removed all events since.
     var isAwake = false
 
+    /// Changes a subscription.
+    ///
     /// - Returns: Whether the connection must be woken.
     mutating func change(_ name: String, _ body: (inout Subscription) -> Void) -> Bool {
       guard let place = subscriptions.index(forKey: name) else { return false }
@@ -35,11 +39,12 @@ final class EventFeed: Sendable {
     }
   }
 
-  /// Notification that the connection writes.
+  /// A JSON-RPC notification that the connection writes.
   struct Notice {
     let name: String
     let message: Subscription.Message
-    /// The listener of the subscription if this notification ends it; else nil.
+    /// The listener to remove from the event bus if this notification ends the subscription; else
+    /// nil.
     let ended: Int?
 
     var line: [UInt8] { message.line(of: name) }
@@ -49,16 +54,16 @@ final class EventFeed: Sendable {
 
   var count: Int { state.withLock { $0.subscriptions.count } }
 
-  /// Whether the connection has been woken and has not removed everything since.
+  /// Whether the connection has been woken and has not removed all events since.
   var isAwake: Bool { state.withLock { $0.isAwake } }
 
-  /// The bytes of the waiting events, without the texts that they share with the event bus.
+  /// The size of the waiting events in bytes, without the texts that they share with the event bus.
   var queuedBytes: Int { state.withLock { $0.queued } * MemoryLayout<EventBus.Entry>.stride }
 
-  /// Adds a subscription before an event can arrive for it.
+  /// Adds a subscription. No event for it is missed.
   ///
-  /// - Parameter begin: Starts listening, under the feed's lock. It returns the subscription with
-  ///   the past events to queue; more than `limit` of them end the subscription.
+  /// - Parameter begin: Starts listening, under the feed's lock. Returns the subscription with the
+  ///   past events to queue; more than `limit` of them end the subscription.
   /// - Returns: Whether the connection must be woken.
   func add(
     _ name: String, limit: Int, _ begin: () -> (Subscription, past: [EventBus.Entry])
@@ -86,7 +91,8 @@ final class EventFeed: Sendable {
     }
   }
 
-  /// Removes and returns the next notification. After nil, the next event wakes the connection.
+  /// Removes and returns the next notification. After it has returned nil, the next event wakes the
+  /// connection.
   func next() -> Notice? {
     state.withLock { state in
       guard let name = state.ready.first,
@@ -106,10 +112,10 @@ final class EventFeed: Sendable {
     }
   }
 
-  /// Removes a subscription and returns its listener.
+  /// Removes a subscription and returns its listener on the event bus.
   func remove(_ name: String) -> Int? { state.withLock { $0.remove(name)?.listener } }
 
-  /// Removes all subscriptions and returns their listeners.
+  /// Removes all subscriptions and returns their listeners on the event bus.
   func removeAll() -> [Int] {
     state.withLock { state in
       let listeners = state.subscriptions.values.map(\.listener)

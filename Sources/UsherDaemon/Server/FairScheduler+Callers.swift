@@ -1,11 +1,11 @@
 import UsherTransport
 
 extension FairScheduler.Party {
-  /// Party of all callers without rights: several such users together slow others no more than one
-  /// does. No user has this id.
+  /// The common party of all callers without rights, so that several such users together slow
+  /// others no more than one user does. No real user has this uid.
   static let unauthorized = FairScheduler.Party.user(.max)
 
-  /// Returns the party whose share a caller's connection uses.
+  /// Creates the party whose share of the event loop a caller's connection uses.
   ///
   /// - Parameter user: The user whose limits apply to the caller.
   init(_ caller: Caller, user: UInt32) {

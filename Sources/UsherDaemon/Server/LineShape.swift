@@ -1,20 +1,20 @@
 import func Glibc.memcmp
 
-/// Bytes of a call's line except its id.
+/// The bytes of a call's line except its id.
 ///
 /// A line that the scanner accepted stays valid if its id is replaced by another plain id: one JSON
 /// token replaces another, and neither names nor nesting change. So a line of the same shape need
 /// not be scanned again, and its params are the same.
 struct LineShape: Sendable {
-  /// Maximum length in bytes of a line whose shape is stored.
+  /// The maximum length in bytes of a line whose shape is stored.
   static let longest = 1024
-  /// Maximum length in bytes of a plain id.
+  /// The maximum length in bytes of a plain id.
   static let longestID = 64
 
   private let head: [UInt8]
   private let tail: [UInt8]
 
-  /// Creates the shape of a line; nil if the line is too long or its id is not plain.
+  /// Creates the shape of a line. Returns nil if the line is too long or its id is not plain.
   ///
   /// - Parameters:
   ///   - line: The line, as the scanner accepted it, without its line end.
@@ -40,7 +40,7 @@ struct LineShape: Sendable {
 }
 
 extension UnsafeRawBufferPointer {
-  /// Whether this is an unsigned integer, or an ASCII string without escapes.
+  /// Whether these bytes are a plain id: an unsigned integer, or an ASCII string without escapes.
   fileprivate var isPlainID: Bool {
     let first = self[0]
     if first == UInt8(ascii: "\"") {

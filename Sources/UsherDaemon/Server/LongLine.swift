@@ -3,33 +3,34 @@ import NIOCore
 import UsherCore
 import UsherTransport
 
-/// Line that is stored beyond the slice in which it was read, because it is too long to be parsed
-/// on the event loop or has many calls.
+/// A line that is stored beyond the time slice in which it was read, because it is too long to be
+/// parsed on the event loop or contains many calls.
 final class LongLine: Sendable {
-  /// Maximum length in bytes of a line that is parsed on the event loop, in well under a
-  /// millisecond.
+  /// The maximum length in bytes of a line that is parsed on the event loop. Parsing takes well
+  /// under a millisecond.
   static let longestOnLoop = 16_384
 
   let bytes: [UInt8]
 
   init(_ line: UnsafeRawBufferPointer) { bytes = Array(line) }
 
-  /// - Parameter line: A buffer without other references: it is overwritten at the end.
+  /// - Parameter line: A buffer to which no other variable refers: the bytes are overwritten at the
+  ///   end.
   init(_ line: [UInt8]) { bytes = line }
 
-  // The line may contain a secret.
+  // The bytes are wiped, because the line may contain a secret.
   deinit { bytes.withUnsafeBytes { $0.wipe() } }
 
   /// The scanned line with its decoded calls.
   struct Content: Sendable {
     let scanned: Scanned
-    /// The calls of the line, in their order.
+    /// The calls of the line, in order.
     let calls: [DecodedCall]
-    /// The processor time that scanning and decoding took.
+    /// The processor time that scanning and decoding took, for which the user is charged.
     let cost: TimeAmount
   }
 
-  /// Scans the line and decodes the parameters of its calls; on any thread.
+  /// Scans the line and decodes the parameters of its calls. May run on any thread.
   func read(_ scanner: Scanner, _ service: RPCService, _ caller: Caller) -> Content {
     let begun = ProcessorTime.ofThread()
     let (scanned, calls) = bytes.withUnsafeBytes { line in
@@ -40,7 +41,7 @@ final class LongLine: Sendable {
   }
 }
 
-/// Call whose parameters have been decoded, or the error if that failed.
+/// A call whose parameters have been decoded, or the error if decoding failed.
 struct DecodedCall: Sendable {
   let params: Result<DecodedParams, UsherError>
 

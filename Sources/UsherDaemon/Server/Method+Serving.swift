@@ -3,19 +3,20 @@ import UsherAPI
 import UsherConfig
 import UsherCore
 
-/// Response of a handler to a call: immediate, or later from a task of its own.
+/// The response of a method's handler to a call: at once, or later from a task of its own.
 enum Response: Sendable {
-  /// The encoded result. Most calls: no task, no switch of threads.
+  /// The encoded result. Most calls respond in this way: it costs no task and no switch of threads.
   case now([UInt8])
   /// The encoded result, which may also answer the next identical call.
   case cacheable(CachedReply)
   /// For calls that wait for the disk, a provider or a person.
   case later(@Sendable () async throws(UsherError) -> [UInt8])
-  /// The call needs data that must be loaded first, from the disk or the user database. The body
-  /// loads it in a task of its own; until then, the connection answers nothing else. The body's
-  /// response may be `cold` again if the call then needs more data.
+  /// The call needs data that must be loaded first, from disk or from the user database. The body
+  /// loads the data in a task of its own; until then, the connection answers nothing else. The
+  /// body's response may be `cold` again if the call then needs more data.
   case cold(@Sendable () async throws(UsherError) -> Response)
-  /// After `cold` only: the call runs now, on the event loop of its connection.
+  /// The data is loaded, and the call runs now, on the event loop of its connection. Only a
+  /// response to `cold`.
   case resumed(@Sendable (Call) throws(UsherError) -> Response)
 
   static func now(_ reply: some Encodable) throws(UsherError) -> Response {
@@ -23,13 +24,14 @@ enum Response: Sendable {
   }
 }
 
-/// The caller and the connection of one RPC call, on the event loop of that connection.
+/// The caller and the connection of one RPC call. Used on the event loop of that connection.
 struct Call {
   let caller: Caller
   let connection: any ConnectionLink
 }
 
-/// Operations that a handler may perform on its connection; on the connection's event loop only.
+/// The operations that a method's handler may perform on its connection. Used on the connection's
+/// event loop only.
 protocol ConnectionLink: AnyObject {
   /// The limits that applied when the connection began.
   var limits: Limits { get }
@@ -41,22 +43,24 @@ protocol ConnectionLink: AnyObject {
 /// Entry of the method table.
 struct MethodEntry: Sendable {
   let type: any Method.Type
-  /// Whether the method is answered while the daemon is locked, too.
+  /// Whether the method also works while the daemon is locked.
   let worksLocked: Bool
-  /// Refuses a caller that may not make this call, before the parameters are decoded.
+  /// Refuses a caller that must not make this call, before the parameters are decoded.
   let refuse: @Sendable (UnsafeRawBufferPointer?, Caller, Services) throws(UsherError) -> Void
-  /// Decodes the parameters; on any thread.
+  /// Decodes the parameters. May run on any thread.
   let decode: @Sendable (UnsafeRawBufferPointer?, ParamsLimit) throws(UsherError) -> DecodedParams
-  /// Decides and answers the call; on the event loop. The services are nil while the daemon is
+  /// Authorizes and answers the call, on the event loop. The services are nil while the daemon is
   /// locked, and for methods that work then.
   let run: @Sendable (DecodedParams, Call, Services?) throws(UsherError) -> Response
 }
 
-/// Parameters of a call, as a value of its method's type.
+/// The parameters of a call, as a value of its method's type.
 typealias DecodedParams = any Sendable
 
 extension MethodEntry {
-  /// - Parameter schema: The schema of the method's type.
+  /// Creates the entry of a method.
+  ///
+  /// - Parameter schema: The schema of the method's type, by which the parameters are checked.
   init<M: Method>(
     _ type: M.Type, schema: Lazy<Schema>,
     refuse:

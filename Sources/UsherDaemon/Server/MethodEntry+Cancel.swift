@@ -3,8 +3,8 @@ import UsherAPI
 import UsherCore
 
 extension MethodEntry {
-  /// Entry of `rpc.cancel`. Every caller may call it, so its parameter is read from the line
-  /// directly and never decoded.
+  /// The entry of `rpc.cancel`. Every caller may call this method, so its parameter is read
+  /// directly from the line and never decoded.
   static let cancel = MethodEntry(
     type: RPCCancel.self, worksLocked: true, refuse: { _, _, _ in },
     decode: { params, _ throws(UsherError) in try RequestID(cancelled: params) },
@@ -18,7 +18,7 @@ extension MethodEntry {
 }
 
 extension RequestID {
-  /// The id in the parameters of `rpc.cancel`.
+  /// Creates the id from the parameters of `rpc.cancel`.
   ///
   /// - Throws: `invalidParams` with the field at fault, as for any method.
   fileprivate init(cancelled params: UnsafeRawBufferPointer?) throws(UsherError) {

@@ -2,20 +2,20 @@ import JSONRPC
 import UsherConfig
 import UsherCore
 
-/// Maximum size of the parameters of one call.
+/// The maximum size of the parameters of one call, in bytes and in JSON values.
 struct ParamsLimit: Sendable {
   private let bytes: Int
   private let values: Int
 
-  /// No limit beside that of the line, for the admin socket.
+  /// No limit except that of the line, for calls on the admin socket.
   static let none = ParamsLimit(bytes: .max, values: .max)
 
-  /// Returns the limit for a method that accepts at least `bytes` bytes.
+  /// Returns this limit, raised for a method whose parameters may have at least `bytes` bytes.
   func allowing(bytes: Int) -> ParamsLimit {
     ParamsLimit(bytes: max(bytes, self.bytes), values: values)
   }
 
-  /// Parses the parameters; returns nil if there are none.
+  /// Parses the JSON text of the parameters; returns nil if there are none.
   ///
   /// - Throws: `messageTooLarge` with the name of the limit, or `invalidParams`.
   func value(_ params: UnsafeRawBufferPointer?) throws(UsherError) -> JSONValue? {
@@ -26,7 +26,7 @@ struct ParamsLimit: Sendable {
         "the parameters of this call may have \(bytes) bytes", limit: "params_bytes")
     }
     do {
-      // The scanner has checked the nesting of the whole line.
+      // The scanner has already checked the nesting of the whole line against the configured limit.
       return try JSONValue(
         parsing: params, limits: JSONLimits(nesting: Self.mostNesting, values: values))
     } catch {
@@ -39,7 +39,7 @@ struct ParamsLimit: Sendable {
     }
   }
 
-  /// The highest nesting that the configuration allows.
+  /// The highest limit of nesting that the configuration can set.
   private static let mostNesting = 256
 }
 

@@ -2,9 +2,9 @@ package import JSONRPC
 import UsherAPI
 import UsherFlows
 
-/// The description of the daemon's sockets, as `rpc.discover` returns it.
+/// The description of the daemon's RPC methods, as `rpc.discover` returns it.
 package enum RPCDescription {
-  /// The OpenRPC document. Each access creates it anew.
+  /// The OpenRPC document. Each access creates the document again.
   package static var document: JSONValue {
     OpenRPC.document(
       version: Version.current, methods: Methods.all, flows: ProviderRegistry.descriptions)

@@ -8,8 +8,8 @@ import UsherCore
 import UsherSystem
 import UsherTransport
 
-/// State that all connections share: methods, limits, and error replies. `RequestPipeline.swift`
-/// shows how it answers a call.
+/// The state that all connections share: methods, limits and error replies. `RequestPipeline.swift`
+/// shows how a call is answered.
 final class RPCService: Sendable {
   let configStore: ConfigStore
   let events: EventBus
@@ -22,7 +22,7 @@ final class RPCService: Sendable {
   let isDraining = Atomic<Bool>(false)
   private let slowReaders: RepeatedNotice
 
-  /// - Parameter table: The methods; nil: all of them.
+  /// - Parameter table: The methods to serve; nil: all methods of the daemon.
   init(_ lockController: LockController, _ table: MethodTable? = nil) {
     self.lockController = lockController
     self.table = table ?? MethodTable(lockController)
@@ -35,14 +35,14 @@ final class RPCService: Sendable {
 
   var limits: Limits { configStore.current.config.limits }
 
-  /// The executor of calls that wait.
+  /// The executor of the tasks of calls that wait.
   var executor: (any TaskExecutor)? { dependencies.executor }
 
   private enum LongLines { case ofUsers }
 
-  /// Parses a long line after earlier ones: one at a time per user, and one at a time for all users
-  /// together, because other calls need the same few threads. The admin socket does not wait for
-  /// users.
+  /// Parses a long line after earlier ones: one line at a time for each user, and one at a time for
+  /// all users together, because other calls need the same few threads. The admin socket does not
+  /// wait for users.
   func readLongLine<Value: Sendable>(
     of party: FairScheduler.Party, _ read: @Sendable () throws(UsherError) -> Value
   ) async throws(UsherError) -> Value {
@@ -53,30 +53,32 @@ final class RPCService: Sendable {
     }
   }
 
-  /// Refuses calls with `shuttingDown` from now on.
+  /// Refuses all calls with `shuttingDown` from now on.
   func drain() { isDraining.store(true, ordering: .releasing) }
 
-  /// The generation of the lock; nil once calls are refused.
+  /// The generation of the daemon's lock; nil if calls are refused because the daemon stops.
   var generation: Int? { isDraining.load(ordering: .acquiring) ? nil : lockController.generation }
 
   var now: Timestamp { dependencies.clock.now() }
 
-  /// Returns whether the current rules let a caller keep a subscription that began under earlier
-  /// rules.
+  /// Returns whether the current policy rules let a caller keep a subscription that began under
+  /// earlier rules.
   func mayListen(_ caller: Caller) -> Bool {
     var request = PolicyRequest(method: EventsSubscribe.name)
     request.weekMinute = caller.policy.choosesHours ? dependencies.weekMinute() : nil
     return caller.decide(request).isAllowed
   }
 
-  /// Returns whether the caller's objects are withheld because its uid belonged to another user.
+  /// Returns whether access to the caller's objects is refused, because its uid belonged to another
+  /// user.
   func isWithheld(_ caller: Caller) -> Bool {
     lockController.unlocked?.services.owners.isWithheld(caller.owner) ?? false
   }
 
-  /// Returns the reply for an error, and logs the error's cause under the same correlation ID.
+  /// Returns the line that replies with an error, and logs the error's cause under the same
+  /// correlation ID.
   ///
-  /// - Parameter label: The caller's name for the journal.
+  /// - Parameter label: The caller's name in the journal.
   func errorReply(_ error: UsherError, _ id: RequestID, _ label: String) -> [UInt8] {
     ReplyEncoder.error(error, id: id, correlation: log(error, label))
   }
@@ -96,13 +98,13 @@ final class RPCService: Sendable {
 
   /// Logs that new connections are not accepted for now.
   ///
-  /// - Parameter cause: The kernel's error.
+  /// - Parameter cause: The text of the kernel's error.
   func logNotAccepting(_ cause: String) {
     logger.warning("new connections are rejected for now", metadata: ["cause": .string(cause)])
   }
 
-  /// Logs that a client was disconnected because it does not read. Any client can cause this at
-  /// will, so it is logged once a minute, with a count.
+  /// Logs that a client was disconnected because it does not read its replies. Any client can cause
+  /// this as often as it likes, so at most one entry a minute is logged, with a count.
   func logSlowReader(_ caller: Caller) {
     guard let count = slowReaders.due() else { return }
     logger.notice(

@@ -1,12 +1,12 @@
 import Synchronization
 import UsherCore
 
-/// Allows one journal line a minute, however often its cause happens: another user must not be able
-/// to fill the journal.
+/// Allows one log entry a minute, however often its cause occurs: a user must not be able to fill
+/// the journal.
 final class RepeatedNotice: Sendable {
   private struct State {
     var last: Timestamp?
-    /// How often it happened since the last line.
+    /// The number of occurrences since the last log entry.
     var count = 0
   }
 
@@ -19,7 +19,7 @@ final class RepeatedNotice: Sendable {
 
   /// Counts one more occurrence.
   ///
-  /// - Returns: The number of occurrences since the last journal line; nil if no line is due.
+  /// - Returns: The number of occurrences since the last log entry, if an entry is due; else nil.
   func due() -> Int? {
     let now = clock.monotonicNow()
     return state.withLock { state in

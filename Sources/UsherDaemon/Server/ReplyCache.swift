@@ -2,17 +2,17 @@ import UsherCore
 
 import func Glibc.memcmp
 
-/// Replies to `token.get` that one connection has received, by the bytes of the params. A call has
-/// a reply here only if the same bytes were decided in the ordinary way before.
+/// The replies to `token.get` that one connection has received, by the bytes of the params. A call
+/// can be answered from here only if a call with the same bytes was decided by the policy before.
 ///
-/// The cache holds tokens: it is emptied when the daemon is locked, and when it is not used for a
-/// while.
+/// The cache contains tokens: it is emptied when the daemon is locked, and when it has not been
+/// used for a while.
 struct ReplyCache {
   static let most = 8
-  /// Maximum length of params in bytes; calls with longer params are decided each time.
+  /// The maximum length of params in bytes. Calls with longer params are decided each time.
   static let longest = 512
 
-  /// Configuration and lock generations that a cached reply depends on.
+  /// The configuration and lock generations on which a cached reply depends.
   struct Epoch: Equatable {
     let settings: Int
     let lock: Int
@@ -20,7 +20,8 @@ struct ReplyCache {
 
   private final class Answer {
     let params: [UInt8]
-    /// The shape of the last line with these params; nil if it cannot be recognized by its shape.
+    /// The shape of the last line with these params; nil if a line cannot be recognized by its
+    /// shape.
     var shape: LineShape?
     let reply: [UInt8]
     private let epoch: Epoch
@@ -28,7 +29,8 @@ struct ReplyCache {
     private let repository: AccountRepository
     private let accounts: Int
     private let audit: AuditRecorder
-    // Unchecked for the same reason as the per-call state of ``ConnectionHandler``.
+    // Unchecked for the same reason as the state in ``ConnectionHandler`` that every call accesses:
+    // accesses never overlap, and the run-time check would cost too much.
     @exclusivity(unchecked) private var call: AuditRepeat
 
     init(
@@ -44,9 +46,9 @@ struct ReplyCache {
       call = decision.call
     }
 
-    /// Records one more call if the reply is still valid.
+    /// Records one more call in the audit log if the reply is still valid.
     ///
-    /// - Returns: Whether the reply may be given.
+    /// - Returns: Whether the reply may be sent.
     func isGiven(in epoch: Epoch, at now: Timestamp) -> Bool {
       epoch == self.epoch && validity.contains(now) && repository.generation == accounts
         && audit.again(&call, at: now)
@@ -58,8 +60,8 @@ struct ReplyCache {
 
   var isEmpty: Bool { answers.isEmpty }
 
-  /// Returns the reply for a line that equals an earlier line except for its id, with the id's
-  /// bytes in the line. Such a line is not parsed again.
+  /// Returns the reply for a line that equals an earlier line except for its id, and the bytes of
+  /// the id in the line. Such a line is not parsed again.
   mutating func reply(
     toLine line: UnsafeRawBufferPointer, in epoch: Epoch, at now: @autoclosure () -> Timestamp
   ) -> (result: [UInt8], id: UnsafeRawBufferPointer)? {
@@ -71,10 +73,10 @@ struct ReplyCache {
     return nil
   }
 
-  /// Returns the reply for a call with these params and records it as served; nil if the call must
-  /// be decided.
+  /// Returns the reply for a call with these params and records the call in the audit log; nil if
+  /// the policy must decide about the call.
   ///
-  /// - Parameter shape: The shape of the call's line.
+  /// - Parameter shape: The shape of the call's line, by which the next such line is recognized.
   mutating func reply(
     to params: UnsafeRawBufferPointer, by shape: @autoclosure () -> LineShape? = nil,
     in epoch: Epoch, at now: Timestamp
@@ -96,7 +98,9 @@ struct ReplyCache {
     return answer.reply
   }
 
-  /// - Parameter epoch: The epoch from before the call was decided.
+  /// Caches a reply.
+  ///
+  /// - Parameter epoch: The generations from before the call was decided.
   mutating func remember(
     _ cached: CachedReply, to params: UnsafeRawBufferPointer, in epoch: Epoch
   ) {
@@ -109,9 +113,10 @@ struct ReplyCache {
 
   mutating func forget() { answers = [] }
 
-  /// Empties the cache if no reply was used since the last call of this method.
+  /// Empties the cache if no reply was used since the last call of this method. Called about once a
+  /// minute.
   ///
-  /// - Returns: Whether the cache still holds replies.
+  /// - Returns: Whether the cache still contains replies.
   mutating func forgetUnused() -> Bool {
     if !isUsed { forget() }
     isUsed = false

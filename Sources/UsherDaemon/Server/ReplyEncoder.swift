@@ -3,7 +3,7 @@ import JSONRPC
 import UsherAPI
 import UsherCore
 
-/// Encodes values as the bytes of one line.
+/// Encodes results and errors as JSON on one line.
 enum ReplyEncoder {
   static func encode(_ value: some Encodable) throws(UsherError) -> [UInt8] {
     let encoder = JSONEncoder()
@@ -15,7 +15,7 @@ enum ReplyEncoder {
     }
   }
 
-  /// The one place where an error becomes JSON-RPC.
+  /// Returns the JSON-RPC reply for an error. No other function converts errors to JSON-RPC.
   static func error(_ error: UsherError, id: RequestID, correlation: CorrelationID) -> [UInt8] {
     let data = try? encode(ErrorData(error, correlationId: correlation))
     var line: [UInt8] = []

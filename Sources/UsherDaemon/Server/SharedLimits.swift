@@ -1,10 +1,10 @@
 import UsherStore
 import UsherSystem
 
-/// User or owner for which limits are counted.
+/// A user or owner for which limits are counted.
 protocol LimitHolder: Hashable, Sendable {
-  /// Returns the holder whose limits apply: for a subordinate id its user, otherwise the holder
-  /// itself.
+  /// Returns the holder whose limits apply: for a subordinate id the user to whom the id belongs,
+  /// otherwise the holder itself.
   func limitHolder(_ users: SubordinateUsers) -> Self
 }
 
@@ -21,11 +21,12 @@ extension LocalPerson: LimitHolder {
   }
 }
 
-/// Values per user or owner, with the groups that share one limit. The values of a group are found
-/// without visiting the other holders.
+/// Values for each user or owner, which can be read together for the holders that share a limit: a
+/// user and the user's subordinate ids. The values of such a group are found without visiting other
+/// holders.
 struct SharedLimits<Holder: LimitHolder, Value: Sendable>: Sendable {
   private(set) var values: [Holder: Value] = [:]
-  /// The subordinate ids among the holders, by the user whose limits apply to them.
+  /// The holders with subordinate ids, by the user whose limits apply to them.
   private var subordinates: [Holder: Set<Holder>] = [:]
   private var users = SubordinateUsers()
 
@@ -50,10 +51,10 @@ struct SharedLimits<Holder: LimitHolder, Value: Sendable>: Sendable {
     }
   }
 
-  /// Returns the values of all holders that share a limit with one holder.
+  /// Returns the values of all holders that share their limits with the given holder.
   ///
-  /// - Parameter users: The current subordinate ids. If they have changed since the last call, all
-  ///   holders are grouped again.
+  /// - Parameter users: The current map of subordinate ids. If it has changed since the last call,
+  ///   all holders are grouped again.
   mutating func sharing(with holder: Holder, _ users: SubordinateUsers) -> [Value] {
     if users != self.users { regroup(by: users) }
     let first = holder.limitHolder(users)

@@ -2,17 +2,20 @@ import Synchronization
 import UsherCore
 import UsherSystem
 
-/// Subordinate ids of this machine's users, as last read. One map for the whole daemon.
+/// The subordinate ids of this machine's users, as read last from `/etc/subuid`. The daemon has one
+/// such map.
 final class SubordinateUserMap: Sendable {
   enum Reading: Sendable, Equatable {
     case done
-    /// Some of the file could not be read, and that has not been reported yet; the rest applies.
+    /// Some entries of the file could not be read, and this has not been reported yet. The other
+    /// entries apply.
     case partial(SubordinateUsers.Gaps)
-    /// The file exists and cannot be read; the earlier map stays.
+    /// The file exists and cannot be read. The earlier map is kept.
     case unreadable
-    /// The user database has not answered in time; the earlier map stays until it does.
+    /// The user database has not answered in time. The earlier map is kept until it does.
     case late
-    /// The task was cancelled before there was an answer; the earlier map stays until there is one.
+    /// The task was cancelled before the user database answered. The earlier map is kept until it
+    /// does.
     case cancelled
   }
 
@@ -23,8 +26,8 @@ final class SubordinateUserMap: Sendable {
 
   var current: SubordinateUsers { users.withLock { $0 } }
 
-  /// Reads `/etc/subuid`. A user database that hangs blocks one thread, and this method returns
-  /// after `limit`.
+  /// Reads `/etc/subuid`. If the user database hangs, one thread is blocked, and this method
+  /// returns after `limit`.
   func read(within limit: Duration, in dependencies: Dependencies) async -> Reading {
     guard !isReading.exchange(true, ordering: .acquiringAndReleasing) else { return .late }
     let over = AsyncLatch()
@@ -43,7 +46,8 @@ final class SubordinateUserMap: Sendable {
     return unreportedGaps().map { .partial($0) } ?? .done
   }
 
-  /// Returns the unreadable entries if they differ from those that were reported last.
+  /// Returns the entries of the file that could not be read, if they differ from those that were
+  /// reported last; else nil.
   private func unreportedGaps() -> SubordinateUsers.Gaps? {
     let gaps = current.gaps
     return reported.withLock { reported in
@@ -53,7 +57,7 @@ final class SubordinateUserMap: Sendable {
     }
   }
 
-  /// Replaces the map. An equal map keeps the present instance, which is cheap to compare with
+  /// Replaces the map. An equal map keeps the existing instance, which is cheap to compare with
   /// itself.
   func apply(_ users: SubordinateUsers) { self.users.withLock { if $0 != users { $0 = users } } }
 

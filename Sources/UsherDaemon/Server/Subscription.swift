@@ -1,18 +1,19 @@
 import JSONRPC
 import UsherAPI
 
-/// Subscription of one connection: a bounded queue that ends with `events.lost` when it overflows.
+/// A subscription to events on one connection: a bounded queue of events. If the queue overflows,
+/// the subscription ends with the notification `events.lost`.
 struct Subscription {
   /// The maximum number of subscriptions per connection.
   static let most = 16
 
-  /// Message that the subscription sends to its client.
+  /// A message that the subscription sends to its client.
   enum Message {
     case event(EventBus.Entry)
-    /// Ends the subscription; the cursor is that of the last event that was sent.
+    /// Ends the subscription. The cursor is that of the last event that was sent.
     case lost(cursor: Int)
 
-    /// Returns the notification as a line without its line end.
+    /// Returns the JSON-RPC notification as a line without its line end.
     func line(of name: String) -> [UInt8] {
       switch self {
       case .event(let entry):
@@ -27,10 +28,11 @@ struct Subscription {
 
   let listener: Int
   private var queue: [EventBus.Entry] = []
-  /// The older part of the queue, the newest event first: the oldest is removed in constant time.
+  /// The older part of the queue, with the newest event first, so that the oldest event can be
+  /// removed in constant time.
   private var oldest: [EventBus.Entry] = []
   private var hasLost = false
-  /// The cursor of the last event that was handed out.
+  /// The cursor of the last event that was handed out for sending.
   private var cursor: Int
 
   init(listener: Int, cursor: Int) {
@@ -38,13 +40,13 @@ struct Subscription {
     self.cursor = cursor
   }
 
-  /// The number of events that wait.
+  /// The number of events that wait to be sent.
   var queued: Int { queue.count + oldest.count }
 
   /// Whether there is a message to send.
   var isReady: Bool { hasLost || queued > 0 }
 
-  /// Ends the subscription because it will miss an event.
+  /// Ends the subscription, because the client will miss an event.
   mutating func lose() { hasLost = true }
 
   mutating func push(_ entry: EventBus.Entry, limit: Int) {

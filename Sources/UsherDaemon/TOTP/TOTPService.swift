@@ -4,7 +4,8 @@ import UsherCore
 import UsherFlows
 import UsherStore
 
-/// `totp.code` and `totp.list`, and the codes that flows show to users.
+/// Implementation of `totp.code` and `totp.list` (one-time codes, RFC 6238), and the source of the
+/// codes that flows show to users.
 ///
 /// A code is computed on request. If codes are single-use, the record that a client received a code
 /// is on disk before the reply: killing the daemon does not allow a code to be handed out twice.
@@ -30,7 +31,7 @@ struct TOTPService: Sendable {
     }
   }
 
-  /// Blocks if the accounts are not in memory.
+  /// Implements `totp.list`. Blocks if the accounts are not in memory.
   func list(_ call: TOTPList, _ caller: Caller) throws(UsherError) -> TOTPList.Reply {
     let records = try repository.listed(
       for: caller, TOTPList.name, at: call.provider, where: \.hasCodes)
@@ -43,7 +44,8 @@ struct TOTPService: Sendable {
       })
   }
 
-  /// Returns the code that a flow shows to the user, under the permissions of the flow's client.
+  /// Returns the code that a flow shows to the user, if the flow's client may use the account's
+  /// tokens.
   func answer(_ account: AccountID, _ flow: LiveFlow) async -> OneTimeCodeAnswer {
     let client = flow.client ?? CallerPolicy.ownPrograms
     let now = dependencies.clock.now()
@@ -68,14 +70,15 @@ struct TOTPService: Sendable {
 extension TOTPService {
   private enum Resolution {
     case given(TOTPCode.Reply)
-    /// The client has received the code of this time step already; it gets another one at `until`.
+    /// The client has already received the code of this time step. It can get the next code at
+    /// `until`.
     case spent(until: Timestamp)
   }
 
-  /// Returns the code of the current time step, unless the client has received it or a later one,
-  /// which is possible if the clock was set back.
+  /// Returns the code of the current time step, unless the client has already received it or a
+  /// later one, which is possible if the clock was set back.
   ///
-  /// - Parameter check: Throws if the client may no longer have the code.
+  /// - Parameter check: Throws if the client may no longer receive the code.
   private func once(
     _ record: AccountRecord, to client: String,
     allowing check: (AccountRecord) throws(UsherError) -> Void
@@ -111,18 +114,19 @@ extension TOTPService {
 // MARK: - Accounts
 
 extension TOTPService {
-  /// Returns the account that a call names by id, or the only one with codes at a provider.
+  /// Returns the account that a call names by id, or the only account with one-time codes at a
+  /// provider.
   func account(
     _ id: AccountID?, _ provider: ProviderName?, for caller: Caller, _ method: String
   ) throws(UsherError) -> AccountRecord {
     try repository.account(id, provider, for: caller, method, where: \.hasCodes, elseError: noCodes)
   }
 
-  /// Checks the permission for a code as `token.get` does for the full granted scope, because a
-  /// code may give access to everything.
+  /// Checks that the caller may receive a code. The condition is that of `token.get` for the full
+  /// granted scope, because a code may give access to everything.
   ///
   /// - Throws: `permissionDenied` if only the daemon uses the account's tokens, `consentRequired`
-  ///   if the client is not granted the full scope.
+  ///   if the client does not have the user's consent to the full scope.
   private func check(_ record: AccountRecord, _ caller: Caller) throws(UsherError) {
     guard record.isGuarded else { return }
     guard !record.details.tokensAreInternal else {
@@ -134,12 +138,13 @@ extension TOTPService {
     }
   }
 
-  /// Returns nil if the provider is not configured any more or has no one-time codes.
+  /// Returns the settings of the provider's one-time codes; nil if the provider is not configured
+  /// any more or has no such codes.
   private func settings(of record: AccountRecord) -> TOTPSettings? {
     (try? providers.named(record.provider))?.settings.oneTimeCodes
   }
 
-  /// Returns the code generator of an account.
+  /// Returns the generator of an account's one-time codes.
   ///
   /// - Throws: `notFound` if the account has no codes or its provider is not configured any more.
   private func codes(of record: AccountRecord) throws(UsherError) -> AccountCodes {
@@ -160,13 +165,13 @@ extension TOTPService {
   }
 }
 
-/// The one-time codes of an account: the provider's settings and the generator with the account's
+/// The one-time codes of an account: the provider's settings, and the generator with the account's
 /// secret.
 private struct AccountCodes {
   let settings: TOTPSettings
   let code: OneTimeCode
 
-  /// Returns the start of the time step at a given time.
+  /// Returns the start of the time step that contains the given time.
   func begin(at now: Timestamp) -> Timestamp { code.start(of: code.step(at: now)) }
 
   func reply(at now: Timestamp) -> TOTPCode.Reply {

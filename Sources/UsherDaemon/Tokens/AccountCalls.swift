@@ -2,13 +2,14 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-/// Sends provider API calls with an account's access token.
+/// Sends calls to a provider's API with an account's access token.
 ///
-/// A token that is about to expire is refreshed first. If the provider refuses the token, it is
-/// refreshed and the call is sent once more. That is safe, because a call that is refused for its
-/// token has had no effect.
+/// A token that is about to expire is refreshed first. If the provider refuses the token, the token
+/// is refreshed and the call is sent once more. That is safe, because a call that is refused
+/// because of its token has had no effect.
 struct AccountCalls: Sendable {
-  /// For how many seconds an access token must still be valid to be used for a provider call.
+  /// The number of seconds for which an access token must still be valid to be used for a provider
+  /// call.
   static let validity = 15
 
   let dependencies: Dependencies
@@ -16,6 +17,8 @@ struct AccountCalls: Sendable {
   let repository: AccountRepository
   let refresher: Refresher
 
+  /// Sends a call with the access token of an account.
+  ///
   /// - Parameters:
   ///   - flow: The credential tags of the flow that makes the call; nil for the daemon's own calls.
   ///   - client: The client of that flow; nil for the daemon's own calls. The client's grants are
@@ -72,8 +75,8 @@ struct AccountCalls: Sendable {
 }
 
 extension CallOutcome {
-  /// Creates the outcome of a call without a token: a new sign-in is needed, or nothing was sent
-  /// yet.
+  /// Creates the outcome of a call for which no token could be obtained: `noToken` if a new sign-in
+  /// is needed, else `unreachable`, because nothing was sent.
   fileprivate init(withoutToken error: UsherError) {
     switch error.reason {
     case .reauthenticationRequired, .consentRequired, .notFound, .providerRejected,

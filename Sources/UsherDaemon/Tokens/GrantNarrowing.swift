@@ -3,8 +3,8 @@ import UsherCore
 import UsherFlows
 
 extension AccountRecord {
-  /// Returns why no token has the full granted scope; nil if the provider has not narrowed the
-  /// grant.
+  /// Returns the error that no token with the full granted scope can be obtained; nil unless the
+  /// provider has narrowed the grant.
   func narrowing(_ dependencies: Dependencies) -> UsherError? {
     guard let scope = details.grant.narrowedTo else { return nil }
     return UsherError(
@@ -15,7 +15,7 @@ extension AccountRecord {
         next: dependencies.signIn(at: provider, account: id, scope: details.grant.scope)))
   }
 
-  /// Returns the error for a client whose consents do not open a scope of the account or token.
+  /// Returns the error for a client whose consents do not cover a scope of the account or token.
   func uncovered(
     _ subject: String, _ scope: String, field: String? = nil, _ dependencies: Dependencies
   ) -> UsherError {
@@ -26,8 +26,8 @@ extension AccountRecord {
         field: field, next: dependencies.signIn(at: provider, account: id, scope: scope)))
   }
 
-  /// The error for a token with a part of the scope: asking for one could narrow the grant for
-  /// every caller.
+  /// The error for a request for a token with only a part of the granted scope: such a request
+  /// could make the provider narrow the grant for every caller.
   var partRefused: UsherError {
     let advice =
       details.place?.variety == .oidc
@@ -39,23 +39,24 @@ extension AccountRecord {
       detail: .init(field: "scope"))
   }
 
-  /// Whether a sign-in brings only a part of the scope that other clients use, while the existing
-  /// grant is alive.
+  /// Whether the existing grant is kept after a sign-in, because the grant is alive and the sign-in
+  /// returned only a part of the scope that other clients use.
   ///
   /// Always false for accounts by consent, because the user decides at each sign-in about the
-  /// grants, and for tokens that only the daemon uses.
+  /// scope, and for tokens that only the daemon uses.
   func keepsGrant(over grant: AccountGrant, place: TokenPlace?, at now: Timestamp) -> Bool {
     guard let brought = grant.tokens, !isGuarded, !grant.isByConsent, !grant.tokensAreInternal,
       details.place == place, details.grant.isAlive(at: now), details.grant.narrowedTo == nil
     else { return false }
     let scope = brought.scope.scopeWords
-    // A token without a scope may give access to anything.
+    // A token without a scope may give access to anything, so it is not a part.
     return !scope.isEmpty && scope.isStrictSubset(of: details.grant.scope.scopeWords)
   }
 }
 
 extension AccountGrant {
-  /// Removes the tokens, and keeps the account's label, its `keepAlive` and its profile members.
+  /// Removes the new tokens, and takes over the account's label, its `keepAlive` and its profile
+  /// members, for an account that keeps its existing grant.
   mutating func join(_ details: AccountDetails) {
     tokens = nil
     label = details.label

@@ -53,7 +53,7 @@ extension Refresher {
     throw deadGrant(ended)
   }
 
-  /// Retries the writes of ended grants.
+  /// Retries to write the ends of grants to disk.
   ///
   /// - Parameter account: The account; nil for all accounts.
   func writeEndedGrants(of account: AccountID? = nil) async {
@@ -112,7 +112,7 @@ extension Refresher {
 }
 
 extension ProviderErrorCode {
-  /// Creates the error that ends a grant whose refresh returned an invalid ID token.
+  /// Creates the error that ends a grant because a refresh returned an invalid ID token.
   ///
   /// - Parameter flaw: The violated rule and the value found, as a sentence.
   init(name: ProviderName, idTokenFlaw flaw: String) {

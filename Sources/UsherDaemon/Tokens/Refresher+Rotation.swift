@@ -4,10 +4,10 @@ import UsherFlows
 import UsherStore
 
 extension Refresher {
-  /// Stores a refresh token that came with an unusable access token.
+  /// Stores a rotated refresh token that came with an unusable access token.
   ///
-  /// The record in memory changes first: the refresh token that was sent may be spent, even if the
-  /// disk fails.
+  /// The record in memory is changed first: the provider may no longer accept the refresh token
+  /// that was sent, even if the disk fails.
   func persist(
     rotated: Sealed<Secret>, for used: Sealed<Secret>, _ record: AccountRecord
   ) async throws(UsherError) {

@@ -8,9 +8,9 @@ import UsherStore
 /// Refreshes access tokens, one refresh at a time for each account, shared by all callers.
 ///
 /// A refresh is sent only after the store has accepted a write of the same rows and has reserved
-/// space for the result. A rotated refresh token is on disk before a caller gets the access token
-/// that came with it. If the disk fails even so, the result stays in memory, and the next call
-/// writes it first.
+/// space for the result. A rotated refresh token is on disk before a caller receives the access
+/// token that came with it. If the disk fails nevertheless, the result stays in memory, and the
+/// next call for the account writes it first.
 actor Refresher: ProviderObserver {
   private typealias Outcome = Result<[UInt8], UsherError>
 
@@ -25,12 +25,12 @@ actor Refresher: ProviderObserver {
   private var unsaved: [AccountID: Unsaved] = [:]
   private var forcedAt: [AccountID: Timestamp] = [:]
 
-  /// The result of a refresh that is not yet on disk. Its changes are planned again at each
-  /// attempt, because the account may have changed.
+  /// The result of a refresh that could not be written to disk yet. Its changes are planned again
+  /// at each attempt, because the account may have changed.
   private struct Unsaved {
     let key: TokenKey
     let tokens: TokenSet
-    /// The refresh token that was sent.
+    /// The refresh token that was sent to the provider.
     let used: Sealed<Secret>
     let at: Timestamp
     let bootTime: BootTime?
@@ -38,7 +38,7 @@ actor Refresher: ProviderObserver {
   private var refusals: [AccountID: Refusal] = [:]
   var unwrittenEnds: [AccountID: EndedGrant] = [:]
 
-  /// A provider's refusal of a grant that may still be good.
+  /// A provider's refusal of a refresh, after which the grant may still be usable.
   private struct Refusal {
     let key: TokenKey
     let refreshToken: Sealed<Secret>
@@ -59,7 +59,7 @@ actor Refresher: ProviderObserver {
     dependencies.configStore.register(self)
   }
 
-  /// Returns the encoded reply of `token.get` with a token that is valid for `seconds`.
+  /// Returns the encoded reply of `token.get` with a token that is valid for at least `seconds`.
   func token(
     _ account: AccountID, _ key: TokenKey, validFor seconds: Int, isForced: Bool
   ) async throws(UsherError) -> [UInt8] {
@@ -82,7 +82,8 @@ actor Refresher: ProviderObserver {
         return try reply(.failure(error), account, key, isForced: isForced)
       }
       if mustRefresh {
-        // A dead grant costs no `forceRefresh` allowance: only a new sign-in helps.
+        // A dead grant does not use up the caller's permitted forced refreshes, because only a new
+        // sign-in helps.
         guard waiting(record) != nil || record.details.grant.isRenewable
         else { throw deadGrant(record) }
         try spend(account)
@@ -92,8 +93,8 @@ actor Refresher: ProviderObserver {
     }
   }
 
-  /// Makes sure that the account's main token is not `refused` any more. Concurrent callers share
-  /// one refresh.
+  /// Replaces the account's main access token if it still is `refused`, which the provider has
+  /// rejected. Concurrent callers share one refresh.
   func replace(_ refused: Secret, of account: AccountID) async throws(UsherError) {
     while let current = running[account] { _ = await current.task.value }
     guard let record = try repository.find(account) else {
@@ -107,7 +108,8 @@ actor Refresher: ProviderObserver {
     if let outcome = await running[account]?.task.value { _ = try outcome.get() }
   }
 
-  /// Returns when no refresh is running, so that a rotated refresh token is not lost at shutdown.
+  /// Returns when no refresh is running, so that a rotated refresh token is not lost when the
+  /// daemon stops.
   func waitUntilIdle() async {
     while let current = running.values.first { _ = await current.task.value }
   }
@@ -132,7 +134,8 @@ actor Refresher: ProviderObserver {
     guard record.details.grant.isRenewable, let refreshToken = record.details.grant.refreshToken
     else { throw deadGrant(record) }
     if let error = refusal(of: record.id, key, refreshToken) { throw error }
-    // Without this check, calls for an unreachable provider would cause writes.
+    // Checked before the write below. Otherwise each call for an unreachable provider would cause a
+    // write.
     try source.usableProvider(of: record)
     guard try await storeTakes(record, key, refreshToken) else {
       return try current(record.id, key)
@@ -156,16 +159,18 @@ actor Refresher: ProviderObserver {
       try await persist(rotated: Sealed(rotated), for: refreshToken, record)
       throw error
     case .failed(let error):
-      // Only errors that the provider itself reported; a missing credential is checked each time.
+      // Only errors that the provider itself reported are remembered; a missing credential is
+      // checked each time.
       if error.detail.provider != nil { remember(error, record.id, key, refreshToken) }
       throw error
     }
   }
 
-  /// Makes sure that the result of the refresh can be stored: the provider spends the refresh
-  /// token, and a successor that is only in memory is lost with the process.
+  /// Makes sure that the result of the refresh can be stored. This matters because the provider may
+  /// accept each refresh token only once, and a new one that is only in memory is lost with the
+  /// process.
   ///
-  /// - Returns: False if the account was forgotten or signed in again meanwhile.
+  /// - Returns: False if the account was forgotten or signed in again in the meantime.
   /// - Throws: `storage_unavailable`; nothing may be sent then.
   private func storeTakes(
     _ record: AccountRecord, _ key: TokenKey, _ refreshToken: Sealed<Secret>
@@ -192,15 +197,16 @@ actor Refresher: ProviderObserver {
       return try await save(brought, of: record.id, key)
     }
     if let saved { return saved }
-    // On disk before the caller is answered: the provider may be unreachable, and the daemon may be
-    // killed.
+    // The revocation is on disk before the caller is answered, because the provider may be
+    // unreachable, and the daemon may be killed.
     await revoke(try unwanted(tokens.revocable, of: record), of: record)
     return try current(record.id, key)
   }
 
-  /// Returns the tokens of a refresh that are to be revoked because the account changed meanwhile.
-  /// If the account was forgotten or its tokens were revoked: all. If the user signed in again: the
-  /// one that ends the grant, if the provider is configured so (`revoke_replaced`).
+  /// Returns the tokens from a refresh that must be revoked because the account changed in the
+  /// meantime. If the account was forgotten or its tokens were revoked, these are all tokens. If
+  /// the user signed in again, it is only the token that ends the grant, and only if the provider's
+  /// setting `revoke_replaced` is on.
   func unwanted(
     _ tokens: [Revocation.Token], of record: AccountRecord
   ) throws(UsherError) -> [Revocation.Token] {
@@ -216,12 +222,12 @@ actor Refresher: ProviderObserver {
     return tokens.prefix(1).filter { !held.contains($0.secret) }
   }
 
-  /// Revokes tokens that are not stored, for the account's owner.
+  /// Revokes tokens that were never stored, on behalf of the account's owner.
   func revoke(_ tokens: [Revocation.Token], of record: AccountRecord) async {
     await queue.enqueue(Revocation(of: record, tokens, by: .init(ownerOf: record), dependencies))
   }
 
-  /// Writes a result that is not yet on disk; nil if there is none.
+  /// Writes the result of an earlier refresh that is not on disk yet; returns nil if there is none.
   private func saveWaiting(
     _ record: AccountRecord, _ key: TokenKey
   ) async throws(UsherError) -> [UInt8]? {
@@ -235,7 +241,8 @@ actor Refresher: ProviderObserver {
     }
   }
 
-  /// Returns the result that is not yet on disk; drops one that belongs to an earlier sign-in.
+  /// Returns the result of an earlier refresh that is not on disk yet. A result for an earlier
+  /// sign-in is dropped.
   private func waiting(_ record: AccountRecord) -> Unsaved? {
     guard let waiting = unsaved[record.id] else { return nil }
     if waiting.used == record.details.grant.refreshToken { return waiting }
@@ -245,7 +252,7 @@ actor Refresher: ProviderObserver {
 
   /// Stores and installs the result of a refresh; returns the encoded reply.
   ///
-  /// - Returns: Nil if the account was forgotten or signed in again meanwhile.
+  /// - Returns: Nil if the account was forgotten or signed in again in the meantime.
   private func save(
     _ waiting: Unsaved, of account: AccountID, _ key: TokenKey
   ) async throws(UsherError) -> [UInt8]? {
@@ -288,15 +295,17 @@ actor Refresher: ProviderObserver {
     return token.reply
   }
 
-  /// Returns why a token with this scope is not requested. A caller must not narrow the tokens of
-  /// others: the grant is refreshed as a whole, and a part is requested only if the provider is
-  /// configured not to narrow the grant by that.
+  /// Returns the reason why a token with this scope is not requested; nil if it may be. A caller
+  /// must not narrow the tokens of others: the grant is refreshed with its full scope, and a part
+  /// of the scope is requested only if the provider is configured not to narrow the grant because
+  /// of that.
   private func scopeProblem(
     _ record: AccountRecord, _ key: TokenKey, isForced: Bool
   ) -> UsherError? {
     guard waiting(record) == nil, record.details.grant.death == nil else { return nil }
     if key == record.mainKey {
-      // Without force the provider is not asked again: it has stated the scope that it grants.
+      // Unless forced, the provider is not asked again, because it has already stated the scope
+      // that it grants.
       return isForced ? nil : record.narrowing(dependencies)
     }
     let isSafe =
@@ -304,8 +313,8 @@ actor Refresher: ProviderObserver {
     return isSafe ? nil : record.partRefused
   }
 
-  /// Returns the reply, or, if the refresh failed, the existing token while it is valid. A caller
-  /// that forced the refresh gets the error instead.
+  /// Returns the reply of a refresh or, if the refresh failed, the existing token while it is
+  /// valid. A caller that forced the refresh gets the error instead.
   private func reply(
     _ outcome: Outcome, _ account: AccountID, _ key: TokenKey, isForced: Bool
   ) throws(UsherError) -> [UInt8] {
@@ -320,8 +329,8 @@ actor Refresher: ProviderObserver {
     }
   }
 
-  /// Remembers a refusal, so that calls do not ask the provider again until the forced-refresh
-  /// interval is over.
+  /// Remembers a refusal, so that the provider is not asked again until `force_refresh_seconds`
+  /// have passed.
   @discardableResult
   private func remember(
     _ error: UsherError, _ account: AccountID, _ key: TokenKey, _ refreshToken: Sealed<Secret>
@@ -333,7 +342,8 @@ actor Refresher: ProviderObserver {
     return error
   }
 
-  /// Forgets all refusals after a credential has changed: the provider may accept the new one.
+  /// Forgets all refusals after a credential has changed, because the provider may accept the new
+  /// one.
   func forgetRefusals() { refusals = [:] }
 
   func providersChanged(_ providers: Set<ProviderName>) {
@@ -342,20 +352,22 @@ actor Refresher: ProviderObserver {
     }
   }
 
-  /// Returns the remembered refusal; nil if a new sign-in has brought another refresh token.
+  /// Returns the remembered refusal; nil if there is none, or if a new sign-in has brought another
+  /// refresh token.
   private func refusal(
     of account: AccountID, _ key: TokenKey, _ refreshToken: Sealed<Secret>
   ) -> UsherError? {
     guard let refusal = refusals[account], refusal.key == key,
       refusal.refreshToken == refreshToken
     else { return nil }
-    // Limited by the current setting, which may be lower than when `until` was set.
+    // The time is limited by the current setting, which may be lower than when `until` was set.
     let rest = refusal.until - dependencies.clock.monotonicNow()
     let isInForce = rest > .zero && rest <= .seconds(dependencies.config.limits.forceRefreshSeconds)
     return isInForce ? refusal.error : nil
   }
 
-  /// Limits `forceRefresh`, because each one costs a request to the provider.
+  /// Limits how often `forceRefresh` is accepted for an account, because each one costs a request
+  /// to the provider.
   private func spend(_ account: AccountID) throws(UsherError) {
     let now = dependencies.clock.monotonicNow()
     let rest = Duration.seconds(dependencies.config.limits.forceRefreshSeconds)

@@ -5,15 +5,15 @@ import UsherCore
 import UsherFlows
 import UsherStore
 
-/// Tokens that are deleted here and must be revoked at their provider.
+/// Tokens that usherd deletes and that must be revoked at their provider.
 ///
 /// Stored as a sealed note, in the commit that deletes the tokens, until the provider has answered
-/// or the deadline is over. A crash of the daemon therefore does not leave the tokens alive.
+/// or the deadline is over. A crash of the daemon therefore does not leave the tokens valid.
 struct Revocation: Codable, Sendable, Equatable {
-  /// How long an unreachable provider is asked again.
+  /// How long the revocation is retried at an unreachable provider.
   static let patience = Duration.seconds(86_400)
 
-  /// The prefix of the names of the notes in the store, each of which is one revocation.
+  /// The prefix of the names of the notes that contain revocations.
   static let notePrefix = "revocation "
 
   struct Token: Codable, Sendable, Equatable {
@@ -22,11 +22,11 @@ struct Revocation: Codable, Sendable, Equatable {
     let scope: String
     let expiresAt: Timestamp?
 
-    /// A refresh token counts as alive past its expiry: the clock may have been wrong when it
-    /// arrived.
+    /// Whether the token may still be valid. A refresh token counts as valid past its expiry,
+    /// because the clock may have been wrong when the token arrived.
     func isAlive(at now: Timestamp) -> Bool { lifetime(at: now) > .zero }
 
-    /// Returns how long the token still lives, at most ``Revocation/patience``.
+    /// Returns how long the token is still valid, at most ``Revocation/patience``.
     fileprivate func lifetime(at now: Timestamp) -> Duration {
       guard kind == .accessToken, let expiresAt else { return Revocation.patience }
       return min(expiresAt - now, Revocation.patience)
@@ -37,7 +37,7 @@ struct Revocation: Codable, Sendable, Equatable {
     }
   }
 
-  /// The caller that the audit log names for the outcome.
+  /// The caller that requested the revocation. The audit log names it in the row for the outcome.
   struct Asker: Codable, Sendable, Equatable {
     let client: String
     let uid: UInt32
@@ -50,7 +50,7 @@ struct Revocation: Codable, Sendable, Equatable {
   /// The account; nil for tokens that a flow obtained and that were not stored in an account.
   let account: AccountID?
   let provider: ProviderName
-  /// The refresh token comes first, the access token with the full scope last.
+  /// The tokens to revoke: the refresh token first, the access token with the full scope last.
   var tokens: [Token]
   let asker: Asker
   private let realm: String
@@ -63,6 +63,8 @@ struct Revocation: Codable, Sendable, Equatable {
   private var startedAt: Timestamp
   private var startedAtBootTime: BootTime?
 
+  /// Creates the revocation of an account's tokens.
+  ///
   /// - Parameter tokens: Tokens of one of the account's grants; nil: all of the account's tokens.
   init(
     of record: AccountRecord, _ tokens: [Token]? = nil, by asker: Asker,
@@ -116,7 +118,7 @@ struct Revocation: Codable, Sendable, Equatable {
     NoteRow(name: noteName, payload: try SealedPayload(encoding: self))
   }
 
-  /// The account with only the members that revoking its tokens needs.
+  /// An account record with only the members that revoking the tokens needs.
   var record: AccountRecord {
     let details = AccountDetails(
       label: "", attributes: attributes, keepAlive: false, createdAt: startedAt, place: place,
@@ -128,7 +130,7 @@ struct Revocation: Codable, Sendable, Equatable {
 
   var refreshToken: Token? { tokens.first { $0.kind == .refreshToken } }
 
-  /// Returns the rest of ``patience``. A restart of the daemon does not extend it.
+  /// Returns the part of ``patience`` that is left. A restart of the daemon does not extend it.
   ///
   /// Within one boot the boot-time clock counts, after a reboot the wall clock.
   func timeLeft(at now: Timestamp, _ bootTime: BootTime?) -> Duration {
@@ -136,15 +138,15 @@ struct Revocation: Codable, Sendable, Equatable {
     return Self.patience - max(elapsed, .zero)
   }
 
-  /// Returns how long the longest-lived of the tokens still lives, at most ``patience``.
+  /// Returns how long the longest-lived of the tokens is still valid, at most ``patience``.
   func lifetime(at now: Timestamp) -> Duration {
     tokens.map { $0.lifetime(at: now) }.max() ?? .zero
   }
 
-  /// Restarts the period if the clock was set back to before its start, because the elapsed time is
-  /// unknown then.
+  /// Starts the period of ``patience`` again if the clock was set back to before its start, because
+  /// the elapsed time is then unknown.
   ///
-  /// - Returns: Whether the period was restarted.
+  /// - Returns: Whether the period was started again.
   mutating func distrustFuture(at now: Timestamp, _ bootTime: BootTime?) -> Bool {
     let elapsed = startedAtBootTime.flatMap { bootTime?.elapsed(since: $0) } ?? now - startedAt
     guard elapsed < .zero else { return false }
@@ -181,7 +183,7 @@ extension LivingToken.Kind {
 }
 
 extension TokenSet {
-  /// The tokens in the form of a revocation, the refresh token first.
+  /// The tokens in the form in which they are revoked, the refresh token first.
   var revocable: [Revocation.Token] {
     let refresh = refreshToken.map {
       Revocation.Token(kind: .refreshToken, secret: $0, scope: scope, expiresAt: refreshExpiresAt)
@@ -210,9 +212,9 @@ struct RevocationAttempt: Sendable {
     case living(LivingToken.Reason)
   }
 
-  /// The verdict for each token, in the order of the revocation.
+  /// The verdict for each token, in the order of the attempts.
   var verdicts: [(token: Revocation.Token, verdict: Verdict)] = []
-  /// The delay that the provider asks for.
+  /// The delay before the next attempt that the provider asks for; nil if it asks for none.
   var retryAfter: Duration?
 
   /// The outcome for the refresh token, or for the access tokens if there is no refresh token.
@@ -231,16 +233,19 @@ struct RevocationAttempt: Sendable {
     }
   }
 
-  /// The tokens for which the provider must be asked again.
+  /// The tokens about which the provider must be asked again.
   var unanswered: [Revocation.Token] { tokens(living: .unreachable) }
 
-  /// The tokens whose provider is not configured now, or whose name means another provider.
+  /// The tokens whose provider is not configured now, or whose provider's name means another
+  /// provider.
   var notConfigured: [Revocation.Token] { tokens(living: .notConfigured) }
 
   private func tokens(living why: LivingToken.Reason) -> [Revocation.Token] {
     verdicts.filter { $0.verdict == .living(why) }.map(\.token)
   }
 
+  /// Creates the result if no token could be revoked.
+  ///
   /// - Parameter why: The reason for all of the tokens.
   init(_ tokens: [Revocation.Token], living why: LivingToken.Reason) {
     verdicts = tokens.map { ($0, .living(why)) }
@@ -249,10 +254,10 @@ struct RevocationAttempt: Sendable {
   init() {}
 }
 
-/// The result of a revocation, as the caller sees it.
+/// The result of a revocation, as it is reported to the caller.
 struct RevocationResult: Sendable {
   var revoked: AccountForget.Revocation
   var living: [LivingToken]
-  /// The end of the background retries; nil if there are none.
+  /// The time until which the revocation is retried in the background; nil if it is not.
   var retriedUntil: Timestamp?
 }

@@ -3,19 +3,20 @@ import UsherAPI
 import UsherCore
 import UsherStore
 
-/// Revokes tokens that are deleted here, and retries in the background while the provider is
+/// Revokes tokens that usherd deletes, and retries in the background while the provider is
 /// unreachable.
 ///
 /// Each revocation is stored as a note (``Revocation``) until the provider has answered or
-/// ``Revocation/patience`` is over, and continues at the next start. The audit log records the
-/// outcome.
+/// ``Revocation/patience`` is over, and continues at the next start of the daemon. The audit log
+/// records the outcome.
 actor RevocationQueue {
-  /// The limit of background revocations that one owner has requested. Beyond it the reply says
-  /// that the tokens live on and that there are no retries. Revocations that an operator requests
-  /// for users are not limited.
+  /// The maximum number of background revocations that one owner has requested. Beyond it, the
+  /// reply says that the tokens are still valid and that the revocation is not retried. Revocations
+  /// that an operator requests for users are not limited.
   static let mostPerOwner = 64
 
-  /// The upper bound of the pauses: 2, 4, 8, … seconds. The provider may ask for longer.
+  /// The maximum pause between attempts, after 2, 4, 8, … seconds. The provider may ask for a
+  /// longer one.
   static let longestPause = Duration.seconds(900)
   private static let firstPause = Duration.seconds(2)
 
@@ -24,9 +25,10 @@ actor RevocationQueue {
   private let source: TokenSource
   private let audit: (any Auditing)?
 
-  /// The retry tasks, each with the owner against whose limit it counts.
+  /// The tasks that retry revocations, by the revocation's id, each with the owner against whose
+  /// limit it counts.
   private var running: [String: (owner: Owner?, task: Task<Void, Never>)] = [:]
-  /// The stored revocations, until `resume()`.
+  /// The revocations that ``restore()`` has loaded, until ``resume()`` starts them.
   private var kept: [Revocation] = []
   private var isStopped = false
 
@@ -40,28 +42,29 @@ actor RevocationQueue {
     self.audit = audit
   }
 
-  /// Asks the provider, and continues in the background if it is unreachable.
+  /// Asks the provider to revoke the tokens, and continues in the background if the provider is
+  /// unreachable.
   ///
-  /// Runs in its own task: cancelling the caller's task must not leave the tokens alive.
+  /// Runs in a task of its own: cancelling the caller's task must not leave the tokens valid.
   ///
-  /// - Parameter revocation: Its note is on disk.
+  /// - Parameter revocation: A revocation whose note is already on disk.
   func revoke(_ revocation: Revocation) async -> RevocationResult {
     await Task(executorPreference: dependencies.executor) { await self.begin(revocation) }.value
   }
 
-  /// Revokes in the background, without a result.
+  /// Revokes tokens in the background, without a result.
   ///
-  /// - Parameter revocation: Its note is on disk.
+  /// - Parameter revocation: A revocation whose note is already on disk.
   func pursue(_ revocation: Revocation) async {
     guard mayGoOn(revocation) else { return await end(revocation, as: .rateLimited) }
     goOn(with: revocation, after: .zero, next: Self.firstPause)
   }
 
-  /// Stores the note and revokes in the background; for tokens that arrive when they are no longer
-  /// needed.
+  /// Stores the note of a revocation and revokes the tokens in the background. For tokens that
+  /// arrive when they are no longer needed.
   ///
-  /// If the note cannot be stored, the tokens are revoked all the same, but a restart ends the
-  /// retries.
+  /// If the note cannot be stored, the tokens are revoked nevertheless, but a restart of the daemon
+  /// ends the retries.
   func enqueue(_ revocation: Revocation) async {
     guard !revocation.tokens.isEmpty else { return }
     do throws(UsherError) {
@@ -74,7 +77,7 @@ actor RevocationQueue {
     await pursue(revocation)
   }
 
-  /// Loads the stored revocations; no request is sent yet.
+  /// Loads the stored revocations. No request is sent yet.
   func restore() async throws(UsherError) {
     for note in try store.loadNotes(named: Revocation.notePrefix) {
       var revocation = try note.payload.decoded(as: Revocation.self)
@@ -85,13 +88,13 @@ actor RevocationQueue {
     }
   }
 
-  /// Continues the loaded revocations.
+  /// Continues the revocations that ``restore()`` has loaded.
   func resume() {
     for revocation in kept { goOn(with: revocation, after: .zero, next: Self.firstPause) }
     kept = []
   }
 
-  /// Stops all retries; stored revocations continue at the next start.
+  /// Stops all retries. Stored revocations continue at the next start of the daemon.
   func stop() {
     isStopped = true
     for entry in running.values { entry.task.cancel() }
@@ -113,7 +116,7 @@ actor RevocationQueue {
       return result
     }
     result.retriedUntil = dependencies.clock.now() + left
-    // The daemon is stopping: the next start continues from the note.
+    // The daemon is stopping: its next start continues from the note.
     guard !isStopped else { return result }
     guard mayGoOn(revocation) else {
       result.retriedUntil = nil
@@ -152,8 +155,8 @@ actor RevocationQueue {
       let left = min(
         deadline - dependencies.clock.monotonicNow(),
         revocation.lifetime(at: dependencies.clock.now()))
-      // The provider is asked once more at the deadline: the machine may have been suspended until
-      // now.
+      // The provider is asked once more at the deadline, because the machine may have been
+      // suspended until now.
       let isLast = pause >= left
       await dependencies.scheduler.pause(isLast ? max(left, .zero) : pause)
       guard !Task.isCancelled else { return }
@@ -162,7 +165,8 @@ actor RevocationQueue {
       }
       let attempt = await source.revoke(revocation, insisting: false)
       guard !Task.isCancelled else { return }
-      // A configuration reload may have removed the provider for a moment.
+      // A provider that is not configured is retried too, because a reload may have removed it only
+      // for a moment.
       let rest = revocation.keeping(attempt.unanswered + attempt.notConfigured)
       guard !rest.tokens.isEmpty else {
         return await end(revocation, as: attempt.failure)
@@ -178,9 +182,10 @@ actor RevocationQueue {
     }
   }
 
-  /// Ends a revocation: records the outcome and deletes the note.
+  /// Ends a revocation: records its outcome and deletes its note.
   ///
-  /// - Parameter failure: Nil if the provider has revoked the tokens.
+  /// - Parameter failure: The reason why tokens may still be valid; nil if the provider has revoked
+  ///   all.
   private func end(_ revocation: Revocation, as failure: UsherError.Reason?) async {
     running[revocation.id] = nil
     audit?.record(
@@ -206,8 +211,8 @@ actor RevocationQueue {
     return metadata
   }
 
-  /// Deletes the note. If that fails, the next start asks the provider once more, which does not
-  /// affect tokens that are revoked (RFC 7009 §2.2).
+  /// Deletes the note of a revocation. If that fails, the next start asks the provider once more,
+  /// which has no effect on tokens that are already revoked (RFC 7009 §2.2).
   private func forget(_ revocation: Revocation) async {
     try? await store.commit([.deleteNote(revocation.noteName)])
   }
@@ -219,8 +224,8 @@ actor RevocationQueue {
 }
 
 extension Revocation {
-  /// The owner against whose limit this counts; nil if an operator requested it for a user's
-  /// account.
+  /// The owner against whose limit the revocation counts; nil if an operator requested it for a
+  /// user's account.
   fileprivate var limitedOwner: Owner? {
     owner.client != nil || asker.uid == owner.uid ? owner : nil
   }
@@ -233,7 +238,7 @@ extension Revocation {
 }
 
 extension RevocationAttempt {
-  /// The audit reason if not all tokens are revoked; nil if they are.
+  /// The reason for the audit log if not all tokens are revoked; nil if they are.
   fileprivate var failure: UsherError.Reason? {
     let reasons = living.map(\.why)
     if reasons.isEmpty { return nil }

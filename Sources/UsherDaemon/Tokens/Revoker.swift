@@ -3,17 +3,17 @@ import UsherCore
 import UsherFlows
 import UsherStore
 
-/// Deletes tokens here, and has them revoked at the provider if possible.
+/// Deletes tokens from the store, and has them revoked at the provider if possible.
 ///
-/// One commit deletes the tokens and stores their revocation: callers cannot get them any more, and
-/// a crash of the daemon does not leave them alive (``RevocationQueue``).
+/// One commit deletes the tokens and stores their revocation: callers cannot get the tokens any
+/// more, and a crash of the daemon does not leave them valid (``RevocationQueue``).
 struct Revoker: Sendable {
   let dependencies: Dependencies
   let store: Store
   let repository: AccountRepository
   let queue: RevocationQueue
 
-  /// Deletes and revokes the tokens; the account stays and needs a new sign-in.
+  /// Deletes and revokes the tokens of an account; the account stays and needs a new sign-in.
   func drop(
     _ record: AccountRecord, by asker: Revocation.Asker
   ) async throws(UsherError) -> RevocationResult {
@@ -31,7 +31,7 @@ struct Revoker: Sendable {
     return await revoke(revocation)
   }
 
-  /// Deletes the account, and revokes its tokens if requested.
+  /// Deletes an account, and revokes its tokens if requested.
   func forget(
     _ record: AccountRecord, revoke isRevoked: Bool, by asker: Revocation.Asker
   ) async throws(UsherError) -> RevocationResult {
@@ -51,10 +51,10 @@ struct Revoker: Sendable {
     return await revoke(revocation)
   }
 
-  /// Deletes the account if `isMeant` holds for it, then revokes its tokens. If the account stays,
-  /// nothing is revoked.
+  /// Deletes an account if `isMeant` returns true for its current state, then revokes its tokens.
+  /// If the account stays, nothing is revoked.
   ///
-  /// - Returns: Whether the account is gone.
+  /// - Returns: Whether the account no longer exists.
   func forget(
     _ record: AccountRecord, by asker: Revocation.Asker, if isMeant: (AccountRecord) -> Bool
   ) async throws(UsherError) -> Bool {
@@ -81,7 +81,8 @@ struct Revoker: Sendable {
 }
 
 extension Revocation {
-  /// Returns the change that stores this revocation as a note; empty if there is nothing to revoke.
+  /// Returns the change that stores this revocation as a note; empty if there is no token to
+  /// revoke.
   fileprivate func changes() throws(UsherError) -> [Change] {
     tokens.isEmpty ? [] : [.putNote(try row())]
   }

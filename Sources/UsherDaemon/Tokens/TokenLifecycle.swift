@@ -1,6 +1,6 @@
 import UsherStore
 
-/// The accounts, and what refreshes, uses and revokes their tokens.
+/// The accounts, and the services that refresh, use and revoke their tokens.
 struct TokenLifecycle: Sendable {
   let repository: AccountRepository
   let revocations: RevocationQueue

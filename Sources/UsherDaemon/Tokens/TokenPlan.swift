@@ -1,11 +1,11 @@
 import UsherCore
 
-/// The next background task for an account's tokens, and its time.
+/// The next background task for an account's tokens, and the time at which it is due.
 struct TokenPlan: Sendable, Equatable {
   /// If two actions are due at the same time, the one declared first runs first: a refresh makes
   /// the warning unnecessary.
   enum Action: Int, Sendable {
-    /// Refresh the access token, and with it the grant.
+    /// Refresh the access token, which also keeps the grant alive.
     case renew
     /// Notify the owner that the grant is about to expire.
     case warn
@@ -14,17 +14,17 @@ struct TokenPlan: Sendable, Equatable {
   let action: Action
   let at: Timestamp
 
-  /// Returns how long before its expiry a token is refreshed: a tenth of its lifetime, from one
-  /// second to one minute.
+  /// Returns how long before its expiry a token is refreshed: a tenth of its lifetime, at least one
+  /// second and at most one minute.
   static func lead(of lifetime: Duration) -> Duration {
     min(max(lifetime / 10, .seconds(1)), .seconds(60))
   }
 
-  /// Returns the next task for an account; nil if there is none.
+  /// Returns the next background task for an account's tokens; nil if there is none.
   ///
   /// - Parameters:
   ///   - warning: How long before the grant's expiry the owner is notified.
-  ///   - progress: The tasks that were done or have failed so far.
+  ///   - progress: The earlier tasks that were done or have failed.
   static func next(
     for record: AccountRecord, warning: Duration, after progress: Progress, at now: Timestamp
   ) -> TokenPlan? {
@@ -38,14 +38,16 @@ struct TokenPlan: Sendable, Equatable {
     if record.details.keepAlive, grant.narrowedTo == nil,
       var due = renewal(of: record, end)
     {
-      // The token was issued while the clock was ahead: its remaining lifetime is unknown.
+      // A token with a future issue time was issued while the clock was ahead, so its remaining
+      // lifetime is unknown.
       if record.tokens[record.mainKey].map({ $0.issuedAt > now }) == true { due = now }
       plans.append(TokenPlan(action: .renew, at: max(due, progress.retryAt ?? due)))
     }
     return plans.min { ($0.at, $0.action.rawValue) < ($1.at, $1.action.rawValue) }
   }
 
-  /// Returns when the main token is to be refreshed; nil if it never expires.
+  /// Returns the time at which the account's main token is to be refreshed; nil if the token never
+  /// expires.
   static func renewal(of record: AccountRecord, _ end: Timestamp?) -> Timestamp? {
     guard let token = record.tokens[record.mainKey] else { return nil }
     let ends = [token.set.expiresAt, end].compactMap { end in
@@ -54,21 +56,21 @@ struct TokenPlan: Sendable, Equatable {
     return ends.min()
   }
 
-  /// The completed and failed tasks of an account that the next one depends on.
+  /// The completed and failed tasks of an account, on which the next task depends.
   struct Progress: Sendable, Equatable {
-    /// The expiry for which the owner was notified.
+    /// The grant expiry of which the owner was notified.
     var warnedOf: Timestamp?
-    /// When a refresh that failed, or returned a token that was due at once, is retried.
+    /// The time at which a refresh is retried that failed or returned a token that was due at once.
     var retryAt: Timestamp?
     var failures = 0
 
-    /// Schedules a retry after 5, 10, 20, 40, then 60 seconds.
+    /// Records a failed refresh and schedules a retry after 5, 10, 20, 40, then 60 seconds.
     mutating func failed(at now: Timestamp) {
       retryAt = now + .seconds(min(60, 5 << min(failures, 4)))
       failures += 1
     }
 
-    /// Forgets failures: the next attempt may succeed.
+    /// Forgets failed refreshes, because something has changed and the next attempt may succeed.
     mutating func forgetFailures() {
       retryAt = nil
       failures = 0

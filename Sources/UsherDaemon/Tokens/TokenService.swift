@@ -4,12 +4,12 @@ import UsherCore
 import UsherFlows
 import UsherStore
 
-/// `token.get`, `token.revoke`, `account.forget`.
+/// Implementation of `token.get`, `token.revoke` and `account.forget`.
 ///
 /// A valid token is answered from memory on the event loop, with the reply that was encoded when
 /// the token arrived.
 struct TokenService: Sendable {
-  /// The default and the upper bound of `minValidSeconds`, in seconds.
+  /// The default and the upper bound of the parameter `minValidSeconds`, in seconds.
   static let defaultValidity = 60
   static let longestValidity = 86_400
 
@@ -19,7 +19,9 @@ struct TokenService: Sendable {
   let refresher: Refresher
   let revoker: Revoker
 
-  /// - Parameter scopes: The scopes that the token may have at most; nil: any.
+  /// Implements `token.get`.
+  ///
+  /// - Parameter scopes: The scopes that the policy permits for the token; nil: any.
   func get(
     _ call: TokenGet, of record: AccountRecord, _ caller: Caller, within scopes: [String]?
   ) throws(UsherError) -> Response {
@@ -29,13 +31,13 @@ struct TokenService: Sendable {
         .invalidParams,
         "minValidSeconds must be from 0 to \(Self.longestValidity)", field: "minValidSeconds")
     }
-    // Tokens of a provider that is not configured are kept, and handed out when it is configured
-    // again.
+    // Tokens of a provider that is not configured are kept, and handed out when the provider is
+    // configured again.
     guard record.isFrom(try providers.tokenPlace(of: record.provider)) else {
       throw dependencies.elsewhere(record)
     }
     let key = try key(for: call, record)
-    // Not every client may have these tokens: the permission is checked before the provider is
+    // If not every client may have these tokens, the permission is checked before the provider is
     // asked, and again when the token has arrived.
     let isChecked = record.isGuarded || scopes != nil
     if isChecked { try check(record, key, caller, within: scopes) }
@@ -44,7 +46,7 @@ struct TokenService: Sendable {
     if !isForced, let token = record.usableToken(key),
       let end = token.validUntil(for: seconds, at: now, dependencies.clock.bootTime())
     {
-      // A reply under a consent is not cached, because consents expire.
+      // A reply that depends on a consent is not cached, because consents expire.
       if record.isGuarded { return .now(token.reply) }
       return .cacheable(
         CachedReply(reply: token.reply, validity: now...end, repository: repository))
@@ -59,17 +61,18 @@ struct TokenService: Sendable {
     }
   }
 
-  /// Checks that the caller may have the token.
+  /// Checks that the caller may receive the token.
   ///
-  /// - Throws: `permissionDenied` for the daemon's own tokens, `consentRequired` if the client is
-  ///   not granted everything that the token gives access to.
+  /// - Throws: `permissionDenied` for tokens that only the daemon uses, `consentRequired` if the
+  ///   client does not have the user's consent to everything that the token gives access to.
   private func check(
     _ record: AccountRecord, _ key: TokenKey, _ caller: Caller, within most: [String]?
   ) throws(UsherError) {
     guard !record.details.tokensAreInternal else {
       throw UsherError(.permissionDenied, "the tokens of this account are for the daemon only")
     }
-    // The provider may have granted more than was requested.
+    // The scope of the token is checked too, because the provider may have granted more than was
+    // requested.
     let scopes = [key.scope, record.tokens[key]?.set.scope].compactMap(\.self)
     if let most,
       !scopes.flatMap(PolicyRequest.scopes).allSatisfy({ scope in
@@ -105,7 +108,8 @@ struct TokenService: Sendable {
       living: result.living.isEmpty ? nil : result.living, retriedUntil: result.retriedUntil)
   }
 
-  /// Returns the account as it is now. It may have been forgotten since the call was decided.
+  /// Returns the account as it is now. The account may have been forgotten since the call was
+  /// authorized.
   private func current(_ record: AccountRecord) throws(UsherError) -> AccountRecord {
     try repository.account(record.id, of: record.owner)
   }
@@ -141,7 +145,7 @@ struct TokenService: Sendable {
 
 extension PolicyRequest {
   /// Returns the words of a token's scope. An empty scope may give access to anything, so it
-  /// becomes the empty word, which no list of scopes contains.
+  /// becomes the empty word, which no policy rule's list of scopes contains.
   static func scopes(_ scope: String) -> [String] {
     let words = scope.split(separator: " ").map(String.init)
     return words.isEmpty ? [""] : words
@@ -149,7 +153,7 @@ extension PolicyRequest {
 }
 
 extension UsherError {
-  /// Returns the error for a token whose scope goes beyond the client's rule.
+  /// Returns the error for a request for a token whose scope exceeds the client's policy rule.
   static func beyond(_ scopes: [String]) -> UsherError {
     let most = scopes.isEmpty ? "none at all" : scopes.joined(separator: " ")
     return UsherError(

@@ -3,13 +3,14 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-// Revocation (RFC 7009).
+// Revocation of tokens at the provider (RFC 7009).
 extension TokenSource {
-  /// Revokes the refresh token and the live access tokens. Not every provider ends the access
-  /// tokens with the refresh token (§2.1 only says that it should).
+  /// Revokes the refresh token and the access tokens that are still valid. The access tokens are
+  /// revoked too, because RFC 7009 §2.1 only recommends that a provider invalidates them with the
+  /// refresh token.
   ///
   /// - Parameter isInsisting: Whether a provider that defers the request is asked again, until the
-  ///   timeout of one request is over.
+  ///   time-out of one request is over.
   func revoke(_ revocation: Revocation, insisting isInsisting: Bool) async -> RevocationAttempt {
     let tokens = revocation.tokens.filter { $0.isAlive(at: dependencies.clock.now()) }
     let record = revocation.record
@@ -80,6 +81,8 @@ extension TokenSet {
 private struct RevocationEndpoint {
   enum Outcome: Equatable {
     case done, refused
+    /// The provider did not answer, or deferred the request.
+    ///
     /// - Parameter after: The delay that the provider asks for.
     case unanswered(after: Duration?)
   }

@@ -9,18 +9,20 @@ struct TokenSource: Sendable {
   /// The result of a refresh.
   enum Refreshed: Sendable {
     case granted(TokenSet)
-    /// By their ID token, the tokens are not those of the account. They must be revoked.
+    /// The provider returned tokens, but according to their ID token they are not those of the
+    /// account. They must be revoked.
     case flawed(TokenSet, ProviderErrorCode)
     case dead(ProviderErrorCode)
-    /// Refused without a reason: the grant may be dead, or the client is misconfigured. Must not be
-    /// recorded as dead.
+    /// The provider refused without a reason: the grant may be dead, or the client may be
+    /// misconfigured. The grant must not be recorded as dead.
     case refused(ProviderErrorCode)
     case failed(UsherError)
-    /// The access token is unusable, but a rotated refresh token came with it. The one that was
-    /// sent may be spent.
+    /// The access token is unusable, but a rotated refresh token came with it. The provider may no
+    /// longer accept the refresh token that was sent.
     case unusable(UsherError, rotated: Secret)
 
-    /// The tokens that the provider sent; also those of another account, which must not be used.
+    /// The tokens that the provider sent, which may also be those of another account and must then
+    /// not be used.
     var sent: TokenSet? {
       switch self {
       case .granted(let tokens), .flawed(let tokens, _): tokens
@@ -34,10 +36,10 @@ struct TokenSource: Sendable {
   let http: ProviderHTTP
   let metadata: MetadataCache
   let health: ProviderHealth
-  /// Returns an owner's installation id at a provider, if the provider expects one.
+  /// Returns the installation id of an owner at a provider, if the provider expects one; else nil.
   var installation: @Sendable (Owner, ProviderName) -> String? = { _, _ in nil }
 
-  /// Returns the provider that a refresh can be sent to now, or throws what prevents it.
+  /// Returns the provider to which a refresh can be sent now. Throws the error that prevents it.
   @discardableResult
   func usableProvider(of record: AccountRecord) throws(UsherError) -> ProviderConfig {
     if let pause = health.pause(
@@ -92,7 +94,8 @@ struct TokenSource: Sendable {
     return .flawed(tokens, ProviderErrorCode(name: record.provider, idTokenFlaw: flaw))
   }
 
-  /// Returns how the account's tokens are handled; asks for the provider's metadata if needed.
+  /// Returns the provider's dialect for the account's tokens. Fetches the provider's metadata if
+  /// the dialect depends on it.
   func dialect(
     of provider: ProviderConfig, _ record: AccountRecord
   ) async -> Result<any TokenDialect, UsherError> {
@@ -149,6 +152,7 @@ struct TokenSource: Sendable {
 }
 
 extension HTTPReply {
-  /// Some servers refuse a dead refresh token with a status and an empty body.
+  /// Whether the server refused a dead refresh token with only a status and an empty body, as some
+  /// servers do.
   fileprivate var isSilentRefusal: Bool { [400, 401, 403].contains(status) && body.isEmpty }
 }
