@@ -37,7 +37,7 @@ struct AuditHead: Sendable, Equatable, Codable {
     var what: What
 
     enum What: String, Sendable, Codable {
-      // Breaks of the head.
+      // Inconsistencies that concern the head itself.
       case missing, unreadable, behind
       // Breaks among rows that were later deleted as the oldest ones.
       case gone, altered, stray

@@ -18,7 +18,7 @@ package actor AuditLog {
   private var head: AuditHead
   /// Whether the head in memory was repaired at start-up and is not in the database yet.
   private var isUnsaved: Bool
-  /// Whether a change is in progress.
+  /// Whether a change of the log is in progress, so that the next one must wait.
   private var isBusy = false
   /// The callers that wait to make a change, in order.
   private var waiting: [CheckedContinuation<Void, Never>] = []

@@ -90,7 +90,7 @@ struct AuditVerifier {
         : "rows \(rows.lowerBound) to \(rows.upperBound) are missing\(more)")
   }
 
-  /// Adds one finding for each run of consecutive rows.
+  /// Adds one finding for each run of consecutive row numbers.
   private mutating func addFinding(_ numbers: [Int64], _ what: String) {
     var rest = numbers[...]
     while let first = rest.first {

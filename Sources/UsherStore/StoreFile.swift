@@ -6,7 +6,7 @@ import UsherCore
 struct StoreFile {
   let path: String
 
-  /// The result of ``presence()``.
+  /// Whether the database file exists.
   enum Presence {
     case absent
     case database

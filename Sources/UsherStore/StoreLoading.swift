@@ -46,7 +46,7 @@ extension Store {
     try loadRows(ConfirmationRow.self)
   }
 
-  /// Returns the note (an internal value of the daemon) of this name; nil if there is none.
+  /// Returns the note (an internal value of the daemon) of the given name; nil if there is none.
   package func loadNote(_ name: String) throws(UsherError) -> NoteRow? {
     try loadNotes(where: "name = ?", [name]).first
   }

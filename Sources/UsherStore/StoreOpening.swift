@@ -24,7 +24,7 @@ struct StoreOpening {
   struct OpenDatabase {
     /// The only connection that writes.
     let database: DatabaseQueue
-    /// A read-only connection.
+    /// A read-only connection, whose reads do not wait for the writing one.
     let reader: DatabaseQueue
     let keys: Keys
   }

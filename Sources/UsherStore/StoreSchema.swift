@@ -36,7 +36,7 @@ enum StoreSchema {
     }
   }
 
-  /// Creates the empty tables of a version.
+  /// Creates the empty tables of the given schema version.
   static func create(_ version: Int, in db: Database) throws {
     for step in migrations.prefix(version) { try db.execute(sql: step) }
   }

@@ -18,7 +18,7 @@ package struct CredentialsDirectory: Sendable {
     self.path = path
   }
 
-  /// Returns the sorted names of all credentials.
+  /// Returns the sorted names of all credentials in the directory.
   package func names() throws -> [String] {
     guard let directory = opendir(path) else {
       throw Errno.last.explained("the credentials directory cannot be read")
@@ -53,8 +53,8 @@ package struct CredentialsDirectory: Sendable {
     try withFile(named: name) { file, size throws(Errno) in try file.read(atMost: size) }
   }
 
-  /// Calls `body` with the credential's open file and size. Returns nil if there is no such
-  /// credential.
+  /// Calls `body` with the open file of a credential and its size in bytes. Returns nil if there is
+  /// no such credential.
   func withFile<Result>(
     named name: String, _ body: (borrowing Descriptor, Int) throws(Errno) -> Result
   ) throws -> Result? {

@@ -7,8 +7,8 @@ package struct DiskFile: Sendable, Equatable {
   package let name: String
   package let changedAt: Timestamp
 
-  /// Returns the regular files of a directory, or none if it cannot be read. The path must end with
-  /// a slash.
+  /// Returns the regular files of a directory, or none if the directory cannot be read. Its path
+  /// must end with a slash.
   package static func all(in directory: String) -> [DiskFile] {
     let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
     return names.compactMap { name in

@@ -11,7 +11,7 @@ package final class LockedBytes: Sendable {
   /// Whether the kernel keeps the bytes out of swap. It refuses if the process has already locked
   /// `LimitMEMLOCK=` bytes. The daemon then continues, and the RPC method `status` reports it.
   package let isLocked: Bool
-  /// Whether the kernel leaves the bytes out of core dumps.
+  /// Whether the kernel leaves the bytes out of core dumps; see MADV_DONTDUMP in madvise(2).
   package let isExcludedFromDumps: Bool
 
   private nonisolated(unsafe) let address: UnsafeMutableRawPointer

@@ -106,7 +106,7 @@ struct ProcessDirectory: ~Copyable {
   }
 }
 
-/// A time in hundredths of a second since boot, the unit of process start times in procfs.
+/// A time since boot in units of 1/100 s, in which procfs states the start times of processes.
 struct BootTick: Comparable, Sendable {
   let number: UInt64
 

@@ -9,7 +9,7 @@ extension SubordinateUsers {
     /// The first ``mostNamed`` user names whose look-up failed, each with the cause.
     private var failures: [String] = []
     private var failureCount = 0
-    /// Whether the file is longer than the part that was read.
+    /// Whether the file is longer than 4 MiB, so that its end was not read.
     var isCut = false
 
     package init() {}

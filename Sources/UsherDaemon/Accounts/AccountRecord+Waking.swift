@@ -42,7 +42,7 @@ extension AccountRecord {
   /// How a callback from the provider finds the account.
   enum Calling: Equatable {
     case nobody
-    /// Any callback of the provider may concern the account.
+    /// Any callback of the provider may concern the account, because the account's key is unknown.
     case unknown
     case key(String)
   }

@@ -64,7 +64,7 @@ struct AccountDetails: Codable, Sendable, Equatable {
   var tokensAreInternal = false
   /// The client whose flow created the account; nil in rows that older versions wrote.
   var broughtBy: String?
-  /// Nil if the account has no one-time codes.
+  /// The source of the account's one-time codes; nil if it has none.
   var authenticator: Authenticator?
   /// The source of the tokens, and the only place to which they may be sent; nil in rows that older
   /// versions wrote and whose provider is not configured.

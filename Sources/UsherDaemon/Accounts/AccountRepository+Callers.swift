@@ -69,7 +69,8 @@ extension AccountRepository {
     try find(id, of: caller.owners).flatMap { caller.sees($0, method) ? $0 : nil }
   }
 
-  /// Returns the caller's own accounts and those shared with it, the oldest first for each owner.
+  /// Returns the caller's own accounts and those that other owners lend to it, the oldest first for
+  /// each owner.
   ///
   /// - Parameters:
   ///   - most: If an owner has more accounts, only some are returned, but more than `most`.

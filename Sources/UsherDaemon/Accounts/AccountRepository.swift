@@ -151,7 +151,7 @@ extension AccountRepository {
   enum Need: Sendable {
     case account(AccountID)
     case provider(ProviderName)
-    /// All accounts at a provider, for a list; nil for all providers.
+    /// All accounts at a provider, for a call that lists them; nil for all providers.
     case list(ProviderName?)
   }
 

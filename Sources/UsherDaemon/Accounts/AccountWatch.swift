@@ -46,7 +46,7 @@ final class AccountWatch: ProviderObserver {
     /// reads the account again.
     var round: Int
     var tokens = TokenPlan.Progress()
-    /// Whether a refresh is in progress; its end schedules the next task.
+    /// Whether a token refresh is in progress; its end schedules the account's next task.
     var isRenewing = false
     /// The attributes that the inquiries are about.
     var attributes: [String: JSONValue] = [:]

@@ -40,7 +40,7 @@ struct AuditAggregator {
   private var singles: [Single: Int] = [:]
   /// Calls beyond the limits for single rows, counted together by user, method and decision.
   private var surplus: [Surplus: Entry] = [:]
-  /// The current minute, counted from 1970.
+  /// The current minute, as the number of minutes since 1970.
   private var minute: Int64?
 
   private struct Count {

@@ -30,7 +30,7 @@ struct AuditEvent: Sendable, Equatable {
   var correlationID: String
 }
 
-/// Conditions that a rule may set for a call (Access.md § Rules).
+/// The conditions that a policy rule may set for a call (Access.md § Rules).
 struct AuditConditions: OptionSet, Sendable, Hashable {
   let rawValue: UInt8
 

@@ -6,7 +6,7 @@ import UsherCore
 struct AuditRepeat: Sendable {
   let event: AuditEvent
   let caller: AuditedCaller
-  /// The position in the counts of the minute in which the call was last recorded.
+  /// The position in the counts of the ``AuditAggregator``, valid in the minute of the last record.
   var place: AuditAggregator.Place?
 
   /// Creates a repeat; nil if each such call is a row of its own.

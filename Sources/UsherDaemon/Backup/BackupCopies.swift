@@ -11,7 +11,7 @@ struct BackupCopies {
   private let directory: String
   private let prefix: String
 
-  /// - Parameter database: The path of the database.
+  /// - Parameter database: The path of the database, beside which the copies are stored.
   init(database: String, on disk: any Disk) {
     self.disk = disk
     let slash = database.lastIndex(of: "/")

@@ -31,6 +31,8 @@ struct ConfirmCall: Codable, Sendable {
   let amount: String?
   let payee: String?
 
+  /// Takes the parts from a call of a client.
+  ///
   /// - Parameter start: The flow that the call starts; nil for other calls.
   init(_ request: PolicyRequest, _ start: FlowStart? = nil, of client: String) {
     self.client = client

@@ -140,7 +140,7 @@ struct ConfirmationStore: Sendable {
 
   /// Removes a question that was not answered in time.
   ///
-  /// - Returns: Nil if the question is no longer open.
+  /// - Returns: The question; nil if it was no longer open.
   mutating func expire(_ question: OpenQuestion) -> OpenQuestion? {
     guard entries[question.person]?.questions[question.call]?.id == question.id else { return nil }
     entries[question.person]?.questions[question.call] = nil

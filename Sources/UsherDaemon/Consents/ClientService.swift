@@ -31,7 +31,7 @@ struct ClientService: Sendable {
       // The flow may have ended in another way just before it was to be cancelled.
       if ended.standing.ending.status == .cancelled { reply.cancelled += 1 }
     }
-    // Only flows of a configured provider can use handoff secrets.
+    // Only a flow of a configured provider can use a handoff secret, so otherwise none is removed.
     if let provider = try? providers.named(call.provider) {
       try await engine.dropHandoffSecrets(at: provider, of: owner, client)
     }

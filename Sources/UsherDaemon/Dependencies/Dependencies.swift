@@ -82,7 +82,7 @@ final class Dependencies: Sendable {
   /// The caller receives it with an error.
   func correlationID() -> CorrelationID { CorrelationID(identifier("cor_")) }
 
-  /// Returns the current minute of the week in the daemon's time zone.
+  /// Returns the current minute of the week in the daemon's time zone, for policy rules with hours.
   func weekMinute() -> WeekMinute { WeekMinute(clock.now(), by: clock) }
 
   func transitionContext() -> TransitionContext {

@@ -4,7 +4,7 @@ package import UsherTransport
 
 /// The event loops of the daemon, each with its own thread unless a test passes others.
 package struct EventLoops: Sendable {
-  /// The loop of the daemon's own sockets.
+  /// The event loop of the daemon's own Unix sockets.
   let sockets: SocketLoop
   /// The event loop for requests to providers, for providers' callbacks, and for timers.
   let providers: any EventLoopGroup

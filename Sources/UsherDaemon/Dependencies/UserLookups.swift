@@ -114,7 +114,7 @@ private final class PendingLookup<Found: Sendable>: Sendable {
   let ended = AsyncLatch()
   private let answer = Mutex<Found?>(nil)
 
-  /// The result; nil until the look-up has ended.
+  /// The result of the look-up; nil until it has ended.
   var found: Found? { answer.withLock { $0 } }
 
   func end(with found: Found) {

@@ -45,7 +45,7 @@ final class EventBus: Sendable {
     /// The cursor of the newest event that is no longer kept.
     var forgotten: Int
 
-    /// Returns the events after a cursor.
+    /// Returns the kept events that are newer than a cursor.
     func past(after cursor: Int) -> ArraySlice<Entry> {
       var (low, high) = (0, past.count)
       while low < high {

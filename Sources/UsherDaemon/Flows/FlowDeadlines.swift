@@ -131,7 +131,7 @@ extension FlowDeadlines.State {
   }
 }
 
-/// A flow and its deadline on the monotonic clock.
+/// A flow and the time at which it expires, on the monotonic clock.
 private struct WatchedFlow: Comparable {
   let flow: LiveFlow
   let end: Timestamp

@@ -141,7 +141,7 @@ final class FlowIndex: Sendable {
 
   func release(_ owner: Owner) { state.withLock { $0.release(owner) } }
 
-  /// Removes a flow that has ended.
+  /// Removes a flow that has ended and whose row was deleted.
   func remove(_ flow: LiveFlow) {
     state.withLock { state in
       state.byOwner[flow.owner]?.flows[flow.id] = nil

@@ -22,7 +22,7 @@ final class Compensation: Sendable {
 enum EngineEvent: Sendable {
   case input(FlowInput)
   case browser(BrowserEvent)
-  /// The flow was not finished in time.
+  /// The flow was not finished before its deadline.
   case expired
   /// Another flow waits for a redirect with the same OAuth `state`.
   case stateTaken

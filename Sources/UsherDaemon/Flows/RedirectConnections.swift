@@ -14,7 +14,8 @@ final class RedirectConnections: Sendable {
     fileprivate let number: UInt64
     fileprivate let channel: any Channel
     fileprivate let listener: any AnyObject & Sendable
-    /// Whether the connection has sent a valid request and waits for the response.
+    /// Whether the connection has sent a valid request and waits for the response, so that it must
+    /// not be closed.
     private let holds = Mutex(false)
 
     fileprivate init(

@@ -105,9 +105,10 @@ extension SocketAddress {
 enum RedirectTimes {
   /// From the connection to the request. It bounds connections that send nothing.
   static let request = Duration.seconds(10)
-  /// From the request until the browser's user is known.
+  /// The limit from a browser's request until the browser's user is known.
   static let lookup = Duration.seconds(5)
-  /// From the delivery of the answer until the browser is told that the sign-in is still pending.
+  /// From the delivery of the provider's answer to the flow until the browser is told that the
+  /// sign-in is still pending.
   static let outcome = Duration.seconds(5)
 
   /// From a request with a flow's state until the connection is closed.

@@ -39,7 +39,7 @@ struct RedirectRoutes {
   }
 
   private var routes: [Key: RedirectRoute] = [:]
-  /// The number of routes at each path.
+  /// The number of waiting flows at each path.
   private var paths: [Secret: Int] = [:]
 
   var isEmpty: Bool { routes.isEmpty }

@@ -119,7 +119,7 @@ extension LocalAuthService {
     return saved != DomainState(fingers: names)
   }
 
-  /// Saves the currently enrolled fingers for later comparisons by an asker.
+  /// Saves the currently enrolled fingers, so that an asker's later scans can detect a change.
   func saveFingers(of person: LocalPerson, for asker: LocalAuthAsker) async {
     guard let names = try? await fingers(of: person) else { return }
     let problem = await changing(person, orElse: Optional.some) { record -> String? in

@@ -160,7 +160,8 @@ final class LockController: Sendable {
     }
   }
 
-  // If this function throws, the restored services are released when it returns.
+  // If this function throws, the restored services are released when it returns, so no secret stays
+  // in memory.
   private func open(_ bootstrap: StoreBootstrap) async throws(UsherError) {
     let unlocked = try await UnlockedServices.start(bootstrap, of: processContext)
     do throws(UsherError) {

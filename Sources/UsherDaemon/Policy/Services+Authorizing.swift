@@ -9,7 +9,7 @@ struct CallTarget {
   var request: PolicyRequest
   /// The account that the call is about, if it exists for the caller.
   var account: AccountRecord?
-  /// The error if the account that the call acts on cannot be determined.
+  /// The error if the account that the call acts on cannot be determined; nil if it can.
   var obstacle: UsherError?
   /// The value of ``AccountRepository/generation`` before the accounts were read.
   let generation: Int

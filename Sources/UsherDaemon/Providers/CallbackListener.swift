@@ -46,7 +46,8 @@ struct CallbackListener: Sendable {
     return CallbackListener(channel: channel, places: places, posting: posting)
   }
 
-  /// Sets the provider for new connections; requests in progress keep the previous provider.
+  /// Sets the provider whose callbacks new connections carry; requests in progress keep the
+  /// previous provider.
   func serve(_ post: Post) {
     if posting.change(to: post) { channel.setOption(.autoRead, value: true).whenComplete { _ in } }
   }

@@ -11,7 +11,7 @@ final class ClientTokens: Sendable {
 
   /// The error if the daemon's own token for a provider call could not be obtained.
   struct Unavailable: Error {
-    /// The outcome of the call that needed the token.
+    /// The outcome to report for the provider call that needed the token.
     let outcome: CallOutcome
   }
 

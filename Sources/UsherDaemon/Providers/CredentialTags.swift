@@ -20,7 +20,7 @@ struct CredentialTags: Codable, Sendable, Equatable {
 struct Proofs: Sendable {
   /// The credential that the provider's calls need; nil for an OAuth public client.
   var credential: Secret?
-  /// All permitted credentials, by name.
+  /// All credentials of the provider that the call may contain, by name.
   var named: [String: Secret] = [:]
   /// The reason why the needed credential cannot be read; nil if it can.
   var lack: UsherError?

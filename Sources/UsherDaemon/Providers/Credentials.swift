@@ -73,7 +73,8 @@ final class Credentials: Sendable {
     }
   }
 
-  /// Returns the credential of that name; nil if it is not set.
+  /// Returns the effective credential of that name, stored or passed by systemd; nil if it is not
+  /// set.
   func credential(named name: String) throws(UsherError) -> Secret? {
     if let kept = kept.withLock({ $0[name]?.value }) { return kept }
     return try handed.withLock { $0 }.secret(named: name)

@@ -20,7 +20,7 @@ struct ReloadService: Sendable {
 }
 
 extension SystemReload.Reply {
-  /// The maximum number of problems that are listed one by one.
+  /// The maximum number of problems that the reply of `system.reload` lists one by one.
   static let mostTold = 100
 
   fileprivate init(problems: [ConfigProblem]) {

@@ -165,7 +165,7 @@ final class ConnectionAcceptor: SocketAcceptor {
       if caller.caller.isUnauthorized { try count.enterUnauthorized() }
       return caller
     } catch {
-      // The peer cannot be identified, or too many callers without rights are connected.
+      // Reached if the peer cannot be identified or too many callers without rights are connected.
       count.leave(uid)
       let isAtWill = [.permissionDenied, .overloaded].contains(error.reason)
       throw Refusal(error: error, cause: isAtWill ? nil : error.message)

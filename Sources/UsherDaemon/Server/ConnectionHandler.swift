@@ -83,7 +83,7 @@ final class ConnectionHandler: TransportUser, ScheduledConnection, OpenConnectio
   var cold: [ColdCall] = [] {
     didSet { if cold.isEmpty != oldValue.isEmpty { adjustReading() } }
   }
-  /// The task that loads the data for the first of `cold`.
+  /// The task that loads the data for the first call in `cold`.
   var reading: Task<Void, Never>?
   /// The long line that is being parsed off the event loop.
   var readingLine: ReadingLine? {
@@ -95,7 +95,7 @@ final class ConnectionHandler: TransportUser, ScheduledConnection, OpenConnectio
     didSet { if (unfinished == nil) != (oldValue == nil) { adjustReading() } }
   }
 
-  /// An RPC call that a task works on, for instance because it waits for a provider.
+  /// An RPC call that is answered by a task, for instance because it waits for a provider.
   struct InFlightCall {
     let number: Int
     let origin: Origin

@@ -79,7 +79,7 @@ final class EventFeed: Sendable {
     }
   }
 
-  /// Queues an event for a subscription.
+  /// Queues an event for the subscription of the given name.
   ///
   /// - Parameter entry: The event; nil ends the subscription.
   /// - Returns: Whether the connection must be woken.

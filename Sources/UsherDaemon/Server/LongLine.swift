@@ -60,7 +60,7 @@ struct DecodedCall: Sendable {
 }
 
 extension Scanned {
-  /// The calls of the line, including malformed ones.
+  /// The calls of a scanned line, including malformed ones.
   fileprivate var elements: [Element] {
     switch self {
     case .call(let envelope): [.call(envelope)]

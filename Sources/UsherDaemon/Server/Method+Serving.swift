@@ -33,7 +33,7 @@ struct Call {
 /// The operations that a method's handler may perform on its connection. Used on the connection's
 /// event loop only.
 protocol ConnectionLink: AnyObject {
-  /// The limits that applied when the connection began.
+  /// The limits of the connection, as they were when it began.
   var limits: Limits { get }
   func cancel(_ id: RequestID)
   func subscribe(_ call: EventsSubscribe) throws(UsherError) -> EventsSubscribe.Reply

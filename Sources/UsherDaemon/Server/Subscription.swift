@@ -4,7 +4,7 @@ import UsherAPI
 /// A subscription to events on one connection: a bounded queue of events. If the queue overflows,
 /// the subscription ends with the notification `events.lost`.
 struct Subscription {
-  /// The maximum number of subscriptions per connection.
+  /// The maximum number of subscriptions of one connection.
   static let most = 16
 
   /// A message that the subscription sends to its client.
@@ -43,7 +43,7 @@ struct Subscription {
   /// The number of events that wait to be sent.
   var queued: Int { queue.count + oldest.count }
 
-  /// Whether there is a message to send.
+  /// Whether the subscription has a message to send.
   var isReady: Bool { hasLost || queued > 0 }
 
   /// Ends the subscription, because the client will miss an event.

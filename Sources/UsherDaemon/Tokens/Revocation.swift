@@ -197,7 +197,7 @@ extension TokenSet {
 }
 
 extension Revocation.Asker {
-  /// Creates an asker from the account's owner, for a revocation that no caller has requested.
+  /// Creates an asker from the account's owner, for a revocation that no RPC call has requested.
   init(ownerOf record: AccountRecord) {
     self.init(
       client: record.owner.client ?? CallerPolicy.ownPrograms, uid: record.owner.uid,

@@ -6,7 +6,7 @@ import UsherStore
 
 /// Asks a provider for new tokens, or to revoke tokens.
 struct TokenSource: Sendable {
-  /// The result of a refresh.
+  /// The result of a token refresh at the provider.
   enum Refreshed: Sendable {
     case granted(TokenSet)
     /// The provider returned tokens, but according to their ID token they are not those of the

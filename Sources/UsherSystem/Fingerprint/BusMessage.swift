@@ -30,14 +30,14 @@ final class BusMessage {
     usher_message_is_signal(raw, sender, path, interface, member) > 0
   }
 
-  /// Reads a body that is one string or object path.
+  /// Reads the body of a message whose signature is one string or object path.
   func string() throws(BusError) -> String {
     var value: UnsafePointer<CChar>?
     guard usher_message_read_string(raw, &value) == 0, let value else { throw .malformed }
     return String(cString: value)
   }
 
-  /// Reads a body that is a string and a boolean.
+  /// Reads the body of a message whose signature is a string and a boolean.
   func stringAndFlag() throws(BusError) -> (String, Bool) {
     var value: UnsafePointer<CChar>?
     var flag: CInt = 0
@@ -46,7 +46,7 @@ final class BusMessage {
     return (String(cString: value), flag != 0)
   }
 
-  /// Reads a body that is an array of strings.
+  /// Reads the body of a message whose signature is an array of strings.
   func strings() throws(BusError) -> [String] {
     var values: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
     guard usher_message_read_strings(raw, &values) == 0, let values else { throw .malformed }

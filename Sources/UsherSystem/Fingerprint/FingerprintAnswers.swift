@@ -1,8 +1,8 @@
 /// The result of a fingerprint scan.
 package enum FingerprintVerdict: Sendable, Equatable {
-  /// The finger is one of the user's.
+  /// The scanned finger is one of the user's enrolled fingers.
   case match
-  /// The finger is none of the user's.
+  /// The scanned finger is none of the user's enrolled fingers.
   case noMatch
 }
 

@@ -49,7 +49,8 @@ struct FprintDevice {
     }
   }
 
-  /// Claims the reader, scans a finger and releases the reader, whatever the result is.
+  /// Claims the reader for the user, scans a finger and releases the reader, whatever the result
+  /// is.
   func verify(
     user: String, until deadline: MessageBus.Instant, onHint: (FingerprintHint) -> Void
   ) throws(FingerprintError) -> FingerprintVerdict {

@@ -4,7 +4,7 @@ package import UsherCore
 /// Number of open connections of local callers, in total and per user. A few connections are
 /// reserved for the admin socket.
 package final class ConnectionCount: Sendable {
-  /// Maximum numbers of connections.
+  /// The maximum numbers of connections at the same time.
   package struct Limits: Sendable {
     /// The connections of all users together.
     let all: Int

@@ -57,7 +57,7 @@ package final class OpenConnections: Sendable {
     try? await all.first?.loop.submit { for connection in all { connection.value.dropUnread() } }
   }
 
-  /// Returns when no connection is open.
+  /// Waits until no connection is open. Used when the daemon stops.
   package func allClosed() async {
     await withCheckedContinuation { continuation in
       let isNone = state.withLock { state in

@@ -7,7 +7,7 @@ package protocol TransportUser: AnyObject {
   /// Handles received bytes, which are valid only during the call.
   func received(_ bytes: UnsafeRawBufferPointer)
 
-  /// Handles the end of the peer's input; the peer may still read.
+  /// Handles the end of the peer's input. The peer may still read what is sent to it.
   func inputEnded()
 
   /// Handles a change of ``Transport/hasRoom``.
@@ -91,9 +91,10 @@ package final class Transport: LoopSource {
     if queue.isEmpty { close() } else { reads = false }
   }
 
-  /// Makes the kernel refuse new bytes from the peer; bytes that were sent before are still read.
+  /// Makes the kernel refuse new bytes from the peer. Bytes that the peer has already sent are
+  /// still received.
   ///
-  /// - Returns: Whether that succeeded.
+  /// - Returns: Whether the call succeeded.
   package func stopReceiving() -> Bool { socket?.stopReceiving() ?? false }
 
   /// Closes the transport at once; unsent bytes are lost.

@@ -13,7 +13,7 @@ package final class WriteCoalescer {
   private static let mostKept = 1 << 20
 
   private var buffers: [[UInt8]] = []
-  /// Total capacity of `buffers` in bytes.
+  /// The total capacity of the pooled ``buffers``, in bytes.
   private var kept = 0
   private var unsent: [any ScheduledConnection] = []
 
@@ -44,7 +44,7 @@ package final class WriteCoalescer {
     return room
   }
 
-  /// Returns a buffer to the pool.
+  /// Returns an output buffer to the pool.
   ///
   /// - Parameter used: An empty buffer whose bytes have been wiped.
   package func returnBuffer(_ used: [UInt8]) {

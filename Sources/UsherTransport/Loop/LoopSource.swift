@@ -69,7 +69,7 @@ struct SourceTable {
     return key(slot)
   }
 
-  /// Removes a source; does nothing if the key is unknown.
+  /// Removes the socket with this key; does nothing if the key is unknown.
   mutating func remove(_ key: UInt64) {
     let slot = Int(truncatingIfNeeded: key & UInt64(UInt32.max))
     guard self[key] != nil else { return }

@@ -244,9 +244,9 @@ extension SocketLoop {
     for job in jobs { job() }
   }
 
-  /// Runs the timers that are due.
+  /// Runs the functions of the timers that are due.
   ///
-  /// - Returns: The current time, if it is known.
+  /// - Returns: The current time if it is known, for the next iteration.
   private func runDueTimers() -> NIODeadline? {
     guard timers.next != nil else { return nil }
     let now = self.now
@@ -290,7 +290,7 @@ package final class RepeatedLoopTask: Sendable {
 
   fileprivate init(_ body: @escaping @Sendable () -> Void) { self.body = body }
 
-  /// Cancels further runs; a run in progress continues.
+  /// Cancels further runs of the function; a run in progress continues.
   package func cancel() { isCancelled.store(true, ordering: .releasing) }
 
   /// Runs the function unless the task is cancelled.
@@ -315,7 +315,7 @@ package struct OnLoop<Value>: @unchecked Sendable {
     self.loop = loop
   }
 
-  /// The value; accessible on the loop only.
+  /// The value; may be read on the loop's thread only.
   @inlinable package var value: Value {
     loop.preconditionOnLoop()
     return held

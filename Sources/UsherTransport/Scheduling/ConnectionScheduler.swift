@@ -46,7 +46,7 @@ package final class ConnectionScheduler {
 
   private var share: FairScheduler
   private let termsSource: any SchedulerTermsSource
-  /// The generation of the terms in `share`.
+  /// The generation of the terms that `share` uses.
   private var generation: Int
   private let loop: SocketLoop
   private var connections: [FairScheduler.ConnectionID: any ScheduledConnection] = [:]
@@ -54,7 +54,7 @@ package final class ConnectionScheduler {
   /// The output buffers and the list of connections with delayed replies.
   package let coalescer = WriteCoalescer()
   private var isSweeping = false
-  /// The number of subscriptions per user.
+  /// The number of event subscriptions of each user.
   private var subscriptions: [FairScheduler.Party: Int] = [:]
   private var deliveries: [FairScheduler.Party: Delivery] = [:]
   private var wake: (at: NIODeadline, timer: LoopTimer)?
@@ -82,7 +82,7 @@ package final class ConnectionScheduler {
     (share.terms, generation) = termsSource.currentTerms
   }
 
-  /// Whether more than one party is connected to the loop.
+  /// Whether more than one user, or a user and the admin socket, are connected to the loop.
   package var isShared: Bool { share.isShared }
 
   /// Adds an accepted connection and decides whether it may read.

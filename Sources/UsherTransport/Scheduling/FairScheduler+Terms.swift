@@ -20,8 +20,8 @@ extension FairScheduler {
     /// The maximum number of refused connects per second and user that receive an error. Further
     /// ones are closed without an error.
     var reportedRefusals = 64
-    /// The time for which a user stays throttled after it last exceeded its share or made
-    /// concurrent calls.
+    /// The time for which a user stays throttled after it last exceeded its share, and for which it
+    /// counts as making concurrent calls.
     var memory = TimeAmount.seconds(1)
     /// The upper bound for the wait to which many small costs of a user add up. The cost of a
     /// single call is charged in full.

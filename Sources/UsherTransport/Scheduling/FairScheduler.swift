@@ -18,7 +18,7 @@ package struct FairScheduler {
     case user(UInt32)
   }
 
-  /// Work that is left on a connection when its slice is over.
+  /// The work that is left on a connection when its time slice is over.
   package enum Rest: Equatable {
     case nothing
     /// RPC calls that have been read and can run.
@@ -38,7 +38,7 @@ package struct FairScheduler {
     case nothing
   }
 
-  /// Decision about a new connection.
+  /// The decision whether a new connection is served.
   package enum ConnectionDecision {
     case accepted
     /// The peer receives an error and the connection is closed.
@@ -85,7 +85,7 @@ package struct FairScheduler {
     var hasBytes: Bool
   }
 
-  /// The current parameters; a change applies to later events.
+  /// The current parameters. A change applies from the next event on.
   var terms: Terms
   private var users: [UInt32: User] = [:]
   /// The users with at least one connection that waits for a turn.
@@ -99,7 +99,7 @@ package struct FairScheduler {
 
   init(_ terms: Terms) { self.terms = terms }
 
-  /// Whether more than one party is connected.
+  /// Whether more than one user, or a user and the admin socket, are connected.
   var isShared: Bool { connectedUsers + min(admins, 1) > 1 }
 }
 
@@ -315,7 +315,7 @@ extension FairScheduler {
     return min(user.withinShareAt, now + terms.longestWait)
   }
 
-  /// Charges a user for a connect, whether accepted or refused.
+  /// Charges a user for a connect, whether the connection was accepted or refused.
   ///
   /// - Returns: Whether the user is throttled now.
   mutating func chargeConnectAttempt(_ cost: TimeAmount, _ party: Party, at now: NIODeadline)
