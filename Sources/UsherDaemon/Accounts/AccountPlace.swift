@@ -10,8 +10,7 @@ extension AccountRecord {
 }
 
 extension Dependencies {
-  /// Returns the error for an account whose provider name means another provider since the sign-in:
-  /// the user must sign in again.
+  /// Returns the error for an account whose provider name means another provider since the sign-in.
   func elsewhere(_ record: AccountRecord) -> UsherError {
     UsherError(
       .reauthenticationRequired,

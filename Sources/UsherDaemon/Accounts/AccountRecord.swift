@@ -42,8 +42,7 @@ struct TokenKey: Hashable, Sendable {
 }
 
 extension TokenKey {
-  /// Creates the key for a token with only a part of the granted scope, independent of the order of
-  /// the scope's words.
+  /// Creates the key for a token with a part of the granted scope, whatever the order of its words.
   init(partOfScope scope: String) {
     let words = scope.scopeWords.sorted { $0.lexicographicallyPrecedes($1) }
       .map { String(decoding: $0, as: UTF8.self) }
@@ -71,14 +70,12 @@ struct AccountDetails: Codable, Sendable, Equatable {
   var place: TokenPlace?
   var grant: Grant
 
-  /// The TOTP secret (RFC 6238) of an account's one-time codes, and a record of the codes that
-  /// clients received.
+  /// The TOTP secret (RFC 6238) of an account, and a record of the codes that clients received.
   struct Authenticator: Codable, Sendable, Equatable {
     /// The secret in Base32, as the provider gave it.
     var secret: Sealed<Secret>
-    /// For each client name, the end of the time step of the last code that the client received. It
-    /// is a time, not a step number, because a time stays correct if the provider changes the
-    /// period.
+    /// For each client name, the end of the time step of the last code that the client received: a
+    /// time, not a step number, because it stays correct if the provider changes the period.
     var givenUntil: [String: Timestamp] = [:]
   }
 
@@ -88,11 +85,9 @@ struct AccountDetails: Codable, Sendable, Equatable {
     var refreshToken: Sealed<Secret>?
     /// The expiry of the refresh token by the wall clock; nil if the provider stated none.
     var refreshExpiresAt: Timestamp?
-    /// The provider's error when it refused a refresh for good; only a new sign-in helps. Nil while
-    /// the grant is usable.
+    /// The provider's final refusal of a refresh, after which only a new sign-in helps; else nil.
     var death: ProviderErrorCode?
-    /// The scope of the last refresh if the provider returned less than was granted; only a new
-    /// sign-in restores the full scope.
+    /// The scope of the last refresh if it was less than granted; only a sign-in restores the rest.
     var narrowedTo: String?
 
     /// Whether the provider may be asked for a new access token.

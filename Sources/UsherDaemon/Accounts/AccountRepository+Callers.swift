@@ -4,8 +4,7 @@ import UsherCore
 import UsherStore
 
 extension Caller {
-  /// The owners whose accounts the caller may read: its own, then those that lend their accounts to
-  /// it, by name.
+  /// The owners whose accounts the caller may read: itself, then by name those that lend theirs.
   var owners: [Owner] {
     [owner] + lenders.sorted { ($0.client ?? "") < ($1.client ?? "") }
   }
@@ -30,13 +29,11 @@ extension AccountRepository {
     return record
   }
 
-  /// Returns the account that a call names by id or, without an id, the only account at the named
-  /// provider.
+  /// Returns the account that a call names by id, or else the only account at the named provider.
   ///
   /// - Parameters:
   ///   - isMeant: Only accounts for which it returns true are chosen.
-  ///   - error: Returns the error if all accounts at the provider are excluded by `isMeant`; it is
-  ///     given one of them.
+  ///   - error: The error if `isMeant` excludes all accounts of the provider, given one of them.
   func account(
     _ id: AccountID?, _ provider: ProviderName?, for caller: Caller, _ method: String,
     where isMeant: (AccountRecord) -> Bool = { _ in true },
@@ -69,8 +66,7 @@ extension AccountRepository {
     try find(id, of: caller.owners).flatMap { caller.sees($0, method) ? $0 : nil }
   }
 
-  /// Returns the caller's own accounts and those that other owners lend to it, the oldest first for
-  /// each owner.
+  /// Returns the caller's accounts and those lent to it, for each owner the oldest first.
   ///
   /// - Parameters:
   ///   - most: If an owner has more accounts, only some are returned, but more than `most`.
@@ -90,8 +86,7 @@ extension AccountRepository {
 
   /// Returns all accounts of ``accounts(for:_:at:most:where:)``, for one reply.
   ///
-  /// - Throws: `messageTooLarge` naming the limit if there are more accounts than a reply may
-  ///   contain.
+  /// - Throws: `messageTooLarge` naming the limit if a reply may not contain so many accounts.
   func listed(
     for caller: Caller, _ method: String, at provider: ProviderName?,
     where isMeant: (AccountRecord) -> Bool = { _ in true }

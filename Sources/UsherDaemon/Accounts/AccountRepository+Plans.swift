@@ -5,8 +5,7 @@ import UsherCore
 import UsherFlows
 import UsherStore
 
-// Plans of account changes. A plan is made here, then its caller commits it to the store and calls
-// ``install(_:)``.
+// Plans of account changes. The caller commits a plan to the store and calls ``install(_:)``.
 extension AccountRepository {
   /// Plans the result of a sign-in: a new account, or new tokens for the existing account.
   ///

@@ -64,8 +64,7 @@ final class AccountRepository: Sendable {
   private let places: [ProviderName: TokenPlace]
   private let state = Mutex(State())
   let changes = Atomic<Int>(0)
-  /// Serializes reads of single accounts from disk, so that concurrent look-ups of one account read
-  /// it once.
+  /// Serializes reads of single accounts from disk, so that concurrent look-ups read them once.
   private let reading = Mutex(())
   private let observers = Mutex<[Observer]>([])
 
@@ -101,8 +100,7 @@ extension AccountRepository {
     return record
   }
 
-  /// Returns an account of any owner, for the daemon's own work; nil if there is none or it cannot
-  /// be read.
+  /// Returns an account of any owner, for the daemon's own work; nil if none can be read.
   func record(_ id: AccountID) -> AccountRecord? { try? find(id) }
 
   /// Returns an account; nil if the permitted owners have none with this id.
@@ -137,8 +135,7 @@ extension AccountRepository {
 
   private func unsealed(_ row: SealedAccount) throws(UsherError) -> AccountRecord {
     var record = try AccountRecord(try store.open(row))
-    // Rows that older versions wrote have no place; they get it from the configuration, and the
-    // next write stores it.
+    // Rows of older versions have no place: it is taken from the configuration and stored later.
     if record.details.place == nil { record.details.place = places[record.provider] }
     return record
   }
@@ -156,7 +153,7 @@ extension AccountRepository {
   }
 
   /// Whether the accounts can be looked up without reading the disk. False for unknown ids, for
-  /// other owners' accounts, and for long lists, because encoding them takes longer than reading an
+  /// other owners' accounts, and for long lists, whose encoding takes longer than reading an
   /// account.
   func holds(_ need: Need, for owners: [Owner]) -> Bool {
     switch need {
@@ -172,8 +169,7 @@ extension AccountRepository {
 
   func holds(_ id: AccountID) -> Bool { held(id, of: nil) != nil }
 
-  /// Reads the accounts into memory, except for a list, which the method that returns it reads.
-  /// Blocks.
+  /// Reads accounts into memory; a list is read by the method that returns it. Blocks.
   func read(_ need: Need, for owners: [Owner]) throws(UsherError) {
     switch need {
     case .account(let id): _ = try find(id, of: owners)
@@ -187,8 +183,7 @@ extension AccountRepository {
 // MARK: - Several accounts
 
 extension AccountRepository {
-  /// The number of rows read at a time. A page blocks other readers of the database for about a
-  /// millisecond.
+  /// The number of rows read at a time: a page blocks other readers for about a millisecond.
   private static let page = 32
 
   /// Returns the matching accounts of an owner, oldest first.
@@ -241,8 +236,7 @@ extension AccountRepository {
     }
   }
 
-  /// Returns a list of accounts from memory; nil if the list or any of its accounts is not in
-  /// memory.
+  /// Returns a list of accounts from memory; nil if the list or one of its accounts is not there.
   private func held(_ list: List) -> [AccountRecord]? {
     let room = room
     let (records, _, _) = state.withLock { state in
@@ -279,8 +273,7 @@ extension AccountRepository {
         let record = try current(row)
         let isMeant = isMeant(record)
         if isMeant { count += 1 }
-        // Of a long list only the matching accounts are kept in memory, because there may be very
-        // many others.
+        // Of a long list, which may have very many accounts, only the matching ones are kept.
         if isMeant || found.count < longest { found[row.id] = record } else { isWhole = false }
       }
       last = page.count == Self.page ? page.last : nil
@@ -309,8 +302,7 @@ extension AccountRepository {
 
   private func endRead(_ read: Int) { state.withLock { _ = $0.reads.removeValue(forKey: read) } }
 
-  /// Caches a record that was read from disk, and returns its current state; nil if the account was
-  /// removed during the read.
+  /// Caches a record that was read from disk, and returns its current state; nil if it was removed.
   private func take(_ record: AccountRecord, _ read: Int) -> AccountRecord? {
     let room = room
     let (record, _) = state.withLock { state in

@@ -26,8 +26,7 @@ struct AccountService: Sendable {
     [(record.id, record.members(for: caller, AccountGet.name, by: clock))]
   }
 
-  /// Returns the shown profile members for the audit log, like ``shown(of:to:)``, for all accounts
-  /// of which any member is shown.
+  /// Returns the shown profile members of all accounts for the audit log, like ``shown(of:to:)``.
   func shown(
     at provider: ProviderName?, to caller: Caller
   ) -> [(account: AccountID, fields: [String])] {

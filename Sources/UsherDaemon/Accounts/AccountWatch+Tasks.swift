@@ -68,8 +68,7 @@ extension AccountWatch {
 
 // The provider's reports about an account, from a reply or a callback.
 extension AccountWatch {
-  /// Returns the account's provider; nil if the provider is not configured any more or its name
-  /// means another provider now.
+  /// Returns the account's provider; nil if it is not configured or the name means another one now.
   func provider(of record: AccountRecord) -> ProviderConfig? {
     (try? providers.named(record.provider)).flatMap { record.isOf($0) ? $0 : nil }
   }
@@ -80,8 +79,7 @@ extension AccountWatch {
     }
   }
 
-  /// Applies `change` to the follow-up (the provider-specific state) of the account as it is now,
-  /// and stores the outcome.
+  /// Applies `change` to the account's follow-up (provider-specific state) and stores the outcome.
   ///
   /// - Throws: `storageUnavailable`; nothing has changed then.
   @discardableResult

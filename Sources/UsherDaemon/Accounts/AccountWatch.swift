@@ -60,8 +60,7 @@ final class AccountWatch: ProviderObserver {
     /// Whether the account's row failed to decrypt and this has been logged.
     var isUnreadable = false
 
-    /// Whether this entry is kept although the account has no work soon, because the entry contains
-    /// something to remember.
+    /// Whether the entry is kept for what it remembers, although no work is due soon.
     var isKept: Bool { tokens != TokenPlan.Progress() || isRenewing || isAsking || isHopeless }
   }
 
@@ -105,16 +104,14 @@ final class AccountWatch: ProviderObserver {
     if let listener { events.stop(listener) }
   }
 
-  /// Reviews the accounts in memory, then finds the accounts on disk that need work soon. Called
-  /// once a minute.
+  /// Reviews the accounts in memory and finds those on disk that need work soon, once a minute.
   func review() async {
     for account in state.withLock({ Array($0.entries.keys) }) where !isReviewed(account) { return }
     waking.advance(lead: warning)
     await waking.search(isReviewed)
   }
 
-  /// Does the same as ``review()``; also forgets earlier failures for the accounts of the providers
-  /// whose configuration changed.
+  /// Does the same as ``review()``, and forgets earlier failures for accounts of changed providers.
   func providersChanged(_ changed: Set<ProviderName>) async {
     state.withLock { state in
       for (account, entry) in state.entries where entry.provider.map(changed.contains) ?? true {
@@ -205,8 +202,7 @@ extension AccountWatch {
   /// Begins the tasks of an account that are due, and sets the timer for the next one.
   func look(at account: AccountID) {
     while true {
-      // The round begins before the account is read, so that a round with a higher number never has
-      // an older record.
+      // The round begins before the account is read, so a later round never has an older record.
       let round = state.withLock { state in
         state.rounds += 1
         return state.rounds

@@ -5,8 +5,7 @@
 /// generation is evicted. So at least the most recently used half of the capacity is present, and
 /// each operation takes the same time for any size.
 struct LRUCache<Key: Hashable, Value> {
-  /// Evicted values. The caller frees them after it has released its lock, because freeing takes
-  /// time.
+  /// Evicted values, which the caller frees after releasing its lock, because freeing takes time.
   typealias Gone = [Key: Value]
 
   private var young: [Key: Value] = [:]
@@ -26,11 +25,9 @@ struct LRUCache<Key: Hashable, Value> {
   /// Returns the value for a key without marking it as used.
   func peek(_ key: Key) -> Value? { young[key] ?? old[key] }
 
-  /// Whether there is a value for the key for which `body` returns true. Does not mark the value as
-  /// used.
+  /// Whether the key has a value for which `body` returns true. Does not mark the value as used.
   ///
-  /// The value is passed in place, so that a present value takes no longer than a missing one;
-  /// `body` must not change it.
+  /// The value is passed in place, which makes a hit as fast as a miss; `body` must not change it.
   mutating func contains(_ key: Key, where body: (inout Value) -> Bool) -> Bool {
     if let index = young.index(forKey: key) { return body(&young.values[index]) }
     if let index = old.index(forKey: key) { return body(&old.values[index]) }

@@ -29,8 +29,7 @@ final class WakingAccounts: Sendable {
     self.dependencies = dependencies
   }
 
-  /// Whether ``AccountWatch`` must keep the account in memory, because the search has passed its
-  /// wake time.
+  /// Whether ``AccountWatch`` must keep the account, because the search has passed its wake time.
   func haveFound(_ record: AccountRecord) -> Bool {
     guard let wakeAt = record.wakeAt else { return false }
     return state.withLock { $0.end.map { wakeAt <= $0 } ?? false }

@@ -22,8 +22,7 @@ struct AuditEvent: Sendable, Equatable {
   /// The error if nothing was handed out, even if the rule allowed the call; nil on success.
   var failure: UsherError.Reason?
   var flow: FlowID?
-  /// The user whose stored objects an operator accepted or deleted, in `owner.accept` and
-  /// `owner.forget`.
+  /// The user whose objects an operator accepted or deleted (`owner.accept`, `owner.forget`).
   var owner: UInt32?
   /// The correlation ID that is also in the error's data and in the journal; in a row for several
   /// calls, that of the last one.

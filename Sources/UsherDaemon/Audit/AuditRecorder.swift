@@ -75,8 +75,7 @@ final class AuditRecorder: Sendable {
 
   /// Records an RPC call that equals an earlier one.
   ///
-  /// - Returns: False if too many rows wait to be written: the call must then not be served, as
-  ///   with ``admit()``.
+  /// - Returns: False if too many rows wait to be written: the call must not be served then.
   func again(_ call: inout AuditRepeat, at now: Timestamp) -> Bool {
     let (outcome, due) = state.withLock { state in
       let outcome = state.aggregator.again(&call, at: now)
@@ -225,8 +224,7 @@ extension AuditRecorder.State {
     return true
   }
 
-  /// Returns the next rows to write; nil if there are none, and then records that writing has
-  /// ended.
+  /// Returns the next rows to write. Nil if there are none, which ends the writing.
   fileprivate mutating func next() -> ([AuditAggregator.Entry], any AuditKeeping)? {
     guard let keeper, !aggregator.waiting.isEmpty else {
       writing = nil

@@ -1,8 +1,7 @@
 import UsherCore
 
 /// A recorded call that may be repeated with the same audit data, kept by the connection. It
-/// remembers its position in the ``AuditAggregator``, so that the position is looked up once a
-/// minute and not on every call.
+/// remembers its position in the ``AuditAggregator``, which is looked up only once a minute.
 struct AuditRepeat: Sendable {
   let event: AuditEvent
   let caller: AuditedCaller

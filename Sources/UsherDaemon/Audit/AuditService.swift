@@ -9,8 +9,7 @@ struct AuditService: Sendable {
 
   let log: AuditLog
   let repository: AuditRecorder
-  /// The number of rows that one call of `audit.list` reads before it stops; it may read a few
-  /// hundred more.
+  /// The number of rows after which a call of `audit.list` stops; it may read a few hundred more.
   var mostSeen = 10_000
 
   func list(_ call: AuditList) async throws(UsherError) -> AuditList.Reply {
@@ -74,8 +73,7 @@ private struct AuditPage {
 
   mutating func append(_ slice: AuditSlice) {
     for row in slice.rows {
-      // A row that decrypts was written by the daemon, but perhaps by a later version with another
-      // form.
+      // A row that decrypts was written by the daemon, but perhaps by a later version.
       guard let entry = try? AuditList.Entry(row) else {
         unreadable.append(Int(row.n))
         continue

@@ -43,8 +43,7 @@ final class ConfirmationService: Sendable {
   func restore() throws(UsherError) {
     for row in try store.loadConfirmations() {
       let answer = try GivenAnswer(row)
-      // Versions before 0.1.1 stored answers about API operations without regard to the request
-      // body.
+      // Versions before 0.1.1 ignored the request body in answers about API operations.
       guard answer.question.call.operation == nil else { continue }
       state.withLock { $0.repository.restore(answer) }
     }
@@ -65,13 +64,12 @@ final class ConfirmationService: Sendable {
 extension ConfirmationService {
   /// Returns if a user has agreed to the call, or if it needs no agreement. Never waits for a user.
   ///
-  /// Must be the last check of a call: a single-use answer is consumed, even if the call fails
+  /// Must be the last check of a call: a single-use answer is consumed even if the call fails
   /// later.
   ///
   /// - Parameter start: The flow that the call starts; nil for other calls.
   /// - Throws: `permissionDenied` if a user has refused the call; `interactionRequired` with the
-  ///   question if it is not answered yet; `rateLimited` if too many questions of the caller's user
-  ///   are open.
+  ///   question if it is not answered yet; `rateLimited` if the user has too many open questions.
   func check(
     _ permit: Permit, _ request: PolicyRequest, _ start: FlowStart? = nil, of caller: Caller
   ) throws(UsherError) {
@@ -257,8 +255,7 @@ extension ConfirmationService {
 
   /// Checks the limit of remembered answers for the user of the question.
   ///
-  /// - Returns: The earlier answer to the same call, which the new answer replaces; nil without
-  ///   one.
+  /// - Returns: The earlier answer to the same call, which the new answer replaces, if any.
   private func room(for answer: GivenAnswer) throws(UsherError) -> GivenAnswer? {
     prune(at: answer.at)
     let (call, person) = (answer.question.call, answer.question.person)

@@ -14,8 +14,7 @@ struct ConfirmationStore: Sendable {
     case asked(OpenQuestion)
     /// No question about the call is open, and none has been answered.
     case unasked
-    /// A question would have to be asked, but the user's limit of open questions is reached until
-    /// the earliest one expires.
+    /// A question is needed, but the user has too many open ones until the earliest expires.
     case full(until: Timestamp)
   }
 
@@ -28,8 +27,7 @@ struct ConfirmationStore: Sendable {
   private struct PersonEntries {
     var questions: [ConfirmCall: OpenQuestion] = [:]
     var answers: [ConfirmCall: GivenAnswer] = [:]
-    /// Answered questions that have not expired yet, so that a second answer is refused with
-    /// `conflict`.
+    /// Answered questions that have not expired, so that a second answer throws `conflict`.
     var settled: [OpenQuestion] = []
 
     var isEmpty: Bool { questions.isEmpty && answers.isEmpty && settled.isEmpty }

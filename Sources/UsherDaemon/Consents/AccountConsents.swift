@@ -29,8 +29,7 @@ struct AccountConsents: Sendable, Equatable {
     Set(holding(at: now).filter { $0.key.client == client }.map(\.key.grant))
   }
 
-  /// Returns the profile members that a client may read by its consents; nil: that any client may
-  /// read.
+  /// Returns the profile members that the client, or if nil any client, may read by consents.
   func members(openTo client: String? = nil, at now: Timestamp) -> Set<String> {
     let open = holding(at: now).filter { client == nil || $0.key.client == client }
     return Set(open.compactMap(\.value.member))

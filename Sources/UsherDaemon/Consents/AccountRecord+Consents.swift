@@ -16,8 +16,7 @@ extension AccountRecord {
     return ruled?.only(consents.members(openTo: client, at: now))
   }
 
-  /// Whether a client of the owner needs a consent to receive the account's tokens, or never
-  /// receives them.
+  /// Whether a client of the owner needs a consent for the account's tokens, or never gets them.
   var isGuarded: Bool { details.isByConsent || details.tokensAreInternal }
 
   /// Whether a client has consents for everything to which a token with this scope gives access.
@@ -51,7 +50,7 @@ extension [String: JSONValue] {
 }
 
 extension AccountRepository {
-  /// Plans the withdrawal of consents, and the removal of profile members that no other consent
+  /// Plans the withdrawal of consents and the removal of profile members that no other consent
   /// opens.
   ///
   /// - Returns: Nil if no consent matches, or the account was forgotten in the meantime.

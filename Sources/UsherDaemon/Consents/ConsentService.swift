@@ -11,8 +11,7 @@ struct ConsentService: Sendable {
   let store: Store
   let repository: AccountRepository
   let clock: any Clock
-  /// The configured providers, for checking and translating names in calls; nil: every name is
-  /// accepted.
+  /// The configured providers, for checking and translating names in calls; nil: any name is valid.
   var providers: Providers?
 
   /// Implements `consent.list`. Blocks if the accounts are not in memory.
@@ -41,8 +40,7 @@ struct ConsentService: Sendable {
   ///
   /// - Parameters:
   ///   - record: The account that the call names, if it exists for the caller.
-  ///   - isCovered: Whether the policy rule that permits the call applies to an account that the
-  ///     call does not name.
+  ///   - isCovered: Whether the policy rule applies to an account that the call does not name.
   func revoke(
     _ call: ConsentRevoke, of record: AccountRecord?, _ caller: Caller,
     where isCovered: (AccountRecord) -> Bool
@@ -65,15 +63,13 @@ struct ConsentService: Sendable {
     return .init(revoked: revoked)
   }
 
-  /// Returns the stored name of a grant, which callers may spell differently (a provider type may
-  /// accept several spellings).
+  /// Returns the stored name of a grant, which callers may spell in several ways.
   private func word(_ grant: String, at provider: ProviderName) -> String {
     let variety = (try? providers?.named(provider))?.settings.variety
     return variety.flatMap { ProviderRegistry.grant(grant, of: $0) } ?? grant
   }
 
-  /// Removes expired consents, and the profile members that no other consent opens; called once a
-  /// minute.
+  /// Removes expired consents and the profile members that no other consent opens, every minute.
   func sweep() async throws(UsherError) {
     var last: AccountID?
     repeat {

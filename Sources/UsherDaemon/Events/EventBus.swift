@@ -29,8 +29,7 @@ final class EventBus: Sendable {
     var owner: Owner?
     /// The account that the event is about, for policy rules that select accounts.
     var account: PolicyRequest.Account?
-    /// The question that the event is about. Only callers that may answer the question may see the
-    /// event.
+    /// The question that the event is about. Only callers that may answer it may see the event.
     var question: OpenQuestion?
 
     var audience: Audience {
@@ -69,8 +68,7 @@ final class EventBus: Sendable {
     var total = 0
     var listeners: [Int: Listener] = [:]
     var nextListener = 0
-    /// Events that are published but not delivered yet, each with the listeners at the time of
-    /// publishing.
+    /// Events that are not delivered yet, each with the listeners at the time of publishing.
     var waiting: [(entry: Entry, listeners: [Listener])] = []
     var isDelivering = false
   }
@@ -83,8 +81,7 @@ final class EventBus: Sendable {
     let cursor: Int
     /// Whether events after `since` are no longer kept, so that the client has missed some.
     let hasGap: Bool
-    /// The events after `since`, the oldest first. The listener does not receive them in another
-    /// way.
+    /// The events after `since`, the oldest first. The listener receives them in no other way.
     let past: [Entry]
   }
 
@@ -95,8 +92,7 @@ final class EventBus: Sendable {
   private let present: @Sendable () -> Int
   private let state: Mutex<State>
 
-  /// The maximum number of events that are kept for all audiences together, as a multiple of the
-  /// number for one audience.
+  /// The maximum number of events kept for all audiences, as a multiple of that for one audience.
   private static let audiencesInFull = 16
 
   /// - Parameters:
@@ -204,8 +200,7 @@ final class EventBus: Sendable {
     // The lock is not held here, because `hears` evaluates policy rules for each event.
     let oldest =
       seen.map { memory in
-        // A memory may hold more than `remembered` events, depending on when events were dropped in
-        // bulk.
+        // A memory may exceed `remembered`, depending on when events were dropped in bulk.
         memory.past.count > remembered
           ? memory.past[memory.past.count - remembered - 1].cursor : memory.forgotten
       }.max() ?? beginning

@@ -6,8 +6,7 @@ import UsherCore
 import UsherFlows
 import UsherStore
 
-/// Runs the effects that flow machines ask for, such as calls to the provider, and reports their
-/// outcomes to the flow engine.
+/// Runs the effects that flow machines ask for, such as provider calls, and reports their outcomes.
 ///
 /// Every effect has a deadline: the provider's request timeout or the flow's expiry.
 final class EffectRunner: Sendable {
@@ -68,8 +67,7 @@ final class EffectRunner: Sendable {
       }
     case .stopListening: stopListening(flow)
     case .ask(let question): answers.answer(question, flow, report: report)
-    // The effect `store` was already carried out: the decision was stored together with the
-    // account.
+    // Already carried out: the decision was stored together with the account.
     case .store: break
     case .wake(let delay):
       flow.setTimer(dependencies.scheduler.after(delay) { report(.woken) })
@@ -96,8 +94,7 @@ final class EffectRunner: Sendable {
     answers.localAuth.stop(flow)
   }
 
-  /// Sends a call to the provider and ignores its outcome, for example the revocation of an unused
-  /// token.
+  /// Sends a call whose outcome is ignored, such as the revocation of an unused token.
   func tidy(_ call: any ProviderCall, _ provider: ProviderConfig, _ flow: LiveFlow) {
     work.begin()
     Task(executorPreference: dependencies.executor) { [self] in
@@ -180,8 +177,7 @@ final class EffectRunner: Sendable {
 }
 
 extension LiveFlow {
-  /// The maximum wait for the flow. Longer than the time for which the browser is kept waiting
-  /// (`RedirectTimes.outcome`).
+  /// The maximum wait for the flow, longer than the browser's wait (`RedirectTimes.outcome`).
   private static let longestPage = Duration.seconds(10)
 
   /// Returns the page for the browser that delivered an answer when the flow was at this revision,

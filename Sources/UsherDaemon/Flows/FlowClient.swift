@@ -4,19 +4,16 @@ import UsherSystem
 
 /// The client program that starts a flow for an owner.
 struct FlowClient: Sendable, Equatable {
-  /// The client's name, the same as ``Caller/client``. Only this client sees the flow's steps and
-  /// answers them.
+  /// The client's name (``Caller/client``). Only this client sees and answers the flow's steps.
   var name: String
-  /// The name to display: that of the client rule, or if no rule matches the user name or `uid
-  /// 1000`.
+  /// The name to display: that of the client rule, else the user name, else `uid 1000`.
   var title: String
   /// The user as which the client runs.
   var uid: UInt32
 }
 
 extension Caller {
-  /// Returns the client of a flow that the caller starts. Looks up the user name if no rule names
-  /// the client.
+  /// Returns the client of a flow that the caller starts. Without a rule, looks up the user name.
   func flowClient(_ dependencies: Dependencies) async -> FlowClient {
     let uid = uid
     guard client == CallerPolicy.ownPrograms else {

@@ -8,8 +8,7 @@ import UsherCore
 /// not extend it. If the wall clock is set forward, ``review()`` ends the flows that expire by it.
 final class FlowDeadlines: Sendable {
   fileprivate struct State {
-    /// The watched flows by deadline. Ended flows are removed when they come first or become too
-    /// many.
+    /// The watched flows by deadline. Ended flows are removed when they come first or are too many.
     var flows = Heap<WatchedFlow>()
     var watched = 0
     var timer: (at: Timestamp, timer: ScheduledTimer?)?

@@ -67,8 +67,7 @@ struct FlowDecision {
   }
 
   /// Returns the failure that replaces a success if the account or consent that it relies on was
-  /// removed while the flow ran. So no account is recreated, and no data is disclosed without
-  /// consent.
+  /// removed while the flow ran. So no account is recreated and no data disclosed without consent.
   func withdrawn(_ before: LiveFlow.Standing) -> FlowDecision {
     let failure = machine.failure(
       .denied, "No longer available",

@@ -3,8 +3,7 @@ import UsherCore
 import UsherFlows
 import UsherStore
 
-// Handoff secrets: secrets, such as tokens, that an ended flow leaves for a later flow of the same
-// client.
+// Handoff secrets: secrets, such as tokens, that an ended flow leaves for its client's later one.
 extension FlowEngine {
   /// Returns the ended flows of a client that have left a handoff secret which has not expired.
   func givers(

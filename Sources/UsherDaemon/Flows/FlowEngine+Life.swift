@@ -13,8 +13,7 @@ extension FlowEngine {
   /// A flow of a kind that this version does not know stays on disk unchanged, so that a later
   /// version can read it; the other flows are loaded.
   ///
-  /// - Parameter goesOn: Called from time to time, so that the caller can report progress to
-  ///   systemd.
+  /// - Parameter goesOn: Called from time to time, so that the caller can report progress.
   /// - Returns: The flows that could not be read, each with the reason.
   /// - Throws: `storageUnavailable`, for example if a row fails to decrypt.
   func restore(
@@ -45,8 +44,7 @@ extension FlowEngine {
 
   private static let mostResuming = 64
 
-  /// Closes all redirect listeners and cancels all timers. The flows continue from disk at the next
-  /// start.
+  /// Closes all redirect listeners and cancels all timers. Flows continue at the next start.
   func pauseAll() {
     stop()
     for flow in index.all { pause(flow) }

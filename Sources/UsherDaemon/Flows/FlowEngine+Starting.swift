@@ -38,8 +38,7 @@ extension FlowEngine {
   /// Starts a flow. When this returns, the flow is on disk and its first effects have begun.
   ///
   /// - Parameters:
-  ///   - call: The call with its parameters. If the flow acts on an account, they must name the
-  ///     account; the engine chooses none.
+  ///   - call: The call with its parameters, which must name the account if the flow needs one.
   ///   - place: The reservation from ``admit(_:)``. This method either occupies or releases it.
   ///   - isSeen: Whether the flow may offer an account to the user.
   func start(
@@ -87,9 +86,8 @@ extension FlowEngine {
     return flow
   }
 
-  /// Returns the failure that ends the flow at once if the provider's credential, such as the
-  /// client secret, is not set, so that the user does not sign in for nothing. The message says how
-  /// to set it.
+  /// Returns the failure that ends the flow at once, with instructions, if the provider's
+  /// credential, such as the client secret, is not set: the user would sign in for nothing.
   private func objection(
     to provider: ProviderConfig, _ type: any FlowMachine.Type
   ) -> EngineAnswer? {

@@ -67,8 +67,7 @@ extension FlowEngine {
     } ?? false
   }
 
-  /// Applies a stored decision in memory, publishes the progress, and starts the decision's
-  /// effects.
+  /// Applies a stored decision in memory, publishes the progress, and starts the effects.
   private func carryOut(_ plan: FlowRepository.Plan, _ flow: LiveFlow, announcing news: News?) {
     let (decision, machine) = (plan.decision, plan.decision.machine)
     var next = decision.next
@@ -92,8 +91,7 @@ extension FlowEngine {
       deadlines.watch(flow)
       hibernator.moved(flow)
     }
-    // Published before the effects start, because the outcome of an effect may change the flow at
-    // once.
+    // Published first, because the outcome of an effect may change the flow at once.
     if let news { publish(news, flow, at: decision.at) }
     for call in decision.cleanUp where call.revokedToken == nil {
       effects.tidy(call, machine.config, flow)
@@ -103,8 +101,7 @@ extension FlowEngine {
         await revocations.pursue(revocation)
       }
     }
-    // Nothing is sent for a withheld owner. The event `.resumed` repeats the effects later, as
-    // after a crash.
+    // Nothing is sent for a withheld owner. `.resumed` repeats the effects later.
     guard !isWithheld(flow.owner) else { return }
     for effect in decision.effects {
       if case .store = effect, let account = plan.account {
@@ -198,8 +195,7 @@ extension FlowEngine {
     await insist(on: decision, flow, after: before)
   }
 
-  /// Returns the state machine's decision about an event; nil if the event does not concern the
-  /// flow.
+  /// Returns the state machine's decision about an event; nil if it does not concern the flow.
   private func decide(
     _ event: EngineEvent, _ machine: any FlowMachine, _ before: LiveFlow.Standing
   ) -> FlowDecision? {
@@ -231,9 +227,8 @@ extension FlowEngine {
     }
   }
 
-  /// Retries storing a decision until the store accepts it or the engine stops; after a stop, the
-  /// flow repeats its effects at the next start. Requests that wait in the meantime are refused
-  /// with the storage error.
+  /// Retries storing a decision until the store accepts it or the engine stops; a stopped flow
+  /// repeats its effects at the next start. Requests that wait are refused with the storage error.
   private func insist(
     on decision: FlowDecision, _ flow: LiveFlow, after before: LiveFlow.Standing
   ) async {

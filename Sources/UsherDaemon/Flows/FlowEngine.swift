@@ -24,8 +24,7 @@ final class FlowEngine: Sendable {
   let accounts: AccountRepository
   let events: EventBus
   let revocations: RevocationQueue
-  /// Whether access to an owner's objects is refused at present (see ``OwnerRow``). Nothing is sent
-  /// for the flows of such an owner.
+  /// Whether access to an owner's objects is refused (see ``OwnerRow``): its flows send nothing.
   let isWithheld: @Sendable (Owner) -> Bool
   /// The flows in memory.
   let index = FlowIndex()
@@ -101,8 +100,7 @@ extension FlowEngine {
     return flow
   }
 
-  /// Passes a provider's callback to all live flows with the request id in the callback, whoever
-  /// owns them.
+  /// Passes a provider's callback to the live flows, of any owner, that have its request id.
   ///
   /// - Throws: `storageUnavailable` or `shuttingDown`; the callback was not accepted then.
   func callBack(
@@ -164,8 +162,7 @@ extension FlowEngine {
   /// Whether events and requests are accepted: ``stop()`` was not called.
   var isRunning: Bool { !isStopped.load(ordering: .acquiring) }
 
-  /// Stops processing events and requests. A flow gets `.resumed` at the next start and repeats its
-  /// effects then.
+  /// Stops processing events and requests. At the next start, flows repeat their effects.
   func stop() {
     isStopped.store(true, ordering: .releasing)
     deadlines.stop()

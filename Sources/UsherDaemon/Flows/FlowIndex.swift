@@ -157,15 +157,13 @@ extension LiveFlow {
   }
 }
 
-/// A reservation in the ``FlowIndex`` for a flow that is about to start; released automatically if
-/// no flow uses it.
+/// A reservation in the ``FlowIndex`` for a flow that is about to start; released if none uses it.
 final class FlowPlace: Sendable {
   private let index: FlowIndex
   private let owner: Owner
   private let isHeld = Atomic(true)
 
-  /// Reserves a place. Returns nil if the owner's live flows and reservations have reached the
-  /// limit.
+  /// Reserves a place. Returns nil if the owner's flows and reservations have reached the limit.
   init?(
     _ index: FlowIndex, for owner: Owner, atMost most: Int,
     _ users: SubordinateUsers = SubordinateUsers()

@@ -3,8 +3,7 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-/// Undoes the results of provider calls that succeed after the flow's end. Kept when the flow's
-/// machine is dropped.
+/// Undoes provider calls that succeed after the flow's end. Outlives the flow's machine.
 final class Compensation: Sendable {
   let provider: ProviderConfig
   let cleanUp: @Sendable (any ProviderCall, CallOutcome) -> [any ProviderCall]

@@ -24,8 +24,7 @@ extension FlowRepository {
 
   /// Reads all flows and passes each flow that can be read to `body`.
   ///
-  /// - Parameter goesOn: Called from time to time, so that the caller can report progress to
-  ///   systemd.
+  /// - Parameter goesOn: Called from time to time, so that the caller can report progress.
   /// - Returns: The flows that could not be read, each with the reason.
   /// - Throws: `storageUnavailable`, for example if a row fails to decrypt.
   func restore(
@@ -59,8 +58,7 @@ extension FlowRepository {
     return unread
   }
 
-  /// Decrypts and decodes flows on all processors, because this takes most of the time of a start
-  /// with many flows.
+  /// Decrypts and decodes flows on all processors, because this takes most of a start's time.
   private func restored(_ flows: [Kept]) async throws(UsherError) -> [Restored] {
     let share = max(flows.count / dependencies.processors, 1)
     let outcomes = await withTaskGroup(of: Result<[Restored], UsherError>.self) { group in

@@ -23,8 +23,7 @@ struct FlowRepository: Sendable {
     /// The flow's packed state machine, as its row stores it; nil if the row is unchanged or the
     /// flow has ended.
     var packed: PackedMachine?
-    /// The revocations of tokens that the flow obtained and that will not be used; `changes` stores
-    /// them as notes.
+    /// The revocations of the flow's unused tokens; `changes` stores them as notes.
     var revocations: [Revocation] = []
 
     /// Whether there is nothing to store and no effect to run.
@@ -57,8 +56,7 @@ struct FlowRepository: Sendable {
       try await store.commit(plan.changes + more)
     } catch {
       guard case .account? = error.cause as? Conflict else { throw error }
-      // Another flow of the same user has created the account in the meantime, so the new plan
-      // updates that account.
+      // Another flow of the user has created the account in the meantime: now plan its update.
       plan = try self.plan(decision, flow, before, isNew)
       try await store.commit(plan.changes + more)
     }
@@ -109,8 +107,7 @@ struct FlowRepository: Sendable {
     call.revokedToken.map { Revocation(of: $0, brought: flow, by: provider, dependencies) }
   }
 
-  /// Returns the state of an ended flow without its handoff secret, and the change that stores that
-  /// state.
+  /// Returns an ended flow's state without its handoff secret, and the change that stores it.
   func emptied(
     _ giver: LiveFlow, of type: ProviderVariety
   ) throws(UsherError) -> (standing: LiveFlow.Standing, change: Change) {

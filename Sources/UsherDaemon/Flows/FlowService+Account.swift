@@ -6,16 +6,13 @@ import UsherFlows
 
 // Selection of the account that a flow acts on.
 extension FlowService {
-  /// Returns the account that a flow acts on: the one that the call names or, if the flow needs an
-  /// account, the only one that the caller's policy rules permit. Nil for a flow without an
-  /// account.
+  /// Returns the account that a flow acts on: the one that the call names, or the only one that the
+  /// caller's policy rules permit. Nil for a flow without an account.
   ///
-  /// The policy is then evaluated for this account, and the engine gets the account's id in the
-  /// call.
+  /// The policy is then evaluated for this account, and the engine gets the id in the call.
   ///
   /// - Throws: `notFound` if the caller does not see the account; `interactionRequired` if the user
-  ///   has to sign in first; `invalidParams` if there are several accounts, or the value is not an
-  ///   account of the provider.
+  ///   has to sign in first; `invalidParams` if there are several accounts or the value names none.
   func account(of call: FlowStart, for caller: Caller) throws(UsherError) -> AccountRecord? {
     let repository = engine.accounts
     let request = PolicyRequest(call)

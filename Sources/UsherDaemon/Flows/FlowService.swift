@@ -14,8 +14,7 @@ struct FlowService: Sendable {
   let scheduler: any Scheduler
   private let lists = AsyncKeyedLock<Owner>()
 
-  /// Reserves a place for a new flow before a task is created for the call. Throws if a limit is
-  /// reached.
+  /// Reserves a place for a new flow before the call gets a task. Throws if a limit is reached.
   func admit(_ call: FlowStart, _ caller: Caller) throws(UsherError) -> FlowPlace {
     try checkWait(call.waitMs, "waitMs")
     return try engine.admit(caller.owner)

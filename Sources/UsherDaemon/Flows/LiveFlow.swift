@@ -5,8 +5,7 @@ import UsherCore
 import UsherFlows
 import UsherStore
 
-/// A flow in memory: its state, its state machine, and its mailbox of events and requests to
-/// process.
+/// A flow in memory: its state, its state machine, and its mailbox of events and requests.
 ///
 /// Reading takes a lock and needs no task, so `flow.get` is answered on the event loop. Only
 /// ``FlowEngine`` writes, for one event or request at a time and in the order of arrival.
@@ -41,8 +40,7 @@ final class LiveFlow: Sendable {
     var waiters: [Int32: @Sendable (Standing) -> Bool] = [:]
     var timer: ScheduledTimer?
     var listener: RedirectListener?
-    /// The clean-up after late outcomes of calls. Set when the flow ends and its machine is
-    /// dropped.
+    /// Cleans up after late outcomes of calls; set when the flow ends and its machine is dropped.
     var compensation: Compensation?
   }
 
@@ -159,8 +157,7 @@ final class LiveFlow: Sendable {
       createdAt: createdAt, updatedAt: standing.updatedAt, expiresAt: standing.expiresAt)
   }
 
-  /// Whether a client of the owner may see the flow's step and answer it: only the client that
-  /// started the flow.
+  /// Whether a client may see and answer the flow's step: only the client that started the flow.
   func isOpen(to client: String) -> Bool { self.client.map { $0 == client } ?? true }
 
   func transitions(since revision: Int) -> [Transition] {
@@ -178,8 +175,7 @@ final class LiveFlow: Sendable {
         current.earlier = current.earlier.suffix(Self.rememberedTransitions - 1)
         current.last = standing.transition
       }
-      // A finished flow keeps no machine, because the machine contains secrets: the PKCE verifier
-      // and tokens.
+      // A finished flow keeps no machine: it contains secrets (the PKCE verifier, tokens).
       let packed = standing.isFinished ? nil : packed ?? current.form.packed
       current.form = .awake(standing, packed)
       current.status = standing.ending.status
@@ -215,8 +211,7 @@ extension LiveFlow {
       else { return (nil, nil) }
       return (standing, packed)
     }
-    // The packed form leaves out state that exists only in memory. A machine with such state stays
-    // unpacked.
+    // The packed form lacks state that exists only in memory: such a machine stays unpacked.
     guard let standing, let packed, let machine = standing.machine,
       let unpacked = try? packed.unpacked(), unpacked.isSame(as: machine)
     else { return }
@@ -248,8 +243,7 @@ extension LiveFlow {
 
 // The mailbox of events and requests.
 extension LiveFlow {
-  /// Appends an event or request to the mailbox. For a restored flow, `.resumed` is put before its
-  /// first entry.
+  /// Appends an entry to the mailbox; in a restored flow, `.resumed` is put before the first one.
   ///
   /// - Parameter mail: The entry; nil to add only `.resumed`, if it is due.
   /// - Returns: Whether the caller must start processing the mailbox, because no task is doing so.
@@ -269,8 +263,7 @@ extension LiveFlow {
   /// Whether the flow was restored from the store and has not received `.resumed` yet.
   var isToResume: Bool { current.withLock { $0.isToResume } }
 
-  /// Removes and returns the next entry of the mailbox; nil if it is empty, and then processing
-  /// ends.
+  /// Removes and returns the next entry of the mailbox. Nil if it is empty: processing ends.
   func nextMail() -> Mail? {
     current.withLock { current in
       guard !current.mailbox.isEmpty else {
@@ -281,8 +274,7 @@ extension LiveFlow {
     }
   }
 
-  /// Removes all requests from the mailbox and returns the functions that reply to them. Events
-  /// stay in the mailbox, in order.
+  /// Removes all requests from the mailbox, without the events, and returns their reply functions.
   func takeRequests() -> [Reply] {
     current.withLock { current in
       defer { current.mailbox.removeAll { $0.reply != nil } }

@@ -3,8 +3,7 @@ import NIOHTTP1
 import NIOPosix
 import UsherSystem
 
-// The common part of the loopback listeners: those for browser redirects and those for providers'
-// callbacks.
+// The common part of the loopback listeners for browser redirects and for providers' callbacks.
 
 extension ServerBootstrap {
   /// Returns the bootstrap of an HTTP listener on a loopback address.
@@ -50,8 +49,7 @@ extension Channel {
   }
 }
 
-/// Pauses accepting for 100 ms when file descriptors have run out. Otherwise accepting would fail
-/// again at once.
+/// Pauses accepting for 100 ms when file descriptors run out, or it would fail again at once.
 final class AcceptPause: ChannelInboundHandler {
   typealias InboundIn = any Channel
 

@@ -14,8 +14,7 @@ final class RedirectConnections: Sendable {
     fileprivate let number: UInt64
     fileprivate let channel: any Channel
     fileprivate let listener: any AnyObject & Sendable
-    /// Whether the connection has sent a valid request and waits for the response, so that it must
-    /// not be closed.
+    /// Whether the connection waits for the response to a valid request: it must not be closed.
     private let holds = Mutex(false)
 
     fileprivate init(
@@ -28,8 +27,7 @@ final class RedirectConnections: Sendable {
 
     fileprivate var isHeld: Bool { holds.withLock { $0 } }
 
-    /// Protects the connection, which has sent a valid request, from being closed in favour of
-    /// another one.
+    /// Keeps the connection, which has sent a valid request, from being closed for another one.
     func hold() { holds.withLock { $0 = true } }
   }
 

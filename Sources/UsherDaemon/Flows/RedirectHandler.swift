@@ -8,8 +8,7 @@ import UsherSystem
 
 /// Judges the HTTP requests that browsers send to redirect listeners.
 final class RedirectJudge: Sendable {
-  /// The maximum number of look-ups per second of the user behind a connection, for the flows of
-  /// one user.
+  /// The maximum number of look-ups of connected users per second, for the flows of one user.
   static let mostLookups = 10
 
   private struct Lookups {
@@ -107,8 +106,7 @@ enum RedirectTimes {
   static let request = Duration.seconds(10)
   /// The limit from a browser's request until the browser's user is known.
   static let lookup = Duration.seconds(5)
-  /// From the delivery of the provider's answer to the flow until the browser is told that the
-  /// sign-in is still pending.
+  /// From the delivery of the provider's answer until the browser is told "still pending".
   static let outcome = Duration.seconds(5)
 
   /// From a request with a flow's state until the connection is closed.

@@ -13,11 +13,9 @@ import var Glibc.ENFILE
 /// Opens the loopback listeners to which providers redirect browsers (RFC 8252 §7.3, §8.3).
 ///
 /// A single listener at an address and port serves all flows that wait there, of any user and
-/// provider. An answer is matched to its flow by path and state. The port is released when its last
-/// flow stops listening.
+/// provider, until the last one stops. An answer is matched to its flow by path and state.
 final class RedirectListeners: Sendable {
-  /// The maximum number of open listeners. Beyond it, a flow that needs no fixed port shares an
-  /// open listener.
+  /// The maximum number of listeners, beyond which a flow without a fixed port shares one.
   static let mostListeners = 256
 
   private let dependencies: Dependencies
@@ -95,8 +93,7 @@ final class RedirectListeners: Sendable {
     return port.isTaken(expectation)
   }
 
-  /// Returns an open port of the same host that the flow can share, if the limit of listeners is
-  /// reached; otherwise nil.
+  /// Returns an open port of the same host to share if the limit is reached; otherwise nil.
   private func shared(_ route: RedirectRoute) -> RedirectPort? {
     let open = ports.withLock { $0.count < Self.mostListeners ? [] : Array($0) }
     return open.first {
@@ -208,8 +205,7 @@ final class RedirectListener: Sendable {
   }
 }
 
-/// A listening socket for browser redirects, and the flows that wait at it. It is closed with its
-/// last flow.
+/// A listening socket for browser redirects and its waiting flows; closed after the last one.
 final class RedirectPort: Sendable {
   private struct State {
     var routes: RedirectRoutes

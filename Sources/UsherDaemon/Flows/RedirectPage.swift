@@ -10,8 +10,7 @@ enum RedirectPage: Sendable, Equatable {
   case notSignedIn(String?)
   /// The user has to repeat the sign-in. Carries the reason as a sentence without a full stop.
   case again(String)
-  /// The outcome of the sign-in is not known yet, or the client program shows another step to the
-  /// user.
+  /// The sign-in's outcome is unknown yet, or the client program shows the user another step.
   case pending
   /// No flow waits for this answer. The page does not reveal whether a flow did before, or whose.
   case notOurs
@@ -99,8 +98,7 @@ enum RedirectPage: Sendable, Equatable {
 }
 
 extension String {
-  /// The string with the special characters of HTML escaped, because it may contain text from a
-  /// provider.
+  /// The string with HTML's special characters escaped: a provider's text may contain them.
   fileprivate var escapedForHTML: String {
     var escaped = ""
     for character in unicodeScalars {

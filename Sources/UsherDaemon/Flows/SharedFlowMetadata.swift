@@ -12,8 +12,7 @@ final class SharedFlowMetadata: Sendable {
     /// The only client that sees the flow's steps and answers them. Nil for flows stored before
     /// this field existed, which every client of the owner may see and answer.
     let client: String?
-    /// The user as which the client runs: this user's browser, passcode and fingerprints are
-    /// accepted.
+    /// The user as which the client runs: its browser, passcode and fingerprints are accepted.
     let uid: UInt32
   }
 

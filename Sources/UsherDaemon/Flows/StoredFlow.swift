@@ -5,8 +5,7 @@ import UsherCore
 import UsherFlows
 import UsherStore
 
-/// A flow's status, result and failure, apart from its machine. After the flow's end, only this
-/// part is kept.
+/// A flow's status, result and failure, apart from its machine: all that is kept after its end.
 struct FlowEnding: Codable, Sendable, Equatable {
   var status: FlowStatus
   var result: JSONValue?
@@ -17,11 +16,9 @@ struct FlowEnding: Codable, Sendable, Equatable {
   static let active = FlowEnding(status: .active)
 }
 
-/// The encrypted payload of a flow's row. Its JSON also contains the flow's machine, as the member
-/// `machine`.
+/// The encrypted payload of a flow's row. In its JSON, `machine` is the flow's machine.
 struct StoredFlow: Codable {
-  /// The variety of the provider's type. Together with the row's kind it determines the machine's
-  /// type.
+  /// The variety of the provider's type, which with the row's kind determines the machine's type.
   var type: ProviderVariety
   /// The client that started the flow; nil in rows that older versions wrote.
   var client: String?
@@ -37,8 +34,7 @@ struct StoredFlow: Codable {
 
   /// Encodes the payload.
   ///
-  /// - Parameter machine: The machine's JSON; nil once the flow has ended, so that the PKCE
-  ///   verifier and tokens in it are deleted.
+  /// - Parameter machine: The machine's JSON; nil after the flow's end, which deletes its secrets.
   func payload(with machine: [UInt8]?) throws(UsherError) -> SealedPayload {
     let head = try StoreCoder.encode(self)
     guard let machine else { return SealedPayload(head) }
