@@ -5,8 +5,7 @@ import UsherCore
 
 /// All RPC methods of the daemon. Those that also work while the daemon is locked are listed first.
 ///
-/// `RequestPipeline.swift` lists the stages in which a method is served. A method's handler only
-/// calls a service.
+/// `RequestPipeline.swift` lists the stages of serving a method. Its handler only calls a service.
 struct MethodTable: Sendable {
   typealias Handler<M, Result> =
     @Sendable (M, AuthorizedCall, Services) throws(UsherError) -> Result
@@ -194,8 +193,7 @@ struct MethodTable: Sendable {
   /// Builds the schemas that the first calls need. Called in the background after the start.
   func warm() { for read in readings { read() } }
 
-  /// The maximum length in bytes of a method name that is looked up; longer than the name of any
-  /// method.
+  /// The maximum length in bytes of a method name that is looked up; no method's name is longer.
   private static let longestName = 64
 
   /// Returns the entry of a method.
@@ -261,8 +259,7 @@ extension MethodTable {
     }
   }
 
-  /// Adds a method whose handler chooses for each call how to answer: at once, later or from a
-  /// cache.
+  /// Adds a method whose handler chooses how to answer each call: at once, later or from a cache.
   private mutating func respond<M: Method>(
     _ type: M.Type, isList: Bool = false, _ handler: @escaping Handler<M, Response>
   ) {
@@ -310,8 +307,7 @@ extension MethodTable {
       })
   }
 
-  /// Adds a method that is answered whether the daemon is locked or not, without a decision by the
-  /// access policy.
+  /// Adds a method that is answered, locked or not, without a decision by the access policy.
   private mutating func addUngated<M: Method>(
     _ type: M.Type, _ handler: @escaping @Sendable (M, Call) throws(UsherError) -> Response
   ) {

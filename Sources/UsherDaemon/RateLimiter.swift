@@ -2,14 +2,12 @@ import Synchronization
 import UsherCore
 import UsherStore
 
-/// Limits the calls of one kind for each owner and minute, as a token bucket. Used for starting
-/// flows and for registration checks.
+/// Limits calls (flow starts, registration checks) per owner and minute, as a token bucket.
 final class RateLimiter: Sendable {
   /// For each owner, the time at which the bucket is full again. A missing owner has a full bucket.
   private let fullTimes = Mutex<[Owner: Timestamp]>([:])
 
-  /// Takes one call from the owner's bucket. Returns nil if the call is allowed, else the time to
-  /// wait.
+  /// Takes a call from the owner's bucket. Returns nil if it is allowed, else the time to wait.
   func acquire(_ owner: Owner, at now: Timestamp, perMinute: Int) -> Duration? {
     let room = Duration.milliseconds(60_000)
     let price = room / max(perMinute, 1)

@@ -35,8 +35,7 @@ extension RPCService {
     try serve(params, call, by: try find(method, call.caller))
   }
 
-  /// Decodes the parameters of an RPC call for ``respond(to:decoded:_:)``. May run on any thread,
-  /// and is used for long lines.
+  /// Decodes a long line's parameters for ``respond(to:decoded:_:)``. May run on any thread.
   ///
   /// - Throws: The error to reply with, which may be that the caller must not make the call.
   func decode(
@@ -45,8 +44,7 @@ extension RPCService {
     try decode(params, of: try find(method, caller), caller)
   }
 
-  /// A method, and the services that it needs; nil if the method also works while the daemon is
-  /// locked.
+  /// A method, and the services that it needs; nil if it also works while the daemon is locked.
   private typealias Target = (method: MethodEntry, unlocked: UnlockedServices?)
 
   /// Finds the method, then checks that the daemon is unlocked unless the method also works locked.

@@ -3,8 +3,7 @@ package import UsherCore
 package import UsherStore
 package import UsherSystem
 
-/// The file system, as the daemon uses it for its database and the files beside it. All functions
-/// block.
+/// The file system for the daemon's database and the files beside it. All functions block.
 package protocol Disk: Sendable {
   func exists(_ path: String) -> Bool
 
@@ -50,8 +49,7 @@ package protocol Disk: Sendable {
 package struct StoreAccess {
   package let path: String
   package let masterKey: UnsafeRawBufferPointer
-  /// Returns the recovery key if there is one. Called only if the master key does not open the
-  /// database.
+  /// Returns the recovery key, if any. Called only if the master key does not open the database.
   package let recoveryKey: () throws(UsherError) -> RecoveryKey?
   /// Whether to open a database even if something other than usherd changed it.
   package let acceptsChanges: Bool

@@ -30,8 +30,7 @@ package protocol LocalSockets: Sendable {
   /// ``LoopbackPeer/uid(client:server:)``. May block.
   func loopbackUser(client: LoopbackPeer.Endpoint, server: LoopbackPeer.Endpoint) -> UInt32?
 
-  /// Returns the users that listen at a loopback address, like ``LoopbackPeer/listeners(at:)``. May
-  /// block.
+  /// Returns the users that listen at an address, like ``LoopbackPeer/listeners(at:)``. May block.
   func loopbackListeners(at endpoint: LoopbackPeer.Endpoint) -> Set<UInt32>?
 }
 

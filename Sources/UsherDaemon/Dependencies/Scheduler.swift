@@ -16,8 +16,7 @@ package struct ScheduledTimer: Sendable {
   package func cancel() { body() }
 }
 
-/// A scheduler on a SwiftNIO event loop. A pending timer costs a heap entry, not a thread or a
-/// task.
+/// A scheduler on a SwiftNIO event loop. A timer costs a heap entry, not a thread or a task.
 struct EventLoopScheduler: Scheduler {
   private let loop: any EventLoop
 

@@ -1,12 +1,10 @@
 package import UsherConfig
 package import UsherSystem
 
-/// The users of the machine, from `/etc/passwd`, LDAP and so on, nsswitch.conf(5). Each look-up may
-/// block for a long time.
+/// The users of the machine, `/etc/passwd`, LDAP etc., nsswitch.conf(5). Look-ups may block long.
 package struct UserDatabase: Sendable {
   package var user: @Sendable (UInt32) -> UserLookup
-  /// Whether `/etc/passwd` contains the uid, so that no other source decides which name the uid
-  /// has.
+  /// Whether `/etc/passwd` contains the uid: then no other source decides its name.
   package var isLocal: @Sendable (UInt32) -> Bool
   /// Looks up the users and groups that policy rules name.
   package var principals: PrincipalResolver

@@ -34,8 +34,7 @@ enum ConfigFiles {
     return try Config.load(contents: contents)
   }
 
-  /// Returns whether systemd's system manager started this process, and not a person or a user
-  /// manager.
+  /// Returns whether systemd's system manager started this process, not a person or a user manager.
   ///
   /// See systemd.exec(5): the user manager sets `$MANAGERPID`. `$XDG_RUNTIME_DIR` is set in
   /// sessions and user services; it is checked because a login on a console may inherit
@@ -73,8 +72,7 @@ enum ConfigFiles {
 
   /// Returns the paths of `conf.d/*.toml` beside the main file, sorted by name.
   ///
-  /// - Throws: If the directory cannot be read, or if other users could create or replace such a
-  ///   file.
+  /// - Throws: If the directory cannot be read, or other users could create or replace such a file.
   private static func overlays(
     beside main: String, _ trust: FileTrust
   ) throws(ConfigError) -> [String] {

@@ -10,8 +10,7 @@ package import UsherTransport
 /// Settings and dependencies of the daemon: paths, configuration, and the real implementations of
 /// the clock, the disk and so on, which tests replace.
 package struct DaemonSetting: Sendable {
-  /// The realm (namespace of uids) of the users of this host; in the future the name of a fleet of
-  /// hosts.
+  /// The realm (namespace of uids) of this host's users; in future the name of a fleet of hosts.
   static let realm = "host"
 
   /// The configuration with which the daemon starts.
@@ -33,11 +32,9 @@ package struct DaemonSetting: Sendable {
   package var notifier = ServiceNotifier(watchdogInterval: nil) { _ in }
   package var log = Logger(label: "usherd")
   package var clock: any Clock = SystemClock()
-  /// Creates the daemon's scheduler of timers; called once, with the event loop that runs the
-  /// timers.
+  /// Creates the daemon's scheduler of timers, once, with the event loop that runs the timers.
   package var scheduler: @Sendable (any EventLoop) -> any Scheduler = { EventLoopScheduler(on: $0) }
-  /// The shift of the timers on the sockets' event loop, for tests; nil if they follow the
-  /// machine's clock.
+  /// The shift of the timers on the sockets' event loop, for tests; nil for the machine's clock.
   package var timeShift: LoopTimeShift?
   /// Creates the HTTP transport to providers; called with the event loops that run it.
   package var transport: @Sendable (any EventLoopGroup) -> any ProviderTransport = {
@@ -90,8 +87,7 @@ package struct DaemonSetting: Sendable {
   /// present one.
   var isBeingRestored: Bool { disk.exists(databasePath + ".restoring") }
 
-  /// Returns the access policy of a configuration. Blocks: looking up the names of users and groups
-  /// may take long.
+  /// Returns the access policy of a configuration. Blocks to look up the names of users and groups.
   ///
   /// - Throws: `ConfigError` with the file and line of each user or group that does not exist.
   func policy(of config: Config) throws(ConfigError) -> Policy {

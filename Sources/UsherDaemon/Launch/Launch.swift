@@ -16,8 +16,8 @@ package struct Launch: Sendable {
   private let logLevel: String?
   private let wipesFreedMemory: Bool
 
-  /// - Parameter wipesFreedMemory: Whether the process uses the allocator that wipes freed memory;
-  ///   if not, a warning is logged.
+  /// - Parameter wipesFreedMemory: Whether the allocator wipes freed memory; if not, this is
+  ///   logged.
   package init(
     configFile: String?, stateDirectory: String?, socketPath: String?, adminSocketPath: String?,
     logLevel: String?, wipesFreedMemory: Bool
@@ -74,8 +74,7 @@ package struct Launch: Sendable {
     return stream
   }
 
-  /// Returns the settings from the command line, the environment and the configuration files.
-  /// Blocks.
+  /// Returns the settings from command line, environment and configuration files. Blocks.
   ///
   /// - Parameter sockets: The sockets that systemd passed, by name.
   /// - Throws: The problems of the configuration or of the state directory.

@@ -2,8 +2,7 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-/// The condition `require_local_auth_seconds` of a policy rule: the user must have proved presence
-/// at this machine.
+/// The condition `require_local_auth_seconds` of a policy rule: the user proved presence lately.
 extension LocalAuthMethods {
   /// Checks that the caller's user has recently proved presence.
   ///

@@ -2,8 +2,7 @@ import Synchronization
 import UsherCore
 import UsherFlows
 
-/// The last proofs of presence of each user: the method, the time, and the client whose flow asked
-/// for the proof.
+/// Each user's last proofs of presence: the method, the time, and the client whose flow asked.
 ///
 /// In memory only, so a restart of the daemon forgets all proofs. Times are monotonic
 /// (``Clock/monotonicNow()``): setting the wall clock does not make a proof newer.

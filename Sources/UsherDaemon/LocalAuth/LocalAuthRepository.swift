@@ -5,8 +5,7 @@ import UsherCore
 import UsherFlows
 import UsherStore
 
-/// A user of a host, as local authentication sees it: all clients that run as this user share one
-/// passcode and the fingers.
+/// A user of a host. All clients that run as the user share one passcode and the fingers.
 struct LocalPerson: Sendable, Hashable {
   let realm: String
   let uid: UInt32
@@ -23,8 +22,7 @@ struct LocalAuthRecord: Codable, Sendable, Equatable {
   /// The fingers that were enrolled when an asker last saved them, by ``LocalAuthAsker/key``.
   private var saved: [String: DomainState]?
 
-  /// Returns the saved fingers with which an asker compares the enrolled ones; nil if it has saved
-  /// none.
+  /// Returns the fingers that an asker saved to compare with the enrolled ones; nil if none.
   func domainState(of asker: LocalAuthAsker) -> DomainState? { saved?[asker.key] ?? domainState }
 
   mutating func save(_ state: DomainState, for asker: LocalAuthAsker) {

@@ -41,8 +41,7 @@ final class LocalAuthService: Sendable {
 
   func restore() throws(UsherError) { try repository.restore() }
 
-  /// Returns the user's last successful authentications in flows of a client, since the daemon's
-  /// start.
+  /// Returns the user's last proofs of presence in a client's flows since the daemon's start.
   func proofs(of person: LocalPerson, to client: String) -> [LocalAuthProof] {
     let (now, monotonic) = (dependencies.clock.now(), dependencies.clock.monotonicNow())
     return memory.proofs(of: person, to: client).map { proof in
@@ -169,8 +168,7 @@ extension LocalAuthService {
       case .match:
         let asker = LocalAuthAsker(client: client, purpose: provider)
         let outcome = await matched(person, user, asker, comparing: comparing)
-        // The outcome of a cancelled scan is not reported, so it does not count as a proof of
-        // presence.
+        // A cancelled scan reports no outcome, so it is no proof of presence.
         if outcome == .matched, !Task.isCancelled { remember(.biometric, person, client) }
         return outcome
       case .noMatch: return await missed(person)
@@ -201,8 +199,7 @@ extension LocalAuthService {
   private func matched(
     _ person: LocalPerson, _ user: String, _ asker: LocalAuthAsker, comparing: Bool
   ) async -> ScanOutcome {
-    // The enrolled fingers are read after the match, because a finger may have been enrolled while
-    // the reader waited.
+    // Read after the match, because a finger may have been enrolled while the reader waited.
     let fingers = try? await reader.enrolledFingers(of: user)
     return await changing(person, orElse: ScanOutcome.unavailable) { record in
       if comparing, let saved = record.domainState(of: asker) {
@@ -283,8 +280,7 @@ extension LocalAuthService {
   ///
   /// - Parameters:
   ///   - old: The current passcode, which counts as an attempt; nil if there is none.
-  ///   - isReset: Whether the current passcode is not required, because an operator sets the new
-  ///     one.
+  ///   - isReset: Whether an operator sets the new passcode, without the current one.
   func setPasscode(
     _ new: Secret, old: Secret?, isReset: Bool, of person: LocalPerson
   ) async throws(UsherError) -> PasscodeChange {

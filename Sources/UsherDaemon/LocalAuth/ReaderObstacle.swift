@@ -22,8 +22,7 @@ enum ReaderObstacle: Error, Equatable {
   /// No finger touched the reader within ``LocalAuthService/scanLimit``.
   case timedOut
 
-  /// Converts the reader's error. Returns nil if the task was cancelled, because the caller does
-  /// not need the reason then.
+  /// Converts the reader's error. Returns nil if the task was cancelled: no reason is needed then.
   init?(_ failure: FingerprintError) {
     switch failure {
     case .noReader: self = .noReader

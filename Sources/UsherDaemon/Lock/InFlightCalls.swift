@@ -97,8 +97,7 @@ final class InFlightCalls: Sendable {
   }
 }
 
-/// The outcome of an RPC call, from the call itself or from a lock. Only the first outcome that is
-/// given counts.
+/// The outcome of an RPC call, from the call itself or from a lock, whichever comes first.
 private final class Answer<Reply: Sendable>: Sendable {
   typealias Outcome = Result<Reply, UsherError>
 

@@ -11,8 +11,7 @@ import UsherTransport
 /// Locking, unlocking and shutdown run one at a time, each to completion. In the meantime RPC calls
 /// are answered with `locked`.
 final class LockController: Sendable {
-  /// The time that providers have to finish their responses, which must still be stored, when the
-  /// daemon is locked or stopped.
+  /// The time for providers' responses, which must still be stored, before a lock or a stop.
   static let patience = Duration.seconds(5)
 
   private enum State {
@@ -136,8 +135,7 @@ final class LockController: Sendable {
   /// Unlocks the daemon. Does nothing if it is not locked.
   ///
   /// - Parameters:
-  ///   - check: Throws if the caller may not unlock. Runs before anything is restored from the
-  ///     store.
+  ///   - check: Throws if the caller may not unlock. Runs before anything is restored.
   ///   - tell: Called with the error of a failed unlock, before the store is closed.
   /// - Throws: Errors of `check`; the error if the store cannot be opened or restored, in which
   ///   case the daemon stays locked; `shuttingDown`.
@@ -160,8 +158,7 @@ final class LockController: Sendable {
     }
   }
 
-  // If this function throws, the restored services are released when it returns, so no secret stays
-  // in memory.
+  // If this throws, the restored services are released, so that no secret stays in memory.
   private func open(_ bootstrap: StoreBootstrap) async throws(UsherError) {
     let unlocked = try await UnlockedServices.start(bootstrap, of: processContext)
     do throws(UsherError) {

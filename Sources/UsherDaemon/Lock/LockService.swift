@@ -25,8 +25,7 @@ struct LockService: Sendable {
   }
 
   func unlock(_ unlock: SystemUnlock, _ call: AuthorizedCall) async throws(UsherError) -> Done {
-    // Allowed even if the audit log's buffer is full, because the buffer can only be written after
-    // the unlock.
+    // Allowed even if the audit log's buffer is full: it can only be written after the unlock.
     let caller = call.caller
     if !caller.isAdmin, unlock.passcode == nil {
       throw call.failed(
@@ -65,8 +64,7 @@ struct LockService: Sendable {
     let dependencies = processContext.dependencies
     let owners = OwnerRegistry(dependencies: dependencies, store: store)
     try owners.restore()
-    // Nothing may be written for the caller while the daemon is locked, so the user's identity is
-    // checked but not recorded.
+    // While the daemon is locked, the user's identity is checked but not recorded.
     try await owners.verify(caller, andRecord: false)
     let service = LocalAuthService(
       dependencies: dependencies, repository: LocalAuthRepository(store: store),

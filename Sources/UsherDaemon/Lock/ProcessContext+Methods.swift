@@ -18,8 +18,7 @@ extension ProcessContext {
       limits: try dependencies.config.limits.on(connection).byName(), instanceId: instanceID)
   }
 
-  /// Returns the status of a locked daemon, which does not know the state of its store and
-  /// providers.
+  /// Returns the status of a locked daemon, which does not know its store's and providers' state.
   func lockedStatus(_ caller: Caller) -> SystemStatus.Reply {
     let seen = dependencies.config.providers.filter {
       caller.may(ProviderGet.name, provider: $0.name)
@@ -31,14 +30,12 @@ extension ProcessContext {
       peerIdentity: caller.isAdmin ? peerIdentity : nil)
   }
 
-  /// The time since the daemon's start; never negative, even if the clock is not monotonic and is
-  /// set back.
+  /// The time since the daemon's start; never negative, even if the clock is set back.
   var uptimeSeconds: Int {
     max(0, Int((dependencies.clock.monotonicNow() - started).components.seconds))
   }
 
-  /// How the daemon identifies the processes of its connections: by pidfd, or by process id on
-  /// older kernels.
+  /// How the daemon identifies connected processes: by pidfd, or by process id on older kernels.
   var peerIdentity: String { dependencies.sockets.tellsPeerByDescriptor ? "pidfd" : "pid" }
 }
 

@@ -5,16 +5,14 @@ import UsherCore
 import UsherSystem
 import UsherTransport
 
-/// State with the lifetime of the process, which exists whether the daemon is locked or not. It
-/// contains no secret.
+/// State of the process, without secrets, which exists whether the daemon is locked or not.
 struct ProcessContext: Sendable {
   let setting: DaemonSetting
   let dependencies: Dependencies
   let events: EventBus
   let count: ConnectionCount
   let connections = OpenConnections()
-  /// The scheduler for calls that wait only for a person or an event. It ends these waits when the
-  /// daemon stops.
+  /// The scheduler for calls that wait for a person or an event, ended when the daemon stops.
   let waits: DrainingScheduler
   let policies: PolicyService
   let lastReload = LastReload()

@@ -8,11 +8,9 @@ final class UnlockedServices: Sendable {
   let services: Services
   let inFlightCalls: InFlightCalls
 
-  /// Restores the services from the store and opens the listeners for providers' callbacks. No
-  /// background work starts yet.
+  /// Restores the services from the store and opens the callback listeners. Starts no other work.
   ///
-  /// - Throws: An error with a message for the operator if a row cannot be read or an address
-  ///   cannot be bound.
+  /// - Throws: An error for the operator if a row cannot be read or an address cannot be bound.
   static func start(_ bootstrap: StoreBootstrap, of processContext: ProcessContext)
     async throws(UsherError)
     -> UnlockedServices

@@ -21,8 +21,7 @@ struct OwnerRecord: Codable, Sendable, Equatable {
   let recordedAt: Timestamp
   private(set) var confirmedAt: Timestamp
   private(set) var other: Other?
-  /// True from the operator's `owner.forget` until everything is deleted, even if the daemon is
-  /// restarted in between.
+  /// True from `owner.forget` until everything is deleted, even if the daemon is restarted.
   private(set) var isBeingForgotten: Bool?
 
   /// A name other than the recorded one that the user database returned for the uid.
@@ -78,8 +77,7 @@ struct OwnerRecord: Codable, Sendable, Equatable {
   /// The verdict when the record was last written: whether the uid still had its recorded name.
   var lastVerdict: Verdict { other.map { .other(name: $0.name) } ?? .same }
 
-  /// Whether another record differs at most in the time of the last confirmation, so that writing
-  /// it is not urgent.
+  /// Whether a record differs at most in the time of the last confirmation: writing it can wait.
   func isSame(as other: OwnerRecord) -> Bool {
     var copy = self
     copy.confirmedAt = other.confirmedAt
@@ -175,8 +173,7 @@ extension Owner {
 
   /// Checks that the owner may have accounts.
   ///
-  /// - Throws: `permissionDenied` for a uid that systemd may later give to another service, which
-  ///   would then get the accounts.
+  /// - Throws: `permissionDenied` for a uid that systemd may later give to another service.
   func checkMayHaveAccounts() throws(UsherError) {
     guard client == nil, Self.isTransient(uid) else { return }
     throw UsherError(

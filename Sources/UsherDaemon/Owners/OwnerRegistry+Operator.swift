@@ -56,13 +56,11 @@ extension OwnerRegistry {
     }
   }
 
-  /// Runs `wipe`, which deletes a user's stored objects, while access to them is refused; then
-  /// deletes the user's record.
+  /// Refuses access to a user's objects, runs `wipe`, which deletes them, and deletes the record.
   ///
   /// - Returns: The result of each run of `wipe`.
   /// - Throws: `notFound` if no user is recorded and nothing is stored; `storageUnavailable`;
-  ///   errors of `wipe`. Access to the remaining objects is then refused until the next attempt,
-  ///   even after a restart.
+  ///   errors of `wipe`. Access then stays refused until the next attempt, even after a restart.
   func forget<Value>(
     _ person: LocalPerson, _ wipe: () async throws(UsherError) -> Value
   ) async throws(UsherError) -> [Value] {
@@ -78,8 +76,7 @@ extension OwnerRegistry {
       entries.withLock { [entry] in $0[person] = entry }
       await notify(.withheld, person)
       var values = [try await wipe()]
-      // Calls that were in progress may have written data since the last run; no other call can
-      // write any more.
+      // Calls in progress may have written since the last run; no other call can write.
       while try hasStoredObjects(person) {
         guard values.count < Self.mostWipes else {
           throw UsherError(

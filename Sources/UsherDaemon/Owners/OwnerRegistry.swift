@@ -41,8 +41,7 @@ final class OwnerRegistry: Sendable {
     var verdict = OwnerRecord.Verdict.same
     /// The start of the last look-up that was answered, by the monotonic clock.
     var comparedAt: Timestamp?
-    /// Whether a connection was admitted after the last comparison, so that the comparison should
-    /// be repeated.
+    /// Whether a connection was admitted since the last comparison, which should be repeated.
     var isAssumed = false
     /// Whether the operator has begun to delete the user's stored objects.
     var isBeingForgotten: Bool { record?.isBeingForgotten ?? false }
@@ -54,8 +53,7 @@ final class OwnerRegistry: Sendable {
 
   let dependencies: Dependencies
   let store: Store
-  /// The users that have called, and those whose objects are withheld. The records of all others
-  /// are only on disk.
+  /// The users that have called or whose objects are withheld. Other records are only on disk.
   let entries = Mutex<[LocalPerson: Entry]>([:])
   /// The users whose objects were deleted, until the next call from their uids.
   let forgotten = Mutex<Set<LocalPerson>>([])
@@ -205,8 +203,7 @@ extension OwnerRegistry {
     }
   }
 
-  /// Whether the user has stored objects but no record. usherd itself deletes the record last, so
-  /// something else has deleted it.
+  /// Whether the user has stored objects but no record: usherd itself deletes the record last.
   private func hasLostRecord(_ person: LocalPerson) throws(UsherError) -> Bool {
     // Calls on the admin socket are not compared, so root and the daemon's own user may have stored
     // objects without a record.

@@ -8,22 +8,18 @@ struct AuthorizedCall: Sendable {
   let caller: Caller
   let permit: Permit
   let audit: AuditRecorder
-  /// The account that the call is about; nil if the call is about none, or none exists for the
-  /// caller.
+  /// The account that the call is about; nil if it is about none, or none exists for the caller.
   var target: AccountRecord?
-  /// The data that the call hands out and the audit log records, and of which account. Read when
-  /// the call has succeeded.
+  /// The data that a successful call hands out and the audit log records, and its account.
   var given: Given?
-  /// The value of ``AccountRepository/generation`` before the decision, by which a cached decision
-  /// becomes invalid.
+  /// ``AccountRepository/generation`` before the decision; a change invalidates a cached decision.
   var generation = 0
 
   /// The data that an RPC call hands out to its caller, for the audit log.
   enum Given: Sendable {
     case token(scope: String?)
     case profiles(@Sendable () -> [(account: AccountID, fields: [String])])
-    /// The stored objects of a user, which an operator deletes or assigns to the uid's current
-    /// user.
+    /// A user's stored objects, which an operator deletes or assigns to the uid's current user.
     case storedObjects(of: UInt32)
   }
 
@@ -37,8 +33,7 @@ struct AuthorizedCall: Sendable {
     }
   }
 
-  /// The call without the account's record, so that the record's tokens do not stay in memory while
-  /// the call waits.
+  /// The call without the account's record, so that its tokens are not in memory while it waits.
   var withoutTarget: AuthorizedCall {
     var call = self
     call.target = nil
@@ -60,8 +55,7 @@ struct AuthorizedCall: Sendable {
   func perform(_ body: () throws(UsherError) -> Response) throws(UsherError) -> Response {
     let response = try recordingFailure(body)
     switch response {
-    // The call has not been authorized yet: it first reads accounts from disk or asks the user
-    // database.
+    // The call is not authorized yet: it first reads the disk or asks the user database.
     case .cold, .resumed: return response
     case .now:
       succeeded()
@@ -179,8 +173,7 @@ struct AuthorizedCall: Sendable {
 
   private var event: AuditEvent {
     var conditions = permit.conditions
-    // For a call about an object that does not exist for the caller, no confirmation or proof is
-    // asked for.
+    // If the object does not exist for the caller, no confirmation or proof is asked for.
     if request.isUnknown { conditions.subtract([.confirm, .localAuth]) }
     if request.lacksAccount { conditions.subtract(.confirm) }
     return AuditEvent(request, .allowed, rule: permit.rule, conditions: conditions)

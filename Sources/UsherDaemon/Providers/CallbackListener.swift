@@ -16,8 +16,7 @@ struct CallbackListener: Sendable {
   /// The maximum duration of a connection.
   static let longest = Duration.seconds(10)
 
-  /// The provider whose callbacks arrive at the address, and the dialect in which the provider
-  /// sends them.
+  /// The provider whose callbacks arrive at the address, and the dialect of these callbacks.
   struct Post: Sendable {
     let dialect: any CallbackDialect
     let provider: ProviderConfig
@@ -34,8 +33,7 @@ struct CallbackListener: Sendable {
     let places = RedirectConnections()
     let posting = Posting()
     let channel = try await ServerBootstrap.loopback(on: group, service.dependencies) { channel in
-      // The connection is registered before the provider is read, so that a listener that is being
-      // closed finds each connection.
+      // Registered before the provider is read, so that a closing listener finds each connection.
       guard let place = places.admit(channel, to: posting), let post = posting.post else {
         return nil
       }
@@ -46,8 +44,7 @@ struct CallbackListener: Sendable {
     return CallbackListener(channel: channel, places: places, posting: posting)
   }
 
-  /// Sets the provider whose callbacks new connections carry; requests in progress keep the
-  /// previous provider.
+  /// Sets the provider for callbacks of new connections; requests in progress keep the old one.
   func serve(_ post: Post) {
     if posting.change(to: post) { channel.setOption(.autoRead, value: true).whenComplete { _ in } }
   }

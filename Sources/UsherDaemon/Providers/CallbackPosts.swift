@@ -30,8 +30,7 @@ final class CallbackPosts: Sendable {
     self.service = service
   }
 
-  /// Binds the addresses that the providers of a new configuration need in addition to those that
-  /// are open.
+  /// Binds the addresses that a new configuration's providers need in addition to the open ones.
   ///
   /// - Throws: If an address cannot be bound, or is used twice; then no new address stays bound.
   func prepare(for providers: [ProviderConfig]) async throws(ListenError) -> Change {

@@ -16,8 +16,7 @@ struct CallbackService: Sendable {
 
   /// A callback as the listener received it.
   struct Call: Sendable {
-    /// The value of the `Authorization` header; nil if the header is missing or occurs more than
-    /// once.
+    /// The value of the `Authorization` header; nil unless the header occurs exactly once.
     let authorization: Secret?
     let body: [UInt8]
     let post: CallbackListener.Post
@@ -55,8 +54,7 @@ struct CallbackService: Sendable {
   ) async -> CallbackOutcome {
     do throws(UsherError) {
       var verdicts = try await engine.callBack(callback, at: provider.name)
-      // A flow that has just ended may have created an account that expects the callback, so
-      // accounts are always asked too.
+      // A flow that has just ended may have created the account, so accounts are always asked.
       let key = dialect.callKey(of: callback)
       try await repository.forEach(calledBy: key, at: provider.name) {
         record async throws(UsherError) in

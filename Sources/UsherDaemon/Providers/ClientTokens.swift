@@ -33,8 +33,7 @@ final class ClientTokens: Sendable {
     var next = 0
     var holders: [ProviderName: [Holder]] = [:]
 
-    /// Returns the index of the holder for a provider configuration; adds a holder if there is
-    /// none.
+    /// Returns the index of the holder for a provider configuration; adds a missing holder.
     mutating func place(of provider: ProviderConfig) -> Int {
       let holders = holders[provider.name, default: []]
       if let place = holders.firstIndex(where: { $0.provider == provider }) { return place }

@@ -29,8 +29,7 @@ struct Proofs: Sendable {
 }
 
 extension UsherError {
-  /// Returns the error for a call of a flow if the provider and its credential have both changed
-  /// since the flow began.
+  /// Returns the error for a flow's call if provider and credential have changed since its start.
   static func changed(_ provider: ProviderName, _ credential: String) -> UsherError {
     UsherError(
       .providerRejected,

@@ -14,8 +14,7 @@ final class Credentials: Sendable {
   private let store: Store
   private let directory: CredentialsDirectory?
   private let disk: any Disk
-  /// The credentials that systemd passed, as they were when the store was opened or at the last
-  /// reload.
+  /// The credentials that systemd passed, as of the opening of the store or the last reload.
   private let handed = Mutex(HandedCredentials())
   private let kept: Mutex<[String: Kept]>
   private let dependencies: Dependencies
@@ -73,8 +72,7 @@ final class Credentials: Sendable {
     }
   }
 
-  /// Returns the effective credential of that name, stored or passed by systemd; nil if it is not
-  /// set.
+  /// Returns the effective credential of that name, stored or passed by systemd; nil if not set.
   func credential(named name: String) throws(UsherError) -> Secret? {
     if let kept = kept.withLock({ $0[name]?.value }) { return kept }
     return try handed.withLock { $0 }.secret(named: name)
@@ -135,8 +133,7 @@ extension Credentials {
       proofs.lack = error
     }
     let values = named(of: provider)
-    // Checked after the credentials were read, because a reload replaces credentials and providers
-    // together.
+    // Checked last, because a reload replaces credentials and providers together.
     let isCurrent = isCurrent(provider)
     for (name, value) in values.sorted(by: { $0.key < $1.key }) {
       if isCurrent || flow?.has(name, store.tag(ofCredential: value, named: name)) ?? false {

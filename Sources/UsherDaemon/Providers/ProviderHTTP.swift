@@ -103,8 +103,7 @@ final class ProviderHTTP: ProviderObserver {
     _ = try credentials.credential(of: provider)
   }
 
-  /// Returns the reason why a flow's calls that need a credential are not sent; nil if they are
-  /// sent.
+  /// Returns the reason why a flow's calls with a credential are not sent; nil if they are.
   func change(of provider: ProviderConfig, in flow: CredentialTags) -> UsherError? {
     credentials.proofs(of: provider, in: flow).change
   }
@@ -161,8 +160,7 @@ final class ProviderHTTP: ProviderObserver {
 }
 
 extension CallOutcome {
-  /// Whether the outcome is a rate limit of one account, which must not slow down the calls of
-  /// other accounts.
+  /// Whether the outcome is one account's rate limit, which must not slow down other accounts.
   fileprivate func concernsOneAccount(_ call: any ProviderCall) -> Bool {
     guard call.account != nil, case .reply(let reply) = self else { return false }
     return reply.status == 429

@@ -4,8 +4,7 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-/// The outcomes of the last calls to providers, and the pauses between token refreshes after
-/// failures.
+/// The outcomes of the last calls to providers, and the pauses between refreshes after failures.
 ///
 /// Refreshes pause only after failures of the token endpoint. An account whose own refresh has
 /// failed has its own pause. Every other account waits at most once: while no connection to the
@@ -17,8 +16,7 @@ final class ProviderHealth: ProviderObserver {
 
     /// Returns the remaining pause; nil if the pause is over.
     func rest(at now: Timestamp) -> Duration? {
-      // A remaining pause above the limit means that the clock was set back, so the pause is
-      // dropped.
+      // A pause above the limit means that the clock was set back, so the pause is dropped.
       guard notBefore > now, notBefore - now <= ProviderHealth.longestPause else { return nil }
       return notBefore - now
     }
@@ -57,8 +55,7 @@ final class ProviderHealth: ProviderObserver {
     records.withLock { $0[provider]?.health } ?? .unknown
   }
 
-  /// Forgets the outcomes of providers whose configuration changed, so that they are called without
-  /// a pause.
+  /// Forgets the outcomes of reconfigured providers, so that they are called without a pause.
   func providersChanged(_ providers: Set<ProviderName>) {
     records.withLock { records in for provider in providers { records[provider] = nil } }
   }

@@ -39,8 +39,7 @@ extension ConfigStore {
     }
   }
 
-  /// Notifies the observers, one after the other in the order of registration, and returns when all
-  /// have reacted.
+  /// Notifies the observers, one by one in the order of registration, and waits for each.
   func notify(_ changed: Set<ProviderName>) async {
     let observers = observers.withLock { $0.compactMap(\.observer) }
     for observer in observers { await observer.providersChanged(changed) }
@@ -49,8 +48,7 @@ extension ConfigStore {
 
 /// A cache of data about providers, which drops the data when the providers' configuration changes.
 protocol ProviderObserver: AnyObject, Sendable {
-  /// Called after the settings or credentials of providers have changed. The new ones already
-  /// apply.
+  /// Called after settings or credentials of providers have changed; the new ones already apply.
   func providersChanged(_ changed: Set<ProviderName>) async
 }
 

@@ -14,8 +14,7 @@ struct Reload: Sendable {
 
   /// Reloads, and returns when the new configuration applies or has been rejected.
   ///
-  /// - Returns: The problems because of which it was rejected; empty if the new configuration
-  ///   applies.
+  /// - Returns: The problems because of which it was rejected; empty if it applies.
   /// - Throws: `shuttingDown`.
   @discardableResult
   func run() async throws(UsherError) -> [ConfigProblem] {

@@ -12,8 +12,7 @@ extension Services {
     fileprivate let callbacks: CallbackPosts.Change
   }
 
-  /// Acquires the resources that a new configuration needs: the credentials, and the addresses for
-  /// callbacks.
+  /// Acquires what a new configuration needs: the credentials, and the addresses for callbacks.
   ///
   /// - Throws: The problems of the configuration. Nothing has changed then.
   func prepare(for config: Config) async throws(ConfigError) -> Preparation {
@@ -31,8 +30,7 @@ extension Services {
 
   /// Applies a new configuration, and drops cached data about the providers that changed.
   ///
-  /// - Parameter exchange: Replaces the configuration, and returns the providers whose settings
-  ///   changed.
+  /// - Parameter exchange: Replaces the configuration, and returns the changed providers.
   /// - Returns: The providers whose settings or credentials changed.
   func apply(
     _ preparation: Preparation, exchange: @escaping @Sendable () -> Set<ProviderName>

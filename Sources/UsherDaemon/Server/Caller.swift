@@ -22,8 +22,8 @@ struct Caller: Sendable {
   /// without a connection.
   let connectedAt: Timestamp?
 
-  /// - Parameter audited: The caller for the audit log; nil for a process of the owner's user about
-  ///   which nothing else is known.
+  /// - Parameter audited: The caller for the audit log; nil for an unknown process of the owner's
+  ///   user.
   init(
     owner: Owner, policy: CallerPolicy, isAdmin: Bool, label: String,
     audited: AuditedCaller? = nil, connectedAt: Timestamp? = nil
@@ -48,8 +48,7 @@ struct Caller: Sendable {
   /// The person whose passcode and fingerprints are checked for this caller.
   var person: LocalPerson { LocalPerson(realm: owner.realm, uid: uid) }
 
-  /// The name of the caller's client: that of the first client rule that matches the caller, else
-  /// `(user)`.
+  /// The caller's client: the name of the first client rule that matches, else `(user)`.
   var client: String { policy.clientName }
 
   /// Whether the caller may see and withdraw the consents of the owner's other clients: true for
@@ -85,8 +84,7 @@ extension Caller {
 }
 
 extension Owner {
-  /// Creates the owner of the accounts of a client rule with `owner = "client"`, whichever user the
-  /// client runs as.
+  /// Creates the owner of a client rule's accounts with `owner = "client"`, whatever its user.
   fileprivate init(realm: String, client: String) {
     self.init(realm: realm, uid: Self.anyUser, client: client)
   }

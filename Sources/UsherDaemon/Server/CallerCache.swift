@@ -20,8 +20,7 @@ struct PeerIdentity: Sendable {
 }
 
 extension PeerIdentity {
-  /// - Parameter owners: The users to whom the peer's uid may belong as a subordinate id; empty if
-  ///   the uid is not subordinate.
+  /// - Parameter owners: The users to whom the peer's uid may belong as a subordinate id.
   init(
     _ peer: Peer, isAdmin: Bool, realm: String, subordinateTo owners: [SubordinateOwner] = [],
     connectedAt: Timestamp?
@@ -37,8 +36,7 @@ extension PeerIdentity {
   }
 }
 
-/// The caller of one connection under the current policy rules. Computed again after a reload has
-/// changed the rules.
+/// The caller of a connection under the current policy; computed again after a reload.
 final class CallerCache: Sendable {
   private struct State {
     var generation: Int

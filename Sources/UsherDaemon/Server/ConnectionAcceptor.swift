@@ -20,15 +20,13 @@ final class ConnectionAcceptor: SocketAcceptor {
   /// at the uid.
   private let dropped = Mutex(TurnedAway())
   private let closer: SocketCloser
-  /// The last error that was sent to a refused peer. Repeated connects of the same user receive the
-  /// same line again.
+  /// The last error sent to a refused peer. The same user's next connects receive the same line.
   private let lastRefusal = Mutex<Refused?>(nil)
 
   private struct TurnedAway {
     static let most = 16
     var uids: [UInt32] = []
-    /// The party whose share of the loop is charged for closing the connections: that of the first
-    /// user.
+    /// The party that is charged for closing the connections: that of the first user.
     var party = FairScheduler.Party.admin
     var until = NIODeadline.distantPast
   }
@@ -212,8 +210,7 @@ final class ConnectionAcceptor: SocketAcceptor {
 
   func logNotAccepting(_ cause: String) { service.logNotAccepting(cause) }
 
-  /// Sends one line and closes the socket. The send buffer of a new socket always has room for the
-  /// line.
+  /// Sends one line, for which a new socket's buffer always has room, and closes the socket.
   private func refuse(_ socket: DirectSocket, _ line: [UInt8]) {
     _ = line.withUnsafeBytes { socket.send($0) }
     socket.close()
