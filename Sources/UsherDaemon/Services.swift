@@ -93,8 +93,7 @@ final class Services: Sendable {
     }
     audits = AuditService(log: store.audit, repository: audit)
     owners.addObserver { [weak self] in await self?.apply($0, of: $1) }
-    // The event bus exists longer than these services, and a call that has removed a user may end
-    // after them.
+    // The event bus outlives these services, as may a call that has removed a user.
     owners.addObserver { [events = processContext.events] change, person in
       if change == .replaced { events.forget(person.owner) }
     }
@@ -176,8 +175,7 @@ final class Services: Sendable {
     try await flows.engine.sweep()
   }
 
-  /// Waits up to `limit` for the providers' responses to arrive and be stored, then stops all
-  /// background work.
+  /// Waits up to `limit` until the providers' responses are stored, then stops background work.
   func stop(within limit: Duration) async {
     watch.stop()
     await revocations.stop()

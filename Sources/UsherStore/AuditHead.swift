@@ -23,9 +23,8 @@ struct AuditHead: Sendable, Equatable, Codable {
   var hash = Self.origin
   /// The time at which the log was created, or rebuilt because the head was missing.
   var begunAt: Timestamp
-  /// The inconsistencies that are no longer visible in the log itself: the times at which the
-  /// stored head could not be used, and inconsistencies among rows that were deleted since. The
-  /// newest is last.
+  /// The inconsistencies that the log itself shows no longer, the newest last: times at which the
+  /// head could not be used, and inconsistencies among rows that were deleted since.
   var breaks: [Break] = []
 
   struct Break: Sendable, Equatable, Codable {

@@ -8,8 +8,7 @@ package import UsherCore
 /// change is one commit together with the head (number and hash of the last row), so that rows and
 /// head match even after a failure or a kill.
 package actor AuditLog {
-  /// The maximum number of rows that are read at a time. Between two reads, other callers can
-  /// write.
+  /// The maximum number of rows read at a time. Between two reads, other callers can write.
   private static let batch = 512
 
   private let database: DatabaseQueue

@@ -22,8 +22,7 @@ package struct AuditRow: Sendable, Hashable {
 /// Consecutive rows of the audit log, the oldest first.
 package struct AuditSlice: Sendable, Equatable {
   package var rows: [AuditRow] = []
-  /// The numbers of rows that failed to decrypt, because something other than usherd altered or
-  /// added them.
+  /// The numbers of rows that do not decrypt: something other than usherd altered or added them.
   package var unreadable: [Int64] = []
   /// The number of rows that were read, including those outside of the requested time range.
   package var seen = 0

@@ -1,35 +1,30 @@
 package import UsherCore
 
-/// A change of the stored data. The changes of one ``Store/commit(_:)`` are made together or not at
+/// A change of the stored data. Changes of one ``Store/commit(_:)`` are made together or not at
 /// all.
 ///
 /// A `put` inserts a row or replaces the whole row. Deleting a missing row changes nothing.
 package enum Change: Sendable {
   case putFlow(FlowRow)
-  /// Fails with `not_found` unless the flow is already stored, or is stored earlier in the same
-  /// commit.
+  /// Fails with `not_found` unless the flow is stored already or earlier in the same commit.
   case appendJournal(JournalRow)
   /// Deletes the flow with its journal. Its `requestId` stays remembered.
   case deleteFlow(FlowID)
-  /// Fails with ``Conflict/request(_:)`` if the owner has already used this `requestId` at the
-  /// provider and it has not expired.
+  /// Fails with ``Conflict/request(_:)`` if the owner's `requestId` is in use at the provider.
   case rememberRequest(RequestRow)
   /// Deletes the remembered requests that expired at this time or before.
   case forgetRequests(expiredBy: Timestamp)
   /// Deletes all remembered requests of an owner.
   case forgetAllRequests(of: Owner)
-  /// Fails with ``Conflict/account(_:)`` if another account has the same owner, provider and
-  /// subject.
+  /// Fails with ``Conflict/account(_:)`` if another account has this owner, provider and subject.
   case putAccount(AccountRow)
   /// Deletes the account with its tokens and consents.
   case deleteAccount(AccountID)
-  /// Fails with `not_found` unless the account is already stored, or is stored earlier in the same
-  /// commit.
+  /// Fails with `not_found` unless the account is stored already or earlier in the same commit.
   case putToken(TokenRow)
   case deleteToken(AccountID, audience: String, scope: String)
   case deleteTokens(AccountID)
-  /// Fails with `not_found` unless the account is already stored, or is stored earlier in the same
-  /// commit.
+  /// Fails with `not_found` unless the account is stored already or earlier in the same commit.
   case putConsent(ConsentRow)
   case deleteConsent(AccountID, client: String, grant: String)
   case putLocalAuth(LocalAuthRow)
@@ -47,8 +42,7 @@ package enum Change: Sendable {
 }
 
 extension [Change] {
-  /// The owners of the objects that the changes create: accounts, passcodes, confirmation answers
-  /// and new flows.
+  /// The owners of the new objects: accounts, passcodes, confirmation answers and new flows.
   var owners: [Owner] {
     compactMap { change in
       switch change {
@@ -61,8 +55,7 @@ extension [Change] {
     }
   }
 
-  /// Whether the changes contain the first journal row of the flow, which means that the flow is
-  /// new.
+  /// Whether the changes contain the first journal row of the flow: the flow is new.
   private func begins(_ flow: FlowID) -> Bool {
     contains { change in
       if case .appendJournal(let row) = change {

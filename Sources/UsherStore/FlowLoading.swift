@@ -36,8 +36,7 @@ extension Store {
     try sealer.open(flow.sealed, into: flow.clear)
   }
 
-  /// Passes the journal (the transitions) of all flows to `body`, in the order in which the rows
-  /// were appended.
+  /// Passes the journal (the transitions) of all flows to `body`, in the order of appending.
   ///
   /// - Parameter body: Must not call the store.
   package func readJournal(_ body: (JournalRow) -> Void) throws(UsherError) {
@@ -66,8 +65,7 @@ extension Store {
 
   private static let page = 1024
 
-  /// Returns the journal (the transitions) of all flows, in the order in which the rows were
-  /// appended.
+  /// Returns the journal (the transitions) of all flows, in the order of appending.
   package func loadJournal() throws(UsherError) -> [JournalRow] {
     var rows: [JournalRow] = []
     try readJournal { rows.append($0) }

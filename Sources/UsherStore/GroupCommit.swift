@@ -63,8 +63,7 @@ actor GroupCommit {
     do {
       return try await writeInOneTransaction(units, as: kinds, to: database)
     } catch DatabaseError.SQLITE_FULL where units.count > 1 {
-      // If one row does not fit on the disk, SQLite rolls back the whole transaction. The other
-      // units may fit.
+      // If one row does not fit on the disk, SQLite rolls back all; the other units may fit.
       var outcomes: [Outcome] = []
       for unit in units { outcomes += await write([unit], as: kinds, to: database) }
       return outcomes
@@ -92,8 +91,7 @@ actor GroupCommit {
 
   /// Writes one unit in its own savepoint of the transaction.
   ///
-  /// - Throws: Only if SQLite rolled back the whole transaction, for example because the disk is
-  ///   full.
+  /// - Throws: Only if SQLite rolled back the whole transaction, for example on a full disk.
   private static func write(_ unit: [Operation], in db: Database) throws -> Outcome {
     do {
       try db.inSavepoint {

@@ -31,8 +31,7 @@ struct KeySlot {
       arguments: [kind, host]) ?? false
   }
 
-  /// The selection of the slot's row in its table, which the caller of ``RowSets`` needs to update
-  /// the table's digest.
+  /// The selection of the slot's row, which ``RowSets`` needs to update the table's digest.
   var row: GuardedRows { GuardedRows(.keySlots, "kind = ? AND host = ?", [kind, host]) }
 
   /// Encrypts the data key with another key and writes it into the slot. Replaces the key in the
@@ -58,8 +57,7 @@ struct KeySlot {
       arguments: [kind, host, now.milliseconds, wrapped])
   }
 
-  /// Returns the decrypted data key; nil if the slot does not exist or was encrypted with a key
-  /// other than `key`.
+  /// Returns the decrypted data key; nil if the slot does not exist or needs another key.
   func open(with key: SymmetricKey, in db: Database) throws -> UnlockedKey? {
     let wrapped = try Data.fetchOne(
       db, sql: "SELECT wrapped FROM key_slots WHERE kind = ? AND host = ?", arguments: [kind, host])

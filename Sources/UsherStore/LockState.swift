@@ -12,12 +12,10 @@ extension Store {
   }
 
   private static let unlocked = "unlocked"
-  /// The name of the note that marked a locked daemon before schema 5. Only the migration reads
-  /// this note.
+  /// The name of the note of a locked daemon before schema 5. Only the migration reads it.
   static let earlierLock = "lock"
 
-  /// Whether the daemon is locked. Throws `storage_unavailable` if the note ``unlocked`` does not
-  /// decrypt.
+  /// Whether the daemon is locked. Throws `storage_unavailable` if ``unlocked`` does not decrypt.
   package var isLocked: Bool {
     get throws(UsherError) {
       guard let note = try loadNote(Self.unlocked) else { return true }
@@ -37,8 +35,7 @@ extension Store {
     NoteRow(name: unlocked, payload: try SealedPayload(encoding: Unlocked(at: now)))
   }
 
-  /// Adds the note ``unlocked`` to a new database, or to one from before schema 5 in which the
-  /// daemon was not locked.
+  /// Adds the note ``unlocked`` to a new database, or to an unlocked one from before schema 5.
   static func beginUnlocked(in db: Database, by sealer: Sealer, at now: Timestamp) throws {
     let wasLocked = try Bool.fetchOne(
       db, sql: "SELECT EXISTS (SELECT 1 FROM notes WHERE name = ?)", arguments: [earlierLock])

@@ -7,8 +7,7 @@ package import UsherCore
 package struct OwnerRow: Sendable, Hashable {
   package var realm: String
   package var uid: UInt32
-  /// Whether usherd refuses access to the user's stored objects until an operator decides, because
-  /// the uid may have been reassigned.
+  /// Whether access to the user's objects is refused until an operator decides about the uid.
   package var isWithheld: Bool
   package var payload: SealedPayload
 

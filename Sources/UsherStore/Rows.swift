@@ -22,8 +22,7 @@ package struct Owner: Sendable, Hashable {
   }
 }
 
-/// Bytes that are encrypted before they leave the process. Descriptions and mirrors do not show
-/// them.
+/// Bytes that are encrypted before they leave the process. Descriptions do not show them.
 package struct SealedPayload: Sendable, Hashable {
   package let bytes: [UInt8]
 
@@ -139,8 +138,7 @@ package struct AccountRow: Sendable, Hashable {
   package var provider: ProviderName
   /// The provider's identifier of the signed-in person; unique per owner and provider.
   package var subject: String
-  /// The time at which the daemon must process the account in the background, for example to
-  /// refresh its tokens; nil: never.
+  /// The time to process the account in the background, such as for a refresh; nil: never.
   ///
   /// ``unknownWakeTime`` in a row that usherd wrote before schema 4.
   package var wakeAt: Timestamp?
@@ -152,8 +150,7 @@ package struct AccountRow: Sendable, Hashable {
   /// Label, attributes, profile and other members, encoded by ``StoreCoder``.
   package var payload: SealedPayload
 
-  /// The value of ``wakeAt`` if the time is unknown. As the earliest time, it makes the daemon
-  /// process the account first.
+  /// The ``wakeAt`` of an unknown time: the earliest, so the account is processed first.
   package static let unknownWakeTime = Timestamp(milliseconds: 0)
 
   /// The value of ``callTag`` if the tag is unknown. Any callback from the provider may then
@@ -174,8 +171,7 @@ package struct AccountRow: Sendable, Hashable {
   }
 }
 
-/// The tokens of an account for an audience and a scope. Account, audience and scope are the key of
-/// the row.
+/// The tokens of an account for an audience and a scope. These three are the key of the row.
 package struct TokenRow: Sendable, Hashable {
   package var account: AccountID
   /// The audience for which the provider issued the token; empty if there is none.
@@ -237,8 +233,7 @@ package struct LocalAuthRow: Sendable, Hashable {
   }
 }
 
-/// A credential with which usherd authenticates to a provider, such as a client secret. Its name is
-/// stored in the clear.
+/// A credential of usherd at a provider, such as a client secret. Its name is stored in the clear.
 package struct CredentialRow: Sendable, Hashable {
   package var name: String
   package var value: Secret
@@ -270,8 +265,7 @@ package struct ConfirmationRow: Sendable, Hashable {
   }
 }
 
-/// A small internal value of the daemon, such as the head of the audit log. Its name is stored in
-/// the clear.
+/// A small value of the daemon, such as the audit log's head. Its name is stored in the clear.
 package struct NoteRow: Sendable, Hashable {
   package var name: String
   package var payload: SealedPayload

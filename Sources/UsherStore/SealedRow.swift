@@ -1,8 +1,7 @@
 import FoundationEssentials
 import UsherCore
 
-/// A table row with clear columns, which are authenticated, and hidden columns, which are
-/// encrypted.
+/// A table row with clear, authenticated columns and hidden, encrypted columns.
 protocol SealedRow {
   /// The table, the primary key and the other clear columns that are authenticated.
   var identity: RowIdentity { get }
@@ -81,8 +80,7 @@ extension AccountRow: SealedRow {
     var identity = RowIdentity(table: "accounts", key: [id.rawValue])
     identity.bind(owner)
     identity.bind(provider.rawValue)
-    // Unknown values are left out, because rows of earlier schemas were encrypted without these
-    // columns.
+    // Unknown values are left out: earlier schemas encrypted rows without these columns.
     if let wakeAt, wakeAt != Self.unknownWakeTime { identity.bind(wakeAt.milliseconds) }
     if let callTag, callTag != Self.unknownCallTag { identity.bind([UInt8](callTag)) }
     return identity

@@ -15,8 +15,7 @@ package struct SystemCallError: Error, Equatable {
 }
 
 extension UsherError {
-  /// Converts a database error to an `UsherError`. An error that is already an `UsherError` is
-  /// returned unchanged.
+  /// Converts a database error to an `UsherError`; returns an `UsherError` unchanged.
   static func storage(_ error: any Error) -> UsherError {
     if let error = error as? UsherError { return error }
     guard let error = error as? DatabaseError else {

@@ -16,8 +16,7 @@ package final class Store: Sendable {
   /// Whether the recovery key opened the database, because the master key did not. Opening has then
   /// encrypted the data key with the current master key.
   package let wasRecovered: Bool
-  /// The names of the tables that something other than usherd had changed and whose content was
-  /// accepted.
+  /// The tables that something other than usherd had changed and whose content was accepted.
   package let acceptedTables: [String]
   /// Whether missing rows could not be detected: the schema was too old for row sets (``RowSets``),
   /// and only the recovery key opened the database. The daemon then starts locked.
@@ -168,8 +167,7 @@ package final class Store: Sendable {
     ownerCheck.withLock { $0 = OwnerCheckBox(check: check) }
   }
 
-  /// Reserves disk space for ``commitFromReserve(_:)``. Blocks briefly unless the space is already
-  /// reserved.
+  /// Reserves disk space for ``commitFromReserve(_:)``. Blocks briefly if there is none yet.
   ///
   /// - Throws: `storage_unavailable` if the disk has too little free space.
   package func allocateReserve() throws(UsherError) {

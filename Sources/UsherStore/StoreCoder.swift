@@ -1,8 +1,7 @@
 import FoundationEssentials
 package import UsherCore
 
-/// The JSON coder for values that are stored encrypted, and the only coder that accepts `Sealed`
-/// values.
+/// The JSON coder for values that are stored encrypted; no other coder accepts `Sealed` values.
 ///
 /// It sorts the keys, so that equal values give equal bytes. The result contains secrets in the
 /// clear, so it must only be passed to a ``SealedPayload``.

@@ -49,8 +49,7 @@ extension Store {
     let descriptor = Glibc.open(draft.path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else { throw draft.fault("open", "cannot be created") }
     defer { Glibc.close(descriptor) }
-    // VACUUM INTO accepts an existing file if that file is empty. So the file's mode is set
-    // beforehand.
+    // VACUUM INTO accepts an existing file if it is empty, so its mode is set beforehand.
     try await source.writeWithoutTransaction { db in
       try db.execute(sql: "VACUUM INTO ?", arguments: [draft.path])
     }

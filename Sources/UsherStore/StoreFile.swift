@@ -32,8 +32,7 @@ struct StoreFile {
     return .database
   }
 
-  /// Restricts access to the database file, the write-ahead log and its index to the owner of these
-  /// files.
+  /// Restricts access to the database file, write-ahead log and index to their owner.
   func makePrivate() throws(UsherError) {
     for file in [path, path + "-wal", path + "-shm"] {
       guard chmod(file, 0o600) == 0 || errno == ENOENT else {
@@ -63,8 +62,7 @@ struct StoreFile {
     UsherError(.storageUnavailable, "the database \(path) \(what)", cause: cause)
   }
 
-  /// Returns an error for the last failed system call, from `errno`, whose message names the
-  /// database file.
+  /// Returns an error for the last system call, from `errno`, that names the database file.
   func fault(_ call: String, _ what: String) -> UsherError {
     let fault = SystemCallError(call: call, errno: errno)
     return refusal("\(what): \(String(cString: strerror(fault.errno)))", cause: fault)
@@ -141,8 +139,7 @@ final class StoreLock: Sendable {
   func release() {
     descriptor.withLock { descriptor in
       if let open = descriptor {
-        // The lock is released explicitly, because a forked child that has not called exec yet
-        // shares it.
+        // Released explicitly, because a forked child that has not called exec yet shares it.
         flock(open, LOCK_UN)
         close(open)
       }

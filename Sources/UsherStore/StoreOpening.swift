@@ -34,8 +34,7 @@ struct StoreOpening {
     /// Whether the recovery key opened the database, because the master key did not.
     let isRecovered: Bool
     let hasRecoverySlot: Bool
-    /// The names of the tables whose rows were changed by something other than usherd, if the
-    /// changes are accepted.
+    /// The tables that something other than usherd changed, if the changes are accepted.
     let changedTables: [String]
     /// Whether missing rows cannot be detected: the schema is too old for row sets (``RowSets``),
     /// and only the recovery key opened the database.
@@ -183,8 +182,7 @@ struct StoreOpening {
         + "from the one that usherd creates; restore a backup: usherctl restore")
   }
 
-  /// Returns the names of the tables in which something other than usherd deleted, added or
-  /// replaced rows.
+  /// Returns the tables in which something other than usherd deleted, added or replaced rows.
   ///
   /// - Throws: `storage_unavailable` with these names, unless ``acceptsChanges`` is true.
   private func changedTables(
@@ -272,8 +270,7 @@ struct StoreOpening {
   }
 }
 
-/// A key that is used only while the database is opened. Swift Crypto wipes the key when it is
-/// released.
+/// A key for opening the database only. Swift Crypto wipes it when it is released.
 private struct TransientKey: HeldKey {
   let key: SymmetricKey
 

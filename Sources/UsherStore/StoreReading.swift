@@ -24,8 +24,7 @@ package struct SealedAccount: Sendable {
   package var owner: Owner { account.clear.owner }
 }
 
-/// An account that the daemon must process in the background, as far as the clear columns of its
-/// row tell.
+/// An account that the daemon must process in the background, by its row's clear columns.
 package struct DueAccount: Sendable, Equatable {
   package let id: AccountID
   package let provider: ProviderName
@@ -44,8 +43,7 @@ extension Store {
     case id(AccountID, of: Owner?)
     /// The accounts of an owner at one provider; nil means at all providers.
     case owner(Owner, at: ProviderName?)
-    /// The accounts of all owners that a callback from the provider may concern: those with this
-    /// ``AccountRow/callTag``.
+    /// The accounts of all owners that a callback with this ``AccountRow/callTag`` may concern.
     case called(Data, at: ProviderName)
     case all
   }
@@ -80,8 +78,7 @@ extension Store {
     return accounts
   }
 
-  /// Decrypts an account. Throws `storage_unavailable` with the name of the row if one does not
-  /// decrypt.
+  /// Decrypts an account. Throws `storage_unavailable` with the name of a damaged row.
   package func open(_ sealed: SealedAccount) throws(UsherError) -> StoredAccount {
     var tokens: [TokenRow] = []
     for (clear, sealed) in sealed.tokens { tokens.append(try sealer.open(sealed, into: clear)) }
@@ -95,8 +92,7 @@ extension Store {
       consents: consents)
   }
 
-  /// Returns the id of the owner's account with the given subject at a provider; nil if there is
-  /// none.
+  /// Returns the id of the owner's account with the subject at a provider; nil if none.
   package func account(
     ofSubject subject: String, owner: Owner, provider: ProviderName
   ) throws(UsherError) -> AccountID? {
@@ -132,8 +128,7 @@ extension Store {
     }
   }
 
-  /// Returns a page of the ids of accounts with a consent that expired at `time` or before, in the
-  /// order of the ids.
+  /// Returns a page of the ids of accounts with a consent that expired by `time`, in order.
   ///
   /// - Parameter last: The last account of the previous page; nil for the first page.
   package func accountsWithConsents(
@@ -147,9 +142,8 @@ extension Store {
     ) { AccountID(try $0.next()) }
   }
 
-  /// Returns a query for the rows, tokens and consents of the accounts whose ids `query` selects.
-  /// The result is a single statement, so that no commit happens between reading an account and its
-  /// tokens.
+  /// Returns a query for the rows, tokens and consents of the accounts that `query` selects: one
+  /// statement, so that no commit happens between reading an account and its tokens.
   private static func accountQuery(_ query: String) -> String {
     """
     WITH chosen (id) AS MATERIALIZED (\(query))

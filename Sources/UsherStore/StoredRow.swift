@@ -5,8 +5,7 @@ import UsherCore
 /// The database table in which the rows of one type are stored, and its SQL texts.
 struct SealedTable: Sendable {
   let name: String
-  /// The columns of the table: the clear ones, beginning with the primary key, then the encrypted
-  /// one.
+  /// The columns of the table: the clear ones, the primary key first, then the encrypted one.
   let columns: String
   /// The SQL condition that selects the row with a given primary key.
   let isKey: String

@@ -40,8 +40,8 @@ package protocol Disk: Sendable {
 
   /// Opens or creates the database.
   ///
-  /// - Throws: The errors of
-  ///   ``Store/open(path:masterKey:recoveryKey:acceptsChanges:keyStorage:clock:entropy:executor:)``.
+  /// Throws the errors of
+  /// ``Store/open(path:masterKey:recoveryKey:acceptsChanges:keyStorage:clock:entropy:executor:)``.
   func openStore(_ opening: StoreAccess) throws(UsherError) -> Store
 }
 

@@ -16,8 +16,8 @@ package struct Launch: Sendable {
   private let logLevel: String?
   private let wipesFreedMemory: Bool
 
-  /// - Parameter wipesFreedMemory: Whether the allocator wipes freed memory; if not, this is
-  ///   logged.
+  /// - Parameter wipesFreedMemory: Whether the process uses the allocator that wipes freed memory;
+  ///   if not, a warning is logged.
   package init(
     configFile: String?, stateDirectory: String?, socketPath: String?, adminSocketPath: String?,
     logLevel: String?, wipesFreedMemory: Bool

@@ -4,12 +4,10 @@ import UsherCore
 import UsherTransport
 
 // The limit of the bytes that a connection keeps in memory. All of these bytes count as unread
-// replies: otherwise a batch with one waiting call could keep the replies of all its other calls in
-// memory.
+// replies: otherwise a batch with one waiting call could keep the replies of all its other calls.
 extension ConnectionHandler {
-  /// The maximum length in bytes of a reply that is kept even if the connection is over the limit,
-  /// so that the caller learns what its call did. `calls_in_flight` bounds the number of such
-  /// replies.
+  /// The maximum length in bytes of a reply that is kept beyond the limit, so that the caller
+  /// learns what its call did. `calls_in_flight` bounds the number of such replies.
   private static let shortReply = 4096
 
   /// The bytes of unsent replies, queued events, and input whose calls are not answered yet.
@@ -56,8 +54,7 @@ extension ConnectionHandler {
       detail: .init(limit: "unread_reply_bytes", retryable: false))
   }
 
-  /// Drops the incomplete line if it and the replies of waiting batches together have reached the
-  /// limit.
+  /// Drops the incomplete line if it and the replies of waiting batches have reached the limit.
   func boundLine() {
     guard batchedBytes + splitter.partialBytes >= limits.unreadReplyBytes,
       splitter.partialBytes > Self.shortReply
@@ -73,8 +70,7 @@ extension ConnectionHandler {
 }
 
 extension Limits {
-  /// Returns the limits for one caller: for a caller without rights, lines must be short, and a
-  /// batch may have only one call.
+  /// Returns a caller's limits: without rights, its lines must be short and batches of one call.
   func allowed(for caller: Caller) -> Limits {
     guard caller.isUnauthorized else { return self }
     var limits = self

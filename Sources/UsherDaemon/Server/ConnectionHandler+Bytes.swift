@@ -29,8 +29,7 @@ extension ConnectionHandler {
     endLine()
   }
 
-  /// Writes the reply of a call. The line is assembled directly in the output buffer, which saves
-  /// an allocation.
+  /// Writes the reply of a call, directly to the output buffer, which saves an allocation.
   func write(_ result: [UInt8], id: UnsafeRawBufferPointer) {
     guard takeBuffer() else { return }
     result.withUnsafeBytes { replies.appendResult($0, id: id) }
@@ -52,8 +51,7 @@ extension ConnectionHandler {
   /// Hands the written replies to the transport.
   func flush() {
     guard !replies.isEmpty else { return }
-    // The transport may call back and cause more replies to be written, so the buffer is taken out
-    // first.
+    // The transport may cause more replies to be written, so the buffer is taken out first.
     var lines: [UInt8] = []
     swap(&lines, &replies)
     transport.send(lines)

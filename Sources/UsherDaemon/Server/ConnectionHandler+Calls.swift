@@ -115,8 +115,7 @@ extension ConnectionHandler {
     return true
   }
 
-  /// Returns the shape of a line with a single call, by which the cache recognizes the line; nil
-  /// for a batch.
+  /// Returns the shape of a line with one call, by which the cache recognizes it; nil for a batch.
   private func shape(
     _ envelope: Envelope, _ line: UnsafeRawBufferPointer, _ origin: Origin
   ) -> LineShape? {

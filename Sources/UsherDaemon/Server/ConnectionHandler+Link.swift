@@ -71,8 +71,7 @@ extension ConnectionHandler: ConnectionLink {
       guard feed.push(isHeard ? entry : nil, to: name, limit: limit) else { return }
       loop.execute { handler.value.deliver() }
     }
-    // If there is one event more than the queue can hold, the subscription ends and the client is
-    // notified.
+    // An event beyond the queue's limit ends the subscription, and the client is notified.
     return service.events.listen(
       since: call.since, seeing: { caller.belongs(to: $0) },
       hearing: { caller.isMeant(by: $0) }, atMost: limit + 1,

@@ -59,8 +59,7 @@ final class ConnectionHandler: TransportUser, ScheduledConnection, OpenConnectio
   /// The number of bytes in `replies` at which they are sent at once.
   let mostGathered: Int
   var ending = Ending.open
-  /// Whether the time for answers is over. All remaining calls are then refused, without waiting
-  /// for the connection's turn.
+  /// Whether the time for answers is over: all remaining calls are refused at once.
   var isRefusing = false
   /// The number of seconds for sending written replies before the connection is closed.
   /// ``drain(unreadReplySeconds:)`` replaces it.
@@ -217,8 +216,7 @@ final class ConnectionHandler: TransportUser, ScheduledConnection, OpenConnectio
   /// Works on stored input, because the scheduler has given the connection its turn.
   func takeTurn() {
     guard !isClosing, isFree, hasWork else {
-      // The connection resumes by itself when its replies are read, its data is loaded or its long
-      // line is parsed.
+      // The connection resumes when replies are read, data is loaded or its long line is parsed.
       listens = true
       return
     }
@@ -234,8 +232,7 @@ final class ConnectionHandler: TransportUser, ScheduledConnection, OpenConnectio
     closeWhenDone()
   }
 
-  /// Resumes work on stored input after replies were read, data was loaded or a long line was
-  /// parsed.
+  /// Resumes work on stored input: replies were read, data was loaded or a long line was parsed.
   func comeBack() {
     guard !isClosing, hasWork else { return }
     if mayWork { takeTurn() } else { listens = false }

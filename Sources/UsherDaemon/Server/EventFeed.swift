@@ -8,8 +8,7 @@ import Synchronization
 final class EventFeed: Sendable {
   private struct State {
     var subscriptions: [String: Subscription] = [:]
-    /// The names of the subscriptions with something to send, each once, in the order of their
-    /// turns.
+    /// The names of the subscriptions with something to send, each once, in the order of turns.
     var ready: [String] = []
     /// The number of waiting events of all subscriptions.
     var queued = 0
@@ -43,8 +42,7 @@ final class EventFeed: Sendable {
   struct Notice {
     let name: String
     let message: Subscription.Message
-    /// The listener to remove from the event bus if this notification ends the subscription; else
-    /// nil.
+    /// The listener to remove from the event bus if the notification ends the subscription.
     let ended: Int?
 
     var line: [UInt8] { message.line(of: name) }
@@ -91,8 +89,7 @@ final class EventFeed: Sendable {
     }
   }
 
-  /// Removes and returns the next notification. After it has returned nil, the next event wakes the
-  /// connection.
+  /// Removes and returns the next notification. After nil, the next event wakes the connection.
   func next() -> Notice? {
     state.withLock { state in
       guard let name = state.ready.first,

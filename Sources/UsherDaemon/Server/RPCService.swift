@@ -69,14 +69,12 @@ final class RPCService: Sendable {
     return caller.decide(request).isAllowed
   }
 
-  /// Returns whether access to the caller's objects is refused, because its uid belonged to another
-  /// user.
+  /// Whether access to the caller's objects is refused, because its uid belonged to another user.
   func isWithheld(_ caller: Caller) -> Bool {
     lockController.unlocked?.services.owners.isWithheld(caller.owner) ?? false
   }
 
-  /// Returns the line that replies with an error, and logs the error's cause under the same
-  /// correlation ID.
+  /// Returns the line that replies with an error, and logs the cause under its correlation ID.
   ///
   /// - Parameter label: The caller's name in the journal.
   func errorReply(_ error: UsherError, _ id: RequestID, _ label: String) -> [UInt8] {

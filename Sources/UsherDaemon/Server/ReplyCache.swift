@@ -20,8 +20,7 @@ struct ReplyCache {
 
   private final class Answer {
     let params: [UInt8]
-    /// The shape of the last line with these params; nil if a line cannot be recognized by its
-    /// shape.
+    /// The shape of the last line with these params; nil if a line has no recognizable shape.
     var shape: LineShape?
     let reply: [UInt8]
     private let epoch: Epoch
@@ -113,8 +112,7 @@ struct ReplyCache {
 
   mutating func forget() { answers = [] }
 
-  /// Empties the cache if no reply was used since the last call of this method. Called about once a
-  /// minute.
+  /// Empties the cache if no reply was used since the last call of this method, a minute ago.
   ///
   /// - Returns: Whether the cache still contains replies.
   mutating func forgetUnused() -> Bool {

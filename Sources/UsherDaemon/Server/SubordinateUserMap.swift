@@ -2,20 +2,17 @@ import Synchronization
 import UsherCore
 import UsherSystem
 
-/// The subordinate ids of this machine's users, as read last from `/etc/subuid`. The daemon has one
-/// such map.
+/// The subordinate ids of the machine's users, as read last from `/etc/subuid`; one per daemon.
 final class SubordinateUserMap: Sendable {
   enum Reading: Sendable, Equatable {
     case done
-    /// Some entries of the file could not be read, and this has not been reported yet. The other
-    /// entries apply.
+    /// Some entries could not be read, which has not been reported yet. The other entries apply.
     case partial(SubordinateUsers.Gaps)
     /// The file exists and cannot be read. The earlier map is kept.
     case unreadable
     /// The user database has not answered in time. The earlier map is kept until it does.
     case late
-    /// The task was cancelled before the user database answered. The earlier map is kept until it
-    /// does.
+    /// The task was cancelled before the user database answered; the earlier map stays for now.
     case cancelled
   }
 
@@ -46,8 +43,7 @@ final class SubordinateUserMap: Sendable {
     return unreportedGaps().map { .partial($0) } ?? .done
   }
 
-  /// Returns the entries of the file that could not be read, if they differ from those that were
-  /// reported last; else nil.
+  /// Returns the entries of the file that could not be read if they differ from the last report.
   private func unreportedGaps() -> SubordinateUsers.Gaps? {
     let gaps = current.gaps
     return reported.withLock { reported in

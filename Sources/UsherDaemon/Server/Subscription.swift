@@ -28,8 +28,7 @@ struct Subscription {
 
   let listener: Int
   private var queue: [EventBus.Entry] = []
-  /// The older part of the queue, with the newest event first, so that the oldest event can be
-  /// removed in constant time.
+  /// The older part of the queue, the newest event first, to remove the oldest in constant time.
   private var oldest: [EventBus.Entry] = []
   private var hasLost = false
   /// The cursor of the last event that was handed out for sending.

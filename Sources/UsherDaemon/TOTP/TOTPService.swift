@@ -4,8 +4,7 @@ import UsherCore
 import UsherFlows
 import UsherStore
 
-/// Implementation of `totp.code` and `totp.list` (one-time codes, RFC 6238), and the source of the
-/// codes that flows show to users.
+/// Implementation of `totp.code` and `totp.list` (RFC 6238), and source of the codes in flows.
 ///
 /// A code is computed on request. If codes are single-use, the record that a client received a code
 /// is on disk before the reply: killing the daemon does not allow a code to be handed out twice.
@@ -44,8 +43,7 @@ struct TOTPService: Sendable {
       })
   }
 
-  /// Returns the code that a flow shows to the user, if the flow's client may use the account's
-  /// tokens.
+  /// Returns the code that a flow shows to the user if its client may use the account's tokens.
   func answer(_ account: AccountID, _ flow: LiveFlow) async -> OneTimeCodeAnswer {
     let client = flow.client ?? CallerPolicy.ownPrograms
     let now = dependencies.clock.now()
@@ -70,8 +68,7 @@ struct TOTPService: Sendable {
 extension TOTPService {
   private enum Resolution {
     case given(TOTPCode.Reply)
-    /// The client has already received the code of this time step. It can get the next code at
-    /// `until`.
+    /// The client has already received this time step's code. The next is available at `until`.
     case spent(until: Timestamp)
   }
 
@@ -114,8 +111,7 @@ extension TOTPService {
 // MARK: - Accounts
 
 extension TOTPService {
-  /// Returns the account that a call names by id, or the only account with one-time codes at a
-  /// provider.
+  /// Returns the account that a call names by id, or a provider's only account with codes.
   func account(
     _ id: AccountID?, _ provider: ProviderName?, for caller: Caller, _ method: String
   ) throws(UsherError) -> AccountRecord {
@@ -138,8 +134,7 @@ extension TOTPService {
     }
   }
 
-  /// Returns the settings of the provider's one-time codes; nil if the provider is not configured
-  /// any more or has no such codes.
+  /// Returns the settings of the provider's one-time codes; nil if none are configured.
   private func settings(of record: AccountRecord) -> TOTPSettings? {
     (try? providers.named(record.provider))?.settings.oneTimeCodes
   }

@@ -82,8 +82,7 @@ actor Refresher: ProviderObserver {
         return try reply(.failure(error), account, key, isForced: isForced)
       }
       if mustRefresh {
-        // A dead grant does not use up the caller's permitted forced refreshes, because only a new
-        // sign-in helps.
+        // A dead grant uses up no forced refresh of the caller: only a new sign-in helps.
         guard waiting(record) != nil || record.details.grant.isRenewable
         else { throw deadGrant(record) }
         try spend(account)
@@ -108,8 +107,7 @@ actor Refresher: ProviderObserver {
     if let outcome = await running[account]?.task.value { _ = try outcome.get() }
   }
 
-  /// Returns when no refresh is running, so that a rotated refresh token is not lost when the
-  /// daemon stops.
+  /// Returns when no refresh is running, so that no rotated token is lost when the daemon stops.
   func waitUntilIdle() async {
     while let current = running.values.first { _ = await current.task.value }
   }
@@ -134,8 +132,7 @@ actor Refresher: ProviderObserver {
     guard record.details.grant.isRenewable, let refreshToken = record.details.grant.refreshToken
     else { throw deadGrant(record) }
     if let error = refusal(of: record.id, key, refreshToken) { throw error }
-    // Checked before the write below. Otherwise each call for an unreachable provider would cause a
-    // write.
+    // Checked before the write, which an unreachable provider would cause for each call.
     try source.usableProvider(of: record)
     guard try await storeTakes(record, key, refreshToken) else {
       return try current(record.id, key)
@@ -159,8 +156,7 @@ actor Refresher: ProviderObserver {
       try await persist(rotated: Sealed(rotated), for: refreshToken, record)
       throw error
     case .failed(let error):
-      // Only errors that the provider itself reported are remembered; a missing credential is
-      // checked each time.
+      // Only errors from the provider are remembered; a missing credential is checked anew.
       if error.detail.provider != nil { remember(error, record.id, key, refreshToken) }
       throw error
     }
@@ -241,8 +237,7 @@ actor Refresher: ProviderObserver {
     }
   }
 
-  /// Returns the result of an earlier refresh that is not on disk yet. A result for an earlier
-  /// sign-in is dropped.
+  /// Returns the result of an earlier refresh that is not on disk yet, if of the same sign-in.
   private func waiting(_ record: AccountRecord) -> Unsaved? {
     guard let waiting = unsaved[record.id] else { return nil }
     if waiting.used == record.details.grant.refreshToken { return waiting }
@@ -304,8 +299,7 @@ actor Refresher: ProviderObserver {
   ) -> UsherError? {
     guard waiting(record) == nil, record.details.grant.death == nil else { return nil }
     if key == record.mainKey {
-      // Unless forced, the provider is not asked again, because it has already stated the scope
-      // that it grants.
+      // Unless forced, the provider is not asked again: it has stated the scope that it grants.
       return isForced ? nil : record.narrowing(dependencies)
     }
     let isSafe =
@@ -342,8 +336,7 @@ actor Refresher: ProviderObserver {
     return error
   }
 
-  /// Forgets all refusals after a credential has changed, because the provider may accept the new
-  /// one.
+  /// Forgets all refusals after a change of a credential: the provider may accept the new one.
   func forgetRefusals() { refusals = [:] }
 
   func providersChanged(_ providers: Set<ProviderName>) {
@@ -352,8 +345,7 @@ actor Refresher: ProviderObserver {
     }
   }
 
-  /// Returns the remembered refusal; nil if there is none, or if a new sign-in has brought another
-  /// refresh token.
+  /// Returns the remembered refusal; nil if there is none or it concerns an older refresh token.
   private func refusal(
     of account: AccountID, _ key: TokenKey, _ refreshToken: Sealed<Secret>
   ) -> UsherError? {
@@ -366,8 +358,7 @@ actor Refresher: ProviderObserver {
     return isInForce ? refusal.error : nil
   }
 
-  /// Limits how often `forceRefresh` is accepted for an account, because each one costs a request
-  /// to the provider.
+  /// Limits an account's `forceRefresh` calls, because each one costs a request to the provider.
   private func spend(_ account: AccountID) throws(UsherError) {
     let now = dependencies.clock.monotonicNow()
     let rest = Duration.seconds(dependencies.config.limits.forceRefreshSeconds)

@@ -236,8 +236,7 @@ struct RevocationAttempt: Sendable {
   /// The tokens about which the provider must be asked again.
   var unanswered: [Revocation.Token] { tokens(living: .unreachable) }
 
-  /// The tokens whose provider is not configured now, or whose provider's name means another
-  /// provider.
+  /// The tokens whose provider is not configured, or whose provider's name means another one.
   var notConfigured: [Revocation.Token] { tokens(living: .notConfigured) }
 
   private func tokens(living why: LivingToken.Reason) -> [Revocation.Token] {

@@ -15,8 +15,7 @@ actor RevocationQueue {
   /// that an operator requests for users are not limited.
   static let mostPerOwner = 64
 
-  /// The maximum pause between attempts, after 2, 4, 8, … seconds. The provider may ask for a
-  /// longer one.
+  /// The maximum pause between attempts, after 2, 4, 8, … s. The provider may ask for more.
   static let longestPause = Duration.seconds(900)
   private static let firstPause = Duration.seconds(2)
 
@@ -25,8 +24,7 @@ actor RevocationQueue {
   private let source: TokenSource
   private let audit: (any Auditing)?
 
-  /// The tasks that retry revocations, by the revocation's id, each with the owner against whose
-  /// limit it counts.
+  /// The tasks that retry revocations, by revocation id, each with the owner whose limit counts it.
   private var running: [String: (owner: Owner?, task: Task<Void, Never>)] = [:]
   /// The revocations that ``restore()`` has loaded, until ``resume()`` starts them.
   private var kept: [Revocation] = []
@@ -42,8 +40,7 @@ actor RevocationQueue {
     self.audit = audit
   }
 
-  /// Asks the provider to revoke the tokens, and continues in the background if the provider is
-  /// unreachable.
+  /// Asks the provider to revoke the tokens, again in the background if it is unreachable.
   ///
   /// Runs in a task of its own: cancelling the caller's task must not leave the tokens valid.
   ///
@@ -165,8 +162,7 @@ actor RevocationQueue {
       }
       let attempt = await source.revoke(revocation, insisting: false)
       guard !Task.isCancelled else { return }
-      // A provider that is not configured is retried too, because a reload may have removed it only
-      // for a moment.
+      // A missing provider is retried too: a reload may have removed it only for a moment.
       let rest = revocation.keeping(attempt.unanswered + attempt.notConfigured)
       guard !rest.tokens.isEmpty else {
         return await end(revocation, as: attempt.failure)
@@ -184,8 +180,7 @@ actor RevocationQueue {
 
   /// Ends a revocation: records its outcome and deletes its note.
   ///
-  /// - Parameter failure: The reason why tokens may still be valid; nil if the provider has revoked
-  ///   all.
+  /// - Parameter failure: The reason why tokens may still be valid; nil if all are revoked.
   private func end(_ revocation: Revocation, as failure: UsherError.Reason?) async {
     running[revocation.id] = nil
     audit?.record(

@@ -81,8 +81,7 @@ struct Revoker: Sendable {
 }
 
 extension Revocation {
-  /// Returns the change that stores this revocation as a note; empty if there is no token to
-  /// revoke.
+  /// Returns the change that stores this revocation as a note; empty if there is no token.
   fileprivate func changes() throws(UsherError) -> [Change] {
     tokens.isEmpty ? [] : [.putNote(try row())]
   }

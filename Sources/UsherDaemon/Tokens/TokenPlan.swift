@@ -38,16 +38,14 @@ struct TokenPlan: Sendable, Equatable {
     if record.details.keepAlive, grant.narrowedTo == nil,
       var due = renewal(of: record, end)
     {
-      // A token with a future issue time was issued while the clock was ahead, so its remaining
-      // lifetime is unknown.
+      // A future issue time means that the clock was ahead: the remaining lifetime is unknown.
       if record.tokens[record.mainKey].map({ $0.issuedAt > now }) == true { due = now }
       plans.append(TokenPlan(action: .renew, at: max(due, progress.retryAt ?? due)))
     }
     return plans.min { ($0.at, $0.action.rawValue) < ($1.at, $1.action.rawValue) }
   }
 
-  /// Returns the time at which the account's main token is to be refreshed; nil if the token never
-  /// expires.
+  /// Returns the time to refresh the account's main token; nil if the token never expires.
   static func renewal(of record: AccountRecord, _ end: Timestamp?) -> Timestamp? {
     guard let token = record.tokens[record.mainKey] else { return nil }
     let ends = [token.set.expiresAt, end].compactMap { end in

@@ -71,8 +71,7 @@ struct TokenService: Sendable {
     guard !record.details.tokensAreInternal else {
       throw UsherError(.permissionDenied, "the tokens of this account are for the daemon only")
     }
-    // The scope of the token is checked too, because the provider may have granted more than was
-    // requested.
+    // The token's scope is checked too: the provider may have granted more than requested.
     let scopes = [key.scope, record.tokens[key]?.set.scope].compactMap(\.self)
     if let most,
       !scopes.flatMap(PolicyRequest.scopes).allSatisfy({ scope in
@@ -108,8 +107,7 @@ struct TokenService: Sendable {
       living: result.living.isEmpty ? nil : result.living, retriedUntil: result.retriedUntil)
   }
 
-  /// Returns the account as it is now. The account may have been forgotten since the call was
-  /// authorized.
+  /// Returns the account as it is now: it may have been forgotten since the authorization.
   private func current(_ record: AccountRecord) throws(UsherError) -> AccountRecord {
     try repository.account(record.id, of: record.owner)
   }
