@@ -8,10 +8,9 @@ import UsherStore
 /// The accounts with their tokens and consents, looked up by id and owner. Recently used accounts
 /// are in memory, the others on disk (Speed.md § Accounts on disk).
 ///
-/// A look-up that misses the cache reads the disk and blocks; where blocking is not allowed, as on
-/// an event loop, call ``holds(_:for:)`` first. A change is planned by an `update` method,
-/// committed by the caller, then passed to ``install(_:)``. So everything in the cache is on disk,
-/// and any entry may be evicted at any time.
+/// A look-up that misses the cache reads the disk and blocks; on an event loop, call
+/// ``holds(_:for:)`` first. A change is planned by an `update` method, committed by the caller,
+/// then passed to ``install(_:)``: all cached data is on disk, and may be evicted at any time.
 final class AccountRepository: Sendable {
   /// A planned change: the changes to commit to the store, and the record to install afterwards.
   struct Update: Sendable {
@@ -45,8 +44,7 @@ final class AccountRepository: Sendable {
   fileprivate struct State {
     var records = LRUCache<AccountID, AccountRecord>()
     var lists = LRUCache<List, Set<AccountID>>()
-    /// For each read in progress, the accounts that changed since the read began, so that it does
-    /// not cache old rows; nil for a removed account.
+    /// For each read in progress, the accounts that changed since it began; nil for a removed one.
     var reads: [Int: [AccountID: AccountRecord?]] = [:]
     var nextRead = 0
   }
@@ -152,9 +150,8 @@ extension AccountRepository {
     case list(ProviderName?)
   }
 
-  /// Whether the accounts can be looked up without reading the disk. False for unknown ids, for
-  /// other owners' accounts, and for long lists, whose encoding takes longer than reading an
-  /// account.
+  /// Whether the accounts can be looked up without the disk. False for unknown ids, for other
+  /// owners' accounts, and for long lists, whose encoding takes longer than reading an account.
   func holds(_ need: Need, for owners: [Owner]) -> Bool {
     switch need {
     case .account(let id): held(id, of: owners) != nil
