@@ -22,7 +22,8 @@ struct AuditVerbTests {
       line, asking: exchanges, sockets: ["USHER_SOCKET", "USHER_ADMIN_SOCKET"])
   }
 
-  @Test("audit prints a table without control characters", arguments: ["audit", "audit list"])
+  @Test(
+    "usherctl audit prints a table without control characters", arguments: ["audit", "audit list"])
   func list(_ line: String) async throws {
     let outcome = try await audit(
       line,
@@ -40,7 +41,7 @@ struct AuditVerbTests {
     #expect(outcome.status == 0)
   }
 
-  @Test("audit sends its filters to the daemon and fetches every page")
+  @Test("usherctl audit sends its filters to the daemon and fetches every page")
   func filters() async throws {
     let params: JSONValue = [
       "since": "2030-01-01T08:00:00Z", "until": "2030-01-01T10:00:00Z", "denied": true,
@@ -61,7 +62,7 @@ struct AuditVerbTests {
   }
 
   @Test(
-    "audit --since accepts an age in seconds, minutes, hours, days or weeks",
+    "usherctl audit --since accepts an age in seconds, minutes, hours, days or weeks",
     arguments: [("90s", 90), ("15m", 900), ("1h", 3600), ("2d", 172_800), ("1w", 604_800)])
   func ago(_ since: String, seconds: Int64) async throws {
     let time = TestTime()
@@ -79,7 +80,7 @@ struct AuditVerbTests {
     #expect(outcome.status == 0)
   }
 
-  @Test("audit --limit ends the list after that many rows, across several pages")
+  @Test("usherctl audit --limit ends the list after that many rows, across several pages")
   func limit() async throws {
     let outcome = try await audit(
       "audit --limit 2",
@@ -91,7 +92,7 @@ struct AuditVerbTests {
     #expect(outcome.output.contains("not_found"))
   }
 
-  @Test("audit --json prints each reply of the daemon as one line")
+  @Test("usherctl audit --json prints each reply of the daemon as one line")
   func json() async throws {
     let first = #"{"rows":[\#(Self.row)],"next":7}"#
     let outcome = try await audit(
@@ -104,7 +105,7 @@ struct AuditVerbTests {
     #expect(outcome.error == "")
   }
 
-  @Test("audit names the rows that cannot be decrypted")
+  @Test("usherctl audit names the rows that cannot be decrypted")
   func unreadable() async throws {
     let outcome = try await audit(
       "audit",
@@ -115,7 +116,7 @@ struct AuditVerbTests {
   }
 
   @Test(
-    "audit exits with 64 for an invalid time or number of rows",
+    "usherctl audit exits with 64 for an invalid time or number of rows",
     arguments: [
       "audit --since yesterday", "audit --since 1", "audit --since -1h", "audit --since 1y",
       "audit --until h", "audit --since 99999999999s", "audit --limit 0", "audit --limit -3",
@@ -124,7 +125,7 @@ struct AuditVerbTests {
     #expect(await usherctl(line).status == 64)
   }
 
-  @Test("audit verify reports an intact log with its first and last row")
+  @Test("usherctl audit verify reports an intact log with its first and last row")
   func whole() async throws {
     let outcome = try await audit(
       "audit verify",
@@ -139,7 +140,7 @@ struct AuditVerbTests {
     #expect(outcome.status == 0)
   }
 
-  @Test("audit verify exits with 1 and lists the faults of a damaged log")
+  @Test("usherctl audit verify exits with 1 and lists the faults of a damaged log")
   func broken() async throws {
     let reply = #"""
       {"whole":false,"begunAt":"2030-01-01T00:00:00Z","findings":[{"n":4,\#

@@ -20,7 +20,7 @@ struct BackupTests {
     .ask("system.backup", #"{"path":"\#(path ?? copy)","bytes":4096}"#)
   }
 
-  @Test("backup fetches the daemon's copy into a private file and deletes the copy")
+  @Test("usherctl backup fetches the daemon's copy into a private file and deletes the copy")
   func fetched() async throws {
     let done = try await machine.usherctl(["backup", file], asking: [answer()])
     #expect(done.status == 0 && done.error == "\(file): 4 KiB\n", "\(done)")
@@ -34,7 +34,7 @@ struct BackupTests {
   /// The names in the folder that begin with the name of the backup.
   private var left: [String] { machine.names(machine.folder).filter { $0.hasPrefix("file") } }
 
-  @Test("backup does not touch other files with similar names")
+  @Test("usherctl backup does not touch other files with similar names")
   func unrelated() async throws {
     try machine.write([1], to: file + ".new")
     let done = try await machine.usherctl(["backup", file], asking: [answer()])
@@ -42,7 +42,7 @@ struct BackupTests {
     #expect(machine.read(file + ".new") == [1] && left == ["file", "file.new"])
   }
 
-  @Test("backup keeps an existing file unless --force is given")
+  @Test("usherctl backup keeps an existing file unless --force is given")
   func force() async throws {
     try machine.write([1], to: file)
     let kept = try await machine.usherctl(["backup", file])
@@ -56,7 +56,7 @@ struct BackupTests {
     #expect(json.output == #"{"path":"\#(copy)","bytes":4096}"# + "\n", "\(json)")
   }
 
-  @Test("backup - writes the whole database to standard output")
+  @Test("usherctl backup - writes the whole database to standard output")
   func output() async throws {
     let target = open(machine.folder + "/out", O_WRONLY | O_CREAT, 0o600)
     let done = try await machine.usherctl(["backup", "-"], output: target, asking: [answer()])
@@ -66,7 +66,7 @@ struct BackupTests {
     #expect(machine.read(copy) == nil)
   }
 
-  @Test("backup does not ask the daemon if the file cannot be written")
+  @Test("usherctl backup does not ask the daemon if the file cannot be written")
   func noPlace() async throws {
     let none = try await machine.usherctl(["backup", machine.folder + "/none/file"])
     #expect(none.status == 1 && none.error.contains("No such file or directory"), "\(none)")
@@ -75,7 +75,7 @@ struct BackupTests {
     #expect(directory.status == 1 && directory.error.contains("is not a regular file"))
   }
 
-  @Test("a backup that the daemon refuses leaves no file")
+  @Test("usherctl backup leaves no file if the daemon refuses the backup")
   func refused() async throws {
     let error = #"""
       {"code":-32003,"message":"another copy of the database is being made",\#
@@ -87,7 +87,9 @@ struct BackupTests {
     #expect(left == [])
   }
 
-  @Test("backup neither fetches nor removes a file that is not the daemon's copy", arguments: 0..<6)
+  @Test(
+    "usherctl backup neither fetches nor removes a file that is not the daemon's copy",
+    arguments: 0..<6)
   func notItsOwn(_ number: Int) async throws {
     var path = copy
     switch number {
@@ -107,7 +109,7 @@ struct BackupTests {
     #expect(machine.read(machine.database) == content && machine.read(copy) != nil)
   }
 
-  @Test("a copy that is shorter than the daemon reported is not kept as a backup")
+  @Test("usherctl backup does not keep a copy that is shorter than the daemon reported")
   func short() async throws {
     let more = Exchange.ask("system.backup", #"{"path":"\#(copy)","bytes":8192}"#)
     let done = try await machine.usherctl(["backup", file], asking: [more])

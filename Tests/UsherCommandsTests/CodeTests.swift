@@ -2,9 +2,9 @@ import JSONRPC
 import Testing
 import UsherCommands
 
-@Suite("The prompt for a one-time code", .timeLimit(.minutes(10)))
+@Suite("usherctl's prompt for a one-time code", .timeLimit(.minutes(10)))
 struct CodeTests {
-  @Test("the prompt for a code shows the operation, the channel and the limits of the code")
+  @Test("usherctl's prompt for a code shows the operation, the channel and the limits of the code")
   func code() async throws {
     let birthday = #"{"name":"dateOfBirth","type":"date","required":false}"#
     let (outcome, _) = try await answering(
@@ -20,7 +20,7 @@ struct CodeTests {
   }
 
   @Test(
-    "the prompt for a code names its purpose and where it was sent",
+    "usherctl's prompt for a code names the code's purpose and where it was sent",
     arguments: [
       ("sca", "SMS", "a code to approve this was sent by SMS to +49…12"),
       ("twoFactor", "email", "a code for the second factor was sent by e-mail to +49…12"),
@@ -34,7 +34,7 @@ struct CodeTests {
     #expect(outcome.error.contains("\n\(line)\n"))
   }
 
-  @Test("spaces and hyphens in a code are removed, and an impossible code is not sent")
+  @Test("usherctl removes spaces and hyphens from a typed code and does not send an impossible one")
   func digits() async throws {
     let (outcome, _) = try await answering(
       Steps.code, typed: ["", "abc", "12O456", "12345", "1234567", " 123-4 56 "],
@@ -47,14 +47,16 @@ struct CodeTests {
       Steps.code(digits: "null"), typed: ["a-b"], with: ["type": "enterCode", "code": "a-b"])
   }
 
-  @Test("r or resend requests a new code, and < goes back", arguments: ["r", "R", "resend"])
+  @Test(
+    "at usherctl's prompt for a code, r or resend requests a new code, and < goes back",
+    arguments: ["r", "R", "resend"])
   func resend(key: String) async throws {
     _ = try await answering(
       Steps.code(resendAt: "00:00"), typed: [key], with: ["type": "enterCode", "resend": true])
     _ = try await answering(Steps.code, typed: ["<"], with: ["type": "enterCode", "back": true])
   }
 
-  @Test("< at a field beside the code returns to the code")
+  @Test("at a field that usherctl asks for beside a code, < returns to the code")
   func backToCode() async throws {
     let names = #"""
       {"name":"firstName","type":"text","required":true},\#
@@ -72,14 +74,14 @@ struct CodeTests {
     #expect(outcome.error.occurrences(of: "last name (optional): ") == 2)
   }
 
-  @Test("a new code that is requested too early shows the wait and sends nothing")
+  @Test("usherctl sends no request for a new code before its time and shows the wait")
   func early() async throws {
     let (outcome, _) = try await answering(
       Steps.code, typed: ["r", "123456"], with: ["type": "enterCode", "code": "123456"])
     #expect(outcome.error.contains("code: a new code can be requested in 12 s\n6 digits, "))
   }
 
-  @Test("a wrong code shows the provider's error and is asked for again")
+  @Test("usherctl shows the provider's error for a wrong code and asks for the code again")
   func wrong() async throws {
     let problem = #"""
       {"reason":"wrong_code","title":"Wrong code","message":"that was not it",\#
@@ -108,7 +110,7 @@ struct CodeTests {
     #expect(outcome.status == 0)
   }
 
-  @Test("a rate limit on new codes shows the wait, and the same step is asked again")
+  @Test("usherctl shows the wait of a rate limit on new codes and asks the same step again")
   func coolDown() async throws {
     let problem = #"""
       {"reason":"rate_limited","title":"Too many codes","message":"too many codes",\#
@@ -135,7 +137,7 @@ struct CodeTests {
   }
 }
 
-@Suite("The countdown of a one-time code", .timeLimit(.minutes(10)))
+@Suite("usherctl's countdown of a one-time code", .timeLimit(.minutes(10)))
 struct CountdownTests {
   /// Runs a flow at an `enterCode` step, and types the code after this many seconds.
   private func typing(
@@ -157,7 +159,7 @@ struct CountdownTests {
   private static let above = ["Pay: 5.00 EUR to Shop", "a code was sent by SMS to +49…12"]
 
   @Test(
-    "the countdown on a screen is overwritten every second",
+    "usherctl overwrites the countdown of a code on a screen every second",
     arguments: [
       (0, "6 digits, 4 min 59 s left, 3 attempts left, r for a new code in 12 s"),
       (3, "6 digits, 4 min 56 s left, 3 attempts left, r for a new code in 9 s"),
@@ -172,7 +174,8 @@ struct CountdownTests {
   }
 
   @Test(
-    "the countdown without a screen is printed again only when it ends", arguments: [nil, 40])
+    "without a screen, usherctl prints the countdown of a code again only when it ends",
+    arguments: [nil, 40])
   func plain(columns: Int?) async throws {
     let step = Steps.code(resendAt: "05:09")
     let terminal = try await typing(after: 299, columns: columns, step: step)
@@ -191,7 +194,7 @@ struct CountdownTests {
     #expect(!earlier.error.contains("\u{1B}") && !earlier.error.contains("expired"))
   }
 
-  @Test("the wait for a new code is still counted after the code has expired")
+  @Test("usherctl still counts down the wait for a new code after the code has expired")
   func counting() async throws {
     let terminal = try await typing(after: 304, columns: 80, step: Steps.code(resendAt: "05:09"))
     #expect(
@@ -200,7 +203,7 @@ struct CountdownTests {
       ])
   }
 
-  @Test("a new code can be requested for a code that has already expired")
+  @Test("at usherctl's prompt, a new code can be requested after the code has expired")
   func over() async throws {
     let (outcome, _) = try await answering(
       Steps.code(resendAt: "00:00", expiresAt: "00:00"), typed: ["r"],

@@ -25,7 +25,7 @@ struct ConfigTests {
 
     """
 
-  @Test("config check reads usherd.toml and conf.d by default")
+  @Test("usherctl config check reads usherd.toml and conf.d by default")
   func standard() async throws {
     let folder = try folder([
       "usherd.toml": Self.provider,
@@ -38,7 +38,7 @@ struct ConfigTests {
     #expect(outcome.status == 0)
   }
 
-  @Test("config check reports the file, line and key of an error")
+  @Test("usherctl config check reports the file, line and key of an error")
   func wrong() async throws {
     let folder = try folder(["a.toml": Self.provider + "client_idd = \"x\"\n"])
     defer { FakeDaemon.removeFolder(of: folder) }
@@ -48,7 +48,7 @@ struct ConfigTests {
   }
 
   @Test(
-    "config check reports files and directories that others may write, with the remedy")
+    "usherctl config check reports files and directories that others may write, with the remedy")
   func trust() async throws {
     let folder = try folder(["a.toml": Self.provider, "conf.d/b.toml": ""])
     defer { FakeDaemon.removeFolder(of: folder) }
@@ -71,7 +71,7 @@ struct ConfigTests {
     #expect(await usherctl("config check \(file) \(folder)/conf.d/b.toml").status == 0)
   }
 
-  @Test("config check reports a missing configuration and a missing file")
+  @Test("usherctl config check reports a missing configuration and a missing file")
   func nothing() async {
     let none = await usherctl("config check")
     #expect(none.error == "usherctl: no configuration file in /tmp/usher-no-such-folder\n")
@@ -80,7 +80,7 @@ struct ConfigTests {
     #expect(missing.error == "usherctl: /tmp/usher-no-such-file cannot be read\n")
   }
 
-  @Test("config show prints the effective configuration as TOML and as JSON")
+  @Test("usherctl config show prints the effective configuration as TOML and as JSON")
   func show() async throws {
     let folder = try folder(["usherd.toml": Self.provider])
     defer { FakeDaemon.removeFolder(of: folder) }

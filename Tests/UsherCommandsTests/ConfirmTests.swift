@@ -41,7 +41,7 @@ struct ConfirmTests {
   private static let prompt =
     "o once, s for the session, a number of days, n to refuse, Enter to leave it open: "
 
-  @Test("confirm list prints questions and answers without control characters")
+  @Test("usherctl confirm list prints questions and answers without control characters")
   func list() async throws {
     let reply = Self.list(
       [Self.question("cnf_1")],
@@ -68,7 +68,7 @@ struct ConfirmTests {
     #expect(json.output == reply + "\n")
   }
 
-  @Test("confirm without open questions says that there are none")
+  @Test("usherctl confirm without open questions says that there are none")
   func none() async throws {
     for interactive in [false, true] {
       let outcome = try await usherctl(
@@ -80,7 +80,7 @@ struct ConfirmTests {
   }
 
   @Test(
-    "confirm on a terminal accepts a letter or a number of days as the answer",
+    "usherctl confirm on a terminal accepts a letter or a number of days as the answer",
     arguments: [
       ("o", ["allow": true, "remember": "once"], "allowed once"),
       (
@@ -103,7 +103,9 @@ struct ConfirmTests {
     #expect(outcome.status == 0)
   }
 
-  @Test("confirm asks each question in turn, skips it on Enter and repeats it on invalid input")
+  @Test(
+    "usherctl confirm asks each question in turn, skips it on Enter and repeats it on invalid input"
+  )
   func several() async throws {
     let reply = Self.list([Self.question("cnf_1"), Self.question("cnf_2")])
     let outcome = try await usherctl(
@@ -120,7 +122,7 @@ struct ConfirmTests {
         + "refused for a minute\n")
   }
 
-  @Test("usherctl confirm goes on if a question was answered meanwhile")
+  @Test("usherctl confirm continues if a question was answered meanwhile")
   func meanwhile() async throws {
     let reply = Self.list([Self.question("cnf_1"), Self.question("cnf_2")])
     let outcome = try await usherctl(
@@ -138,7 +140,7 @@ struct ConfirmTests {
   }
 
   @Test(
-    "confirm allow and deny send how long the answer holds, by default once",
+    "usherctl confirm allow and deny send how long the answer holds, by default once",
     arguments: [
       ("allow cnf_1", true, nil, "allowed once"),
       ("allow cnf_1 --once", true, "once", "allowed once"),
@@ -161,7 +163,7 @@ struct ConfirmTests {
   }
 
   @Test(
-    "confirm allow exits with 64 for an invalid or ambiguous duration",
+    "usherctl confirm allow exits with 64 for an invalid or ambiguous duration",
     arguments: [
       "--for 31d", "--for 0s", "--for 7", "--for now", "--once --session", "--once --for 1h",
     ])
@@ -170,7 +172,7 @@ struct ConfirmTests {
     #expect(outcome.status == 64)
   }
 
-  @Test("confirm forget withdraws an answer")
+  @Test("usherctl confirm forget withdraws an answer")
   func forget() async throws {
     let outcome = try await usherctl(
       "confirm forget cnf_9", asking: [.ask("confirm.forget", ["answer": "cnf_9"], "{}")])
@@ -178,7 +180,7 @@ struct ConfirmTests {
     #expect(outcome.status == 0)
   }
 
-  @Test("confirm allow runs local authentication if required, and then sends the answer")
+  @Test("usherctl confirm allow runs local authentication if required, and then sends the answer")
   func proof() async throws {
     let next = #"""
       ,"next":{"method":"flow.start","params":{"provider":"local","kind":"authenticate",\#

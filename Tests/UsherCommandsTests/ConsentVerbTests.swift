@@ -12,7 +12,7 @@ struct ConsentVerbTests {
     "grantedAt":"2030-01-01T00:00:00Z","expiresAt":"2030-02-01T00:00:00Z","grantedBy":1000}]}
     """#
 
-  @Test("consent list prints each consent without control characters")
+  @Test("usherctl consent list prints each consent without control characters")
   func list() async throws {
     let outcome = try await usherctl("consent list", asking: [.ask("consent.list", Self.reply)])
     #expect(
@@ -25,7 +25,7 @@ struct ConsentVerbTests {
     #expect(outcome.status == 0)
   }
 
-  @Test("consent list sends its filters and says if there are no consents")
+  @Test("usherctl consent list sends its filters and says if there are no consents")
   func narrowed() async throws {
     let outcome = try await usherctl(
       "consent list --provider freedom --account acc_1",
@@ -38,7 +38,7 @@ struct ConsentVerbTests {
   }
 
   @Test(
-    "consent revoke prints how many consents were revoked",
+    "usherctl consent revoke prints how many consents were revoked",
     arguments: [
       ("freedom", ["provider": "freedom"], 2, "revoked 2 consents\n"),
       (

@@ -12,7 +12,7 @@ struct CredentialTests {
       ], sockets: ["USHER_ADMIN_SOCKET"])
   }
 
-  @Test("credential set removes one newline at the end of the value and no more")
+  @Test("usherctl credential set removes one newline at the end of the value and no more")
   func newline() async throws {
     // ScriptedTerminal joins its lines with newlines.
     for (typed, value) in [
@@ -26,7 +26,7 @@ struct CredentialTests {
     }
   }
 
-  @Test("credential set on a terminal asks for the value and hides it")
+  @Test("usherctl credential set on a terminal asks for the value and hides it")
   func hidden() async throws {
     let terminal = ScriptedTerminal(["s3cret"], interactive: true)
     let outcome = try await set(terminal, expecting: "s3cret")
@@ -34,7 +34,7 @@ struct CredentialTests {
     #expect(outcome.error == "value of key (not shown): \ncredential key stored\n")
   }
 
-  @Test("credential set refuses an empty value and one that is too long")
+  @Test("usherctl credential set refuses an empty value and one that is too long")
   func refused() async {
     let long = String(repeating: "x", count: 65_537)
     for (typed, message) in [
@@ -47,7 +47,7 @@ struct CredentialTests {
     }
   }
 
-  @Test("credential list prints the names, and credential delete removes one")
+  @Test("usherctl credential list prints the names, and usherctl credential delete removes one")
   func others() async throws {
     let reply = #"{"credentials":[{"name":"key","source":"store","setAt":"2030-01-01T00:00:00Z"}]}"#
     let list = try await usherctl(

@@ -4,14 +4,14 @@ import UsherCommands
 import UsherCore
 import UsherTestKit
 
-@Suite("The exchange of a credential by the app's backend", .timeLimit(.minutes(10)))
+@Suite("usherctl's exchange of a credential by the app's backend", .timeLimit(.minutes(10)))
 struct ExchangeTests {
   private static let failure: JSONValue = [
     "type": "exchangeCredential", "failure": ["reason": "declined"],
   ]
 
   @Test(
-    "without an exchange command the credential is shown and the answer is hidden",
+    "without an exchange command, usherctl shows the credential and hides the typed answer",
     arguments: [
       (#"{"accessToken":"t"}"#, ["type": "exchangeCredential", "success": ["accessToken": "t"]]),
       ("failed declined", failure), (#"{"failure":{"reason":"declined"}}"#, failure),
@@ -41,7 +41,8 @@ struct ExchangeTests {
         """)
   }
 
-  @Test("an exchange command gets the credential on standard input, and it is not shown")
+  @Test(
+    "usherctl passes the credential to an exchange command on standard input and does not show it")
   func byCommand() async throws {
     let program = ScriptedProgram(.done(output: Secret(#"{"accessToken":"t","expiresIn":900.0}"#)))
     let (outcome, _) = try await answering(
@@ -75,7 +76,7 @@ struct ExchangeTests {
       ], options: "--exchange-command swap", programs: ScriptedProgram(ending))
   }
 
-  @Test("a failure that the exchange command reports is sent to the daemon")
+  @Test("usherctl sends the daemon the failure that an exchange command reports")
   func declined() async throws {
     let answer = CommandEnding.done(output: Secret(#"{"failure":{"reason":"declined"}}"#))
     _ = try await answering(
@@ -83,7 +84,7 @@ struct ExchangeTests {
       programs: ScriptedProgram(answer))
   }
 
-  @Test("an exchange command that exceeds its time leaves the flow to the daemon's deadline")
+  @Test("usherctl leaves a flow whose exchange command exceeds its time to the daemon's deadline")
   func late() async throws {
     let failure = #"""
       {"reason":"exchange_timed_out","title":"Too late","message":"no answer came","retryable":true}
@@ -98,7 +99,7 @@ struct ExchangeTests {
     #expect(outcome.status == 3)
   }
 
-  @Test("an exchange command is not run if its deadline has passed")
+  @Test("usherctl does not run an exchange command whose deadline has passed")
   func over() async throws {
     let outcome = try await usherctl(
       "flow run work authorize --exchange-command swap",
@@ -109,7 +110,7 @@ struct ExchangeTests {
     #expect(outcome.error == "the exchange command has 0 s to answer\n")
   }
 
-  @Test("an exchange command is cancelled when its flow moves on")
+  @Test("usherctl cancels an exchange command whose flow has left the exchange step")
   func moved() async throws {
     let outcome = try await usherctl(
       "flow run work authorize --exchange-command swap", programs: ScriptedProgram(nil),
@@ -120,7 +121,8 @@ struct ExchangeTests {
     #expect(outcome.status == 0)
   }
 
-  @Test("an answer that the daemon refuses becomes a failure, and the command is not run again")
+  @Test(
+    "usherctl reports a refused exchange answer as a failure and does not run the command again")
   func refused() async throws {
     let program = ScriptedProgram(.done(output: Secret(#"{"access_token":"t"}"#)))
     let message = "input.success.accessToken is missing"
@@ -142,7 +144,9 @@ struct ExchangeTests {
     #expect(outcome.status == 0)
   }
 
-  @Test("an answer is sent again after a lost connection, without running the command again")
+  @Test(
+    "after a lost connection, usherctl resends an exchange answer without running the command again"
+  )
   func lost() async throws {
     let program = ScriptedProgram(.done(output: Secret(#"{"accessToken":"t"}"#)))
     let outcome = try await FakeDaemon.run { peer in

@@ -18,7 +18,8 @@ struct FailureTests {
     #expect(outcome.output == "")
   }
 
-  @Test("an error that requires a sign-in exits with 1 and prints the command for it")
+  @Test(
+    "for an error that requires a sign-in, usherctl prints the sign-in command and exits with 1")
   func next() async throws {
     let next = #"""
       ,"next":{"method":"flow.start","params":{"provider":"work","kind":"authorize",\#
@@ -36,7 +37,9 @@ struct FailureTests {
     #expect(outcome.status == 1)
   }
 
-  @Test("an error that requires local authentication prints a command quoted for the shell")
+  @Test(
+    "for an error that requires local authentication, usherctl prints a command quoted for the shell"
+  )
   func proof() async throws {
     let next = #"""
       ,"next":{"method":"flow.start","params":{"provider":"local","kind":"authenticate",\#
@@ -60,7 +63,7 @@ struct FailureTests {
   }
 
   @Test(
-    "the exit status distinguishes missing permission, temporary and other errors",
+    "usherctl's exit status distinguishes missing permission, temporary errors and other errors",
     arguments: [
       (-32001, "permission_denied", 77), (-32003, "overloaded", 75),
       (1302, "provider_unreachable", 75), (1001, "not_found", 1), (-32601, "method_not_found", 1),
@@ -72,7 +75,7 @@ struct FailureTests {
     #expect(outcome.status == Int32(expected))
   }
 
-  @Test("control characters in a provider's error are replaced before they are printed")
+  @Test("usherctl replaces control characters in a provider's error before it prints the error")
   func hostile() async throws {
     let more = #"""
       ,"provider":{"name":"work","code":"bad\u001b[2J","message":"a\nusherctl: all is well"},\#
@@ -94,7 +97,7 @@ struct FailureTests {
         """)
   }
 
-  @Test("a wrong command line exits with 64")
+  @Test("usherctl exits with 64 for a wrong command line")
   func usage() async {
     for line in ["no-such-verb", "status --no-such-option", "flow show", "watch --topic weather"] {
       let outcome = await usherctl(line)
@@ -104,7 +107,7 @@ struct FailureTests {
     }
   }
 
-  @Test("help lists the exit statuses, and --version prints the version")
+  @Test("usherctl's help lists the exit statuses, and usherctl --version prints the version")
   func help() async {
     let help = await usherctl("--help")
     #expect(help.status == 0)
@@ -115,7 +118,7 @@ struct FailureTests {
     #expect(await usherctl("token").output.contains("SUBCOMMANDS"))
   }
 
-  @Test("a duration is printed in words, rounded up to seconds")
+  @Test("usherctl prints a duration in words, rounded up to seconds")
   func text() {
     let seconds = [0, 59, 60, 61, 3600, 7500, 86400, 90000]
     #expect(

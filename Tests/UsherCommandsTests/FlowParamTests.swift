@@ -4,7 +4,7 @@ import Testing
 import UsherCommands
 import UsherTestKit
 
-@Suite("The parameters of a flow on the command line", .timeLimit(.minutes(10)))
+@Suite("Parameters of a flow on usherctl's command line", .timeLimit(.minutes(10)))
 struct FlowParamTests {
   private static let flows = #"""
     {"name":"work","type":"paysafe","flows":[{"kind":"other","summary":"","params":{}},\#
@@ -26,14 +26,15 @@ struct FlowParamTests {
     #expect(outcome.status == 0, "\(outcome.error)")
   }
 
-  @Test("text parameters are sent as strings, and the daemon is not asked for the schema")
+  @Test(
+    "usherctl sends --param values that are plain text as strings and does not ask for the schema")
   func texts() async throws {
     try await run(
       "--param eventId=e-1 --param x=y=z --param empty=",
       as: ["eventId": "e-1", "x": "y=z", "empty": ""], asksSchema: false)
   }
 
-  @Test("a dotted parameter name sets a member of an object")
+  @Test("a dotted name in usherctl's --param sets a member of an object")
   func dotted() async throws {
     try await run(
       "--param verification.method=OTP --param verification.channel=SMS",
@@ -43,7 +44,7 @@ struct FlowParamTests {
       as: ["verification": ["method": "OTP"], "a": 1], asksSchema: false)
   }
 
-  @Test("a parameter is parsed as JSON unless the flow expects a string")
+  @Test("usherctl parses a --param value as JSON unless the flow expects a string")
   func typed() async throws {
     try await run(
       #"--param verification={"method":"OTP"} --param keepAlive=true --param age=30"#,
@@ -55,7 +56,7 @@ struct FlowParamTests {
     try await run("--param keepAlive=1x --param age=7", as: ["keepAlive": "1x", "age": 7])
   }
 
-  @Test("without a schema only objects and arrays are parsed as JSON")
+  @Test("without the flow's schema, usherctl parses only objects and arrays in --param as JSON")
   func unknown() async throws {
     let refusal = Reply.error(-32001, "permission_denied", "no")
     let outcome = try await usherctl(
@@ -68,7 +69,7 @@ struct FlowParamTests {
     try await run("--param b=[]", as: ["b": []])
   }
 
-  @Test("a parameter can be read from a file or from standard input")
+  @Test("usherctl can read a flow parameter from a file or from standard input")
   func files() async throws {
     let path = FakeDaemon.freshPath()
     defer { FakeDaemon.removeFolder(of: path) }
@@ -82,7 +83,7 @@ struct FlowParamTests {
   }
 
   @Test(
-    "an unreadable or contradictory parameter is named, and no flow is started",
+    "usherctl names an unreadable or contradictory --param and starts no flow",
     arguments: [
       ("--param body=@/tmp/usher-no-such-file", "/tmp/usher-no-such-file cannot be read", 1),
       ("--param body=@-", "--param body: - is not JSON", 64),
@@ -97,14 +98,14 @@ struct FlowParamTests {
   }
 
   @Test(
-    "a parameter without a name or a value exits with 64",
+    "usherctl exits with 64 for a --param without a name or a value",
     arguments: ["a", "=b", "a..b=c"])
   func nameless(param: String) async {
     let outcome = await usherctl("flow run work sca --param \(param)")
     #expect(outcome.status == 64)
   }
 
-  @Test("a parameter that the daemon refuses is named in the error")
+  @Test("usherctl's error names the flow parameter that the daemon refuses")
   func refused() async throws {
     for (field, message, more) in [
       ("params.colour", "params.colour is not a parameter", ""),
@@ -122,7 +123,7 @@ struct FlowParamTests {
     }
   }
 
-  @Test("--phone and --country set flow parameters, always as strings")
+  @Test("usherctl's --phone and --country set flow parameters, always as strings")
   func shortForms() async throws {
     try await run(
       #"--phone 9876543210 --country IN --param x=y --params {"z":1}"#,
@@ -131,7 +132,7 @@ struct FlowParamTests {
     try await run("--country {}", as: ["countryCode": "{}"], asksSchema: false)
   }
 
-  @Test("help names the parameters that --phone and --country stand for")
+  @Test("usherctl flow run --help names the parameters that --phone and --country set")
   func help() async {
     let help = await usherctl("flow run --help").output
     #expect(help.contains("--phone <number>  "), "\(help)")
@@ -140,7 +141,7 @@ struct FlowParamTests {
   }
 
   @Test(
-    "a parameter that is given in two ways exits with 64, and the daemon is not asked",
+    "usherctl exits with 64 if a parameter is given in two ways, and does not call the daemon",
     arguments: [
       ("--phone 1 --param phoneNumber=1", "--phone and --param both set phoneNumber"),
       ("--phone 1 --param phoneNumber.x=1", "--phone and --param both set phoneNumber"),
@@ -157,7 +158,7 @@ struct FlowParamTests {
   }
 
   @Test(
-    "a login option and --param for the same parameter exit with 64",
+    "usherctl login exits with 64 if an option and --param set the same parameter",
     arguments: [
       ("--scope a", "scope"), ("--account acc_1", "account"), ("--login-hint ann", "loginHint"),
       ("--keep-alive", "keepAlive"), ("--grant read.email", "grants"),
@@ -169,7 +170,7 @@ struct FlowParamTests {
     #expect(outcome.status == 64)
   }
 
-  @Test("login has options for the parameters that every sign-in takes")
+  @Test("usherctl login has options for the parameters that every sign-in takes")
   func login() async throws {
     let done = Reply.flow(2, status: "succeeded", result: #"{"account":"acc_1"}"#)
     let outcome = try await usherctl(
@@ -181,7 +182,7 @@ struct FlowParamTests {
     #expect(outcome.output == "signed in as Ann (acc_1)\n")
   }
 
-  @Test("login --grant sends a list of grants and prints the profile that they return")
+  @Test("usherctl login --grant sends a list of grants and prints the profile that they return")
   func grants() async throws {
     let result = #"{"account":"acc_1","profile":{"firstname":"Ann","email":"ann@x.example"}}"#
     let done = Reply.flow(2, status: "succeeded", result: result)

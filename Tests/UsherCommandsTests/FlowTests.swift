@@ -3,7 +3,7 @@ import Testing
 import UsherCommands
 import UsherTestKit
 
-@Suite("Flows in the terminal", .timeLimit(.minutes(10)))
+@Suite("Flows that usherctl runs in a terminal", .timeLimit(.minutes(10)))
 struct FlowTests {
   @Test("usherctl shows and opens a flow's page, and submits a pasted redirect address")
   func pasted() async throws {
@@ -14,7 +14,7 @@ struct FlowTests {
     #expect(outcome.error.hasPrefix("open this page to sign in at work:\n  https://id.example/a\n"))
   }
 
-  @Test("a password is hidden, and an empty one offers the alternatives")
+  @Test("usherctl hides a typed password, and an empty password leads to the alternatives")
   func password() async throws {
     let plain = #"{"type":"enterPassword","purpose":"login"}"#
     let (shown, terminal) = try await answering(
@@ -37,7 +37,7 @@ struct FlowTests {
     #expect(asked.error.hasSuffix("password (not shown; Enter for another method): \n"))
   }
 
-  @Test("an option is chosen by its number, and other input is asked for again")
+  @Test("usherctl accepts the number of an option and asks again after any other input")
   func choose() async throws {
     let step = #"""
       {"type":"choose","what":"account","options":[{"id":"x","label":"First"},\#
@@ -56,7 +56,7 @@ struct FlowTests {
         """)
   }
 
-  @Test("the fields of a form are asked for one by one, within their limits")
+  @Test("usherctl asks for the fields of a form one by one and checks their limits")
   func form() async throws {
     let step = #"""
       {"type":"fillForm","fields":[{"name":"lastName","type":"text","required":true,"maxLength":3},\#
@@ -78,7 +78,7 @@ struct FlowTests {
   }
 
   @Test(
-    "Enter grants all that a client asks for, numbers grant some, and n denies",
+    "at usherctl's consent question, Enter grants everything, numbers grant some, and n denies",
     arguments: [
       ("1 3", ["granted": ["n", "p"]]), ("3,1, 1", ["granted": ["n", "p"]]),
       ("2", ["granted": ["m"]]), ("", ["granted": ["n", "m", "p"]]), ("n", ["denied": true]),
@@ -130,7 +130,7 @@ struct FlowTests {
     #expect(outcome.output == #"{"account":\#(Reply.account)}"# + "\n")
   }
 
-  @Test("a device code is shown with its page and expiry")
+  @Test("usherctl shows a device code with its page and expiry")
   func device() async throws {
     let step = #"""
       {"type":"displayCode","userCode":"WDJB-MJHT","verificationURI":"https://id.example/d",\#
@@ -152,7 +152,7 @@ struct FlowTests {
         """)
   }
 
-  @Test("an answer that conflicts with a newer revision is not sent to the next step")
+  @Test("usherctl does not send an answer of an older revision to the next step of the flow")
   func conflict() async throws {
     let terminal = ScriptedTerminal(["111111", "222222"], interactive: true, silence: true)
     let done = Reply.flow(6, status: "succeeded")
@@ -170,7 +170,7 @@ struct FlowTests {
     #expect(outcome.status == 0)
   }
 
-  @Test("a person can answer again after the daemon has stopped or disappeared")
+  @Test("usherctl asks for the answer again after the daemon has stopped or disappeared")
   func restart() async throws {
     for stopping in [true, false] {
       let outcome = try await FakeDaemon.run { peer in
@@ -202,7 +202,8 @@ struct FlowTests {
     }
   }
 
-  @Test("input that ends before the answer exits with 1 and prints how to cancel the flow")
+  @Test(
+    "usherctl exits with 1 if the input ends before the answer, and prints how to cancel the flow")
   func endOfInput() async throws {
     let outcome = try await usherctl(
       "flow run work authorize",
@@ -217,7 +218,7 @@ struct FlowTests {
     #expect(outcome.status == 1)
   }
 
-  @Test("an operation is shown with each of its questions, without control characters")
+  @Test("usherctl shows the operation with each question about it, without control characters")
   func operation() async throws {
     let operation = #"{"summary":"Pay\u001b[2J","amount":"5.00\u0007 EUR","payee":"Shop\u202e"}"#
     let line = "Pay\u{FFFD}[2J: 5.00\u{FFFD} EUR to Shop\u{FFFD}\n"
@@ -233,7 +234,7 @@ struct FlowTests {
     #expect(password.error.hasPrefix(line + "a PIN is required\nPIN (not shown): "))
   }
 
-  @Test("a page that the daemon polls is waited for, and a pasted address is submitted")
+  @Test("usherctl waits while the daemon polls a page, and submits a pasted address")
   func poll() async throws {
     let step =
       #"{"type":"openURL","url":"https://id.example/a","redirectURI":"","completes":"poll"}"#
@@ -254,7 +255,7 @@ struct FlowTests {
     }
   }
 
-  @Test("the result of a flow is printed without null values, and as JSON the whole flow is")
+  @Test("usherctl prints the result of a flow without null values, and with --json the whole flow")
   func result() async throws {
     let body = #"{"id":"w\u001b","n":[1],"no":null,"of":{"a":true,"b":{}}}"#
     let done = Reply.flow(2, status: "succeeded", result: #"{"status":201,"body":\#(body)}"#)
@@ -278,7 +279,7 @@ struct FlowTests {
     #expect(reply["flow"]?["status"] == "succeeded")
   }
 
-  @Test("a failed flow exits with 3 and prints its failure, and as JSON the flow, too")
+  @Test("usherctl exits with 3 for a failed flow and prints its failure, with --json also the flow")
   func failedJSON() async throws {
     let failure = #"""
       {"reason":"attempts_exhausted","title":"No attempts left","message":"too many wrong codes",\#
@@ -301,7 +302,7 @@ struct FlowTests {
     }
   }
 
-  @Test("flow list, show and cancel print the flow without the credential of its step")
+  @Test("usherctl flow list, show and cancel print the flow without the credential of its step")
   func others() async throws {
     let list = try await usherctl(
       "flow list --status active",

@@ -4,7 +4,8 @@ import UsherCommands
 
 @Suite("usherctl backup and restore on a full disk")
 struct FullDiskTests {
-  @Test("a backup or restore that fills the disk leaves no partial file, and the old database")
+  @Test(
+    "usherctl backup or restore that fills the disk leaves no partial file and the old database")
   func fullDisk() async throws {
     await #expect(processExitsWith: .success) {
       let machine = try RestoreTests.prepared()

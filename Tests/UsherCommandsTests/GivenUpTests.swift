@@ -3,7 +3,7 @@ import Testing
 import UsherCommands
 import UsherTestKit
 
-@Suite("Questions that are withdrawn or interrupted", .timeLimit(.minutes(10)))
+@Suite("Questions of usherctl that are withdrawn or interrupted", .timeLimit(.minutes(10)))
 struct GivenUpTests {
   /// A step of each kind, with the end of the screen when the step is asked.
   static let steps: [(step: String, question: String)] = [
@@ -51,7 +51,9 @@ struct GivenUpTests {
     #expect(outcome.status == 0)
   }
 
-  @Test("an interrupt at any step cancels the flow and exits with 3", arguments: steps)
+  @Test(
+    "an interrupt of usherctl at any step cancels the flow, and usherctl exits with 3",
+    arguments: steps)
   func interrupted(step: String, question: String) async throws {
     let terminal = ScriptedTerminal(interactive: true, silence: true)
     let (asked, ask) = AsyncStream.makeStream(of: Void.self)
@@ -88,7 +90,7 @@ struct GivenUpTests {
     #expect(outcome.status == 3)
   }
 
-  @Test("an interrupt during flow.start or flow.submit cancels the flow")
+  @Test("an interrupt of usherctl during flow.start or flow.submit cancels the flow")
   func interruptedInCalls() async throws {
     for busy in ["flow.start", "flow.submit"] {
       let (asked, ask) = AsyncStream.makeStream(of: Void.self)

@@ -2,7 +2,7 @@ import JSONRPC
 import Testing
 import UsherCommands
 
-@Suite("The prompt for local authentication", .timeLimit(.minutes(10)))
+@Suite("usherctl's prompt for local authentication", .timeLimit(.minutes(10)))
 struct LocalAuthTests {
   private static func step(_ methods: String, scanning: Bool = false) -> String {
     #"{"type":"localAuth","methods":[\#(methods)],"reason":"to sign up","scanning":\#(scanning)}"#
@@ -11,7 +11,7 @@ struct LocalAuthTests {
   private static let both = #""biometric","passcode""#
 
   @Test(
-    "the local authentication prompt accepts the passcode, or a letter for another choice",
+    "usherctl's local authentication prompt accepts the passcode, or a letter for another choice",
     arguments: [
       (["0000"], ["passcode": "0000"]), ([""], ["biometric": true]), (["o"], ["fallback": true]),
       (["c"], ["cancel": true]), ([" 00 "], ["passcode": " 00 "]),
@@ -31,7 +31,7 @@ struct LocalAuthTests {
   }
 
   @Test(
-    "an active fingerprint reader is announced, and Enter chooses another method",
+    "usherctl says that the fingerprint reader is active, and Enter chooses another method",
     arguments: [
       (both, "or the passcode (not shown), ", [""], ["fallback": true]),
       (both, "or the passcode (not shown), ", ["0000"], ["passcode": "0000"]),
@@ -54,7 +54,7 @@ struct LocalAuthTests {
         """)
   }
 
-  @Test("the local authentication prompt is repeated after invalid input")
+  @Test("usherctl repeats the local authentication prompt after invalid input")
   func again() async throws {
     let (outcome, _) = try await answering(
       Self.step(#""passcode""#), typed: ["", "0000"],
@@ -91,7 +91,7 @@ struct LocalVerbTests {
   }
 
   @Test(
-    "local status prints the state of the fingerprint reader in words",
+    "usherctl local status prints the state of the fingerprint reader in words",
     arguments: [
       (#"{"state":"ready","fingers":1}"#, "ready, 1 finger"),
       (#"{"state":"ready","fingers":2}"#, "ready, 2 fingers"),
@@ -106,7 +106,7 @@ struct LocalVerbTests {
     #expect(outcome.output == "fingerprint  \(words)\npasscode     set\n")
   }
 
-  @Test("local status prints how long a passcode is locked, and how to set one")
+  @Test("usherctl local status prints how long a passcode is locked, and how to set one")
   func passcode() async throws {
     for (json, words) in [
       (#"{"state":"notEnrolled"}"#, "not set: usherctl local passcode"),
@@ -118,7 +118,7 @@ struct LocalVerbTests {
     }
   }
 
-  @Test("local passcode asks for a first passcode twice on a terminal, and hides it")
+  @Test("usherctl local passcode asks for a first passcode twice on a terminal, and hides it")
   func first() async throws {
     let terminal = ScriptedTerminal(["till-4711", "till-4711"], interactive: true)
     let outcome = try await usherctl(
@@ -138,7 +138,7 @@ struct LocalVerbTests {
   }
 
   @Test(
-    "local passcode asks for the old passcode if there is one, even if it is locked",
+    "usherctl local passcode asks for the old passcode if there is one, even if it is locked",
     arguments: ["ready", "lockedOut"])
   func old(state: String) async throws {
     let outcome = try await usherctl(
@@ -150,7 +150,7 @@ struct LocalVerbTests {
     #expect(outcome.error == "the passcode is set\n")
   }
 
-  @Test("local passcode changes nothing if the passcodes differ or the input ends")
+  @Test("usherctl local passcode changes nothing if the passcodes differ or the input ends")
   func refused() async throws {
     let terminal = ScriptedTerminal(["till-4711", "till-4712"], interactive: true)
     let outcome = try await usherctl(
@@ -163,7 +163,7 @@ struct LocalVerbTests {
     #expect(short.error == "usherctl: the new passcode is missing: the input ended\n")
   }
 
-  @Test("local passcode --uid sets another user's passcode without the old one")
+  @Test("usherctl local passcode --uid sets another user's passcode without the old one")
   func reset() async throws {
     let outcome = try await usherctl(
       "local passcode --uid 1001", terminal: ScriptedTerminal(["given out"]),

@@ -2,7 +2,7 @@ import Testing
 import UsherCommands
 import UsherCore
 
-@Suite("The runner of system programs", .timeLimit(.minutes(10)))
+@Suite("usherctl's runner of system programs", .timeLimit(.minutes(10)))
 struct MachineToolsTests {
   private let tools = MachineTools(environment: ["PATH": "bin:/none:/usr/bin:/bin"])
 
@@ -12,14 +12,14 @@ struct MachineToolsTests {
     try await tools.run("/bin/sh", ["-c", script], input: Secret(input), within: limit)
   }
 
-  @Test("a program is found only in absolute folders of PATH")
+  @Test("usherctl finds a system program only in the absolute folders of PATH")
   func found() {
     #expect(tools.path(of: "env")?.hasSuffix("/bin/env") == true)
     #expect(tools.path(of: "no-such-program") == nil)
     #expect(MachineTools(environment: ["PATH": "bin:."]).path(of: "env") == nil)
   }
 
-  @Test("input, output, errors and exit status of a program are passed on unchanged")
+  @Test("usherctl passes input, output, errors and exit status of a system program on unchanged")
   func through() async throws {
     let ending = try await run("cat; printf '\\377\\000'; echo no >&2; exit 7", input: "secret")
     #expect(ending.status == 7)
@@ -29,7 +29,7 @@ struct MachineToolsTests {
     #expect(try await run("kill -9 $$").status == 137)
   }
 
-  @Test("a program is ended when it takes too long, writes too much or is cancelled")
+  @Test("usherctl ends a system program that takes too long, writes too much or is cancelled")
   func ended() async throws {
     await #expect(throws: (any Error).self) { try await run("sleep 3600", within: .zero) }
     await #expect(throws: (any Error).self) { try await run("yes") }
@@ -38,7 +38,7 @@ struct MachineToolsTests {
     await #expect(throws: CancellationError.self) { try await running.value }
   }
 
-  @Test("a program that cannot be started throws an error")
+  @Test("a system program that usherctl cannot start throws an error")
   func unstartable() async throws {
     await #expect(throws: (any Error).self) {
       try await tools.run("/no/such", [], input: Secret(""), within: .seconds(60))

@@ -4,7 +4,7 @@ import UsherCommands
 
 @Suite("usherctl owner", .timeLimit(.minutes(10)))
 struct OwnerVerbTests {
-  @Test("owner list prints the recorded name and the current name of each uid")
+  @Test("usherctl owner list prints the recorded name and the current name of each uid")
   func list() async throws {
     let reply = """
       {"owners":[{"uid":1000,"user":"anna","recordedAt":"2030-01-01T00:00:00Z","state":"changed",\
@@ -22,7 +22,7 @@ struct OwnerVerbTests {
         """)
   }
 
-  @Test("owner accept prints the user that now owns the stored data")
+  @Test("usherctl owner accept prints the user that now owns the stored data")
   func accept() async throws {
     let outcome = try await usherctl(
       "owner accept 1000",
@@ -33,7 +33,7 @@ struct OwnerVerbTests {
         == "user anna-b now owns the data stored for uid 1000\n")
   }
 
-  @Test("owner forget prints what was forgotten, and how many tokens were not revoked")
+  @Test("usherctl owner forget prints what was forgotten, and how many tokens were not revoked")
   func forget() async throws {
     let outcome = try await usherctl(
       "owner forget 1000",
@@ -47,7 +47,8 @@ struct OwnerVerbTests {
       outcome.error == "the tokens of 1 are not yet revoked and may stay valid until they expire\n")
   }
 
-  @Test("owner accept refuses an invalid uid", arguments: ["anna", "-1", "4294967296", ""])
+  @Test(
+    "usherctl owner accept refuses an invalid uid", arguments: ["anna", "-1", "4294967296", ""])
   func notANumber(argument: String) async {
     #expect(await usherctl("owner accept \(argument)").status == 64)
   }

@@ -20,7 +20,7 @@ struct PolicyTests {
       "policy \(line)", asking: [exchange], sockets: ["USHER_ADMIN_SOCKET"])
   }
 
-  @Test("policy check prints the decision, its conditions and each rule, and exits with 0")
+  @Test("usherctl policy check prints the decision, its conditions and each rule, and exits with 0")
   func allowed() async throws {
     let outcome = try await ask(
       "check --unit pos.service token.get work",
@@ -47,7 +47,7 @@ struct PolicyTests {
     #expect(outcome.status == 0)
   }
 
-  @Test("policy check exits with 1 for a denied call and prints the error for the caller")
+  @Test("usherctl policy check exits with 1 for a denied call and prints the error for the caller")
   func denied() async throws {
     let reply = """
       {"allowed":false,"rule":"(no rule)","why":"no rule matches the caller",\
@@ -69,7 +69,7 @@ struct PolicyTests {
     #expect(outcome.status == 1)
   }
 
-  @Test("policy check sends all its options, and --json prints the reply unchanged")
+  @Test("usherctl policy check sends all its options, and --json prints the reply unchanged")
   func everything() async throws {
     let outcome = try await ask(
       """
@@ -89,7 +89,7 @@ struct PolicyTests {
     #expect(outcome.output.filter { $0 == "\n" }.count == 1)
   }
 
-  @Test("policy show prints the rules with their places, and what holds without a rule")
+  @Test("usherctl policy show prints the rules with their places, and what holds without a rule")
   func show() async throws {
     let reply = """
       {"group":"usher","rules":[{"name":"till","file":"/etc/usherd/usherd.toml","line":12,\
@@ -146,7 +146,8 @@ struct PolicyTests {
       error: outcome.error.replacing(file, with: "FILE"))
   }
 
-  @Test("policy check --config evaluates the rules of files with the users of this machine")
+  @Test(
+    "usherctl policy check --config evaluates the rules of files with the users of this machine")
   func files() async throws {
     let when = try await offline("check --client till --at 09:00 token.get work")
     #expect(when.error == "usherctl: at must be a day and a time, such as \"Mon 08:30\"\n")
@@ -176,7 +177,7 @@ struct PolicyTests {
     #expect(list.status == 1)
   }
 
-  @Test("policy check --config without --at uses the current time")
+  @Test("usherctl policy check --config without --at uses the current time")
   func now() async throws {
     // The fake clock has a fixed time of the week, at which exactly one of these two rules applies.
     let always = Self.rules.replacing(
@@ -191,7 +192,7 @@ struct PolicyTests {
     #expect(statuses.sorted() == [0, 1])
   }
 
-  @Test("policy check and show --config print one line of JSON with --json")
+  @Test("usherctl policy check and show --config print one line of JSON with --json")
   func json() async throws {
     let check = try await offline("check --client till token.list", json: true)
     #expect(check.output.hasPrefix(#"{"allowed":false,"client":"till","#))
@@ -202,7 +203,7 @@ struct PolicyTests {
     #expect(list.output.filter { $0 == "\n" }.count == 1)
   }
 
-  @Test("policy show --config prints the rules of files")
+  @Test("usherctl policy show --config prints the rules of files")
   func showFiles() async throws {
     let outcome = try await offline("show")
     #expect(
@@ -217,7 +218,7 @@ struct PolicyTests {
         """))
   }
 
-  @Test("policy check reports errors in files and names, and decides nothing")
+  @Test("usherctl policy check reports errors in files and names, and decides nothing")
   func troubles() async throws {
     let unknown = Self.rules.replacing("user = \"root\"", with: "user = \"no-such-user\"")
     let user = try await offline("check --client till token.get work", unknown)

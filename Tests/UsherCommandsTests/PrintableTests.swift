@@ -2,10 +2,10 @@ import Testing
 
 @testable import UsherCommands
 
-@Suite("Text for a terminal")
+@Suite("Text that usherctl prints on a terminal")
 struct PrintableTests {
   @Test(
-    "control and direction characters are replaced before text is printed",
+    "usherctl replaces control and direction characters before it prints text",
     arguments: [
       "\u{1B}[2J", "a\rb", "a\nb", "a\tb", "a\u{7F}b", "a\u{9B}31mb", "a\u{202E}b", "a\u{2028}b",
       "a\u{200B}b", "a\u{E0041}b", "\u{0}",
@@ -15,18 +15,20 @@ struct PrintableTests {
     #expect(!text.printable.unicodeScalars.contains { $0.value < 32 || $0.value == 0x9B })
   }
 
-  @Test("letters of every script are kept", arguments: ["Zoë", "漢字", "👍🏽", "naïve – “quoted”", ""])
+  @Test(
+    "usherctl prints letters of every script unchanged",
+    arguments: ["Zoë", "漢字", "👍🏽", "naïve – “quoted”", ""])
   func kept(text: String) {
     #expect(text.printable == text)
   }
 
-  @Test("control characters in JSON are escaped, which keeps their meaning")
+  @Test("usherctl escapes control characters in JSON, and the JSON value stays the same")
   func json() throws {
     let json = "{\"a\":\"x\u{9B}y\u{202E}z\u{E0041}\"}"
     #expect(json.printableJSON == #"{"a":"x\u009by\u202ez\udb40\udc41"}"#)
   }
 
-  @Test("table columns are as wide as their widest cell, without trailing spaces")
+  @Test("usherctl's table columns are as wide as their widest cell, without trailing spaces")
   func table() {
     let terminal = ScriptedTerminal()
     Console(terminal).table(["NAME", "B"], [["a\u{1B}", ""], ["long name", "x"]])

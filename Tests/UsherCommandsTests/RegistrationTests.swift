@@ -12,7 +12,7 @@ struct RegistrationTests {
   ]
 
   @Test(
-    "registration check-duplicate prints whether an address or number is taken",
+    "usherctl registration check-duplicate prints whether an address or number is taken",
     arguments: [
       ("--email ada@example.com", email, true, "taken\n"),
       ("--email ada@example.com", email, false, "free\n"),
@@ -27,7 +27,8 @@ struct RegistrationTests {
     #expect(outcome.status == 0)
   }
 
-  @Test("check-user-key prints whether the key is free", arguments: [true, false])
+  @Test(
+    "usherctl registration check-user-key prints whether the key is free", arguments: [true, false])
   func userKey(isFree: Bool) async throws {
     let outcome = try await usherctl(
       "registration check-user-key ada.1815 --provider bsa",
@@ -40,7 +41,7 @@ struct RegistrationTests {
     #expect(outcome.status == 0)
   }
 
-  @Test("registration commands exit with 64 and ask nothing if a required option is missing")
+  @Test("usherctl registration exits with 64 without a call if a required option is missing")
   func usage() async {
     for line in ["--provider bsa", "--provider bsa --email a@b --phone 07700900123"] {
       let outcome = await usherctl("registration check-duplicate \(line)")
@@ -54,7 +55,7 @@ struct RegistrationTests {
     }
   }
 
-  @Test("a refused registration check exits with 77, 75 or 1 and prints the reason")
+  @Test("usherctl registration exits with 77, 75 or 1 for a refused check and prints the reason")
   func refused() async throws {
     let word = #","provider":{"name":"bsa","code":"2012","title":"MAINTENANCE"}"#
     let limit = #","limit":"registration_checks_per_minute","retryAfterMs":2000"#

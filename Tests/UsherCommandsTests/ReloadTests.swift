@@ -14,13 +14,13 @@ struct ReloadTests {
     "message":"must be a level"},{"message":"an address is taken"}]}
     """
 
-  @Test("reload reports success if the configuration has no problems")
+  @Test("usherctl reload reports success if the configuration has no problems")
   func done() async throws {
     let outcome = try await reload(#"{"problems":[]}"#)
     #expect(outcome.error == "reloaded\n" && outcome.output.isEmpty && outcome.status == 0)
   }
 
-  @Test("reload prints problems as config check does, and exits with 1")
+  @Test("usherctl reload prints problems as config check does, and exits with 1")
   func problems() async throws {
     let outcome = try await reload(Self.problems)
     #expect(
@@ -32,7 +32,7 @@ struct ReloadTests {
     #expect(outcome.status == 1)
   }
 
-  @Test("reload --json prints the daemon's reply and keeps the exit status")
+  @Test("usherctl reload --json prints the daemon's reply and keeps the exit status")
   func json() async throws {
     let outcome = try await reload(Self.problems, "--json")
     #expect(outcome.output.hasPrefix(#"{"problems":[{"#) && outcome.status == 1)

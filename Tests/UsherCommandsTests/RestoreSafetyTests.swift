@@ -16,7 +16,7 @@ struct RestoreSafetyTests: RestoreFixture {
 
   // MARK: Logs
 
-  @Test("a database that was moved aside with its log can be restored with the log")
+  @Test("usherctl restore can restore a database that was moved aside together with its log")
   func withLog() async throws {
     try machine.write([7, 7], to: database + "-wal")
     #expect(try await machine.usherctl(["restore", backup] + byHand).status == 0)
@@ -28,7 +28,7 @@ struct RestoreSafetyTests: RestoreFixture {
     #expect(!names.contains { $0.contains("restoring") })
   }
 
-  @Test("a backup with a log that does not open gives way to the old database and its log")
+  @Test("usherctl restore puts the old database and its log back if the backup does not open")
   func logPutBack() async throws {
     try machine.write([7, 7], to: database + "-wal")
     try machine.write([8], to: backup + "-wal")
@@ -42,7 +42,7 @@ struct RestoreSafetyTests: RestoreFixture {
     #expect(stat(database + "-wal", &status) == 0 && status.st_nlink == 1)
   }
 
-  @Test("restore refuses a log that is not a file, and the database itself under any name")
+  @Test("usherctl restore refuses a log that is not a file, and the database itself under any name")
   func refused() async throws {
     mkdir(backup + "-wal", 0o700)
     link(database, machine.folder + "/same")
@@ -58,7 +58,7 @@ struct RestoreSafetyTests: RestoreFixture {
 
   // MARK: Killed, or failing, half-way
 
-  @Test("a restore killed while the log had two names keeps database and log together")
+  @Test("usherctl restore keeps database and log together after a kill while the log had two names")
   func killedLinked() async throws {
     try machine.write(old, to: aside)
     try machine.write([7, 7], to: aside + "-wal")
@@ -72,7 +72,9 @@ struct RestoreSafetyTests: RestoreFixture {
     #expect(names == ["usherd.db", "usherd.db.before-restore", "usherd.db.before-restore-wal"])
   }
 
-  @Test("a failed exchange leaves each file only under its own name", arguments: [true, false])
+  @Test(
+    "usherctl restore leaves each file only under its own name if the files cannot be exchanged",
+    arguments: [true, false])
   func failing(_ hasLog: Bool) async throws {
     if hasLog { try machine.write([7, 7], to: database + "-wal") }
     // The copy disappears just before it is put in place.
@@ -92,7 +94,7 @@ struct RestoreSafetyTests: RestoreFixture {
 
   // MARK: Others
 
-  @Test("only one setup, restore or recover runs on a state directory at a time")
+  @Test("only one usherctl setup, restore or recover runs on a state directory at a time")
   func alone() async throws {
     let lock = open(machine.directories.state, O_RDONLY | O_DIRECTORY)
     defer { close(lock) }
@@ -106,7 +108,7 @@ struct RestoreSafetyTests: RestoreFixture {
     #expect(machine.runs == [] && names == ["usherd.db"])
   }
 
-  @Test("the state directory is locked until the database is open, and unlocked afterwards")
+  @Test("usherctl restore locks the state directory until the database is open, then unlocks it")
   func held() async throws {
     let state = machine.directories.state
     let isFree = { @Sendable in
@@ -120,7 +122,7 @@ struct RestoreSafetyTests: RestoreFixture {
     #expect(isFree())
   }
 
-  @Test("a recovery key that a killed run left is removed before a daemon is started")
+  @Test("usherctl restore removes the recovery key of a killed run before it starts a daemon")
   func leftKey() async throws {
     var state = stat()
     try #require(stat(machine.directories.state, &state) == 0)
@@ -132,7 +134,7 @@ struct RestoreSafetyTests: RestoreFixture {
     #expect(machine.runs.count == 1)
   }
 
-  @Test("setup, restore and recover refuse the state directory of another user")
+  @Test("usherctl setup, restore and recover refuse the state directory of another user")
   func others() async throws {
     var state = machine.directories.state
     if geteuid() == 0 { #expect(chown(state, 1234, 1234) == 0) } else { state = "/" }

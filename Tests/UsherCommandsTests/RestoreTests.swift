@@ -40,7 +40,7 @@ struct RestoreTests: RestoreFixture {
 
   init() throws { machine = try Self.prepared() }
 
-  @Test("restore replaces the database by the backup and keeps the old database")
+  @Test("usherctl restore replaces the database by the backup and keeps the old database")
   func restored() async throws {
     let done = try await machine.usherctl(["restore", backup] + byHand)
     #expect(done.status == 0 && done.error.contains(aside), "\(done)")
@@ -56,7 +56,8 @@ struct RestoreTests: RestoreFixture {
     #expect(machine.read(aside + "-2") == new)
   }
 
-  @Test("restore stops the system's daemon with its sockets, and starts them on the backup")
+  @Test(
+    "usherctl restore stops the system's daemon with its sockets, and starts them on the backup")
   func system() async throws {
     machine.state.withLock { $0.isActive = true }
     let done = try await machine.usherctl(["restore", backup])
@@ -70,7 +71,8 @@ struct RestoreTests: RestoreFixture {
     #expect(machine.state.withLock { $0.isActive })
   }
 
-  @Test("a stop that systemd cancels to restart the daemon is repeated for two seconds")
+  @Test(
+    "usherctl restore repeats a stop that systemd cancels to restart the daemon for two seconds")
   func cancelledStop() async throws {
     machine.state.withLock { ($0.isActive, $0.stopsToCancel) = (true, 3) }
     let done = try await machine.usherctl(["restore", backup])
@@ -83,7 +85,7 @@ struct RestoreTests: RestoreFixture {
     #expect(machine.read(database) == new)
   }
 
-  @Test("a user's own daemon is stopped and started only if the user's systemd runs it")
+  @Test("usherctl restore stops and starts a user's own daemon only if the user's systemd runs it")
   func users() async throws {
     let own = machine.directories.userState + "/usherd.db"
     try machine.write(old, to: own)
@@ -108,7 +110,9 @@ struct RestoreTests: RestoreFixture {
     #expect(machine.read(database) == old)
   }
 
-  @Test("a backup that does not open gives way to the old database", arguments: [true, false])
+  @Test(
+    "usherctl restore puts the old database back if the backup does not open",
+    arguments: [true, false])
   func putBack(_ isSystem: Bool) async throws {
     refuse(new, "the database was sealed under another master key")
     try machine.write([7, 7], to: database + "-wal")
@@ -123,7 +127,7 @@ struct RestoreTests: RestoreFixture {
     #expect(machine.state.withLock { $0.isActive } == isSystem)
   }
 
-  @Test("the old database keeps its log, and the backup gets none of it")
+  @Test("usherctl restore leaves the old database its log, and the backup gets none of that log")
   func log() async throws {
     try machine.write([7, 7], to: database + "-wal")
     try machine.write([8], to: database + "-shm")
@@ -135,7 +139,7 @@ struct RestoreTests: RestoreFixture {
         == ["usherd.db", "usherd.db.lock"])
   }
 
-  @Test("a restore that was killed half-way can be run again without loss")
+  @Test("usherctl restore that was killed half-way can be run again without loss")
   func killed() async throws {
     // The state between two renames: the database is moved, its log is not, the copy is incomplete.
     try machine.write(old, to: aside)
@@ -149,7 +153,8 @@ struct RestoreTests: RestoreFixture {
     #expect(machine.read(database + "-wal") == nil)
   }
 
-  @Test("a backup that does not open leaves no database on a host that had none")
+  @Test(
+    "usherctl restore of a backup that does not open leaves no database on a host that had none")
   func newHost() async throws {
     unlink(database)
     refuse(new, "no")
@@ -161,7 +166,9 @@ struct RestoreTests: RestoreFixture {
     #expect(machine.read(database) == new)
   }
 
-  @Test("an invalid or incomplete backup is refused before the daemon is stopped", arguments: 0..<6)
+  @Test(
+    "usherctl restore refuses an invalid or incomplete backup before it stops the daemon",
+    arguments: 0..<6)
   func noBackup(_ number: Int) async throws {
     var bytes = new
     let words: String
@@ -185,7 +192,7 @@ struct RestoreTests: RestoreFixture {
     #expect(machine.read(database) == old && machine.runs == [])
   }
 
-  @Test("restore and recover refuse while a daemon without systemd is running")
+  @Test("usherctl restore and recover refuse to run while a daemon without systemd is running")
   func running() async throws {
     let lock = open(database + ".lock", O_RDWR | O_CREAT, 0o600)
     defer { close(lock) }
@@ -199,7 +206,7 @@ struct RestoreTests: RestoreFixture {
       recover.status == 1 && recover.error.contains("is in use by a running usherd"), "\(recover)")
   }
 
-  @Test("the recovery key is passed in memory, for one start, and on no command line")
+  @Test("usherctl restore passes the recovery key in memory, for one start, and on no command line")
   func recoveryKey() async throws {
     let done = try await machine.usherctl(
       ["restore", "--recovery-key", backup] + byHand, typed: [key.lowercased()])
@@ -210,7 +217,8 @@ struct RestoreTests: RestoreFixture {
     #expect(!all.contains(key) && all.contains("CREDENTIALS_DIRECTORY=\(machine.folder)/usherctl-"))
   }
 
-  @Test("a leftover recovery key is removed, and a folder that is open to others is not used")
+  @Test(
+    "usherctl restore removes a leftover recovery key and uses no folder that is open to others")
   func leftOver() async throws {
     var status = stat()
     #expect(stat(machine.directories.state, &status) == 0)
@@ -229,7 +237,7 @@ struct RestoreTests: RestoreFixture {
     #expect(machine.names(folder) == ["mine"] && machine.read(database) == new)
   }
 
-  @Test("restore --recovery-key on another host seals a new master key for the daemon")
+  @Test("usherctl restore --recovery-key on another host seals a new master key for the daemon")
   func otherHost() async throws {
     unlink(database)
     machine.state.withLock { $0.isActive = true }
@@ -242,7 +250,7 @@ struct RestoreTests: RestoreFixture {
     #expect(machine.state.withLock { $0.handed } == nil)
   }
 
-  @Test("a mistyped recovery key is refused before the daemon is stopped")
+  @Test("usherctl restore refuses a mistyped recovery key before it stops the daemon")
   func mistyped() async throws {
     var typed = Array(key)
     typed.swapAt(0, 1)
@@ -259,7 +267,7 @@ struct RestoreTests: RestoreFixture {
 
   // MARK: Recover
 
-  @Test("recover moves a credential that does not open aside, and seals a new key")
+  @Test("usherctl recover moves a credential that does not open aside, and seals a new key")
   func recovered() async throws {
     try machine.seal([UInt8](repeating: 1, count: 32), on: "other")
     let before = machine.read(machine.sealed)
@@ -273,7 +281,7 @@ struct RestoreTests: RestoreFixture {
     #expect(machine.read(database) == old)
   }
 
-  @Test("recover --accept-changes passes its credential to one start and then removes it")
+  @Test("usherctl recover --accept-changes passes its credential to one start and then removes it")
   func accepted() async throws {
     for arguments in [[], byHand] {
       machine.state.withLock { ($0.isAccepting, $0.isActive) = (false, false) }
@@ -287,7 +295,7 @@ struct RestoreTests: RestoreFixture {
     #expect(machine.runs.contains("systemctl restart usherd.service"))
   }
 
-  @Test("recover with a wrong recovery key reports it and leaves no key in memory")
+  @Test("usherctl recover with a wrong recovery key reports it and leaves no key in memory")
   func wrongKey() async throws {
     refuse(old, "the database was sealed under another master key and another recovery key")
     let done = try await machine.usherctl(["recover"], typed: [key])
@@ -299,7 +307,7 @@ struct RestoreTests: RestoreFixture {
     #expect(machine.names(machine.folder).filter { $0.hasPrefix("usherctl-") } == [])
   }
 
-  @Test("recover does nothing if the daemon runs, and fails without a database")
+  @Test("usherctl recover does nothing if the daemon runs, and fails without a database")
   func nothing() async throws {
     machine.state.withLock { $0.isActive = true }
     let runs = try await machine.usherctl(["recover"])

@@ -24,7 +24,9 @@ struct SetupTests {
     machine.read(machine.sealed).map { String(decoding: $0, as: UTF8.self) }
   }
 
-  @Test("setup on a new machine seals a random key, starts the daemon and prints a recovery key")
+  @Test(
+    "usherctl setup on a new machine seals a random key, starts the daemon and prints a recovery key"
+  )
   func fresh() async throws {
     let done = try await machine.usherctl(
       ["setup"], asking: [.keys(hasRecoveryKey: false), .recoveryKey])
@@ -40,7 +42,7 @@ struct SetupTests {
     #expect(machine.runs.last == "systemctl start usherd.socket usherd-admin.socket usherd.service")
   }
 
-  @Test("setup seals the key file, and removes it when the daemon uses the credential")
+  @Test("usherctl setup seals the key file, and removes it when the daemon uses the credential")
   func keyFile() async throws {
     try started()
     let done = try await machine.usherctl(
@@ -56,7 +58,7 @@ struct SetupTests {
     #expect(!(done.output + done.error).contains(hexadecimal))
   }
 
-  @Test("setup stops a daemon that started before, and seals the key that the daemon made")
+  @Test("usherctl setup stops a daemon that started before, and seals the key that the daemon made")
   func race() async throws {
     let (machine, key) = (machine, key)
     machine.state.withLock { state in
@@ -80,7 +82,7 @@ struct SetupTests {
     #expect(try #require(stop) < #require(seal) && #require(seal) < #require(start))
   }
 
-  @Test("setup starts the sockets again if no key can be sealed")
+  @Test("usherctl setup starts the sockets again if no key can be sealed")
   func cannotMake() async throws {
     machine.state.withLock { state in
       state.isActive = true
@@ -91,7 +93,7 @@ struct SetupTests {
     #expect(machine.runs.last == "systemctl start usherd.socket usherd-admin.socket")
   }
 
-  @Test("setup prints a way out if the daemon does not start and there are two keys")
+  @Test("usherctl setup prints a way out if the daemon does not start and there are two keys")
   func twoKeys() async throws {
     try started(active: false)
     try machine.seal([UInt8](repeating: 1, count: 32))
@@ -102,7 +104,7 @@ struct SetupTests {
     #expect(machine.read(machine.keyFile) == key)
   }
 
-  @Test("setup restarts a daemon that began to start before the credential existed")
+  @Test("usherctl setup restarts a daemon that began to start before the credential existed")
   func starting() async throws {
     try started(active: false)
     let done = try await machine.usherctl(
@@ -115,7 +117,7 @@ struct SetupTests {
     #expect(machine.runs.contains("systemctl restart usherd.service"))
   }
 
-  @Test("status warns root of a leftover recovery key, unless a command is in progress")
+  @Test("usherctl status warns root of a leftover recovery key, unless a command is in progress")
   func leftKey() async throws {
     try machine.seal(key)
     mkdir(machine.directories.transientCredentials, 0o700)
@@ -134,7 +136,7 @@ struct SetupTests {
     #expect(busy.error == "" && machine.read(left) == [1], "\(busy)")
   }
 
-  @Test("a repeated setup changes nothing and removes a leftover recovery key")
+  @Test("a repeated usherctl setup changes nothing and removes a leftover recovery key")
   func again() async throws {
     try machine.seal(key)
     mkdir(machine.directories.transientCredentials, 0o700)
@@ -148,7 +150,7 @@ struct SetupTests {
     #expect(!machine.runs.contains { $0.contains("encrypt") || $0.contains("restart") })
   }
 
-  @Test("a setup that was killed after sealing continues and removes the key file")
+  @Test("usherctl setup that was killed after sealing continues and removes the key file")
   func killedLate() async throws {
     try started()
     try machine.seal(key)
@@ -163,7 +165,7 @@ struct SetupTests {
     #expect(machine.runs.contains("systemctl restart usherd.service"))
   }
 
-  @Test("a setup that was killed while sealing seals the key again")
+  @Test("usherctl setup that was killed while sealing seals the key again")
   func killedEarly() async throws {
     try started()
     mkdir(machine.directories.sealed, 0o700)
@@ -175,7 +177,7 @@ struct SetupTests {
     #expect(sealed()?.hasSuffix(hexadecimal) == true)
   }
 
-  @Test("setup keeps a key file with another key than the sealed one")
+  @Test("usherctl setup keeps a key file with another key than the sealed one")
   func otherFile() async throws {
     try started()
     try machine.seal([UInt8](repeating: 1, count: 32))
@@ -205,7 +207,7 @@ struct SetupTests {
     }
   }
 
-  @Test("setup leaves a credential of another host untouched and names usherctl recover")
+  @Test("usherctl setup leaves a credential of another host untouched and names usherctl recover")
   func closed() async throws {
     try started(active: false)
     try machine.seal(key, on: "other")
@@ -217,7 +219,7 @@ struct SetupTests {
     #expect(sealed() == before && machine.read(machine.keyFile) == key)
   }
 
-  @Test("setup makes no key for a database whose key is missing")
+  @Test("usherctl setup makes no key for a database whose key is missing")
   func noKey() async throws {
     try machine.write(FakeMachine.database("old"), to: machine.database)
     let done = try await machine.usherctl(["setup"])
@@ -226,7 +228,8 @@ struct SetupTests {
     #expect(sealed() == nil)
   }
 
-  @Test("setup refuses a key file that is not private to the daemon", arguments: [0, 1, 2])
+  @Test(
+    "usherctl setup refuses a key file that is not private to the daemon", arguments: [0, 1, 2])
   func badFile(_ number: Int) async throws {
     try started()
     switch number {
@@ -241,7 +244,7 @@ struct SetupTests {
     #expect(sealed() == nil)
   }
 
-  @Test("setup keeps the key file if the unit does not load the credential")
+  @Test("usherctl setup keeps the key file if the unit does not load the credential")
   func otherUnit() async throws {
     try started()
     let origin = "key file \(machine.keyFile)"
@@ -251,7 +254,7 @@ struct SetupTests {
     #expect(machine.read(machine.keyFile) == key)
   }
 
-  @Test("setup prints a way out if a unit without the credential made a second key")
+  @Test("usherctl setup prints a way out if a unit without the credential made a second key")
   func otherUnitsKey() async throws {
     let (machine, key) = (machine, key)
     let origin = "key file \(machine.keyFile)"
@@ -274,7 +277,7 @@ struct SetupTests {
     #expect(again.status == 0 && sealed()?.hasSuffix(hexadecimal) == true, "\(again)")
   }
 
-  @Test("setup keeps the key file of a locked daemon")
+  @Test("usherctl setup keeps the key file of a locked daemon")
   func locked() async throws {
     try started()
     let done = try await machine.usherctl(["setup"], asking: [.lockedKeys])
@@ -282,7 +285,7 @@ struct SetupTests {
     #expect(machine.read(machine.keyFile) == key)
   }
 
-  @Test("setup prints why the daemon does not start")
+  @Test("usherctl setup prints why the daemon does not start")
   func refused() async throws {
     try started()
     machine.state.withLock { $0.refusal = { "the database is damaged" } }
@@ -294,7 +297,7 @@ struct SetupTests {
     #expect(closed.error.contains("cannot pass the daemon its credentials"), "\(closed)")
   }
 
-  @Test("setup --new-recovery-key replaces the recovery key and prints it as JSON")
+  @Test("usherctl setup --new-recovery-key replaces the recovery key and prints it as JSON")
   func replaced() async throws {
     try machine.seal(key)
     machine.state.withLock { $0.isActive = true }
@@ -310,7 +313,7 @@ struct SetupTests {
         == #"{"masterKey":"systemd credential usherd.master-key","recoveryKey":"CCCC"}"# + "\n")
   }
 
-  @Test("setup makes only a recovery key for a user's own daemon or one without systemd")
+  @Test("usherctl setup makes only a recovery key for a user's own daemon or one without systemd")
   func own() async throws {
     for arguments in [["setup"], ["setup", "--state", machine.directories.userState]] {
       let done = try await machine.usherctl(

@@ -5,7 +5,7 @@ import UsherCommands
 import UsherCore
 import UsherTestKit
 
-@Suite("The runner of shell command lines", .timeLimit(.minutes(10)))
+@Suite("usherctl's runner of shell command lines", .timeLimit(.minutes(10)))
 struct ShellTests {
   private func run(
     _ command: String, input: String = "", within limit: Duration = .seconds(60)
@@ -13,21 +13,21 @@ struct ShellTests {
     try await Shell().run(command, input: Secret(input), within: limit)
   }
 
-  @Test("a command reads its whole input, and its whole output is returned")
+  @Test("a shell command of usherctl reads its whole input, and its whole output is returned")
   func output() async throws {
     #expect(try await run("cat; echo more", input: "in\n") == .done(output: Secret("in\nmore\n")))
     #expect(try await run("exec true", input: "nobody reads this") == .done(output: Secret("")))
     #expect(try await run(#"printf '\377'"#) == .done(output: Secret("")))
   }
 
-  @Test("a command ends with its exit status or with the signal that killed it")
+  @Test("a shell command of usherctl ends with its exit status or with the signal that killed it")
   func status() async throws {
     #expect(try await run("cat >/dev/null; exit 3") == .failed(status: 3))
     #expect(try await run("/no/such/program 2>/dev/null") == .failed(status: 127))
     #expect(try await run("kill -KILL $$") == .killed(signal: 9))
   }
 
-  @Test("a command has default signal handling and a session of its own")
+  @Test("a shell command of usherctl has default signal handling and a session of its own")
   func surroundings() async throws {
     // 0x1002 is SIGINT and SIGPIPE. In /proc/PID/stat, the session follows name, state, parent and
     // group.
@@ -42,19 +42,19 @@ struct ShellTests {
     #expect(try await run(session) == .done(output: Secret("0\n")))
   }
 
-  @Test("the input of a command is neither in its arguments nor in its environment")
+  @Test("the input of usherctl's shell command is neither in its arguments nor in its environment")
   func secrecy() async throws {
     let all = "cat /proc/$$/cmdline /proc/$$/environ | tr '\\0' '\\n' | grep -c s3[c]r3t"
     #expect(try await run("cat >/dev/null; \(all)", input: "s3cr3t") == .failed(status: 1))
   }
 
-  @Test("a command is ended when its time is over, even if it ignores SIGTERM")
+  @Test("usherctl ends a shell command whose time is over, even if the command ignores SIGTERM")
   func limit() async throws {
     #expect(try await run("sleep 60 & sleep 60", within: .zero) == .outOfTime)
     #expect(try await run("trap '' TERM; exec sleep 60", within: .zero) == .outOfTime)
   }
 
-  @Test("a command that writes without end is killed with the processes it has started")
+  @Test("usherctl kills a shell command that writes without end, with the processes it has started")
   func outputTooLong() async throws {
     let path = FakeDaemon.freshPath()
     defer { FakeDaemon.removeFolder(of: path) }
@@ -79,7 +79,7 @@ struct ShellTests {
     return !text.contains(") Z ")
   }
 
-  @Test("the background processes of a command are not waited for")
+  @Test("usherctl does not wait for the background processes of a shell command")
   func background() async throws {
     let group = try await run("sleep 900 & echo $$")
     guard case .done(let text) = group, let number = Int32(text.revealed().dropLast()) else {
@@ -89,14 +89,14 @@ struct ShellTests {
     #expect(kill(-number, SIGKILL) == 0, "it is still there")
   }
 
-  @Test("a cancelled command is ended")
+  @Test("usherctl ends a shell command that is cancelled")
   func cancelled() async throws {
     let running = Task { try await run("exec sleep 60") }
     running.cancel()
     await #expect(throws: CancellationError.self) { try await running.value }
   }
 
-  @Test("input that exceeds the size of a pipe is refused")
+  @Test("usherctl refuses input for a shell command that exceeds the size of a pipe")
   func tooLong() async throws {
     await #expect(throws: (any Error).self) {
       try await run("cat", input: String(repeating: "x", count: 1 << 20))

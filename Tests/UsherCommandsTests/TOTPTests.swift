@@ -12,7 +12,7 @@ struct TOTPTests {
     try await usherctl(line, asking: [.ask("totp.code", params, reply)])
   }
 
-  @Test("totp code prints only the code as output, and its validity as a note")
+  @Test("usherctl totp code prints only the code as output, and its validity as a note")
   func code() async throws {
     for (line, params) in [
       ("totp code bsa", ["provider": "bsa"]), ("totp code --account acc_1", ["account": "acc_1"]),
@@ -24,7 +24,7 @@ struct TOTPTests {
     }
   }
 
-  @Test("totp code says if the code has already expired")
+  @Test("usherctl totp code says if the code has already expired")
   func late() async throws {
     let outcome = try await code(
       "totp code bsa", ["provider": "bsa"], Self.reply("081804", until: "00:00"))
@@ -32,7 +32,7 @@ struct TOTPTests {
     #expect(outcome.error == "expired\n")
   }
 
-  @Test("totp code does not print a code with invalid characters")
+  @Test("usherctl totp code does not print a code with invalid characters")
   func noCode() async throws {
     for text in [#"08\u001b[2J"#, "08 04", "\u{0661}"] {
       let outcome = try await code("totp code bsa", ["provider": "bsa"], Self.reply(text))
@@ -42,7 +42,7 @@ struct TOTPTests {
     }
   }
 
-  @Test("totp list prints the accounts with one-time codes")
+  @Test("usherctl totp list prints the accounts with one-time codes")
   func list() async throws {
     let reply = #"""
       {"accounts":[{"account":"acc_1","provider":"bsa","label":"ada","periodSeconds":60,\#

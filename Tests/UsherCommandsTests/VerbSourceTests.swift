@@ -3,7 +3,7 @@ import Testing
 
 @Suite("Source files of the commands of usherctl")
 struct VerbSourceTests {
-  @Test("every command in the sources is a subcommand of the root command or of a group")
+  @Test("every usherctl command in the sources is a subcommand of the root command or of a group")
   func listed() throws {
     let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
       .deletingLastPathComponent()

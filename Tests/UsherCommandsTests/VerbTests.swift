@@ -6,7 +6,7 @@ import UsherTestKit
 
 @Suite("The commands of usherctl", .timeLimit(.minutes(10)))
 struct VerbTests {
-  @Test("status prints the daemon's state and its providers")
+  @Test("usherctl status prints the daemon's state and its providers")
   func status() async throws {
     let reply = #"""
       {"version":"0.1.0","uptimeSeconds":7500,"ready":true,"providers":[{"name":"work",\#
@@ -30,7 +30,7 @@ struct VerbTests {
   }
 
   @Test(
-    "--json prints the reply unchanged, before or after the name of the command",
+    "usherctl --json prints the reply unchanged, before or after the name of the command",
     arguments: [
       ("--json provider list", "provider.list", [:]),
       ("provider list --json", "provider.list", [:]),
@@ -58,7 +58,7 @@ struct VerbTests {
   }
 
   @Test(
-    "a command for one account exits with 64 unless either a provider or an account is named",
+    "usherctl exits with 64 unless a command for one account names either a provider or an account",
     arguments: [
       "token get", "token get work --account acc_1", "totp code", "totp code bsa --account acc_1",
       "consent revoke --client till",
@@ -69,13 +69,13 @@ struct VerbTests {
     #expect(outcome.error.contains("Name a provider, or an account with --account."))
   }
 
-  @Test("--socket overrides USHER_SOCKET")
+  @Test("usherctl's option --socket overrides USHER_SOCKET")
   func socketOption() async throws {
     let outcome = await usherctl("--socket /tmp/usher-no-other status")
     #expect(outcome.error.contains("/tmp/usher-no-other"))
   }
 
-  @Test("provider show lists each flow's parameters")
+  @Test("usherctl provider show lists each flow's parameters")
   func providerShow() async throws {
     let reply = #"""
       {"name":"work","type":"oidc","flows":[{"kind":"authorize","summary":"Sign in.",\#
@@ -107,7 +107,7 @@ struct VerbTests {
         """)
   }
 
-  @Test("provider check asks on the admin socket and exits with 1 if a check fails")
+  @Test("usherctl provider check asks on the admin socket and exits with 1 if a check fails")
   func providerCheck() async throws {
     let reply = #"""
       {"provider":"work","healthy":false,"findings":[{"subject":"discovery","fine":true,\#
@@ -127,7 +127,7 @@ struct VerbTests {
     #expect(outcome.error == "")
   }
 
-  @Test("token get prints the bare token and a newline")
+  @Test("usherctl token get prints the bare token and a newline")
   func tokenGet() async throws {
     let outcome = try await usherctl(
       "token get work --scope a --audience b --min-valid 5 --force-refresh",
@@ -144,7 +144,7 @@ struct VerbTests {
     #expect(outcome.status == 0)
   }
 
-  @Test("token get does not print a token with invalid characters")
+  @Test("usherctl token get does not print a token with invalid characters")
   func tokenWithControls() async throws {
     let outcome = try await usherctl(
       "token get work", asking: [.ask("token.get", ["provider": "work"], Reply.token(#"a\u001b"#))])
@@ -154,7 +154,7 @@ struct VerbTests {
     #expect(outcome.status == 1)
   }
 
-  @Test("token list prints no token values")
+  @Test("usherctl token list prints no token values")
   func tokenList() async throws {
     let reply = #"""
       {"tokens":[{"account":"acc_1","provider":"work","token":{"scope":"openid mail",\#
@@ -170,7 +170,7 @@ struct VerbTests {
         """)
   }
 
-  @Test("token revoke and account forget print what the provider did")
+  @Test("usherctl token revoke and account forget print what the provider did")
   func revoke() async throws {
     let revoked = try await usherctl(
       "token revoke work",
@@ -190,7 +190,7 @@ struct VerbTests {
     #expect(forgotten.status == 0)
   }
 
-  @Test("account forget lists the tokens that stay valid, with the reason and the remedy")
+  @Test("usherctl account forget lists the tokens that stay valid, with the reason and the remedy")
   func living() async throws {
     let refresh = #"{"token":"refresh_token","scope":"openid mail","why":"unreachable"}"#
     let access = """
@@ -220,7 +220,7 @@ struct VerbTests {
     #expect(outcome.status == 0)
   }
 
-  @Test("account list and account show print the stored accounts")
+  @Test("usherctl account list and account show print the stored accounts")
   func accounts() async throws {
     let list = try await usherctl(
       "account list", asking: [.ask("account.list", #"{"accounts":[\#(Reply.account)]}"#)])
@@ -254,7 +254,7 @@ struct VerbTests {
     #expect(none.error == "no accounts\n")
   }
 
-  @Test("rpc prints the result of any call")
+  @Test("usherctl rpc prints the result of any call")
   func rpc() async throws {
     let outcome = try await usherctl(
       #"rpc thing.do {"a":1}"#, asking: [.ask("thing.do", ["a": 1], #"{"b":"\u009b"}"#)])
@@ -268,7 +268,7 @@ struct VerbTests {
     #expect(wrong.status == 64)
   }
 
-  @Test("watch prints events until the connection ends")
+  @Test("usherctl watch prints events until the connection ends")
   func watch() async throws {
     let event = #"""
       {"subscription":"s","cursor":2,"event":{"topic":"flow","what":"moved",\#
@@ -297,7 +297,7 @@ struct VerbTests {
     }
   }
 
-  @Test("watch continues after events were lost")
+  @Test("usherctl watch continues after events were lost")
   func watchLost() async throws {
     let outcome = try await FakeDaemon.run { peer in
       let first = try await peer.next()
