@@ -75,7 +75,8 @@ struct AccountCacheTests {
     #expect(back.wakeAt != nil && back.tokens.count == 1 && !back.consents.entries.isEmpty)
   }
 
-  @Test("a new repository holds no account in memory and reads each one from disk once, on demand")
+  @Test(
+    "a new account repository reads no account at first, and each one from disk once, on demand")
   func once() async throws {
     let harness = try ColdHarness()
     let record = try await harness.signIn("usr_anna")
@@ -191,7 +192,7 @@ struct AccountCacheTests {
     #expect(try repository.accounts(of: .anna).isEmpty)
   }
 
-  @Test("reading accounts keeps the repository's generation; removing an account changes it")
+  @Test("reading an account keeps the account repository's generation, and removing one changes it")
   func generation() async throws {
     let harness = try ColdHarness()
     let record = try await harness.signIn("usr_anna")
@@ -204,7 +205,8 @@ struct AccountCacheTests {
     #expect(repository.generation != before)
   }
 
-  @Test("a damaged account row fails by name for its owner only, and other rows stay readable")
+  @Test(
+    "a damaged account row gives only its owner an error that names the row; other rows are read")
   func damaged() async throws {
     let harness = try ColdHarness()
     let good = try await harness.signIn("usr_good")

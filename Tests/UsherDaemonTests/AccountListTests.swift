@@ -48,7 +48,9 @@ struct AccountListTests {
     #expect(service.shown(at: .work, to: caller).isEmpty)
   }
 
-  @Test("lists of consents and one-time codes are limited too; accounts without any do not count")
+  @Test(
+    "consent.list and totp.list are limited too, and accounts without consents or codes do not count"
+  )
   func others() async throws {
     let caller = try Caller.program(isAdmin: true)
     for number in 1...3 { try await harness.signIn("usr_\(number)") }

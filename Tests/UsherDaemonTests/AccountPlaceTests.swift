@@ -35,7 +35,8 @@ struct AccountPlaceTests {
     return try #require(try repository.find(update.record.id))
   }
 
-  @Test("an account keeps the token place it was stored with, whatever the provider is now")
+  @Test(
+    "an account keeps the token place that it was stored with, even if the provider has changed")
   func kept() async throws {
     let record = try await restored(other.tokenPlace)
     #expect(record.isOf(other) && !record.isOf(provider))

@@ -19,7 +19,7 @@ struct HeldTokenTests {
   }
 
   @Test(
-    "a held token is valid if it lasts as long as asked, or if a new one would hardly last longer",
+    "a token in memory is valid if it lasts as long as asked, or if a new one hardly lasts longer",
     arguments: [
       // lifetime, asked time, age, whether it is valid
       (300, 60, 0, true), (300, 60, 239, true), (300, 60, 240, true), (300, 60, 241, false),
@@ -46,7 +46,8 @@ struct HeldTokenTests {
     #expect(token.isAlive(at: .latest))
   }
 
-  @Test("the reply of a held token contains the access token, and its description does not")
+  @Test(
+    "the reply for a token in memory contains the access token, and its debug description does not")
   func reply() throws {
     let token = try token(lasting: 60)
     #expect(String(decoding: token.reply, as: UTF8.self).contains(#""accessToken":"access-1""#))
@@ -201,7 +202,9 @@ struct AccountRepositoryTests {
     #expect(try repository.update(record.id, died: word, of: newer) == nil)
   }
 
-  @Test("a dead grant loses its refresh token and keeps its access tokens; dropping deletes both")
+  @Test(
+    "a dead grant loses only its refresh token, and dropping the grant deletes the access tokens too"
+  )
   func death() async throws {
     let record = try await signIn()
     let word = ProviderErrorCode(name: .work, code: "invalid_grant")
@@ -217,7 +220,7 @@ struct AccountRepositoryTests {
     #expect(try store.loadAccounts().count == 1)
   }
 
-  @Test("an update that is not installed does not change the account in memory")
+  @Test("an account update that is planned but not installed does not change the account in memory")
   func planned() async throws {
     let record = try await signIn()
     _ = try repository.update(

@@ -86,7 +86,7 @@ struct TokenRenewalTests {
     #expect(scheduler.pending.isEmpty)
   }
 
-  @Test("an account that wakes in more than an hour has no timer until then")
+  @Test("an account whose next refresh or warning is due in more than an hour has no timer yet")
   func later() async throws {
     try await signIn(keepAlive: false, grantSeconds: 3 * 3600)
     watch.start()
@@ -130,7 +130,7 @@ struct TokenRenewalTests {
   }
 
   @Test(
-    "a timer for an account that changed meanwhile does not replace the timer for the change",
+    "an outdated review of an account does not replace the refresh timer of a later change",
     arguments: [true, false])
   func overtaken(isPlanned: Bool) async throws {
     let record = try await signIn(keepAlive: false)
@@ -156,7 +156,8 @@ struct TokenRenewalTests {
     watch.stop()
   }
 
-  @Test("a forgotten account leaves no timer, and a stopped watch leaves none and sets none")
+  @Test(
+    "a forgotten account leaves no refresh timer, and a stopped account watch leaves and sets none")
   func ending() async throws {
     watch.start()
     let record = try await signIn(keepAlive: false)

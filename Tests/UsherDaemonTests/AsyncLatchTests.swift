@@ -6,7 +6,7 @@ import UsherTestKit
 
 @Suite("AsyncLatch and pauses", .timeLimit(.minutes(10)))
 struct AsyncLatchTests {
-  @Test("tasks wait until the latch opens and not before; later waits return at once")
+  @Test("tasks wait until an AsyncLatch opens and not before, and later waits return at once")
   func waiting() async {
     let (latch, arrived, passed) = (AsyncLatch(), AsyncLatch(), Recorded<Int>())
     let waiting = (0..<10).map { number in
@@ -24,7 +24,7 @@ struct AsyncLatchTests {
     for _ in 1...2 { await latch.wait() }
   }
 
-  @Test("a cancelled wait on a latch returns at once, and other waits continue")
+  @Test("a cancelled wait on an AsyncLatch returns at once, and other waits continue")
   func cancelled() async {
     let (latch, passed) = (AsyncLatch(), Recorded<String>())
     let waiting = Task {

@@ -23,7 +23,8 @@ struct AuditAggregatorTests {
     }
   }
 
-  @Test("the first call of a minute is a row at once, and its repeats are one row after the minute")
+  @Test(
+    "the first call of a minute is an audit row at once, and its repeats become one row afterwards")
   mutating func repeats() {
     for second in [1, 2, 30, 59] { record(.token(), after: second) }
     #expect(rows == ["token.get ok ×1"])
@@ -40,7 +41,8 @@ struct AuditAggregatorTests {
     #expect(rows.count == 3)
   }
 
-  @Test("a call in the next minute ends the running count, and so does a clock that was set back")
+  @Test(
+    "a call in the next minute ends the running audit count, and so does a clock that is set back")
   mutating func turning() {
     record(.token())
     record(.token(), after: 1)
@@ -51,7 +53,7 @@ struct AuditAggregatorTests {
     #expect(rows.count == 5)
   }
 
-  @Test("calls that differ in any audited member other than flow and correlation are counted apart")
+  @Test("calls that differ in an audited member other than flow and correlation are counted apart")
   mutating func apart() {
     var other = AuditedCaller.till
     record(.token())
@@ -85,7 +87,8 @@ struct AuditAggregatorTests {
     #expect(aggregator.waiting.last?.event == second)
   }
 
-  @Test("a repeated call is counted within its minute, whichever other calls come between")
+  @Test(
+    "the audit log counts a repeated call within its minute, whichever other calls come between")
   mutating func again() throws {
     var call = try #require(AuditRepeat(.token(), by: .till))
     var other = try #require(AuditRepeat(.token(account: "acc_2"), by: .till))
@@ -114,7 +117,7 @@ struct AuditAggregatorTests {
     #expect(AuditRepeat(.denied("token.get"), by: .till) == nil)
   }
 
-  @Test("denied calls, failed calls, token.revoke and flow.start are a row each time")
+  @Test("denied calls, failed calls, token.revoke and flow.start are an audit row each time")
   mutating func singles() {
     for _ in 0..<2 {
       record(.token(failure: .interactionRequired))
@@ -142,7 +145,8 @@ struct AuditAggregatorTests {
     #expect(aggregator.waiting.count == 64)
   }
 
-  @Test("failures share the limit of 60 denials a minute, and successes have a limit of 600")
+  @Test(
+    "failed calls share the limit of 60 audited denials a minute; successful calls have one of 600")
   mutating func failures() {
     for _ in 0..<100 { record(.token(method: "flow.start", failure: .invalidParams)) }
     for _ in 0..<601 { record(.token(method: "flow.start")) }
@@ -153,7 +157,7 @@ struct AuditAggregatorTests {
     #expect(aggregator.unwritten == 662)
   }
 
-  @Test("a flood of denials does not suppress the row of the same user's token.get")
+  @Test("a flood of denials does not suppress the audit row of the same user's token.get")
   mutating func floodAndReading() {
     for _ in 0..<700 { record(.denied("flow.list")) }
     record(.token())
@@ -179,7 +183,8 @@ struct AuditAggregatorTests {
     #expect(aggregator.waiting.map(\.count).reduce(0, +) == 4200 - AuditAggregator.mostWaiting)
   }
 
-  @Test("calls of 5000 processes end the minute early, and every call is recorded")
+  @Test(
+    "calls of 5000 processes end the minute of the audit count early, and every call is recorded")
   mutating func manyKeys() {
     var recorded = 0
     for pid in 0..<5000 {

@@ -29,7 +29,7 @@ struct AuditRecorderTests {
     await repository.flush()
   }
 
-  @Test("an audit row is written 50 ms later, together with the rows noted meanwhile")
+  @Test("an audit row is written 50 ms later, together with the rows recorded meanwhile")
   func together() async throws {
     repository.open(keeper)
     repository.record(.denied("flow.list"), by: .till)
@@ -75,7 +75,7 @@ struct AuditRecorderTests {
       ])
   }
 
-  @Test("the count of a minute is written when the minute ends, without another call")
+  @Test("the audit count of a minute is written when the minute ends, without another call")
   func minute() async throws {
     repository.open(keeper)
     scheduler.advance(by: .seconds(20))
@@ -90,7 +90,7 @@ struct AuditRecorderTests {
     #expect(scheduler.pending == [])
   }
 
-  @Test("rows that the store refuses are kept, retried after a second and written in order")
+  @Test("audit rows that the store refuses are kept, retried after a second and written in order")
   func refused() async throws {
     repository.open(keeper)
     keeper.isRefusing = true
@@ -130,7 +130,8 @@ struct AuditRecorderTests {
     #expect(keeper.rows.map(\.count).reduce(0, +) == 4200)
   }
 
-  @Test("without a store the recorder gathers rows, and writes them once a store is open")
+  @Test(
+    "without a store, the audit recorder keeps rows in memory and writes them once a store is open")
   func unopened() async throws {
     repository.record(.denied("system.unlock"), by: .till)
     #expect(scheduler.pending == [])
@@ -140,7 +141,8 @@ struct AuditRecorderTests {
     #expect(keeper.rows.map(\.method) == ["system.unlock"])
   }
 
-  @Test("closing the recorder writes all rows and counts; later rows go to the next store")
+  @Test(
+    "closing the audit recorder writes all rows and counts, and later rows go to the next store")
   func closing() async throws {
     repository.open(keeper)
     for _ in 0..<3 { repository.record(.token(), by: .till) }
@@ -156,7 +158,7 @@ struct AuditRecorderTests {
     #expect(keeper.rows.count == 2)
   }
 
-  @Test("the recorder logs the number of lost rows at its end, and logs nothing if none are lost")
+  @Test("the audit recorder logs at its end how many rows are lost, and nothing if none are lost")
   func lost() async {
     repository.open(keeper)
     repository.record(.token(), by: .till)
@@ -192,7 +194,7 @@ struct AuditRecorderTests {
     try await repository.trim()
   }
 
-  @Test("calls noted by eight concurrent tasks are all counted")
+  @Test("the audit recorder counts all calls that eight concurrent tasks record")
   func threads() async throws {
     repository.open(keeper)
     await withTaskGroup(of: Void.self) { group in

@@ -40,7 +40,7 @@ struct AuditServiceTests {
     try await service.list(call).rows.map(\.n)
   }
 
-  @Test("audit.list returns rows noted just before, with their numbers and times")
+  @Test("audit.list returns the rows recorded just before, with their numbers and times")
   func fresh() async throws {
     #expect(try await service.list(.init()) == .init(rows: []))
     sixCalls()
@@ -121,7 +121,7 @@ struct AuditServiceTests {
     #expect(error?.detail.field == "limit")
   }
 
-  @Test("audit.verify finds the log whole while rows are noted concurrently")
+  @Test("audit.verify reports an intact audit log while rows are recorded concurrently")
   func verify() async throws {
     let begunAt = clock.now()
     #expect(try await service.verify() == .init(whole: true, begunAt: begunAt, findings: []))

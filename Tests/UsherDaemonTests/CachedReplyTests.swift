@@ -33,7 +33,8 @@ struct CachedReplyTests {
 
   // MARK: Expiry
 
-  @Test("a cached token without refresh token is returned until it expires, to the millisecond")
+  @Test(
+    "token.get returns a cached token without refresh token until it expires, to the millisecond")
   func lastMoment() async throws {
     let end = staged.clock.now() + .seconds(1000)
     try await staged.signIn(.sample(tokens: .sample(refreshToken: nil, expiresAt: end)))
@@ -78,7 +79,7 @@ struct CachedReplyTests {
     await staged.end()
   }
 
-  @Test("a rule's hours begin and end for a connection with cached replies, to the minute")
+  @Test("the hours of a client rule apply to the minute, also on a connection with cached replies")
   func hours() async throws {
     try await staged.signIn()
     // 2027-01-15T08:00:00Z in any local time zone.

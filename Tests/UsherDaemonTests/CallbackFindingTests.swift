@@ -41,7 +41,9 @@ struct CallbackFindingTests {
       by: config, harness.dependencies.configStore.current.policy)
   }
 
-  @Test("a callback finds accounts by its request id and opens no other row, even a damaged one")
+  @Test(
+    "a provider callback finds accounts by its request id and opens no other row, even a damaged one"
+  )
   func others() async throws {
     let first = try await calls.submit("req-1", subject: "corr-1")
     let second = try await calls.submit("req-2", subject: "corr-2")
@@ -56,7 +58,7 @@ struct CallbackFindingTests {
     #expect(calls.kyc(second)?["status"] == "COMPLETED")
   }
 
-  @Test("a callback finds all 70 accounts with its request id, across owners, each once")
+  @Test("a provider callback finds all 70 accounts with its request id, across owners, each once")
   func pages() async throws {
     // The test creates more accounts than the fake entropy has distinct ids for.
     let dependencies = Dependencies(
@@ -75,7 +77,7 @@ struct CallbackFindingTests {
     #expect(found.ids.count == 70 && Set(found.ids) == ids && found.skipped == 0)
   }
 
-  @Test("a callback finds an account only by the request id of its last submission")
+  @Test("a provider callback finds an account only by the request id of its last submission")
   func changed() async throws {
     let record = try await calls.submit("req-1")
     let again = try await calls.submit("req-2", submission: "sub-2")

@@ -16,7 +16,8 @@ struct CallbackServiceTests {
 
   init() async throws { harness = try await VerdictHarness() }
 
-  @Test("a verdict with the linking token is stored before the answer, and announced only once")
+  @Test(
+    "a GoPay verdict with the linking token is stored before the answer, and announced only once")
   func verdict() async throws {
     let record = try await harness.submit()
     harness.watch.start()
@@ -30,7 +31,7 @@ struct CallbackServiceTests {
   }
 
   @Test(
-    "a callback without the right token is unauthorized, whether or not its request id exists",
+    "a GoPay callback without the right token is unauthorized, whether its request id exists or not",
     arguments: [
       nil, "", "another", "linking-toke", "linking-tokenx", "Linking-Token",
       "Bearer linking-token", "shared-valu", "shared-valuex", "Shared-Value",
@@ -43,7 +44,9 @@ struct CallbackServiceTests {
     #expect(harness.kyc(record)?["status"] == "SUBMITTED")
   }
 
-  @Test("a callback with the shared value is accepted, and learns that a request id is unknown")
+  @Test(
+    "a GoPay callback with the shared credential is accepted, or told that its request id is unknown"
+  )
   func vouched() async throws {
     let record = try await harness.submit(token: nil)
     #expect(try await harness.call("shared-value", requestID: "nobody") == .unknown)
@@ -52,7 +55,7 @@ struct CallbackServiceTests {
   }
 
   @Test(
-    "a callback with the shared value for a flow that ended without an account changes nothing")
+    "a GoPay callback with the shared credential for a flow without an account changes nothing")
   func ended() async throws {
     try await harness.harness.store.commit([
       .rememberRequest(
@@ -65,7 +68,7 @@ struct CallbackServiceTests {
     #expect(try harness.harness.repository.accounts(of: .bert).isEmpty)
   }
 
-  @Test("if two users share a request id, only the linking token's account gets the verdict")
+  @Test("if two users share a request id, only the linking token's account gets GoPay's verdict")
   func sameID() async throws {
     let anna = try await harness.submit(token: "token-of-anna")
     let bert = try await harness.submit(token: "token-of-bert", owner: .bert)
@@ -74,14 +77,15 @@ struct CallbackServiceTests {
     #expect(harness.kyc(bert)?["status"] == "COMPLETED")
   }
 
-  @Test("a verdict for a submission other than the account's is a conflict and changes nothing")
+  @Test(
+    "a GoPay verdict for a submission other than the account's is a conflict and changes nothing")
   func conflict() async throws {
     let record = try await harness.submit()
     #expect(try await harness.call("linking-token", submission: "sub-2") == .conflict)
     #expect(harness.kyc(record)?["status"] == "SUBMITTED")
   }
 
-  @Test("a verdict that cannot be stored is answered as unavailable and changes nothing")
+  @Test("a GoPay verdict that cannot be stored is answered as unavailable and changes nothing")
   func failingDisk() async throws {
     let record = try await harness.submit()
     try harness.harness.store.close()
@@ -97,7 +101,7 @@ struct AccountInquiryTests {
 
   init() async throws { harness = try await VerdictHarness() }
 
-  @Test("a submission is announced and polled after 5 s, then at doubling intervals")
+  @Test("a GoPay submission is announced and polled after 5 s, then at doubling intervals")
   func schedule() async throws {
     harness.watch.start()
     try await harness.submit()
@@ -111,7 +115,7 @@ struct AccountInquiryTests {
     await harness.close()
   }
 
-  @Test("a restart announces no submission again and continues the polling schedule")
+  @Test("a restart announces no GoPay submission again and continues the polling schedule")
   func restart() async throws {
     try await harness.submit()
     harness.harness.clock.advance(by: .seconds(12))
@@ -177,7 +181,7 @@ struct AccountInquiryTests {
     #expect(harness.harness.scheduler.pending.isEmpty)
   }
 
-  @Test("a verdict, a forgotten account and a stopped watch each end the polling")
+  @Test("a verdict, a forgotten account and a stopped account watch each end the polling of GoPay")
   func ending() async throws {
     harness.watch.start()
     try await harness.submit()
@@ -193,7 +197,7 @@ struct AccountInquiryTests {
     #expect(harness.harness.scheduler.pending.isEmpty)
   }
 
-  @Test("polling stops while the provider is not configured; its return announces nothing again")
+  @Test("polling stops while GoPay is not configured, and its return announces no submission again")
   func providerGone() async throws {
     harness.watch.start()
     try await harness.submit()
@@ -204,7 +208,8 @@ struct AccountInquiryTests {
     #expect(harness.harness.scheduler.pending == [.seconds(5)])
   }
 
-  @Test("a submission whose provider comes back after a restart is polled and not announced again")
+  @Test(
+    "a GoPay submission whose provider comes back after a restart is polled, not announced again")
   func providerBack() async throws {
     try await harness.submit()
     await harness.reload([])
@@ -214,7 +219,7 @@ struct AccountInquiryTests {
     #expect(harness.harness.scheduler.pending == [.seconds(5)])
   }
 
-  @Test("a second submission of a user is published and polled from the first interval on")
+  @Test("a second GoPay submission of a user is announced and polled from the first interval on")
   func again() async throws {
     harness.watch.start()
     try await harness.submit()

@@ -56,7 +56,8 @@ struct ColdPipelineTests {
     await harness.end()
   }
 
-  @Test("calls behind one that reads the disk get the same replies, in order, as from memory")
+  @Test(
+    "pipelined calls behind one that reads the disk get the same replies, in order, as from memory")
   func order() async throws {
     let record = try await harness.signIn()
     let account = #"{"account":"\#(record.id.rawValue)"}"#

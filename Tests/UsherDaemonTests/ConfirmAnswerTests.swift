@@ -16,7 +16,8 @@ struct ConfirmAnswerTests {
 
   init() throws { harness = try ConfirmHarness() }
 
-  @Test("the admin socket answers any question, and a rule's confirms those of the named clients")
+  @Test(
+    "the admin socket may answer any confirmation, a rule with confirms those of the named clients")
   func freely() async throws {
     for (caller, asker) in [
       (admin, kiosk), (admin, try .client("till", of: .bert)),
@@ -28,7 +29,7 @@ struct ConfirmAnswerTests {
     }
   }
 
-  @Test("other users, and root at the public socket, neither see nor answer a question")
+  @Test("other users, and root at the app socket, neither see nor answer a confirmation question")
   func others() async throws {
     let id = try harness.question(kiosk)
     for caller in [
@@ -42,7 +43,9 @@ struct ConfirmAnswerTests {
     #expect(try harness.question(kiosk) == id)
   }
 
-  @Test("any client of the asking user may answer within 60 s of its own local authentication")
+  @Test(
+    "any client of the asking user may answer a confirmation within 60 s of its local authentication"
+  )
   func proof() async throws {
     for client in [kiosk, try .client("desk"), try .client("kiosk", confirms: ["kiosk"])] {
       let id = try harness.question(kiosk)
@@ -67,7 +70,8 @@ struct ConfirmAnswerTests {
     }
   }
 
-  @Test("a rule with confirms allows confirm.list, confirm.answer and confirm.forget only")
+  @Test(
+    "the setting confirms of a rule allows confirm.list, confirm.answer and confirm.forget only")
   func rule() throws {
     let service = try Caller.client("desk", confirms: ["kiosk"], allow: [])
     let other = try Caller.client("desk", allow: [])
@@ -78,7 +82,9 @@ struct ConfirmAnswerTests {
     #expect(!service.decide(.token).isAllowed)
   }
 
-  @Test("a second answer is a conflict, or not found for a caller that may not see the question")
+  @Test(
+    "a second confirmation answer is a conflict, or not_found if the caller may not see the question"
+  )
   func twice() async throws {
     let id = try harness.question(kiosk)
     try await harness.answer(id, by: admin)
@@ -91,7 +97,8 @@ struct ConfirmAnswerTests {
     #expect(await harness.objection(ConfirmationID("cnf_none"), by: admin) == .notFound)
   }
 
-  @Test("of two concurrent answers, the first is accepted and the second is a conflict")
+  @Test(
+    "of two concurrent confirmation answers, the first is accepted and the second is a conflict")
   func atOnce() async throws {
     for _ in 1...20 {
       let id = try harness.question(kiosk)
@@ -104,7 +111,8 @@ struct ConfirmAnswerTests {
     }
   }
 
-  @Test("an answer for 60 s is refused while the disk fails, and the question stays open")
+  @Test(
+    "a confirmation answer for 60 s is refused while the disk fails, and the question stays open")
   func failingDisk() async throws {
     let id = try harness.question(kiosk)
     try harness.harness.store.close()
@@ -114,7 +122,7 @@ struct ConfirmAnswerTests {
     #expect(harness.refusal(kiosk) == nil)
   }
 
-  @Test("the remembered answers of a user are limited, and an expired one makes room")
+  @Test("the remembered confirmation answers of a user are limited, and an expired one makes room")
   func limit() async throws {
     var limits = Limits()
     limits.rememberedConfirmationsPerUser = 1
@@ -142,7 +150,7 @@ struct ConfirmListTests {
 
   init() throws { harness = try ConfirmHarness() }
 
-  @Test("confirm.list shows who asks what until when, and by whom it was answered, over a restart")
+  @Test("confirm.list shows client, call, expiry and answer of each question, also after a restart")
   func list() async throws {
     let now = harness.clock.now()
     let update = try harness.harness.repository.update(
@@ -201,7 +209,7 @@ struct ConfirmListTests {
   }
 
   @Test(
-    "a forgotten answer makes the call a new question, also after a restart",
+    "after confirm.forget the same call asks a new question, also after a restart",
     arguments: [Remember.once, .session, .seconds(3600)])
   func forget(remember: Remember) async throws {
     let id = try harness.question(kiosk)
@@ -215,7 +223,7 @@ struct ConfirmListTests {
     #expect(error?.reason == .notFound && error?.detail.field == "answer")
   }
 
-  @Test("only a caller that may answer a question may forget its answer")
+  @Test("confirm.forget is refused to a caller that may not answer the question")
   func forgetting() async throws {
     let id = try harness.question(kiosk)
     try await harness.answer(id, true, .session, by: admin)
@@ -234,7 +242,7 @@ struct ConfirmListTests {
     #expect(harness.refusal(kiosk) == .interactionRequired)
   }
 
-  @Test("a new answer replaces an expired one on disk")
+  @Test("a new confirmation answer replaces an expired one on disk")
   func renewed() async throws {
     try await harness.answer(harness.question(kiosk), true, .seconds(60), by: admin)
     harness.clock.advance(by: .seconds(60))
@@ -243,7 +251,8 @@ struct ConfirmListTests {
     #expect(harness.refusal(kiosk, at: try harness.restarted()) == .permissionDenied)
   }
 
-  @Test("the sweep deletes an expired answer from disk, even if it was listed or replaced before")
+  @Test(
+    "the sweep deletes an expired confirmation answer, even if it was listed or replaced before")
   func swept() async throws {
     try await harness.answer(harness.question(kiosk), true, .seconds(60), by: admin)
     harness.clock.advance(by: .seconds(60))
@@ -254,7 +263,8 @@ struct ConfirmListTests {
     #expect(try harness.harness.store.loadConfirmations().isEmpty)
   }
 
-  @Test("an answer for the session deletes an older stored answer that a changed clock had hidden")
+  @Test(
+    "a confirmation for the session deletes an older stored one that a changed clock had hidden")
   func overwritten() async throws {
     try await harness.answer(harness.question(kiosk), true, .seconds(3600), by: admin)
     harness.clock.advance(by: .seconds(-1))

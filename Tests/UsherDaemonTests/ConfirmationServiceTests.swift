@@ -39,7 +39,7 @@ struct ConfirmationServiceTests {
     #expect(harness.told == [])
   }
 
-  @Test("identical calls share one question; a difference in any member is another question")
+  @Test("identical calls share one confirmation question; a difference in any member makes another")
   func same() async throws {
     var full = PolicyRequest(
       method: "flow.start", provider: "work", kind: "operation", operation: "GET:/wallets")
@@ -73,7 +73,7 @@ struct ConfirmationServiceTests {
     #expect(harness.refusal(full, try .client("kiosk", of: .bert)) == .interactionRequired)
   }
 
-  @Test("an answer for once allows one call within five minutes")
+  @Test("a confirmation for once allows one call within five minutes")
   func once() async throws {
     for remember in [nil, Remember.once] {
       try await harness.answer(harness.question(kiosk), true, remember, by: admin)
@@ -88,7 +88,7 @@ struct ConfirmationServiceTests {
     #expect(harness.refusal(kiosk) == .interactionRequired)
   }
 
-  @Test("of 100 concurrent calls, an answer for once allows exactly one")
+  @Test("a confirmation for once allows exactly one of 100 concurrent calls")
   func atOnce() async throws {
     try await harness.answer(harness.question(kiosk), by: admin)
     let passed = await withTaskGroup(of: Bool.self) { group in
@@ -101,7 +101,7 @@ struct ConfirmationServiceTests {
     #expect(harness.told.filter { $0.hasPrefix("asked") }.count == 2)
   }
 
-  @Test("a denial for once refuses all such calls for a minute, then the question is asked again")
+  @Test("a confirmation denied for once refuses all such calls for a minute, then asks again")
   func refused() async throws {
     let id = try harness.question(kiosk)
     try await harness.answer(id, false, by: admin)
@@ -112,7 +112,7 @@ struct ConfirmationServiceTests {
     #expect(try harness.question(kiosk) != id)
   }
 
-  @Test("an answer for the session applies until the daemon ends", arguments: [true, false])
+  @Test("a confirmation for the session applies until the daemon ends", arguments: [true, false])
   func session(allow: Bool) async throws {
     try await harness.answer(harness.question(kiosk), allow, .session, by: admin)
     harness.clock.advance(by: .seconds(400 * 86_400))
@@ -122,7 +122,9 @@ struct ConfirmationServiceTests {
     #expect(harness.refusal(kiosk, at: try harness.restarted()) == .interactionRequired)
   }
 
-  @Test("an answer for 3600 s applies that long, also over a restart", arguments: [true, false])
+  @Test(
+    "a confirmation answer for 3600 s applies that long, also over a restart",
+    arguments: [true, false])
   func seconds(allow: Bool) async throws {
     try await harness.answer(harness.question(kiosk), allow, .seconds(3600), by: admin)
     harness.clock.advance(by: .milliseconds(3_599_999))
@@ -142,7 +144,7 @@ struct ConfirmationServiceTests {
     #expect(try harness.harness.store.loadConfirmations().isEmpty)
   }
 
-  @Test("a stored answer does not contain the account's id in plaintext")
+  @Test("a stored confirmation answer does not contain the account's id in plaintext")
   func disk() async throws {
     var request = PolicyRequest.token
     request.account = .init(id: "acc_canary", subject: "s")
@@ -154,7 +156,8 @@ struct ConfirmationServiceTests {
     }
   }
 
-  @Test("an answer is ignored while the clock is set back before it, and applies again afterwards")
+  @Test(
+    "a confirmation is ignored while the clock is set back before it, and applies again afterwards")
   func setBack() async throws {
     try await harness.answer(harness.question(kiosk), true, .seconds(3600), by: admin)
     harness.clock.advance(by: .seconds(-1))
@@ -163,7 +166,7 @@ struct ConfirmationServiceTests {
     #expect(harness.refusal(kiosk) == nil)
   }
 
-  @Test("a call with a scope of more than 4096 bytes is refused and no question is asked")
+  @Test("a call with a scope of more than 4096 bytes is refused and asks no confirmation question")
   func tooLong() {
     var request = PolicyRequest.token
     request.scopes = [String(repeating: "s", count: 4097)]
@@ -182,7 +185,8 @@ struct ConfirmExpiryTests {
 
   init() throws { harness = try ConfirmHarness() }
 
-  @Test("a question expires after five minutes, with one event, and is then asked as a new one")
+  @Test(
+    "a confirmation question expires after five minutes, with one event, and is then asked anew")
   func expiry() async throws {
     let id = try harness.question(kiosk)
     harness.harness.scheduler.advance(by: .milliseconds(299_999))
@@ -195,7 +199,9 @@ struct ConfirmExpiryTests {
     #expect(harness.told == ["asked \(id)", "expired \(id)", "asked \(next)"])
   }
 
-  @Test("a question that a clock change expired is published as expired on the next access")
+  @Test(
+    "a confirmation question that a clock change expired is published as expired on the next access"
+  )
   func setOn() async throws {
     let id = try harness.question(kiosk)
     harness.clock.advance(by: .seconds(300))
@@ -208,7 +214,7 @@ struct ConfirmExpiryTests {
     #expect(harness.harness.scheduler.pending == [])
   }
 
-  @Test("an answered question leaves no timer behind")
+  @Test("an answered confirmation question leaves no timer behind")
   func scheduler() async throws {
     try await harness.answer(harness.question(kiosk), by: admin)
     #expect(harness.harness.scheduler.pending == [])
@@ -216,7 +222,7 @@ struct ConfirmExpiryTests {
     #expect(harness.told.count == 2)
   }
 
-  @Test("the open questions of one user are limited, and another user has their own limit")
+  @Test("each user has a limit of open confirmation questions")
   func limit() async throws {
     var limits = Limits()
     limits.openConfirmationsPerUser = 2
@@ -238,7 +244,7 @@ struct ConfirmExpiryTests {
     _ = try harness.question(request("c"), kiosk)
   }
 
-  @Test("by default a user may have 64 open questions, and the next call is refused")
+  @Test("by default a user may have 64 open confirmation questions, and the next call is refused")
   func usual() throws {
     for number in 0..<64 {
       _ = try harness.question(PolicyRequest(method: "token.get", provider: "p\(number)"), kiosk)

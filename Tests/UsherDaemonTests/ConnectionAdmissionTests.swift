@@ -80,7 +80,7 @@ struct ConnectionAdmissionTests {
     await loop.stop()
   }
 
-  @Test("callers without rights share one limit of connections, and others are not affected")
+  @Test("callers without rights share one limit of connections, and other callers are not affected")
   func unauthorized() throws {
     var config = Config()
     config.limits.unauthorizedConnections = 2
@@ -94,7 +94,7 @@ struct ConnectionAdmissionTests {
     for _ in 0..<5 { try count.enter(1000, isAdmin: false) }
   }
 
-  @Test("a caller without rights may send 4096-byte lines and no batch, and others longer lines")
+  @Test("a caller without rights may send no batch and no line over 4096 bytes; other callers may")
   func limits() throws {
     let limits = Limits()
     let names = PrincipalResolver(user: { _ in 1000 }, group: { _ in 50 })
@@ -116,7 +116,8 @@ struct ConnectionAdmissionTests {
     }
   }
 
-  @Test("callers without rights share one part of the event loop, and other users have one each")
+  @Test(
+    "callers without rights share one part of the event loop's time, and other users have one each")
   func shares() throws {
     let names = PrincipalResolver(user: { _ in 1000 }, group: { _ in 50 })
     let policy = try Policy(Config(), daemonUser: 990, names: names)
@@ -133,7 +134,9 @@ struct ConnectionAdmissionTests {
     #expect(party(0, []) == .user(0) && party(0, [], isAdmin: true) == .admin)
   }
 
-  @Test("a flow is refused as overloaded when descriptors are scarce, without using the rate limit")
+  @Test(
+    "flow.start fails as overloaded when descriptors are scarce, and does not use up the rate limit"
+  )
   func flow() async throws {
     let harness = try LockControllerHarness(descriptors: DescriptorBudget(limit: 0))
     let lockController = try await harness.begun()

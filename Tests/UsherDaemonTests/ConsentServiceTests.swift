@@ -33,7 +33,8 @@ struct ConsentServiceTests {
     try await harness.consents.revoke(call, caller).revoked
   }
 
-  @Test("consent.list shows a client with a rule its own consents, and the owner's programs all")
+  @Test(
+    "consent.list shows a client with a rule its own consents, and the user's other programs all")
   func list() async throws {
     let record = try await account()
     let all = ["desk read.email", "till read.email", "till read.firstname"]

@@ -26,7 +26,7 @@ struct ConsentTests {
     #expect(try harness.repository.accounts(of: .anna).count == 1)
   }
 
-  @Test("the user's own programs need consent as one client among others")
+  @Test("programs without a rule need consent, and count together as one client")
   func ownPrograms() async throws {
     let record = try await harness.persist(.consented(["firstname": "Ada"]), for: "(user)")
     #expect(try harness.profile(record, to: nil) == ["firstname": "Ada"])

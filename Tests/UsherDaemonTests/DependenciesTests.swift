@@ -74,7 +74,7 @@ struct DependenciesTests {
     #expect(await service.check(passcode, of: .anna) == .accepted)
   }
 
-  @Test("the number of processors and the descriptors are those of the daemon's setting")
+  @Test("the daemon uses the number of processors and the descriptor budget that are injected")
   func processorsAndDescriptors() throws {
     let harness = try LockControllerHarness()
     var setting = harness.setting
@@ -87,7 +87,7 @@ struct DependenciesTests {
     #expect(dependencies.descriptors.hasRoom(for: .provider))
   }
 
-  @Test("the daemon creates its event loops as its setting says, with its shift of timers")
+  @Test("the daemon creates its event loops with the injected function and the injected time shift")
   func eventLoops() async throws {
     let harness = try LockControllerHarness()
     var setting = harness.setting

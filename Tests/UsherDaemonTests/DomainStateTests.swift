@@ -83,7 +83,7 @@ struct DomainStateTests {
     }
   }
 
-  @Test("a match is refused if the fingers cannot be read again and the flow compares them")
+  @Test("a finger match is refused if the flow compares fingers and they cannot be read again")
   func unreadable() async throws {
     harness.reader.enrol("left-thumb")
     #expect(try await authenticate("flw_1", client: "till", checks: false) == nil)

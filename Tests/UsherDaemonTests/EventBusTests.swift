@@ -19,7 +19,7 @@ struct EventBusTests {
     return bus
   }
 
-  @Test("a listener hears the events after its registration, until it stops")
+  @Test("an event listener receives the events after its registration, until it stops")
   func listening() {
     let bus = bus(published: 3)
     let told = Recorded<Int>()
@@ -36,7 +36,7 @@ struct EventBusTests {
   }
 
   @Test(
-    "listen(since:) replays the later events; an unknown cursor gives a gap and no events",
+    "EventBus.listen(since:) replays later events; an unknown cursor gives a gap and no events",
     arguments: [
       (6, [7, 8, 9, 10], false), (7, [8, 9, 10], false), (9, [10], false), (10, [], false),
       (5, [], true), (0, [], true), (-1, [], true), (11, [], true), (.max, [], true),
@@ -52,7 +52,7 @@ struct EventBusTests {
     #expect(hasGap == isGap)
   }
 
-  @Test("every listener hears each event once, with the event's owner")
+  @Test("every event listener receives each event once, with the event's owner")
   func several() {
     let bus = EventBus(remembered: 1)
     let owners = Mutex<[Owner?]>([])
@@ -63,7 +63,9 @@ struct EventBusTests {
     #expect(owners.withLock { $0 } == [.bert, .bert, .bert])
   }
 
-  @Test("an event published by a listener reaches all listeners after the event that caused it")
+  @Test(
+    "an event that an event listener publishes reaches all listeners after the event that caused it"
+  )
   func nested() {
     let bus = EventBus(remembered: 10)
     let told = (0..<20).map { _ in Recorded<Int>() }
@@ -121,7 +123,7 @@ struct SubscriptionTests {
     #expect(lost?["params"] == ["subscription": "sub_1", "cursor": 2])
   }
 
-  @Test("a queue that overflows before any delivery reports the cursor at which it began")
+  @Test("an event queue that overflows before any delivery reports the cursor at which it began")
   func overflowAtOnce() throws {
     var subscription = Subscription(listener: 1, cursor: 41)
     subscription.push(Self.entry(42), limit: 0)

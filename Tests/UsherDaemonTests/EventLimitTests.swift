@@ -37,7 +37,7 @@ struct EventLimitTests {
     return try #require(reply["result"]?["cursor"]?.integerValue, "\(reply)")
   }
 
-  @Test("a user may have 64 subscriptions on all connections, and an ended one makes room")
+  @Test("a user may have 64 event subscriptions on all connections, and an ended one makes room")
   func subscriptions() async throws {
     var connections: [HarnessConnection] = []
     for _ in 0..<5 { connections.append(try await harness.connect()) }
@@ -64,7 +64,8 @@ struct EventLimitTests {
     await harness.end()
   }
 
-  @Test("past events are sent in short slices between other work of the event loop")
+  @Test(
+    "past events of a subscription are sent in short slices between other work of the event loop")
   func slices() async throws {
     let since = try await cursor()
     publish(200)

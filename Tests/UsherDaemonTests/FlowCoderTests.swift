@@ -21,7 +21,7 @@ struct FlowCoderTests {
     return provider
   }
 
-  @Test("a packed machine is shorter than the plain one, and both decode to the same machine")
+  @Test("a packed flow machine is shorter than the plain one, and both decode to the same machine")
   func whole() throws {
     for provider in [try ProviderConfig.sample(), try other()] {
       let machine = machine(provider)
@@ -35,7 +35,7 @@ struct FlowCoderTests {
     }
   }
 
-  @Test("equal provider configurations are packed alike, and different ones differ")
+  @Test("a flow coder packs equal provider configurations alike, and different ones differently")
   func marks() throws {
     let one = try coder.pack(machine(try .sample()))
     #expect(try coder.pack(machine(try .sample())) == one)
@@ -55,7 +55,7 @@ struct FlowCoderTests {
     #expect(try coder.whole(packed) == plain)
   }
 
-  @Test("a text that looks like the start of a configuration mark is kept as it is")
+  @Test("a flow coder keeps text that looks like the start of a configuration mark")
   func texts() throws {
     for state in ["known", "known_", "\"known_0\"", "provider\":{}", "{\"provider\":{}}"] {
       let machine = machine(try .sample(), state)

@@ -125,7 +125,8 @@ struct FlowEngineTests {
     #expect(await harness.type("late", session) == .flowFinished)
   }
 
-  @Test("a change without a visible effect is stored without a new revision or journal line")
+  @Test(
+    "a flow transition without a visible effect is stored without a new revision or journal line")
   func unseen() async throws {
     let session = try await harness.open()
     let before = try harness.row(session)
@@ -136,7 +137,7 @@ struct FlowEngineTests {
     #expect(try harness.journal() == ["asking"])
   }
 
-  @Test("a timer wakes the flow, and a later timer replaces it")
+  @Test("a timer wakes its flow, and a later timer of the flow replaces it")
   func waking() async throws {
     let session = try await harness.open()
     await harness.type("nap", session)

@@ -13,7 +13,7 @@ struct FlowStorageTests {
 
   init() throws { harness = try FlowHarness() }
 
-  @Test("input and cancel fail while the disk fails, change nothing, and succeed afterwards")
+  @Test("flow.submit and flow.cancel fail while the disk fails, change nothing, and succeed later")
   func asked() async throws {
     let session = try await harness.open()
     let disk = try FailingDisk(harness)
@@ -67,7 +67,7 @@ struct FlowStorageTests {
     #expect(await harness.type("on", session) == nil)
   }
 
-  @Test("an expiry that cannot be stored is stored later")
+  @Test("the expiry of a flow that cannot be stored is stored later")
   func expiry() async throws {
     let session = try await harness.open()
     let disk = try FailingDisk(harness)

@@ -108,7 +108,9 @@ struct GuardedTokenTests {
     #expect(error?.reason == .consentRequired)
   }
 
-  @Test("internal tokens are neither returned nor listed, and account.forget deletes them")
+  @Test(
+    "tokens for usherd's own calls are neither returned nor listed, and account.forget deletes them"
+  )
   func ownOnes() async throws {
     var grant = AccountGrant.consented(
       ["email": "a@x.example"], tokens: .sample(refreshToken: nil, scope: "read.email"))

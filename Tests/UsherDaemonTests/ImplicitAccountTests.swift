@@ -86,7 +86,7 @@ struct ImplicitAccountTests {
   }
 
   @Test(
-    "a call fails if its account was replaced after the decision",
+    "a call that names no account fails if its account was replaced after the access decision",
     arguments: ["flow.start", "account.forget", "token.revoke", "consent.revoke"])
   func replaced(method: String) async throws {
     let one = try await harness.persist("one")

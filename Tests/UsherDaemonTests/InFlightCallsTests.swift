@@ -33,7 +33,7 @@ struct InFlightCallsTests {
     }
   }
 
-  @Test("an RPC call that ends by itself, not by a lock, returns its own reply or error")
+  @Test("an RPC call that ends before system.lock returns its own reply or error")
   func ends() async throws {
     #expect(try await inFlightCalls.run { () throws(UsherError) in [7] } == [7])
     let error = await #expect(throws: UsherError.self) {
@@ -42,7 +42,7 @@ struct InFlightCallsTests {
     #expect(error?.reason == .notFound)
   }
 
-  @Test("calls in flight at a lock are answered as locked at once, and so are later calls")
+  @Test("system.lock answers calls in flight with locked at once, and later calls too")
   func locked() async throws {
     let (latch, entered) = (AsyncLatch(), AsyncLatch())
     let calls = (1...5).map { _ in waiting(at: latch, entered: entered) }
@@ -59,7 +59,7 @@ struct InFlightCallsTests {
     await inFlightCalls.waitUntilEmpty(atMost: .seconds(5))
   }
 
-  @Test("a lock cancels the work of calls in flight, and settling waits for its end")
+  @Test("system.lock cancels the work of calls in flight and waits for its end")
   func settled() async throws {
     let (never, entered, ended) = (AsyncLatch(), AsyncLatch(), Recorded<Bool>())
     let call = Task { [inFlightCalls] in
@@ -77,7 +77,7 @@ struct InFlightCallsTests {
     await #expect(throws: UsherError.self) { try await call.value }
   }
 
-  @Test("settling waits no longer than its limit for a call that ignores cancellation")
+  @Test("system.lock waits no longer than its limit for a call that ignores cancellation")
   func stubborn() async throws {
     let (stone, entered) = (AsyncLatch(), AsyncLatch())
     let call = Task { [inFlightCalls] in
@@ -98,7 +98,7 @@ struct InFlightCallsTests {
     stone.open()
   }
 
-  @Test("cancelling a call cancels the work inside it")
+  @Test("cancelling an RPC call cancels the work inside it")
   func cancelled() async throws {
     let (never, entered) = (AsyncLatch(), AsyncLatch())
     let call = waiting(at: never, entered: entered)

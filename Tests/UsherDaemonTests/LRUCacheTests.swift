@@ -31,7 +31,7 @@ struct LRUCacheTests {
     #expect(cache.use(3, room: 8).value == nil)
   }
 
-  @Test("each entry evicted from the LRU cache is returned once")
+  @Test("the LRU cache returns each evicted entry once")
   mutating func gone() {
     let gone = insert(0..<50, room: 8)
     #expect(Set(gone).count == gone.count)
@@ -65,7 +65,7 @@ struct LRUCacheTests {
     #expect(!cache.contains(0) { _ in true })
   }
 
-  @Test("with less room than before the LRU cache evicts the rest")
+  @Test("the LRU cache evicts the oldest entries if it gets less room than before")
   mutating func shrinking() {
     _ = insert(0..<100, room: 100)
     for key in 100..<103 { _ = insert([key], room: 4) }

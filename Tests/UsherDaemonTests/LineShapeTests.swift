@@ -22,7 +22,7 @@ struct LineShapeTests {
   }
 
   @Test(
-    "an integer or plain string id is recognised if the rest of the line is known",
+    "a request line with a new integer or plain string id is recognised if the rest is known",
     arguments: ["0", "7", "10", "18446744073709551616", #""""#, #""a""#, #""6f9c-aa b/{}:,""#])
   func plain(_ other: String) throws {
     for first in ["1", #""one""#] {
@@ -32,7 +32,7 @@ struct LineShapeTests {
   }
 
   @Test(
-    "a line with any other id, such as a fraction or an escaped string, must be parsed",
+    "a request line with any other id, such as a fraction or an escaped string, must be parsed",
     arguments: [
       "", "00", "01", "-1", "-0", "1.0", "1e2", "1 ", " 1", "null", "true", "[]", "{}", "1,2",
       #"1,"x":2"#, #""a"#, #"a""#, #"""#, #""a","x":"b""#, #""\n""#, #""a\u0041""#, "\"\u{7F}\"",
@@ -65,7 +65,7 @@ struct LineShapeTests {
     Array(long.utf8).withUnsafeBytes { #expect(LineShape(of: $0, id: 22..<23) == nil) }
   }
 
-  @Test("a line recognised by its shape has the id and params that the scanner finds")
+  @Test("a request line recognised by its shape has the id and params that the scanner finds")
   func agrees() throws {
     let shape = try #require(try shape())
     let scanner = Scanner()

@@ -19,7 +19,7 @@ struct LocalAuthMemoryTests {
     LocalAuthProof(method: method, at: now + .seconds(seconds))
   }
 
-  @Test("the last proof of each method is kept per user and client")
+  @Test("the daemon remembers the last local authentication by each method per user and client")
   func apart() {
     memory.remember(proof(.passcode), of: .anna, to: "till")
     memory.remember(proof(.biometric, 5), of: .anna, to: "till")
@@ -30,14 +30,14 @@ struct LocalAuthMemoryTests {
     #expect(memory.proofs(of: .bert, to: "till").isEmpty)
   }
 
-  @Test("after a clock change the newest proof replaces the previous one")
+  @Test("after a clock change the newest local authentication replaces the previous one")
   func setBack() {
     memory.remember(proof(.passcode, 60), of: .anna, to: "till")
     memory.remember(proof(.passcode), of: .anna, to: "till")
     #expect(memory.proofs(of: .anna, to: "till") == [proof(.passcode)])
   }
 
-  @Test("forgetting a user's proofs leaves other users' proofs")
+  @Test("forgetting a user's local authentications keeps those of other users")
   func forgotten() {
     for client in ["till", "(user)"] {
       for method in LocalAuthType.allCases {
@@ -52,7 +52,7 @@ struct LocalAuthMemoryTests {
     }
   }
 
-  @Test("the memory of local authentications is limited, and the oldest proof is dropped")
+  @Test("the memory of local authentications is limited, and the oldest one is dropped")
   func bounded() {
     for number in 0...LocalAuthMemory.limit {
       memory.remember(proof(.passcode, number), of: .anna, to: "client-\(number)")
@@ -63,7 +63,7 @@ struct LocalAuthMemoryTests {
   }
 }
 
-@Suite("Proofs of the local authentication service")
+@Suite("Local authentications that LocalAuthService remembers")
 struct LatestLocalAuthTests {
   private let harness: FlowHarness
 
@@ -81,7 +81,9 @@ struct LatestLocalAuthTests {
     return await outcome
   }
 
-  @Test("a right passcode and a finger match are remembered for the client, and failures are not")
+  @Test(
+    "a right passcode and a finger match are remembered for the client, and failed attempts are not"
+  )
   func remembered() async throws {
     try await enrol()
     #expect(await service.check(Secret("wrong"), of: .anna, for: "till") != .accepted)
@@ -102,7 +104,7 @@ struct LatestLocalAuthTests {
     #expect(service.proofs(of: .bert, to: "till").isEmpty)
   }
 
-  @Test("a cancelled scan is not remembered as a proof")
+  @Test("a cancelled fingerprint scan is not remembered as a local authentication")
   func cancelled() async throws {
     let scan = Task { await service.scan(.anna, for: "till") { _ in } }
     try await reached("a scan") { harness.reader.waiting == 1 }
@@ -111,7 +113,7 @@ struct LatestLocalAuthTests {
     #expect(service.proofs(of: .anna, to: "till").isEmpty)
   }
 
-  @Test("a passcode lockout deletes the user's earlier proofs")
+  @Test("a passcode lockout deletes the user's earlier local authentications")
   func locked() async throws {
     try await enrol()
     #expect(await service.check(right, of: .anna, for: "till") == .accepted)
@@ -133,7 +135,9 @@ struct LatestLocalAuthTests {
     #expect(service.proofs(of: .anna, to: "till").isEmpty)
   }
 
-  @Test("a changed or reset passcode deletes the user's proofs, and a refused change does not")
+  @Test(
+    "a changed or reset passcode deletes the user's local authentications; a refused change does not"
+  )
   func changed() async throws {
     for isReset in [false, true] {
       try await enrol()
@@ -151,7 +155,7 @@ struct LatestLocalAuthTests {
     }
   }
 
-  @Test("the old passcode given to change it is not remembered as a proof")
+  @Test("the old passcode in a passcode change is not remembered as a local authentication")
   func oldOne() async throws {
     try await enrol()
     _ = try await service.setPasscode(right, old: right, isReset: false, of: .anna)
@@ -160,7 +164,7 @@ struct LatestLocalAuthTests {
     }
   }
 
-  @Test("a restarted daemon remembers no proofs")
+  @Test("a restarted daemon remembers no local authentications")
   func restarted() async throws {
     try await enrol()
     _ = await service.check(right, of: .anna, for: "till")
@@ -170,7 +174,7 @@ struct LatestLocalAuthTests {
   }
 }
 
-@Suite("Proofs visible to flows")
+@Suite("Local authentications that flows can use")
 struct ToldLocalAuthTests {
   private let harness: FlowHarness
 
@@ -185,7 +189,7 @@ struct ToldLocalAuthTests {
     return availability.latest
   }
 
-  @Test("a proof from one flow of a client is visible to the client's other flows only")
+  @Test("a local authentication in a client's flow counts for that client's other flows only")
   func told() async throws {
     _ = try await harness.localAuth.setPasscode(right, old: nil, isReset: true, of: .anna)
     let first = try await harness.open(id: "flw_1", client: "till")

@@ -37,7 +37,7 @@ struct PasscodeServiceTests {
     return outcomes
   }
 
-  @Test("a passcode is unknown until it is set, and belongs to its user only")
+  @Test("a user has no passcode until one is set, and a passcode is valid for its user only")
   func known() async throws {
     #expect(await service.check(right, of: .anna) == .notEnrolled)
     try await enrol()
@@ -47,7 +47,9 @@ struct PasscodeServiceTests {
     #expect(await service.availability(of: .bert).0.passcode == .notEnrolled)
   }
 
-  @Test("the fifth wrong passcode in a row locks, and the right one is refused until the end")
+  @Test(
+    "the fifth wrong passcode in a row locks the passcode, and the right one is refused until the end"
+  )
   func locks() async throws {
     try await enrol()
     let until = harness.clock.now() + .seconds(30)
@@ -114,7 +116,7 @@ struct PasscodeServiceTests {
     }
   }
 
-  @Test("changing the passcode needs the old one, and a wrong old one counts as an attempt")
+  @Test("changing the passcode needs the old passcode, and a wrong old one counts as an attempt")
   func change() async throws {
     let new = Secret("till-4713")
     #expect(
@@ -178,7 +180,7 @@ struct FingerServiceTests {
     return await outcome
   }
 
-  @Test("the state of biometrics shows enrolled fingers and a missing reader without a scan")
+  @Test("localAuth.status shows enrolled fingers or a missing reader without a scan")
   func standing() async {
     #expect(await biometric() == .notEnrolled)
     harness.reader.enrol("left-thumb", "right-index-finger")
@@ -212,7 +214,7 @@ struct FingerServiceTests {
     #expect(harness.reader.users.isEmpty)
   }
 
-  @Test("a scan asks for the owner's fingers for 30 s and passes the reader's result on")
+  @Test("a fingerprint scan asks for the owner's fingers for 30 s and returns the reader's result")
   func whose() async throws {
     #expect(try await scan(.success(.match)) == .matched)
     #expect(harness.reader.users == ["anna"] && harness.reader.limits == [.seconds(30)])
@@ -221,7 +223,8 @@ struct FingerServiceTests {
     #expect(try await scan(.failure(.noReader)) == .noReader)
   }
 
-  @Test("five wrong fingers in a row lock the reader, also after a restart; a match ends the row")
+  @Test(
+    "five wrong fingers in a row lock the reader, also after a restart; a match resets the count")
   func locks() async throws {
     for _ in 1...4 { #expect(try await scan(.success(.noMatch)) == .missed) }
     #expect(try await scan(.success(.match)) == .matched)
@@ -245,7 +248,8 @@ struct FingerServiceTests {
     #expect(await biometric() == .ready(hasChanged: false))
   }
 
-  @Test("fingers changed since the last match are reported, also after a restart, until a match")
+  @Test(
+    "fingers that changed since the last match are reported, also after a restart, until a match")
   func changes() async throws {
     harness.reader.enrol("left-thumb")
     #expect(await biometric() == .ready(hasChanged: false), "nothing to compare with")
@@ -261,7 +265,7 @@ struct FingerServiceTests {
     #expect(await biometric() == .ready(hasChanged: false))
   }
 
-  @Test("a wrong finger that cannot be counted on disk is reported as unavailable")
+  @Test("a scan whose wrong finger cannot be counted on disk reports the reader as unavailable")
   func uncounted() async throws {
     async let outcome = service.scan(.anna) { _ in }
     try await reached("a scan") { harness.reader.waiting > 0 }

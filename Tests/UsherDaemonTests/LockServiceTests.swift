@@ -32,7 +32,7 @@ struct LockServiceTests {
     }
   }
 
-  @Test("a program with a rule may lock, and unlocks with its user's passcode")
+  @Test("a program with a rule may call system.lock, and system.unlock with its user's passcode")
   func byPasscode() async throws {
     let lockController = try await locked()
     let till = try Caller.program("till")
@@ -48,7 +48,7 @@ struct LockServiceTests {
     #expect(lockController.unlocked == nil)
   }
 
-  @Test("another user's passcode does not unlock, nor does a user without a passcode")
+  @Test("system.unlock refuses another user's passcode, and a user without a passcode")
   func others() async throws {
     let lockController = try await locked()
     let bert = try Caller.program("till", of: .bert)
@@ -97,7 +97,8 @@ struct LockServiceTests {
     }
   }
 
-  @Test("a caller that is only a member of access.group may neither lock nor unlock")
+  @Test(
+    "a caller that is only a member of access.group may call neither system.lock nor system.unlock")
   func denied() async throws {
     let lockController = try await harness.begun()
     let person = try Caller.program()

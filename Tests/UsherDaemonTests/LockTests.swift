@@ -61,7 +61,7 @@ struct LockTests {
       localAuth: services.localAuth.service)
   }
 
-  @Test("a lock frees every service and flow and leaves no timer")
+  @Test("system.lock releases every service and flow and leaves no timer")
   func freed() async throws {
     let harness = try LockControllerHarness(holdsTimers: true)
     let lockController = try await harness.begun()
@@ -72,7 +72,8 @@ struct LockTests {
     #expect(harness.scheduler.pending == [] && lockController.unlocked == nil)
   }
 
-  @Test("a lock frees every service although a policy.check waits for a hanging user database")
+  @Test(
+    "system.lock releases every service although a policy.check waits for a hanging user database")
   func waitingCall() async throws {
     let (asked, hold) = (AsyncLatch(), DispatchSemaphore(value: 0))
     defer { hold.signal() }
@@ -98,7 +99,7 @@ struct LockTests {
     withExtendedLifetime(waiting) {}
   }
 
-  @Test("accounts and flows are available again after each of three locks and unlocks")
+  @Test("accounts and flows are available again after each of three cycles of lock and unlock")
   func again() async throws {
     let lockController = try await harness.begun()
     _ = try await fill(lockController, harness)
@@ -113,7 +114,7 @@ struct LockTests {
     #expect(lockController.unlocked == nil)
   }
 
-  @Test("a lock empties the write-ahead log and releases the database to other processes")
+  @Test("system.lock empties the write-ahead log and releases the database to other processes")
   func closed() async throws {
     let lockController = try await harness.begun()
     _ = try await fill(lockController, harness)
@@ -134,7 +135,7 @@ struct LockTests {
     #expect(lockController.unlocked != nil)
   }
 
-  @Test("a lock survives a restart, and so does an unlock")
+  @Test("a locked daemon is locked after a restart, and an unlocked one is unlocked")
   func remembered() async throws {
     for _ in 1...2 {
       let lockController = try await harness.begun()
@@ -149,7 +150,9 @@ struct LockTests {
     }
   }
 
-  @Test("a locked daemon does not start unlocked after its lock notes are deleted")
+  @Test(
+    "a locked daemon does not start unlocked after the notes of its lock are deleted from the store"
+  )
   func notesDeleted() async throws {
     let lockController = try await harness.begun()
     try await lockController.lock()
@@ -163,7 +166,7 @@ struct LockTests {
     #expect(error?.message.contains("usherctl recover --accept-changes") == true)
   }
 
-  @Test("a lock that cannot be stored is refused and changes nothing")
+  @Test("system.lock is refused and changes nothing if the lock cannot be stored")
   func unremembered() async throws {
     let lockController = try await harness.begun()
     try execute("ALTER TABLE notes RENAME TO notes_away", at: harness.databasePath)
@@ -175,7 +178,7 @@ struct LockTests {
   }
 
   @Test(
-    "an unlock without master key or database fails with the reason and succeeds later",
+    "system.unlock without master key or database fails with the reason and succeeds later",
     arguments: [("master.key", "no master key"), ("usherd.db", "no longer exists")])
   func missing(name: String, words: String) async throws {
     let lockController = try await harness.begun()
@@ -191,7 +194,7 @@ struct LockTests {
     #expect(lockController.unlocked != nil)
   }
 
-  @Test("concurrent locks and unlocks run one after the other")
+  @Test("concurrent calls of system.lock and system.unlock run one after the other")
   func together() async throws {
     let lockController = try await harness.begun()
     _ = try await fill(lockController, harness)

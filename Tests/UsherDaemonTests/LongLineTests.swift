@@ -11,7 +11,7 @@ struct LongLineTests {
 
   init() async throws { harness = try await ConnectionHarness() }
 
-  @Test("a line above 16 KiB is parsed off the event loop, and a shorter one on it")
+  @Test("a request line above 16 KiB is parsed off the event loop, and a shorter one on it")
   func offTheLoop() async throws {
     let connection = try await harness.connect()
     for (bytes, isFree) in [(1000, true), (15_000, true), (17_000, false), (60_000, false)] {
@@ -46,7 +46,7 @@ struct LongLineTests {
     await harness.end()
   }
 
-  @Test("long, short, broken and batch lines are answered in order")
+  @Test("long, short, malformed and batch lines of one connection are answered in order")
   func order() async throws {
     let long = String(repeating: " ", count: 20_000)
     let batch =

@@ -7,7 +7,8 @@ import UsherCore
 
 @Suite("The method table")
 struct MethodTableTests {
-  @Test("the table has every method; a socket offers those of its access, by the bytes of the name")
+  @Test(
+    "the method table has every method, and finds it by the bytes of its name on its sockets only")
   func complete() async throws {
     let lockController = try await LockControllerHarness().begun()
     let table = MethodTable(lockController)
@@ -21,7 +22,7 @@ struct MethodTableTests {
     await lockController.end()
   }
 
-  @Test("a locked daemon refuses as locked what does not work then, without a look at the rules")
+  @Test("a locked daemon refuses every method that needs the store with the error locked")
   func locked() async throws {
     let lockController = try await LockControllerHarness().begun()
     try await lockController.lock()
@@ -39,7 +40,7 @@ struct MethodTableTests {
     await lockController.end()
   }
 
-  @Test("system.lock without the right is denied before a task starts, and the denial is recorded")
+  @Test("system.lock without the right is denied before a task starts, and the denial is audited")
   func denied() async throws {
     let lockController = try await LockControllerHarness().begun()
     let service = RPCService(lockController)

@@ -16,7 +16,7 @@ extension OwnerTests {
     await harness.end()
   }
 
-  @Test("a uid whom a directory names only later keeps its data, and the name is recorded")
+  @Test("a uid that a user directory names only later keeps its data, and the name is recorded")
   func namedLate() async throws {
     let (harness, _) = try await filled(.nameless, isLocal: false)
     harness.users.set(OwnerHarness.uid, .named("anna"))
@@ -64,7 +64,7 @@ extension OwnerTests {
     await harness.end()
   }
 
-  @Test("a flow alone counts as stored data of a user")
+  @Test("a user with only a stored flow counts as a user with stored data")
   func onlyFlow() async throws {
     let harness = try await OwnerHarness()
     _ = try await harness.call("provider.list")

@@ -32,7 +32,7 @@ struct PartialGrantTests {
     #expect(record.details.authenticator != nil && record.tokens.count == 1)
   }
 
-  @Test("a complete grant replaces attributes, profile and label")
+  @Test("a complete grant replaces the account's attributes, profile and label")
   func whole() async throws {
     _ = try await harness.repository.persist(known())
     let record = try await harness.repository.persist(

@@ -115,7 +115,8 @@ struct ProviderHealthTests {
     #expect(health.pause(for: .work, bert, at: now + .seconds(11)) != nil)
   }
 
-  @Test("an account's own failures double its own pause, and its own success ends it")
+  @Test(
+    "an account's failed refreshes double its own pause, and its successful refresh ends the pause")
   func ownBackOff() {
     let health = ProviderHealth { _, _ in }
     for seconds in [1, 2, 4, 8, 16, 32, 60, 60] {
@@ -129,7 +130,8 @@ struct ProviderHealthTests {
     #expect(health.pause(for: .work, anna, at: now) == nil)
   }
 
-  @Test("2xx and 4xx replies count as healthy, except 429; 5xx and unreadable replies do not")
+  @Test(
+    "a provider is healthy after 2xx and 4xx replies except 429, not after 5xx or unreadable ones")
   func kinds() {
     for status in [200, 204, 400, 401, 403, 404, 499] {
       #expect(health(after: [.status(status)]).health(of: .work) == .ok, "\(status)")

@@ -21,7 +21,8 @@ struct RateLimiterTests {
     #expect(limiter.acquire(.anna, at: start + .seconds(15), perMinute: 4) == .seconds(15))
   }
 
-  @Test("after a minute the whole allowance is back, and after an hour it is not larger")
+  @Test(
+    "after a minute the rate limiter's whole allowance is back, and after an hour it is not larger")
   func full() {
     let limiter = RateLimiter()
     for pause: Duration in [.zero, .seconds(60), .seconds(3660)] {

@@ -67,7 +67,8 @@ struct TokenPlanTests {
     #expect(next(record, progress, age: 1801) == nil)
   }
 
-  @Test("each grant gets one warning, and a renewed grant another one")
+  @Test(
+    "the owner gets one warning per grant before it expires, and another one for a renewed grant")
   func warnedAgain() throws {
     var record = try record(keepAlive: false)
     var progress = TokenPlan.Progress()
