@@ -5,9 +5,10 @@ import UsherTestKit
 
 @testable import UsherAPI
 
-@Suite("The descriptions of the contract")
+@Suite("Descriptions in the API contract")
 struct DocumentationTests {
-  @Test("each parameter and each member of a reply has a description", arguments: Methods.all)
+  @Test(
+    "each parameter and each member of a method's reply has a description", arguments: Methods.all)
   func members(method: any Method.Type) { check(method) }
 
   private func check<M: Method>(_ method: M.Type) {
@@ -15,7 +16,7 @@ struct DocumentationTests {
     #expect(StrictDecoding.documentedSchema(of: M.Reply.self).undescribed("\(method.name) →") == [])
   }
 
-  @Test("so has each member of a notification, of an error and of an input")
+  @Test("each member of a notification, of an error and of a flow input has a description")
   func others() {
     for type in [EventNotification.self, EventsLost.self, ErrorData.self] as [any Decodable.Type] {
       #expect(StrictDecoding.documentedSchema(of: type).undescribed("\(type)") == [])
@@ -69,7 +70,7 @@ struct DocumentationTests {
     #expect(reply.complaints(about: example.result, at: "\(method.name) →") == [])
   }
 
-  @Test("the examples of the notifications have their form")
+  @Test("the example of each notification matches the notification's schema")
   func notifications() {
     check(EventNotification.self)
     check(EventsLost.self)
@@ -80,7 +81,7 @@ struct DocumentationTests {
     #expect(schema.complaints(about: type.example, at: type.name) == [])
   }
 
-  @Test("each form of an input is read, and each input that is written has one form")
+  @Test("each documented form of a flow input is decoded, and each encoded input matches one form")
   func inputs() throws {
     let schema = FlowInput.documentedSchema
     for (input, _) in FlowInputTests.forms {
@@ -101,7 +102,9 @@ struct DocumentationTests {
     #expect(schema.complaints(about: ["type": "enterCode", "resend": false], at: "input") != [])
   }
 
-  @Test("every error says when it occurs", arguments: UsherError.Reason.allCases)
+  @Test(
+    "every error reason has a sentence that says when the error occurs",
+    arguments: UsherError.Reason.allCases)
   func reasons(reason: UsherError.Reason) {
     #expect(reason.meaning.first?.isUppercase == true && reason.meaning.hasSuffix("."))
   }

@@ -82,7 +82,7 @@ struct OpenRPCTests {
     check(try #require(result["schema"]), "\(type.name) →")
   }
 
-  @Test("defines each component once, and refers only to those")
+  @Test("the OpenRPC document defines every component that its schemas refer to")
   func components() throws {
     let schemas = try #require(document["components"]?["schemas"]?.objectValue)
     let objects: Set = [
@@ -98,7 +98,7 @@ struct OpenRPCTests {
         == Step.Kind.allCases.map(\.rawValue))
   }
 
-  @Test("types what a flow takes, answers and returns")
+  @Test("the OpenRPC document has schemas for the parameters, inputs and results of flows")
   func typed() throws {
     let reference = { (name: String) -> JSONValue in
       ["$ref": .string("#/components/schemas/\(name)")]
@@ -116,7 +116,7 @@ struct OpenRPCTests {
     #expect(schemas["FlowResult"]?["anyOf"] == .array(flows.compactMap { $0["result"] }))
   }
 
-  @Test("lists the notifications with their parameters")
+  @Test("the OpenRPC document lists the notifications with the schemas of their parameters")
   func notifications() throws {
     let notifications = try #require(document["x-notifications"]?.arrayValue)
     #expect(notifications.map { $0["name"] } == ["events.notify", "events.lost"])

@@ -8,10 +8,12 @@ import Testing
 /// golden file of the OpenRPC document. Types with custom coding have further tests.
 @Suite("Wire forms of all types")
 struct WireFormTests {
-  @Test("parameters and reply of each method are encoded as decoded", arguments: Methods.all)
+  @Test(
+    "parameters and replies of each method survive decoding and encoding unchanged",
+    arguments: Methods.all)
   func methods(method: any Method.Type) throws { try check(method) }
 
-  @Test("events and error data are encoded as decoded")
+  @Test("events and error data survive decoding and encoding unchanged")
   func others() throws {
     try check(EventNotification.self)
     try check(EventsLost.self)

@@ -61,7 +61,7 @@ struct BenchErrorTests {
     #expect(end.output.isEmpty || end.output == "a debug build: its numbers mean nothing\n")
   }
 
-  @Test("a program that is not installed is named in the error")
+  @Test("the error of usher-bench names a program that is not installed")
   func notInstalled() {
     let failure = #expect(throws: NotInstalled.self) {
       try ReferenceServer.program("no-such-program")
@@ -70,7 +70,7 @@ struct BenchErrorTests {
   }
 
   @Test(
-    "a server that dies, closes or changes the size of its replies under load is reported",
+    "usher-bench reports a server that dies, closes or changes the size of its replies under load",
     arguments: [
       ("os._exit(0)", "echo: cannot connect to ", ": Connection refused"),
       ("break", "echo under 1x1: ", " connections closed"),
@@ -92,7 +92,7 @@ struct BenchErrorTests {
     #expect(!(words.contains(" 0 of another size") && words.contains(" 0 connections")))
   }
 
-  @Test("a server whose first reply is wrong is not measured")
+  @Test("usher-bench does not measure a server whose first reply is wrong")
   func wrongReply() throws {
     let program = try FaultyServer.program(after: 5, "pass")
     let failure = #expect(throws: BenchError.self) {
@@ -101,7 +101,7 @@ struct BenchErrorTests {
     #expect(failure?.description == "echo sent an unexpected reply: r\n")
   }
 
-  @Test("a report file replaces old contents, is not created empty, and reports a full disk")
+  @Test("usher-bench replaces the old report file, creates no empty one, and reports a full disk")
   func report() throws {
     let place = try TemporaryDirectory()
     let file = try place.write("what was there before", to: "c.json")
@@ -114,7 +114,7 @@ struct BenchErrorTests {
     #expect(full?.description == "cannot write /dev/full: No space left on device")
   }
 
-  @Test("only a missed goal is marked as missed")
+  @Test("a report of usher-bench marks only a missed goal as missed")
   func goals() throws {
     #expect(
       MeasurementResults.line("start", [1, 3, 2.5], "ms", goal: .atMost(2))

@@ -9,7 +9,8 @@ import UsherTestKit
 struct CompareEndToEndTests {
   private let bench = BuiltProduct.path("usher-bench")
 
-  @Test("compare with the echo server reports every load as text, as JSON and as a picture")
+  @Test(
+    "usher-bench compare reports every load of the echo server as text, as JSON and as a picture")
   func compare() throws {
     let place = try TemporaryDirectory()
     let end = try run(
@@ -40,7 +41,7 @@ struct CompareEndToEndTests {
     #expect(drawn.output.contains("</svg>"))
   }
 
-  @Test("a load counts every reply, and is not disturbed by idle or incomplete clients")
+  @Test("a load of usher-bench counts every reply and is not disturbed by idle clients")
   func counted() throws {
     let echo = try ReferenceServer(bench, "e.sock") {
       ["echo", "--socket", $0.socketPath, "--reply-bytes", "100"]
@@ -65,7 +66,7 @@ struct CompareEndToEndTests {
     }
   }
 
-  @Test("a connection that closes with some of its replies missing is counted once")
+  @Test("usher-bench counts a connection that closes before all its replies once")
   func closing() throws {
     // The client sends the fifth call when it has the first reply, and ends its measurement then.
     let script = """

@@ -2,9 +2,9 @@ import Testing
 
 @testable import usher_bench
 
-@Suite("The results of a comparison")
+@Suite("Results of usher-bench compare")
 struct ComparisonTests {
-  @Test("a ratio has the median, minimum and maximum of its rounds")
+  @Test("a ratio of usher-bench has the median, minimum and maximum of its rounds")
   func rounds() throws {
     let ratio = try #require(
       Example.comparison.ratios.first {
@@ -17,7 +17,7 @@ struct ComparisonTests {
     #expect(!ratio.isReached)
   }
 
-  @Test("a larger value is better only for requests per second")
+  @Test("for usher-bench a larger value is better only for requests per second")
   func better() throws {
     let ratios = Example.comparison.ratios.filter { $0.goal != nil }
     #expect(
@@ -30,7 +30,7 @@ struct ComparisonTests {
     #expect(ratios[2].median == 1.5)
   }
 
-  @Test("each ratio is listed once")
+  @Test("usher-bench lists each ratio once")
   func once() {
     let ratios = Example.comparison.ratios.map {
       "\($0.load) \($0.to) \(String(describing: $0.toLoad)) \($0.measure)"
@@ -39,7 +39,7 @@ struct ComparisonTests {
     #expect(ratios.count == 9)
   }
 
-  @Test("a server that was measured without usherd has no ratio")
+  @Test("usher-bench has no ratio for a server that was measured without usherd")
   func alone() {
     let alone = Comparison(
       machine: Example.machine, rounds: 1, seconds: 1,
@@ -47,7 +47,7 @@ struct ComparisonTests {
     #expect(alone.ratios.isEmpty)
   }
 
-  @Test("a comparison that is written as JSON and read again is the same")
+  @Test("a comparison of usher-bench is written as JSON and read back equal")
   func json() throws {
     let bytes = try Example.comparison.json()
     #expect(try Comparison(json: bytes) == Example.comparison)
@@ -57,7 +57,7 @@ struct ComparisonTests {
   }
 
   @Test(
-    "JSON that is not a comparison is refused with the reason",
+    "usher-bench refuses JSON that is not a comparison with the reason",
     arguments: [
       (#""rounds""#, #""round""#, "this is not what `usher-bench compare --json` writes"),
       (#""version" : 1"#, #""version" : 2"#, "version 2 of a comparison is not supported"),
@@ -71,7 +71,7 @@ struct ComparisonTests {
     #expect(failure?.description == sentence)
   }
 
-  @Test("a comparison without results or of another version is refused")
+  @Test("usher-bench refuses a comparison without results or of another version")
   func empty() throws {
     let empty = Comparison(machine: Example.machine, rounds: 1, seconds: 1, results: [])
     let none = #expect(throws: BenchError.self) { try Comparison(json: try empty.json()) }
@@ -82,7 +82,7 @@ struct ComparisonTests {
     #expect(later?.description == "version 7 of a comparison is not supported")
   }
 
-  @Test("the table starts with the goals and marks those that are missed")
+  @Test("the table of usher-bench starts with the goals and marks the missed ones")
   func table() throws {
     let lines = ComparisonTable(comparison: Example.comparison).lines
     #expect(lines[1].contains("requests/s / redis"))
@@ -94,7 +94,7 @@ struct ComparisonTests {
     #expect(lines.allSatisfy { $0.count <= 100 })
   }
 
-  @Test("the picture is SVG with a bar for each server and load, and the machine's name escaped")
+  @Test("the SVG of usher-bench has a bar for each server and load, and escapes the machine's name")
   func picture() throws {
     let svg = ComparisonPicture(comparison: Example.comparison).svg
     #expect(svg.hasPrefix("<svg xmlns=\"http://www.w3.org/2000/svg\""))
@@ -108,7 +108,7 @@ struct ComparisonTests {
     #expect(!svg.contains("nan"))
   }
 
-  @Test("a number is printed with the requested number of decimal places")
+  @Test("usher-bench prints a number with the requested number of decimal places")
   func fixed() {
     #expect(0.0.fixed(2) == "0.00")
     #expect(9.999.fixed(2) == "10.00")

@@ -1,7 +1,7 @@
 import CBench
 import Testing
 
-@Suite("The histogram of times")
+@Suite("usher-bench's histogram of times")
 struct HistogramTests {
   private let histogram = bench_histogram_new()
 
@@ -9,7 +9,7 @@ struct HistogramTests {
     for time in times { bench_histogram_record(histogram, time) }
   }
 
-  @Test("a percentile is accurate to 1/256 of its value")
+  @Test("a percentile of usher-bench's histogram is accurate to 1/256 of its value")
   func percentiles() throws {
     defer { bench_histogram_free(histogram) }
     // From 1 to 100,003, in no particular order.
@@ -25,7 +25,7 @@ struct HistogramTests {
     #expect(bench_histogram_total(histogram) == 20_000)
   }
 
-  @Test("a percentile below 512 ns is exact")
+  @Test("a percentile of usher-bench's histogram below 512 ns is exact")
   func exact() {
     defer { bench_histogram_free(histogram) }
     record(UInt64(0)..<512)
@@ -33,7 +33,7 @@ struct HistogramTests {
     #expect(bench_histogram_at(histogram, 1) == 511)
   }
 
-  @Test("no percentile exceeds the longest time, and that of an empty histogram is 0")
+  @Test("no percentile of a histogram exceeds the longest time, and an empty histogram has only 0")
   func edges() {
     defer { bench_histogram_free(histogram) }
     #expect(bench_histogram_at(histogram, 0.99) == 0)
@@ -45,7 +45,7 @@ struct HistogramTests {
   }
 }
 
-@Suite("The end of a reply")
+@Suite("usher-bench's detection of a reply's end")
 struct ReplyTests {
   private func size(_ framing: bench_framing, _ text: String) -> Int {
     size(framing, Array(text.utf8))
@@ -57,14 +57,14 @@ struct ReplyTests {
 
   private let bad = Int(bitPattern: UInt.max)
 
-  @Test("a reply that is a line ends with its newline")
+  @Test("usher-bench ends a line reply at its newline")
   func line() {
     #expect(size(BENCH_LINE, "{}\n{}\n") == 3)
     #expect(size(BENCH_LINE, "{}") == 0)
     #expect(size(BENCH_LINE, "") == 0)
   }
 
-  @Test("a reply that is a bulk string ends after the length that it states")
+  @Test("usher-bench ends a bulk string reply after the length that the reply states")
   func bulk() {
     let reply = "$4\r\nab\r\n\r\n$1\r\nx\r\n"
     #expect(size(BENCH_BULK, reply) == 10)
@@ -74,7 +74,7 @@ struct ReplyTests {
     #expect(size(BENCH_BULK, "$99999999999\r\n") == bad)
   }
 
-  @Test("a reply with a length prefix ends after that many bytes, big-endian")
+  @Test("usher-bench ends a reply with a big-endian length prefix after that many bytes")
   func length32() {
     let reply: [UInt8] = [0, 0, 1, 2] + [UInt8](repeating: 7, count: 258) + [0]
     #expect(size(BENCH_LENGTH32, reply) == 262)
@@ -82,7 +82,7 @@ struct ReplyTests {
     #expect(size(BENCH_LENGTH32, [255, 255, 255, 255]) == bad)
   }
 
-  @Test("a reply that ends with its connection has no end within its bytes")
+  @Test("usher-bench finds no end within the bytes of a reply that ends with its connection")
   func close() {
     #expect(size(BENCH_CLOSE, "{}\n") == 0)
   }

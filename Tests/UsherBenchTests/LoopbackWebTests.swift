@@ -4,7 +4,7 @@ import Testing
 
 @Suite("The HTTP client of usher-bench")
 struct LoopbackWebTests {
-  @Test("a response is parsed into status, case-insensitive headers and body")
+  @Test("usher-bench parses an HTTP response into status, case-insensitive headers and body")
   func reply() throws {
     let text =
       "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/x?a=b:c\r\nX:\r\n\r\nbody\r\n\r\n"
@@ -16,26 +16,26 @@ struct LoopbackWebTests {
   }
 
   @Test(
-    "a response that is not HTTP is refused",
+    "usher-bench refuses a response that is not HTTP",
     arguments: ["", "HTTP/1.1 200 OK\r\n", "\r\n\r\n", "x\r\n\r\n"])
   func noReply(_ text: String) {
     #expect(throws: BenchError.self) { try LoopbackWeb.reply(in: Array(text.utf8)) }
   }
 
-  @Test("a request to another address than 127.0.0.1 is refused")
+  @Test("usher-bench refuses a request to another address than 127.0.0.1")
   func elsewhere() {
     for url in ["http://example.com:80/", "https://127.0.0.1:1/", "http://127.0.0.1:x/", "x"] {
       #expect(throws: BenchError.self) { try LoopbackWeb.get(url) }
     }
   }
 
-  @Test("the values of a form are percent-encoded byte by byte")
+  @Test("usher-bench percent-encodes the values of a form byte by byte")
   func escaping() {
     #expect("aZ9-._~".percentEncoded == "aZ9-._~")
     #expect("a b&c=\u{E9}\n".percentEncoded == "a%20b%26c%3D%C3%A9%0A")
   }
 
-  @Test("a page without the form fields of the sandbox is refused")
+  @Test("usher-bench refuses a page without the form fields of the sandbox")
   func form() throws {
     let page = #"<input name="csrf" value="c1"><input name="transaction" value="t1">"#
     #expect(try SandboxProvider.hidden(in: page) == ["csrf": "c1", "transaction": "t1"])

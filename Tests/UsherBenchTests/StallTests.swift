@@ -6,7 +6,8 @@ import UsherTestKit
 
 @Suite("usher-bench stall", .mayBlock, .serialized, .timeLimit(.minutes(10)))
 struct StallTests {
-  @Test("stall generates lines of every kind within the limit, the same for the same seed")
+  @Test(
+    "usher-bench stall generates lines of every kind within the limit, the same for the same seed")
   func lines() {
     var (lines, again) = (StallLines(seed: 1), StallLines(seed: 1))
     var places: Set<StallLines.Place> = []
@@ -53,7 +54,8 @@ struct StallTests {
     return output
   }
 
-  @Test("stall prints another user's calls under attack, and the slowest lines")
+  @Test(
+    "usher-bench stall prints the times of another user's calls under attack and the slowest lines")
   func stall() throws {
     let output = try attack(["--calls", "50", "--connections", "2"]) { $0.contains("bytes of ") }
     #expect(output.contains("the attacker's lines answered: "))
@@ -62,7 +64,7 @@ struct StallTests {
     #expect(!output.contains("MISSED"))
   }
 
-  @Test("stall sends the lines of a file, even if some of them are not calls")
+  @Test("usher-bench stall sends the lines of a file, even if some of them are not calls")
   func given() throws {
     let place = try TemporaryDirectory()
     try place.write("{}\n[1,2]\n\"x\n", to: "lines")
@@ -75,7 +77,7 @@ struct StallTests {
     #expect(!output.contains("bytes of "))
   }
 
-  @Test("a line of a file is answered once, by the reply to the call that follows it")
+  @Test("usher-bench stall counts a line as answered once the reply to the following call arrives")
   func answered() {
     let other = #"{"jsonrpc":"2.0","id":1,"result":{}}"# + "\n"
     let last = #"{"jsonrpc":"2.0","id":"end","result":{}}"# + "\n"
@@ -91,7 +93,7 @@ struct StallTests {
     #expect(parts.map { connection.isAnswered(by: $0) } == [false, true])
   }
 
-  @Test("stall exits with 1 if a limit is exceeded")
+  @Test("usher-bench stall exits with 1 if a limit is exceeded")
   func missed() throws {
     let end = try run(
       BuiltProduct.path("usher-bench"),

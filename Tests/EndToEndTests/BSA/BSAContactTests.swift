@@ -45,7 +45,7 @@ struct BSAContactTests {
     #expect(try fixture.requests("mailVerify") == 5)
   }
 
-  @Test("an expired OTP is code_expired; past the daemon's own deadline, BSA is not asked")
+  @Test("an expired BSA OTP is code_expired; after its own deadline the daemon does not ask BSA")
   func expired() throws {
     let flow = try fixture.verifyContact()
     try fixture.sandbox.control("POST", "bsa/expire", ["what": "numbers"])

@@ -63,7 +63,7 @@ struct BSAFingerTests {
     #expect(try await atFixture { try $0.accounts() }.isEmpty)
   }
 
-  @Test("a matching finger completes a BSA registration with authType 3, BIOMETRIC")
+  @Test("a matching finger completes a BSA registration with authType 3 (BIOMETRIC)")
   func match() async throws {
     let end = try await registered()
     let (account, known) = try await atFixture {
@@ -77,7 +77,8 @@ struct BSAFingerTests {
     #expect(next["status"] == "succeeded", "\(next.text)")
   }
 
-  @Test("three wrong fingers end a BSA registration with AUTH_FAILED, 9009, and no sign-up is sent")
+  @Test(
+    "three wrong fingers end a BSA registration with AUTH_FAILED (9009), and no sign-up is sent")
   func noMatch() async throws {
     var flow = try await scanning()
     for left in ["2 attempts left", "1 attempt left"] {
@@ -93,7 +94,8 @@ struct BSAFingerTests {
     try await expectFailed(try await ended(flow), "AUTH_FAILED", "9009")
   }
 
-  @Test("after a new enrolment, a BSA sign-in is DOMAIN_STATE_CHANGED, 9006; a registration starts")
+  @Test(
+    "a newly enrolled finger fails a BSA sign-in with DOMAIN_STATE_CHANGED, but no registration")
   func changed() async throws {
     _ = try await registered()
     let visit: JSONValue = ["by": "otp"]

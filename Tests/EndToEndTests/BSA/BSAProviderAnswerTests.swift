@@ -60,7 +60,7 @@ struct BSAProviderAnswerTests {
     }
   }
 
-  @Test("after a lost answer the OTP is asked for again; if BSA took it, it is code_expired")
+  @Test("BSA verifyContact asks for the OTP again after a lost answer; a used one is code_expired")
   func lostNumber() throws {
     for isProcessed in [false, true] {
       let flow = try fixture.verifyContact()
@@ -137,7 +137,7 @@ struct BSAProviderAnswerTests {
     #expect(end?["status"] == "cancelled")
   }
 
-  @Test("an unreachable BSA is the flow's problem, and system.status shows its health as failing")
+  @Test("a flow shows an unreachable BSA as its problem, and system.status reports BSA as failing")
   func gone() throws {
     fixture.sandbox.killAtOnce()
     let flow = try fixture.begin(

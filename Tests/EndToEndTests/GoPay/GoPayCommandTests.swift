@@ -119,7 +119,7 @@ struct GoPayCommandTests {
     #expect(try JSONValue(parsing: json.output)["flow"]?.failure[1] == .some(code))
   }
 
-  @Test("'failed REASON' to usherctl and a failing exchange command end GoPay verify with GPE-2208")
+  @Test("a typed 'failed REASON' or a failing exchange command ends GoPay verify with GPE-2208")
   func exchangeFails() throws {
     let program = try start("exchange", "alice-short-term")
     try eventually("usherctl asks for the backend's answer: \(program.log)") {

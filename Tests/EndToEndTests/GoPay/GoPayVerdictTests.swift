@@ -51,7 +51,7 @@ struct GoPayCallbackTests {
     #expect(try fixture.push(id) == [200])
   }
 
-  @Test("during a GoPay flow, the account's linking token permits a callback like the credential")
+  @Test("during a GoPay flow, a callback may carry the account's linking token or the credential")
   func earlyForAccount() throws {
     let first = try fixture.verified()
     try fixture.set(["submissionReply": ["status": "CREATED"]])

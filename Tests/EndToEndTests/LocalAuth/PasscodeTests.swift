@@ -20,7 +20,7 @@ struct PasscodeTests {
     #expect(end["status"] == "succeeded" && end["result"]?["method"] == "passcode")
   }
 
-  @Test("a passcode lockout survives a restart, and errors and status tell the time that is left")
+  @Test("a passcode lockout survives a restart, and errors and status state the remaining time")
   func lockOut() throws {
     let clock = MovableClock()
     clock.stop()

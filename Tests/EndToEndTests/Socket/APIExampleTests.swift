@@ -15,23 +15,23 @@ struct APIExampleTests {
     daemon = try DaemonUnderTest(config: sandbox.provider())
   }
 
-  @Test("Python: signs a person in and gets a token")
+  @Test("the page's Python example signs a person in and gets a token")
   func python() throws { try signIn("/usr/bin/python3", [try example("sign_in.py")]) }
 
   @Test(
-    "shell: signs a person in and gets a token",
+    "the page's shell example signs a person in and gets a token",
     .enabled(if: Tool.has("socat") && Tool.has("jq"), "NOT TESTED: socat or jq is missing"))
   func shell() throws { try signIn("/bin/bash", [try example("sign_in.sh")]) }
 
   @Test(
-    "JavaScript: signs a person in and gets a token",
+    "the page's JavaScript example signs a person in and gets a token",
     .enabled(if: Tool.has("node"), "NOT TESTED: node is missing"))
   func javaScript() throws {
     try signIn(try #require(Tool.path("node")), [try example("sign_in.mjs")])
   }
 
   @Test(
-    "Go: signs a person in and gets a token",
+    "the page's Go example signs a person in and gets a token",
     .enabled(if: Tool.has("go"), "NOT TESTED: go is missing"))
   func go() throws {
     let program = place.file("sign_in_go")
@@ -40,7 +40,7 @@ struct APIExampleTests {
   }
 
   @Test(
-    "C: signs a person in and gets a token",
+    "the page's C example signs a person in and gets a token",
     .enabled(if: Tool.has("cc"), "NOT TESTED: cc is missing"))
   func c() throws {
     let program = place.file("sign_in_c")

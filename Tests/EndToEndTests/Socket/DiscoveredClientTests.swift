@@ -4,7 +4,7 @@ import UsherTestKit
 
 @Suite("A client that knows nothing but rpc.discover", .mayBlock, .timeLimit(.minutes(10)))
 struct DiscoveredClientTests {
-  @Test("it starts a sign-in, answers its steps, and every message is as the document says")
+  @Test("a client that knows only rpc.discover signs in, and every message matches the document")
   func discovered() throws {
     let sandbox = try SandboxUnderTest()
     let daemon = try DaemonUnderTest(config: sandbox.provider())
