@@ -33,7 +33,8 @@ struct LineSplitterTests {
     #expect(splitter.endedLines == 6)
   }
 
-  @Test("a line may arrive in parts, also split between its CR and LF")
+  @Test(
+    "the line splitter returns a line whose parts arrive separately, even split between CR and LF")
   func parts() {
     var splitter = LineSplitter()
     #expect(events(&splitter, "hel").isEmpty)
@@ -58,7 +59,7 @@ struct LineSplitterTests {
     }
   }
 
-  @Test("a line over the limit is reported as too long, and later lines are still read")
+  @Test("the line splitter reports a line over the limit as too long and still reads later lines")
   func limit() {
     var splitter = LineSplitter(maxLineBytes: 4)
     #expect(
@@ -67,7 +68,7 @@ struct LineSplitterTests {
     #expect(splitter.endedLines == 5)
   }
 
-  @Test("a line over the limit is reported once, as soon as it passes the limit")
+  @Test("the line splitter reports a line over the limit once, as soon as it passes the limit")
   func tooLongAtOnce() {
     var splitter = LineSplitter(maxLineBytes: 4)
     #expect(events(&splitter, "1234").isEmpty)
@@ -80,7 +81,7 @@ struct LineSplitterTests {
     #expect(splitter.endedLines == 2)
   }
 
-  @Test("the default limit of a line is 1 MiB")
+  @Test("the line splitter's default limit of a line is 1 MiB")
   func defaultLimit() {
     var splitter = LineSplitter()
     let full = [UInt8](repeating: 0x61, count: 1 << 20)
@@ -112,7 +113,7 @@ struct LineSplitterTests {
     #expect(!splitter.hasPartialLine)
   }
 
-  @Test("a line's offset counts from the start of the chunk, also after a discarded line")
+  @Test("an offset in the line splitter counts from the chunk's start, also after a discarded line")
   func offsets() {
     var splitter = LineSplitter(maxLineBytes: 2)
     _ = Array("long".utf8).withUnsafeBytes { splitter.next($0) }

@@ -16,7 +16,7 @@ struct MemberNamesTests {
   }
 
   @Test(
-    "a duplicate member name is found in any spelling and at any position",
+    "a duplicate member name of a JSON object is found in any spelling and at any position",
     arguments: [2, 15, 16, 17, 18, 40])
   func twice(count: Int) {
     for escapes in [[], [0], [1], [count - 1], Array(0..<count)] {
@@ -31,7 +31,7 @@ struct MemberNamesTests {
     }
   }
 
-  @Test("member names are compared unescaped, with any escapes and any length")
+  @Test("JSON member names are compared unescaped, with any escapes and any length")
   func spellings() {
     let long = String(repeating: "a", count: 40)
     let escaped = #"\u0061"# + String(repeating: "a", count: 39)

@@ -18,7 +18,7 @@ struct CallTableTests {
     return id
   }
 
-  @Test("a second reply and a reply to an unknown id resume no waiter")
+  @Test("a client ignores a second reply and a reply to an unknown id")
   func strayReplies() {
     var table = CallTable<Int>(limit: 9)
     let id = begun(&table, 1)
@@ -43,7 +43,7 @@ struct CallTableTests {
     #expect(table.replied(second).waiter == 2)
   }
 
-  @Test("a queued call that is given up is never sent")
+  @Test("a queued client call that is given up is never sent")
   func queuedGivenUp() {
     var table = CallTable<Int>(limit: 1)
     let first = begun(&table, 1)
@@ -67,7 +67,7 @@ struct CallTableTests {
     }
   }
 
-  @Test("a call that is given up before it is written is never sent, and the next call is sent")
+  @Test("a client call that is given up before it is written is never sent, and the next one is")
   func leavingGivenUp() {
     var table = CallTable<Int>(limit: 1)
     let first = table.reserve()
@@ -82,7 +82,7 @@ struct CallTableTests {
     #expect(table.markSent(second) == true)
   }
 
-  @Test("the end of a connection fails each call once; unsent calls get their own error")
+  @Test("the end of a client's connection fails each call once; unsent calls get their own error")
   func end() {
     var table = CallTable<Int>(limit: 2)
     let first = begun(&table, 1)
@@ -102,7 +102,7 @@ struct CallTableTests {
     }
   }
 
-  @Test("if the daemon stops reading, sent calls are still awaited, and all others are returned")
+  @Test("if the daemon stops reading, the client still awaits sent calls and returns all others")
   func stopSending() {
     var table = CallTable<Int>(limit: 2)
     let heard = begun(&table, 1)

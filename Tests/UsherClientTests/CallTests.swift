@@ -25,7 +25,7 @@ struct CallTests {
     }
   }
 
-  @Test("calls share one connection, and replies in another order reach their calls")
+  @Test("a client's calls share one connection, and replies in another order reach their calls")
   func multiplexed() async throws {
     try await FakeDaemon.run { peer in
       let first = try await peer.next()
@@ -44,7 +44,7 @@ struct CallTests {
     }
   }
 
-  @Test("a daemon's error is thrown with its reason, message and next flow")
+  @Test("a client throws the daemon's error with its reason, message and next flow")
   func typedError() async throws {
     try await FakeDaemon.run { peer in
       let next = #"""
@@ -80,7 +80,7 @@ struct CallTests {
     }
   }
 
-  @Test("a cancelled call throws at once and sends rpc.cancel with its id")
+  @Test("a cancelled client call throws at once and sends rpc.cancel with its id")
   func cancel() async throws {
     let cancelled = Mutex<JSONValue?>(nil)
     let (asked, ask) = AsyncStream.makeStream(of: Void.self)
@@ -105,7 +105,7 @@ struct CallTests {
     }
   }
 
-  @Test("a call over its deadline throws deadline_exceeded and is cancelled at the daemon")
+  @Test("a client call over its deadline throws deadline_exceeded and is cancelled at the daemon")
   func deadline() async throws {
     let (told, tell) = AsyncStream.makeStream(of: String.self)
     try await FakeDaemon.run { peer in
@@ -136,7 +136,7 @@ struct CallTests {
     }
   }
 
-  @Test("a hundred concurrent calls are all answered, although only 64 may be in flight")
+  @Test("a hundred concurrent client calls are all answered, although only 64 may be in flight")
   func manyCalls() async throws {
     let beforeFirstReply = Mutex(0)
     try await FakeDaemon.run { peer in
@@ -167,7 +167,7 @@ struct CallTests {
     }
   }
 
-  @Test("a call that is longer than a line may be is refused by the client")
+  @Test("a client refuses a call that is longer than a line may be")
   func tooLarge() async throws {
     let error = await #expect(throws: UsherError.self) {
       let text = String(repeating: "x", count: 1 << 20)
@@ -176,7 +176,7 @@ struct CallTests {
     #expect(error?.reason == .messageTooLarge)
   }
 
-  @Test("after close, calls in flight and later calls throw")
+  @Test("after UsherClient.close, calls in flight and later calls throw")
   func closed() async throws {
     let (asked, ask) = AsyncStream.makeStream(of: Void.self)
     try await FakeDaemon.run { peer in

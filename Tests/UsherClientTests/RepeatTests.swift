@@ -6,7 +6,7 @@ import UsherTestKit
 
 @Suite("Calls after a lost connection", .timeLimit(.minutes(10)))
 struct RepeatTests {
-  @Test("the next call after a lost connection opens a new connection")
+  @Test("the client's next call after a lost connection opens a new connection")
   func reconnect() async throws {
     try await FakeDaemon.run { peer in
       try await peer.reply(try await peer.next(), Sample.status)
@@ -29,7 +29,7 @@ struct RepeatTests {
     ("credential.delete", [:]), ("thing.unheardOf", [:]),
   ]
 
-  @Test("a lost call that is safe to repeat is sent again", arguments: safe)
+  @Test("the client sends a lost call again if the call is safe to repeat", arguments: safe)
   func repeated(method: String, params: JSONValue) async throws {
     let seen = Mutex<[JSONValue]>([])
     try await FakeDaemon.run { peer in
@@ -43,7 +43,7 @@ struct RepeatTests {
     }
   }
 
-  @Test("a lost call that is not safe to repeat fails", arguments: unsafe)
+  @Test("a lost client call that is not safe to repeat fails", arguments: unsafe)
   func notRepeated(method: String, params: JSONValue) async throws {
     try await FakeDaemon.run { peer in
       _ = try await peer.next()

@@ -7,7 +7,7 @@ import UsherTestKit
 @Suite("Calls during a restart of the daemon", .timeLimit(.minutes(10)))
 struct RestartTests {
   @Test(
-    "any call that the old daemon did not read is sent to the new daemon",
+    "a client sends any call that the old daemon did not read to the new daemon",
     arguments: ["flow.submit", "flow.start", "account.forget", "thing.unheardOf"])
   func notSent(method: String) async throws {
     let stopped = Latch()
@@ -33,7 +33,7 @@ struct RestartTests {
     }
   }
 
-  @Test("a call that the old daemon has read is answered by it, while new calls go to the new one")
+  @Test("the old daemon answers a call that it has read, while new calls go to the new daemon")
   func bothAtOnce() async throws {
     let (stopped, answered) = (Latch(), Latch())
     try await FakeDaemon.run { peer in
@@ -60,7 +60,7 @@ struct RestartTests {
 
   private static let stopping = Sample.error(-32005, "shutting_down", "usherd is stopping")
 
-  @Test("a safe call that the old daemon could not finish is sent to the new daemon")
+  @Test("a client sends a safe call that the old daemon could not finish to the new daemon")
   func unfinished() async throws {
     try await FakeDaemon.run { peer in
       let call = try await peer.next()
@@ -74,7 +74,7 @@ struct RestartTests {
     }
   }
 
-  @Test("a call waits for a daemon without systemd that removes and recreates its socket")
+  @Test("a client's call waits for a daemon without systemd that removes and recreates its socket")
   func byHand() async throws {
     let path = FakeDaemon.freshPath()
     let usher = UsherClient(socketPath: path)

@@ -31,7 +31,7 @@ struct RetryPolicyTests {
     #expect(pause(after: failure(.busy), knowsDaemon: false) == .zero)
   }
 
-  @Test("after a lost connection or a shutdown only a safe call is repeated")
+  @Test("after a lost connection or a shutdown the client repeats only a safe call")
   func safe() {
     for error: any Error in [failure(.lost), UsherError(.shuttingDown, "stopping")] {
       #expect(pause(after: error, isSafe: true) == .zero)
@@ -70,7 +70,7 @@ struct RetryPolicyTests {
     #expect(pauses == [0, 50, 50].map { .milliseconds($0) })
   }
 
-  @Test("the pauses between connection attempts grow up to one second")
+  @Test("the client's pauses between connection attempts grow up to one second")
   func growing() {
     var retryPauses = RetryPauses(patience: .seconds(4))
     var pauses: [Duration] = []

@@ -13,7 +13,9 @@ struct SealedTests {
     #expect(try decoder(true).decode([Sealed<Secret>].self, from: bytes) == sealed)
   }
 
-  @Test("sealed secrets need their coder", arguments: [nil, false, "true", 1] as [(any Sendable)?])
+  @Test(
+    "a coder without the storage key can neither encode nor decode a sealed secret",
+    arguments: [nil, false, "true", 1] as [(any Sendable)?])
   func elsewhere(key: (any Sendable)?) throws {
     let error = #expect(throws: EncodingError.self) { try encoder(key).encode(sealed) }
     #expect(!"\(String(describing: error))".contains("hunter2"))

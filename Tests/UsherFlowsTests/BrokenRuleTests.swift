@@ -6,7 +6,7 @@ import UsherCore
 import UsherFlows
 
 /// The message names the rule that a provider's answer breaks and the value that breaks it.
-@Suite("Messages about broken rules of OpenID Connect")
+@Suite("Messages about violations of OpenID Connect")
 struct BrokenRuleTests {
   /// Returns the failure message of an OIDC authorize flow whose ID token has these claims.
   private func message(_ changes: [String: JSONValue?]) throws -> String {

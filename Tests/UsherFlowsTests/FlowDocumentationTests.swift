@@ -6,11 +6,11 @@ import UsherCore
 import UsherFlows
 import UsherTestKit
 
-@Suite("The description of the flows")
+@Suite("Descriptions of the flows")
 struct FlowDocumentationTests {
   private let descriptions = ProviderRegistry.descriptions
 
-  @Test("each parameter and each member of a result has a description")
+  @Test("each parameter and each result member of a flow has a description")
   func described() {
     for flow in descriptions {
       let name = "\(flow.providerType) \(flow.mode ?? "") \(flow.kind)"
@@ -19,20 +19,20 @@ struct FlowDocumentationTests {
     }
   }
 
-  @Test("every flow of every variety of provider is described once")
+  @Test("every flow of every variety of provider has exactly one description")
   func complete() {
     let count = ProviderVariety.allCases.map { ProviderRegistry.flows(of: $0).count }.reduce(0, +)
     let names = descriptions.map { [$0.providerType, $0.mode ?? "", $0.kind] }
     #expect(Set(names).count == count && names.count == count)
   }
 
-  @Test("the description of a provider's type names every type")
+  @Test("the description of the member type in provider.get's reply names every provider type")
   func types() throws {
     let description = try #require(ProviderGet.Reply.memberDescriptions["type"])
     for type in ProviderType.allCases { #expect(description.contains("`\(type.rawValue)`")) }
   }
 
-  @Test("the parameters of each example are accepted, and its result is as declared")
+  @Test("each flow accepts the parameters of its example, and the example's result fits the schema")
   func examples() throws {
     for variety in ProviderVariety.allCases {
       for type in ProviderRegistry.flows(of: variety) { try check(type) }

@@ -49,7 +49,7 @@ struct IDTokenClaimsTests {
         refreshed: Secret(token), issuer: issuer, clientID: "usher", subject: "u-1") == nil)
   }
 
-  @Test("valid ID token claims pass, and the person and the times are read from them")
+  @Test("valid ID token claims are accepted, and the person and the times are read from them")
   func good() throws {
     let payload = claims(nonce: "n-1", ["auth_time": 1_799_999_990]).encoded()
     let read = try IDTokenClaims.check(payload: payload, expectation()).get()
@@ -61,7 +61,7 @@ struct IDTokenClaimsTests {
   }
 
   @Test(
-    "ID token claims at the edge of the allowed range pass",
+    "ID token claims at the edge of the allowed range are accepted",
     arguments: [
       ["exp": 1_799_999_941], ["exp": 1_800_000_000.5], ["iat": 1_800_000_060],
       ["iat": 1_799_913_540], ["aud": ["usher"]], ["aud": "usher", "azp": "usher"],

@@ -42,7 +42,7 @@ struct TokenDialectTests {
   // MARK: Renewal
 
   @Test(
-    "a wallet's refresh uses its brand's token endpoint and encodes client id and secret for Basic")
+    "a Paysafe refresh uses the brand's token endpoint and encodes client id and secret for Basic")
   func renewal() throws {
     let provider = try wallet()
     let call = try #require(dialect(provider).renewal(Secret("r/1"), scope: "ignored"))
@@ -62,7 +62,7 @@ struct TokenDialectTests {
   }
 
   @Test(
-    "the refresh of a public wallet client sends client_id in the form and no Authorization header")
+    "the refresh of a public Paysafe client sends client_id in the form, no Authorization header")
   func publicClient() throws {
     let provider = try wallet { $0.clientCredential = nil }
     let dialect = try dialect(provider)
@@ -73,7 +73,7 @@ struct TokenDialectTests {
     #expect(header("Authorization", request) == [])
   }
 
-  @Test("the refresh of a confidential wallet client fails without the credential and names it")
+  @Test("the refresh of a confidential Paysafe client fails without the credential and names it")
   func missingCredential() throws {
     let provider = try wallet()
     let dialect = try dialect(provider)
@@ -87,7 +87,7 @@ struct TokenDialectTests {
   }
 
   @Test(
-    "a wallet's refresh uses the account's brand, or the configured brand if it has none",
+    "a Paysafe refresh uses the account's brand, or the configured brand if the account has none",
     arguments: [
       (["brandIdentity": "umbra"], "umbra"), ([:], "acme"), (["brand": "umbra"], "acme"),
       (["brandIdentity": 5], "acme"), (["brandIdentity": nil], "acme"),
@@ -120,7 +120,7 @@ struct TokenDialectTests {
     ProviderConfig(name: name, settings: try settings(change))
   }
 
-  @Test("the debug descriptions of a wallet's refresh and of its request contain no secret")
+  @Test("the debug descriptions of a Paysafe refresh and of its request contain no secret")
   func secrecy() throws {
     let provider = try wallet()
     let call = try #require(dialect(provider).renewal(Secret("canary-r"), scope: nil))
@@ -139,7 +139,7 @@ struct TokenDialectTests {
   }
 
   @Test(
-    "a wallet's refresh_expires_in, a number or a string, sets the expiry of the refresh token",
+    "Paysafe's refresh_expires_in, a number or a string, sets the expiry of the refresh token",
     arguments: [
       (1800, 1800), ("1800", 1800), (1800.9, 1800), ("12.5", 12), (1, 1), (0, nil), ("0", nil),
       (0.5, nil), (-1, nil), ("-5", nil), (1e300, 315_360_000), (nil, nil), ("", nil),
@@ -152,7 +152,7 @@ struct TokenDialectTests {
   }
 
   @Test(
-    "a wallet's token reply without refresh_expires_in leaves the refresh token's expiry unknown")
+    "a Paysafe token reply without refresh_expires_in leaves the refresh token's expiry unknown")
   func noRefreshExpiry() throws {
     #expect(try #require(try read([:])).refreshExpiresAt == nil)
   }
@@ -169,7 +169,7 @@ struct TokenDialectTests {
 
   // MARK: Revocation
 
-  @Test("a wallet's tokens are never revoked, because wallets have no revocation endpoint")
+  @Test("Paysafe tokens are never revoked, because Paysafe has no revocation endpoint")
   func walletRevocation() throws {
     let dialect = try dialect(wallet())
     for kind in [TokenKind.accessToken, .refreshToken] {
@@ -217,7 +217,7 @@ struct ProviderProbeTests {
     return ProviderConfig(name: name, settings: settings)
   }
 
-  @Test("the probe of a wallet requests its brand's config token")
+  @Test("the probe of a Paysafe provider requests its brand's config token")
   func call() throws {
     let provider = try wallet()
     let probe = try #require(ProviderRegistry.probe(of: provider))
@@ -228,7 +228,7 @@ struct ProviderProbeTests {
     #expect(request.body?.revealed() == "grant_type=client_credentials")
   }
 
-  @Test("a wallet without a brand and a provider with discovery have no probe")
+  @Test("a Paysafe provider without a brand and a provider with discovery have no probe")
   func none() throws {
     #expect(ProviderRegistry.probe(of: try wallet(brand: nil)) == nil)
     #expect(ProviderRegistry.probe(of: try provider()) == nil)
@@ -254,7 +254,7 @@ struct ProviderProbeTests {
   }
 
   @Test(
-    "the probe of a wallet judges every outcome and describes it in a sentence",
+    "the probe of a Paysafe provider describes every outcome in a sentence",
     arguments: [
       Row(.reply(tokenReply()), [true, true], "it issues a config token"),
       Row(

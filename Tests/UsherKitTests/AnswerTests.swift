@@ -21,7 +21,8 @@ struct AnswerTests {
     }
   }
 
-  @Test("an answer that reached the daemon before the connection was lost is not sent again")
+  @Test(
+    "an answer to a flow step that reached the daemon before the connection was lost is not resent")
   func arrived() async throws {
     let flow = try await answer([
       lost,
@@ -33,7 +34,7 @@ struct AnswerTests {
     #expect(flow.status == .succeeded)
   }
 
-  @Test("after a lost answer, the flow is read repeatedly while the daemon restarts")
+  @Test("after a lost answer to a flow step, the flow is read repeatedly while the daemon restarts")
   func restart() async throws {
     let flow = try await answer([
       lost, .hangUp("flow.get", PaysafeFlow.flow()), .hangUp("flow.get", PaysafeFlow.flow()),
@@ -43,7 +44,7 @@ struct AnswerTests {
   }
 
   @Test(
-    "a lost answer is not sent again and yields an error if the flow still asks for it",
+    "a lost answer is not resent and throws an error if the flow still asks for the answer",
     arguments: [2, 4])
   func notArrived(revision: Int) async throws {
     let same = PaysafeFlow.snapshot("sca", revision, "challenged", step: PaysafeFlow.enterCode())

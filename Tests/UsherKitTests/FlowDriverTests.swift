@@ -22,7 +22,8 @@ struct FlowDriverTests {
     }
   }
 
-  @Test("a step that comes again is asked once, and its answer is submitted at the last revision")
+  @Test(
+    "a flow step that comes again is asked once, and its answer is submitted at the last revision")
   func sameStep() async throws {
     let daemon = FreedomIDDaemon(.home, inputs: [.advances([.authorized])])
     let questions = Mutex(0)
@@ -44,7 +45,7 @@ struct FlowDriverTests {
     #expect(questions.withLock { $0 } == 1)
   }
 
-  @Test("an answer that leaves the flow as it was is asked for again with the flow's problem")
+  @Test("an answer that does not advance the flow is asked for again, with the flow's problem")
   func withoutEffect() async throws {
     let daemon = FreedomIDDaemon(
       .home.with(problem: "denied"), inputs: [.advances([]), .advances([.authorized])])
@@ -121,7 +122,8 @@ struct FlowDriverTests {
     #expect(questions.withLock { $0 } == 1)
   }
 
-  @Test("an error of the responder ends the run, and the flow is cancelled only if asked for")
+  @Test(
+    "an error of the flow's responder ends the run, and cancels the flow only if that is wanted")
   func failure() async throws {
     let daemon = FreedomIDDaemon(.home)
     try await withSession(daemon) { session in

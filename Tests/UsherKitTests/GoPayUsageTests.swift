@@ -68,7 +68,7 @@ extension GoPayUsageTests {
 
 extension GoPayUsageTests {
   @Test(
-    ".exchange gives the code and the requestId to the handler and submits the handler's answer")
+    "GoPay verify with .exchange passes code and requestId to the handler and submits its answer")
   func exchange() async throws {
     let exchange = GoPayExchange()
     let daemon = completing()
@@ -95,7 +95,7 @@ extension GoPayUsageTests {
       ])
   }
 
-  @Test(".none starts a GoPay flow without an exchange of credentials")
+  @Test("GoPay verify with .none starts a flow without an exchange of credentials")
   func noExchange() async throws {
     let daemon = GoPayDaemon(.exchanged, then: [.capture, .submitted])
     #expect(try await daemon.callbackEvents(.none).map(\.submissionID) == ["sub-1"])
@@ -104,7 +104,8 @@ extension GoPayUsageTests {
     #expect(params?["credentialReceiver"] == "none")
   }
 
-  @Test("an unexpected GoPay code with .none is answered with a failure and is not exchanged")
+  @Test(
+    "GoPay verify with .none answers an unexpected code with a failure and does not exchange it")
   func unexpectedCode() async throws {
     let daemon = completing(.advances([.failed("exchange_failed", 2208)]))
     #expect(try await daemon.callbackEvents(.none).map(\.error?.code) == ["GPE-2208"])

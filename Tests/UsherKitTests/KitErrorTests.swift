@@ -38,7 +38,7 @@ struct KitErrorTests {
     #expect(KitError(ConnectionError(.notPermitted, socketPath: "/s")).kind == .notPermitted)
   }
 
-  @Test("cancellation maps to KitError.cancelled and an unknown error to unexpected")
+  @Test("a CancellationError maps to KitError.cancelled, and an unknown error to unexpected")
   func others() {
     struct Odd: Error {}
     #expect(KitError(CancellationError()).kind == .cancelled)

@@ -129,7 +129,7 @@ struct TruecallerTests {
     }
   }
 
-  @Test("the verification stream yields the delegate's events and ends with the profile")
+  @Test("the Truecaller verification stream yields the delegate's events and ends with the profile")
   func stream() async throws {
     let daemon = PhoneDaemon(
       begins: [[.creating, .verifiedBefore, .succeeded("verifiedBefore")]],
@@ -149,7 +149,7 @@ struct TruecallerTests {
     }
   }
 
-  @Test("verifySecurityCode fails with error 10 if no flow waits for a code")
+  @Test("Truecaller's verifySecurityCode fails with error 10 if no flow waits for a code")
   func nothingWaits() async throws {
     let daemon = PhoneDaemon(begins: [[.creating]])
     try await daemon.run { path in

@@ -58,7 +58,7 @@ struct CompletionTests {
     let value = Mutex(0)
   }
 
-  @Test("each wallet call calls its completion exactly once, for a result or an error")
+  @Test("each Paysafe wallet call calls its completion exactly once, for a result or an error")
   func once() async throws {
     let turns = (0..<50).map { index in
       index % 2 == 0

@@ -51,7 +51,7 @@ struct CodeTests {
     #expect(again.authorization.brand == "acme")
   }
 
-  @Test("an authorization code is refused when its lifetime is over")
+  @Test("the sandbox refuses an authorization code whose lifetime is over")
   func expiry() {
     var (ledger, code) = TokenLedger.withCode { $0.codeSeconds = 10 }
     #expect(refusal { _ = try ledger.redeem(code, after: 10) } == "invalid_grant")
@@ -98,7 +98,7 @@ struct CodeTests {
 @Suite("Rotation and bounds of the sandbox's refresh tokens")
 struct RefreshTests {
   @Test(
-    "strict rotation: a replaced refresh token is refused, and its reuse revokes the token family")
+    "with strict rotation a replaced refresh token is refused, and its reuse revokes the family")
   func strict() throws {
     var (ledger, first) = try TokenLedger.signedIn()
     let second = try ledger.refresh(first.refreshToken)
@@ -107,7 +107,7 @@ struct RefreshTests {
     #expect(ledger.permission(of: second.accessToken, now: start) == nil)
   }
 
-  @Test("graceful rotation: a refresh token works until its successor is used, and is then refused")
+  @Test("with graceful rotation a refresh token works until its successor is used")
   func graceful() throws {
     var (ledger, first) = try TokenLedger.signedIn { $0.rotation = .graceful }
     let lost = try ledger.refresh(first.refreshToken)
@@ -119,7 +119,8 @@ struct RefreshTests {
     #expect(refusal { _ = try ledger.refresh(lost.refreshToken) } == "invalid_grant")
   }
 
-  @Test("a refresh may narrow the access token's scope but never exceed the granted scope")
+  @Test(
+    "a refresh at the sandbox may narrow the access token's scope, never exceed the granted scope")
   func scope() throws {
     var (ledger, first) = try TokenLedger.signedIn()
     let narrow = try ledger.refresh(first.refreshToken, scope: ["openid"])

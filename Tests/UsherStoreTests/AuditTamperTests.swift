@@ -74,7 +74,7 @@ struct AuditTamperTests {
     ),
   ]
 
-  @Test("each forged change of the audit log is found, also after a restart", arguments: deeds)
+  @Test("audit.verify finds each forged change, also after a restart", arguments: deeds)
   func found(_ deed: String, findings: [String]) async throws {
     let store = try fixture.open()
     try await store.audit.append(.samples(1...10))
@@ -91,7 +91,7 @@ struct AuditTamperTests {
     }
   }
 
-  @Test("a last audit row that another copy of the log got after the same rows is found")
+  @Test("audit.verify finds a last row that was taken from another copy of the same audit log")
   func otherEnd() async throws {
     let store = try fixture.open()
     try await store.audit.append(.samples(1...9))
@@ -114,7 +114,7 @@ struct AuditTamperTests {
     #expect(report.findings.map(\.message) == ["row 10 is not the last row that was written"])
   }
 
-  @Test("missing audit rows stay a finding while rows are appended and trimmed")
+  @Test("missing audit rows are still reported after rows are appended and trimmed")
   func goingOn() async throws {
     let store = try fixture.open()
     try await store.audit.append(.samples(1...10))
@@ -143,7 +143,7 @@ struct AuditTamperTests {
     #expect(slice.unreadable == [2])
   }
 
-  @Test("a trimmed audit row that is put back is found")
+  @Test("audit.verify finds a trimmed audit row that is put back")
   func putBack() async throws {
     let store = try fixture.open()
     try await store.audit.append(.samples(1...3))
@@ -156,7 +156,7 @@ struct AuditTamperTests {
   }
 
   @Test(
-    "a removed or altered audit head is found at once, and stays a finding after restarts",
+    "audit.verify finds a removed or altered audit head at once, and still after restarts",
     arguments: [
       (
         "DELETE FROM notes WHERE name = 'audit.head'", "the log's end record is missing",
@@ -190,7 +190,7 @@ struct AuditTamperTests {
     #expect(try await last.audit.verify().findings == [])
   }
 
-  @Test("wiping the audit rows and their head together is found")
+  @Test("audit.verify finds that the audit rows and their head were deleted together")
   func wiped() async throws {
     let store = try fixture.open()
     try await store.audit.append(.samples(1...3))
@@ -208,7 +208,7 @@ struct AuditTamperTests {
     #expect(report.kept == 1...1)
   }
 
-  @Test("an older audit head that is put back is found, and no row is lost")
+  @Test("audit.verify finds an older audit head that is put back, and no row is lost")
   func olderHead() async throws {
     let store = try fixture.open()
     try await store.audit.append(.samples(1...3))
@@ -233,7 +233,7 @@ struct AuditTamperTests {
     #expect(try await again.audit.verify().findings == [finding])
   }
 
-  @Test("audit rows from another branch of the same database are found")
+  @Test("audit.verify finds audit rows from another branch of the same database")
   func branched() async throws {
     try await fixture.create()
     let before = fixture.bytes()
@@ -257,7 +257,7 @@ struct AuditTamperTests {
         == ["row 2 does not follow the row before it", "row 3 does not follow the row before it"])
   }
 
-  @Test("more than a hundred audit findings end with one that says there are more")
+  @Test("audit.verify reports a hundred findings and then one that says there are more")
   func many() async throws {
     let store = try fixture.open()
     try await store.audit.append(.samples(1...300))

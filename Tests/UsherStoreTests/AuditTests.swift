@@ -73,7 +73,7 @@ struct AuditTests {
     #expect(isClean())
   }
 
-  @Test("an audit read returns the rows of a time range and how far it looked")
+  @Test("an audit read returns the rows of a time range and the last number that it examined")
   func times() async throws {
     let store = try fixture.open()
     try await store.audit.append(.samples(1...5))
@@ -118,7 +118,7 @@ struct AuditTests {
     #expect(try await again.audit.verify() == .init(kept: 21...21, begunAt: StoreFixture.now))
   }
 
-  @Test("a young audit row keeps the rows after it, even if their times are old")
+  @Test("audit trimming by age stops at the first young row, even if later rows have old times")
   func trimmingDisorder() async throws {
     let store = try fixture.open()
     try await store.audit.append([.sample(1), .sample(9), .sample(2)])

@@ -38,7 +38,7 @@ struct AuditTrimTests {
   ]
 
   @Test(
-    "changes to audit rows are still found after the old rows are trimmed",
+    "audit.verify still finds changes to audit rows after the old rows are trimmed",
     arguments: deeds, [true, false])
   func found(
     _ deed: (deed: String, kept: ClosedRange<Int64>, findings: [String]), isRunning: Bool
@@ -65,7 +65,8 @@ struct AuditTrimTests {
     #expect(report.kept == kept)
   }
 
-  @Test("surplus audit rows are trimmed even if they are gone, and the finding lasts their time")
+  @Test(
+    "trimming reports surplus audit rows that are missing until rows of their age are trimmed too")
   func tooMany() async throws {
     let store = try fixture.open()
     try await store.audit.append(.samples(1...10))

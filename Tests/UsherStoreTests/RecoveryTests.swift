@@ -162,7 +162,7 @@ struct RecoveryTests {
     #expect(try fixture.open(masterKey: Self.otherMaster, recoveryKey: otherKey).wasRecovered)
   }
 
-  @Test("whether a recovery key opens a database is answered without changing the file")
+  @Test("the check whether a recovery key opens a database does not change the file")
   func asking() async throws {
     try await create()
     let before = fixture.bytes()

@@ -32,7 +32,7 @@ struct SealingTests {
     #expect(isClean())
   }
 
-  @Test("the sealed bytes of a deleted row are gone from the files after closing")
+  @Test("the sealed bytes of a deleted row are gone from the database files after closing")
   func wiped() async throws {
     let store = try fixture.open()
     try await store.commit([.putCredential("name", Secret("value"))])
@@ -139,14 +139,14 @@ struct SealingTests {
     #expect(error?.message.contains(row) == true)
   }
 
-  @Test("a check of the store leaves a damaged end of the audit log to the log")
+  @Test("a check of the store does not report a damaged head of the audit log")
   func checkedHead() async throws {
     try await fixture.create()
     try fixture.tamper("UPDATE notes SET sealed = zeroblob(64) WHERE name = 'audit.head'")
     try fixture.open().check()
   }
 
-  @Test("sealing the same row twice gives different bytes")
+  @Test("sealing the same row of the store twice gives different bytes")
   func salted() throws {
     let store = try fixture.open()
     let row = CredentialRow(name: "name", value: Secret("v"))
@@ -200,7 +200,7 @@ struct SealingTests {
     #expect("\(row.payload)" == "<sealed payload>")
   }
 
-  @Test("byte fields that are truncated or have an invalid length are not read")
+  @Test("byte fields of a row that are truncated or have an invalid length are not read")
   func byteFields() {
     var writer = ByteWriter()
     writer.append("text")

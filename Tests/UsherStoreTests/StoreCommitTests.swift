@@ -82,7 +82,7 @@ struct StoreCommitTests {
     #expect(try store.loadAccounts().count == 2)
   }
 
-  @Test("a row whose parent is missing is not found, and its whole commit is refused")
+  @Test("a row whose parent row is missing is refused as not found, with its whole commit")
   func orphans() async throws {
     let store = try fixture.open()
     for orphan: Change in [.appendJournal(.sample("flw_none")), .putToken(.sample("acc_none"))] {
@@ -106,7 +106,8 @@ struct StoreCommitTests {
     #expect(try names(in: store) == ["a", "c", "e"])
   }
 
-  @Test("if a group's transaction fails, all its commits fail, whatever their own results")
+  @Test(
+    "if the transaction of a group commit fails, all its commits fail, whatever their own results")
   func failingTransaction() async throws {
     let store = try fixture.open()
     let orphan: GroupCommit.Operation = { db in
@@ -123,7 +124,7 @@ struct StoreCommitTests {
     #expect(try names(in: store).isEmpty)
   }
 
-  @Test("fifty writers find exactly their acknowledged commits after reopening")
+  @Test("after reopening the store has exactly the acknowledged commits of fifty writers")
   func concurrentWriters() async throws {
     let store = try fixture.open()
     let acknowledged = await withTaskGroup(of: [String].self) { group in

@@ -52,7 +52,7 @@ struct StoreCopyTests {
     #expect(try store.loadFlows().count == 1)
   }
 
-  @Test("a copy under concurrent writes has the state of one moment and does not block them")
+  @Test("a copy of the database has the state of one moment and does not block concurrent writes")
   func underWrites() async throws {
     let store = try fixture.open()
     let filling = String(repeating: "x", count: 4096)
@@ -91,7 +91,7 @@ struct StoreCopyTests {
     #expect(try store.loadFlows().count == 502)
   }
 
-  @Test("a copy does not overwrite a file, and a failed copy leaves nothing behind")
+  @Test("a copy of the database overwrites no file, and a failed copy leaves no file behind")
   func refusals() async throws {
     let store = try fixture.open()
     try Data("mine".utf8).write(to: URL(filePath: path))
@@ -107,7 +107,7 @@ struct StoreCopyTests {
     await #expect(throws: UsherError.self) { try await store.copy(to: path + "2") }
   }
 
-  @Test("a second copy at the same time is refused as overloaded, and may be retried")
+  @Test("a second copy of the database at the same time is refused as overloaded and retryable")
   func two() async throws {
     let store = try fixture.open()
     let source = try DatabaseQueue(path: fixture.path)
@@ -118,7 +118,7 @@ struct StoreCopyTests {
     #expect(try await store.copy(to: path) > 0)
   }
 
-  @Test("a copy that fills the disk leaves no partial file, and the database is unchanged")
+  @Test("a database copy that fills the disk leaves no partial file and the database unchanged")
   func fullDisk() async throws {
     let store = try fixture.open()
     try await store.commit([.putFlow(.sample())])

@@ -12,7 +12,8 @@ struct StoreFaultTests {
   let fixture: StoreFixture
   init() throws { fixture = try StoreFixture() }
 
-  @Test("a full database refuses commits, keeps the acknowledged ones, and recovers with room")
+  @Test(
+    "a full database refuses commits, keeps the acknowledged ones and recovers when there is room")
   func fullByPages() async throws {
     let store = try fixture.open()
     try await store.database.writeWithoutTransaction { db in
@@ -112,7 +113,8 @@ struct StoreFaultTests {
 
   /// Runs in the child that ``fullFileSystem()`` starts.
   @Test(
-    "a full tmpfs store recovers", .enabled(if: smallDisk != nil, "runs in a namespace of its own"))
+    "a store on a full tmpfs refuses commits and recovers when there is room",
+    .enabled(if: smallDisk != nil, "runs in a namespace of its own"))
   func inSmallFileSystem() async throws {
     let disk = try #require(smallDisk)
     let store = try StoreFixture.open(disk + "/usherd.db")
@@ -126,7 +128,7 @@ struct StoreFaultTests {
   }
 
   @Test(
-    "after a kill at a fail point, exactly the acknowledged commits are on disk",
+    "after a kill at any fail point of the store, exactly the acknowledged commits are on disk",
     arguments: [("store.before-commit", 1), ("store.after-commit", 2)])
   func failPoints(_ point: String, survivors: Int) async throws {
     await #expect(processExitsWith: .signal(SIGKILL)) {

@@ -43,7 +43,7 @@ struct StoreOpeningTests {
     #expect(try await pragma("synchronous", of: store) == "2")
   }
 
-  @Test("closing leaves only the database file, and opening resets its mode to 600")
+  @Test("closing the store leaves only the database file, and opening resets its mode to 600")
   func modes() async throws {
     try await fixture.create([.putFlow(.sample())])
     #expect(fixture.bytes("-wal").isEmpty && fixture.bytes("-shm").isEmpty)
@@ -54,7 +54,7 @@ struct StoreOpeningTests {
     #expect(status.st_mode & 0o777 == 0o600)
   }
 
-  @Test("another master key is refused and does not change the database")
+  @Test("the store refuses another master key and does not change the database")
   func wrongKey() async throws {
     try await fixture.create([.putFlow(.sample())])
     try fixture.expectRefusal(
@@ -62,7 +62,7 @@ struct StoreOpeningTests {
     #expect(try fixture.open().loadFlows() == [.sample()])
   }
 
-  @Test("after a crash the log is replayed, and a wrong master key leaves it unchanged")
+  @Test("after a crash the write-ahead log is replayed, and a wrong master key leaves it unchanged")
   func afterCrash() async throws {
     let store = try fixture.open()
     try await store.commit([.putFlow(.sample())])
@@ -123,7 +123,7 @@ struct StoreOpeningTests {
     try fixture.expectRefusal("was written by a newer usherd: its schema is 99")
   }
 
-  @Test("a newer schema that is only in the write-ahead log is refused")
+  @Test("a newer database schema that is only in the write-ahead log is refused")
   func newerSchemaInLog() async throws {
     let store = try fixture.open()
     try await store.database.writeWithoutTransaction {
@@ -163,7 +163,7 @@ struct StoreOpeningTests {
     #expect(fixture.bytes("-wal") == [1, 2, 3])
   }
 
-  @Test("the left-over files of an interrupted creation are replaced")
+  @Test("the left-over files of an interrupted creation of the database are replaced")
   func interruptedCreation() throws {
     try fixture.write([1, 2, 3], to: ".new")
     try fixture.write([1, 2, 3], to: ".new-journal")

@@ -70,7 +70,7 @@ struct StoreReadingTests {
     #expect(try store.accounts(.id(AccountID("acc_1"), of: nil), atMost: 1).count == 1)
   }
 
-  @Test("accounts of an owner, a provider or the whole store are paged, each exactly once")
+  @Test("the pages of an owner's, a provider's or all accounts contain each account exactly once")
   func pages() async throws {
     var changes: [Change] = []
     for number in 1...7 {
@@ -91,7 +91,7 @@ struct StoreReadingTests {
     #expect(try ids(.owner(.till, at: ProviderName("none"))).isEmpty)
   }
 
-  @Test("accounts that a provider callback is about are found by its tag, for all owners")
+  @Test("the store finds the accounts of a provider callback by their call tag, for all owners")
   func called() async throws {
     let home = ProviderName("home")
     let tag = store.tag(ofCallKey: "req-1", at: work)

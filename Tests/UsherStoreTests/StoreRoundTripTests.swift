@@ -42,7 +42,7 @@ struct StoreRoundTripTests {
         == [CredentialRow(name: "work-client-secret", value: Secret("s3cr3t"))])
   }
 
-  @Test("a put replaces its row and keeps the rows that depend on it")
+  @Test("storing a row again replaces it and keeps the rows that depend on it")
   func replacing() async throws {
     let store = try fixture.open()
     try await store.commit([
@@ -137,7 +137,7 @@ struct StoreRoundTripTests {
     #expect(try store.loadConsents() == [.sample()])
   }
 
-  @Test("confirmations and notes are deleted singly, and expired confirmations together")
+  @Test("the store deletes confirmations and notes singly, and expired confirmations together")
   func confirmations() async throws {
     let store = try fixture.open()
     let later = ConfirmationRow.sample(client: "desk", expiresAt: StoreFixture.now + .seconds(301))

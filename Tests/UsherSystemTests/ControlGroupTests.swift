@@ -48,7 +48,7 @@ struct ControlGroupTests {
     #expect(ControlGroup.systemUnit(path: path[...]) == nil)
   }
 
-  @Test("the control group is read from the unified hierarchy only")
+  @Test("the control group of a process is read from the unified hierarchy only")
   func hierarchies() {
     let text = """
       4:memory:/system.slice/evil.service

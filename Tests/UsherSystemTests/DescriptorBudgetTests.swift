@@ -6,7 +6,8 @@ import UsherCore
 
 @Suite("Reserve of file descriptors")
 struct DescriptorBudgetTests {
-  @Test("each use of descriptors ends before the next more essential use, and all before the limit")
+  @Test(
+    "less essential uses of descriptors end before more essential ones, and all before the limit")
   func order() {
     for limit in [64, 1024, 8192, 65_536] {
       let budget = DescriptorBudget(limit: limit)
@@ -18,7 +19,7 @@ struct DescriptorBudgetTests {
     }
   }
 
-  @Test("there is room for a use if it may have the number of the next descriptor")
+  @Test("a use has room for a descriptor if the next descriptor number is within its share")
   func next() {
     let numbers: [CInt?] = [767, 768, 895, 896, nil]
     let rooms = numbers.map { number -> [Bool] in
@@ -32,7 +33,7 @@ struct DescriptorBudgetTests {
       ])
   }
 
-  @Test("callers that open all they may leave descriptors for the administrator and libraries")
+  @Test("descriptors stay free for administrator and libraries when callers use up their share")
   func reserve() async {
     await #expect(processExitsWith: .success) {
       // The limit is high enough that the inherited descriptors stay below the end of each use.

@@ -16,7 +16,7 @@ struct FreeMemoryTests {
     return fields.count > 1 ? (Int(fields[1]) ?? 0) * Int(getpagesize()) : 0
   }
 
-  @Test("freed memory of a burst is returned to the system")
+  @Test("memory that a burst of work has freed is returned to the system")
   func release() async {
     await #expect(processExitsWith: .success) {
       // Too small for mappings of their own; the last block keeps the top of the heap in use.

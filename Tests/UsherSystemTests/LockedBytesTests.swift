@@ -59,7 +59,7 @@ struct LockedBytesTests {
     }
   }
 
-  @Test("the mapping of locked bytes is released with its last reference")
+  @Test("the mapping of locked bytes is released with their last reference")
   func givenBack() async {
     // In a process of its own, so that no other test maps memory at the same address.
     await #expect(processExitsWith: .success) {

@@ -223,7 +223,8 @@ final class LogDestinationTests {
       journalSocket: directory.file(socket))
   }
 
-  @Test("log entries go to the journal if stderr is its stream and its socket exists, or to stderr")
+  @Test(
+    "log entries go to the journal if stderr is its stream and its socket exists, else to stderr")
   func journalStream() throws {
     var status = stat()
     try #require(fstat(file, &status) == 0)

@@ -68,7 +68,9 @@ struct PeerTests {
     #expect(refusal { _ = try Peer.read(fd: alone) } != nil)
   }
 
-  @Test("a running caller's id, executable and control group are known", arguments: [true, false])
+  @Test(
+    "the process id, executable and control group of a running caller are known",
+    arguments: [true, false])
   func running(hasPeerDescriptors: Bool) throws {
     try withCall(Caller.unix(path)) { child, connection in
       let peer = try Peer.read(

@@ -7,7 +7,7 @@ import UsherTestKit
 
 @Suite("Closing of sockets off the event loop", .mayBlock)
 struct SocketCloserTests {
-  @Test("all sockets are closed, even more than the queue may hold")
+  @Test("SocketCloser closes all sockets, even if they are more than its queue may hold")
   func all() throws {
     let queue = DispatchQueue(label: "test")
     let closer = SocketCloser { queue.async(execute: $0) }

@@ -3,7 +3,8 @@ import UsherTestKit
 
 @Suite("Time limits of waits in tests", .mayBlock)
 struct TestDeadlineTests {
-  @Test("the limit of a wait scales with late wake-ups and threads per processor, up to five times")
+  @Test(
+    "the limit of a test's wait grows with late wake-ups and threads per processor, up to 5 times")
   func scale() {
     func slowness(_ milliseconds: Int, _ threads: Double) -> Double {
       MachineSpeed.slowness(slept: .milliseconds(milliseconds), threadsPerProcessor: threads)
@@ -15,7 +16,7 @@ struct TestDeadlineTests {
     #expect(slowness(60_000, 4) == 5)
   }
 
-  @Test("a wait without time looks once, and one whose condition is met does not look again")
+  @Test("a test's wait without time checks once, and one whose condition is met checks no more")
   func looks() {
     var looks: [Bool] = []
     let isMet = TestDeadline(within: 0).isMet {

@@ -92,7 +92,7 @@ struct UnixListenerTests {
     #expect(exists(path))
   }
 
-  @Test("bind refuses a directory in which another daemon is just starting")
+  @Test("a unix listener refuses a directory in which another daemon is just starting")
   func startingTwice() throws {
     let lock = open(directory.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     defer { close(lock) }
@@ -125,7 +125,7 @@ struct UnixListenerTests {
     #expect(mode(of: directory.file("run")) == 0o755)
   }
 
-  @Test("unlink removes the socket file, and a second unlink does nothing")
+  @Test("unlinking a unix listener removes the socket file, and a second unlink does nothing")
   func unlinks() throws {
     let listener = try UnixListener.bind(path: path, mode: 0o600)
     UnixListener.unlink(path: path)

@@ -84,7 +84,7 @@ final class FairSchedulerTests {
     #expect((470_000...500_050).contains(worked), "\(worked) µs of two seconds")
   }
 
-  @Test("an occasional call is never held up by another user's flood")
+  @Test("a user's occasional call is never delayed by another user's flood")
   func seldom() {
     flood()
     for _ in 0..<1000 {
@@ -96,7 +96,7 @@ final class FairSchedulerTests {
     }
   }
 
-  @Test("sequential calls on one connection are not held up by a flood, whatever time they take")
+  @Test("sequential calls on one connection are not delayed by another user's flood")
   func oneByOne() {
     flood()
     for _ in 0..<1000 {
@@ -114,7 +114,8 @@ final class FairSchedulerTests {
     #expect(heldUp > 0)
   }
 
-  @Test("sequential calls alternating over two connections are held up only if both call at once")
+  @Test(
+    "calls that alternate over two connections are delayed only if both connections call at once")
   func atOnce() {
     enter(1..<2, anna)
     enter(10..<11, bert)
@@ -171,7 +172,7 @@ final class FairSchedulerTests {
     #expect(share.next(at: now) == .listen(10, insteadOf: nil))
   }
 
-  @Test("throttling ends a second after the flood: all connections listen and debts are forgotten")
+  @Test("throttling ends a second after a flood, and then all connections listen and have no debt")
   func forgiven() throws {
     flood()
     now = try #require(share.nextTurn())
@@ -208,7 +209,7 @@ final class FairSchedulerTests {
     #expect(try #require(share.nextTurn()) > now)
   }
 
-  @Test("a user that connects, calls and closes, one connection at a time, is not held up")
+  @Test("a user that connects, calls and closes, one connection at a time, is not delayed")
   func oneAfterTheOther() {
     enter(1..<2, anna)
     for connectionID in 100..<300 {
@@ -270,7 +271,7 @@ final class FairSchedulerTests {
     #expect(come(bert, 1) == [.accepted])
   }
 
-  @Test("the admin socket is never held up, and its calls throttle a user's flood")
+  @Test("the admin socket is never delayed, and its calls throttle a user's flood")
   func admin() {
     enter(1..<3, .admin)
     enter(10..<11, bert)
@@ -310,7 +311,7 @@ final class FairSchedulerTests {
     #expect(share.began(of: bert, at: now))
   }
 
-  @Test("a call longer than a slice is paid in full, however long that takes")
+  @Test("a user pays a call longer than a slice in full, however long that takes")
   func fullPrice() throws {
     enter(1..<2, anna)
     enter(10..<12, bert)
@@ -352,7 +353,7 @@ final class FairSchedulerTests {
     #expect(worked <= 270, "of 2 s it has half a second, in calls of 2 ms; it had \(worked)")
   }
 
-  @Test("sequential short calls are not held up")
+  @Test("a user's sequential short calls are not delayed")
   func serialShort() {
     enter(1..<2, anna)
     enter(10..<11, bert)
@@ -362,7 +363,7 @@ final class FairSchedulerTests {
     }
   }
 
-  @Test("a user that keeps connecting is admitted evenly, not all at once after a second")
+  @Test("connections of a user that keeps connecting are admitted evenly, not all after a second")
   func connectRate() {
     func connect() -> [FairScheduler.ConnectionDecision] {
       (0..<100).map { _ in share.comes(bert, isCrowded: true, at: now) }

@@ -112,7 +112,7 @@ struct ListenerTests {
     await loop.stop()
   }
 
-  @Test("several waiting connections are accepted in one turn of the loop")
+  @Test("several waiting connections are accepted in one turn of the event loop")
   func eager() async throws {
     final class TurnCounter {
       var come = 0

@@ -27,7 +27,7 @@ struct SocketLoopTests {
     try await loop.submit { [log] in log.value.entries }
   }
 
-  @Test("all jobs from other threads run on the loop, in the order of their thread")
+  @Test("jobs from other threads run on the event loop, each thread's in its order")
   func execute() async throws {
     await withCheckedContinuation { continuation in
       DispatchQueue.global().async { [loop, log] in
@@ -48,7 +48,7 @@ struct SocketLoopTests {
     await loop.stop()
   }
 
-  @Test("a turn of the loop handles ready sockets, then jobs, its end handlers and due timers")
+  @Test("a turn of the event loop handles ready sockets, then jobs, end handlers and due timers")
   func turn() async throws {
     let (near, far) = try FarEnd.pair()
     try await loop.submit { [loop, log] in
@@ -107,7 +107,7 @@ struct SocketLoopTests {
     await loop.stop()
   }
 
-  @Test("a repeated task runs at once and repeatedly until it is cancelled")
+  @Test("a repeated task of the event loop runs at once and repeatedly until it is cancelled")
   func repeated() async throws {
     let task = loop.scheduleRepeatedTask(every: .milliseconds(1)) { [log] in
       log.value.entries.append("ping")
@@ -149,7 +149,7 @@ struct SocketLoopTests {
     await loop.stop()
   }
 
-  @Test("stopping the loop runs earlier jobs and closes sockets, and later jobs are refused")
+  @Test("stopping the event loop runs earlier jobs and closes sockets; later jobs are refused")
   func stop() async throws {
     let (near, far) = try FarEnd.pair()
     let done = Mutex(0)

@@ -170,7 +170,7 @@ struct TransportTests {
     await loop.stop()
   }
 
-  @Test("closeWhenSent sends everything, close does not wait, and each is reported once")
+  @Test("closeWhenSent sends everything, close drops unsent bytes, and each is reported once")
   func closing() async throws {
     let sent = Self.bytes(1_000_000)
     let (patient, near) = try await connect()
@@ -260,7 +260,9 @@ struct TransportTests {
     }
   }
 
-  @Test("10,000 pieces of lines come back unchanged despite pauses", arguments: 0..<3)
+  @Test(
+    "10,000 pieces of lines are echoed unchanged although reading is paused repeatedly",
+    arguments: 0..<3)
   func pieces(seed: UInt64) async throws {
     let (_, far) = try await connect(mostUnsent: 5000) { hearer in
       var random = SeededGenerator(seed: seed)

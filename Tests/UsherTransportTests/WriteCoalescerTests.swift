@@ -12,7 +12,7 @@ struct WriteCoalescerTests {
     return room
   }
 
-  @Test("a returned reply buffer is reused, by one user at a time")
+  @Test("a returned reply buffer is reused, by one connection at a time")
   func again() {
     coalescer.returnBuffer(room(of: 20_000))
     let first = coalescer.takeBuffer()

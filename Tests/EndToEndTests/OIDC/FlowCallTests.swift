@@ -2,7 +2,7 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-@Suite("Calls for a flow", .mayBlock, .timeLimit(.minutes(10)))
+@Suite("Methods about flows", .mayBlock, .timeLimit(.minutes(10)))
 struct FlowCallTests {
   let fixture: OIDCFixture
 

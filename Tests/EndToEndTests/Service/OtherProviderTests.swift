@@ -5,7 +5,7 @@ import UsherTestKit
 
 /// The name of a provider is given to another provider, by a reload or a restart.
 @Suite(
-  "Provider names that change their provider", .mayBlock, .timeLimit(.minutes(10)))
+  "Providers that change under the same name", .mayBlock, .timeLimit(.minutes(10)))
 struct OtherProviderTests {
   private static let secret = "s3cret:with/odd+chars"
   private static let device = "urn:ietf:params:oauth:grant-type:device_code"

@@ -17,7 +17,7 @@ struct AuthenticateBeginTests {
     #expect(error?.reason == .invalidParams && error?.detail.field == "params.account")
   }
 
-  @Test("the parameter qrId is refused unless BSA authenticate's parameter by is qr")
+  @Test("BSA authenticate refuses the parameter qrId unless the parameter by is qr")
   func qrElsewhere() throws {
     for way in [nil, BSAAuthenticate.Way.push, .otp, .totp] {
       let error = #expect(throws: UsherError.self) { try DrivenSignIn(way, qrID: "qr-1") }
@@ -93,7 +93,9 @@ struct AuthenticateBeginTests {
     }
   }
 
-  @Test("a cancelled BSA authenticate has rtCode 5011, an expired one 5001, any other none")
+  @Test(
+    "a cancelled BSA authenticate has rtCode 5011, an expired one 5001, and no other reason has one"
+  )
   func words() {
     for reason in Failure.Reason.allCases {
       let word = BSAAuthenticate.providerErrorCode(for: reason, provider: BSAParts.name)
@@ -123,7 +125,7 @@ struct AbandonedSignInTests {
     }
   }
 
-  @Test("an abandoned sign-in that BSA does not know leaves nothing; a shown code is withdrawn")
+  @Test("an abandoned sign-in that BSA does not know needs no call, but a shown code is withdrawn")
   func early() throws {
     let nothing = [
       try Driven(), try Driven(.qr), try Driven(.qr, qrID: "qr-1"), try Driven(.otp),

@@ -182,7 +182,9 @@ struct BSACallTests {
         transition: moment()))
   }
 
-  @Test("a BSA call renders the contract's request", arguments: contacts + registrations + signIns)
+  @Test(
+    "each BSA call renders the request that the provider contract describes",
+    arguments: contacts + registrations + signIns)
   fileprivate func requests(_ expected: Expected) throws {
     let request = try render(expected.call)
     #expect(expected.call.name == expected.name)

@@ -9,7 +9,7 @@ import UsherCore
 @Suite("Verification codes of BSA whose sending failed")
 struct SendingDoubtTests {
   @Test(
-    "a request to BSA to send a code that never left is retried five times, with growing pauses")
+    "BSA verifyContact retries a code request that was never sent five times, with growing pauses")
   func unsent() throws {
     var driven = try DrivenContact()
     for pause in [1, 2, 4, 8, 16] {

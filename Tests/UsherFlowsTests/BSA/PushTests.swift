@@ -103,7 +103,7 @@ struct PushTests {
   }
 
   @Test(
-    "BSA authenticate names the site that waits, and starts the sign-in after local authentication")
+    "BSA authenticate names the waiting site and starts the sign-in after local authentication")
   func wished() throws {
     var driven = try Driven()
     driven.said(Driven.wish)

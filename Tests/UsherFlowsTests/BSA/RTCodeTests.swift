@@ -4,7 +4,7 @@ import UsherCore
 
 @testable import UsherFlows
 
-@Suite("The rtCodes of BSA")
+@Suite("rtCodes of BSA")
 struct RTCodeTests {
   /// Returns the table rows below a heading of the documentation page, each split into its cells.
   private func rows(under heading: String) throws -> [[String]] {

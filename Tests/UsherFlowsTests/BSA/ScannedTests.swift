@@ -28,7 +28,7 @@ struct ScannedTests {
           .init(fields: [Field(name: "qrId", type: .text, required: true, maxLength: 4096)])))
   }
 
-  @Test("a typed QR id is sent to BSA unchanged, after local authentication")
+  @Test("BSA authenticate sends a typed QR id unchanged, after local authentication")
   func typing() throws {
     for id in ["qr-1", "https://x.example/?a=b&c", String(repeating: "q", count: 4096)] {
       var driven = try Driven(.qr)

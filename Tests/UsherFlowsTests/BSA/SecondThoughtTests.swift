@@ -47,7 +47,7 @@ struct ResendTests {
   }
 }
 
-@Suite("The final state and message of a BSA registration")
+@Suite("Final state and message of a BSA registration")
 struct LastWordTests {
   @Test("a failed BSA reregisterDevice keeps the state in which it failed")
   func states() throws {

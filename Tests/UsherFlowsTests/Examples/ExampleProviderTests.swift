@@ -35,7 +35,7 @@ private func example() -> ProviderConfig {
 
 @Suite("The example provider of the page AddingAProvider")
 struct ExampleProviderTests {
-  @Test("signIn finishes with an account and its token when the provider answers its one call")
+  @Test("the example flow signIn finishes with an account and its token when its one call succeeds")
   func signIn() throws {
     var driven = try DrivenExample()
     #expect(driven.state == "calling" && driven.calls == [session])
@@ -47,7 +47,7 @@ struct ExampleProviderTests {
     #expect(grant.tokens?.expiresAt == now + .seconds(3600))
   }
 
-  @Test("signIn repeats its call after a pause if the provider is unreachable, at most five times")
+  @Test("the example flow signIn repeats its call to an unreachable provider at most five times")
   func unreachable() throws {
     var driven = try DrivenExample()
     for attempt in 0..<RetryBackoff.limit {
@@ -61,7 +61,8 @@ struct ExampleProviderTests {
     #expect(driven.failure == .unreachable("gone"))
   }
 
-  @Test("signIn fails if the provider refuses the badge or its reply has no user or no token")
+  @Test(
+    "the example flow signIn fails if the badge is refused or the reply has no user or no token")
   func refused() throws {
     let rows: [(HTTPReply, Failure.Reason)] = [
       (reply([:], status: 403), .providerRejected), (reply(text: "{"), .providerProtocolError),
@@ -75,7 +76,7 @@ struct ExampleProviderTests {
     }
   }
 
-  @Test("signIn refuses an empty badge and does not start")
+  @Test("the example flow signIn refuses an empty badge and does not start")
   func empty() {
     let error = #expect(throws: UsherError.self) { try DrivenExample(Secret("")) }
     #expect(error?.reason == .invalidParams && error?.detail.field == "params.badge")
@@ -92,7 +93,7 @@ struct ExampleProviderTests {
     #expect(throws: UsherError.self) { try session.rendered(at: example()) }
   }
 
-  @Test("signIn keeps the flow contract in both states")
+  @Test("the example flow signIn keeps the flow contract in both states")
   func contract() throws {
     let other = ExampleCall.session(badge: Secret("other"))
     let unrelatedEvents: [FlowEvent<ExampleCall>] = [
@@ -109,7 +110,7 @@ struct ExampleProviderTests {
     #expect(broken == [])
   }
 
-  @Test("the definition names the API key and gives tokens that are neither renewed nor revoked")
+  @Test("the example provider names its API key, and its tokens are neither renewed nor revoked")
   func definition() throws {
     let provider = try #require(Provider<ExampleSettings>(example()))
     #expect(ExampleProvider.flows.map { $0.kind } == ["signIn"])
@@ -122,7 +123,7 @@ struct ExampleProviderTests {
     #expect(dialect.revocation(badge, .accessToken, bearer: nil) == nil)
   }
 
-  @Test("the params and the result of signIn are described, and its example fits them")
+  @Test("the params and the result of the example flow signIn are described, and its example fits")
   func described() throws {
     let params = StrictDecoding.documentedSchema(of: ExampleSignIn.Params.self)
     #expect(params.undescribed("params") == [])

@@ -262,7 +262,9 @@ struct GoPayCallTests {
     .currentSubmission(.token(link), requestID: "req-1"),
   ]
 
-  @Test("only SNAP's two calls need a client token, and names are unique", arguments: all)
+  @Test(
+    "only SNAP's binding and unbinding need a client token, and GoPay call names are unique",
+    arguments: all)
   func names(call: GoPayCall) {
     #expect((call.clientToken != nil) == ["binding", "unbinding"].contains(call.name))
     #expect(Set(Self.all.map(\.name)).count == Self.all.count)

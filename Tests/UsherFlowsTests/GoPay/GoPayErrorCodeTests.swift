@@ -84,7 +84,7 @@ struct GoPayRedirectTests {
     #expect(answer.errorDescription == description)
   }
 
-  @Test("a GoPay redirect ignores OAuth's parameter names, and an OAuth redirect GoPay's")
+  @Test("GoPay redirects ignore OAuth's parameter names, and OAuth redirects ignore GoPay's")
   func names() {
     #expect(read("code=c&error=access_denied") == .accepted(AuthorizationResponse()))
     let oauth = RedirectParseResult(
@@ -92,7 +92,7 @@ struct GoPayRedirectTests {
     #expect(oauth == .accepted(AuthorizationResponse()))
   }
 
-  @Test("a GoPay redirect with another state, or with none, is not ours")
+  @Test("a GoPay redirect with another state, or with none, does not belong to the flow")
   func notOurs() {
     #expect(read("authCode=c", state: Secret("00112233445566778899aabbccddeefe")) == .unrelated)
     let none = RedirectParseResult(query: "authCode=c&success=true", state: state, form: .gopay)

@@ -41,7 +41,7 @@ struct SNAPReplyTests {
     read(["responseCode": .string(code), "responseMessage": "No"], status, to: binding)
   }
 
-  @Test("a successful SNAP reply yields its members")
+  @Test("the members of a successful SNAP reply are decoded")
   func said() {
     let yes: JSONValue = ["responseCode": "2000700", "accessTokenInfo": ["accessToken": "t"]]
     #expect(read(yes, to: binding) == .success(GoPayData(members: yes.objectValue ?? [:])))
@@ -105,7 +105,9 @@ struct SNAPReplyTests {
     #expect(replyError(failed)?.mayHaveTakenEffect == true)
   }
 
-  @Test("SNAP garbage fails", arguments: ["", "[]", "null", "7", "<html>", "{\"responseCode\":"])
+  @Test(
+    "a SNAP reply that is not a JSON object is unreadable",
+    arguments: ["", "[]", "null", "7", "<html>", "{\"responseCode\":"])
   func garbage(text: String) {
     guard case .unreadable = GoPayReply(.reply(reply(text: text)), to: binding) else {
       return #expect(Bool(false), "it was read")
@@ -144,14 +146,14 @@ struct IdentityReplyTests {
     return read(DrivenIdentity.refusal(code, "WHY"), status, to: call)
   }
 
-  @Test("a successful reply of GoPay's identity or capture API yields its data", arguments: asked)
+  @Test("a successful reply of GoPay's identity or capture API is decoded", arguments: asked)
   func said(call: GoPayCall) {
     let yes: JSONValue = ["success": true, "data": ["a": 1]]
     #expect(read(yes, to: call) == .success(GoPayData(members: ["a": 1])))
   }
 
   @Test(
-    "a refusal of GoPay's identity or capture API has its own GPE code, in HTTP 200 too",
+    "a refusal of GoPay's identity or capture API has its own GPE code, also with HTTP 200",
     arguments: asked,
     [
       (400, 1539, .fieldMissing), (401, 1401, .unauthorized), (403, 1403, .notWhitelisted),
@@ -248,7 +250,8 @@ struct IdentityReplyTests {
     #expect(no?.message?.hasPrefix("x") == true)
   }
 
-  @Test("no connection to GoPay is a connection error; an account without a token is unauthorized")
+  @Test(
+    "an unreachable GoPay is a connection error, and an account without a token is unauthorized")
   func nothing() {
     let gone = GoPayReply(.unreachable(message: "gone", sent: false), to: current)
     #expect(replyError(gone)?.mayHaveTakenEffect == false)
@@ -282,7 +285,7 @@ struct IdentityReplyTests {
 
 @Suite("Replies of the partner's backend (GoPay)")
 struct PartnerReplyTests {
-  @Test("a successful reply of the GoPay partner's backend yields its members")
+  @Test("the members of a successful reply of the GoPay partner's backend are decoded")
   func said() {
     let yes: JSONValue = ["userCorrelationId": "corr-1", "reason": nil]
     #expect(read(yes, to: exchange) == .success(GoPayData(members: yes.objectValue ?? [:])))

@@ -9,7 +9,7 @@ private typealias Driven = DrivenIdentity
 
 private let link = LinkingToken.token(Secret("linking-secret"))
 
-@Suite("The beginning of GoPay verify")
+@Suite("Start of GoPay verify")
 struct IdentityBeginTests {
   struct Row: Sendable, CustomTestStringConvertible {
     let receiver: VerifyIdentity.CredentialReceiver
@@ -44,7 +44,7 @@ struct IdentityBeginTests {
   ]
 
   @Test(
-    "GoPay verify's first call is for its receiver, and a given token is used first",
+    "GoPay verify's first call depends on its credential receiver, its token and its account",
     arguments: rows)
   func firstCall(row: Row) throws {
     let driven = try Driven(row.receiver, token: row.token, account: row.account)
@@ -80,7 +80,7 @@ struct IdentityBeginTests {
     #expect(driven.page?.completes == .submit)
   }
 
-  @Test("verify is a GoPay flow that needs no account and judges its requestId")
+  @Test("GoPay verify needs no account and checks its requestId itself")
   func kind() {
     #expect(VerifyIdentity.kind == "verify" && !VerifyIdentity.needsAccount)
     #expect(VerifyIdentity.judgesRequestID)

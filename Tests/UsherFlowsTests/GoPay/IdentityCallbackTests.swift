@@ -102,7 +102,7 @@ struct IdentityCallbackTests {
   }
 
   @Test(
-    "verify without a linking token takes a callback with its account's token, or one vouched for")
+    "GoPay verify without a linking token accepts its account's token or the shared credential")
   func noToken() throws {
     var driven = try Driven()
     driven.toKYC()

@@ -5,7 +5,7 @@ import UsherCore
 
 @testable import UsherFlows
 
-@Suite("The verdict on a GoPay submission")
+@Suite("Verdicts on GoPay submissions")
 struct IdentityVerdictTests {
   private static func attributes(
     _ status: String = "SUBMITTED", _ changes: [String: JSONValue?] = [:]
@@ -57,7 +57,7 @@ struct IdentityVerdictTests {
 
   private let later = now + .seconds(100)
 
-  @Test("only a GoPay account with a complete submission record is followed up")
+  @Test("the daemon polls only for GoPay accounts with a complete submission record")
   func none() throws {
     let provider = try gopay()
     #expect(ProviderRegistry.followUp(of: provider, attributes: [:]) == nil)
@@ -70,7 +70,8 @@ struct IdentityVerdictTests {
     #expect(ProviderRegistry.followUp(of: try UsherFlowsTests.provider(), attributes: [:]) == nil)
   }
 
-  @Test("a GoPay submission is asked about after 5 s, then at doubled times, at last every hour")
+  @Test(
+    "the daemon asks about a GoPay submission after 5 s, then at doubled times up to every hour")
   func schedule() throws {
     let verdict = try verdict()
     var moment = now
@@ -108,7 +109,7 @@ struct IdentityVerdictTests {
     #expect(try self.verdict(days: 2).nextInquiry(after: end) == now + .seconds(87_920))
   }
 
-  @Test("a GoPay submission is asked about until it is COMPLETED or has an ERROR")
+  @Test("the daemon asks about a GoPay submission until it is COMPLETED or has an ERROR")
   func open() throws {
     for status in ["SUBMITTED", "INITIATED", "IN_PROGRESS"] {
       #expect(try verdict(status).nextInquiry(after: now) == now + .seconds(5))
@@ -211,7 +212,7 @@ struct IdentityVerdictTests {
     }
   }
 
-  @Test("a callback about a GoPay submission needs the linking token or must be vouched for")
+  @Test("a callback about a GoPay submission needs the linking token or the shared credential")
   func judgement() throws {
     let verdict = try verdict()
     let token = Secret("linking-secret")
@@ -235,7 +236,7 @@ struct IdentityVerdictTests {
     #expect(judged(Self.callback("ERROR", of: "sub-2", shows: "x"), token) == .unauthorized)
   }
 
-  @Test("the news of a GoPay verdict is its status in lower case")
+  @Test("the event of a GoPay verdict is named by its status in lower case")
   func eventName() throws {
     for (status, eventName) in [
       ("SUBMITTED", "submitted"), ("INITIATED", "initiated"), ("IN_PROGRESS", "in_progress"),

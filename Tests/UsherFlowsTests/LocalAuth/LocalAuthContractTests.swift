@@ -27,7 +27,7 @@ private let checks: [FlowEvent<NoCall>] = [
   .answered(.localAuth(.checked(.wrong(attemptsLeft: 1)))),
 ]
 
-@Suite("The contract of local/authenticate")
+@Suite("Flow contract of local/authenticate")
 struct LocalAuthContractTests {
   @Test("local/authenticate keeps the flow contract in every state")
   func everyState() throws {

@@ -118,9 +118,11 @@ private let endings: [Ending] = [
   },
 ]
 
-@Suite("The nine words of a failed local authentication")
+@Suite("Error codes of a failed local authentication")
 struct LocalAuthWordTests {
-  @Test("each cause of a failure has the seed's word and a message", arguments: endings)
+  @Test(
+    "each cause of a failed local authentication has the SDK's error code and a message",
+    arguments: endings)
   fileprivate func ends(_ ending: Ending) throws {
     let driven = try ending.drive()
     #expect(driven.word == ending.word.rawValue)
@@ -130,12 +132,13 @@ struct LocalAuthWordTests {
     #expect(!failure.title.isEmpty && !failure.message.isEmpty && failure.retryable)
   }
 
-  @Test("the tests have a cause for each word of a failed local authentication")
+  @Test("the tests have a cause for each error code of a failed local authentication")
   func complete() {
     #expect(Set(endings.map(\.word)) == Set(LocalAuthErrorCode.allCases))
   }
 
-  @Test("the nine words are written as in the seed, which misspells one of them")
+  @Test(
+    "the local authentication error codes are spelled as in the SDK, which misspells one of them")
   func spelling() {
     #expect(
       LocalAuthErrorCode.allCases.map(\.rawValue) == [
@@ -150,7 +153,8 @@ struct LocalAuthWordTests {
     #expect(LocalAuthErrorCode(written: "biometric_not_available") == nil)
   }
 
-  @Test("a cancelled local/authenticate has the word USER_CANCEL, an expired one has none")
+  @Test(
+    "a cancelled local/authenticate has the error code USER_CANCEL, and an expired one has none")
   func givenUp() {
     let name = ProviderName("local")
     #expect(
@@ -158,7 +162,7 @@ struct LocalAuthWordTests {
     #expect(LocalAuthenticate.providerErrorCode(for: .expired, provider: name) == nil)
   }
 
-  @Test("the failure for a locked reader says how long the reader stays locked")
+  @Test("the failure for a locked fingerprint reader says how long the reader stays locked")
   func timeLeft() throws {
     var driven = try DrivenAuthentication()
     driven.look(.lockedOut(until: now + .seconds(299)))

@@ -8,7 +8,7 @@ import UsherCore
 
 @Suite("Local authentication")
 struct LocalAuthenticationTests {
-  @Test("with checkDomainStateChanged every scan accepts the saved fingers only")
+  @Test("with checkDomainStateChanged every fingerprint scan accepts only the saved fingers")
   func changedMeanwhile() throws {
     var driven = try DrivenAuthentication(orPasscode: true, checksFingers: true)
     driven.look()
@@ -60,7 +60,7 @@ struct LocalAuthenticationTests {
     #expect(driven.method == "passcode")
   }
 
-  @Test("a hint from the reader is shown while the scan continues")
+  @Test("local/authenticate shows the fingerprint reader's hint while the scan continues")
   func hints() throws {
     var driven = try DrivenAuthentication.scanning()
     driven.answer(.hint("swipe again"))
@@ -84,7 +84,8 @@ struct LocalAuthenticationTests {
     #expect(driven.method == "biometric")
   }
 
-  @Test("three wrong fingers lead to the passcode if usePasscodeWhenFailed is set")
+  @Test(
+    "three wrong fingers lead local/authenticate to the passcode if usePasscodeWhenFailed is set")
   func missesThenPasscode() throws {
     var driven = try DrivenAuthentication.scanning(orPasscode: true)
     #expect(driven.step?.methods == [.biometric, .passcode])
@@ -100,7 +101,7 @@ struct LocalAuthenticationTests {
   }
 
   @Test(
-    "an unusable reader leads to the passcode at once if usePasscodeWhenFailed is set",
+    "an unusable reader leads local/authenticate to the passcode if usePasscodeWhenFailed is set",
     arguments: [
       (LocalAuthAvailability.Biometric.noReader, "BIOMETRIC_NOT_SUPPORT_HARDWARE"),
       (.notEnrolled, "BIOMETRIC_NOT_ENROLLED_DEVICE"),
@@ -117,7 +118,7 @@ struct LocalAuthenticationTests {
   }
 
   @Test(
-    "a failed scan leads to the passcode if usePasscodeWhenFailed is set",
+    "a failed fingerprint scan leads to the passcode if usePasscodeWhenFailed is set",
     arguments: [
       (ScanOutcome.noReader, "BIOMETRIC_NOT_SUPPORT_HARDWARE"),
       (.notEnrolled, "BIOMETRIC_NOT_ENROLLED_DEVICE"),
@@ -141,7 +142,7 @@ struct LocalAuthenticationTests {
     #expect(driven.asked == [.scanOfSavedFingers])
   }
 
-  @Test("a scan that times out stops and can be started again")
+  @Test("a fingerprint scan that times out stops and can be started again")
   func timeOut() throws {
     var driven = try DrivenAuthentication.scanning(orPasscode: true)
     driven.answer(.scanned(.timedOut))
@@ -154,7 +155,7 @@ struct LocalAuthenticationTests {
     #expect(driven.say(.biometric) == .ignore)
   }
 
-  @Test("a fallback leads to the passcode, and later events of the reader are ignored")
+  @Test("choosing the fallback leads to the passcode, and later events of the reader are ignored")
   func fallback() throws {
     var driven = try DrivenAuthentication.scanning(orPasscode: true)
     driven.say(.fallback)
@@ -164,7 +165,7 @@ struct LocalAuthenticationTests {
     #expect(driven.answer(.hint("again")) == .ignore)
   }
 
-  @Test("a passcode during a scan is accepted only if usePasscodeWhenFailed is set")
+  @Test("a passcode during a fingerprint scan is accepted only if usePasscodeWhenFailed is set")
   func passcodeWhileScanning() throws {
     var driven = try DrivenAuthentication.scanning(orPasscode: true)
     driven.say(.passcode(passcode))
@@ -225,7 +226,9 @@ struct LocalAuthenticationTests {
     #expect(driven.state == "checking")
   }
 
-  @Test("a blank reason or a control character is refused", arguments: ["", "  ", "a\u{1B}b"])
+  @Test(
+    "local/authenticate refuses a blank reason and a reason with a control character",
+    arguments: ["", "  ", "a\u{1B}b"])
   func reason(text: String) {
     #expect {
       try DrivenAuthentication(reason: text)
@@ -256,14 +259,14 @@ struct LocalAuthenticationTests {
 
 @Suite("Local authentication after a restart")
 struct LocalAuthRestartTests {
-  @Test("a restart before the machine's state is known asks for that state again")
+  @Test("a local/authenticate restarted before the state of the reader is known asks for it again")
   func looking() throws {
     var driven = try DrivenAuthentication()
     try driven.restart()
     #expect(driven.asked == [.availability] && driven.problem == nil)
   }
 
-  @Test("a restart during a scan starts it again and keeps the count of wrong fingers")
+  @Test("a restart during a fingerprint scan starts it again and keeps the count of wrong fingers")
   func scanning() throws {
     var driven = try DrivenAuthentication.scanning(orPasscode: true)
     driven.answer(.scanned(.missed))
@@ -287,7 +290,7 @@ struct LocalAuthRestartTests {
     #expect(driven.step?.methods == [.biometric, .passcode] && driven.step?.scanning == false)
   }
 
-  @Test("a restart after a fallback does not offer the finger again")
+  @Test("after the fallback to the passcode, a restart does not offer the finger again")
   func leftFinger() throws {
     var driven = try DrivenAuthentication.scanning(orPasscode: true)
     driven.say(.fallback)
@@ -298,7 +301,7 @@ struct LocalAuthRestartTests {
     #expect(driven.step?.methods == [.passcode] && driven.problem == .interrupted)
   }
 
-  @Test("a restart changes nothing while the passcode is asked for")
+  @Test("a restart changes nothing while local/authenticate asks for the passcode")
   func asking() throws {
     var driven = try DrivenAuthentication.asking()
     let view = driven.flow.view

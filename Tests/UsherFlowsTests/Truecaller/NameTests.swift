@@ -6,7 +6,7 @@ import UsherFlows
 private let emoji = "\u{1F600}\u{1F44D}"
 private let marks = String(repeating: "\u{301}", count: 3)
 
-@Suite("Names in verifyPhone")
+@Suite("Names in Truecaller verifyPhone")
 struct NameTests {
   @Test(
     "Truecaller verifyPhone accepts a first and last name by the SDK's rules",

@@ -7,7 +7,7 @@ import UsherCore
 
 @testable import UsherFlows
 
-@Suite("The validation, name and profile calls of verifyPhone")
+@Suite("Validation, name and profile calls of Truecaller verifyPhone")
 struct PhoneAdmissionTests {
   private func validating(_ generation: TokenValidation) throws -> DrivenVerification {
     var driven = try DrivenVerification(provider: truecaller { $0.validation = generation })

@@ -2,7 +2,7 @@ import JSONRPC
 import Testing
 import UsherFlows
 
-@Suite("Phone numbers")
+@Suite("Phone numbers for Truecaller")
 struct PhoneNumberTests {
   @Test(
     "the usual spellings of a phone number yield the same Truecaller PhoneNumber",

@@ -69,7 +69,9 @@ struct TCErrorTests {
     return Dictionary(numbered) { first, _ in first }
   }
 
-  @Test("each TCError has a cause here, or is documented to have none", arguments: 1...20)
+  @Test(
+    "each TCError that the documentation says can occur is the code of a failed verifyPhone",
+    arguments: 1...20)
   func table(error: Int) throws {
     let row = try #require(rows()[error])
     #expect(row.contains("cannot be met") == [4, 5, 6, 7, 8, 16, 19, 20].contains(error))

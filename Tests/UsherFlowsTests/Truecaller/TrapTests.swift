@@ -7,7 +7,7 @@ import UsherFlows
 
 @Suite("Traps in Truecaller's documentation")
 struct TruecallerTrapTests {
-  @Test("trap 1: a reply to Truecaller's verify call without a TTL and a token changes neither")
+  @Test("a verify reply of Truecaller without TTL and token changes neither (trap 1)")
   func wiped() throws {
     var driven = try DrivenVerification()
     driven.toVerify()
@@ -17,7 +17,7 @@ struct TruecallerTrapTests {
     #expect(driven.calls == [.verify(try phone(), code: otp, token: verificationToken)])
   }
 
-  @Test("trap 1: a reply to Truecaller's verify call with a new TTL and a new token replaces both")
+  @Test("a verify reply of Truecaller with a new TTL and a new token replaces both (trap 1)")
   func renewed() throws {
     var driven = try DrivenVerification()
     driven.toVerify()
@@ -29,7 +29,7 @@ struct TruecallerTrapTests {
     #expect(driven.calls == [.verify(try phone(), code: otp, token: Secret("v-2"))])
   }
 
-  @Test("trap 1: a verify reply of Truecaller that repeats the token keeps it and renews the TTL")
+  @Test("a verify reply of Truecaller that repeats the token keeps it and renews the TTL (trap 1)")
   func saidAgain() throws {
     var driven = try DrivenVerification()
     driven.toVerify()
@@ -43,7 +43,7 @@ struct TruecallerTrapTests {
   }
 
   @Test(
-    "trap 2: a European country code in any case, also GB or UK, selects Truecaller's EU host",
+    "a European country code in any case, also GB or UK, selects Truecaller's EU host (trap 2)",
     arguments: [
       ("DE", "15112345678", "eu"), ("de", "15112345678", "eu"), ("GB", "7911123456", "eu"),
       ("UK", "7911123456", "eu"), ("uk", "7911123456", "eu"), ("CH", "791234567", "eu"),
@@ -57,7 +57,7 @@ struct TruecallerTrapTests {
     #expect(request.url == "https://outline-\(region).truecaller.com/v1/profile")
   }
 
-  @Test("trap 2: Truecaller's list of European countries has 44 codes, each with phone numbers")
+  @Test("Truecaller's list of European countries has 44 codes with a numbering plan (trap 2)")
   func list() {
     let settings = Provider<TruecallerSettings>(truecaller())!.settings
     let europe = PhoneNumberingPlan.countries.filter {

@@ -11,7 +11,7 @@ private let secrets = [
   "123456", "verification-secret", "otp-access-secret", "app-key-secret", "Asha-secret",
 ]
 
-@Suite("The contract of verifyPhone")
+@Suite("Flow contract of Truecaller verifyPhone")
 struct TruecallerContractTests {
   private typealias Event = FlowEvent<TruecallerCall>
 

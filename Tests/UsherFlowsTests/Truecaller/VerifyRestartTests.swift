@@ -5,7 +5,7 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-@Suite("verifyPhone after a restart")
+@Suite("Truecaller verifyPhone after a restart")
 struct VerifyRestartTests {
   @Test("a restart repeats a code request that was not sent; one in progress fails verifyPhone")
   func creating() throws {
