@@ -1,8 +1,8 @@
 import UsherKit
 
-// The seed "iOS SDK" of Freedom ID announces an example but shows none. This example makes the
-// three calls that the seed describes: `create`, `authorize` and `clear`. It decides the points
-// that the seed leaves open:
+// Freedom ID's page "iOS SDK" announces an example but shows none. This example makes the three
+// calls that the page describes: `create`, `authorize` and `clear`. It decides the points that the
+// page leaves open:
 //
 //  1. The three calls, "of the FreedomID class", are static methods, and their parameters have
 //     labels.

@@ -8,7 +8,7 @@ import UsherTestKit
 
 @testable import UsherKit
 
-/// Tests of the usage notes of the seed "Verify with GoPay", with a fake daemon.
+/// Tests of the usage notes of the vendor's page "Verify with GoPay", with a fake daemon.
 ///
 /// The note "Never throw from inside the handler" has no test, because the type of the handler does
 /// not allow it to throw.

@@ -2,7 +2,7 @@ import Crypto
 import FoundationEssentials
 import UsherKit
 
-// The Swift example of the seed "Authentication", with these corrections:
+// The Swift example of the vendor's page "Authentication", with these corrections:
 //
 //  1. `UsherKit` replaces `PaysafeWallet` and `Crypto` replaces `CryptoKit`. `SafariServices` does
 //     not exist here: a presenter shows the page instead of `SFSafariViewController` and
@@ -11,16 +11,16 @@ import UsherKit
 //  3. The placeholders are `values`, so that a test can set real values. The redirect URI begins
 //     with `https`, because the daemon permits plain http only on the loopback interface (RFC 8252
 //     section 8.3).
-//  4. The service is one constant. The seed calls it `authentication` at its creation, and
+//  4. The service is one constant. The page calls it `authentication` at its creation, and
 //     `authenticationService` or `Wallet.instance.authenticationService` at its use.
-//  5. Swift requires a statement where the seed has only a comment in a `case`: `told` yields the
+//  5. Swift requires a statement where the page has only a comment in a `case`: `told` yields the
 //     outcome.
-//  6. The seed describes steps 3 to 7 of the log-in and the repeated wallet operation in words, and
+//  6. The page describes steps 3 to 7 of the log-in and the repeated wallet operation in words, and
 //     leaves their code to the partner: `comeBack(_:)` contains the SDK's part.
 
 /// An app written for Paysafe's SDK.
 final class PaysafeSeedExample: Sendable {
-  /// The placeholders of the seed's example.
+  /// The placeholders of the page's example.
   struct Values: Sendable {
     var brandIdentity = "brand-identity"
     var clientIdentifier = "client-identifier"

@@ -5,9 +5,9 @@ import Testing
 import UsherKit
 import UsherTestKit
 
-/// Tests of the calls of the seed's example. EndToEndTests runs the whole example. The tests share
-/// `Wallet.instance`, so they run one at a time.
-@Suite("Example of Paysafe's seed", .uses(.paysafe), .serialized, .timeLimit(.minutes(10)))
+/// Tests of the calls of the SDK's documented example. EndToEndTests runs the whole example. The tests
+/// share `Wallet.instance`, so they run one at a time.
+@Suite("Paysafe's documented example", .uses(.paysafe), .serialized, .timeLimit(.minutes(10)))
 struct PaysafeSeedTests {
   private final class Screen: Presenter {
     let pages = Mutex<[URL]>([])

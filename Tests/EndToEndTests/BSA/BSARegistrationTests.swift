@@ -3,7 +3,7 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// The seed's six network calls and the local authentication, over the daemon's socket.
+/// The SDK documentation's six network calls and the local authentication, over the daemon's socket.
 @Suite("BSA registration by the SDK's calls", .mayBlock, .timeLimit(.minutes(10)))
 struct BSARegistrationTests {
   private static let app: JSONValue = ["clientKey": .string(BSAFixture.clientKey)]
@@ -35,10 +35,10 @@ struct BSARegistrationTests {
   }
 
   @Test(
-    "the SDK's registration calls, in the seed's order, register a person at BSA",
+    "the SDK's registration calls, in the documented order, register a person at BSA",
     arguments: [("email", "mail", "mailVerify"), ("sms", "sms", "smsVerify")])
   func inOrder(channel: String, sending: String, verifying: String) throws {
-    // i. (the numerals are the seed's steps)
+    // i. (the numerals are the steps of the SDK's documentation)
     #expect(try isDuplicate(channel) == ["duplicate": false])
     // ii.
     let sent = try fixture.verifyContact(

@@ -2,34 +2,34 @@ import Dispatch
 import Synchronization
 import UsherKit
 
-// The calls of the seed "User Registration" as the seed writes them, with these corrections:
+// The calls of the vendor's page "User Registration" as it writes them, with these corrections:
 //
 //  1. `import UsherKit` replaces RxSwift, because UsherKit has its own `DisposeBag`. `import
 //     Dispatch` is for the main queue.
-//  2. The seed's `self` is a class of its own. It is `Sendable`, because callbacks run on any
+//  2. The page's `self` is a class of its own. It is `Sendable`, because callbacks run on any
 //     thread; so is `data`, whose two members are behind a lock.
-//  3. The seed passes types to `verifyOTPNumber` instead of values; here it gets `.Email` and the
+//  3. The page passes types to `verifyOTPNumber` instead of values; here it gets `.Email` and the
 //     address.
-//  4. In `switch errorCode` the seed lists three cases with one body, two of them without a colon.
+//  4. In `switch errorCode` the page lists three cases with one body, two of them without a colon.
 //     Here they are one case with commas.
-//  5. The seed's callbacks and cases are empty. Swift refuses an empty case and warns of an unused
+//  5. The page's callbacks and cases are empty. Swift refuses an empty case and warns of an unused
 //     `self` or parameter, so each callback and case yields to `news`.
-//  6. Closures that the seed writes without `[weak self]` have it if they yield to `news`;
+//  6. Closures that the page writes without `[weak self]` have it if they yield to `news`;
 //     `onSuccess` and `onError` of `startSimpleAuth` name what they need in a capture list, for the
 //     main queue.
 //  7. The client key, the addresses and the OTP are `values` or parameters, so that a test can pass
 //     real ones. `data.userData` is filled before its use.
-//  8. "BSA.APICAller" and "requestOTPNumberSend" in the seed's text are `BSA.APICaller` and
+//  8. "BSA.APICAller" and "requestOTPNumberSend" in the page's text are `BSA.APICaller` and
 //     `requestSendOTPNumber`; `onNotDulplicateUser` and `onDulplicateUser` are spelt as in the
-//     seed's code, not as in its table. UsherKit accepts both spellings of these labels.
-//  9. `@escaping OnTotalLog? = nil`, in the seed's tables, is not Swift: an optional closure always
+//     page's code, not as in its table. UsherKit accepts both spellings of these labels.
+//  9. `@escaping OnTotalLog? = nil`, in the page's tables, is not Swift: an optional closure always
 //     escapes.
 // 10. "Information saved after SignUp" names functions without parentheses. `loadTOTPSecretKey`
 //     does not exist here: `totpCode()` returns codes of the secret.
 
 /// An app written for BSA's SDK.
 final class BSASeedExample: Sendable {
-  /// Values that the seed leaves open.
+  /// Values that the page leaves open.
   struct Values: Sendable {
     var email = "user@email.com"
     var phoneNumber = "+821012345678"

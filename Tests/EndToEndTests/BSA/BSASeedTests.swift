@@ -18,7 +18,7 @@ private final class BSAPrompt: BSA.LocalAuth.Prompt {
   }
 }
 
-/// The seed's example code against UsherKit, the real daemon and the sandbox's BSA.
+/// The SDK's documented example with UsherKit, the real daemon and the sandbox's BSA.
 ///
 /// The header of `BSASeedExample.swift` lists the corrections to the example. The tests are
 /// serialized because the process has one UsherKit configuration for BSA.

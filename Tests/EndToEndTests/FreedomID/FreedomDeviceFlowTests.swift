@@ -3,7 +3,7 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// The seed's "Authorization Flow", heading by heading, with daemon, store and provider.
+/// The SDK documentation's "Authorization Flow", heading by heading, with daemon, store and provider.
 /// `UsherFlowsTests` covers the decisions of the flow.
 @Suite("Freedom ID's authorization flow", .mayBlock, .timeLimit(.minutes(10)))
 struct FreedomDeviceFlowTests {

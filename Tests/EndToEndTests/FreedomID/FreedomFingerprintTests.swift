@@ -3,7 +3,7 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// The seed's "select an account … and apply fingerprint", against the real fprintd with its
+/// The SDK documentation's "select an account … and apply fingerprint", with the real fprintd and its
 /// virtual reader. `FingerTests` and `DeviceHomeTests` cover the reader's other answers.
 @Suite(
   "Freedom ID and the fingerprint reader", .mayBlock, .timeLimit(.minutes(10)),

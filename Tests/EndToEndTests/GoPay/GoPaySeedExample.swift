@@ -1,24 +1,24 @@
 import FoundationEssentials
 import UsherKit
 
-// The two examples of the seed "Verify with GoPay" as the seed writes them, with these corrections:
+// The two examples of the vendor's page "Verify with GoPay", with these corrections:
 //
-//  1. `import UsherKit`; the seed shows no import. `presenter:`, which shows the pages, replaces
-//     `viewController:`.
-//  2. The seed's view controller is a class of its own, on the main actor like a view controller;
-//     it keeps the callback in `verifyCallback`, as in the seed. `sdk` is a `GoPaySDK`: the seed
+//  1. `import UsherKit`; the page shows no import. `presenter:`, which shows web pages,
+//     replaces `viewController:`.
+//  2. The page's view controller is a class of its own, on the main actor like a view controller;
+//     it keeps the callback in `verifyCallback`, as in the page. `sdk` is a `GoPaySDK`: the page
 //     does not say where it comes from.
 //  3. The placeholders are `values`, so that a test can pass real ones.
 //  4. `myBackend` is the partner's backend, a protocol. The handler names it in its capture list,
 //     because a task of the SDK runs the handler, which must not read the view controller's
 //     properties. The two closures of the callback capture `told` for the same reason.
 //  5. Foundation's `localizedDescription` is a property of the backend's own error.
-//  6. The seed prints the results; here they are also yielded to `told`.
+//  6. The page prints the results; here they are also yielded to `told`.
 
 /// An app written for GoPay's SDK.
 @MainActor
 final class GoPaySeedExample {
-  /// Values that the seed leaves open.
+  /// Values that the page leaves open.
   struct Values: Sendable {
     var userCorrelationId = "corr-5678"
     var shortTermToken = "short-term-linking-token"

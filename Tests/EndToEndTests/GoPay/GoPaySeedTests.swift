@@ -5,7 +5,7 @@ import Testing
 import UsherKit
 import UsherTestKit
 
-/// The seed's examples against UsherKit, the real daemon and the sandbox's GoPay.
+/// The SDK's documented examples with UsherKit, the real daemon and the sandbox's GoPay.
 ///
 /// The header of `GoPaySeedExample.swift` lists the corrections to the examples.
 @MainActor

@@ -3,7 +3,7 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// Both examples of the seed over the daemon's socket: the flow, the submission and the account.
+/// Both examples of the SDK's documentation over the daemon's socket: flow, submission and account.
 @Suite("GoPay's verify with and without an exchange", .mayBlock, .timeLimit(.minutes(10)))
 struct GoPayVerifyTests {
   typealias Mode = GoPayFixture.Mode

@@ -5,7 +5,7 @@ import Testing
 import UsherKit
 import UsherTestKit
 
-/// The seed's example code against UsherKit, the real daemon and the sandbox's wallet.
+/// The SDK's documented example with UsherKit, the real daemon and the sandbox's wallet.
 ///
 /// The header of `PaysafeSeedExample.swift` lists the corrections to the example. The tests are
 /// serialized because they share `Wallet.instance`.
@@ -45,7 +45,7 @@ struct PaysafeSeedEndToEndTests {
       presenter: screen)
   }
 
-  /// Steps 1 to 7 of the seed's log-in.
+  /// Steps 1 to 7 of the log-in in the SDK's documentation.
   private func signIn() async throws {
     let example = example()
     var news = example.news.makeAsyncIterator()

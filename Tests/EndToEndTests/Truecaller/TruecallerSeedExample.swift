@@ -1,16 +1,16 @@
 import UsherKit
 
-// The Swift lines of the seeds "verifying non Truecaller app users" and "completing the
-// verification" as the seeds write them, with these corrections:
+// The Swift lines of the vendor's pages "verifying non Truecaller app users" and "completing the
+// verification", with these corrections:
 //
 //  1. `import UsherKit` replaces `TrueSDK`.
-//  2. The seed's view controller is a class of its own, which is both delegate and viewDelegate.
+//  2. The page's view controller is a class of its own, which is both delegate and viewDelegate.
 //     Instead of showing a screen, it yields to `news`, so that a test can enter the code.
-//  3. The seed assigns the two delegates on one line; Swift needs two statements.
+//  3. The page assigns the two delegates on one line; Swift needs two statements.
 //  4. The placeholders `<#…>` are parameters.
-//  5. The seed ignores the results of `tokenTtl()` and `accessTokenForOTPVerification()`; here they
+//  5. The page ignores the results of `tokenTtl()` and `accessTokenForOTPVerification()`; here they
 //     are yielded to `news`. Both are optional.
-//  6. The seed gives the delegate methods without a body; here each yields what it received.
+//  6. The page gives the delegate methods without a body; here each yields what it received.
 //  7. The SDK's delegate is an object of the main thread. Here a task of the SDK calls the
 //     delegate, so it is `Sendable`.
 //  8. The Objective-C line beside each Swift line is left out, as are the Objective-C names of the

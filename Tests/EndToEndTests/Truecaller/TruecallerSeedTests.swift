@@ -5,7 +5,7 @@ import Testing
 import UsherKit
 import UsherTestKit
 
-/// The seed's example code against UsherKit, the real daemon and the sandbox's Truecaller.
+/// The SDK's documented example with UsherKit, the real daemon and the sandbox's Truecaller.
 ///
 /// The header of `TruecallerSeedExample.swift` lists the corrections to the example. The tests are
 /// serialized because they share `TCTrueSDK.sharedManager()`.

@@ -196,7 +196,7 @@ extension DrivenBSA {
     if case .fail(let failure, _) = last { failure } else { nil }
   }
 
-  /// The reason of the failure, with its rtCode or the SDK's word.
+  /// The reason of the failure, with its rtCode or the SDK's error code.
   var end: End? {
     failure.map { End($0.reason, $0.provider?.code) }
   }

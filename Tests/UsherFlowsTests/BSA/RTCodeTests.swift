@@ -72,7 +72,7 @@ struct RTCodeTests {
     }
     #expect(codes.count == LocalAuthErrorCode.allCases.count)
     for word in LocalAuthErrorCode.allCases {
-      // The documentation lists the seed's spelling and the daemon's for one word: either counts.
+      // The page lists one error code in the SDK's spelling and in the daemon's: either counts.
       let written = codes.first { LocalAuthErrorCode(written: $0.key) == word }
       #expect(written?.value == word.rtCode.map { String($0.number) } ?? "none", "\(word)")
       if let code = word.rtCode { #expect(code.entry?.name.hasPrefix("LOCAL_") == true) }

@@ -101,7 +101,7 @@ struct DrivenAuthentication {
     if case .fail(let failure, _) = last { failure } else { nil }
   }
 
-  /// The seed's word for the failure.
+  /// The SDK's error code for the failure.
   var word: String? { failure?.provider?.code }
 
   var method: String? {

@@ -3,7 +3,7 @@ import UsherAPI
 import UsherCore
 import UsherFlows
 
-/// A way to fail, and the seed's word for the failure.
+/// A way to fail, and the SDK's error code for the failure.
 private struct Ending: Sendable, CustomTestStringConvertible {
   let word: LocalAuthErrorCode
   let cause: String
