@@ -92,7 +92,8 @@ package struct Daemon: ServiceLifecycle.Service {
           // The stop of the daemon interrupts the sweep; the sweep after the next start repeats it.
           guard !Task.isCancelled else { break }
           setting.log.warning(
-            "expired data could not be removed", metadata: ["cause": "\(error.message)"])
+            "expired data could not be removed; the next sweep tries again",
+            metadata: ["cause": "\(error.message)"])
         }
         await dependencies.blocking.run { FreeMemory.release() }
         await dependencies.scheduler.pause(.seconds(60))

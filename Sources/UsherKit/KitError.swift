@@ -84,7 +84,7 @@ extension KitError {
     case let error as UsherError: self.init(error)
     case let fault as ConnectionError: self.init(fault)
     case is CancellationError: self.init(.cancelled, "the call was cancelled")
-    default: self.init(.unexpected, "usherd could not be asked")
+    default: self.init(.unexpected, "the call to usherd failed unexpectedly")
     }
   }
 

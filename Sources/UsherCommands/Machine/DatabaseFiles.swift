@@ -47,7 +47,7 @@ struct DatabaseFiles {
       throw CommandFailure("\(backup) does not exist")
     }
     if let present = try Durable.status(path), present.isSame(as: status) {
-      throw CommandFailure("\(backup) is the database itself")
+      throw CommandFailure("\(backup) is the database itself; name a backup")
     }
     try Self.check(source, status)
     let sourceLog = try Durable.openFile(backup + "-wal").flatMap {
@@ -61,7 +61,7 @@ struct DatabaseFiles {
       guard try source.isUnchanged(since: status),
         try sourceLog.map({ try $0.file.isUnchanged(since: $0.status) }) ?? true,
         sourceLog != nil || logNow?.st_size ?? 0 == 0
-      else { throw CommandFailure("\(backup) changed while it was read") }
+      else { throw CommandFailure("\(backup) changed while it was read; try again") }
     } catch {
       discardCopy()
       throw error
@@ -71,7 +71,7 @@ struct DatabaseFiles {
   private func copy(_ source: OpenFile, _ status: stat, to name: String) throws {
     let copy = try Durable.recreateFile(name, of: try Durable.owner(of: directory))
     guard try source.copy(to: copy) == Int64(status.st_size) else {
-      throw CommandFailure("\(source.path) changed while it was read")
+      throw CommandFailure("\(source.path) changed while it was read; try again")
     }
     try copy.sync()
   }

@@ -52,7 +52,9 @@ struct InstanceOptions: ParsableArguments {
     }
     if context.environment.userID == 0 { return .system }
     guard !context.admin.socketPath.hasPrefix("/run/usherd/") else {
-      throw CommandFailure("only root may do that to the system's usherd", status: .notPermitted)
+      throw CommandFailure(
+        "only root may change the system's usherd; repeat the command with sudo",
+        status: .notPermitted)
     }
     return .user
   }

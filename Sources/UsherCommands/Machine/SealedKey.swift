@@ -95,7 +95,7 @@ enum FreeName {
       try ([""] + companions).allSatisfy { try Durable.status(name + $0) == nil }
     }
     guard let name = try names(beside: path, suffix).first(where: isFree) else {
-      throw CommandFailure("there are too many files \(path).\(suffix)-N")
+      throw CommandFailure("there are too many files \(path).\(suffix)-N; remove some of them")
     }
     return name
   }

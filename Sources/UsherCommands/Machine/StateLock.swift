@@ -39,7 +39,8 @@ final class StateLock {
         throw Durable.systemFailure("\(directory) cannot be locked")
       }
       throw CommandFailure(
-        "another usherctl setup, restore or recover is running on \(directory)", status: .tryAgain)
+        "another usherctl setup, restore or recover is running on \(directory); wait until it ends",
+        status: .tryAgain)
     }
     held.append(file)
     return file

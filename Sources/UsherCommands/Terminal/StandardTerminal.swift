@@ -68,7 +68,7 @@ package final class StandardTerminal: Terminal {
         if let line = input.takeLine() { return line }
         if input.hasEnded { return input.takeRest() }
         guard input.bytes.count < Self.lineLimit else {
-          throw CommandFailure("the line is too long")
+          throw CommandFailure("the typed line is longer than \(Self.lineLimit) bytes")
         }
         input.readMore(within: Self.pollInterval)
       }

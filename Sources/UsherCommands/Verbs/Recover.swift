@@ -32,7 +32,8 @@ struct RecoverVerb: Verb {
     try opener.removeLeftoverCredentials()
     let database = try instance.database(context.environment)
     guard try Durable.status(database) != nil else {
-      throw CommandFailure("\(database) does not exist")
+      throw CommandFailure(
+        "\(database) does not exist", hints: ["to restore a backup, run: usherctl restore"])
     }
     if instance == .system, try await Units(environment: context.environment).isActive {
       return context.console.printMessage("usherd is running: its master key opens the database")

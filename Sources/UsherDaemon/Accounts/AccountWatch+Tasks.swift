@@ -52,7 +52,7 @@ extension AccountWatch {
           }
         } catch {
           dependencies.log.warning(
-            "a provider's news of an account could not be stored",
+            "the provider's reply to an inquiry about an account could not be stored",
             metadata: ["account": .string(account.rawValue), "cause": .string(error.message)])
         }
       }

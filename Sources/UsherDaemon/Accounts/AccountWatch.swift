@@ -182,7 +182,7 @@ final class AccountWatch: ProviderObserver {
       }
       guard isNew else { return nil }
       dependencies.log.warning(
-        "an account cannot be read for its background work",
+        "an account cannot be read, so its tokens are not refreshed in the background",
         metadata: ["account": .string(account.rawValue), "cause": .string(error.message)])
       return nil
     }

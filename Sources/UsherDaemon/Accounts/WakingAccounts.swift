@@ -84,7 +84,8 @@ final class WakingAccounts: Sendable {
       return try store.dueAccounts(after: last, until: end, atMost: Self.page)
     } catch {
       dependencies.log.warning(
-        "the accounts that are due cannot be read", metadata: ["cause": .string(error.message)])
+        "the accounts that are due for background work cannot be read",
+        metadata: ["cause": .string(error.message)])
       return nil
     }
   }

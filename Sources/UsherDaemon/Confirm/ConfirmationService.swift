@@ -86,7 +86,9 @@ extension ConfirmationService {
     if let replaced { publishExpiry(replaced) }
     switch ruling {
     case .agreed: return
-    case .refused: throw UsherError(.permissionDenied, "a person has refused this call")
+    case .refused:
+      throw UsherError(
+        .permissionDenied, "a person has refused this call; see: usherctl confirm list")
     case .asked(let question, let isNew):
       if isNew { publish("asked", question) }
       // The client may repeat the call later.
@@ -96,7 +98,8 @@ extension ConfirmationService {
     case .full(let end):
       throw UsherError(
         .rateLimited,
-        "\(dependencies.config.limits.openConfirmationsPerUser) calls of this user await approval",
+        "\(dependencies.config.limits.openConfirmationsPerUser) calls of this user await approval; "
+          + "answer some: usherctl confirm",
         detail: .init(
           retryAfterMs: Int(max(end - now, .zero).milliseconds),
           limit: "open_confirmations_per_user"))
@@ -312,7 +315,7 @@ extension ConfirmationService {
   }
 
   private static var noQuestion: UsherError {
-    UsherError(.notFound, "the question does not exist", field: "confirmation")
+    UsherError(.notFound, "the confirmation question does not exist", field: "confirmation")
   }
 
   private static var noAnswer: UsherError {

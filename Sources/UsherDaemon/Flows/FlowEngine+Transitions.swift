@@ -150,7 +150,8 @@ extension FlowEngine {
   ) async throws(UsherError) {
     guard revision == before.revision else {
       throw UsherError(
-        .conflict, "flow \(flow.id) is at revision \(before.revision)",
+        .conflict,
+        "flow \(flow.id) is at revision \(before.revision), not \(revision): read it again",
         detail: .init(field: "revision", flow: flow.id))
     }
     guard input.kind == before.view.step.kind else {
@@ -167,7 +168,7 @@ extension FlowEngine {
       throw UsherError(.invalidInput, message, detail: .init(field: field, flow: flow.id))
     case .ignore:
       throw UsherError(
-        .unexpectedInput, "the current step does not accept this input",
+        .unexpectedInput, "the step \(input.kind.rawValue) does not accept this input now",
         detail: .init(field: "input", flow: flow.id))
     case .proceed, .finish, .fail:
       try await commit(FlowDecision(answer, moved, before, at: transition.now), flow, after: before)

@@ -72,7 +72,10 @@ struct RestoredFlow: Sendable {
     self.stored = stored
     guard stored.ending.status == .active else { return }
     guard let type = ProviderRegistry.flow(row.kind, of: stored.type) else {
-      throw UsherError(.storageUnavailable, "this version does not know the kind of flow \(row.id)")
+      throw UsherError(
+        .storageUnavailable,
+        "flow \(row.id) is of a kind that this usherd does not know; "
+          + "install the version that started it")
     }
     guard let place else { return }
     let packed = PackedMachine(

@@ -113,7 +113,8 @@ package struct Launch: Sendable {
   private func level(_ settings: LogSettings) throws -> Logger.Level {
     let word = logLevel ?? settings.level.rawValue
     guard let level = Logger.Level(rawValue: word) else {
-      throw UsherError(.invalidParams, "log level \(word) does not exist")
+      let levels = Logger.Level.allCases.map(\.rawValue).joined(separator: ", ")
+      throw UsherError(.invalidParams, "log level \(word) does not exist; use one of \(levels)")
     }
     return level
   }

@@ -61,7 +61,7 @@ struct CallbackService: Sendable {
         verdicts.append(try await offer(callback, to: record, provider))
       } skipped: { error in
         dependencies.log.warning(
-          "an account could not be checked for a provider's callback",
+          "an account could not be read, so a provider's callback was not compared with it",
           metadata: ["cause": .string(error.message)])
       }
       if verdicts.contains(.match) { return .accepted }
@@ -70,7 +70,8 @@ struct CallbackService: Sendable {
       return try engine.store.isRemembered(requestID, at: provider.name) ? .accepted : .unknown
     } catch {
       dependencies.log.warning(
-        "a provider's callback could not be handled", metadata: ["cause": .string(error.message)])
+        "a provider's callback could not be handled; the provider may send it again",
+        metadata: ["cause": .string(error.message)])
       return .unavailable
     }
   }

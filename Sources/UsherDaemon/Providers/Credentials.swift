@@ -93,7 +93,8 @@ final class Credentials: Sendable {
 
   func delete(_ call: CredentialDelete) async throws(UsherError) -> Done {
     guard kept.withLock({ $0[call.name] }) != nil else {
-      throw UsherError(.notFound, "no stored credential has this name")
+      throw UsherError(
+        .notFound, "no credential of this name is stored; see: usherctl credential list")
     }
     try await store.commit([.deleteCredential(call.name)])
     kept.withLock { _ = $0.removeValue(forKey: call.name) }

@@ -98,7 +98,8 @@ final class RPCService: Sendable {
   ///
   /// - Parameter cause: The text of the kernel's error.
   func logNotAccepting(_ cause: String) {
-    logger.warning("new connections are rejected for now", metadata: ["cause": .string(cause)])
+    logger.warning(
+      "new connections are not accepted for now", metadata: ["cause": .string(cause)])
   }
 
   /// Logs that a client was disconnected because it does not read its replies. Any client can cause

@@ -131,7 +131,7 @@ struct TokenService: Sendable {
     guard !asked.isEmpty else { throw .wrongType("scope", "one or more scopes") }
     guard asked.isSubset(of: granted) else {
       throw UsherError(
-        .consentRequired, "the scope goes beyond what was granted",
+        .consentRequired, "the scope goes beyond what was granted: sign in to request the rest",
         detail: .init(
           field: "scope",
           next: dependencies.signIn(at: record.provider, account: record.id, scope: scope)))

@@ -60,7 +60,7 @@ package struct RTCode: Codable, Sendable, Hashable {
     text.split(separator: "\n").dropFirst().map { line in
       let fields = line.split(separator: "\t", omittingEmptySubsequences: false)
       guard fields.count == 4, let number = Int64(fields[0]) else {
-        fatalError("rtcodes.tsv has a line that is none: \(line)")
+        fatalError("rtcodes.tsv has a malformed line: \(line)")
       }
       return Entry(
         code: RTCode(number), name: String(fields[1]), meaning: String(fields[2]),
