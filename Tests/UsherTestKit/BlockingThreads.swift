@@ -27,7 +27,7 @@ package struct BlockingThreads: SuiteTrait, TestTrait, TestScoping {
 }
 
 extension Trait where Self == BlockingThreads {
-  /// See ``BlockingThreads``.
+  /// The trait ``BlockingThreads``, for tests that block their thread.
   package static var mayBlock: BlockingThreads { BlockingThreads() }
 }
 

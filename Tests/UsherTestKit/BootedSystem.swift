@@ -18,14 +18,14 @@ package final class BootedSystem: @unchecked Sendable {
   private static let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
     .appendingPathComponent("../Lifecycle/systemd-in-namespaces").standardized.path
 
-  /// The process id of its systemd, outside of the namespaces.
+  /// The process id of the booted systemd, as processes of this machine see it.
   package let pid: Int32
   private let place: TemporaryDirectory
   private let process = Process()
-  /// The system runs as long as this is open.
+  /// The end of a socket pair. The boot script ends the system when this end is closed.
   private let processContext: FileHandle
 
-  /// Its root directory, outside of the namespaces.
+  /// The path of the system's root directory in this machine's file system.
   package var root: String { "/proc/\(pid)/root" }
 
   /// Boots the system; returns when all units are started.
@@ -36,7 +36,7 @@ package final class BootedSystem: @unchecked Sendable {
     place = try TemporaryDirectory()
     try place.write("", to: "out")
     var ends: [Int32] = [-1, -1]
-    // The child processes of other tests must not keep it open.
+    // Close-on-exec: no child process of another test may keep the socket open.
     let kind = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
     guard socketpair(AF_UNIX, kind, 0, &ends) == 0 else {
       throw TestError("cannot create a socket pair")
@@ -81,10 +81,10 @@ package final class BootedSystem: @unchecked Sendable {
 // MARK: - Inside
 
 extension BootedSystem {
-  /// Runs a command inside as root, until it ends.
+  /// Runs a command as root inside the system, and waits until it ends.
   ///
-  /// - Returns: Its standard output.
-  /// - Throws: ``TestError`` if its exit status is not 0.
+  /// - Returns: The standard output of the command.
+  /// - Throws: ``TestError`` if the exit status is not 0.
   @discardableResult
   package func run(_ command: String..., within seconds: Double = 60) throws -> String {
     try run(command, within: seconds)
@@ -100,7 +100,7 @@ extension BootedSystem {
     return done.output
   }
 
-  /// Returns the path outside for a path inside.
+  /// Returns the path on this machine for a path inside the system.
   package func path(_ inside: String) -> String { root + inside }
 
   package func write(_ text: String, to inside: String) throws {

@@ -11,7 +11,7 @@ import UsherSandbox
 /// It runs in this process, unless the test has the trait ``OwnProcess`` or the daemon has an
 /// environment or a launcher.
 package final class DaemonUnderTest: @unchecked Sendable {
-  /// The cost of hashing a passcode, which is too high for tests in a debug build otherwise.
+  /// The scrypt rounds for passcodes. The default takes too long in a debug build.
   static let passcodeRounds = 1024
 
   private enum Host { case thisProcess, ownProcess }
@@ -117,7 +117,7 @@ package final class DaemonUnderTest: @unchecked Sendable {
     running = .program(program)
     try eventually("usherd answers; its log: \(log)") {
       guard program.isRunning else { throw TestError("usherd ended: \(log)") }
-      // The daemon opens the admin socket after the other one.
+      // The daemon opens the admin socket after the app socket.
       return (try? client().call("system.status", within: 2)) != nil && (try? admin()) != nil
     }
   }

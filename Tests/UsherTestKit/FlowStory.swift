@@ -55,10 +55,10 @@ package final class FlowStory<Fixture: ProviderFixture> {
 package let failPoints = ["store.before-commit", "store.after-commit", "flow.before-effects"]
 
 extension ProviderFixture {
-  /// Runs stories in which the daemon dies at the first, second, … pass of a point, until it
-  /// survives one. After each death, the story continues with a new daemon.
+  /// Runs stories in which the daemon dies at its first, second, … pass of a fail point, until the
+  /// daemon survives a story. After each death, the story continues with a new daemon.
   ///
-  /// - Parameter story: Creates the story for a number.
+  /// - Parameter story: Creates a story; its argument is the number of the pass that is fatal.
   /// - Returns: The number of deaths.
   package func deaths(at point: String, _ story: (Int) throws -> (Self) throws -> Void) throws
     -> Int

@@ -8,8 +8,8 @@ import UsherSystem
 /// A daemon in this process: the composition of usherd with its store and real sockets, but without
 /// a program to start.
 ///
-/// It cannot be killed, and its callers are this process. For tests of these, use
-/// ``RunningProgram``.
+/// It cannot be killed, and its callers are this process. A test of a kill or of the identity of
+/// callers needs a ``RunningProgram``.
 final class InProcessDaemon: Sendable {
   private let group: ServiceGroup
   private let log: OpenLog

@@ -16,6 +16,6 @@ package struct OwnProcess: SuiteTrait, TestTrait, TestScoping {
 }
 
 extension Trait where Self == OwnProcess {
-  /// See ``OwnProcess``.
+  /// The trait ``OwnProcess``, for tests that need a process of the daemon.
   package static var ownProcess: OwnProcess { OwnProcess() }
 }

@@ -23,7 +23,7 @@ package final class PipedProgram {
 
   package var output: String { contents("out") }
 
-  /// Its standard error: prompts and messages.
+  /// The program's standard error: prompts and messages.
   package var log: String { contents("log") }
 
   private func contents(_ name: String) -> String {

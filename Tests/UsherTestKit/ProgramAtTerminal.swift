@@ -21,7 +21,7 @@ package final class ProgramAtTerminal {
     }
     self.screen = screen
     defer { close(line) }
-    // The child processes of other tests must not keep it open.
+    // Close-on-exec: no child process of another test may keep the terminal open.
     for end in [screen, line] { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
     // A new session with this controlling terminal, so that Ctrl-C sends a signal to the program.
     process.executableURL = URL(fileURLWithPath: "/usr/bin/setsid")

@@ -79,7 +79,7 @@ package func run(
   process.standardInput = input
   process.standardOutput = output[0]
   process.standardError = output[1]
-  // As above: open files would add up over a thousand tests in one process.
+  // Foundation would keep the files open, which adds up over a thousand tests in one process.
   defer { for file in [input] + output { try? file?.close() } }
   try process.run()
   do {

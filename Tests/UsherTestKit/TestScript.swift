@@ -1,12 +1,12 @@
 import Foundation
 
-/// A script next to this file, which tests run with `/usr/bin/python3`.
+/// The sources of programs next to this file; the `.py` files run with `/usr/bin/python3`.
 package enum TestScript {
-  /// See as_user.py.
+  /// The script that connects to a socket, or gets a page, as another user of this machine.
   package static let asUser = path("as_user.py")
-  /// See movable_clock.c, which is compiled.
+  /// The C source of the library that moves the clocks of a program by LD_PRELOAD.
   static let movableClock = path("movable_clock.c")
-  /// See take_number.py.
+  /// The script that runs a command with a chosen free process id.
   package static let takeNumber = path("take_number.py")
 
   private static func path(_ name: String) -> String {
