@@ -197,8 +197,8 @@ private struct InterruptedScheduler: Scheduler {
   }
 }
 
-/// The provider's name means another provider since a change of the configuration. The accounts
-/// have the tokens of the old one.
+/// A change of the configuration gave the provider's name to another provider; the accounts have
+/// tokens of the old provider.
 @Suite("Accounts at a provider whose type changed")
 struct OtherTypeTests {
   @Test(

@@ -24,7 +24,7 @@ struct AuditServiceTests {
     service = AuditService(log: store.audit, repository: repository)
   }
 
-  /// Notes six calls, one minute apart; the clock ends at the time of the last one.
+  /// Records six calls, one minute apart; the clock ends at the time of the last call.
   private func sixCalls() {
     for (event, caller) in [
       (AuditEvent.token(), AuditedCaller.till), (.denied("flow.list"), .bert),

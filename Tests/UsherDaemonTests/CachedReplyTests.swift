@@ -43,7 +43,7 @@ struct CachedReplyTests {
       CallLine.line("token.get", #"{"provider":"work","minValidSeconds":\#($0)}"#)
     }
     for _ in 1...2 {
-      // The second round repeats this after the clock was set back.
+      // The second round repeats the calls after the clock is set back.
       for left in [1000, 500, 400, 60] {
         staged.clock.time = end - .seconds(left)
         for line in lines { #expect(try reason(await connection.answer(line)) == "access-1") }
@@ -117,7 +117,7 @@ struct CachedReplyTests {
     for _ in 1...3 {
       #expect(try reason(await connection.answer(Self.call)) == "storage_unavailable")
     }
-    // The first call writes what waits. The second counts the minute.
+    // The first `audited()` writes the waiting rows; the second one counts the calls of the minute.
     _ = try await staged.audited()
     #expect(try await staged.audited() == 10, "what was refused was not given")
     #expect(try reason(await connection.answer(Self.call)) == "access-1")

@@ -190,19 +190,20 @@ final class HarnessConnection: Sendable {
     }
   }
 
-  /// All lines that come until the daemon closes the connection.
+  /// Returns all lines that arrive until the daemon closes the connection.
   func linesUntilClosed() async throws -> [String] {
     let bytes = try await far.receiveAll()
     return String(decoding: bytes, as: UTF8.self).split(separator: "\n").map(String.init)
   }
 
-  /// What a line is answered with; it has to be a call that is answered.
+  /// Sends a line, which must be a call, and returns the reply.
   func answer(_ line: String) async throws -> String {
     try await send(Array(line.utf8) + [0x0A])
     return try await self.line()
   }
 
-  /// So many lines, and no more: a last call is answered next.
+  /// Sends pieces of lines and returns `count` replies. Throws if there are more, that is, if the next
+  /// reply is not to a final call.
   func answers(_ count: Int, to pieces: [[UInt8]]) async throws -> [String] {
     for piece in pieces { try await send(piece) }
     var lines: [String] = []

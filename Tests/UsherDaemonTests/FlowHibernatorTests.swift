@@ -26,7 +26,7 @@ struct FlowHibernatorTests {
     #expect(await harness.type("on", session) == nil)
     #expect(!session.isResting && session.flow.state == "on" && session.flow.revision == 2)
     #expect(session.transitions(since: 0).map(\.state) == ["asking", "on"])
-    // The engine answers an input before it has finished with it.
+    // `rest()` has no effect while the engine is still busy with the input that it has answered.
     try await reached("it rests") {
       session.rest()
       return session.isResting
@@ -71,7 +71,7 @@ struct FlowHibernatorTests {
     for number in 1...4 {
       let session = try await harness.open(id: "flw_\(number)")
       session.rest()
-      // Awake again, without being counted by the engine's hibernator.
+      // The flow is in memory again, but the engine's hibernator does not count it.
       session.install(session.standing)
       sessions.append(session)
     }

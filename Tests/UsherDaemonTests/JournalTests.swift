@@ -49,7 +49,7 @@ struct JournalTests {
     let cause = CorrelationID("cor_1")
     await Cause.$correlation.withValue(cause) {
       #expect(await harness.type("call", session) == nil)
-      // As from the task of an effect, which inherits the call that started it.
+      // The outcome is delivered with the call's task-local values, as from the task of an effect.
       harness.answer(session)
     }
     try await reached("the answer") { session.flow.state == "answered effect" }

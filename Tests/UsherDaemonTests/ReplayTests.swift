@@ -187,7 +187,7 @@ struct RandomLines {
     #""x""#, #""a\u0041""#, #""\ud83d\ude00""#, "\"é😀\"", #""},\"result\":{""#,
   ]
 
-  /// More than a connection remembers.
+  /// More parameters than the reply cache of a connection has room for.
   private static let goodParams = [
     #"{"provider":"work"}"#, #"{ "provider":"work"}"#, #"{"provider": "work"}"#,
     #"{"provider":"w\u006frk"}"#, #"{"p\u0072ovider":"work"}"#,

@@ -143,7 +143,7 @@ struct StubMachine: FlowMachine {
   }
 }
 
-/// A call that is never sent. Its probe records the moment at which it would be.
+/// A call that is never sent. When it would be sent, its probe records the call.
 struct StubCall: ProviderCall {
   let name: String
   let probe: String

@@ -12,7 +12,7 @@ extension FlowMachine {
   ) -> Completion? {
     guard case .finish(let completion) = answer else { return nil }
     var result = completion.result
-    // The engine adds it.
+    // The flow engine adds the account's id to the result.
     if completion.grant != nil { result["account"] = "acc_1" }
     let complaints = Schema.object(resultMembers).complaints(about: .object(result), at: "result")
     #expect(complaints == [], "\(Self.self)", sourceLocation: sourceLocation)

@@ -208,7 +208,7 @@ extension AuditLog {
     try await trim(to: most, since: cutoff, at: StoreFixture.now)
   }
 
-  /// The rows that open, as far as one read goes.
+  /// Returns the rows that one read finds and can decrypt.
   func rows() async throws -> [AuditRow] {
     guard let span = try await span(of: .earliest ... .latest) else { return [] }
     return try await slice(of: span, at: .earliest ... .latest).rows

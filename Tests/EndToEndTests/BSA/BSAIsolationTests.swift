@@ -56,7 +56,7 @@ struct BSAIsolationTests {
   }
 }
 
-/// The same between two Unix users.
+/// Verified contacts and local authentications are also per Unix user.
 @Suite(
   "Separation of two Unix users at BSA", .mayBlock, .timeLimit(.minutes(10)),
   .enabled(if: OtherUser.isPossible, "NOT TESTED: only root can run programs as two users"))

@@ -21,14 +21,14 @@ struct PartnerTrapTests {
     for path in ["/oauth/authorize", "/oauth/token"] {
       #expect(try sent("POST", path).credential == basic)
     }
-    // Trap 10: the partner API spells this grant differently from the SDK.
+    // The partner API spells this grant differently from the SDK (trap 10 of the contract).
     let link = try members("POST", "/oauth/authorize")
     #expect(link["grants"] == ["read.date_of_birth", "read.profile"], "\(link.text)")
     #expect(
       try members("POST", "/oauth/token").objectValue?.keys.sorted() == ["authorization_code"])
     let user = try sent("GET", "/oauth/user")
     #expect(user.body.isEmpty && user.credential.hasPrefix("Bearer "))
-    // Trap 10: a renewal is PATCH with the refresh token as Bearer, and has no body.
+    // A renewal is PATCH with the refresh token as Bearer, and has no body (trap 10).
     let access = try fixture.token()["accessToken"]?.stringValue ?? ""
     _ = try fixture.token(["provider": "freedom", "forceRefresh": true])
     let renewal = try sent("PATCH", "/oauth/token")
@@ -36,7 +36,7 @@ struct PartnerTrapTests {
     #expect(renewal.headers["content-type"] == nil)
     #expect(renewal.headers["transfer-encoding"] == nil)
     #expect(renewal.credential.hasPrefix("Bearer ") && renewal.credential != "Bearer \(access)")
-    // Trap 10: the status is requested by GET with a JSON body and no query.
+    // The status is requested by GET with a JSON body and no query (trap 10).
     try fixture.set(["profileAnswer": "accept"])
     let end = try fixture.perform(
       "requestProfile", ["phone": "+447700900456", "grants": ["read.firstname"]])

@@ -11,7 +11,7 @@ import UsherTestKit
 private struct Standing<Machine: FlowMachine> where Machine.Call == BSACall {
   let name: String
   let driven: DrivenBSA<Machine>
-  /// The names of these events, as in `everything`.
+  /// The names of the events that the state handles, as in `everything()`.
   let meant: Set<String>
 
   init(_ name: String, _ driven: DrivenBSA<Machine>, _ meant: Set<String>) {
@@ -118,7 +118,7 @@ extension Standing where Machine == BSAAuthenticate {
   }
 }
 
-/// A fixture does not have the expected form.
+/// The error for a fixture that does not have the expected form.
 private struct Impossible: Error {}
 
 /// Returns every event with a name, also outcomes of calls that another flow made.

@@ -15,7 +15,7 @@ private typealias Event = DeviceDriven.Event
 private struct Standing {
   let name: String
   let driven: Driven
-  /// Names of events in `everything`.
+  /// The names of the events that have a meaning in the state, as in `everything()`.
   let meant: Set<String>
 
   init(_ name: String, _ driven: Driven, _ meant: Set<String>) {

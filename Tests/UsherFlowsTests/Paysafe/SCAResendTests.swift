@@ -65,8 +65,8 @@ struct SCAResendTests {
     expectEarlierCode(driven, "lost")
   }
 
-  /// The challenge that a server without counters reports for an open event: without an expiry, and
-  /// none at all.
+  /// The open challenge in the event of a server that reports no counters: a challenge without an
+  /// expiry, or none.
   private static let silent: [JSONValue?] = [
     ["verification": ["method": "OTP", "channel": "SMS"]], nil,
   ]

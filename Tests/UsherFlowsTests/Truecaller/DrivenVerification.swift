@@ -29,7 +29,7 @@ func phone(_ text: String = "9876543210", _ country: String = "IN") throws -> Ph
 struct DrivenVerification: AnsweredMachine {
   var flow: VerifyPhone
   private(set) var last: Answer<TruecallerCall>
-  /// Whether the flow is told at once that the daemon has kept its account.
+  /// Whether a request of the flow to store its account is confirmed at once.
   var keeps = true
 
   init(

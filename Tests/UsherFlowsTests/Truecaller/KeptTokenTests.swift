@@ -7,7 +7,7 @@ import UsherCore
 
 @testable import UsherFlows
 
-/// Failures after the number was verified.
+/// The account is kept if a call fails after the number was verified.
 @Suite("Accounts that verifyPhone keeps although the profile fails")
 struct KeptTokenTests {
   private func standing(at stage: Phase) throws -> DrivenVerification {

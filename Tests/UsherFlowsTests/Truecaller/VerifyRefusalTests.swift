@@ -163,7 +163,7 @@ struct VerifyRefusalTests {
     let outcomes: [CallOutcome] = [
       .unreadable(message: "too long"), .reply(reply(text: "", status: 302)),
     ]
-    // Read in part, the last ones would be a refusal or the number of another user.
+    // A lenient parser would read the last bodies as a refusal or as the number of another user.
     let bodies = [
       "<html>", "ok", "[1,2]", "null", " ", "{\"code\":4221", "{\"code\":1,\"code\":1}",
       "[{\"code\":4221}]", "{\"phoneNumber\":919999999999,\"coun", "{} {}",
