@@ -8,8 +8,8 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-/// The flows `gopay/verify` and `truecaller/verifyPhone` need no account. If they use one, rules and
-/// consents about it apply, as for other flows.
+/// The flows `gopay/verify` and `truecaller/verifyPhone` need no account. If they use one, rules
+/// and consents about the account apply, as for other flows.
 @Suite("Use of accounts by flows that can run without one")
 struct AccountUseTests {
   private typealias Harness = ImplicitAccountHarness

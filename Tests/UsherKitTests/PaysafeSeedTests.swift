@@ -5,8 +5,8 @@ import Testing
 import UsherKit
 import UsherTestKit
 
-/// Tests of the calls of the SDK's documented example. EndToEndTests runs the whole example. The tests
-/// share `Wallet.instance`, so they run one at a time.
+/// Tests of the calls of the SDK's documented example. EndToEndTests runs the whole example. The
+/// tests share `Wallet.instance`, so they run one at a time.
 @Suite("Paysafe's documented example", .uses(.paysafe), .serialized, .timeLimit(.minutes(10)))
 struct PaysafeSeedTests {
   private final class Screen: Presenter {
@@ -50,7 +50,7 @@ struct PaysafeSeedTests {
     example.sendChallenge()
     for _ in 0..<2 {
       guard case .failed(.unavailable(let detail))? = await news.next() else {
-        Issue.record("it did not fail")
+        Issue.record("the call did not fail")
         return
       }
       #expect(detail.message.contains("to start usherd, run:"))

@@ -60,8 +60,8 @@ struct RecoveryTests {
     try fixture.expectRefusal("set it back", masterKey: Self.otherMaster, recoveryKey: key)
   }
 
-  /// A recovery slot that usherd 0.1.0 wrote does not say whether rows are authenticated, so deleted
-  /// rows are not detected.
+  /// A recovery slot that usherd 0.1.0 wrote does not say whether rows are authenticated, so
+  /// deleted rows are not detected.
   @Test("a database of schema 4 that is opened with the recovery key begins locked")
   func earlierSchema() async throws {
     try await create()

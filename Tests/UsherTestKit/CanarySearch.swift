@@ -143,8 +143,8 @@ package final class CanarySearch {
     }
   }
 
-  /// Returns the byte sequences to search for. Other encodings of a short text occur by chance, so a
-  /// text of less than 16 bytes is searched for as it is and in Base64 only.
+  /// Returns the byte sequences to search for. Other encodings of a short text occur by chance, so
+  /// a text of less than 16 bytes is searched for as it is and in Base64 only.
   private static func forms(_ secret: String) -> [Data] {
     let text = Data(secret.utf8)
     return text.count < 16

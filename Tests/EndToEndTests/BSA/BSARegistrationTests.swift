@@ -3,7 +3,7 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// The SDK documentation's six network calls and the local authentication, over the daemon's socket.
+/// The SDK's six network calls and the local authentication, over the daemon's socket.
 @Suite("BSA registration by the SDK's calls", .mayBlock, .timeLimit(.minutes(10)))
 struct BSARegistrationTests {
   private static let app: JSONValue = ["clientKey": .string(BSAFixture.clientKey)]

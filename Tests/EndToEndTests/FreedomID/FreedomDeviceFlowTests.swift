@@ -3,8 +3,8 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// The SDK documentation's "Authorization Flow", heading by heading, with daemon, store and provider.
-/// `UsherFlowsTests` covers the decisions of the flow.
+/// "Authorization Flow" of the SDK's documentation, heading by heading, with daemon, store and
+/// provider. `UsherFlowsTests` covers the decisions of the flow.
 @Suite("Freedom ID's authorization flow", .mayBlock, .timeLimit(.minutes(10)))
 struct FreedomDeviceFlowTests {
   private let fixture: FreedomFixture

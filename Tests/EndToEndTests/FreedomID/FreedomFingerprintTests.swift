@@ -3,8 +3,8 @@ import JSONRPC
 import Testing
 import UsherTestKit
 
-/// The SDK documentation's "select an account … and apply fingerprint", with the real fprintd and its
-/// virtual reader. `FingerTests` and `DeviceHomeTests` cover the reader's other answers.
+/// "Select an account … and apply fingerprint" of the SDK's documentation, with the real fprintd
+/// and its virtual reader. `FingerTests` and `DeviceHomeTests` cover the reader's other answers.
 @Suite(
   "Freedom ID and the fingerprint reader", .mayBlock, .timeLimit(.minutes(10)),
   .enabled(

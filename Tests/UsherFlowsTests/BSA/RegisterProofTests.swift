@@ -82,8 +82,8 @@ struct RegisterProofTests {
     #expect(driven.state == "signingUp" && driven.questions.isEmpty)
   }
 
-  /// The ways to fail: the SDK's error code, its rtCode, the state of the machine and the events after
-  /// it.
+  /// The ways to fail: the SDK's error code, its rtCode, the state of the machine and the events
+  /// after it.
   private static let ends:
     [(LocalAuthErrorCode, String?, LocalAuthAvailability, [FlowEvent<BSACall>])] = [
       (
