@@ -147,7 +147,7 @@ struct EnvelopeTests {
     let line = #"[\#(good), 7, [], {"jsonrpc":"2.0","id":"x"}, \#(good)]"#
     within(line) { line in
       guard case .batch(let elements) = scanner.scan(line) else {
-        Issue.record("not a batch")
+        Issue.record("the line is not read as a batch")
         return
       }
       let reasons: [Refusal.Reason?] = elements.map { element in
@@ -167,7 +167,7 @@ struct EnvelopeTests {
         .joined(separator: ",") + "]"
     }
     guard case .batch(let elements) = scanner.scan(batch(64)) else {
-      Issue.record("64 calls are allowed")
+      Issue.record("a batch of 64 calls is refused")
       return
     }
     #expect(elements.count == 64)

@@ -30,7 +30,7 @@ struct DecoderAgreementTests {
       guard method == TokenGet.name, let params, params.first == UInt8(ascii: "{") else { continue }
       if try Self.compare(params, schema) { decoded += 1 }
     }
-    #expect(accepted > 600 && decoded > 200, "\(accepted) taken, \(decoded) decoded")
+    #expect(accepted > 600 && decoded > 200, "\(accepted) lines accepted, \(decoded) decoded")
   }
 
   /// Returns the line as ``JSONValue`` reads it; nil if ``JSONValue`` refuses valid JSON: a number

@@ -31,7 +31,7 @@ func refusal<T>(
 ) -> UsherError? {
   do {
     _ = try body()
-    Issue.record("nothing was refused", sourceLocation: sourceLocation)
+    Issue.record("the body did not throw", sourceLocation: sourceLocation)
     return nil
   } catch {
     return error

@@ -105,7 +105,7 @@ struct SchemaTests {
   @Test("the schema of a flow's step has the members of each step kind, and allows null")
   func step() throws {
     guard case .object(let members) = StrictDecoding.schema(of: Flow.self) else {
-      Issue.record("a flow is no object")
+      Issue.record("the schema of Flow is not an object")
       return
     }
     let step = try #require(members.first { $0.name == "step" })

@@ -56,12 +56,12 @@ struct CompareEndToEndTests {
       #expect(result.server_cpu_seconds > 0)
     }
     let odd = try Self.load(echo, depth: 1, idle: 0, replyBytes: 101)
-    #expect(odd.odd >= odd.replies && odd.replies > 0, "replies of another size")
-    #expect(throws: BenchError.self, "more than a connection has slots") {
+    #expect(odd.odd >= odd.replies && odd.replies > 0, "the replies have another size")
+    #expect(throws: BenchError.self, "the depth exceeds the slots of a connection") {
       try Self.load(echo, depth: 65, idle: 0, replyBytes: 100)
     }
     unlink(echo.socketPath)
-    #expect(throws: BenchError.self, "where nobody listens") {
+    #expect(throws: BenchError.self, "no server listens") {
       try Self.load(echo, depth: 1, idle: 0, replyBytes: 100)
     }
   }

@@ -17,13 +17,13 @@ struct EndTests {
     let program = try RunningProgram(
       "/usr/bin/env", ["--default-signal", bench, "churn", "--usherd", stubborn.path],
       log: stubborn.place.file("log"))
-    try eventually("its daemon runs: \(program.log)") { try stubborn.left != nil }
+    try eventually("the daemon of usher-bench runs: \(program.log)") { try stubborn.left != nil }
     let left = try #require(try stubborn.left)
     #expect(left.processes.allSatisfy { !Self.isGone($0) })
     #expect(left.directory.hasPrefix("/tmp/usher-bench-"))
     kill(program.pid, signal)
     #expect(try program.exitStatus() == -signal)
-    try eventually("nothing is left of \(left)") {
+    try eventually("usher-bench has left no process or file: \(left)") {
       left.processes.allSatisfy(Self.isGone) && !Self.exists(left.directory)
     }
   }

@@ -24,7 +24,7 @@ struct StallTests {
           memchr(start, CInt(UInt8(ascii: "\n")), bytes.count).map { UnsafeRawPointer($0) - start }
         }
       }
-      #expect(end == line.count - 1, "the only end is the last byte")
+      #expect(end == line.count - 1, "the only line end is the last byte")
       lines.record(shape, UInt64(number))
       again.record(shape, UInt64(number))
     }

@@ -32,7 +32,7 @@ struct CallTableTests {
     var table = CallTable<Int>(limit: 1)
     let first = begun(&table, 1)
     guard case .resumeAndCancel(1) = table.giveUp(first, SampleError()) else {
-      Issue.record("it was not cancelled")
+      Issue.record("the call was not cancelled")
       return
     }
     let second = begun(&table, 2)
@@ -48,7 +48,7 @@ struct CallTableTests {
     var table = CallTable<Int>(limit: 1)
     let first = begun(&table, 1)
     guard case .resume(2, send: nil) = table.giveUp(begun(&table, 2), SampleError()) else {
-      Issue.record("it was not resumed")
+      Issue.record("the waiter was not resumed")
       return
     }
     _ = begun(&table, 3)
@@ -62,7 +62,7 @@ struct CallTableTests {
     guard case .nothing = table.giveUp(id, SampleError()),
       case .refuse(1, is SampleError) = table.begin(id, line: [], waiter: 1)
     else {
-      Issue.record("it was begun")
+      Issue.record("the call was begun")
       return
     }
   }
@@ -74,7 +74,7 @@ struct CallTableTests {
     _ = table.begin(first, line: [1], waiter: 1)
     let second = begun(&table, 2)
     guard case .resume(1, send: let next) = table.giveUp(first, SampleError()) else {
-      Issue.record("it was not resumed")
+      Issue.record("the waiter was not resumed")
       return
     }
     #expect(next == .init(id: second, bytes: [2]))
@@ -97,7 +97,7 @@ struct CallTableTests {
     #expect(table.replied(first).waiter == nil)
     #expect(table.markSent(aboutToSend) == false)
     guard case .refuse(4, is NotSent) = table.begin(reserved, line: [], waiter: 4) else {
-      Issue.record("it was begun")
+      Issue.record("the call was begun")
       return
     }
   }
@@ -112,7 +112,7 @@ struct CallTableTests {
     #expect(!table.isOpen)
     #expect(table.stopSending(failing: refused, NotSent()) == [])
     guard case .refuse(4, is NotSent) = table.begin(table.reserve(), line: [], waiter: 4) else {
-      Issue.record("it was begun")
+      Issue.record("the call was begun")
       return
     }
     let reply = table.replied(heard)

@@ -86,7 +86,7 @@ struct ShellTests {
       Issue.record("\(group)")
       return
     }
-    #expect(kill(-number, SIGKILL) == 0, "it is still there")
+    #expect(kill(-number, SIGKILL) == 0, "the background process still runs")
   }
 
   @Test("usherctl ends a shell command that is cancelled")

@@ -48,7 +48,7 @@ struct FreedomIDTests {
     #expect(settings.endpoints.jwks?.text == "https://keys.example/jwks")
     #expect(settings.credentialName == "freedom-secret")
     guard case .fixed(let redirect) = settings.redirect else {
-      Issue.record("not fixed")
+      Issue.record("the redirect is not fixed")
       return
     }
     #expect(redirect.port == 8768)

@@ -56,7 +56,7 @@ struct GoPayTests {
     #expect(settings.kycDays == 90)
     #expect(settings.paths.callback.text == "/gopay")
     guard case .fixed(let redirect) = settings.redirect else {
-      return #expect(Bool(false), "not fixed")
+      return #expect(Bool(false), "the redirect is not fixed")
     }
     #expect(redirect.port == 8767)
   }

@@ -67,7 +67,7 @@ struct ProviderTypeTests {
       let read = try load(text + "paths = { \(key) = \"\(path)\" }\n")
       let table = try #require(read.providers.first).tomlTable
       guard case .table(let paths)? = table["paths"]?.node.value else {
-        Issue.record("no paths")
+        Issue.record("the provider's table has no paths")
         continue
       }
       #expect(keys.filter { paths[$0]?.node.value == .string(path) } == [key])

@@ -118,7 +118,7 @@ struct RuleIndexTests {
       _ = try Policy(
         rules: rules, access: AccessSettings(), daemonUser: 990,
         names: PrincipalResolver(user: note, group: { _ in nil }))
-      Issue.record("bob is known")
+      Issue.record("the unknown user bob was resolved")
     } catch {
       #expect(error.problems.count == 50)
     }

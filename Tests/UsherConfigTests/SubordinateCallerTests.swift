@@ -113,7 +113,7 @@ struct SubordinateCallerTests {
       ] {
         #expect(try decide([match, ClientMatch(group: .id(60))], by: caller).isAllowed, "\(match)")
       }
-      #expect(try decide([], by: caller) == .deny(rule: "(no rule)"), "access.group gives nothing")
+      #expect(try decide([], by: caller) == .deny(rule: "(no rule)"), "access.group gives no right")
     }
   }
 

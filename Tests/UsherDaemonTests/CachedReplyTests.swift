@@ -119,7 +119,7 @@ struct CachedReplyTests {
     }
     // The first `audited()` writes the waiting rows; the second one counts the calls of the minute.
     _ = try await staged.audited()
-    #expect(try await staged.audited() == 10, "what was refused was not given")
+    #expect(try await staged.audited() == 10, "refused calls are not counted")
     #expect(try reason(await connection.answer(Self.call)) == "access-1")
     #expect(try await staged.audited() == 11)
     await staged.end()

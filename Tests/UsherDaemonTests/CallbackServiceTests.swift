@@ -26,8 +26,8 @@ struct CallbackServiceTests {
     #expect(harness.kyc(record)?["result"] == "VALID")
     #expect(try harness.stored(record) == harness.kyc(record))
     #expect(harness.news == ["completed"])
-    #expect(try await harness.call("linking-token") == .accepted, "the same call again")
-    #expect(harness.news == ["completed"], "nobody is told twice")
+    #expect(try await harness.call("linking-token") == .accepted, "a repeated call is accepted")
+    #expect(harness.news == ["completed"], "a repeated call publishes no second event")
   }
 
   @Test(

@@ -185,7 +185,7 @@ final class HarnessConnection: Sendable {
         return line.replacing(/"correlationId":"cor_[^"]*"/, with: "")
       }
       if bytes == nil { throw TestError("the daemon closed the connection before the next line") }
-      guard !isLast else { throw TestError("no line") }
+      guard !isLast else { throw TestError("the daemon sent no line in time") }
       await Task.yield()
     }
   }
@@ -202,15 +202,15 @@ final class HarnessConnection: Sendable {
     return try await self.line()
   }
 
-  /// Sends pieces of lines and returns `count` replies. Throws if there are more, that is, if the next
-  /// reply is not to a final call.
+  /// Sends pieces of lines and returns `count` replies. Throws if there are more: the next reply
+  /// must be the one to a final call.
   func answers(_ count: Int, to pieces: [[UInt8]]) async throws -> [String] {
     for piece in pieces { try await send(piece) }
     var lines: [String] = []
     while lines.count < count { lines.append(try await line()) }
     try await send(Array("\(Self.last)\n".utf8))
     let end = try await line()
-    guard end.contains(Self.lastID) else { throw TestError("one answer more: \(end)") }
+    guard end.contains(Self.lastID) else { throw TestError("one reply too many: \(end)") }
     return lines
   }
 

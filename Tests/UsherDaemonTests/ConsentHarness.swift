@@ -70,7 +70,7 @@ final class ConsentHarness: Sendable {
     guard let used = record.details.grant.refreshToken,
       let update = try repository.update(
         record.id, key ?? record.mainKey, granted: tokens, for: used, at: clock.now())
-    else { throw TestError("nothing can be renewed") }
+    else { throw TestError("the account cannot be refreshed") }
     return update
   }
 
@@ -81,7 +81,7 @@ final class ConsentHarness: Sendable {
     let caller = try Caller.program(client, of: record.owner, isAdmin: isAdmin)
     let profile = try accounts.get(record.id, caller).account.profile
     let listed = try accounts.list(nil, caller).accounts.first { $0.id == record.id }
-    guard listed?.profile == profile else { throw TestError("list and get are not alike") }
+    guard listed?.profile == profile else { throw TestError("account.list and account.get differ") }
     return profile
   }
 

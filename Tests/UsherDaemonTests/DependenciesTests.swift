@@ -95,7 +95,7 @@ struct DependenciesTests {
     setting.timeShift = shift
     setting.eventLoops = { given in
       #expect(given === shift)
-      throw TestError("no event loops")
+      throw TestError("the injected function creates no event loops")
     }
     let daemon = Daemon(setting)
     await #expect(throws: TestError.self) { try await daemon.run() }

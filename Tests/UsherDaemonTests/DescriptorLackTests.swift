@@ -42,7 +42,7 @@ struct DescriptorLackTests {
   func resumed(isInBrowser: Bool) async throws {
     let session = try await session(isInBrowser: isInBrowser)
     harness.engine.resume(session)
-    try await reached("it ends: \(session.flow.state)") {
+    try await reached("the flow has ended: \(session.flow.state)") {
       // Time advances no further than the daemon waits, because the flow also has a deadline.
       let second = Duration.seconds(1)
       if harness.scheduler.pending.contains(second) { harness.scheduler.advance(by: second) }

@@ -54,6 +54,6 @@ final class FakeScheduler: Scheduler {
 extension FakeScheduler {
   /// Returns once a timer with this delay is pending, as a sign that a task waits.
   func isSet(_ delay: Duration) async throws {
-    try await reached("a timer in \(delay), there are \(pending)") { pending.contains(delay) }
+    try await reached("a timer fires in \(delay); pending: \(pending)") { pending.contains(delay) }
   }
 }

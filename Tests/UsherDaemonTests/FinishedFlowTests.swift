@@ -68,7 +68,7 @@ struct FinishedFlowTests {
     #expect(!session.standing.isFinished)
     harness.clock.advance(by: .seconds(86_400))
     try await harness.lockController.sweep()
-    try await reached("the end") { session.standing.isFinished }
+    try await reached("the flow has ended") { session.standing.isFinished }
     #expect(session.standing.ending.status == .expired)
     await harness.end()
   }

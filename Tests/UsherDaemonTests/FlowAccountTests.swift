@@ -133,7 +133,7 @@ struct FlowAccountTests {
     for id in [record.id, AccountID("acc_none")] {
       let session = try await harness.open(id: "flw_\(id)", client: "till")
       await harness.type("ask \(id)", session)
-      try await reached("the answer") { session.flow.state == "may " }
+      try await reached("the flow has its answer") { session.flow.state == "may " }
     }
   }
 }

@@ -18,7 +18,7 @@ struct FlowEngineTests {
   @Test("a flow and its first journal line are on disk before its first effect")
   func opening() async throws {
     _ = try await harness.open([.call(harness.call)])
-    try await reached("the call") { !harness.probe.seen.isEmpty }
+    try await reached("the flow makes its call") { !harness.probe.seen.isEmpty }
     #expect(
       harness.probe.seen == [.init(call: "effect", revision: 1, state: "asking", journal: 1)])
   }
@@ -59,7 +59,7 @@ struct FlowEngineTests {
     let row = try harness.row(session)
     #expect(row.revision == 2 && row.state == "calling" && row.status == "active")
     #expect(try harness.journal() == ["asking", "calling"])
-    try await reached("the call") { !harness.probe.seen.isEmpty }
+    try await reached("the flow makes its call") { !harness.probe.seen.isEmpty }
     #expect(
       harness.probe.seen == [.init(call: "effect", revision: 2, state: "calling", journal: 2)])
     #expect(session.flow.state == "calling")
@@ -147,7 +147,7 @@ struct FlowEngineTests {
     #expect(harness.scheduler.pending.contains(.seconds(1)))
     #expect(session.standing.view.state == "napping")
     harness.scheduler.advance(by: .seconds(1))
-    try await reached("it is woken") { session.standing.view.state == "woken" }
+    try await reached("the timer wakes the flow") { session.standing.view.state == "woken" }
     #expect(session.standing.revision == 3)
   }
 
@@ -194,7 +194,7 @@ struct FlowEngineTests {
       #expect(await harness.cancel(session) == nil)
       #expect(session.flow.state == (word == "done" ? "done" : "failed"))
     }
-    try await reached("what failed is cleared up") {
+    try await reached("the engine undoes the failed flow") {
       harness.probe.seen.map(\.call) == ["undo"]
     }
   }
@@ -224,7 +224,7 @@ struct FlowEngineTests {
     #expect(await harness.type("earned", session) == nil)
     if isExpiry {
       harness.scheduler.advance(by: FlowHarness.deadline)
-      try await reached("it has expired") { session.flow.status == .expired }
+      try await reached("the flow has expired") { session.flow.status == .expired }
     } else {
       #expect(await harness.cancel(session) == nil)
       #expect(session.flow.status == .cancelled)
@@ -239,7 +239,7 @@ struct FlowEngineTests {
   func lateSuccess() async throws {
     let session = try await harness.open()
     await harness.type("call", session)
-    try await reached("the call") { harness.probe.seen.count == 1 }
+    try await reached("the flow makes its call") { harness.probe.seen.count == 1 }
     #expect(await harness.cancel(session) == nil)
     #expect(await harness.cancel(session) == nil)
     #expect(session.flow.status == .cancelled)
@@ -247,9 +247,9 @@ struct FlowEngineTests {
     #expect(session.flow.failure?.retryable == true)
     #expect(try harness.row(session).status == "cancelled")
     #expect(try !holdsCanary(session))
-    try await reached("it is abandoned") { harness.probe.seen.last?.call == "abandon" }
+    try await reached("the call is abandoned") { harness.probe.seen.last?.call == "abandon" }
     harness.answer(session)
-    try await reached("the late success is revoked") {
+    try await reached("the late token is revoked") {
       harness.probe.seen.map(\.call) == ["effect", "abandon", "revoke"]
     }
     #expect(session.flow.status == .cancelled)
@@ -268,7 +268,7 @@ struct FlowEngineTests {
     late.token = "token-2"
     harness.engine.deliver(
       .event(.called(late, .reply(HTTPReply(status: 200)))), to: cancelled)
-    try await reached("the late token is to be revoked") {
+    try await reached("the revocation of the late token is stored") {
       try harness.tokensToRevoke().sorted() == ["token-1", "token-2"]
     }
   }
@@ -280,7 +280,7 @@ struct FlowEngineTests {
     await harness.type("still here", session)
     #expect(session.flow.status == .active)
     harness.scheduler.advance(by: .seconds(1))
-    try await reached("it expires") { session.flow.status == .expired }
+    try await reached("the flow has expired") { session.flow.status == .expired }
     #expect(session.flow.failure?.reason == .expired)
     #expect(try harness.row(session).status == "expired")
     #expect(try !holdsCanary(session))
@@ -293,7 +293,7 @@ struct FlowEngineTests {
     let session = try await harness.open()
     harness.clock.advance(by: .seconds(-100))
     harness.scheduler.advance(by: .seconds(700))
-    try await reached("it expires") { session.flow.status == .expired }
+    try await reached("the flow has expired") { session.flow.status == .expired }
     let other = try await harness.open(id: "flw_2")
     let due = harness.scheduler.pending
     #expect(due == [FlowHarness.deadline])
@@ -307,14 +307,14 @@ struct FlowEngineTests {
     harness.clock.advance(by: .seconds(-7200))
     harness.clock.setBootTime(BootTime(boot: "a", milliseconds: 600_000))
     harness.engine.deadlines.review()
-    try await reached("it expires") { session.flow.status == .expired }
+    try await reached("the flow has expired") { session.flow.status == .expired }
   }
 
   @Test("a resumed flow repeats its call, and a stopped engine accepts no input")
   func resuming() async throws {
     let session = try await harness.open()
     harness.engine.resume(session)
-    try await reached("it asks again") { harness.probe.seen.map(\.call) == ["again"] }
+    try await reached("the call is repeated") { harness.probe.seen.map(\.call) == ["again"] }
     #expect(harness.probe.seen.first?.state == "resumed")
     harness.engine.stop()
     #expect(await harness.type("more", session) == .shuttingDown)
@@ -376,7 +376,7 @@ struct FlowEngineTests {
     try await scheduler.isSet(.seconds(30))
     givenUp.cancel()
     #expect(await givenUp.value.revision == 2)
-    #expect(scheduler.pending.count == 1, "only the flow's own deadline is left")
+    #expect(scheduler.pending.count == 1, "only the flow's own deadline has a timer")
     #expect(clock.now() < session.standing.expiresAt)
   }
 }

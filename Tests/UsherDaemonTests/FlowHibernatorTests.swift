@@ -27,7 +27,7 @@ struct FlowHibernatorTests {
     #expect(!session.isResting && session.flow.state == "on" && session.flow.revision == 2)
     #expect(session.transitions(since: 0).map(\.state) == ["asking", "on"])
     // `rest()` has no effect while the engine is still busy with the input that it has answered.
-    try await reached("it rests") {
+    try await reached("the flow hibernates") {
       session.rest()
       return session.isResting
     }
@@ -37,7 +37,7 @@ struct FlowHibernatorTests {
     #expect(session.standing.machine == nil && !session.holdsPacked)
     session.countMove()
     session.rest()
-    #expect(!session.isResting, "it has no machine any more")
+    #expect(!session.isResting, "a finished flow has no machine to hibernate")
   }
 
   @Test("a caller of flow.wait gets the change of a flow that was hibernating")
@@ -106,11 +106,11 @@ struct ResumedFlowTests {
   func mailFirst() async throws {
     let session = try again(try await harness.open())
     #expect(session.isResting && session.flow.state == "asking")
-    #expect(await harness.type("on", session, revision: 1) == .conflict, "it has moved by then")
+    #expect(await harness.type("on", session, revision: 1) == .conflict, "the revision is 2 by now")
     #expect(session.flow.state == "resumed" && session.flow.revision == 2)
     await harness.engine.resumeOnce(session)
     #expect(await harness.type("on", session) == nil)
-    try await reached("it asks again") { !harness.probe.seen.isEmpty }
+    try await reached("the call is repeated") { !harness.probe.seen.isEmpty }
     #expect(harness.probe.seen.map(\.call) == ["again"])
   }
 
@@ -147,13 +147,13 @@ struct FlowDeadlinesTests {
     #expect(harness.scheduler.pending == [.seconds(400)])
     #expect(await harness.cancel(first) == nil)
     harness.scheduler.advance(by: .seconds(400))
-    #expect(harness.scheduler.pending == [.seconds(100)], "the cancelled one is passed over")
+    #expect(harness.scheduler.pending == [.seconds(100)], "a cancelled flow has no timer")
     #expect(second.flow.status == .active)
     harness.scheduler.advance(by: .seconds(100))
-    try await reached("the second ends") { second.flow.status == .expired }
+    try await reached("the second flow has expired") { second.flow.status == .expired }
     #expect(third.flow.status == .active && harness.scheduler.pending == [.seconds(100)])
     harness.scheduler.advance(by: .seconds(100))
-    try await reached("the third ends") { third.flow.status == .expired }
+    try await reached("the third flow has expired") { third.flow.status == .expired }
     #expect(harness.scheduler.pending.isEmpty)
   }
 
@@ -164,7 +164,7 @@ struct FlowDeadlinesTests {
     let earlier = try await harness.open(id: "flw_2")
     #expect(harness.scheduler.pending == [FlowHarness.deadline])
     harness.scheduler.advance(by: FlowHarness.deadline)
-    try await reached("the earlier one ends") { earlier.flow.status == .expired }
+    try await reached("the flow has expired") { earlier.flow.status == .expired }
     #expect(later.flow.status == .active && harness.scheduler.pending == [.seconds(200)])
   }
 

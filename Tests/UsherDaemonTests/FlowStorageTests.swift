@@ -24,7 +24,7 @@ struct FlowStorageTests {
     #expect(session.flow.state == "asking")
     try disk.mend()
     #expect(await harness.type("call", session) == nil)
-    try await reached("the effect of the one that was taken") {
+    try await reached("the effect of the accepted input is performed") {
       harness.probe.seen.map(\.revision) == [2]
     }
   }
@@ -62,7 +62,7 @@ struct FlowStorageTests {
     #expect(told.all == [.storageUnavailable])
     try disk.mend()
     harness.scheduler.advance(by: .milliseconds(1600))
-    try await reached("the answer is taken") { session.flow.state == "answered effect" }
+    try await reached("the provider's reply is stored") { session.flow.state == "answered effect" }
     #expect(try harness.row(session).state == "answered effect")
     #expect(await harness.type("on", session) == nil)
   }
@@ -76,7 +76,7 @@ struct FlowStorageTests {
     #expect(session.flow.status == .active)
     try disk.mend()
     harness.scheduler.advance(by: .milliseconds(200))
-    try await reached("it expires") { session.flow.status == .expired }
+    try await reached("the flow has expired") { session.flow.status == .expired }
     #expect(try harness.row(session).status == "expired")
   }
 

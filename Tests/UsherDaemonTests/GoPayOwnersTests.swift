@@ -60,16 +60,16 @@ struct GoPayOwnersTests {
     #expect(try await anna.flow(hers) == hers)
     #expect(try await bert.flow(his) == his)
     #expect(try await status(ofCallback: "bert", about: "sub-bert") == 200)
-    try await reached("Bert's flow ends") { try await bert.flow(his)["status"] == "succeeded" }
+    try await reached("Bert's flow succeeds") { try await bert.flow(his)["status"] == "succeeded" }
     #expect(try await anna.flow(hers) == hers)
     #expect(try await anna.call("account.list")["result"]?["accounts"] == [])
     #expect(try await status(ofCallback: "anna", about: "sub-anna") == 200)
-    try await reached("Anna's flow ends") { try await anna.flow(hers)["status"] == "succeeded" }
+    try await reached("Anna's flow succeeds") { try await anna.flow(hers)["status"] == "succeeded" }
     for (user, flow) in [(anna, hers), (bert, his)] {
       let account = try await user.flow(flow)["result"]?["account"]
       let event = try CallLine.parse(try await user.events.line())["params"]?["event"]
       #expect(event?["topic"] == "kyc" && event?["account"] == account, "\(user.name)")
-      #expect(user.events.linesSoFar == 0, "\(user.name) is told of another user's verdict")
+      #expect(user.events.linesSoFar == 0, "\(user.name) gets an event of another user")
     }
     await harness.end()
   }

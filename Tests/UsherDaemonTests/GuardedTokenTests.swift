@@ -29,7 +29,7 @@ struct GuardedTokenTests {
     do {
       let call = TokenGet(account: record.id, scope: scope)
       guard let reply = try harness.tokens.get(call, .program(client, isAdmin: isAdmin)).atOnce
-      else { throw TestError("the provider would be asked") }
+      else { throw TestError("token.get would call the provider") }
       return try JSONValue(parsing: reply)["accessToken"] == "access-1"
         ? nil : UsherError(.internalError, "no token")
     } catch let error as UsherError {
@@ -93,7 +93,7 @@ struct GuardedTokenTests {
     harness.clock.advance(by: .seconds(61))
     let response = try harness.tokens.get(TokenGet(account: record.id), .program("till"))
     guard case .later(let answer) = response else {
-      Issue.record("an expired token was handed out")
+      Issue.record("token.get returned an expired token")
       return
     }
     harness.repository.install(

@@ -107,8 +107,8 @@ struct IDTokenVerifierTests {
       #expect(await verify(Vector.newToken) == Vector.payload)
       #expect(server.fetches == 2)
       let refused = IDTokenVerdict.refused(message: "the ID token's signature is wrong")
-      #expect(await verify(Vector.oldToken) == refused, "the old key is gone")
-      #expect(server.fetches == 2, "at most one such fetch a minute")
+      #expect(await verify(Vector.oldToken) == refused, "a token of the withdrawn key is refused")
+      #expect(server.fetches == 2, "the keys are fetched at most once a minute for such a token")
     }
   }
 
@@ -122,7 +122,7 @@ struct IDTokenVerifierTests {
         message: "the provider's key set answers HTTP 503")
       #expect(await verify(Vector.newToken) == unreachable)
       #expect(await verify(Vector.newToken) == unreachable)
-      #expect(server.fetches == 2, "a failing fetch is tried once a second")
+      #expect(server.fetches == 2, "a failing fetch is repeated at most once a second")
       #expect(await verify(Vector.oldToken) == Vector.payload)
       clock.advance(by: .seconds(1))
       #expect(await verify(Vector.newToken) == Vector.payload)
@@ -155,7 +155,7 @@ struct IDTokenVerifierTests {
       #expect(await verify(Vector.oldToken) == Vector.payload)
       for number in 1...5 {
         guard case .refused = await verify(Vector.token(kid: "kid-\(number)")) else {
-          Issue.record("not refused")
+          Issue.record("the token is not refused")
           return
         }
       }

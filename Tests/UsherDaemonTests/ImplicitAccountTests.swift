@@ -158,7 +158,7 @@ struct ImplicitAccountTests {
       let id = try #require(reply["flow"]?["id"]?.stringValue)
       let machine = try harness.machine(of: FlowID(id))
       #expect(machine.contains("label-one"))
-      #expect(!machine.contains("label-two"), "\(others.count) other rules")
+      #expect(!machine.contains("label-two"), "with \(others.count) other rules")
     }
   }
 
@@ -205,6 +205,6 @@ struct ImplicitAccountTests {
         #expect(!unnamed.isFlow && !unnamed.isAsked, "round \(round)")
       }
     }
-    #expect(begun > 10 && asked > 10, "\(begun) began, \(asked) were asked about")
+    #expect(begun > 10 && asked > 10, "\(begun) flows started, \(asked) calls need a confirmation")
   }
 }

@@ -32,7 +32,7 @@ struct JournalTests {
     _ = await harness.type("call", session)
     _ = await harness.type("poll", session)
     harness.answer(session)
-    try await reached("the answer") { session.flow.state == "answered effect" }
+    try await reached("the flow has its answer") { session.flow.state == "answered effect" }
     _ = await harness.type("done", session)
     #expect(told("messageID") == [Self.begins, Self.moves, Self.moves, Self.ends])
     #expect(told("state") == ["asking", "calling", "answered effect", "done"])
@@ -52,7 +52,7 @@ struct JournalTests {
       // The outcome is delivered with the call's task-local values, as from the task of an effect.
       harness.answer(session)
     }
-    try await reached("the answer") { session.flow.state == "answered effect" }
+    try await reached("the flow has its answer") { session.flow.state == "answered effect" }
     #expect(told("correlationId") == [nil, "cor_1", nil])
   }
 

@@ -40,7 +40,7 @@ struct KeptSignInTests {
     var (machine, answer) = try FreedomPartnerAuthorize.begin(
       .init(grants: Self.grants), origin, at: &moment)
     guard case .proceed(let effects) = answer, case .listen(let expectation)? = effects.first
-    else { throw TestError("no listener is asked for") }
+    else { throw TestError("the flow asks for no listener") }
     answer = machine.receive(
       .browser(.listening(redirectURI: "http://127.0.0.1:40001\(expectation.path)")), at: &moment)
     try reply(["redirect_uri": "https://passport.freedompay.kz/login"], to: answer, &machine)
@@ -58,7 +58,7 @@ struct KeptSignInTests {
     _ machine: inout FreedomPartnerAuthorize
   ) throws {
     guard case .proceed(let effects) = answer, case .call(let call)? = effects.last else {
-      throw TestError("nothing is asked of the provider")
+      throw TestError("the flow makes no call to the provider")
     }
     var moment = harness.harness.dependencies.transitionContext()
     let reply = HTTPReply(status: 200, body: members.encoded())

@@ -72,7 +72,7 @@ struct LateRefreshTests {
       }
       provider.answerRevocations(status: 503)
       provider.answerRefreshes(Self.successor)
-      try await reached("refresh-2 is to be revoked") {
+      try await reached("the revocation of refresh-2 is stored") {
         try fixture.harness.tokensToRevoke().contains("refresh-2")
       }
       #expect(await refresh.value == (change == .replaced ? "access-9" : "conflict"))
@@ -82,7 +82,7 @@ struct LateRefreshTests {
         source: fixture.source)
       try await next.restore()
       await next.resume()
-      try await reached("refresh-2 is revoked, there are \(provider.revoked)") {
+      try await reached("refresh-2 is revoked; revoked so far: \(provider.revoked)") {
         fixture.harness.scheduler.advance(by: .seconds(1))
         return try provider.revoked.contains("refresh-2")
           && fixture.harness.tokensToRevoke().isEmpty
@@ -120,7 +120,7 @@ struct LateRefreshTests {
       let refresh = try await beginRefresh(of: fixture.signIn())
       provider.answerRevocations(status: 503)
       provider.answerRefreshes(Self.foreign)
-      try await reached("refresh-2 is to be revoked") {
+      try await reached("the revocation of refresh-2 is stored") {
         try fixture.harness.tokensToRevoke() == ["refresh-2", "access-2"]
       }
       #expect(await refresh.value == "reauthentication_required")

@@ -83,7 +83,7 @@ struct LineShapeTests {
         guard let id = shape.id(in: other) else { return }
         known += 1
         guard case .call(let call) = scanner.scan(other) else {
-          throw TestError("not a call: \(middle)")
+          throw TestError("the line is not a call: \(middle)")
         }
         #expect(Array(id) == middle)
         #expect(call.idBytes(in: other).map { Array($0) } == middle)

@@ -38,7 +38,7 @@ struct LocalAuthFlowTests {
   }
 
   private func ended(_ session: LiveFlow) async throws -> FlowEnding {
-    try await reached("the end") { session.standing.isFinished }
+    try await reached("the flow has ended") { session.standing.isFinished }
     return session.standing.ending
   }
 
@@ -55,9 +55,9 @@ struct LocalAuthFlowTests {
   func hints() async throws {
     let session = try await scanning()
     harness.reader.hint(.swipeTooShort)
-    try await reached("the hint") { session.standing.view.problem != nil }
+    try await reached("the flow shows the hint") { session.standing.view.problem != nil }
     #expect(session.flow.problem?.message == "that was too short: swipe again")
-    #expect(harness.reader.waiting == 1, "the scan goes on")
+    #expect(harness.reader.waiting == 1, "the scan continues")
     try await harness.reader.answer(.success(.match))
     _ = try await ended(session)
   }
@@ -67,7 +67,7 @@ struct LocalAuthFlowTests {
     let session = try await scanning()
     for scan in 1...2 {
       try await harness.reader.answer(.success(.noMatch))
-      try await reached("the next scan") { harness.reader.users.count == scan + 1 }
+      try await reached("the next scan has begun") { harness.reader.users.count == scan + 1 }
     }
     try await harness.reader.answer(.success(.noMatch))
     #expect(try await ended(session).failure?.provider?.code == "AUTH_FAILED")
@@ -83,20 +83,20 @@ struct LocalAuthFlowTests {
       harness.scheduler.advance(by: FlowHarness.deadline)
       #expect(try await ended(session).status == .expired)
     }
-    try await reached("the reader is free") { harness.reader.released == 1 }
+    try await reached("the reader is released") { harness.reader.released == 1 }
   }
 
   @Test("a flow releases the reader when its user cancels or switches to the passcode")
   func leaves() async throws {
     let session = try await scanning()
     #expect(await harness.submit(.cancelLocalAuth, session) == nil)
-    try await reached("the reader is free") { harness.reader.released == 1 }
+    try await reached("the reader is released") { harness.reader.released == 1 }
     #expect(session.flow.failure?.reason == .cancelled)
 
     let other = try await begin(orPasscode: true, id: "flw_2")
     try await reached("a scan") { harness.reader.waiting == 1 }
     #expect(await harness.submit(.fallback, other) == nil)
-    try await reached("the reader is free") { harness.reader.released == 2 }
+    try await reached("the reader is released") { harness.reader.released == 2 }
     #expect(await harness.submit(.passcode(right), other) == nil)
     #expect(try await ended(other).result?["method"] == "passcode")
   }
@@ -105,7 +105,7 @@ struct LocalAuthFlowTests {
   func afterEachOther() async throws {
     let session = try await scanning(orPasscode: true)
     #expect(await harness.submit(.passcode(Secret("wrong")), session) == nil)
-    try await reached("the answer") { session.flow.problem?.reason == "wrong_passcode" }
+    try await reached("the passcode is wrong") { session.flow.problem?.reason == "wrong_passcode" }
     #expect(await harness.submit(.biometric, session) == nil)
     try await reached("a scan") { harness.reader.waiting == 1 }
     #expect(harness.reader.released == 1)
@@ -117,7 +117,7 @@ struct LocalAuthFlowTests {
   func byPasscode() async throws {
     _ = try await harness.localAuth.setPasscode(right, old: nil, isReset: true, of: .anna)
     let session = try await begin(.passcode)
-    try await reached("the step") { session.flow.step?.kind == .localAuth }
+    try await reached("the flow asks for the passcode") { session.flow.step?.kind == .localAuth }
     #expect(await harness.submit(.passcode(right), session) == nil)
     #expect(try await ended(session).result?["method"] == "passcode")
     #expect(harness.reader.looks == 0 && harness.reader.users.isEmpty)

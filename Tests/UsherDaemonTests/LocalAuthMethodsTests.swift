@@ -67,7 +67,7 @@ struct LocalAuthMethodsTests {
       #expect(error?.reason == .permissionDenied)
     }
     #expect(await harness.localAuth.check(Secret("till-4711"), of: .anna) == .notEnrolled)
-    #expect(try await set("till-4711") == nil, "another program of hers")
+    #expect(try await set("till-4711") == nil, "no rule forbids this program to set one")
   }
 
   @Test("a locked passcode has its end in localAuth.status and is not among the methods")
@@ -129,7 +129,7 @@ struct LocalAuthMethodsTests {
     #expect(await harness.localAuth.check(Secret("till-4712"), of: .bert) == .accepted)
     #expect(await harness.localAuth.check(Secret("till-4712"), of: .anna) == .notEnrolled)
     let wrong = try await set("till-4713", old: "x", uid: 1001, isAdmin: true)
-    #expect(wrong?.reason == .permissionDenied, "one that is said is looked at")
+    #expect(wrong?.reason == .permissionDenied, "an old passcode is checked if it is given")
   }
 
   @Test("setting another user's passcode fails as overloaded while the user database hangs")

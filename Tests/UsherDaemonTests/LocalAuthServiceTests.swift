@@ -62,7 +62,7 @@ struct PasscodeServiceTests {
     #expect(await service.availability(of: .anna).0.passcode == .lockedOut(until: until))
     harness.clock.advance(by: .seconds(30))
     #expect(await service.check(right, of: .anna) == .accepted)
-    #expect(await guess(1) == [.wrong(attemptsLeft: 4)], "a right one begins anew")
+    #expect(await guess(1) == [.wrong(attemptsLeft: 4)], "a right passcode resets the count")
   }
 
   @Test("each lockout of the passcode is longer than the previous one")
@@ -111,7 +111,7 @@ struct PasscodeServiceTests {
     try await enrol()
     try harness.store.close()
     guard case .unavailable = await service.check(right, of: .anna) else {
-      Issue.record("it was looked at")
+      Issue.record("the passcode was checked although it could not be counted")
       return
     }
   }
@@ -236,7 +236,7 @@ struct FingerServiceTests {
     #expect(await another.scan(.anna) { _ in } == .lockedOut(until: until))
     harness.reader.enrol("left-thumb")
     #expect(await another.availability(of: .anna).0.biometric == .lockedOut(until: until))
-    #expect(harness.reader.users.count == 10, "a locked reader is not asked")
+    #expect(harness.reader.users.count == 10, "a locked reader does not scan")
   }
 
   @Test("a right passcode ends the lockout of the fingerprint reader")
@@ -252,7 +252,7 @@ struct FingerServiceTests {
     "fingers that changed since the last match are reported, also after a restart, until a match")
   func changes() async throws {
     harness.reader.enrol("left-thumb")
-    #expect(await biometric() == .ready(hasChanged: false), "nothing to compare with")
+    #expect(await biometric() == .ready(hasChanged: false), "there was no match before")
     #expect(try await scan(.success(.match)) == .matched)
     harness.reader.enrol("left-thumb", "right-thumb")
     #expect(await biometric() == .ready(hasChanged: true))
@@ -260,7 +260,7 @@ struct FingerServiceTests {
     try another.restore()
     #expect(await another.availability(of: .anna).0.biometric == .ready(hasChanged: true))
     #expect(try await scan(.success(.noMatch)) == .missed)
-    #expect(await biometric() == .ready(hasChanged: true), "no success")
+    #expect(await biometric() == .ready(hasChanged: true), "a wrong finger changes nothing")
     #expect(try await scan(.success(.match)) == .matched)
     #expect(await biometric() == .ready(hasChanged: false))
   }
@@ -272,7 +272,7 @@ struct FingerServiceTests {
     try harness.store.close()
     try await harness.reader.answer(.success(.noMatch))
     guard case .unavailable = await outcome else {
-      Issue.record("it was told")
+      Issue.record("the verdict was reported although it could not be counted")
       return
     }
   }

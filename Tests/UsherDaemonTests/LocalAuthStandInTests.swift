@@ -28,11 +28,11 @@ struct LocalAuthStandInTests {
     guard case .ask = authentication.receive(event, at: harness.clock.now()),
       case .ask(let questions) = authentication.receive(
         FlowEvent<NoCall>.input(.passcode(right)), at: harness.clock.now())
-    else { throw TestError("no passcode is asked for") }
+    else { throw TestError("the flow does not ask for the passcode") }
     let checked = FlowEvent<NoCall>.daemon(
       .answered(.localAuth(await harness.ask(try #require(questions.first), session))))
     guard case .authenticated(let proof) = authentication.receive(checked, at: harness.clock.now())
-    else { throw TestError("the passcode is not taken") }
+    else { throw TestError("the flow does not accept the passcode") }
     return proof
   }
 
@@ -55,7 +55,7 @@ struct LocalAuthStandInTests {
       LocalAuthRequest(.biometric, reason: "you", usePasscodeWhenFailed: true), session)
     #expect(proof.method == .passcode)
     #expect(try await isProof(session))
-    #expect(try await !isProof(other), "another client")
+    #expect(try await !isProof(other), "another client's flow must not use the passcode")
   }
 
   @Test("a passcode in a flow that asked for a passcode does not satisfy a sign-up by finger")

@@ -102,7 +102,7 @@ final class LockControllerHarness: Sendable {
 
 extension LockController {
   func services() throws -> Services {
-    guard let unlocked else { throw TestError("it is locked") }
+    guard let unlocked else { throw TestError("the daemon is locked") }
     return unlocked.services
   }
 }

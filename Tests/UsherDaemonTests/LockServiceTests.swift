@@ -77,7 +77,7 @@ struct LockServiceTests {
     // The lockout also applies to local authentication.
     let standing = try lockController.services().localAuth.service.passcode(of: .anna)
     guard case .lockedOut(until: _) = standing else {
-      Issue.record("not locked out: \(standing)")
+      Issue.record("the passcode is not locked: \(standing)")
       return
     }
   }

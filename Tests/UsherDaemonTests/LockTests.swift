@@ -229,7 +229,7 @@ struct MasterKeyFile {
 
   init(_ place: TemporaryDirectory) throws {
     guard let found = place.everything().first(where: { $0.name == "master.key" }) else {
-      throw TestError("there is no key file")
+      throw TestError("the state directory has no master key file")
     }
     bytes = Array(found.bytes)
   }

@@ -26,7 +26,7 @@ struct LostCallerTests {
     defer { close(connection) }
     let peer = try Peer.read(fd: connection)
     // The process that keeps the connection exits when the other end is closed.
-    try eventually("the connection is kept") {
+    try eventually("the other process holds the connection") {
       (try? RawClient(place.file("left.sock"))) != nil
     }
     return peer

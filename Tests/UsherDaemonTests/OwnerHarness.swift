@@ -88,7 +88,7 @@ final class OwnerHarness: Sendable {
     // The start looks for owners in the background and stores a note when it is done. Wait for it,
     // so that it does not run after the test's changes.
     let store = try lockController.services().store
-    try await reached("the start has looked for owners") { try store.loadNote("owners") != nil }
+    try await reached("the start has looked up the owners") { try store.loadNote("owners") != nil }
   }
 
   func restart() async throws {
@@ -190,7 +190,7 @@ final class OwnerHarness: Sendable {
     let answer = GivenAnswer(
       question: question, allow: true, remember: .seconds(86_400), at: now, client: "(user)",
       uid: Self.uid)
-    guard let row = try answer.row() else { throw TestError("it is not stored") }
+    guard let row = try answer.row() else { throw TestError("the confirmation was not stored") }
     try await services.store.commit([.putConfirmation(row)])
     try services.confirm.restore()
   }
@@ -204,7 +204,7 @@ final class OwnerHarness: Sendable {
         "params": ["localAuthType": "passcode", "reason": "open the till"],
       ])
     guard let id = reply["flow"]?["id"]?.stringValue, reply["flow"]?["status"] == "active" else {
-      throw TestError("it does not wait: \(reply)")
+      throw TestError("the flow does not wait for a passcode: \(reply)")
     }
     return id
   }

@@ -64,7 +64,7 @@ struct OwnerTests {
     #expect(try await harness.error("account.list", by: before)?.reason == .permissionDenied)
     #expect(
       try harness.lockController.services().repository.generation != generation,
-      "cached replies hold on")
+      "cached replies must no longer be used")
     await harness.end()
   }
 
@@ -115,7 +115,7 @@ struct OwnerTests {
     #expect(try harness.owners.isWithheld(.anna))
     #expect(try await harness.error("account.list")?.reason == .permissionDenied)
     let session = try harness.lockController.services().flows.engine.flow(FlowID(flow), of: .anna)
-    #expect(session.isToResume, "the flow went on")
+    #expect(session.isToResume, "the withheld flow must not resume")
     await harness.end()
   }
 
@@ -126,14 +126,14 @@ struct OwnerTests {
     try await harness.signIn(keepAlive: true)
     // The timers of the audit are at most a minute away.
     let isRenewalDue = { harness.harness.scheduler.pending.contains { $0 > .seconds(60) } }
-    try await reached("a timer for the renewal") { isRenewalDue() }
+    try await reached("the renewal of the token has a timer") { isRenewalDue() }
     harness.users.set(OwnerHarness.uid, .named("ben"), isLocal: true)
     _ = try await harness.error("account.list")
     try await harness.restart()
     try await harness.lockController.sweep()
     #expect(!isRenewalDue(), "\(harness.harness.scheduler.pending)")
     _ = try await harness.admin("owner.accept", ["uid": 1000])
-    try await reached("a timer for the renewal") { isRenewalDue() }
+    try await reached("the renewal of the token has a timer") { isRenewalDue() }
     await harness.end()
   }
 
@@ -205,7 +205,7 @@ struct OwnerTests {
     let store = try harness.lockController.services().store
     let passcode = try #require(try store.loadLocalAuth().first)
     _ = try await harness.owners.forget(OwnerHarness.person) { () throws(UsherError) in
-      await #expect(throws: UsherError.self, "while it is being forgotten") {
+      await #expect(throws: UsherError.self, "a write is refused during owner.forget") {
         try await store.commit([.putLocalAuth(passcode)])
       }
       let accounts = try store.loadAccounts().map { Change.deleteAccount($0.id) }
@@ -293,7 +293,7 @@ struct OwnerTests {
     let owners = try harness.owners
     let leaving = harness.program()
     let verified = Task { try await owners.verify(leaving) }
-    try await reached("a look-up") { harness.users.isAwaited }
+    try await reached("a name lookup has begun") { harness.users.isAwaited }
     verified.cancel()
     letGo()
     await #expect(throws: UsherError.self) { try await verified.value }
@@ -313,7 +313,7 @@ struct OwnerTests {
     let caller = harness.program()
     #expect(try await harness.error("account.list", by: caller)?.isRetryable == true)
     harness.users.set(OwnerHarness.uid, .named("anna"), isLocal: true)
-    #expect(try await harness.error("account.list", by: caller) == nil, "it is asked again")
+    #expect(try await harness.error("account.list", by: caller) == nil, "it is looked up again")
     await harness.end()
   }
 
@@ -330,7 +330,7 @@ struct OwnerTests {
     try await harness.harness.scheduler.isSet(.seconds(2))
     harness.harness.scheduler.advance(by: .seconds(2))
     try await verified.value
-    #expect(try owners.admits(caller), "the last answer holds")
+    #expect(try owners.admits(caller), "the last known name still applies")
     // Another connection does not block another thread.
     let next = harness.program()
     let again = Task { try await owners.verify(next) }

@@ -69,7 +69,7 @@ struct PolicyServiceTests {
     #expect(member.rule == "(members of usher)" && member.allowed)
     do throws(UsherError) {
       _ = try await service.check(PolicyCheck(user: "bert", method: "token.get"))
-      Issue.record("bert is known")
+      Issue.record("the unknown user bert was resolved")
     } catch {
       #expect(error.reason == .invalidParams)
       #expect(error.detail.field == "user")
@@ -111,7 +111,7 @@ struct PolicyServiceTests {
     let service = try service(names: names)
     let check = PolicyCheck(user: "anna", method: "token.get")
     let hanging = (1...8).map { _ in Task { await thrown { try await service.check(check) } } }
-    try await reached("eight look-ups") {
+    try await reached("eight lookups have begun") {
       started.withLock { $0 } == 8 && scheduler.pending.count == 8
     }
     scheduler.advance(by: .seconds(5))
@@ -121,7 +121,7 @@ struct PolicyServiceTests {
       let error = await thrown { try await service.check(check) }
       ninth.withLock { $0 = error }
     }
-    try await reached("an answer, or a ninth look-up") {
+    try await reached("the call is answered, or a ninth lookup has begun") {
       started.withLock { $0 } == 9 || ninth.withLock { $0 } != nil
     }
     #expect(started.withLock { $0 } == 8)
@@ -130,7 +130,7 @@ struct PolicyServiceTests {
     await task.value
     // The eight threads are free again.
     let other = PolicyCheck(user: "1000", method: "token.get", provider: .work)
-    try await reached("a check succeeds") { (try? await service.check(other).allowed) == true }
+    try await reached("a thread is free") { (try? await service.check(other).allowed) == true }
   }
 
   @Test("policy.list shows the rules that policy.check uses")

@@ -90,7 +90,7 @@ struct ProviderHealthTests {
     #expect(health.health(of: .work) == .failing)
     health.record(.gone, of: work, by: .token, at: now)
     health.record(.fine, of: work, by: .other, at: now)
-    #expect(health.pause(for: .work, at: now) == .seconds(1), "of another endpoint")
+    #expect(health.pause(for: .work, at: now) == .seconds(1), "the pause continues")
   }
 
   @Test("connections lost after the request pause other accounts for at most 5 s")
@@ -100,7 +100,7 @@ struct ProviderHealthTests {
     #expect(health.pause(for: .work, bert, at: now) == .seconds(5))
     #expect(health.health(of: .work) == .failing)
     for _ in 1...8 { health.record(reset, ofRefresh: anna, of: work, at: now) }
-    #expect(health.pause(for: .work, anna, at: now) == .seconds(60), "its own refreshes")
+    #expect(health.pause(for: .work, anna, at: now) == .seconds(60), "the pause has grown")
   }
 
   @Test("an account's refresh is delayed by other accounts' failures only once")
@@ -125,7 +125,7 @@ struct ProviderHealthTests {
     }
     #expect(health.pause(for: .work, bert, at: now) == nil)
     health.record(.fine, of: work, at: now)
-    #expect(health.pause(for: .work, anna, at: now) == .seconds(60), "another account's success")
+    #expect(health.pause(for: .work, anna, at: now) == .seconds(60), "the pause has not ended")
     health.record(.fine, ofRefresh: anna, of: work, at: now)
     #expect(health.pause(for: .work, anna, at: now) == nil)
   }

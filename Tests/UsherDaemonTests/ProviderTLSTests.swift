@@ -41,7 +41,7 @@ struct ProviderTLSTests {
   func current(version: TLSVersion) async throws {
     let exchange = try await TLSExchange(Self.answer) { $0.maximumTLSVersion = version }
     guard case .reply(let reply) = try await exchange.outcome() else {
-      Issue.record("no answer")
+      Issue.record("the call got no reply")
       return
     }
     #expect(reply.status == 200)

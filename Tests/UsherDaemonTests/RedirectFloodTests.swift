@@ -47,7 +47,7 @@ struct RedirectFloodTests {
     let listener = try await listeners.open(expectation, for: 1000) { _ in nil }
     let reply = try await RedirectListenerFixture.get(
       listener.redirectURI + "?code=abc&state=our-state")
-    #expect(reply.status == 200, "the loop stood still while the user was looked up")
+    #expect(reply.status == 200, "the event loop was blocked during the lookup of the user")
     listener.closeAll()
     try await loop.shutdownGracefully()
   }
@@ -62,7 +62,7 @@ struct RedirectFloodTests {
       listener.redirectURI + "?code=abc&state=our-state")
     #expect(reply.status == 200)
     let open = flood.open(afterClosed: 136)
-    #expect(open <= 64, "\(open) silent connections are held")
+    #expect(open <= 64, "\(open) silent connections are open")
   }
 
   @Test("20 redirects by another user are refused and logged once")

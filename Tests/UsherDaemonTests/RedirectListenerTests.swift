@@ -56,7 +56,7 @@ struct RedirectListenerTests {
       Issue.record("a listener was opened")
     } catch {
       guard case .noDescriptors(let error) = error else {
-        Issue.record("refused for another reason: \(error)")
+        Issue.record("the listener was refused for another reason: \(error)")
         return
       }
       #expect(error.reason == .overloaded && error.detail.limit == "LimitNOFILE")

@@ -38,7 +38,7 @@ struct RedirectPageTests {
     let listener = try await fixture.open()
     defer { listener.close() }
     async let page = RedirectListenerFixture.get(listener.redirectURI + "?code=abc&state=our-state")
-    try await reached("a look-up of the browser's user") { fixture.lookups.withLock { $0 } == 1 }
+    try await reached("the browser's user is looked up") { fixture.lookups.withLock { $0 } == 1 }
     fixture.scheduler.advance(by: RedirectTimes.lookup)
     let reply = try await page
     #expect(reply.status == 503)

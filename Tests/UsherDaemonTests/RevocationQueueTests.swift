@@ -64,7 +64,7 @@ struct RevocationQueueTests {
     let second = queue()
     try await second.restore()
     await second.resume()
-    try await reached("the end: \(audit.outcomes)") {
+    try await reached("it has ended: \(audit.outcomes)") {
       fixture.harness.scheduler.advance(by: RevocationQueue.longestPause)
       return try notes == 0
     }
@@ -158,13 +158,13 @@ struct RevocationQueueTests {
       await queue.pursue(revocation)
       try await harness.scheduler.isSet(.zero)
       harness.scheduler.advance(by: .zero)
-      try await reached("it waits: \(audit.outcomes)") {
+      try await reached("the revocation waits: \(audit.outcomes)") {
         harness.scheduler.pending.contains(.seconds(2))
       }
       #expect(try harness.tokensToRevoke() == ["refresh-1", "access-1"])
       configStore.replace(by: harness.dependencies.config, configStore.current.policy)
       harness.scheduler.advance(by: .seconds(2))
-      try await reached("the end: \(audit.outcomes)") { try harness.tokensToRevoke().isEmpty }
+      try await reached("it has ended: \(audit.outcomes)") { try harness.tokensToRevoke().isEmpty }
       #expect(audit.outcomes == ["token.revocation ok"])
       #expect(provider.revoked == ["refresh-1", "access-1"])
     }
@@ -182,7 +182,7 @@ struct RevocationQueueTests {
         audit: audit)
       try await queue.restore()
       await queue.resume()
-      try await reached("the end: \(audit.outcomes)") {
+      try await reached("it has ended: \(audit.outcomes)") {
         harness.scheduler.advance(by: .zero)
         return try harness.tokensToRevoke().isEmpty
       }

@@ -99,7 +99,7 @@ struct RotatedTokenTests {
       _ = try await fixture.tokens.forget(AccountForget(account: record.id), .program())
       provider.answerRevocations(status: 503)
       provider.answerRefreshes(#"{"access_token": "access-2", "refresh_token": "refresh-2"}"#)
-      try await reached("refresh-2 is to be revoked") {
+      try await reached("the revocation of refresh-2 is stored") {
         try fixture.harness.tokensToRevoke().contains("refresh-2")
       }
       #expect(await refresh.value == "provider_protocol_error")

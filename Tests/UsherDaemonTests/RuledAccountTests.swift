@@ -82,7 +82,7 @@ struct RuledAccountTests {
       // The implied account is the only one within the rule.
       guard
         let reply = try harness.tokens.get(TokenGet(provider: ConsentHarness.provider), till).atOnce
-      else { throw TestError("the provider would be asked") }
+      else { throw TestError("token.get would call the provider") }
       #expect(try JSONValue(parsing: reply)["account"]?.stringValue == mine.id.rawValue)
     }
   }
@@ -121,7 +121,7 @@ struct RuledAccountTests {
     let till = try caller(rule { $0.fields = ["firstname"] })
     #expect(try harness.accounts.get(record.id, till).account.profile == ["firstname": "Anna"])
     #expect(try harness.accounts.list(nil, till).accounts.map(\.profile) == [["firstname": "Anna"]])
-    #expect(try harness.accounts.get(record.id, till).account.label == "one", "made of the profile")
+    #expect(try harness.accounts.get(record.id, till).account.label == "one", "a visible member")
     #expect(harness.accounts.shown(of: record.id, to: till).map(\.fields) == [["firstname"]])
     let none = try caller(rule { $0.fields = [] })
     #expect(try harness.accounts.get(record.id, none).account.profile == nil)
@@ -150,7 +150,7 @@ struct RuledAccountTests {
     let narrow = TokenKey(audience: "", scope: "openid")
     harness.repository.install(
       try harness.renewal(of: record, key: narrow, .sample(scope: "openid email")))
-    #expect(refusal("openid", ["openid"])?.detail.field == "scope", "more came than was asked for")
+    #expect(refusal("openid", ["openid"])?.detail.field == "scope", "the grant exceeds the rule")
   }
 
   @Test("a scope is compared with a rule's scopes byte by byte")

@@ -50,7 +50,7 @@ extension Response {
     case .cacheable(let cached): cached.reply
     case .later(let body): try await body()
     case .cold(let read): try await read().reply()
-    case .resumed: throw TestError("there is no connection to make the call on")
+    case .resumed: throw TestError("the call needs a connection")
     }
   }
 }
@@ -172,7 +172,7 @@ extension Policy {
 extension AccountRepository {
   /// Stores a planned change and installs it in memory.
   func write(_ update: Update?) async throws {
-    guard let update else { throw TestError("nothing is to be changed") }
+    guard let update else { throw TestError("the update has no changes") }
     try await store.commit(update.changes)
     install(update)
   }

@@ -119,7 +119,7 @@ struct SingleUseTests {
     }
     let call = TOTPCode(account: record.id)
     guard case .later(let answer) = try harness.service.code(call, .program("till")) else {
-      Issue.record("it was given without a look at the disk")
+      Issue.record("totp.code was answered without writing to the disk")
       return
     }
     let withdrawn = try #require(
@@ -166,7 +166,7 @@ struct FlowCodeTests {
     let record = try await harness.persist()
     let next = harness.clock.now() + .seconds(60)
     guard case .given = await harness.service.answer(record.id, session()) else {
-      Issue.record("none was given")
+      Issue.record("the flow got no code")
       return
     }
     #expect(await harness.service.answer(record.id, session()) == .later(next))
@@ -175,7 +175,7 @@ struct FlowCodeTests {
     #expect(await harness.service.answer(record.id, session(nil)) == .later(next))
     try harness.harness.store.close()
     guard case .unavailable = await harness.service.answer(record.id, session("desk")) else {
-      Issue.record("it was given")
+      Issue.record("the flow got a code")
       return
     }
   }
@@ -196,7 +196,7 @@ struct RunningFlowCodeTests {
       let record = try await harness.repository.persist(grant)
       let session = try await harness.open(id: "flw_\(state.count)", client: "till")
       #expect(await harness.type("show \(record.id)", session) == nil)
-      try await reached("the answer") { session.flow.state == state }
+      try await reached("the flow has its answer") { session.flow.state == state }
     }
   }
 }

@@ -87,9 +87,9 @@ struct SubordinateUserMapTests {
     try await scheduler.isSet(.seconds(5))
     scheduler.advance(by: .seconds(5))
     #expect(await reading.value == .late)
-    #expect(await read(map, scheduler) == .late, "one thread hangs, not two")
+    #expect(await read(map, scheduler) == .late, "a second read must not block a second thread")
     hold.signal()
-    try await reached("the answer") { map.user(ofSubordinate: 300_001) == 1000 }
+    try await reached("the late answer is applied") { map.user(ofSubordinate: 300_001) == 1000 }
   }
 
   @Test("a cancelled read of the subordinate ids is reported as that, and its answer still applies")
@@ -108,7 +108,7 @@ struct SubordinateUserMapTests {
     #expect(await reading.value == .cancelled)
     #expect(scheduler.pending == [])
     hold.signal()
-    try await reached("the answer") { map.user(ofSubordinate: 300_001) == 1000 }
+    try await reached("the late answer is applied") { map.user(ofSubordinate: 300_001) == 1000 }
   }
 
   @Test("unreadable subordinate ids leave the earlier map in place")

@@ -69,7 +69,7 @@ final class TOTPHarness: Sendable {
     let reply = try JSONValue(parsing: bytes)
     guard let code = reply["code"]?.stringValue, let end = reply["expiresAt"]?.stringValue,
       let expiresAt = Timestamp(rfc3339: end), let period = reply["periodSeconds"]?.integerValue
-    else { throw TestError("no reply: \(reply)") }
+    else { throw TestError("totp.code was not answered: \(reply)") }
     return .init(code: WireSecret(code), periodSeconds: Int(period), expiresAt: expiresAt)
   }
 

@@ -145,7 +145,7 @@ struct TokenGrantTests {
     let word = ProviderErrorCode(name: .work, code: "invalid_grant")
     try await fixture.repository.write(
       fixture.repository.update(record.id, died: word, of: record.details.grant.refreshToken))
-    #expect(fixture.repository.generation != generation, "remembered replies go on being given")
+    #expect(fixture.repository.generation != generation, "cached replies must no longer be used")
     for isForced in [false, true, true] {
       let error = try await fixture.refusal(
         TokenGet(account: record.id, forceRefresh: isForced))
@@ -166,7 +166,7 @@ struct TokenGrantTests {
     fixture.clock.advance(by: .seconds(100))
     #expect(try fixture.tokens.get(call, .program()).atOnce != nil)
     fixture.clock.advance(by: .milliseconds(1))
-    #expect(try fixture.tokens.get(call, .program()).atOnce == nil, "no refresh is begun")
+    #expect(try fixture.tokens.get(call, .program()).atOnce == nil, "no refresh must begin")
     await fixture.close()
   }
 
@@ -177,7 +177,7 @@ struct TokenGrantTests {
     let call = TokenGet(account: record.id)
     #expect(try fixture.tokens.get(call, .program()).atOnce != nil)
     fixture.clock.advance(by: .seconds(-3600 * 24 * 365))
-    #expect(try fixture.tokens.get(call, .program()).atOnce == nil, "no refresh is begun")
+    #expect(try fixture.tokens.get(call, .program()).atOnce == nil, "no refresh must begin")
     #expect(await fixture.outcome(call) == "provider_unreachable")
     #expect(try fixture.status(of: record) == [.refreshable])
     await fixture.close()
@@ -193,7 +193,7 @@ struct TokenGrantTests {
     // Corrected, and eleven minutes later: by the wall clock the token is a minute old.
     fixture.clock.advance(by: .seconds(-600 + 660))
     fixture.clock.setBootTime(BootTime(boot: "a", milliseconds: 661_000))
-    #expect(try fixture.tokens.get(call, .program()).atOnce == nil, "no refresh is begun")
+    #expect(try fixture.tokens.get(call, .program()).atOnce == nil, "no refresh must begin")
     // By the boot clock the token is 100 s old, by the wall clock 60 s. The reply is valid for 200
     // s.
     fixture.clock.setBootTime(BootTime(boot: "a", milliseconds: 101_000))

@@ -132,7 +132,7 @@ final class VerdictHarness: Sendable {
       "status": "\(status)", "result": \(result)}
       """
     guard let dialect = ProviderRegistry.callback(of: provider) else {
-      throw TestError("the provider takes no calls")
+      throw TestError("the provider accepts no callbacks")
     }
     return await service.handle(
       .init(

@@ -25,10 +25,10 @@ struct WithheldFlowTests {
 
     services.flows.engine.deliver(
       .event(.called(link, .reply(HTTPReply(status: 200)))), to: session)
-    try await reached("the answer is taken in") { session.flow.state == "answered link" }
+    try await reached("the flow has the provider's reply") { session.flow.state == "answered link" }
     #expect(try services.store.loadFlows().first?.state == "answered link")
     _ = try await harness.admin("owner.accept", ["uid": 1000])
-    try await reached("the flow goes on") { probe.seen.contains { $0.call == "again" } }
+    try await reached("the flow makes its next call") { probe.seen.contains { $0.call == "again" } }
     #expect(probe.seen.map(\.call) == ["again"])
     try await end(harness)
   }

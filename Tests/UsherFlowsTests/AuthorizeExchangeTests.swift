@@ -55,7 +55,7 @@ struct AuthorizeExchangeTests {
       let later = reply(text: "", status: status, headers: ["retry-after": asked])
       try answer(&driven, .reply(later))
       guard case .proceed(let effects) = driven.last, case .wake(let pause)? = effects.first else {
-        Issue.record("it does not wait: \(driven.last)")
+        Issue.record("the flow does not pause: \(driven.last)")
         return
       }
       #expect(effects.count == 1 && pause >= .seconds(seconds))
@@ -79,7 +79,7 @@ struct AuthorizeExchangeTests {
         guard case .proceed(let effects) = driven.last, effects.count == 2,
           effects[0] == .stopListening, case .listen(let expectation) = effects[1]
         else {
-          Issue.record("no fresh round")
+          Issue.record("the flow starts no fresh round")
           return
         }
         driven.receive(.listening(redirectURI: DrivenAuthorize.redirectURI))
@@ -178,7 +178,7 @@ struct AuthorizeResumeTests {
     driven = try resumed(driven)
     guard case .proceed(let effects) = driven.last, case .listen(let expectation)? = effects.first
     else {
-      Issue.record("it does not listen")
+      Issue.record("the flow asks for no listener")
       return
     }
     #expect(expectation.port == 40001)

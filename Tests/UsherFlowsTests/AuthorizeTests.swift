@@ -17,7 +17,7 @@ struct AuthorizeBeginTests {
     guard case .proceed(let effects) = driven.last, effects.count == 1,
       case .listen(let expectation) = effects[0]
     else {
-      Issue.record("it does not listen")
+      Issue.record("the flow asks for no listener")
       return
     }
     #expect(expectation.host == "127.0.0.1" && expectation.port == nil)
@@ -82,7 +82,7 @@ struct AuthorizeBeginTests {
       change(&params)
       do {
         _ = try DrivenAuthorize(params)
-        Issue.record("\(field) is taken")
+        Issue.record("the flow accepts \(field)")
       } catch let error as UsherError {
         #expect(error.reason == .invalidParams)
         #expect(error.detail.field == field)
@@ -150,7 +150,7 @@ struct AuthorizeBeginTests {
     driven.receive(.discovered(.found(metadata())))
     guard case .proceed(let effects) = driven.last, case .listen(let expectation)? = effects.first
     else {
-      Issue.record("it does not listen")
+      Issue.record("the flow asks for no listener")
       return
     }
     #expect(expectation.host == "::1" && expectation.port == 8765 && expectation.path == "/cb")
@@ -171,7 +171,7 @@ struct AuthorizeRedirectTests {
     guard case .proceed(let effects) = driven.last, effects.first == .stopListening,
       case .exchange(let exchange, _)? = driven.calls.first
     else {
-      Issue.record("no exchange")
+      Issue.record("the flow does not redeem the code")
       return
     }
     #expect(exchange.code == Secret("code-secret"))
@@ -191,14 +191,14 @@ struct AuthorizeRedirectTests {
     ] {
       driven.receive(.input(.redirect(url: Secret(url))))
       guard case .refuse(field: "input.redirectURL", _) = driven.last else {
-        Issue.record("not refused: \(url)")
+        Issue.record("the redirect URL is not refused: \(url)")
         continue
       }
       #expect(driven.flow == before)
     }
     driven.receive(.input(.back(.openURL)))
     guard case .refuse = driven.last else {
-      Issue.record("there is a step before")
+      Issue.record("the flow accepts a step back")
       return
     }
     let url = "\(DrivenAuthorize.redirectURI)?code=code-secret&state=\(driven.query["state"] ?? "")"

@@ -58,7 +58,7 @@ struct BrokenRuleTests {
       for: signed(["alg": "HS256", "kid": "k1"]), in: ["keys": []],
       metadata: metadata { $0.idTokenAlgorithms = ["ES256", "RS256"] })
     guard case .refused(let message) = key else {
-      Issue.record("not refused")
+      Issue.record("the ID token is not refused")
       return
     }
     for word in ["HS256", "ES256, RS256"] { #expect(message.contains(word), "\(message)") }
@@ -83,7 +83,7 @@ struct BrokenRuleTests {
       case .unusable(let message) = OIDCMetadata.read(
         documents: [document], settings: try settings())
     else {
-      Issue.record("it is used")
+      Issue.record("the metadata is accepted")
       return
     }
     for word in [issuer, "https://evil.example.com"] {

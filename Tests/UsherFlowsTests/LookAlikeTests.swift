@@ -73,7 +73,7 @@ struct LookAlikeTests {
       "issuer": .string("https://id.example/" + kelvin), "token_endpoint": "https://id.example/t",
     ]
     guard case .unusable = OIDCMetadata.read(documents: [document], settings: settings) else {
-      Issue.record("it is used")
+      Issue.record("the metadata is accepted")
       return
     }
     var driven = try DrivenAuthorize()

@@ -61,7 +61,7 @@ struct MetadataTests {
     let document = changed(["token_endpoint": "http://evil.example.com/token"])
     guard case .found(let metadata) = OIDCMetadata.read(documents: [document], settings: settings)
     else {
-      Issue.record("not found")
+      Issue.record("the metadata is refused")
       return
     }
     #expect(metadata.tokenEndpoint == "http://[::1]:1/t")
@@ -127,7 +127,7 @@ struct MetadataTests {
     guard
       case .found(let metadata) = OIDCMetadata.read(documents: [document], settings: try settings())
     else {
-      Issue.record("not found")
+      Issue.record("the metadata is refused")
       return
     }
     #expect(metadata.clientAuthMethods == nil)

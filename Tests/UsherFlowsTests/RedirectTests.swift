@@ -56,7 +56,7 @@ struct RedirectTests {
     ])
   func refused(query: String) {
     guard case .refused = read(query) else {
-      Issue.record("not refused")
+      Issue.record("the redirect is not refused")
       return
     }
   }
@@ -87,7 +87,7 @@ struct RedirectTests {
     ])
   func pastedFromElsewhere(url: String) {
     guard case .refused = paste(url) else {
-      Issue.record("not refused")
+      Issue.record("the redirect is not refused")
       return
     }
   }
@@ -138,7 +138,7 @@ struct PathRedirectTests {
     ])
   func refused(query: String) {
     guard case .refused = read(query) else {
-      Issue.record("not refused")
+      Issue.record("the redirect is not refused")
       return
     }
   }
@@ -154,7 +154,7 @@ struct PathRedirectTests {
       "https://127.0.0.1:8765/callback/4f1e",
     ] {
       guard case .refused = paste(place + "?code=c") else {
-        Issue.record("not refused: \(place)")
+        Issue.record("the redirect is not refused: \(place)")
         continue
       }
     }

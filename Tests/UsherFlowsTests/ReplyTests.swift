@@ -76,7 +76,7 @@ struct TokenReplyTests {
     ] as [(String, JSONValue)])
   func unusable(member: String, value: JSONValue) {
     guard case .unreadable = read(tokenReply([member: value])) else {
-      Issue.record("not unreadable")
+      Issue.record("the reply is not unreadable")
       return
     }
   }
@@ -92,7 +92,7 @@ struct TokenReplyTests {
     ] as [(JSONValue, String)])
   func tokenType(found: JSONValue, said: String) {
     guard case .unreadable(let message) = read(tokenReply(["token_type": found])) else {
-      Issue.record("not unreadable")
+      Issue.record("the reply is not unreadable")
       return
     }
     #expect(message == "the provider's token_type is not Bearer: \(said)")
@@ -105,7 +105,7 @@ struct TokenReplyTests {
     ])
   func noObject(text: String) {
     guard case .unreadable = read(reply(text: text)) else {
-      Issue.record("not unreadable")
+      Issue.record("the reply is not unreadable")
       return
     }
   }
@@ -169,7 +169,7 @@ struct UserinfoTests {
       "roles": ["admin"], "locale": nil,
     ])
     guard case .claims(let person) = UserinfoReply(reply, subject: "u-1") else {
-      Issue.record("no claims")
+      Issue.record("the reply has no claims")
       return
     }
     #expect(
@@ -244,7 +244,7 @@ struct DeviceReplyTests {
     ] as [(JSONValue, Int)])
   func interval(value: JSONValue, seconds: Int) {
     guard case .granted(let device) = read(["interval": value]) else {
-      Issue.record("not granted")
+      Issue.record("the reply grants no codes")
       return
     }
     #expect(device.interval == seconds)
@@ -259,7 +259,7 @@ struct DeviceReplyTests {
     ] as [(String, JSONValue)])
   func unusable(member: String, value: JSONValue) {
     guard case .unreadable = read([member: value]) else {
-      Issue.record("not unreadable")
+      Issue.record("the reply is not unreadable")
       return
     }
   }
@@ -272,7 +272,7 @@ struct DeviceReplyTests {
       "verification_url": "https://id.example.com/d",
     ])
     guard case .granted(let device) = reply else {
-      Issue.record("not granted")
+      Issue.record("the reply grants no codes")
       return
     }
     #expect(device.verificationURIComplete == nil)

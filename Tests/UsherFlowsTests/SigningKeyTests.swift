@@ -82,7 +82,7 @@ struct SigningKeyTests {
     let header: JSONValue = ["alg": "RS256"]
     #expect(isRefused(pick(header, [rsa(), rsa(["kid": "k2"])])))
     guard case .key(let key, .rs256) = pick(header, [ec(), rsa(["kid": .some(nil)])]) else {
-      Issue.record("no key")
+      Issue.record("no key was found")
       return
     }
     #expect(key["kid"] == "only")

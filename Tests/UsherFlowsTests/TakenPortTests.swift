@@ -27,7 +27,7 @@ struct TakenPortTests {
     driven.receive(.discovered(.found(metadata())))
     let last = driven.receive(.listenFailed(Self.taken, mayReachAnother: true))
     guard case .fail(let failure, _) = last else {
-      Issue.record("the flow goes on: \(last)")
+      Issue.record("the flow continues: \(last)")
       return
     }
     #expect(failure.reason == .invalidRequest && failure.retryable)

@@ -198,7 +198,7 @@ struct TokenDialectTests {
       ])
     guard case .discovered(let make) = ProviderRegistry.tokens(of: try provider(), attributes: [:])
     else {
-      Issue.record("known without discovery")
+      Issue.record("the token dialect is known without discovery")
       return
     }
     let silent = metadata { $0.revocationEndpoint = nil }

@@ -79,7 +79,7 @@ struct FreedomIDScreenTests {
     arguments: [Step.EnterCode.Purpose.otp, .twoFactor])
   func codes(purpose: Step.EnterCode.Purpose) throws {
     guard case .code(let screen)? = FreedomIDScreen(Self.code(purpose)) else {
-      Issue.record("no code is asked for")
+      Issue.record("the screen is not a code screen")
       return
     }
     #expect(screen.isSecondFactor == (purpose == .twoFactor))
@@ -93,7 +93,7 @@ struct FreedomIDScreenTests {
   func fields(form: UsherAPI.Field.Form) {
     let field = UsherAPI.Field(name: "n", type: form, required: true, maxLength: 254)
     guard case .form(let screen)? = FreedomIDScreen(.fillForm(.init(fields: [field]))) else {
-      Issue.record("no form")
+      Issue.record("the screen is not a form screen")
       return
     }
     #expect(screen.fields.map(\.kind.rawValue) == [form.rawValue])
@@ -113,7 +113,7 @@ struct FreedomIDScreenTests {
     let phone = FreedomIDScreen.Permission(grant: .readPhone, label: "l", isRemembered: true)
     let permissions = FreedomIDScreen.Permissions(client: "acme", permissions: [mail, phone])
     guard case .code(let code)? = FreedomIDScreen(Self.code(.otp)) else {
-      Issue.record("no code is asked for")
+      Issue.record("the screen is not a code screen")
       return
     }
     let wire: [(FreedomIDAnswer, JSONValue)] = [
@@ -140,7 +140,7 @@ struct FreedomIDScreenTests {
     ]
     for (answer, json) in wire {
       guard case .submit(let input) = answer.act else {
-        Issue.record("\(json) is not handed in")
+        Issue.record("the screen's answer is not submitted: \(json)")
         continue
       }
       #expect(input.json == json)

@@ -40,7 +40,7 @@ func playing<Value>(
       let call = try await peer.next()
       guard call.method != "rpc.cancel" else { continue }
       guard let turn = rest.next() else {
-        Issue.record("nobody expected \(call.method)")
+        Issue.record("unexpected call of \(call.method)")
         return
       }
       #expect(call.method == turn.method)
@@ -53,7 +53,7 @@ func playing<Value>(
     }
   } _: { daemon in
     let value = try await body(daemon.path)
-    #expect(rest.methods == [], "these calls never came")
+    #expect(rest.methods == [], "these expected calls were not made")
     return value
   }
 }

@@ -233,7 +233,7 @@ struct TruecallerEndpointTests {
       for await event in told { Issue.record("\(event)") }
     }
     start.finish()
-    for await _ in started { Issue.record("another flow was started") }
+    for await _ in started { Issue.record("the SDK started another flow") }
   }
 
   @Test("a released Truecaller SDK stops following its flow, even during the start")

@@ -145,7 +145,7 @@ struct TruecallerTests {
       #expect(told.count == 2)
       var events = recorder.events.makeAsyncIterator()
       for event in told { #expect(await events.next() == event) }
-      #expect(sdk.accessTokenForOTPVerification() == nil, "a rule keeps it from the program")
+      #expect(sdk.accessTokenForOTPVerification() == nil, "a rule refuses the token")
     }
   }
 

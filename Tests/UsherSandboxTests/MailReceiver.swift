@@ -64,9 +64,9 @@ final class MailReceiver {
         return String(decoding: unread[..<end], as: UTF8.self)
       }
       let reading = output.fileHandleForReading
-      try #require(TestDeadline().isReadable(reading.fileDescriptor), "no e-mail in time")
+      try #require(TestDeadline().isReadable(reading.fileDescriptor), "no e-mail arrived in time")
       let more = reading.availableData
-      try #require(!more.isEmpty, "the mail server ended")
+      try #require(!more.isEmpty, "the mail server has ended")
       unread += more
     }
   }

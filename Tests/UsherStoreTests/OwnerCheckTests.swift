@@ -31,7 +31,7 @@ struct OwnerCheckTests {
     let all = depths.withLock { $0 }
     let (first, last) = (try #require(all.first), try #require(all.last))
     #expect(all.count == 1000)
-    #expect(last < first + 50, "\(first) frames, then \(last)")
+    #expect(last < first + 50, "\(first) frames at the first commit, \(last) at the last")
     try store.close()
   }
 }

@@ -106,7 +106,7 @@ struct SchemaTests {
     let fixture = try StoreFixture()
     try await fixture.create(Self.content)
     let name = "\(Self.fixtures)/schema-\(StoreSchema.version).db"
-    try #require(access(name, F_OK) != 0, "a released schema's fixture is never written again")
+    try #require(access(name, F_OK) != 0, "the fixture of a released schema is never rewritten")
     try Data(fixture.bytes()).write(to: URL(filePath: name))
   }
 }

@@ -104,7 +104,7 @@ struct StoreFaultTests {
       decoding: try output.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
     process.waitUntilExit()
     if said.contains("unshare failed") || said.contains("mount:") {
-      Issue.record("no user namespace here, a full file system is NOT tested", severity: .warning)
+      Issue.record("no user namespace here: a full file system is NOT tested", severity: .warning)
       return
     }
     #expect(process.terminationStatus == 0, "\(said)")

@@ -24,7 +24,7 @@ struct FingerprintReaderTests {
       try await alice.reader.verify(user: "bob", within: .seconds(90)) { _ in }
     }
     try await alice.fprintd.enrol(user: "bob", finger: "right-index-finger", print: "bob-index")
-    #expect(try await alice.verdict("SCAN bob-index") == .noMatch, "though fprintd knows it")
+    #expect(try await alice.verdict("SCAN bob-index") == .noMatch, "it is bob's finger")
     #expect(try await alice.verdict(Alice.known) == .match)
   }
 
@@ -86,7 +86,7 @@ struct FingerprintReaderTests {
       #expect(alice.fprintd.releases == releases + 1)
     }
     #expect(try await alice.verdict(Alice.known) == .match)
-    #expect(try await alice.fprintd.connections() == before, "something is left on the bus")
+    #expect(try await alice.fprintd.connections() == before, "a bus connection is left")
     // A scan that is cancelled before it begins does not claim the reader.
     let scan = Scan(alice.reader, "alice", within: .seconds(90))
     scan.task.cancel()

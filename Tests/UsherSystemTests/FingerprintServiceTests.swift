@@ -22,7 +22,7 @@ struct FingerprintServiceTests {
       try await alice.fprintd.allow(only: allowed)
       let scan = Scan(alice.reader, "alice", within: .seconds(90))
       guard case .failure(.notPermitted(let words)) = await scan.outcome else {
-        Issue.record("\(allowed) let a scan begin: \(await scan.outcome)")
+        Issue.record("a scan began with only \(allowed) permitted: \(await scan.outcome)")
         continue
       }
       #expect(words.hasPrefix("Not Authorized: net.reactivated.fprint.device."))
@@ -30,7 +30,7 @@ struct FingerprintServiceTests {
         try await alice.reader.enrolledFingers(of: "alice")
       }
       guard case .failure(.notPermitted) = fingers else {
-        Issue.record("\(allowed) let the fingers be seen: \(fingers)")
+        Issue.record("the fingers were read with only \(allowed) permitted: \(fingers)")
         continue
       }
     }
@@ -120,7 +120,7 @@ struct FingerprintServiceTests {
     waiting.cancel()
     #expect(await waiting.value == .failure(.cancelled))
     guard case .failure(.unavailable) = await fingers.value else {
-      Issue.record("a connection that was cut is no trouble")
+      Issue.record("the call on the closed connection did not fail as unavailable")
       return
     }
   }
@@ -159,7 +159,7 @@ struct FingerprintServiceTests {
     let scan = try await alice.scan()
     try await alice.fprintd.killBus()
     guard case .failure(.unavailable(let words)) = await scan.outcome else {
-      Issue.record("the scan outlived its bus: \(await scan.outcome)")
+      Issue.record("the scan did not fail with the message bus: \(await scan.outcome)")
       return
     }
     #expect(words.hasPrefix("no message bus: "))

@@ -21,14 +21,14 @@ struct PeerReuseTests {
     let connection = try accepted(listener.descriptor)
     defer { close(connection) }
     let accepted = BootTick.now()
-    try eventually("the kernel's clock goes on") { BootTick.now() > accepted }
+    try eventually("the kernel's clock has advanced") { BootTick.now() > accepted }
     caller.end()
     let other = try Child([
       "/usr/bin/python3", TestScript.takeNumber, "\(caller.pid)", "\(successor)", "/usr/bin/sleep",
       "60",
     ])
     defer { other.end() }
-    try eventually("another process has the number \(caller.pid)") {
+    try eventually("another process has the id \(caller.pid)") {
       let process = try? ProcessDirectory(caller.pid, proc: "/proc")
       return try process?.identity(units: "/").identity.executable == "/usr/bin/sleep"
     }
@@ -128,7 +128,7 @@ struct PeerReuseTests {
     let before = try Peer.read(fd: connection)
     #expect(before.pid == caller.pid)
     let kernel = Peer.Kernel(hasPeerDescriptors: hasPeerDescriptors)
-    try eventually("it runs the other program") {
+    try eventually("the process has executed the other program") {
       try Peer.read(fd: connection, kernel: kernel).identity.executable == "/usr/bin/sleep"
     }
     #expect(

@@ -92,7 +92,7 @@ struct SubordinateFileTests {
       #expect(alone.owner(of: 300_009) == alone.owner(of: 300_000))
       let beside = read("anna:300000:10\n\(name):300005:10")
       #expect(beside.owners(ofSubordinate: 300_007) == [.unknown, .user(1000)])
-      #expect(beside.owner(of: 300_007) == 1000, "a known owner pays")
+      #expect(beside.owner(of: 300_007) == 1000, "the id is charged to the known owner")
     }
     #expect(read("ghost:300000:10").gaps.isEmpty)
     let warnings = read("far:300000:10").gaps.warnings

@@ -47,7 +47,7 @@ func refusal(_ body: () throws -> Void) -> String? {
 }
 
 func accepted(_ listener: CInt) throws -> CInt {
-  try #require(TestDeadline().isReadable(listener), "nobody connected in time")
+  try #require(TestDeadline().isReadable(listener), "no client connected in time")
   let descriptor = accept(listener, nil, nil)
   try #require(descriptor >= 0)
   return descriptor
@@ -76,7 +76,7 @@ func unixSocket(_ type: __socket_type) -> CInt? {
 }
 
 func received(_ descriptor: CInt) throws -> String {
-  try #require(TestDeadline().isReadable(descriptor), "nothing came in time")
+  try #require(TestDeadline().isReadable(descriptor), "no bytes arrived in time")
   var buffer = [UInt8](repeating: 0, count: 4096)
   let count = recv(descriptor, &buffer, buffer.count, 0)
   try #require(count >= 0)

@@ -48,7 +48,7 @@ final class FairSchedulerTests {
     for _ in 0..<1000 where share.next(at: now) == .work(10) {
       work(10, bert, 50, leaving: .bytes)
     }
-    #expect(share.nextTurn().map { $0 > now } == true, "it is paced")
+    #expect(share.nextTurn().map { $0 > now } == true, "the user is throttled")
   }
 
   @Test("a user who is alone has the whole event loop, slice after slice")
@@ -61,7 +61,7 @@ final class FairSchedulerTests {
       #expect(!work(10, bert, 50, leaving: .bytes))
     }
     #expect(share.next(at: now) == .work(10))
-    #expect(work(10, bert, 50, leaving: .nothing), "and listens again when it is done")
+    #expect(work(10, bert, 50, leaving: .nothing), "the connection listens again afterwards")
     #expect(share.next(at: now) == .nothing)
   }
 
@@ -78,7 +78,7 @@ final class FairSchedulerTests {
         work(connectionID, bert, 50, leaving: .bytes)
         worked += 50
       case .wait(let turn): now = min(turn, now + .microseconds(50))
-      default: Issue.record("another connection's turn")
+      default: Issue.record("another connection got the turn")
       }
     }
     #expect((470_000...500_050).contains(worked), "\(worked) µs of two seconds")
@@ -136,7 +136,7 @@ final class FairSchedulerTests {
     for connectionID in 20..<23 {
       #expect(
         !share.enter(connectionID, of: bert, cost: .zero, at: now),
-        "a new one waits like the others")
+        "a new connection of a throttled user waits for its turn")
       #expect(!share.called(connectionID, of: bert, at: now))
     }
     #expect(!share.called(11, of: bert, at: now))
@@ -156,7 +156,7 @@ final class FairSchedulerTests {
     flood()
     now = try #require(share.nextTurn())
     #expect(share.next(at: now) == .work(10))
-    #expect(work(10, bert, 50, leaving: .nothing), "the first listens at once")
+    #expect(work(10, bert, 50, leaving: .nothing), "the first connection listens at once")
     #expect(!share.called(11, of: bert, at: now))
     now = try #require(share.nextTurn())
     #expect(share.next(at: now) == .work(11))
@@ -167,7 +167,7 @@ final class FairSchedulerTests {
     }
     // A call heard by the listening connection is worked on in its turn.
     now = now + .microseconds(40)
-    #expect(call(11, bert, 10) == false, "then the other one listens")
+    #expect(call(11, bert, 10) == false, "then the other connection listens")
     now = try #require(share.nextTurn())
     #expect(share.next(at: now) == .listen(10, insteadOf: nil))
   }
@@ -257,7 +257,7 @@ final class FairSchedulerTests {
     func come(_ party: Party, _ count: Int) -> [FairScheduler.ConnectionDecision] {
       (0..<count).map { _ in share.comes(party, at: now) }
     }
-    #expect(come(bert, 100).allSatisfy { $0 == .accepted }, "nobody else calls")
+    #expect(come(bert, 100).allSatisfy { $0 == .accepted }, "no other user calls")
     #expect(call(1, anna, 10))
     now = now + .seconds(1)
     for _ in 0..<1000 { _ = share.chargeConnectAttempt(.microseconds(50), bert, at: now) }
@@ -289,7 +289,7 @@ final class FairSchedulerTests {
     #expect(share.next(at: now) == .work(10))
     #expect(work(10, bert, 50, leaving: .blocked))
     #expect(share.next(at: now) == .nothing)
-    #expect(!share.called(10, of: bert, at: now), "when they are read it gets into line")
+    #expect(!share.called(10, of: bert, at: now), "the connection waits for its turn")
     now = now + .milliseconds(1)
     #expect(share.next(at: now) == .work(10))
   }
@@ -328,7 +328,7 @@ final class FairSchedulerTests {
     #expect(try #require(share.nextTurn()) >= turn)
     now = now + .seconds(3)
     #expect(call(1, anna, 10))
-    #expect(!share.called(11, of: bert, at: now), "a second later it still owes")
+    #expect(!share.called(11, of: bert, at: now), "the user still has a debt a second later")
   }
 
   @Test("sequential calls of more than a millisecond are held to the user's share")
@@ -350,7 +350,7 @@ final class FairSchedulerTests {
         worked += 1
       }
     }
-    #expect(worked <= 270, "of 2 s it has half a second, in calls of 2 ms; it had \(worked)")
+    #expect(worked <= 270, "half a second of 2 s is 250 calls of 2 ms; it made \(worked)")
   }
 
   @Test("a user's sequential short calls are not delayed")
@@ -377,6 +377,6 @@ final class FairSchedulerTests {
       #expect(these.count { $0 == .refused } <= 7)
       welcomes += these
     }
-    #expect(welcomes.count { $0 == .accepted } == 10, "as many as within two seconds")
+    #expect(welcomes.count { $0 == .accepted } == 10, "as many as in two seconds")
   }
 }

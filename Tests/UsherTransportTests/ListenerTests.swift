@@ -99,7 +99,7 @@ struct ListenerTests {
       for client in clients { #expect(client.send([word]) == 1) }
       for client in clients {
         var answer: [UInt8] = []
-        try await reached("an answer") {
+        try await reached("the server has answered") {
           answer += client.receive(atMost: 1) ?? []
           return answer == [word]
         }
@@ -129,7 +129,7 @@ struct ListenerTests {
       let clients = try (0..<100).map { _ in try FarEnd.connected(to: path) }
       return OnLoop((turns, clients), loop)
     }
-    try await reached("all are in") { try await ask { $0.come == 100 } }
+    try await reached("all connections are accepted") { try await ask { $0.come == 100 } }
     // The number depends on the speed of the machine: accepting in one turn stops after 100 µs.
     #expect(try await loop.submit { turns.value.0.most } > 1)
     // From the 33rd accept on, more connections wait than were accepted.
@@ -160,7 +160,7 @@ struct ListenerTests {
     }
     let begun = NIODeadline.now()
     let client = try FarEnd.connected(to: path)
-    try await reached("it is let in") { try await ask { $0.come == 1 } }
+    try await reached("the connection is accepted") { try await ask { $0.come == 1 } }
     #expect(NIODeadline.now() - begun >= Listener.rest * 2)
     let (asked, told) = try await ask { ($0.asked, $0.told) }
     // A fifth accept finds no waiting connection. A slow turn of the loop ends before it.
@@ -181,7 +181,7 @@ struct ListenerTests {
   func shutDown() async throws {
     let raw = try await ask { $0.listener?.socket?.raw }
     #expect(shutdown(try #require(raw), CInt(SHUT_RDWR)) == 0)
-    try await reached("it is closed") { try await ask { $0.listener?.isOpen == false } }
+    try await reached("the listener is closed") { try await ask { $0.listener?.isOpen == false } }
     #expect(try await ask { $0.told } == ["the socket was shut down from outside"])
     await loop.stop()
   }
@@ -189,16 +189,16 @@ struct ListenerTests {
   @Test("a closed listener refuses new and waiting connections, and accepted ones stay open")
   func closed() async throws {
     let guest = try FarEnd.connected(to: path)
-    try await reached("it is in") { try await ask { $0.come == 1 } }
+    try await reached("the connection is accepted") { try await ask { $0.come == 1 } }
     // More failures than the test takes attempts.
     try await ask { $0.faults = Array(repeating: .impossible("none"), count: 10_000) }
     let waiting = try FarEnd.connected(to: path)
-    try await reached("it has been asked for") { try await ask { $0.told.count == 1 } }
+    try await reached("the accept has failed") { try await ask { $0.told.count == 1 } }
     try await ask { $0.listener?.close() }
     #expect(try await waiting.receiveAll().isEmpty)
     #expect(throws: TestError.self) { try FarEnd.connected(to: path) }
     #expect(guest.send([7]) == 1)
-    try await reached("an answer") { guest.receive() == [7] }
+    try await reached("the server has answered") { guest.receive() == [7] }
     #expect(try await ask { $0.come } == 1)
     await loop.stop()
   }

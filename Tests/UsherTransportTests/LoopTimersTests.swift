@@ -50,7 +50,7 @@ struct LoopTimersTests {
     for timer in timers { timer.cancel() }
     #expect(self.timers.next == nil)
     _ = add(7, at: 400)
-    #expect(self.timers.next == .uptimeNanoseconds(400), "what has gone off is not there")
+    #expect(self.timers.next == .uptimeNanoseconds(400), "a cancelled timer is never the next")
   }
 
   @Test("cancelling most loop timers, the first one included, loses none of the others")

@@ -112,7 +112,7 @@ struct SocketLoopTests {
     let task = loop.scheduleRepeatedTask(every: .milliseconds(1)) { [log] in
       log.value.entries.append("ping")
     }
-    try await reached("five pings") { try await recorded().count >= 5 }
+    try await reached("the task has run five times") { try await recorded().count >= 5 }
     task.cancel()
     let count = try await recorded().count
     await withCheckedContinuation { continuation in
@@ -138,11 +138,11 @@ struct SocketLoopTests {
     }
     try await planned(20, 60)
     shift.advance(by: .minutes(30))
-    try await reached("the first timer") { try await loop.submit { log.value.entries } == ["20"] }
+    try await reached("a timer has fired") { try await loop.submit { log.value.entries } == ["20"] }
     // A timer set after the advance has its whole delay before it.
     try await planned(29, 31)
     shift.advance(by: .minutes(30))
-    try await reached("all that are due") {
+    try await reached("all due timers have fired") {
       try await loop.submit { log.value.entries } == ["20", "29", "60"]
     }
     #expect(loop.now < .now() + .minutes(1))

@@ -68,11 +68,11 @@ struct TransportTests {
     let (hearer, far) = try await connect()
     _ = far.send([1, 2, 3])
     far.finish()
-    try await reached("the end") { try await ask(hearer) { $0.ends == 1 } }
+    try await reached("the end of the input is reported") { try await ask(hearer) { $0.ends == 1 } }
     #expect(try await ask(hearer) { $0.heard } == [1, 2, 3])
     try await ask(hearer) { $0.transport.send([4, 5]) }
     var answer: [UInt8] = []
-    try await reached("an answer") {
+    try await reached("the reply has arrived") {
       answer += far.receive() ?? []
       return answer.count == 2
     }
@@ -96,7 +96,7 @@ struct TransportTests {
         try hearer.transport.begin(for: hearer)
         return OnLoop(hearer, loop)
       }
-      try await reached("it is closed") { try await ask(hearer) { $0.closings == 1 } }
+      try await reached("the closing is reported") { try await ask(hearer) { $0.closings == 1 } }
       #expect(try await ask(hearer) { $0.heard } == sent)
     }
     await loop.stop()
@@ -113,7 +113,7 @@ struct TransportTests {
   func paused() async throws {
     let (hearer, far) = try await connect { $0.transport.reads = false }
     var rest = Self.bytes(1_000_000)[...]
-    try await reached("the kernel takes no more") {
+    try await reached("the kernel's buffers are full") {
       let taken = try #require(far.send(rest))
       rest = rest.dropFirst(taken)
       return taken == 0
@@ -121,11 +121,11 @@ struct TransportTests {
     #expect(!rest.isEmpty)
     #expect(try await ask(hearer) { $0.heard.count } == 0)
     try await ask(hearer) { $0.transport.reads = true }
-    try await reached("all is sent") {
+    try await reached("all bytes are sent") {
       rest = rest.dropFirst(try #require(far.send(rest)))
       return rest.isEmpty
     }
-    try await reached("all is heard") { try await ask(hearer) { $0.heard.count } == 1_000_000 }
+    try await reached("all bytes arrived") { try await ask(hearer) { $0.heard.count } == 1_000_000 }
     #expect(try await ask(hearer) { $0.heard } == Self.bytes(1_000_000))
     await loop.stop()
   }
@@ -146,7 +146,7 @@ struct TransportTests {
     #expect(unsent > 100_000 && unsent <= 130_000)
     #expect(try await ask(hearer) { $0.buffers } == [false])
     var received: [UInt8] = []
-    try await reached("all is received") {
+    try await reached("all bytes arrived") {
       received += far.receive(atMost: 10_000) ?? []
       return received.count == pieces * piece.count
     }
@@ -202,7 +202,7 @@ struct TransportTests {
     try await ask(hearer) { hearer in
       for _ in 0..<3 { hearer.transport.send([1]) }
     }
-    try await reached("it is closed") { try await ask(hearer) { $0.closings > 0 } }
+    try await reached("the closing is reported") { try await ask(hearer) { $0.closings > 0 } }
     let (closings, isOpen) = try await ask(hearer) { ($0.closings, $0.transport.isOpen) }
     #expect(closings == 1 && !isOpen)
     await loop.stop()
@@ -226,9 +226,9 @@ struct TransportTests {
       let (heard, closings) = try await loop.submit {
         (first.value.heard + second.value.heard, first.value.closings + second.value.closings)
       }
-      #expect(heard.count == 1 && closings == 1, "one has heard, and closed the other")
+      #expect(heard.count == 1 && closings == 1, "one of the two has closed the other")
       let answer = try await loop.submit { connectingPeers.value.finish() }
-      #expect(answer == [], "what was said to one that is closed was heard")
+      #expect(answer == [], "the new connection must not receive bytes of the closed one")
     }
     await loop.stop()
   }
@@ -298,12 +298,12 @@ struct TransportTests {
       unsent.removeFirst(try #require(far.send(unsent.prefix(most))))
       if piece % 2 == 0 { take() }
     }
-    try await reached("the last is sent") {
+    try await reached("the last bytes are sent") {
       take()
       unsent.removeFirst(try #require(far.send(unsent)))
       return unsent.isEmpty
     }
-    try await reached("all come back") {
+    try await reached("all lines are echoed") {
       take()
       return received.count == lines.count
     }

@@ -36,6 +36,6 @@ struct WriteCoalescerTests {
     coalescer.releaseBuffers()
     #expect(coalescer.takeBuffer().capacity < 100_000)
     coalescer.returnBuffer(room(of: 900_000))
-    #expect(coalescer.takeBuffer().capacity >= 900_000, "what was given up counts no more")
+    #expect(coalescer.takeBuffer().capacity >= 900_000, "released buffers do not count")
   }
 }

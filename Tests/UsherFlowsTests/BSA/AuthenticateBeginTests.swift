@@ -136,7 +136,7 @@ struct AbandonedSignInTests {
     #expect(try Driven.showing(.totp).flow.callsIfAbandoned == [cancelled])
     #expect(
       try Driven.showing(.otp).flow.callsIfAbandoned == [.dropNumber(Driven.shown), cancelled],
-      "it may have been typed a moment ago")
+      "the user may just have typed the code at the site")
   }
 
   @Test("a start or a code that arrives after the flow's end is undone at BSA")
@@ -169,10 +169,10 @@ struct AbandonedSignInTests {
     var driven = try Driven.completing()
     #expect(driven.flow.isOutcomeUnknown)
     driven.answered(BSAParts.gone)
-    #expect(!driven.flow.isOutcomeUnknown, "it was not sent")
+    #expect(!driven.flow.isOutcomeUnknown, "the call was not sent")
     driven.receive(.woken)
     driven.answered(BSAParts.lost)
-    #expect(driven.flow.isOutcomeUnknown, "it may have been done")
+    #expect(driven.flow.isOutcomeUnknown, "the call may have been performed")
     driven.receive(.woken)
     driven.refused(2010)
     #expect(driven.flow.isOutcomeUnknown)

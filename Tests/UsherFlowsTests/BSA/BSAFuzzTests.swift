@@ -121,7 +121,7 @@ struct BSAFuzzTests {
       case .proceed:
         #expect(try storedAndRead(driven.flow).view == driven.flow.view)
         check(driven.problem?.message ?? "no problem")
-        for case .signUp in driven.calls { #expect(!mayBeSignedUp, "signed up twice") }
+        for case .signUp in driven.calls { #expect(!mayBeSignedUp, "the flow signs up twice") }
         if case .provider(.called(.signUp, let outcome)) = event {
           mayBeSignedUp = BSAReply(outcome).mayHaveTakenEffect
         }

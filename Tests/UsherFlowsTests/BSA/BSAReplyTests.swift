@@ -60,7 +60,7 @@ struct BSAReplyTests {
     for status in [429, 503] {
       let answer = BSAReply(BSAParts.failing(status, after: 7))
       guard case .failed(let problem) = answer else {
-        Issue.record("the call has not failed: \(answer)")
+        Issue.record("the reply is not a failed call: \(answer)")
         return
       }
       #expect(problem.retryAfter == .seconds(7))

@@ -113,7 +113,7 @@ struct CheckingDoubtTests {
     var forgotten = paused
     forgotten.flow = try storedAndRead(paused.flow)
     forgotten.receive(.woken)
-    #expect(forgotten.problem == .interrupted, "a timer that comes first")
+    #expect(forgotten.problem == .interrupted, "the timer fires before the code is typed")
   }
 
   @Test("a restart changes nothing while BSA verifyContact waits for the code")

@@ -116,7 +116,7 @@ struct ContactVerificationTests {
     #expect(driven.problem?.reason == "code_expired")
     #expect(driven.problem?.provider?.code == "3006")
     driven.type(at: end - .milliseconds(1))
-    #expect(driven.calls.count == 1, "in its last millisecond")
+    #expect(driven.calls.count == 1, "the code is still valid in its last millisecond")
   }
 
   @Test("a BSA code can be resent after 30 seconds and then gets new times")
@@ -264,7 +264,7 @@ struct ContactLimitTests {
     }
     try driven.restart()
     driven.say(.resend, at: time)
-    #expect(driven.problem?.reason == "sent_enough", "there is nothing to wait for")
+    #expect(driven.problem?.reason == "sent_enough", "too many codes were sent")
     driven.say(.resend, at: time + .seconds(30))
     #expect(driven.last == .proceed([]) && driven.state == "otpSent")
     #expect(driven.problem?.reason == "sent_enough")

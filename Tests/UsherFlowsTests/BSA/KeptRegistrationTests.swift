@@ -52,6 +52,6 @@ struct KeptRegistrationTests {
     #expect(driven.failure == nil)
     #expect(driven.completion?.grant?.attributes["localAuthType"] == "PASSCODE")
     #expect(driven.completion?.result["totpProblem"] != nil)
-    #expect(driven.completion?.grant?.dropsTOTPSecret == true, "the old secret is void")
+    #expect(driven.completion?.grant?.dropsTOTPSecret == true, "the account drops the old secret")
   }
 }

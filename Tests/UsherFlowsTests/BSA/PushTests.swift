@@ -43,7 +43,7 @@ struct PushTests {
       driven.refused(entry.code.number)
       guard !entry.isRetryable else {
         #expect(driven.state == "pending" && driven.problem?.message == entry.meaning)
-        #expect(driven.pause == .seconds(1), "nothing is lost by asking")
+        #expect(driven.pause == .seconds(1), "a retryable refusal only delays the next poll")
         continue
       }
       #expect(driven.end?.code == String(entry.code.number))

@@ -112,7 +112,7 @@ struct RegisterBeginTests {
     driven.verified()
     #expect(driven.state == "signingUp" && driven.questions.isEmpty)
     guard case .signUp(let enrolment, let token) = driven.calls.first else {
-      Issue.record("nobody is signed up")
+      Issue.record("the flow does not sign up")
       return
     }
     #expect(enrolment.authType == .none && token == BSAParts.dispose.unsealed())
@@ -140,7 +140,7 @@ struct RegisterHandleTests {
     #expect(driven.questions == [.localAuth(.passcodeAvailability)])
     driven.prove()
     guard case .signUp(let enrolment, let token) = driven.calls.first else {
-      Issue.record("nobody is signed up")
+      Issue.record("the flow does not sign up")
       return
     }
     #expect(token == BSAParts.dispose.unsealed())
@@ -154,7 +154,7 @@ struct RegisterHandleTests {
       var driven = try begun(handoffSecrets, handle: "dsp_other")
       driven.prove()
       guard case .signUp(_, let token) = driven.calls.first else {
-        Issue.record("nobody is signed up")
+        Issue.record("the flow does not sign up")
         return
       }
       #expect(token == Secret("other-secret"))

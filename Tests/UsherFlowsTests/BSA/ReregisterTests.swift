@@ -71,7 +71,7 @@ struct ReregisterBeginTests {
     driven.answer(.availability(.init(biometric: .ready(hasChanged: true), passcode: .ready)))
     driven.answer(.scanned(.matched))
     guard case .replaceDevice(let enrolment, let token) = driven.calls.first else {
-      Issue.record("no device is replaced")
+      Issue.record("the flow does not replace the device")
       return
     }
     #expect(enrolment.authType == .biometric && token == BSAParts.dispose.unsealed())
@@ -145,7 +145,7 @@ struct ReregisterPersonTests {
   func unsaid() throws {
     for type: JSONValue in [.null, 5, 1, "x", "", 3.5, true, [3]] {
       let driven = try DrivenReregister.sent(type)
-      #expect(driven.end == End(.providerProtocolError), "before anything is typed in vain")
+      #expect(driven.end == End(.providerProtocolError), "no code is asked for before")
       #expect(driven.failure?.message.contains("data.authType") == true)
     }
   }

@@ -105,7 +105,7 @@ struct ScannedTests {
     var later = try typed()
     later.said(["channelKey": "channel-secret"])
     later.refused(code)
-    #expect(later.end == End(.providerRejected, String(code)), "once it has begun")
+    #expect(later.end == End(.providerRejected, String(code)), "the sign-in has already begun")
   }
 
   @Test("a cancelled local authentication by qr has nothing to cancel at BSA")

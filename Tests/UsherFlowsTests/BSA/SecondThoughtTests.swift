@@ -23,7 +23,7 @@ struct ResendTests {
       #expect(driven.state == "otpSent" && driven.problem?.reason == "not_sent")
       driven.type()
       driven.verified()
-      #expect(driven.completion != nil, "the number before is still good")
+      #expect(driven.completion != nil, "the earlier code is still accepted")
     }
   }
 
@@ -80,7 +80,7 @@ struct LastWordTests {
     }
     var first = try DrivenReregister.replacing()
     first.refused(3006)
-    #expect(first.failure?.retryable == false, "nothing was lost")
+    #expect(first.failure?.retryable == false, "no reply was lost before the refusal")
   }
 
   @Test("an unreadable reply to a sign-up fails with a message that names BSA reregisterDevice")

@@ -73,7 +73,7 @@ struct SignInCompletionTests {
       expected.isPartial = true
       #expect(completion.grant == expected)
       #expect(completion.reliance == .init(account: BSAParts.account, consents: []))
-      #expect(completion.grant?.totpSecret == nil, "the one that is there stays")
+      #expect(completion.grant?.totpSecret == nil, "the account keeps its stored TOTP secret")
     }
   }
 
@@ -220,7 +220,7 @@ struct HeldUpSignInTests {
       #expect(asked.pause == .seconds(44))
       asked.receive(.woken)
       asked.refused(2010)
-      #expect(asked.problem == nil, "it answers again")
+      #expect(asked.problem == nil, "a reply of BSA clears the problem")
     }
   }
 
@@ -241,7 +241,7 @@ struct HeldUpSignInTests {
     mixed.refused(2010)
     mixed.receive(.woken)
     mixed.refused(5019)
-    #expect(mixed.calls == [Leg.fetch.call()], "the loss is not forgotten")
+    #expect(mixed.calls == [Leg.fetch.call()], "the flow remembers the lost reply")
     var restarted = try Driven.completing()
     try restarted.restart()
     #expect(restarted.calls == [Leg.complete.call()])

@@ -22,7 +22,7 @@ struct SiteApprovalTests {
       var driven = try Driven.showing(way)
       driven.said(Driven.wish)
       #expect(driven.state == "localAuth", "\(way)")
-      #expect(driven.calls.isEmpty, "\(way): nothing goes to the site before the person says so")
+      #expect(driven.calls.isEmpty, "\(way): no call before the user approves the site")
       driven.look()
       #expect(
         reason(driven) == "sign in to https://shop.example.com by bsa as ada.1815", "\(way)")

@@ -60,7 +60,7 @@ struct VerifyContactTests {
     #expect(
       number.failure?.message == "sendTarget must be a phone number of 7 to 15 digits")
     let both = try begun(.email, "ada") { $0.clientKey = WireSecret("other") }
-    #expect(both.end?.code == "2000", "whose app it is comes first")
+    #expect(both.end?.code == "2000", "the client key is checked before the contact")
   }
 
   @Test("a BSA verifyContact with an impossible target fails the same way after a restart")

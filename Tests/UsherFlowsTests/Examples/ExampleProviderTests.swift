@@ -117,7 +117,7 @@ struct ExampleProviderTests {
     #expect(ExampleProvider.credentialNames(provider.settings) == ["example-key"])
     let handling = ExampleProvider.tokens(provider, attributes: [:], installation: nil)
     guard case .known(let dialect) = handling else {
-      return #expect(Bool(false), "the dialect needs discovery")
+      return #expect(Bool(false), "the token dialect needs discovery")
     }
     #expect(dialect.renewal(badge, scope: nil) == nil)
     #expect(dialect.revocation(badge, .accessToken, bearer: nil) == nil)

@@ -180,7 +180,7 @@ struct DeviceAccountCheckTests {
         #expect(driven.answered(outcome) == .proceed([.wake(after: .seconds(pause))]))
         #expect(driven.problem?.reason == "provider_unreachable")
         #expect(driven.problem?.provider?.code == word)
-        #expect(driven.answered(Driven.list([])) == .ignore, "it is not asked just now")
+        #expect(driven.answered(Driven.list([])) == .ignore, "no call is in progress")
         #expect(driven.receive(.woken) == .proceed([.call(.accounts(device: installation))]))
         #expect(driven.receive(.woken) == .ignore)
       }

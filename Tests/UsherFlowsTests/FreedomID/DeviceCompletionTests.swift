@@ -29,7 +29,7 @@ struct DeviceCompletionTests {
     #expect(grant.subject == Driven.subject)
     #expect(grant.label == "+7 ••• 67")
     #expect(grant.profile == ["firstname": "Aigerim", "phone": "+77011234567"])
-    #expect(grant.tokens == nil, "those of the log-in stay")
+    #expect(grant.tokens == nil, "the account keeps the tokens of the sign-in")
     #expect(grant.attributes == [:])
     #expect(grant.isByConsent)
     #expect(!grant.keepAlive)
@@ -130,7 +130,7 @@ struct DeviceCompletionTests {
     }
     var left = try Driven.completing(granted: ["read.firstname"])
     left.answered(Driven.profile())
-    #expect(left.failure?.provider?.code == "dataProcessingError", "the phone was left out")
+    #expect(left.failure?.provider?.code == "dataProcessingError", "the phone was not requested")
   }
 
   @Test("a Freedom ID consent reply with missing or mistyped members fails with parsingError")

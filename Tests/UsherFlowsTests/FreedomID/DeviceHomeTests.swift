@@ -234,7 +234,7 @@ struct DeviceHomeTests {
     #expect(driven.last == .proceed([]))
     #expect(driven.flow.view == (try Driven.home()).flow.view)
     driven.answer(.checked(.accepted))
-    #expect(driven.last == .ignore, "a late verdict opens nothing")
+    #expect(driven.last == .ignore, "the flow ignores a late verdict")
   }
 
   @Test("a failed local authentication ends the Freedom ID device flow with its error code")

@@ -74,7 +74,7 @@ struct DeviceLogInTests {
       (.phonePassword, .phone(Driven.phone)),
     ] {
       var driven = try Driven.named(way)
-      #expect(driven.last == .proceed([]), "nobody is asked before the password")
+      #expect(driven.last == .proceed([]), "the flow makes no call before the password is entered")
       #expect(driven.step == .enterPassword(.init(purpose: "login")))
       driven.say(.password(Driven.password))
       let call = FreedomDeviceCall.password(

@@ -54,7 +54,7 @@ struct DeviceTypedTests {
         #expect(driven.step == step, "\(errand.name)")
         #expect(driven.problem?.reason == "provider_unreachable")
         #expect(driven.problem?.provider?.code == "networkError.connectionError")
-        #expect(driven.answered(Driven.login()) == .ignore, "nothing is under way")
+        #expect(driven.answered(Driven.login()) == .ignore, "no call is in progress")
         #expect(driven.receive(.woken) == .proceed([.call(call)]), "\(errand.name)")
         #expect(driven.problem == nil)
         #expect(driven.receive(.woken) == .ignore)

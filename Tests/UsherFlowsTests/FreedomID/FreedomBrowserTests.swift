@@ -252,7 +252,7 @@ struct FreedomBrowserTests {
       guard
         case .refuse("input.redirectURL", _) = driven.receive(.input(.redirect(url: Secret(url))))
       else {
-        Issue.record("not refused: \(url)")
+        Issue.record("the redirect URL is not refused: \(url)")
         continue
       }
     }

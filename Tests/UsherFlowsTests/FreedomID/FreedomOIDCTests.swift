@@ -68,7 +68,7 @@ struct FreedomOIDCTests {
       case .discovered(let dialect) = ProviderRegistry.tokens(of: provider, attributes: [:]),
       let call = dialect(Self.found).renewal(Secret("refresh-secret"), scope: nil)
     else {
-      Issue.record("not discovered")
+      Issue.record("the provider has no token dialect")
       return
     }
     let request = try render(call)
@@ -90,7 +90,7 @@ struct FreedomOIDCTests {
       _ = flow.receive(.discovered(.found(Self.found)), at: &moment)
       _ = flow.receive(.listening(redirectURI: "http://127.0.0.1:1/callback"), at: &moment)
       guard case .openURL(let step) = flow.view.step else {
-        Issue.record("no page")
+        Issue.record("the flow shows no page")
         return
       }
       #expect(step.url.hasPrefix("https://passport.freedompay.kz/openid?"))

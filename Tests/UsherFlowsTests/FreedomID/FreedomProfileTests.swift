@@ -51,7 +51,7 @@ struct FreedomProfileTests {
     #expect(driven.state == "requested")
     let byPhone = try ProfileFlow { $0.phone = "+7 (701) 123-45.67" }
     guard case .profile(_, let profile)? = byPhone.calls.first else {
-      Issue.record("nothing is asked")
+      Issue.record("the flow does not request a profile")
       return
     }
     #expect(profile.person == .phone("+77011234567"))

@@ -51,7 +51,7 @@ struct FreedomTokenTests {
       // The relative time that OpenID providers send is ignored (contract §10, trap 11).
       let reply = Freedom.said(Freedom.tokens(["expires_in": 1]))
       guard case .granted(let tokens)? = try read(reply, mode) else {
-        Issue.record("not granted")
+        Issue.record("the reply grants no tokens")
         continue
       }
       #expect(tokens.accessToken.unsealed() == Secret("access-secret"))
@@ -67,7 +67,7 @@ struct FreedomTokenTests {
   func endless() throws {
     let reply = Freedom.said(Freedom.tokens(["expires_in": 604_800, "access_expire_at": nil]))
     guard case .granted(let tokens)? = try read(reply) else {
-      Issue.record("not granted")
+      Issue.record("the reply grants no tokens")
       return
     }
     #expect(tokens.expiresAt == nil)
@@ -85,14 +85,14 @@ struct FreedomTokenTests {
     ] as [([String: JSONValue?], Timestamp?)] {
       let outcome = Freedom.said(Freedom.tokens(changes))
       guard case .granted(let tokens)? = try read(outcome, previous: previous) else {
-        Issue.record("not granted")
+        Issue.record("the reply grants no tokens")
         continue
       }
       #expect(tokens.refreshToken?.unsealed() == Secret("old") && tokens.refreshExpiresAt == kept)
     }
     let rotated = Freedom.said(Freedom.tokens(["refresh_expire_at": nil]))
     guard case .granted(let tokens)? = try read(rotated, previous: previous) else {
-      Issue.record("not granted")
+      Issue.record("the reply grants no tokens")
       return
     }
     #expect(tokens.refreshToken?.unsealed() == Secret("refresh-secret"))
@@ -114,14 +114,14 @@ struct FreedomTokenTests {
     let wrong = Freedom.said(["error": ["errors": ["token": ["x"]]]], status: 422)
     for outcome in [wrong, Freedom.refusal(404, nil), Freedom.refusal(404, 7)] {
       guard case .rejected? = try read(outcome) else {
-        Issue.record("not rejected")
+        Issue.record("the reply is not read as a rejection")
         continue
       }
     }
     // Such a reply may come from a proxy, so the grant may still be valid.
     for outcome in [reply([:], status: 404), reply(text: "<html>", status: 403)] {
       guard case .retry? = try read(.reply(outcome)) else {
-        Issue.record("the grant may still be good")
+        Issue.record("the reply must not end the grant")
         continue
       }
     }

@@ -49,7 +49,7 @@ struct FreedomUserTests {
       $0.nationality = "Kazakh"
     }
     guard case .create(Freedom.account, let user)? = driven.calls.first else {
-      Issue.record("nothing is created")
+      Issue.record("the flow does not call createUser")
       return
     }
     #expect(user.phone == "+77011234567" && user.email == "a@b.kz")
@@ -70,7 +70,7 @@ struct FreedomUserTests {
       $0.email = "a@b.kz"
     }
     guard case .update(Freedom.account, let id, let user)? = driven.calls.first else {
-      Issue.record("nothing is updated")
+      Issue.record("the flow does not call updateUser")
       return
     }
     #expect(id == Freedom.person && user.email == "a@b.kz" && user.phone == nil)

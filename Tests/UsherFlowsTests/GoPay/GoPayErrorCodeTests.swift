@@ -79,7 +79,7 @@ struct GoPayRedirectTests {
       ("errorCode=E1&result=failure", "E1", nil), ("result=success&success=false", "failure", nil),
     ] as [(String, String, String?)])
   func error(query: String, error: String, description: String?) {
-    guard case .accepted(let answer) = read(query) else { return #expect(Bool(false), "not ours") }
+    guard case .accepted(let answer) = read(query) else { return #expect(Bool(false), "refused") }
     #expect(answer.error == error)
     #expect(answer.errorDescription == description)
   }

@@ -110,7 +110,7 @@ struct SNAPReplyTests {
     arguments: ["", "[]", "null", "7", "<html>", "{\"responseCode\":"])
   func garbage(text: String) {
     guard case .unreadable = GoPayReply(.reply(reply(text: text)), to: binding) else {
-      return #expect(Bool(false), "it was read")
+      return #expect(Bool(false), "the reply was decoded")
     }
   }
 
@@ -222,7 +222,7 @@ struct IdentityReplyTests {
     ]
     for text in texts {
       guard case .unreadable = GoPayReply(.reply(reply(text: text)), to: call) else {
-        #expect(Bool(false), "\(text) was read")
+        #expect(Bool(false), "the reply \(text) was decoded")
         continue
       }
     }
@@ -321,7 +321,7 @@ struct PartnerReplyTests {
     arguments: ["", "[]", "null", "<html>"])
   func garbage(text: String) {
     guard case .unreadable = GoPayReply(.reply(reply(text: text)), to: exchange) else {
-      return #expect(Bool(false), "it was read")
+      return #expect(Bool(false), "the reply was decoded")
     }
   }
 }

@@ -35,7 +35,7 @@ struct IdentityCaptureTests {
     }
     driven.answered(data: ["token": "capture-secret"])
     guard case .capture(let session, token: Secret("capture-secret"))? = driven.calls.first else {
-      Issue.record("no page is asked for")
+      Issue.record("the flow does not request a capture page")
       return
     }
     #expect(session.requestID == "req-1" && session.locale == .en)
@@ -199,7 +199,7 @@ struct IdentityCaptureTests {
     guard case .submission("sub-1", let session, token: Secret("second-secret"))? = driven.pending,
       question == .submission(id: "sub-1", session, token: Secret("capture-secret"))
     else {
-      Issue.record("not asked by the second token")
+      Issue.record("the flow does not ask with the second token")
       return
     }
     #expect(driven.flow.view == view)
@@ -311,7 +311,7 @@ struct IdentityCaptureTests {
     try driven.restart()
     #expect(driven.flow.view == view)
     guard case .submission("sub-1", _, token: Secret("capture-secret"))? = driven.calls.first else {
-      Issue.record("the submission is not asked about")
+      Issue.record("the flow does not ask about the submission")
       return
     }
     driven.answered(data: ["submissionId": "sub-1", "status": "SUBMITTED"])

@@ -110,7 +110,7 @@ struct IdentityHandoverTests {
     for (field, fields) in cases {
       driven.receive(.input(.exchanged(fields.mapValues { Secret($0) })))
       guard case .refuse("input.success.\(field)", let message) = driven.last else {
-        Issue.record("not refused: \(fields.keys)")
+        Issue.record("the input is not refused: \(fields.keys)")
         continue
       }
       #expect(message.hasPrefix("input.success.\(field) ") && driven.flow == before)
@@ -142,7 +142,7 @@ struct IdentityHandoverTests {
     var driven = try Driven(endsAt: now + .seconds(30))
     driven.toExchange()
     guard case .exchangeCredential(let step) = driven.flow.view.step else {
-      Issue.record("the step is \(driven.flow.view.step.kind)")
+      Issue.record("the flow is at the step \(driven.flow.view.step.kind)")
       return
     }
     #expect(step.deadline == now + .seconds(29))

@@ -164,7 +164,7 @@ struct IdentityVerdictTests {
     var callback = Self.callback("ERROR")
     callback.members["reasonCode"] = "BLUR"
     guard case .attributes(let attributes) = try verdict().changes(from: callback, at: later) else {
-      Issue.record("nothing was learnt")
+      Issue.record("the callback changes no attributes")
       return
     }
     #expect(attributes["kyc"]?["reasonCode"] == "BLUR" && attributes["kyc"]?["status"] == "ERROR")
@@ -174,7 +174,7 @@ struct IdentityVerdictTests {
       case .attributes(let last) = verdict.changes(
         from: Self.callback("COMPLETED", "INVALID"), at: later)
     else {
-      Issue.record("nothing was learnt")
+      Issue.record("the callback changes no attributes")
       return
     }
     #expect(last["kyc"]?["result"] == "INVALID" && last["kyc"]?["reasonCode"] == .null)

@@ -217,7 +217,7 @@ struct LocalAuthenticationTests {
     var driven = try DrivenAuthentication.asking()
     let before = driven.flow
     guard case .refuse(let field, let message) = driven.say(.passcode(Secret(text))) else {
-      Issue.record("it is not refused")
+      Issue.record("the passcode is not refused")
       return
     }
     #expect(field == "input.passcode" && message.hasSuffix("must have 1 to 128 characters"))
@@ -276,7 +276,7 @@ struct LocalAuthRestartTests {
     driven.look()
     #expect(driven.asked == [.scan] && driven.problem == .interrupted)
     driven.answer(.scanned(.missed))
-    #expect(driven.step?.methods == [.passcode], "the wrong fingers of before count")
+    #expect(driven.step?.methods == [.passcode], "the wrong fingers before the restart count")
   }
 
   @Test("a restart during a passcode check asks for the passcode and starts no scan")

@@ -143,7 +143,7 @@ struct OperationParamsTests {
       do {
         _ = try StrictDecoding.decode(
           PaysafeOperation.Params.self, from: changed, schema: schema, prefix: "params")
-        Issue.record("\(name) is taken")
+        Issue.record("the flow accepts \(name)")
       } catch {
         #expect(error.detail.field == field)
       }

@@ -115,7 +115,7 @@ struct PaysafeHandoverTests {
     for (field, fields) in cases {
       driven.receive(.input(.exchanged(fields.mapValues { Secret($0) })))
       guard case .refuse("input.success.\(field)", let message) = driven.last else {
-        Issue.record("not refused: \(fields.keys)")
+        Issue.record("the input is not refused: \(fields.keys)")
         continue
       }
       #expect(!message.contains(token) && message.hasPrefix("input.success.\(field) "))

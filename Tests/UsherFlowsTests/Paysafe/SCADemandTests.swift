@@ -63,7 +63,7 @@ struct SCADemandTests {
     let reading = SCADemand.find(
       in: Self.header(form.replacing("B64", with: Self.encoded())))
     guard case .demand(let demand)? = reading else {
-      Issue.record("not read: \(form)")
+      Issue.record("the demand is not decoded: \(form)")
       return
     }
     #expect(demand.eventID == "evt-1")
@@ -79,7 +79,7 @@ struct SCADemandTests {
   func unreadableHeaders(form: String) {
     let reply = Self.header(form.replacing("B64", with: Self.encoded()))
     guard case .unreadable? = SCADemand.find(in: reply) else {
-      Issue.record("not unreadable: \(form)")
+      Issue.record("the demand is not unreadable: \(form)")
       return
     }
     #expect(!PaysafeCall.event(WalletReplies.event).refusesToken(reply))
@@ -102,7 +102,7 @@ struct SCADemandTests {
       reply(["scaDetails": details]), Self.header("SCA auth-param1=\(Self.encoded(details))"),
     ] {
       guard case .unreadable? = SCADemand.find(in: answer) else {
-        Issue.record("not unreadable: \(name)")
+        Issue.record("the demand is not unreadable: \(name)")
         continue
       }
     }
@@ -116,7 +116,7 @@ struct SCADemandTests {
       ["method": "OTP", "channel": "s"], ["method": "UNHEARD_OF"],
     ]
     guard case .demand(let demand)? = SCADemand.find(in: reply(["scaDetails": details])) else {
-      Issue.record("not read")
+      Issue.record("the demand is not decoded")
       return
     }
     #expect(demand.available == [.init(.pin), .init(.init(method: "UNHEARD_OF"))])
@@ -124,7 +124,7 @@ struct SCADemandTests {
       details["availableVerifications"] = none
       guard case .demand(let demand)? = SCADemand.find(in: reply(["scaDetails": details]))
       else {
-        Issue.record("not read")
+        Issue.record("the demand is not decoded")
         continue
       }
       #expect(demand.available.isEmpty)
@@ -140,7 +140,7 @@ struct SCADemandTests {
         case .demand(let demand)? = SCADemand.find(
           in: reply(["scaDetails": details], status: status))
       else {
-        Issue.record("not read at \(status)")
+        Issue.record("the demand with status \(status) is not decoded")
         continue
       }
       #expect(demand.form == .body && demand.expiresAt == nil)

@@ -158,7 +158,7 @@ struct SCAParamsTests {
     do {
       _ = try PaysafeSCA.begin(
         .init(eventId: "e", walletOperationId: "w"), origin, at: &moment)
-      Issue.record("it begins")
+      Issue.record("the flow starts without an account")
     } catch {
       #expect(error.detail.field == "params.account")
     }
@@ -188,7 +188,7 @@ struct SCAParamsTests {
       do {
         _ = try StrictDecoding.decode(
           PaysafeSCA.Params.self, from: changed, schema: schema, prefix: "params")
-        Issue.record("\(name) is taken")
+        Issue.record("the flow accepts \(name)")
       } catch {
         #expect(error.detail.field == field)
       }

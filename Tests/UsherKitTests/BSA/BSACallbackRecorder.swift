@@ -45,7 +45,7 @@ final class BSACallbackRecorder: Sendable {
       if let error = error as? BSAError {
         feed.yield(.error(error))
       } else {
-        Issue.record("\(error) is none of the SDK's")
+        Issue.record("\(error) is not an error of the SDK")
       }
     }
   }

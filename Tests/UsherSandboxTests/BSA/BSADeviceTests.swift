@@ -77,7 +77,7 @@ struct BSADeviceTests {
       #expect(try await app.changeDevice(token: token, [name: value]).rtCode == code, "\(name)")
     }
     #expect(try await app.changeDevice(token: token).rtCode == 0)
-    #expect(try await app.changeDevice(token: token).rtCode == 3006, "the token is used up")
+    #expect(try await app.changeDevice(token: token).rtCode == 3006, "the disposeToken is used up")
   }
 
   @Test(

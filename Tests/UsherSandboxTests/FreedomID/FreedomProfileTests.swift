@@ -188,7 +188,7 @@ struct FreedomProfileTests {
       ])
     #expect(answer.status == 422)
     guard case .object(let errors)? = answer.freedomErrors else {
-      Issue.record("no errors: \(answer.json)")
+      Issue.record("the reply has no errors: \(answer.json)")
       return
     }
     #expect(

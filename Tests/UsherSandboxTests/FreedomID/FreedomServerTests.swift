@@ -20,7 +20,7 @@ struct FreedomServerTests {
       let document = try json(await Exchange.get(base, "/freedomid/openapi.json"))
       #expect(document["openapi"] == "3.1.0")
       guard case .object(let paths)? = document["paths"] else {
-        Issue.record("no paths")
+        Issue.record("the OpenAPI document has no paths")
         return
       }
       var written: Set<String> = []

@@ -10,7 +10,7 @@ struct GoPayServerTests {
     // No server listens on the reserved port 1.
     let url = try #require(CallbackURL("http://127.0.0.1:1/"))
     guard case .failed(let reason) = await LoopbackCaller.put(url, headers: [:], body: []) else {
-      Issue.record("somebody answered")
+      Issue.record("a server answered on port 1")
       return
     }
     #expect(!reason.isEmpty)

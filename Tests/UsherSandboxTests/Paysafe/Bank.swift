@@ -241,7 +241,7 @@ extension Reply {
   func hidden() throws -> [String: String] {
     let page = text
     let fields = page.matches(of: /name="(transaction|csrf)" value="([^"]*)"/)
-    try #require(fields.count == 2, "a page with a form: \(page)")
+    try #require(fields.count == 2, "the page has no sign-in form: \(page)")
     return Dictionary(uniqueKeysWithValues: fields.map { (String($0.1), String($0.2)) })
   }
 

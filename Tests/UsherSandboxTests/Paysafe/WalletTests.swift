@@ -24,7 +24,7 @@ struct PaysafeWalletTests {
     #expect(try again.refusal() == "SCA_MISMATCH")
     let made = try await bank.control(.get, "operations")
     guard case .array(let operations)? = made["operations"] else {
-      Issue.record("no list: \(made)")
+      Issue.record("the reply has no list of operations: \(made)")
       return
     }
     try #require(operations.count == 1)
