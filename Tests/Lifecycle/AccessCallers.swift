@@ -6,7 +6,7 @@ import UsherTestKit
 extension AccessFixture {
   static func connecting(_ who: String, _ fixture: AccessFixture) throws -> Connecting {
     guard let start = recipes[who] else {
-      throw TestError("the page names somebody that no test knows: \(who)")
+      throw TestError("Access.md names an unknown caller: \(who)")
     }
     return try start(fixture)
   }
@@ -140,7 +140,7 @@ extension AccessFixture {
     let process = try mainProcess(of: unit)
     try system.move(process, to: group)
     guard try system.controlGroup(of: process) == group else {
-      throw TestError("not moved to \(group)")
+      throw TestError("the process was not moved to \(group)")
     }
     return connecting
   }
@@ -156,7 +156,7 @@ extension AccessFixture {
     let made = try connecting(to: listen)
     let groups = try system.run(
       "find", "/sys/fs/cgroup/user.slice", "-path", "*/user@4003.service/*/till.service")
-    guard !groups.isEmpty else { throw TestError("the user's unit is not where it should be") }
+    guard !groups.isEmpty else { throw TestError("the unit has no control group of its own") }
     return made
   }
 
@@ -177,13 +177,13 @@ extension AccessFixture {
       "setpriv", "--reuid=\(who)", "--regid=\(who)", "--init-groups", "/usr/bin/python3",
       Self.tools + "as_user.py", "leave", listen, Self.socket
     ).trimmingCharacters(in: .whitespacesAndNewlines)
-    guard let pid = Int32(number) else { throw TestError("no number: \(number)") }
+    guard let pid = Int32(number) else { throw TestError("not a process id: \(number)") }
     try system.run(
       "systemd-run", "--quiet", "--unit=successor-\(pid).service", "/usr/bin/python3",
       Self.tools + "take_number.py", number,
       try system.run("id", "--user", user)
         .trimmingCharacters(in: .whitespacesAndNewlines), "/usr/bin/sleep", "600")
-    try eventually("the number \(number) is given again") {
+    try eventually("another process has the id \(number)") {
       (try? system.run("readlink", "/proc/\(pid)/exe")) == "/usr/bin/sleep\n"
     }
     try system.move(pid, to: "/system.slice/\(unit)")

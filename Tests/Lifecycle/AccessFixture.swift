@@ -131,14 +131,14 @@ extension AccessFixture {
     let flow = try client.startFlow("work")
     guard let page = flow["step"]?["url"]?.stringValue,
       let back = try system.inNetwork({ try Person.decide(at: page).location })
-    else { throw TestError("no page, or no way back from it") }
+    else { throw TestError("the flow has no page, or it did not redirect") }
     // The browser must run as the same user.
     try system.run(
       "setpriv", "--reuid=till", "--regid=till", "--clear-groups", "/usr/bin/python3",
       Self.tools + "as_user.py", "get", back)
     let end = try client.finished(flow)
     guard let id = end["result"]?["account"]?.stringValue else {
-      throw TestError("nobody has signed in: \(String(decoding: end.encoded(), as: UTF8.self))")
+      throw TestError("the sign-in failed: \(String(decoding: end.encoded(), as: UTF8.self))")
     }
     return id
   }
@@ -162,7 +162,7 @@ extension AccessFixture {
     case nil: break
     case "the desk's account": params["account"] = .string(try desksAccount())
     case "nobody's account": params["account"] = .string(Self.nobodysAccount)
-    case let other?: throw TestError("the page speaks of what no test knows: \(other)")
+    case let other?: throw TestError("Access.md has an unknown call: \(other)")
     }
     return (words[0], params)
   }
@@ -190,7 +190,7 @@ extension AccessFixture {
   /// Waits until a caller's socket exists inside the system, and returns how to connect to it.
   func connecting(to socket: String) throws -> Connecting {
     let path = system.path(socket)
-    try eventually("there is a caller at \(socket)") {
+    try eventually("the caller's socket \(socket) exists") {
       FileManager.default.fileExists(atPath: path)
     }
     return { try .waiting(for: path) }

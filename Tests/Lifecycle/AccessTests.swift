@@ -137,7 +137,7 @@ extension AccessFixture {
       }
     } catch {
       let known = rows.map { String(decoding: $0.encoded(), as: UTF8.self) }
-      Issue.record("no \(method) by rule \(rule) in the audit: \(known)")
+      Issue.record("the audit log has no \(method) by rule \(rule): \(known)")
     }
   }
 

@@ -39,7 +39,9 @@ extension Trait where Self == ConditionTrait {
 extension ServiceFixture {
   /// Returns the fixture of the current suite.
   static func here() throws -> ServiceFixture {
-    guard let place = ServiceDirectory.current else { throw TestError("the suite has no system") }
+    guard let place = ServiceDirectory.current else {
+      throw TestError("the suite lacks .ownSystem")
+    }
     return try place.fixture()
   }
 }
@@ -63,6 +65,6 @@ private final class ServiceDirectory: Sendable {
   func end() throws {
     guard let fixture = try booted.withLock({ $0 })?.get() else { return }
     let status = try fixture.system.powerOff()
-    guard status == 0 else { throw TestError("the system is not powered off: \(status)") }
+    guard status == 0 else { throw TestError("the booted system was not powered off: \(status)") }
   }
 }

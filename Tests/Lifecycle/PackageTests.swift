@@ -82,7 +82,7 @@ struct PackageTests {
       .filter { path in !(Self.dpkgsOwn + Self.others).contains(where: path.hasPrefix) }
     #expect(left.contains(ServiceFixture.database) && left.contains("/etc/usherd/usherd.toml"))
     for path in left where !["/etc/usherd", ServiceFixture.state].contains(where: path.hasPrefix) {
-      Issue.record("left over: \(path)")
+      Issue.record("the package left \(path)")
     }
     try fixture.install(.present)
     #expect(try fixture.token(fixture.client()) == token)
@@ -99,10 +99,10 @@ struct PackageTests {
     #expect(try fixture.runningUnits().isEmpty)
     for path in try fixture.files().subtracting(files)
     where !Self.others.contains(where: path.hasPrefix) {
-      Issue.record("left over: \(path)")
+      Issue.record("the package left \(path)")
     }
     let gone = try files.subtracting(fixture.files()).filter { !$0.hasPrefix("/etc/usherd") }
-    #expect(gone.isEmpty, "not ours: \(gone)")
+    #expect(gone.isEmpty, "the removal deleted files of other packages: \(gone)")
     let new = try fixture.usersAndGroups().subtracting(users)
     #expect(Set(new.map { $0.prefix { $0 != ":" } }) == ["usherd"], "\(new)")
     #expect(try fixture.outcome("test", "-e", ServiceFixture.socket).status == 1)

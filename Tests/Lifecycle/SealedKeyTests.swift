@@ -60,7 +60,7 @@ struct SealedKeyTests {
     let token = try fixture.token(fixture.client())
     try bring(mishap)
     #expect(try fixture.outcome("systemctl", "restart", "usherd.service").status != 0)
-    #expect(try fixture.property("ExecMainStatus") == "243", "systemd does not even start it")
+    #expect(try fixture.property("ExecMainStatus") == "243", "usherd must not be executed")
     let setup = try fixture.outcome("usherctl", "setup")
     #expect(setup.status != 0 && setup.output.contains("usherctl recover"), "\(setup)")
     try fixture.system.run("systemctl", "reset-failed")

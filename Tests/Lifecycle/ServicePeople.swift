@@ -10,7 +10,7 @@ extension ServiceFixture {
     let flow = try client.startFlow("work")
     try comeBack(to: wayBack(of: flow))
     let end = try client.finished(flow)
-    guard end["status"] == "succeeded" else { throw TestError("not signed in: \(end.text)") }
+    guard end["status"] == "succeeded" else { throw TestError("the sign-in failed: \(end.text)") }
     return end
   }
 
@@ -20,14 +20,14 @@ extension ServiceFixture {
   func wayBack(of flow: JSONValue) throws -> String {
     guard let page = flow["step"]?["url"]?.stringValue,
       let back = try system.inNetwork({ try Person.decide(at: page).location })
-    else { throw TestError("no page, or no way back from it: \(flow.text)") }
+    else { throw TestError("the flow has no page, or the page no redirect: \(flow.text)") }
     return back
   }
 
   /// Opens the redirect URL as the browser does. Retries, because right after a restart the
   /// listener may not be open yet.
   func comeBack(to url: String) throws {
-    try eventually("the browser is answered") {
+    try eventually("the daemon answers at the redirect URL") {
       (try? system.inNetwork { try Web.get(url) })?.status == 200
     }
   }
@@ -36,7 +36,7 @@ extension ServiceFixture {
   func approve(_ flow: JSONValue) throws {
     guard let page = flow["step"]?["verificationURIComplete"]?.stringValue,
       let code = flow["step"]?["userCode"]?.stringValue
-    else { throw TestError("no code: \(flow.text)") }
+    else { throw TestError("the flow shows no user code: \(flow.text)") }
     _ = try system.inNetwork { try Person.decide(at: page, userCode: code) }
   }
 
@@ -87,7 +87,7 @@ extension ServiceFixture {
     let back = try wayBack(of: flow)
     try run(as: user, "/usr/bin/python3", Self.tools + "as_user.py", "get", back)
     let end = try client.finished(flow)
-    guard end["status"] == "succeeded" else { throw TestError("not signed in: \(end.text)") }
+    guard end["status"] == "succeeded" else { throw TestError("the sign-in failed: \(end.text)") }
   }
 
   /// Returns the exit status and all output of a command.
@@ -102,7 +102,7 @@ extension ServiceFixture {
       ["sh", "-c", #"in=$1; shift; "$@" <"$in" 2>&1; echo "$?""#, "sh", place] + command)
     try system.run("rm", place)
     let lines = output.dropLast().split(separator: "\n", omittingEmptySubsequences: false)
-    guard let status = Int(lines.last ?? "") else { throw TestError("no status: \(output)") }
+    guard let status = Int(lines.last ?? "") else { throw TestError("no exit status: \(output)") }
     return (status, lines.dropLast().joined(separator: "\n"))
   }
 }
@@ -131,7 +131,7 @@ struct Load {
 
   /// Waits until all clients are connected.
   func isThere() throws {
-    try eventually("they are connected again") {
+    try eventually("all clients are connected again") {
       let open = try fixture.admin().call("system.status")["connections"]?.integerValue ?? 0
       return open > clients
     }
@@ -142,7 +142,7 @@ struct Load {
   /// - Returns: The number of calls, the number of failed calls, and the output.
   func end() throws -> (calls: Int, failed: Int, said: String) {
     try fixture.system.run("systemctl", "kill", "load.service")
-    try eventually(within: 60, "the load ends") { said.contains("\nfailed ") }
+    try eventually(within: 60, "the clients have ended") { said.contains("\nfailed ") }
     try fixture.system.run("systemctl", "stop", "load.service")
     func number(_ name: String) -> Int {
       let line = said.split(separator: "\n").first { $0.hasPrefix("\(name) ") }

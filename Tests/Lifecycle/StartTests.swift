@@ -44,7 +44,7 @@ struct StartTests {
     try fixture.system.run(
       "systemd-run", "--quiet", "--unit=holder.service", "--uid=usherd", "/usr/bin/python3",
       ServiceFixture.tools + "hold_database.py", ServiceFixture.database)
-    try eventually("the database is held") {
+    try eventually("another process has locked the database") {
       fixture.system.journal(of: "holder.service").contains("held")
     }
     let early = try fixture.client()
@@ -65,7 +65,7 @@ struct StartTests {
     #expect(try early.receive()?["result"]?["accessToken"] == .string(token))
     // The SIGHUP makes the daemon reload first.
     try fixture.daemon("is active") { try fixture.property("ActiveState") == "active" }
-    #expect(try fixture.process() == process, "it was this one that waited")
+    #expect(try fixture.process() == process, "the waiting process must serve")
   }
 
   @Test(
@@ -84,12 +84,12 @@ struct StartTests {
     try client.send(
       #"{"jsonrpc":"2.0","id":"t","method":"token.get","params":"#
         + #"{"provider":"work","forceRefresh":true}}"#)
-    try eventually("the refresh is under way") { try fixture.refreshes() == before + 1 }
+    try eventually("the refresh request has arrived") { try fixture.refreshes() == before + 1 }
     try fixture.system.run("systemctl", "stop", "usherd.service")
     #expect(try fixture.property("Result") == "success")
     let token = try #require(try client.receive()?["result"]?["accessToken"])
     #expect(try waiter.receive()?["result"]?["flow"]?["status"] == "active")
-    #expect(try waiter.receive() == nil, "the connection is closed")
+    #expect(try waiter.receive() == nil, "the daemon closes the connection")
     #expect(try fixture.system.property("SubState", of: "usherd.socket") == "listening")
     #expect(try fixture.token(fixture.client()) == token.stringValue)
     #expect(try fixture.refreshes() == before + 1)
@@ -110,7 +110,7 @@ struct StartTests {
     try client.send(
       #"{"jsonrpc":"2.0","id":"t","method":"token.get","params":"#
         + #"{"provider":"work","forceRefresh":true}}"#)
-    try eventually("the refresh is under way") { try fixture.refreshes() == before + 1 }
+    try eventually("the refresh request has arrived") { try fixture.refreshes() == before + 1 }
     try fixture.system.run("systemctl", "stop", "usherd.service")
     #expect(try fixture.property("Result") == "success", "\(fixture.journal)")
     #expect(try client.receive()?["result"]?["accessToken"] != nil)
@@ -128,7 +128,7 @@ struct StartTests {
     try fixture.daemon(within: 60, "is given up") {
       try fixture.system.property("Result", of: "usherd.socket") == "service-start-limit-hit"
     }
-    #expect(try early.receive() == nil, "nobody waits for ever")
+    #expect(try early.receive() == nil, "the connection must be closed")
     #expect(try fixture.property("StatusText").contains("50-test.toml"))
     #expect(fixture.journal.contains("limits.no_such_limit: unknown key"))
     try fixture.write(config: ServiceFixture.provider())
@@ -154,7 +154,7 @@ struct StartTests {
     let end = try load.end()
     #expect(end.failed == 0 && end.calls > 500, "\(end.said)\n\(fixture.journal)")
     #expect(Set(processes).count == 4)
-    #expect(try fixture.property("NRestarts") == "0", "systemd was asked each time")
+    #expect(try fixture.property("NRestarts") == "0", "no restart was automatic")
     #expect(try fixture.identity(of: ServiceFixture.socket) == socket)
   }
 }

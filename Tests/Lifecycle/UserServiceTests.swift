@@ -28,12 +28,12 @@ struct UserServiceTests {
       fixture, "usherctl", "--socket", Self.runtime + "/usherd/usherd.sock", "--json", "status")
     #expect(status.contains("\"ready\":true") || status.contains("\"ready\" : true"), "\(status)")
     // The daemon may answer before systemd has read that it is ready.
-    try eventually("it is active") { try state(fixture) == "active" }
+    try eventually("the user's usherd is active") { try state(fixture) == "active" }
     let made = try fixture.identity(of: "/home/ada/.local/state/usherd/usherd.db")
     #expect(made.contains(" ada:ada 600 "), "\(made)")
-    #expect(try fixture.property("ActiveState") == "inactive", "the system's was not needed")
+    #expect(try fixture.property("ActiveState") == "inactive", "the system's usherd is not started")
     try own(fixture, "systemctl", "--user", "reload", "usherd.service")
-    try eventually("it serves on") { try state(fixture) == "active" }
+    try eventually("the reload has ended") { try state(fixture) == "active" }
     try own(fixture, "systemctl", "--user", "stop", "usherd.service")
     let result = try own(
       fixture, "systemctl", "--user", "show", "--value", "--property=Result", "usherd.service")
