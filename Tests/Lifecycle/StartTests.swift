@@ -97,7 +97,7 @@ struct StartTests {
     #expect(try fixture.client().finished(flow)["status"] == "succeeded")
   }
 
-  @Test("a stop may take drain_seconds although TimeoutStopSec of the unit is shorter")
+  @Test("usherd may take drain_seconds to stop although TimeoutStopSec of its unit is shorter")
   func longDrain() throws {
     try fixture.override("TimeoutStopSec=2s")
     try fixture.write(config: ServiceFixture.provider() + "[limits]\ndrain_seconds = 20\n")

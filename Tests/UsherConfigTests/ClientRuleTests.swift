@@ -33,7 +33,7 @@ struct ClientRuleTests {
     #expect(try load(config.show()) == config)
   }
 
-  @Test("a rule with only name, match and allow loads; its other keys have their defaults")
+  @Test("a client rule with only name, match and allow loads; its other keys have their defaults")
   func defaults() throws {
     let rule = try #require(load(client("{ user = 1 }")).clients.first)
     #expect(rule.accounts == nil && rule.scopes == nil && rule.fields == nil && rule.hours == nil)

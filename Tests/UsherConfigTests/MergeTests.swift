@@ -63,7 +63,7 @@ struct MergeTests {
     #expect(try load(provider("one", at: 8790) + provider("two", at: 8791)).providers.count == 2)
   }
 
-  @Test("a rule name used twice is a problem that names both places")
+  @Test("a client rule name used twice is a problem that names both places")
   func clientTwins() {
     let rule = client("{ user = \"1\" }")
     #expect(

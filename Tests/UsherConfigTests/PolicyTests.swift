@@ -211,7 +211,7 @@ struct PolicyTests {
     #expect(try AccessPattern(setting: pattern).settingText == pattern)
   }
 
-  @Test("a rule with an unconfigured provider is a problem that suggests the closest name")
+  @Test("a client rule with an unconfigured provider is a problem that suggests the closest name")
   func unknownProvider() {
     let rule = client("{ user = \"1\" }", allow: "[\"flow.start local/*\",\n \"token.get wrok\"]")
     #expect(
@@ -222,7 +222,7 @@ struct PolicyTests {
   }
 
   @Test(
-    "an invalid match table of a rule is a problem that gives the reason",
+    "an invalid match table of a client rule is a problem that gives the reason",
     arguments: [
       ("{}", "must have at least one of unit, user, group, executable"),
       ("{ unit = \"till\" }", "must be a unit's full name, such as \"till.service\""),
@@ -235,7 +235,7 @@ struct PolicyTests {
     #expect(message(problems(client(match))) == problem)
   }
 
-  @Test("a rule without name, match and allow has a problem for each of the three keys")
+  @Test("a client rule without name, match and allow has a problem for each of the three keys")
   func missing() {
     #expect(
       problems("[[client]]\n") == """

@@ -71,7 +71,7 @@ struct RuleConditionTests {
   // MARK: Scopes and fields
 
   @Test(
-    "a rule's scopes deny a call that asks for more, and are passed on in the permit",
+    "a client rule's scopes deny a call that asks for more, and are passed on in the permit",
     arguments: [
       (["openid"], true), (["email", "openid"], true), ([], true), (nil, true),
       (["openid", "admin"], false), (["Openid"], false), ([""], false),
@@ -86,7 +86,7 @@ struct RuleConditionTests {
         == (isAllowed ? .allowed(permit) : .deny(rule: "till", .scope(["openid", "email"]))))
   }
 
-  @Test("a rule's fields are passed on in the permit")
+  @Test("a client rule's fields are passed on in the permit")
   func fields() throws {
     let rule = Self.rule("till", "fields = [\"firstname\", \"phone\"]")
     var permit = Permit(rule: "till")
@@ -96,7 +96,7 @@ struct RuleConditionTests {
 
   // MARK: Hours
 
-  @Test("a rule outside its hours denies the call and gives the minutes until it opens")
+  @Test("a client rule outside its hours denies the call and gives the minutes until it opens")
   func hours() throws {
     let rule = Self.rule(
       "till", "hours = [\"Mon-Fri 08:00-18:00\", \"Sat 10:00-12:00\"]")
@@ -182,7 +182,7 @@ struct RuleConditionTests {
     #expect(try Self.decide(Self.rule("second") + strict, request) == .allow(rule: "second"))
   }
 
-  @Test("of two rules the first that allows the call decides, with its scopes")
+  @Test("of two client rules the first that allows the call decides, with its scopes")
   func disagreement() throws {
     let forbids = Self.rule("forbids", allow: "[]")
     let allows = Self.rule("allows", allow: "[\"token.get work\"]")
@@ -223,7 +223,7 @@ struct RuleConditionTests {
     #expect(try Self.decide(other, request) == .deny(rule: "other", .account))
   }
 
-  @Test("a rule checks accounts before scopes, and scopes before hours")
+  @Test("a client rule checks accounts before scopes, and scopes before hours")
   func withinRule() throws {
     var lines = ["accounts = [\"acc_2\"]", "scopes = [\"email\"]", Self.closed]
     let request = try Self.request(

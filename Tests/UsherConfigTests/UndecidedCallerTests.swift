@@ -22,7 +22,7 @@ struct UndecidedCallerTests {
     _ = try Policy(config, daemonUser: 0, names: Self.names)
   }
 
-  @Test("a rule about an executable of the daemon's own user is accepted")
+  @Test("a client rule about an executable of the daemon's own user is accepted")
   func readable() throws {
     for match in [
       "{ user = \"usherd\", executable = \"/usr/bin/till\" }", "{ executable = \"/usr/bin/till\" }",

@@ -9,7 +9,7 @@ struct FirstLineTests {
   private static let hello = #"{"jsonrpc":"2.0","id":1,"method":"rpc.hello"}"#
 
   @Test(
-    "a first line that is not JSON gets one error, and the connection is closed",
+    "a connection whose first line is not JSON gets one error and is closed",
     arguments: [
       "PROPFIND / HTTP/1.1", "GET / HTTP/1.1", "EHLO localhost", "*1", "", "{",
     ])
@@ -23,7 +23,7 @@ struct FirstLineTests {
     await harness.end()
   }
 
-  @Test("a first line that is too long gets one error, and the connection is closed")
+  @Test("a connection whose first line is too long gets one error and is closed")
   func tooLong() async throws {
     let harness = try await ConnectionHarness()
     try harness.reload { $0.limits.maxLineBytes = 4096 }
@@ -36,7 +36,7 @@ struct FirstLineTests {
     await harness.end()
   }
 
-  @Test("a wrong line after a line of JSON gets an error, and the connection stays open")
+  @Test("a connection whose malformed line follows a line of JSON gets an error and stays open")
   func later() async throws {
     let harness = try await ConnectionHarness()
     let connection = try await harness.connect()

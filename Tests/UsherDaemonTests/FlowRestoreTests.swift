@@ -46,7 +46,7 @@ struct FlowRestoreTests {
     return try lockController.services().flows.engine
   }
 
-  @Test("a start restores all 2500 flows, each with its own transitions")
+  @Test("a start of the daemon restores all 2500 flows, each with its own transitions")
   func many() async throws {
     let count = 2500
     try await write(try (0..<count).flatMap { try flow($0) })
@@ -63,7 +63,7 @@ struct FlowRestoreTests {
     #expect(throws: UsherError.self) { try engine.flow(another, of: .bert) }
   }
 
-  @Test("a start skips a flow with an unreadable payload, keeps its row and restores the others")
+  @Test("a start of the daemon skips a flow with an unreadable payload, and restores the others")
   func senseless() async throws {
     let payload = SealedPayload(Array("no flow".utf8))
     try await write(

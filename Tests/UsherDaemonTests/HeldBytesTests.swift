@@ -40,7 +40,7 @@ struct HeldBytesTests {
     }
   }
 
-  @Test("a batch gets overloaded errors from unread_reply_bytes on, and the connection goes on")
+  @Test("a batch gets overloaded errors beyond unread_reply_bytes, and the connection stays usable")
   func batch() async throws {
     let size = try await discoverBytes()
     let connection = try await harness.connect()

@@ -14,7 +14,8 @@ struct LineDeadlineTests {
     }
   }
 
-  @Test("a line keeps its deadline while it arrives in pieces, and the next line gets a new one")
+  @Test(
+    "a request line that arrives in pieces keeps its deadline, and the next line gets a new one")
   func lines() async throws {
     let harness = try await ConnectionHarness()
     let connection = try await harness.connect()

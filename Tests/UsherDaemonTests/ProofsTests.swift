@@ -43,7 +43,7 @@ struct ProofsTests {
       by: config, harness.dependencies.configStore.current.policy)
   }
 
-  @Test("a call to an unchanged provider uses the present credential, whatever the flow began with")
+  @Test("a flow's call to an unchanged provider uses the present credential, not that of its start")
   func current() async throws {
     let tags = credentials.tags(of: provider)
     try await set("second")

@@ -11,7 +11,7 @@ struct ReplayTests {
   private static let rounds = 50
 
   @Test(
-    "each line gets the same reply as on a new connection, however its bytes are split",
+    "each request line gets the same reply as on a new connection, however its bytes are split",
     arguments: 0..<6)
   func replay(seed: UInt64) async throws {
     var random = SeededGenerator(seed: seed)

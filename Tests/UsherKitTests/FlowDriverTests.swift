@@ -62,7 +62,7 @@ struct FlowDriverTests {
     #expect(faults.withLock { $0 } == [nil, "denied"])
   }
 
-  @Test("a lost answer is asked for again once the flow can be read")
+  @Test("a lost answer to a flow step is asked for again once the flow can be read")
   func slowRestart() async throws {
     let daemon = FreedomIDDaemon(.home, inputs: [.lostWithReads(3), .advances([.authorized])])
     let end = try await withSession(daemon) { session in
@@ -72,7 +72,7 @@ struct FlowDriverTests {
     #expect(daemon.inputs.count == 2)
   }
 
-  @Test("a lost answer is asked for again if the flow asks the same at a later revision")
+  @Test("a lost answer to a flow step is asked for again if a later revision asks the same")
   func sameStepAfterLoss() async throws {
     #expect(try await losses(.home, of: .choice("acc_1")) == [false, true])
   }
@@ -135,7 +135,7 @@ struct FlowDriverTests {
     #expect(daemon.methods == ["flow.start", "flow.cancel"])
   }
 
-  @Test("a driver that awaits its responder asks no question before the last one has ended")
+  @Test("a flow driver that awaits its responder asks no question before the last one has ended")
   func serial() async throws {
     let daemon = FreedomIDDaemon(.home, inputs: [.advances([.authorized])])
     let (asked, feed) = AsyncStream.makeStream(of: Void.self)

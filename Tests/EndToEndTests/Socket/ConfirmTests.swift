@@ -11,7 +11,7 @@ struct ConfirmTests {
   ]
 
   @Test(
-    "each confirmable call of a confirm rule gets one question, also if repeated; list calls get none"
+    "a call that needs confirmation asks one question, also if repeated; list calls ask none"
   )
   func methods() throws {
     let fixture = try ConfirmFixture()
@@ -47,7 +47,7 @@ struct ConfirmTests {
   }
 
   @Test(
-    "a question names the program, user, method, account and scope, and holds up only that program")
+    "a confirmation question names program, user, method, account and scope, and delays no others")
   func question() throws {
     let fixture = try ConfirmFixture()
     let id = try fixture.client("kiosk").question(of: "token.get", ["account": fixture.account])
@@ -112,7 +112,7 @@ struct ConfirmAnswererTests {
   }
 
   @Test(
-    "another user can list and answer a question only if a rule's confirms setting says so",
+    "another user can list and answer a confirmation only if a rule's confirms setting says so",
     .enabled(if: OtherUser.isPossible, "NOT TESTED: only root can run programs as two users"))
   func otherUser() throws {
     let fixture = try ConfirmFixture { _ in

@@ -7,7 +7,7 @@ import UsherTestKit
 @Suite("Stopping usherd during calls", .mayBlock, .timeLimit(.minutes(10)))
 struct DrainTests {
   @Test(
-    "all calls sent before a stop are answered, even if the client reads the replies later",
+    "usherd answers all calls sent before its stop, even if the client reads the replies later",
     arguments: [false, true])
   func sentBefore(readsLate: Bool) throws {
     let daemon = try DaemonUnderTest(
@@ -54,7 +54,7 @@ struct DrainTests {
     #expect(try fixture.sandbox.requests("token", grantType: "refresh_token") == 1)
   }
 
-  @Test("a call that is not answered within drain_seconds gets shutting_down")
+  @Test("a call that usherd does not answer within drain_seconds gets shutting_down")
   func tooSlow() throws {
     let fixture = try HeldRefresh()
     let client = try fixture.begin()
@@ -93,7 +93,7 @@ struct DrainTests {
     #expect(try fixture.daemon.stop() == 0)
   }
 
-  @Test("a stop waits for unread replies as long as the reloaded limits say")
+  @Test("a stop of usherd waits for unread replies as long as the reloaded limits say")
   func ownPatience() throws {
     let clock = MovableClock()
     let daemon = try DaemonUnderTest(
@@ -115,7 +115,7 @@ struct DrainTests {
     #expect(try client.receive() != nil, "replies sent before the stop can still be read")
   }
 
-  @Test("a half-sent call, a subscription and an idle connection do not delay a stop")
+  @Test("a half-sent call, a subscription and an idle connection do not delay a stop of usherd")
   func nothingUnderWay() throws {
     let daemon = try DaemonUnderTest(config: "[limits]\ndrain_seconds = 300\nline_seconds = 300")
     let (half, subscriber, silent) = try (daemon.client(), daemon.client(), daemon.client())

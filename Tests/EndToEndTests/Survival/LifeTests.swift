@@ -7,7 +7,7 @@ import UsherTestKit
 @Suite("Starting and stopping usherd", .mayBlock, .timeLimit(.minutes(10)))
 struct LifeTests {
   @Test(
-    "a stop answers a waiting flow.wait and ends with status 0; the flow continues at the next start"
+    "stopping usherd answers flow.wait, exits with 0, and the next start continues the flow"
   )
   func terminate() throws {
     let sandbox = try SandboxUnderTest()

@@ -73,7 +73,8 @@ struct LockTests {
     #expect(event["params"]?["event"]?["what"] == "forgotten", "\(event.text)")
   }
 
-  @Test("a lock drops unread token replies and closes their connection, but no other connection")
+  @Test(
+    "system.lock drops unread token replies and closes their connection, but no other connection")
   func unread() throws {
     try app.signIn()
     let (count, greedy) = (6000, try daemon.client())
@@ -111,7 +112,7 @@ struct LockTests {
     #expect(try admin.call("system.status")["locked"] == true)
   }
 
-  @Test("a lock ends waiting calls at once, and still stores the token of a refresh in flight")
+  @Test("system.lock ends waiting calls at once, and still stores the token of a refresh in flight")
   func waiting() throws {
     let clock = MovableClock()
     let daemon = try DaemonUnderTest(config: patientProvider, clock: clock)
@@ -186,7 +187,7 @@ struct LockTests {
   }
 
   @Test(
-    "a lock closes a flow's redirect listener; after the unlock the flow continues, or has expired")
+    "system.lock closes a flow's redirect listener; after the unlock the flow continues or expires")
   func flows() throws {
     let clock = MovableClock()
     let daemon = try DaemonUnderTest(config: sandbox.provider(), clock: clock)

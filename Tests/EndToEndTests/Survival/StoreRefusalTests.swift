@@ -133,7 +133,7 @@ struct StoreRefusalTests {
     #expect(refused.errors.contains("Read-only file system"), "\(refused.errors)")
   }
 
-  @Test("on a failing disk flow.start starts nothing; when the disk works again a sign-in succeeds")
+  @Test("on a failing disk flow.start starts no flow; when the disk works again a sign-in succeeds")
   func failingDisk() throws {
     let sandbox = try SandboxUnderTest()
     let daemon = try DaemonUnderTest(
