@@ -132,7 +132,7 @@ struct AccountInquiryTests {
     arguments: ReviewTime.allCases, [true, false])
   func reviewed(at time: ReviewTime, isNewAccount: Bool) async throws {
     let (repository, watch) = (harness.harness.repository, harness.watch)
-    let review: AccountRepository.Follower = { [weak watch] in watch?.review([$0.record.id]) }
+    let review: AccountRepository.Observer = { [weak watch] in watch?.review([$0.record.id]) }
     if time == .installed { repository.addObserver(review) }
     watch.start()
     if time == .announced { repository.addObserver(review) }
