@@ -131,7 +131,7 @@ final class OwnerHarness: Sendable {
       switch response {
       case .cold(let read): response = try await read()
       case .resumed(let body): response = try body(call)
-      case .now, .standing, .later: return try JSONValue(parsing: try await response.reply())
+      case .now, .cacheable, .later: return try JSONValue(parsing: try await response.reply())
       }
     }
   }

@@ -11,26 +11,25 @@ extension TokenService {
   func get(
     _ call: TokenGet, _ caller: Caller, within scopes: [String]? = nil
   ) throws(UsherError) -> Response {
-    let record = try account(call, caller)
+    let record = try repository.account(call.account, call.provider, for: caller, TokenGet.name)
     return try get(call, of: record, caller, within: scopes)
   }
 
   func revoke(
     _ call: TokenRevoke, _ caller: Caller
   ) async throws(UsherError) -> TokenRevoke.Reply {
-    try await revoke(of: try account(call, caller), caller)
+    try await revoke(
+      of: try repository.account(call.account, call.provider, for: caller, TokenRevoke.name), caller
+    )
   }
 
   func forget(
     _ call: AccountForget, _ caller: Caller
   ) async throws(UsherError) -> AccountForget.Reply {
-    try await forget(call, of: try account(call, caller), caller)
-  }
-
-  private func account<Call: OneAccountCall>(
-    _ call: Call, _ caller: Caller
-  ) throws(UsherError) -> AccountRecord {
-    try repository.account(call.account, call.provider, for: caller, Call.name)
+    try await forget(
+      call,
+      of: try repository.account(call.account, call.provider, for: caller, AccountForget.name),
+      caller)
   }
 }
 

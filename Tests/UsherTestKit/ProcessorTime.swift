@@ -1,3 +1,4 @@
+import Foundation
 import Glibc
 
 /// Returns how long the thread computed for `body`. Other programs on the machine do not change it.

@@ -1,4 +1,4 @@
-package import Glibc
+package import Foundation
 
 /// A socket of a test, which is closed on deinitialization. Every wait has a time limit, which is
 /// scaled as ``TestDeadline`` says.

@@ -14,7 +14,7 @@ import UsherStore
 /// memory, and each read unpacks them.
 final class LiveFlow: Sendable {
   let id: FlowID
-  private let metadata: SharedFlowMetadata
+  private let shared: SharedFlowMetadata
   let requestID: String?
   let createdAt: Timestamp
   let expiresAt: Timestamp
@@ -99,7 +99,7 @@ final class LiveFlow: Sendable {
     transitions: [Transition], packed: PackedMachine? = nil, isToResume: Bool = false
   ) {
     self.id = id
-    self.metadata = metadata
+    shared = metadata
     self.requestID = requestID
     self.createdAt = createdAt
     expiresAt = standing.expiresAt
@@ -111,12 +111,12 @@ final class LiveFlow: Sendable {
         earlier: earlier.suffix(LiveFlow.rememberedTransitions - 1), isToResume: isToResume))
   }
 
-  var owner: Owner { metadata.key.owner }
-  var provider: ProviderName { metadata.key.provider }
-  var kind: String { metadata.key.kind }
-  var client: String? { metadata.key.client }
-  var uid: UInt32 { metadata.key.uid }
-  var credentials: CredentialTags { metadata.credentials }
+  var owner: Owner { shared.key.owner }
+  var provider: ProviderName { shared.key.provider }
+  var kind: String { shared.key.kind }
+  var client: String? { shared.key.client }
+  var uid: UInt32 { shared.key.uid }
+  var credentials: CredentialTags { shared.credentials }
 
   var person: LocalPerson { LocalPerson(realm: owner.realm, uid: uid) }
 
