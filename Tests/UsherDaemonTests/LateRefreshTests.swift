@@ -98,8 +98,9 @@ struct LateRefreshTests {
       let record = try await repository.persist(
         .consented(
           nil, granted: ["email"],
-          tokens: .sample(expiresAt: fixture.clock.now(), scope: "read.email")),
+          tokens: .sample(expiresAt: fixture.clock.now() + .seconds(300), scope: "read.email")),
         client: "till")
+      fixture.clock.advance(by: .seconds(300))
       let config = try #require(harness.dependencies.config.providers.first)
       let sending = Task {
         await harness.calls.send(harness.call, of: record.id, for: config, on: "till")
