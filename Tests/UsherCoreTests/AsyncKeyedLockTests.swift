@@ -3,7 +3,7 @@ import Testing
 
 @testable import UsherCore
 
-@Suite("Keyed asynchronous lock")
+@Suite("Keyed asynchronous lock", .timeLimit(.minutes(10)))
 struct AsyncKeyedLockTests {
   /// Counts the tasks that are at one place.
   private final class Crowd: Sendable {

@@ -61,7 +61,7 @@ extension AccountRecord {
   }
 }
 
-@Suite("Reading of accounts that are not in memory", .mayBlock)
+@Suite("Reading of accounts that are not in memory", .mayBlock, .timeLimit(.minutes(10)))
 struct AccountCacheTests {
   @Test("an account that was evicted from memory is read back from disk unchanged")
   func again() async throws {
@@ -226,7 +226,7 @@ struct AccountCacheTests {
   }
 }
 
-@Suite("Wake-up times of accounts")
+@Suite("Wake-up times of accounts", .timeLimit(.minutes(10)))
 struct WakingTests {
   private let harness: ColdHarness
   private let end: Timestamp

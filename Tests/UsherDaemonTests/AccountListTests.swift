@@ -7,7 +7,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("Limit of accounts in one list")
+@Suite("Limit of accounts in one list", .timeLimit(.minutes(10)))
 struct AccountListTests {
   private let harness: ColdHarness
   private let home = ProviderName("home")

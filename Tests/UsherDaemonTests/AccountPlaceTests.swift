@@ -9,7 +9,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("Token places of accounts")
+@Suite("Token places of accounts", .timeLimit(.minutes(10)))
 struct AccountPlaceTests {
   private let harness: FlowHarness
   private let provider: ProviderConfig
@@ -62,7 +62,7 @@ struct AccountPlaceTests {
   }
 }
 
-@Suite("Accounts after a change of the provider behind a name")
+@Suite("Accounts after a change of the provider behind a name", .timeLimit(.minutes(10)))
 struct AccountElsewhereTests {
   private static func other() throws -> ProviderConfig {
     let issuer = try ProviderURL(setting: "https://other.example")

@@ -7,7 +7,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("Access tokens in memory")
+@Suite("Access tokens in memory", .timeLimit(.minutes(10)))
 struct HeldTokenTests {
   private static let issued = Timestamp(seconds: 1_800_000_000)
 
@@ -55,7 +55,7 @@ struct HeldTokenTests {
   }
 }
 
-@Suite("Account repository")
+@Suite("Account repository", .timeLimit(.minutes(10)))
 struct AccountRepositoryTests {
   private let place: TemporaryDirectory
   private let store: Store

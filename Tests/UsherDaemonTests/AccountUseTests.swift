@@ -10,7 +10,7 @@ import UsherTestKit
 
 /// The flows `gopay/verify` and `truecaller/verifyPhone` need no account. If they use one, rules
 /// and consents about the account apply, as for other flows.
-@Suite("Use of accounts by flows that can run without one")
+@Suite("Use of accounts by flows that can run without one", .timeLimit(.minutes(10)))
 struct AccountUseTests {
   private typealias Harness = ImplicitAccountHarness
 

@@ -11,7 +11,7 @@ import UsherTestKit
 @testable import UsherDaemon
 
 /// The provider's credential is not set, so that every refresh fails and no call is sent.
-@Suite("Background refresh of tokens")
+@Suite("Background refresh of tokens", .timeLimit(.minutes(10)))
 struct TokenRenewalTests {
   private let harness: FlowHarness
   private let watch: AccountWatch
@@ -199,7 +199,7 @@ private struct InterruptedScheduler: Scheduler {
 
 /// A change of the configuration gave the provider's name to another provider; the accounts have
 /// tokens of the old provider.
-@Suite("Accounts at a provider whose type changed")
+@Suite("Accounts at a provider whose type changed", .timeLimit(.minutes(10)))
 struct OtherTypeTests {
   @Test(
     "a refresh at a provider type without refresh needs a new sign-in and does not end the grant",

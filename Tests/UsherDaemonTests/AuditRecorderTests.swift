@@ -9,7 +9,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("Audit recorder")
+@Suite("Audit recorder", .timeLimit(.minutes(10)))
 struct AuditRecorderTests {
   private let clock = FakeClock()
   private let scheduler: FakeScheduler

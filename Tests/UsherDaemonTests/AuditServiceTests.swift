@@ -7,7 +7,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("audit.list and audit.verify")
+@Suite("audit.list and audit.verify", .timeLimit(.minutes(10)))
 struct AuditServiceTests {
   private let place: TemporaryDirectory
   private let clock = FakeClock()

@@ -8,7 +8,8 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("Lookup of the accounts that a provider's callback may mean", .mayBlock)
+@Suite(
+  "Lookup of the accounts that a provider's callback may mean", .mayBlock, .timeLimit(.minutes(10)))
 struct CallbackFindingTests {
   private let calls: VerdictHarness
   private var harness: FlowHarness { calls.harness }

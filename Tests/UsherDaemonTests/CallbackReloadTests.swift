@@ -6,7 +6,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("Reload of callback listeners", .mayBlock)
+@Suite("Reload of callback listeners", .mayBlock, .timeLimit(.minutes(10)))
 struct CallbackReloadTests {
   private let harness: LockControllerHarness
 

@@ -10,7 +10,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("GoPay verdict callbacks")
+@Suite("GoPay verdict callbacks", .timeLimit(.minutes(10)))
 struct CallbackServiceTests {
   private let harness: VerdictHarness
 
@@ -95,7 +95,7 @@ struct CallbackServiceTests {
   }
 }
 
-@Suite("Polling for GoPay verdicts")
+@Suite("Polling for GoPay verdicts", .timeLimit(.minutes(10)))
 struct AccountInquiryTests {
   private let harness: VerdictHarness
 

@@ -9,7 +9,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("Client of a flow")
+@Suite("Client of a flow", .timeLimit(.minutes(10)))
 struct FlowClientTests {
   private let harness: ConsentHarness
 
@@ -118,7 +118,7 @@ struct FlowClientTests {
   }
 }
 
-@Suite("client.clear")
+@Suite("client.clear", .timeLimit(.minutes(10)))
 struct ClientServiceTests {
   private let harness: ConsentHarness
 

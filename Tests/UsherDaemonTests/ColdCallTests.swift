@@ -10,7 +10,7 @@ import UsherTestKit
 @testable import UsherDaemon
 
 /// A running daemon with stored accounts, none of which is in memory.
-@Suite("Calls about accounts that are not in memory")
+@Suite("Calls about accounts that are not in memory", .timeLimit(.minutes(10)))
 struct ColdCallTests {
   private let harness: LockControllerHarness
   private let lockController: LockController

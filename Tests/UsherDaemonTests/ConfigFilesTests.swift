@@ -6,7 +6,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("Configuration files")
+@Suite("Configuration files", .timeLimit(.minutes(10)))
 struct ConfigFilesTests {
   private static let nobody: UInt32 = 65534
   private let place: TemporaryDirectory

@@ -8,7 +8,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("Answers to confirmation questions")
+@Suite("Answers to confirmation questions", .timeLimit(.minutes(10)))
 struct ConfirmAnswerTests {
   private let harness: ConfirmHarness
   private var kiosk: Caller { harness.kiosk }
@@ -142,7 +142,7 @@ struct ConfirmAnswerTests {
   }
 }
 
-@Suite("confirm.list and confirm.forget")
+@Suite("confirm.list and confirm.forget", .timeLimit(.minutes(10)))
 struct ConfirmListTests {
   private let harness: ConfirmHarness
   private var kiosk: Caller { harness.kiosk }

@@ -9,7 +9,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("Confirmation questions")
+@Suite("Confirmation questions", .timeLimit(.minutes(10)))
 struct ConfirmationServiceTests {
   private let harness: ConfirmHarness
   private var kiosk: Caller { harness.kiosk }
@@ -177,7 +177,7 @@ struct ConfirmationServiceTests {
   }
 }
 
-@Suite("Expiry of confirmation questions")
+@Suite("Expiry of confirmation questions", .timeLimit(.minutes(10)))
 struct ConfirmExpiryTests {
   private let harness: ConfirmHarness
   private var kiosk: Caller { harness.kiosk }

@@ -8,7 +8,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("consent.list and consent.revoke")
+@Suite("consent.list and consent.revoke", .timeLimit(.minutes(10)))
 struct ConsentServiceTests {
   private let harness: ConsentHarness
   private let end: Timestamp

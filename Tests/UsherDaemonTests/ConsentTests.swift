@@ -9,7 +9,7 @@ import UsherTestKit
 @testable import UsherDaemon
 @testable import UsherFlows
 
-@Suite("Profile members by consent")
+@Suite("Profile members by consent", .timeLimit(.minutes(10)))
 struct ConsentTests {
   private let harness: ConsentHarness
 
@@ -131,7 +131,7 @@ struct ConsentTests {
   }
 }
 
-@Suite("Stored accounts")
+@Suite("Stored accounts", .timeLimit(.minutes(10)))
 struct StoredAccountTests {
   /// The details as a version without consents wrote them.
   private static let older = """

@@ -16,7 +16,7 @@ import UsherTransport
 @testable import UsherDaemon
 @testable import UsherSystem
 
-@Suite("Injected dependencies of the daemon")
+@Suite("Injected dependencies of the daemon", .timeLimit(.minutes(10)))
 struct DependenciesTests {
   @Test("flows call their provider through the injected transport, on the injected executor")
   func transportAndExecutor() async throws {

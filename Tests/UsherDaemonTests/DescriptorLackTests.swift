@@ -9,7 +9,7 @@ import UsherTestKit
 @testable import UsherDaemon
 @testable import UsherFlows
 
-@Suite("Sign-ins while file descriptors are missing")
+@Suite("Sign-ins while file descriptors are missing", .timeLimit(.minutes(10)))
 struct DescriptorLackTests {
   private let harness: FlowHarness
 

@@ -10,7 +10,7 @@ import UsherTestKit
 @testable import UsherDaemon
 @testable import UsherFlows
 
-@Suite("Fingerprint domain state per client")
+@Suite("Fingerprint domain state per client", .timeLimit(.minutes(10)))
 struct DomainStateTests {
   private let harness: FlowHarness
 

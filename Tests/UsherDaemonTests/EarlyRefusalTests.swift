@@ -9,7 +9,7 @@ import UsherStore
 
 /// A call that the caller may not make is refused by its method's name. Its parameters are not
 /// decoded.
-@Suite("Permission checks before the decoding of parameters")
+@Suite("Permission checks before the decoding of parameters", .timeLimit(.minutes(10)))
 struct EarlyRefusalTests {
   /// One daemon for all cases, because each daemon keeps a database and its descriptors open.
   private static let shared = Task { try await LockControllerHarness(holdsTimers: true).begun() }

@@ -8,7 +8,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("Event cursors")
+@Suite("Event cursors", .timeLimit(.minutes(10)))
 struct EventCursorTests {
   private let harness: ConnectionHarness
 

@@ -9,7 +9,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("Finished flows and clock jumps")
+@Suite("Finished flows and clock jumps", .timeLimit(.minutes(10)))
 struct FinishedFlowTests {
   private let harness: ConnectionHarness
 

@@ -8,7 +8,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("Accounts stored and consents queried during a flow", .mayBlock)
+@Suite("Accounts stored and consents queried during a flow", .mayBlock, .timeLimit(.minutes(10)))
 struct FlowAccountTests {
   private let harness: FlowHarness
 

@@ -9,7 +9,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("Flow transitions", .mayBlock)
+@Suite("Flow transitions", .mayBlock, .timeLimit(.minutes(10)))
 struct FlowEngineTests {
   private let harness: FlowHarness
 

@@ -9,7 +9,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("Hibernation of flows")
+@Suite("Hibernation of flows", .timeLimit(.minutes(10)))
 struct FlowHibernatorTests {
   private let harness: FlowHarness
 
@@ -86,7 +86,7 @@ struct FlowHibernatorTests {
   }
 }
 
-@Suite("Flows read back from the store")
+@Suite("Flows read back from the store", .timeLimit(.minutes(10)))
 struct ResumedFlowTests {
   private let harness: FlowHarness
 
@@ -131,7 +131,7 @@ struct ResumedFlowTests {
   }
 }
 
-@Suite("Deadlines of flows")
+@Suite("Deadlines of flows", .timeLimit(.minutes(10)))
 struct FlowDeadlinesTests {
   private let harness: FlowHarness
 
@@ -178,7 +178,7 @@ struct FlowDeadlinesTests {
   }
 }
 
-@Suite("Shared metadata of flows")
+@Suite("Shared metadata of flows", .timeLimit(.minutes(10)))
 struct FlowMetadataPoolTests {
   private func metadata(
     _ owner: Owner = .anna, client: String? = "till",

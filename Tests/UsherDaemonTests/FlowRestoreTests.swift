@@ -8,7 +8,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("Restoring of flows at a start", .mayBlock)
+@Suite("Restoring of flows at a start", .mayBlock, .timeLimit(.minutes(10)))
 struct FlowRestoreTests {
   private let harness: LockControllerHarness
   private let lockController: LockController

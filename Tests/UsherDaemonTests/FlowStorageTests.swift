@@ -7,7 +7,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("Flows while the disk fails", .mayBlock)
+@Suite("Flows while the disk fails", .mayBlock, .timeLimit(.minutes(10)))
 struct FlowStorageTests {
   private let harness: FlowHarness
 

@@ -9,7 +9,7 @@ import UsherTestKit
 @testable import UsherDaemon
 
 /// A refresh token's expiry is stored as wall-clock time, and the clock may have been wrong.
-@Suite("Grants past the expiry of their refresh token")
+@Suite("Grants past the expiry of their refresh token", .timeLimit(.minutes(10)))
 struct GrantEndTests {
   private static let day = Duration.seconds(86_400)
   private static let successor = """

@@ -8,7 +8,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("Tokens of accounts by consent")
+@Suite("Tokens of accounts by consent", .timeLimit(.minutes(10)))
 struct GuardedTokenTests {
   private let harness: ConsentHarness
 

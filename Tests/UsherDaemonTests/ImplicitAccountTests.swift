@@ -10,7 +10,7 @@ import UsherTestKit
 @testable import UsherDaemon
 
 /// A rule's `accounts` and `confirm`, and the audit, apply whether or not a call names its account.
-@Suite("Calls that name no account")
+@Suite("Calls that name no account", .timeLimit(.minutes(10)))
 struct ImplicitAccountTests {
   private typealias Harness = ImplicitAccountHarness
 

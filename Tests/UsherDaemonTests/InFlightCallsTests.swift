@@ -4,7 +4,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("Calls in flight at a lock")
+@Suite("Calls in flight at a lock", .timeLimit(.minutes(10)))
 struct InFlightCallsTests {
   private let scheduler: FakeScheduler
   private let inFlightCalls: InFlightCalls

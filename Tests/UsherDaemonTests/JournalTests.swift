@@ -9,7 +9,7 @@ import UsherTestKit
 @testable import UsherDaemon
 
 /// The entries of `journalctl USHER_FLOW=…` about a flow (Service, "In the journal").
-@Suite("Flows in the system journal")
+@Suite("Flows in the system journal", .timeLimit(.minutes(10)))
 struct JournalTests {
   private static let (begins, moves, ends) = (
     "5d2a1c7e3f0b4e6d9a8c7b6f5e4d3c21", "5d2a1c7e3f0b4e6d9a8c7b6f5e4d3c22",

@@ -9,7 +9,7 @@ import UsherTestKit
 @testable import UsherDaemon
 @testable import UsherFlows
 
-@Suite("Handoff of Freedom ID tokens whose user is unknown")
+@Suite("Handoff of Freedom ID tokens whose user is unknown", .timeLimit(.minutes(10)))
 struct KeptSignInTests {
   private static let grants = ["read.firstname", "read.email"]
 

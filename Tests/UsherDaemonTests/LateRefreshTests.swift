@@ -10,7 +10,7 @@ import UsherTestKit
 @testable import UsherDaemon
 
 /// The provider answers a refresh after the account has changed.
-@Suite("Late replies to refreshes", .mayBlock)
+@Suite("Late replies to refreshes", .mayBlock, .timeLimit(.minutes(10)))
 struct LateRefreshTests {
   enum Change: CaseIterable {
     case forgotten, dropped, replaced

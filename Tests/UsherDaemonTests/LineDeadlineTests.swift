@@ -4,7 +4,7 @@ import UsherTransport
 
 @testable import UsherDaemon
 
-@Suite("Deadlines of lines (line_seconds)")
+@Suite("Deadlines of lines (line_seconds)", .timeLimit(.minutes(10)))
 struct LineDeadlineTests {
   private let call = Array(#"{"jsonrpc":"2.0","id":1,"method":"system.status"}"#.utf8)
 

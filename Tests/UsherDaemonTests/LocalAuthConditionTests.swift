@@ -11,7 +11,7 @@ import UsherTestKit
 
 private let right = Secret("till-4711")
 
-@Suite("Rules with require_local_auth_seconds")
+@Suite("Rules with require_local_auth_seconds", .timeLimit(.minutes(10)))
 struct LocalAuthConditionTests {
   private let harness: FlowHarness
 

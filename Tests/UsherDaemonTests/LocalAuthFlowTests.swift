@@ -12,7 +12,7 @@ import UsherTestKit
 
 private let right = Secret("till-4711")
 
-@Suite("Local authentication flows")
+@Suite("Local authentication flows", .timeLimit(.minutes(10)))
 struct LocalAuthFlowTests {
   private let harness: FlowHarness
 

@@ -10,7 +10,7 @@ import UsherTestKit
 
 private let right = Secret("till-4711")
 
-@Suite("Memory of local authentications")
+@Suite("Memory of local authentications", .timeLimit(.minutes(10)))
 struct LocalAuthMemoryTests {
   private let memory = LocalAuthMemory()
   private let now = Timestamp(seconds: 1_800_000_000)
@@ -63,7 +63,7 @@ struct LocalAuthMemoryTests {
   }
 }
 
-@Suite("Local authentications that LocalAuthService remembers")
+@Suite("Local authentications that LocalAuthService remembers", .timeLimit(.minutes(10)))
 struct LatestLocalAuthTests {
   private let harness: FlowHarness
 
@@ -174,7 +174,7 @@ struct LatestLocalAuthTests {
   }
 }
 
-@Suite("Local authentications that flows can use")
+@Suite("Local authentications that flows can use", .timeLimit(.minutes(10)))
 struct ToldLocalAuthTests {
   private let harness: FlowHarness
 

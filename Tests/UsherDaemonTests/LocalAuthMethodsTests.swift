@@ -9,7 +9,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("localAuth.status and localAuth.setPasscode")
+@Suite("localAuth.status and localAuth.setPasscode", .timeLimit(.minutes(10)))
 struct LocalAuthMethodsTests {
   private let harness: FlowHarness
 

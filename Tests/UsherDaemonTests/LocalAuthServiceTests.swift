@@ -11,7 +11,7 @@ import UsherTestKit
 private let right = Secret("till-4711")
 private let wrong = Secret("till-4712")
 
-@Suite("Passcodes")
+@Suite("Passcodes", .timeLimit(.minutes(10)))
 struct PasscodeServiceTests {
   private let harness: FlowHarness
 
@@ -162,7 +162,7 @@ struct PasscodeServiceTests {
   }
 }
 
-@Suite("Fingerprints")
+@Suite("Fingerprints", .timeLimit(.minutes(10)))
 struct FingerServiceTests {
   private let harness: FlowHarness
 

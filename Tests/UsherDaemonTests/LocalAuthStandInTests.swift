@@ -12,7 +12,7 @@ import UsherTestKit
 private let right = Secret("till-4711")
 
 /// The order in the BSA SDK: `startSimpleAuth` succeeds, then `requestSignUp` follows.
-@Suite("Passcodes in place of a finger")
+@Suite("Passcodes in place of a finger", .timeLimit(.minutes(10)))
 struct LocalAuthStandInTests {
   private let harness: FlowHarness
 

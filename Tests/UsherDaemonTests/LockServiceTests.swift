@@ -8,7 +8,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("system.lock and system.unlock")
+@Suite("system.lock and system.unlock", .timeLimit(.minutes(10)))
 struct LockServiceTests {
   private let harness: LockControllerHarness
   private static let wrong = Secret("nothing-like-it")

@@ -12,7 +12,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("Locking and unlocking the daemon", .mayBlock)
+@Suite("Locking and unlocking the daemon", .mayBlock, .timeLimit(.minutes(10)))
 struct LockTests {
   private let harness: LockControllerHarness
 

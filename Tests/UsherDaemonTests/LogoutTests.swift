@@ -66,7 +66,7 @@ private final class LogoutHarness: Sendable {
   }
 }
 
-@Suite("Logout at Freedom ID")
+@Suite("Logout at Freedom ID", .timeLimit(.minutes(10)))
 struct LogoutTests {
   private let harness: LogoutHarness
 

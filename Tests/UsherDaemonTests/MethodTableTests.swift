@@ -5,7 +5,7 @@ import UsherCore
 
 @testable import UsherDaemon
 
-@Suite("The method table")
+@Suite("The method table", .timeLimit(.minutes(10)))
 struct MethodTableTests {
   @Test(
     "the method table has every method, and finds it by the bytes of its name on its sockets only")

@@ -9,7 +9,7 @@ import UsherTestKit
 @testable import UsherDaemon
 
 /// Confirmation of a flow that is to make a call to the provider's API.
-@Suite("Confirmation of operations")
+@Suite("Confirmation of operations", .timeLimit(.minutes(10)))
 struct OperationConfirmTests {
   private typealias Harness = ImplicitAccountHarness
 

@@ -7,7 +7,7 @@ import UsherTestKit
 @testable import UsherDaemon
 
 /// Access of one client to flows and events of other clients.
-@Suite("Isolation between clients")
+@Suite("Isolation between clients", .timeLimit(.minutes(10)))
 struct OtherClientTests {
   @Test("only the client that started a flow, the owner's own programs and the admin may cancel it")
   func cancelled() async throws {

@@ -7,7 +7,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("Partial grants")
+@Suite("Partial grants", .timeLimit(.minutes(10)))
 struct PartialGrantTests {
   private let harness: FlowHarness
 

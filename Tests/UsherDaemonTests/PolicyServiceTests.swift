@@ -10,7 +10,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("policy.check and policy.list")
+@Suite("policy.check and policy.list", .timeLimit(.minutes(10)))
 struct PolicyServiceTests {
   private let clock = FakeClock()
   private let scheduler: FakeScheduler

@@ -9,7 +9,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("Credentials of provider calls")
+@Suite("Credentials of provider calls", .timeLimit(.minutes(10)))
 struct ProofsTests {
   private let harness: FlowHarness
   private let credentials: Credentials

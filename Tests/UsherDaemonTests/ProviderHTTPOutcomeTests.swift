@@ -58,7 +58,7 @@ extension CallOutcome {
   }
 }
 
-@Suite("Outcomes of provider calls on failing connections")
+@Suite("Outcomes of provider calls on failing connections", .timeLimit(.minutes(10)))
 struct ProviderHTTPOutcomeTests {
   @Test(
     "a call whose connection fails after the request has an unknown outcome and is not repeated",

@@ -22,7 +22,7 @@ private final class Monologue: ChannelInboundHandler, Sendable {
   }
 }
 
-@Suite("Provider calls over HTTP")
+@Suite("Provider calls over HTTP", .timeLimit(.minutes(10)))
 struct ProviderHTTPTests {
   private func outcome(of answer: String) async throws -> CallOutcome {
     let group = MultiThreadedEventLoopGroup.singleton

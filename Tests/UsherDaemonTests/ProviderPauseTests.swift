@@ -5,7 +5,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("Pauses after failed calls")
+@Suite("Pauses after failed calls", .timeLimit(.minutes(10)))
 struct ProviderPauseTests {
   private func pause(
     after answer: String, to call: (OIDCMetadata) -> OIDCCall

@@ -5,7 +5,7 @@ import UsherFlows
 
 @testable import UsherDaemon
 
-@Suite("TLS of provider calls")
+@Suite("TLS of provider calls", .timeLimit(.minutes(10)))
 struct ProviderTLSTests {
   private static let answer = TLSServer.Answer.whole(
     "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")

@@ -9,7 +9,7 @@ import UsherTestKit
 @testable import UsherFlows
 
 /// Uses a real listener on the loopback interface. The test sets the user of each connection.
-@Suite("Redirect listener")
+@Suite("Redirect listener", .timeLimit(.minutes(10)))
 struct RedirectListenerTests {
   private struct Request: Sendable {
     var method = "GET"

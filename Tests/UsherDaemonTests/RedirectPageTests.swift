@@ -9,7 +9,7 @@ import UsherTestKit
 @testable import UsherDaemon
 
 /// The pages that a browser shows after the redirect.
-@Suite("Redirect pages")
+@Suite("Redirect pages", .timeLimit(.minutes(10)))
 struct RedirectPageTests {
   private let fixture = RedirectListenerFixture()
 

@@ -11,7 +11,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("registration.checkDuplicate and registration.checkUserKey")
+@Suite("registration.checkDuplicate and registration.checkUserKey", .timeLimit(.minutes(10)))
 struct RegistrationServiceTests {
   /// Services at a provider that gives the same reply to every call, and the calls it received.
   private final class Harness: Sendable {

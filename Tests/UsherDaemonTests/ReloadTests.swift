@@ -13,7 +13,7 @@ import UsherTransport
 
 @testable import UsherDaemon
 
-@Suite("Reload")
+@Suite("Reload", .timeLimit(.minutes(10)))
 struct ReloadTests {
   private let harness: LockControllerHarness
   private let other = ProviderName("other")
@@ -243,7 +243,7 @@ struct ReloadTests {
   }
 }
 
-@Suite("Reload of systemd credentials")
+@Suite("Reload of systemd credentials", .timeLimit(.minutes(10)))
 struct CredentialReloadTests {
   private let harness: LockControllerHarness
 

@@ -6,7 +6,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("Reply cache of a connection")
+@Suite("Reply cache of a connection", .timeLimit(.minutes(10)))
 struct ReplyCacheTests {
   private let harness: FlowHarness
   private let audit: AuditRecorder

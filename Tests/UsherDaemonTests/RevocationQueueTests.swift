@@ -25,7 +25,7 @@ private final class RecordedAudit: Auditing {
 }
 
 /// The fixture's provider cannot be reached.
-@Suite("Revocations in the background")
+@Suite("Revocations in the background", .timeLimit(.minutes(10)))
 struct RevocationQueueTests {
   private let fixture: TokenFixture
   private let audit = RecordedAudit()

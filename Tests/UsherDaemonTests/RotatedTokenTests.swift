@@ -9,7 +9,8 @@ import UsherTestKit
 @testable import UsherDaemon
 
 /// The provider has replaced the refresh token, and its reply is flawed.
-@Suite("Refresh replies with a new refresh token and an unusable access token")
+@Suite(
+  "Refresh replies with a new refresh token and an unusable access token", .timeLimit(.minutes(10)))
 struct RotatedTokenTests {
   private let provider: ScriptedProvider
   private let fixture: TokenFixture

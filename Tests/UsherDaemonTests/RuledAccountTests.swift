@@ -10,7 +10,7 @@ import UsherTestKit
 @testable import UsherDaemon
 
 /// Rules with accounts, scopes and fields, and clients that own and share accounts.
-@Suite("Accounts under rules")
+@Suite("Accounts under rules", .timeLimit(.minutes(10)))
 struct RuledAccountTests {
   private let harness: ConsentHarness
 

@@ -31,7 +31,7 @@ private final class KeyServer: Sendable {
   }
 }
 
-@Suite("Signatures of Truecaller profiles")
+@Suite("Signatures of Truecaller profiles", .timeLimit(.minutes(10)))
 struct SignatureVerifierTests {
   private let clock = FakeClock()
   private let provider = ProviderConfig(

@@ -9,7 +9,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("One-time codes with single_use")
+@Suite("One-time codes with single_use", .timeLimit(.minutes(10)))
 struct SingleUseTests {
   private let harness: TOTPHarness
 
@@ -130,7 +130,7 @@ struct SingleUseTests {
   }
 }
 
-@Suite("One-time codes in flows")
+@Suite("One-time codes in flows", .timeLimit(.minutes(10)))
 struct FlowCodeTests {
   private func session(
     _ client: String? = "till", owner: Owner = .anna,
@@ -181,7 +181,7 @@ struct FlowCodeTests {
   }
 }
 
-@Suite("One-time codes in running flows")
+@Suite("One-time codes in running flows", .timeLimit(.minutes(10)))
 struct RunningFlowCodeTests {
   @Test("a flow that asks for a TOTP code gets one if the account has a secret")
   func told() async throws {

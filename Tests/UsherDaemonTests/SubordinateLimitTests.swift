@@ -8,7 +8,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("Limits of users with subordinate ids")
+@Suite("Limits of users with subordinate ids", .timeLimit(.minutes(10)))
 struct SubordinateLimitTests {
   private static let users = SubordinateUsers("1000:300000:65536")
   private static let below = [
@@ -58,7 +58,7 @@ struct SubordinateLimitTests {
   }
 }
 
-@Suite("Map of subordinate ids")
+@Suite("Map of subordinate ids", .timeLimit(.minutes(10)))
 struct SubordinateUserMapTests {
   private static let users = SubordinateUsers("1000:300000:10")
 

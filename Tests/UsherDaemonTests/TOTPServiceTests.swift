@@ -10,7 +10,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("totp.code and totp.list")
+@Suite("totp.code and totp.list", .timeLimit(.minutes(10)))
 struct TOTPServiceTests {
   private let harness: TOTPHarness
 
@@ -158,7 +158,7 @@ struct TOTPServiceTests {
   }
 }
 
-@Suite("TOTP secrets of accounts")
+@Suite("TOTP secrets of accounts", .timeLimit(.minutes(10)))
 struct TOTPSecretTests {
   @Test("an account keeps its TOTP secret if a sign-in brings none, and a new secret replaces it")
   func kept() async throws {

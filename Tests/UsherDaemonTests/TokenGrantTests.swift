@@ -79,7 +79,7 @@ final class TokenFixture: Sendable {
   func close() async { await harness.http.shutdown() }
 }
 
-@Suite("Grant shared by all programs", .mayBlock)
+@Suite("Grant shared by all programs", .mayBlock, .timeLimit(.minutes(10)))
 struct TokenGrantTests {
   private let fixture: TokenFixture
 

@@ -9,7 +9,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("Dynamic users of systemd")
+@Suite("Dynamic users of systemd", .timeLimit(.minutes(10)))
 struct TransientUserTests {
   private let harness: LockControllerHarness
 

@@ -10,7 +10,7 @@ import UsherTestKit
 @testable import UsherDaemon
 
 /// Objects that a caller may not see are reported like objects that do not exist.
-@Suite("Indistinguishability of foreign and missing objects")
+@Suite("Indistinguishability of foreign and missing objects", .timeLimit(.minutes(10)))
 struct UnseenTests {
   /// The reply to a call, and whether it needed a task, which the caller could measure.
   private struct Said: Equatable {

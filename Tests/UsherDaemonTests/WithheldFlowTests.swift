@@ -10,7 +10,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("Flows of a withheld owner")
+@Suite("Flows of a withheld owner", .timeLimit(.minutes(10)))
 struct WithheldFlowTests {
   @Test("a flow of a withheld owner takes a reply and calls the provider only after owner.accept")
   func answered() async throws {

@@ -7,7 +7,7 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
-@Suite("The method system.hostName of the page AddingAMethod")
+@Suite("The method system.hostName of the page AddingAMethod", .timeLimit(.minutes(10)))
 struct SystemHostNameTests {
   /// One daemon for all cases, because each daemon keeps a database and its descriptors open.
   private static let shared = Task { try await LockControllerHarness(holdsTimers: true).begun() }
