@@ -79,17 +79,18 @@ package final class TestSocket: Sendable {
     connectedTo address: Address, by deadline: TestDeadline = TestDeadline()
   ) throws {
     self.init(address, SOCK_STREAM)
-    // Limits each call of connect(2), which continues an attempt that has not ended.
-    var pause = timeval(tv_sec: 0, tv_usec: 50_000)
-    let size = socklen_t(MemoryLayout<timeval>.size)
-    setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &pause, size)
-    let isConnected = try deadline.isMet { _ in
+    let flags = fcntl(descriptor, F_GETFL)
+    _ = fcntl(descriptor, F_SETFL, flags | O_NONBLOCK)
+    // A further call of connect(2) continues an attempt that has not ended.
+    let isConnected = try deadline.isMet { isLast in
       if address.withRaw({ connect(descriptor, $0, $1) }) == 0 { return true }
       guard [EAGAIN, EALREADY, EINPROGRESS].contains(errno) else {
         throw failure("connect to", address)
       }
+      if !isLast { poll(nil, 0, 5) }
       return false
     }
+    _ = fcntl(descriptor, F_SETFL, flags)
     guard isConnected else { throw TestError("no connection to \(address) in time") }
   }
 
