@@ -99,21 +99,19 @@ private struct SentSecrets {
     values =
       fields.filter { !Self.known.contains($0.name) }.map(\.value)
       + request.secrets.map { $0.revealed() }
-      + request.headers.filter { $0.name.lowercased() == "authorization" }
-      .flatMap { Self.credentials($0.value) }
+      + request.headers.filter(\.isSecret).flatMap { Self.credentials($0.value) }
   }
 
-  /// Returns the value of an `Authorization` header without the name of its scheme; for `Basic`
+  /// Returns the value of a header, also without the name of an authentication scheme; for `Basic`
   /// also the password (RFC 6749 §2.3.1).
   private static func credentials(_ header: Secret) -> [String] {
-    guard let token = header.revealed().split(separator: " ").last.map({ String($0) }) else {
-      return []
-    }
+    let value = header.revealed()
+    guard let token = value.split(separator: " ").last.map({ String($0) }) else { return [] }
     let pair = Data(base64Encoded: token).map { String(decoding: $0, as: UTF8.self) } ?? ""
     guard let password = pair.split(separator: ":", maxSplits: 1).dropFirst().first else {
-      return [token]
+      return [value, token]
     }
     let plain = FormEncoding.decode("p=\(password)")?.first?.value
-    return [token, String(password)] + (plain.map { [$0] } ?? [])
+    return [value, token, String(password)] + (plain.map { [$0] } ?? [])
   }
 }

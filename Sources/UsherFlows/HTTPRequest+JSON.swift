@@ -9,7 +9,7 @@ extension HTTPRequest {
     _ method: Method, _ url: String, _ body: [String: JSONValue]?, _ headers: [Header],
     hiding secrets: [Secret] = [], resultCode: ResultCode? = nil
   ) -> HTTPRequest {
-    let type = body.map { _ in [Header("Content-Type", Secret("application/json"))] } ?? []
+    let type = body.map { _ in [Header("Content-Type", public: "application/json")] } ?? []
     return HTTPRequest(
       method: method, url: url, headers: [.acceptJSON] + type + headers,
       body: body.map { Secret(String(decoding: JSONValue.object($0).encoded(), as: UTF8.self)) },

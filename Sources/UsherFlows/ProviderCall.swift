@@ -138,8 +138,8 @@ package struct HTTPRequest: Sendable, Equatable {
   package var url: String
   package var headers: [Header] = []
   package var body: Secret?
-  /// The request's secrets other than form fields and the header `Authorization`: tokens in the
-  /// path, in JSON or in headers of the provider's own.
+  /// The request's secrets other than form fields and headers: tokens in the path or in JSON, and
+  /// keys that the request does not carry.
   package var secrets: [Secret] = []
   /// Where the reply's body says whether the call succeeded, whatever its HTTP status is; nil if
   /// the provider has no such code.
@@ -160,10 +160,17 @@ package struct HTTPRequest: Sendable, Equatable {
   package struct Header: Sendable, Equatable {
     package var name: String
     package var value: Secret
+    /// Whether an error reply that repeats the value is masked.
+    package var isSecret: Bool
 
+    /// Creates a header with a secret, alone or after the name of an authentication scheme.
     package init(_ name: String, _ value: Secret) {
-      self.name = name
-      self.value = value
+      (self.name, self.value, isSecret) = (name, value, true)
+    }
+
+    /// Creates a header whose value may be shown and logged, such as a request id.
+    package init(_ name: String, public value: String) {
+      (self.name, self.value, isSecret) = (name, Secret(value), false)
     }
   }
 }

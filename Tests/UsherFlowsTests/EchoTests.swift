@@ -43,18 +43,27 @@ struct EchoTests {
     #expect(said("SplxlOBeZQ is old", to: request("code=SplxlOBeZQ"), status: 200) == "… is old")
   }
 
-  @Test("an echoed credential of the header Authorization is removed, with and without a scheme")
-  func headers() {
+  private func request(_ header: HTTPRequest.Header) -> HTTPRequest {
+    HTTPRequest(method: .get, url: "https://id.example.com/", headers: [header])
+  }
+
+  @Test(
+    "an echoed header value is removed, with and without an authentication scheme",
+    arguments: ["authorization", "X-Key"])
+  func headers(name: String) {
     for value in ["linking-secret", "Bearer linking-secret"] {
-      let sent = HTTPRequest(
-        method: .get, url: "https://id.example.com/",
-        headers: [.init("authorization", Secret(value))])
+      let sent = request(HTTPRequest.Header(name, Secret(value)))
       #expect(said("linking-secret is unknown", to: sent) == "… is unknown")
+      #expect(said("\(value) is unknown", to: sent) == "… is unknown")
     }
-    let harmless = HTTPRequest(
-      method: .get, url: "https://id.example.com/",
-      headers: [.init("x-merchant-id", Secret("merchant-1"))])
-    #expect(said("merchant-1 is unknown", to: harmless) == "merchant-1 is unknown")
+    let words = request(HTTPRequest.Header(name, Secret("a key of words")))
+    #expect(said("a key of words is unknown", to: words) == "… is unknown")
+  }
+
+  @Test("an error description keeps the value of a header that is declared public")
+  func publicHeader() {
+    let sent = request(HTTPRequest.Header("x-merchant-id", public: "merchant-1"))
+    #expect(said("merchant-1 is unknown", to: sent) == "merchant-1 is unknown")
   }
 
   @Test("a token reply without an error stays unchanged, even if it repeats the sent refresh token")

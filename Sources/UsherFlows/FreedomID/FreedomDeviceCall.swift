@@ -110,10 +110,10 @@ extension FreedomDeviceCall {
       _ method: HTTPRequest.Method, _ path: ProviderPath, _ body: [String: JSONValue]?,
       device: String?, _ headers: [HTTPRequest.Header] = []
     ) -> HTTPRequest {
-      let device = device.map { [HTTPRequest.Header("X-Device-Id", Secret($0))] } ?? []
+      let device = device.map { [HTTPRequest.Header("X-Device-Id", public: $0)] } ?? []
       return .json(
         method, path.url(under: settings.baseURL), body,
-        [.init("X-API-Key", key)] + device + headers, hiding: [key])
+        [.init("X-API-Key", key)] + device + headers)
     }
     let paths = settings.paths
     switch self {

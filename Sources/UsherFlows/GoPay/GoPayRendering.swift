@@ -42,8 +42,8 @@ extension GoPayCall {
         externalID: externalID ?? ExternalID.draw(&transition),
         [
           .init("Authorization-Customer", Secret("Bearer \(token.revealed())")),
-          .init("X-DEVICE-ID", Secret(device)),
-        ], hiding: [token], context)
+          .init("X-DEVICE-ID", public: device),
+        ], context)
     case .sessionToken(let code, let requestID):
       return .json(
         .post, settings.paths.sessionToken.url(under: settings.identityBaseURL),
@@ -55,12 +55,11 @@ extension GoPayCall {
         settings.identityHeaders(requestID) + [try token.header(context)])
     case .capture(let session, let token):
       return .json(
-        .get, settings.captureURL(session), nil, settings.captureHeaders(session, token),
-        hiding: [token])
+        .get, settings.captureURL(session), nil, settings.captureHeaders(session, token))
     case .submission(let id, let session, let token):
       return .json(
         .get, settings.paths.submission.url(under: settings.captureBaseURL, "submissionId", id),
-        nil, settings.captureHeaders(session, token), hiding: [token])
+        nil, settings.captureHeaders(session, token))
     case .currentSubmission(let token, let requestID):
       return .json(
         .get, settings.paths.currentSubmission.url(under: settings.identityBaseURL), nil,
@@ -92,7 +91,7 @@ extension GoPayCall {
   /// Returns a SNAP request with a signature over exactly the bytes of the body that are sent.
   private static func signed(
     _ path: ProviderPath, _ body: [String: JSONValue], externalID: String,
-    _ headers: [HTTPRequest.Header], hiding secrets: [Secret],
+    _ headers: [HTTPRequest.Header], hiding secrets: [Secret] = [],
     _ context: RenderContext<GoPaySettings>
   ) throws(UsherError) -> HTTPRequest {
     let settings = context.provider.settings
@@ -107,12 +106,12 @@ extension GoPayCall {
       method: "POST", path: url.path, accessToken: token, body: request.body ?? Secret(""),
       timestamp: timestamp, clientSecret: secret)
     request.headers += [
-      .bearer(token), .init("X-TIMESTAMP", Secret(timestamp)),
-      .init("X-SIGNATURE", Secret(signature)), .init("X-PARTNER-ID", Secret(settings.clientID)),
-      .init("X-EXTERNAL-ID", Secret(externalID)),
-      .init("CHANNEL-ID", Secret(settings.channelID ?? "")),
+      .bearer(token), .init("X-TIMESTAMP", public: timestamp),
+      .init("X-SIGNATURE", Secret(signature)), .init("X-PARTNER-ID", public: settings.clientID),
+      .init("X-EXTERNAL-ID", public: externalID),
+      .init("CHANNEL-ID", public: settings.channelID ?? ""),
     ]
-    request.secrets += [Secret(signature), secret]
+    request.secrets.append(secret)
     return request
   }
 }
@@ -140,8 +139,8 @@ extension GoPaySettings {
   /// `correlation-id` in its example, so both are sent (provider contract §10, trap 7).
   fileprivate func identityHeaders(_ requestID: String) -> [HTTPRequest.Header] {
     [
-      .init("x-merchant-id", Secret(merchantID)), .init("request-id", Secret(requestID)),
-      .init("correlation-id", Secret(requestID)),
+      .init("x-merchant-id", public: merchantID), .init("request-id", public: requestID),
+      .init("correlation-id", public: requestID),
     ]
   }
 
@@ -149,9 +148,9 @@ extension GoPaySettings {
     _ session: CaptureSession, _ token: Secret
   ) -> [HTTPRequest.Header] {
     [
-      .init("x-merchant-id", Secret(merchantID)), .init("x-onekyc-token", token),
-      .init("x-sdk-session-id", Secret(session.id)),
-      .init("x-partner-session-id", Secret(session.requestID)),
+      .init("x-merchant-id", public: merchantID), .init("x-onekyc-token", token),
+      .init("x-sdk-session-id", public: session.id),
+      .init("x-partner-session-id", public: session.requestID),
     ]
   }
 

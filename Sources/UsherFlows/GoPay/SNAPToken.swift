@@ -25,9 +25,9 @@ package struct SNAPToken: ClientTokenCall {
       .post, settings.paths.b2bToken.url(under: settings.snapBaseURL),
       ["grantType": "client_credentials"],
       [
-        .init("X-CLIENT-KEY", Secret(settings.clientID)),
-        .init("X-TIMESTAMP", Secret(timestamp)), .init("X-SIGNATURE", Secret(signature)),
-      ], hiding: [Secret(signature)], resultCode: .snap)
+        .init("X-CLIENT-KEY", public: settings.clientID),
+        .init("X-TIMESTAMP", public: timestamp), .init("X-SIGNATURE", Secret(signature)),
+      ], resultCode: .snap)
   }
 
   /// Reads the reply. GoPay sends `expiresIn` as a string of seconds (provider contract §10, trap

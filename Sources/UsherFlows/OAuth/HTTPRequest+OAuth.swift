@@ -7,14 +7,14 @@ extension HTTPRequest {
     HTTPRequest(
       method: .post, url: url,
       headers: [
-        .acceptJSON, Header("Content-Type", Secret("application/x-www-form-urlencoded")),
+        .acceptJSON, Header("Content-Type", public: "application/x-www-form-urlencoded"),
       ] + headers,
       body: Secret(FormEncoding.encode(fields)))
   }
 }
 
 extension HTTPRequest.Header {
-  static var acceptJSON: Self { Self("Accept", Secret("application/json")) }
+  static var acceptJSON: Self { Self("Accept", public: "application/json") }
 
   /// Returns the `Authorization` header for a bearer token (RFC 6750 §2.1).
   static func bearer(_ token: Secret) -> Self {

@@ -6,15 +6,6 @@ extension TruecallerCall {
   package func render(_ context: RenderContext<TruecallerSettings>) throws(UsherError)
     -> HTTPRequest
   {
-    var request = try self.request(context)
-    // The app key is sent in a header of Truecaller's own.
-    request.secrets += [context.credential].compactMap(\.self)
-    return request
-  }
-
-  private func request(_ context: RenderContext<TruecallerSettings>) throws(UsherError)
-    -> HTTPRequest
-  {
     let settings = context.provider.settings
     let paths = settings.paths
     switch self {
@@ -68,7 +59,7 @@ extension TruecallerCall {
     }
     let header =
       switch settings.validation {
-      case .oauth: HTTPRequest.Header("clientId", Secret(settings.clientID ?? ""))
+      case .oauth: HTTPRequest.Header("clientId", public: settings.clientID ?? "")
       case .none, .legacy, .sdk28: try appKey(context)
       }
     let url = path.url(under: base, "accessToken", token.revealed())
@@ -83,8 +74,8 @@ extension TruecallerCall {
   ) throws(UsherError) -> [HTTPRequest.Header] {
     let settings = context.provider.settings
     return [
-      try appKey(context), .init("appLink", Secret(settings.appLink)),
-      .init("sdkVersion", Secret(settings.sdkVersion)), .init("sdkVariant", Secret("native")),
+      try appKey(context), .init("appLink", public: settings.appLink),
+      .init("sdkVersion", public: settings.sdkVersion), .init("sdkVariant", public: "native"),
     ]
   }
 

@@ -22,7 +22,7 @@ package enum ExampleCall: ProviderCall {
     case .session(let badge):
       return .json(
         .post, settings.baseURL.text + "/sessions", ["badge": .string(badge.revealed())],
-        [HTTPRequest.Header("X-API-Key", key)], hiding: [key, badge])
+        [HTTPRequest.Header("X-API-Key", key)], hiding: [badge])
     }
   }
 }

@@ -84,7 +84,6 @@ struct DeviceCallTests {
       #expect(
         Dictionary(request.headers.map { ($0.name, $0.value.revealed()) }) { $0 + $1 }
           == headers)
-      #expect(request.secrets == [Driven.key])
     }
   }
 

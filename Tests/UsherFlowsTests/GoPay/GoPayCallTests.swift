@@ -279,17 +279,33 @@ struct GoPayCallTests {
     for secret in own + ["client-token", "client-secret"] { #expect(!dumped.contains(secret)) }
   }
 
+  @Test("the signature of the client token call is removed from SNAP's refusal")
+  func signatureEcho() throws {
+    let request = try render(SNAPToken())
+    let header = try #require(request.headers.first { $0.name == "X-SIGNATURE" })
+    let message = "\(header.value.revealed()) is wrong"
+    for (code, status) in [("4017300", 401), ("4007300", 200)] {
+      let refusal = reply(
+        ["responseCode": .string(code), "responseMessage": .string(message)], status: status)
+      let told = refusal.withoutEchoes(of: request).jsonObject
+      #expect(told?["responseMessage"] == "… is wrong")
+    }
+  }
+
   @Test("secrets that a reply of GoPay repeats are removed from it", arguments: all)
   func echoes(call: GoPayCall) throws {
     let request = try render(call) { $0.exchangeCredential = "backend" }
-    let sent = ["linking-secret", "auth-code-secret", "capture-secret", "backend-secret"]
-      .filter { secret in
-        request.headers.contains { $0.value.revealed().hasSuffix(secret) }
-          || request.body?.revealed().contains(secret) == true
-      }
+    let own = ["linking-secret", "auth-code-secret", "capture-secret", "backend-secret"]
+    let sent = (own + ["client-token"]).filter { secret in
+      request.headers.contains { $0.value.revealed().hasSuffix(secret) }
+        || request.body?.revealed().contains(secret) == true
+    }
     #expect(!sent.isEmpty)
     let signature = request.headers.first { $0.name == "X-SIGNATURE" }?.value.revealed()
-    for secret in sent + [signature].compactMap(\.self) {
+    // The client secret makes the signature, and is not sent.
+    let signing = signature.map { [$0, "client-secret"] } ?? []
+    #expect(signing.isEmpty == (call.clientToken == nil))
+    for secret in sent + signing {
       let said = JSONValue.string("\(secret) is unknown")
       let refusals: [(JSONValue, Int)] = [
         (["responseMessage": said], 401),
