@@ -84,20 +84,27 @@ extension ProviderReport {
   }
 }
 
-/// The secrets of a request to a provider, in each form in which a reply may repeat them.
-private struct SentSecrets {
-  /// Form fields that are not secret.
-  private static let known: Set<String> = [
+extension HTTPRequest {
+  /// Parameters of OAuth requests that are not secret.
+  private static let publicFields: Set<String> = [
     "audience", "client_assertion_type", "client_id", "grant_type", "redirect_uri", "resource",
     "scope", "token_type_hint",
   ]
 
+  /// Returns the values of the fields that are not known to be public.
+  static func secrets(in fields: [(name: String, value: String)]) -> [String] {
+    fields.filter { !publicFields.contains($0.name) }.map(\.value)
+  }
+}
+
+/// The secrets of a request to a provider, in each form in which a reply may repeat them.
+private struct SentSecrets {
   let values: [String]
 
   init(_ request: HTTPRequest) {
     let fields = request.body.flatMap { FormEncoding.decode($0.revealed()) } ?? []
     values =
-      fields.filter { !Self.known.contains($0.name) }.map(\.value)
+      HTTPRequest.secrets(in: fields)
       + request.secrets.map { $0.revealed() }
       + request.headers.filter(\.isSecret).flatMap { Self.credentials($0.value) }
   }

@@ -56,12 +56,11 @@ extension OIDCCall {
     switch context.provider.settings.tokenRequest {
     case .form: return .form(endpoint, fields + client.fields, headers: client.headers)
     case .json:
-      let members = Dictionary(fields + client.fields) { first, _ in first }
+      let all = fields + client.fields
+      let members = Dictionary(all) { first, _ in first }
       return .json(
         .post, endpoint, members.mapValues { .string($0) }, client.headers,
-        hiding: fields.filter { ["code", "refresh_token"].contains($0.name) }.map {
-          Secret($0.value)
-        })
+        hiding: HTTPRequest.secrets(in: all).map { Secret($0) })
     }
   }
 

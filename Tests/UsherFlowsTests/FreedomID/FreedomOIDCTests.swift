@@ -56,9 +56,12 @@ struct FreedomOIDCTests {
     #expect(!shown.contains("code-secret") && !shown.contains("s3cret-client"))
   }
 
-  @Test("Freedom ID in mode oidc sends the code_verifier if PKCE is enabled")
+  @Test("Freedom ID in mode oidc sends the code_verifier with PKCE, and an echo of it is removed")
   func verifier() throws {
-    #expect(try body(render(exchange, pkce: true))?["code_verifier"] == "verifier")
+    let request = try render(exchange, pkce: true)
+    #expect(try body(request)?["code_verifier"] == "verifier")
+    let echo = reply(["error": "verifier is wrong"], status: 400)
+    #expect(echo.withoutEchoes(of: request).jsonObject == ["error": "… is wrong"])
   }
 
   @Test("Freedom ID in mode oidc refreshes tokens in JSON with Basic")
@@ -75,6 +78,8 @@ struct FreedomOIDCTests {
     #expect(
       try body(request) == ["grant_type": "refresh_token", "refresh_token": "refresh-secret"])
     #expect(request.headers.contains { $0.value == Secret("Basic YWNtZTpzM2NyZXQtY2xpZW50") })
+    let echo = reply(["error": "refresh-secret is wrong"], status: 400)
+    #expect(echo.withoutEchoes(of: request).jsonObject == ["error": "… is wrong"])
   }
 
   @Test("Freedom ID in mode oidc sends state and nonce, and a code_challenge only with PKCE")
