@@ -164,6 +164,8 @@ extension ServiceFixture {
       // A thread may end between the list of the threads and the look at it.
       let states = try system.run(
         "sh", "-c", "grep -hs ^State: /proc/$1/task/*/status || true", "sh", process)
+      // Without a line, the process has ended.
+      guard !states.isEmpty else { throw TestError("process \(process) has ended") }
       return states.split(separator: "\n").allSatisfy { $0.contains("stopped") }
     }
   }

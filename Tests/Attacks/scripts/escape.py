@@ -31,7 +31,7 @@ def stop(process):
             with contextlib.suppress(FileNotFoundError, ProcessLookupError), open(
                     f"/proc/{process}/task/{thread}/stat") as file:
                 states.append(file.read().rpartition(")")[2].split()[0])
-        return all(state == "T" for state in states)
+        return set(states) == {"T"}
 
     os.kill(process, signal.SIGSTOP)
     eventually("the daemon stops", is_stopped)
