@@ -291,7 +291,7 @@ extension ScriptedDaemon {
     let flows = state.withLock { $0.flows }.sorted { $0.key > $1.key }
     let fitting: [String] = flows.compactMap { id, flow in
       guard var bare = flow.snapshots.last,
-        [nil, flow.start["kind"]].contains(params["kind"]),
+        flow.start["kind"] == params["kind"],
         [nil, Snapshot.key(of: flow.start)].contains(params["key"]?.stringValue),
         [nil, bare.status].contains(params["status"]?.stringValue)
       else { return nil }
