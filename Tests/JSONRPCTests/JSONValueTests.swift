@@ -1,6 +1,7 @@
 import FoundationEssentials
 import JSONRPC
 import Testing
+import UsherTestKit
 
 struct JSONValueTests {
   private let sample: JSONValue = [

@@ -1,19 +1,9 @@
 import Testing
 import UsherConfig
+import UsherTestKit
 
-/// A deterministic random number generator (SplitMix64).
-private struct Chance: RandomNumberGenerator {
-  var state: UInt64
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var mixed = state
-    mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-    return mixed ^ (mixed >> 31)
-  }
-
-  mutating func pick<Element>(_ list: [Element]) -> Element {
+extension SeededGenerator {
+  fileprivate mutating func pick<Element>(_ list: [Element]) -> Element {
     list[Int.random(in: 0..<list.count, using: &self)]
   }
 }
@@ -30,7 +20,7 @@ struct EarlyDenialTests {
     "system.lock", "system.status", "confirm.answer", "provider.get", "no.such",
   ]
 
-  private func policy(_ chance: inout Chance) throws -> Policy {
+  private func policy(_ chance: inout SeededGenerator) throws -> Policy {
     let rules = try (0..<Int.random(in: 0...3, using: &chance)).map { number in
       var rule = ClientRule(
         name: "r\(number)", match: ClientMatch(user: .id(1000)),
@@ -47,7 +37,7 @@ struct EarlyDenialTests {
       names: PrincipalResolver(user: { _ in nil }, group: { _ in 50 }))
   }
 
-  private func request(_ chance: inout Chance) -> PolicyRequest {
+  private func request(_ chance: inout SeededGenerator) -> PolicyRequest {
     var request = PolicyRequest(
       method: chance.pick(Self.methods), provider: chance.pick([nil, "work", "home"]),
       kind: chance.pick([nil, "login", "operation"]),
@@ -61,7 +51,7 @@ struct EarlyDenialTests {
   }
 
   /// Returns the request without some of its fields, as it is known before decoding.
-  private func part(of request: PolicyRequest, _ chance: inout Chance) -> PolicyRequest {
+  private func part(of request: PolicyRequest, _ chance: inout SeededGenerator) -> PolicyRequest {
     var part = PolicyRequest(method: request.method)
     // A request for an unknown object is decided by its method alone.
     guard !request.isUnknown else { return part }
@@ -73,7 +63,7 @@ struct EarlyDenialTests {
 
   @Test("a partial call is denied early only if the same rule denies it in full", arguments: 0..<20)
   func never(seed: UInt64) throws {
-    var chance = Chance(state: seed)
+    var chance = SeededGenerator(seed: seed)
     var denials = 0
     for _ in 0..<1000 {
       let groups: [UInt32] = chance.pick([[], [50]])
