@@ -26,7 +26,7 @@ package struct ClientRule: SettingsSection {
   /// The clients that may read the accounts of this client.
   package var share: [String] = []
 
-  /// Who owns the accounts and flows that a client creates.
+  /// The owner of the accounts and flows that a client creates.
   package enum Ownership: String, TextSetting, Codable, CaseIterable, Sendable {
     /// The user that the caller runs as.
     case user

@@ -1,4 +1,5 @@
-/// From where the host of a URL can be reached, judged by its text only: no name is resolved.
+/// The network from which the host of a URL can be reached, judged by the text only: no name is
+/// resolved.
 package enum HostReach: Sendable, Equatable {
   /// A public address, or a name that may have one.
   case global

@@ -169,7 +169,7 @@ extension UsherError {
 
     package enum Severity: Sendable { case debug, info, warning, error }
 
-    /// What is known about an error reason. A `final` error occurs again if the call is repeated
+    /// The properties of an error reason. A `final` error occurs again if the call is repeated
     /// unchanged; a `retryable` one may not.
     private struct Traits {
       let code: Int, meaning: String, isRetryable: Bool, severity: Severity

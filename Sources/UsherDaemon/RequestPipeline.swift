@@ -35,7 +35,8 @@ extension RPCService {
     try serve(params, call, by: try find(method, call.caller))
   }
 
-  /// Decodes a long line's parameters for ``respond(to:decoded:_:)``. May run on any thread.
+  /// Decodes the parameters of an RPC call in a long line, for ``respond(to:decoded:_:)``. May run
+  /// on any thread.
   ///
   /// - Throws: The error to reply with, which may be that the caller must not make the call.
   func decode(

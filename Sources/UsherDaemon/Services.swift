@@ -93,7 +93,8 @@ final class Services: Sendable {
     }
     audits = AuditService(log: store.audit, repository: audit)
     owners.addObserver { [weak self] in await self?.apply($0, of: $1) }
-    // The event bus outlives these services, as may a call that has removed a user.
+    // The event bus exists longer than these services, and a call that has removed a user may end
+    // after them.
     owners.addObserver { [events = processContext.events] change, person in
       if change == .replaced { events.forget(person.owner) }
     }
@@ -175,7 +176,8 @@ final class Services: Sendable {
     try await flows.engine.sweep()
   }
 
-  /// Waits up to `limit` until the providers' responses are stored, then stops background work.
+  /// Waits up to `limit` for the providers' responses to arrive and be stored, then stops all
+  /// background work.
   func stop(within limit: Duration) async {
     watch.stop()
     await revocations.stop()

@@ -141,8 +141,8 @@ package struct HTTPRequest: Sendable, Equatable {
   /// The request's secrets other than form fields and headers: tokens in the path or in JSON, and
   /// keys that the request does not carry.
   package var secrets: [Secret] = []
-  /// Where the reply's body says whether the call succeeded, whatever its HTTP status is; nil if
-  /// the provider has no such code.
+  /// The member of the reply's body that says whether the call succeeded, whatever the HTTP status;
+  /// nil if the provider has no such code.
   package var resultCode: ResultCode?
 
   /// A member of a reply's body that has a code for every outcome of a call.

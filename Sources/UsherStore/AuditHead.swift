@@ -23,15 +23,17 @@ struct AuditHead: Sendable, Equatable, Codable {
   var hash = Self.origin
   /// The time at which the log was created, or rebuilt because the head was missing.
   var begunAt: Timestamp
-  /// The inconsistencies that the log itself shows no longer, the newest last: times at which the
-  /// head could not be used, and inconsistencies among rows that were deleted since.
+  /// The inconsistencies that are no longer visible in the log itself: the times at which the
+  /// stored head could not be used, and inconsistencies among rows that were deleted since. The
+  /// newest is last.
   var breaks: [Break] = []
 
   struct Break: Sendable, Equatable, Codable {
     var at: Timestamp
     /// The number of the first row concerned; nil if the break concerns the head.
     var first: Int64?
-    /// The number of the last row concerned; for a break of the head, of the log's last row then.
+    /// The number of the last row concerned; for a break of the head, the number of the log's last
+    /// row at that time.
     var last: Int64
     var what: What
 

@@ -27,8 +27,9 @@ struct StoredAuditRow {
   let sealed: Data
   let before: Data
 
-  /// The SHA-256 of the previous row's hash, the number, the time and the encrypted bytes. A hash
-  /// of the decrypted bytes would let a reader of the file test guesses of the content.
+  /// The SHA-256 of the previous row's hash, the number, the time and the encrypted bytes. The
+  /// decrypted bytes are not hashed, because their hash would let a reader of the file test guesses
+  /// of the content.
   var hash: Data {
     var writer = ByteWriter()
     writer.append([UInt8](before))
@@ -51,7 +52,8 @@ extension StoredAuditRow {
     self.init(n: row.n, at: row.at, sealed: try sealer.seal(row), before: row.before)
   }
 
-  /// Writes the row over any with this number, which something other than usherd has added.
+  /// Writes the row. Replaces a row with the same number, which something other than usherd must
+  /// have added.
   func write(to db: Database) throws {
     try db.cachedStatement(
       sql: """

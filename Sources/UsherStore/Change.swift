@@ -10,7 +10,8 @@ package enum Change: Sendable {
   case appendJournal(JournalRow)
   /// Deletes the flow with its journal. Its `requestId` stays remembered.
   case deleteFlow(FlowID)
-  /// Fails with ``Conflict/request(_:)`` if the owner's `requestId` is in use at the provider.
+  /// Fails with ``Conflict/request(_:)`` if the owner has already used this `requestId` at the
+  /// provider and it has not expired.
   case rememberRequest(RequestRow)
   /// Deletes the remembered requests that expired at this time or before.
   case forgetRequests(expiredBy: Timestamp)
@@ -42,7 +43,8 @@ package enum Change: Sendable {
 }
 
 extension [Change] {
-  /// The owners of the new objects: accounts, passcodes, confirmation answers and new flows.
+  /// The owners of the objects that the changes create: accounts, passcodes, confirmation answers
+  /// and flows.
   var owners: [Owner] {
     compactMap { change in
       switch change {

@@ -2,7 +2,8 @@ import FoundationEssentials
 import GRDB
 import UsherCore
 
-/// Converts changes to SQL operations. Secrets are encrypted here, before the queue of writes.
+/// Converts changes to SQL operations. Secrets are encrypted here, before an operation is queued
+/// for writing.
 struct ChangeWriter: Sendable {
   typealias Operation = GroupCommit.Operation
 
@@ -110,7 +111,8 @@ struct ChangeWriter: Sendable {
 }
 
 extension Change {
-  /// The rows of a guarded table that the change adds, replaces or deletes; nil if none.
+  /// The rows of a guarded table that the change can add, replace or delete; nil if the change
+  /// concerns no guarded table.
   fileprivate var guardedRows: GuardedRows? {
     switch self {
     case .putFlow, .appendJournal, .deleteFlow, .rememberRequest, .forgetRequests,

@@ -63,7 +63,8 @@ actor GroupCommit {
     do {
       return try await writeInOneTransaction(units, as: kinds, to: database)
     } catch DatabaseError.SQLITE_FULL where units.count > 1 {
-      // If one row does not fit on the disk, SQLite rolls back all; the other units may fit.
+      // If one row does not fit on the disk, SQLite rolls back the whole transaction. The other
+      // units may fit.
       var outcomes: [Outcome] = []
       for unit in units { outcomes += await write([unit], as: kinds, to: database) }
       return outcomes

@@ -57,7 +57,8 @@ struct KeySlot {
       arguments: [kind, host, now.milliseconds, wrapped])
   }
 
-  /// Returns the decrypted data key; nil if the slot does not exist or needs another key.
+  /// Returns the decrypted data key; nil if the slot does not exist or was encrypted with a key
+  /// other than `key`.
   func open(with key: SymmetricKey, in db: Database) throws -> UnlockedKey? {
     let wrapped = try Data.fetchOne(
       db, sql: "SELECT wrapped FROM key_slots WHERE kind = ? AND host = ?", arguments: [kind, host])

@@ -15,7 +15,8 @@ extension Store {
   /// The name of the note of a locked daemon before schema 5. Only the migration reads it.
   static let earlierLock = "lock"
 
-  /// Whether the daemon is locked. Throws `storage_unavailable` if ``unlocked`` does not decrypt.
+  /// Whether the daemon is locked. Throws `storage_unavailable` if the note ``unlocked`` does not
+  /// decrypt.
   package var isLocked: Bool {
     get throws(UsherError) {
       guard let note = try loadNote(Self.unlocked) else { return true }

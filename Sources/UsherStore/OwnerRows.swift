@@ -7,7 +7,8 @@ package import UsherCore
 package struct OwnerRow: Sendable, Hashable {
   package var realm: String
   package var uid: UInt32
-  /// Whether access to the user's objects is refused until an operator decides about the uid.
+  /// Whether usherd refuses access to the user's stored objects until an operator decides, because
+  /// the uid may have been reassigned or the objects are being deleted.
   package var isWithheld: Bool
   package var payload: SealedPayload
 

@@ -24,7 +24,8 @@ enum GuardedTable: String, CaseIterable {
   }
 
   /// The SQL condition for the rows in the set, without the note with the digests themselves and
-  /// the head of the audit log, whose own check reports a change and continues.
+  /// the head of the audit log. The audit log has its own check, which reports a change and
+  /// continues.
   var condition: String {
     self == .notes ? "name NOT IN ('\(AuditHead.name)', '\(RowSets.name)')" : "1"
   }
@@ -81,7 +82,8 @@ struct RowSets: Equatable {
     for table in GuardedTable.allCases { try toggle(GuardedRows(table), in: db, by: sealer) }
   }
 
-  /// Adds the selected rows to the digests, or removes those they contain: exclusive or does both.
+  /// Adds the selected rows to the digests, or removes them if the digests contain them. The
+  /// exclusive or does both.
   mutating func toggle(_ rows: GuardedRows, in db: Database, by sealer: Sealer) throws {
     let table = rows.table
     var digest = digests[table.rawValue] ?? [UInt8](repeating: 0, count: 32)
@@ -102,7 +104,8 @@ struct RowSets: Equatable {
     GuardedTable.allCases.map(\.rawValue).filter { digests[$0] != other.digests[$0] }.sorted()
   }
 
-  /// Reads the stored digests. Throws `storage_unavailable` if their note is missing or damaged.
+  /// Reads the stored digests. Throws `storage_unavailable` if their note is missing or does not
+  /// decrypt.
   static func stored(in db: Database, by sealer: Sealer) throws -> RowSets {
     let statement = try db.cachedStatement(sql: "SELECT sealed FROM notes WHERE name = ?")
     let empty = NoteRow(name: name, payload: SealedPayload([]))

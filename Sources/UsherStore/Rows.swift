@@ -22,7 +22,8 @@ package struct Owner: Sendable, Hashable {
   }
 }
 
-/// Bytes that are encrypted before they leave the process. Descriptions do not show them.
+/// Bytes that are encrypted before they leave the process. Descriptions and mirrors do not show
+/// them.
 package struct SealedPayload: Sendable, Hashable {
   package let bytes: [UInt8]
 
@@ -138,7 +139,8 @@ package struct AccountRow: Sendable, Hashable {
   package var provider: ProviderName
   /// The provider's identifier of the signed-in person; unique per owner and provider.
   package var subject: String
-  /// The time to process the account in the background, such as for a refresh; nil: never.
+  /// The time at which the daemon must process the account in the background, for example to
+  /// refresh its tokens; nil: never.
   ///
   /// ``unknownWakeTime`` in a row that usherd wrote before schema 4.
   package var wakeAt: Timestamp?
@@ -150,7 +152,8 @@ package struct AccountRow: Sendable, Hashable {
   /// Label, attributes, profile and other members, encoded by ``StoreCoder``.
   package var payload: SealedPayload
 
-  /// The ``wakeAt`` of an unknown time: the earliest, so the account is processed first.
+  /// The value of ``wakeAt`` if the time is unknown. It is the earliest time, so that the daemon
+  /// processes the account first.
   package static let unknownWakeTime = Timestamp(milliseconds: 0)
 
   /// The value of ``callTag`` if the tag is unknown. Any callback from the provider may then

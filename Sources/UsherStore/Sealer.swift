@@ -65,7 +65,8 @@ struct Sealer: Sendable {
     return Data([Self.form]) + salt + box.nonce + box.ciphertext + box.tag
   }
 
-  /// Decrypts a row. Throws `storage_unavailable` with its name if it was altered or moved.
+  /// Decrypts a row. Throws `storage_unavailable` with the row's name if something other than
+  /// usherd altered or moved it.
   func open(_ sealed: Data, as row: RowIdentity) throws(UsherError) -> [UInt8] {
     let bytes = [UInt8](sealed)
     let start = 1 + Self.saltCount
@@ -95,14 +96,16 @@ struct Sealer: Sendable {
     return tag(of: row)
   }
 
-  /// Returns a keyed hash of a credential, which reveals only whether two values are equal.
+  /// Returns a keyed hash of a credential, which reveals only whether two values of that credential
+  /// are equal.
   func tag(ofCredential value: Secret, named name: String) -> Data {
     var row = RowIdentity(table: "credential tags", key: [name])
     row.bind(value.revealed())
     return tag(of: row)
   }
 
-  /// Returns a keyed hash of a callback's key, which reveals only whether two keys are equal.
+  /// Returns a keyed hash of a callback's key, which reveals only whether two keys of callbacks
+  /// from a provider are equal.
   func tag(ofCallKey key: String, at provider: ProviderName) -> Data {
     var row = RowIdentity(table: "call tags", key: [provider.rawValue])
     row.bind(key)

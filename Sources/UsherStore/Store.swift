@@ -167,7 +167,8 @@ package final class Store: Sendable {
     ownerCheck.withLock { $0 = OwnerCheckBox(check: check) }
   }
 
-  /// Reserves disk space for ``commitFromReserve(_:)``. Blocks briefly if there is none yet.
+  /// Reserves disk space for ``commitFromReserve(_:)``. Blocks briefly unless the space is already
+  /// reserved.
   ///
   /// - Throws: `storage_unavailable` if the disk has too little free space.
   package func allocateReserve() throws(UsherError) {

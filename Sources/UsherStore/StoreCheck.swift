@@ -2,8 +2,9 @@ import GRDB
 package import UsherCore
 
 extension Store {
-  /// Decrypts the rows of all tables, for `usherd --check-store`: a start decrypts few rows. The
-  /// audit log and the note with its head are left out, because the log has its own check. Blocks.
+  /// Decrypts the rows of all tables, for `usherd --check-store`: a start of the daemon decrypts
+  /// few rows. The audit log and the note with its head are left out, because the log has its own
+  /// check. Blocks.
   ///
   /// - Throws: `storage_unavailable` with the name of the first row that does not decrypt.
   package func check() throws(UsherError) {

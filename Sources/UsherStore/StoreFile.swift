@@ -62,7 +62,8 @@ struct StoreFile {
     UsherError(.storageUnavailable, "the database \(path) \(what)", cause: cause)
   }
 
-  /// Returns an error for the last system call, from `errno`, that names the database file.
+  /// Returns an error for the last failed system call, from `errno`. The message names the database
+  /// file.
   func fault(_ call: String, _ what: String) -> UsherError {
     let fault = SystemCallError(call: call, errno: errno)
     return refusal("\(what): \(String(cString: strerror(fault.errno)))", cause: fault)
@@ -139,7 +140,8 @@ final class StoreLock: Sendable {
   func release() {
     descriptor.withLock { descriptor in
       if let open = descriptor {
-        // Released explicitly, because a forked child that has not called exec yet shares it.
+        // The lock is released explicitly, because a forked child that has not called exec yet
+        // shares it.
         flock(open, LOCK_UN)
         close(open)
       }

@@ -81,7 +81,8 @@ extension Store {
     }
   }
 
-  /// Decrypts an account's row, and checks that the subject tag is the hash of its subject.
+  /// Decrypts an account's row, and checks that the row's subject tag is the keyed hash of its
+  /// subject.
   func open(
     _ sealed: Data, tagged tag: Data, into clear: AccountRow
   ) throws(UsherError) -> AccountRow {

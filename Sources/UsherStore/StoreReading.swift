@@ -37,13 +37,14 @@ package struct DueAccount: Sendable, Equatable {
 // for a commit in progress, and sees all completed commits. These methods block on the disk, and
 // throw `storage_unavailable`.
 extension Store {
-  /// Which accounts to read.
+  /// A selection of accounts to read.
   package enum AccountSelection: Sendable {
     /// The account with an id if it is owned by the given owner; nil means any owner.
     case id(AccountID, of: Owner?)
     /// The accounts of an owner at one provider; nil means at all providers.
     case owner(Owner, at: ProviderName?)
-    /// The accounts of all owners that a callback with this ``AccountRow/callTag`` may concern.
+    /// The accounts of all owners that a callback from the provider may concern: those with this
+    /// ``AccountRow/callTag``.
     case called(Data, at: ProviderName)
     case all
   }
@@ -78,7 +79,8 @@ extension Store {
     return accounts
   }
 
-  /// Decrypts an account. Throws `storage_unavailable` with the name of a damaged row.
+  /// Decrypts an account. Throws `storage_unavailable` with the name of the row if one does not
+  /// decrypt.
   package func open(_ sealed: SealedAccount) throws(UsherError) -> StoredAccount {
     var tokens: [TokenRow] = []
     for (clear, sealed) in sealed.tokens { tokens.append(try sealer.open(sealed, into: clear)) }
@@ -128,7 +130,8 @@ extension Store {
     }
   }
 
-  /// Returns a page of the ids of accounts with a consent that expired by `time`, in order.
+  /// Returns a page of the ids of accounts with a consent that expired at `time` or before, in the
+  /// order of the ids.
   ///
   /// - Parameter last: The last account of the previous page; nil for the first page.
   package func accountsWithConsents(
@@ -142,8 +145,9 @@ extension Store {
     ) { AccountID(try $0.next()) }
   }
 
-  /// Returns a query for the rows, tokens and consents of the accounts that `query` selects: one
-  /// statement, so that no commit happens between reading an account and its tokens.
+  /// Returns a query for the rows, tokens and consents of the accounts whose ids `query` selects.
+  /// The result is a single statement, so that no commit happens between reading an account and its
+  /// tokens.
   private static func accountQuery(_ query: String) -> String {
     """
     WITH chosen (id) AS MATERIALIZED (\(query))

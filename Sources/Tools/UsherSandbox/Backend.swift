@@ -1,6 +1,6 @@
 /// A fake of one provider: its endpoints and the settings that a test may change.
 ///
-/// To add a backend, write its type and add it to ``Sandbox/backends(_:_:)``. The request log,
+/// To add a backend, write its type and add it to ``Sandbox/backends(_:)``. The request log,
 /// faults, limits and the index page need no further code.
 package protocol Backend: Sendable {
   /// The heading of this backend on the index page.

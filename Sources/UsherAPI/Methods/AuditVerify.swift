@@ -35,7 +35,7 @@ public struct AuditVerify: Method, Equatable {
   }
 
   public struct Finding: Codable, Sendable, Equatable {
-    /// The number of the first row that the finding concerns; nil if it concerns the whole log.
+    /// The number of the first row that the finding concerns; nil if it concerns no row.
     public var n: Int?
     /// The finding as a sentence, such as `row 17 was altered: it does not open`.
     public var message: String

@@ -26,8 +26,7 @@ public struct SystemStatus: Method, Equatable {
     public var connections: Int
     /// The state of the database; only on the admin socket, and not while the daemon is locked.
     public var store: Store?
-    /// Where the master key comes from; only on the admin socket, and not while the daemon is
-    /// locked.
+    /// The origin of the master key. Only on the admin socket, and not while the daemon is locked.
     public var masterKey: String?
     /// Whether the database has a recovery key. Only on the admin socket, and not while the daemon
     /// is locked.

@@ -99,7 +99,7 @@ public struct Failure: Codable, Sendable, Equatable {
     case exchangeFailed = "exchange_failed"
     case exchangeTimedOut = "exchange_timed_out"
     case localAuthFailed = "local_auth_failed"
-    /// The daemon has too few file descriptors for the flow's callback listener.
+    /// The daemon has too few file descriptors for the listener to which the browser returns.
     case overloaded
   }
 

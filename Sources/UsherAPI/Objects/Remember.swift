@@ -1,7 +1,7 @@
 /// How long an answer to a confirmation is valid: `"once"`, `"session"` or a number of seconds.
 public enum Remember: Sendable, Equatable {
-  /// An approval is valid for the next call of the same kind within 5 minutes, a refusal for all
-  /// such calls within 60 seconds.
+  /// An approval is valid for the next equal call within 5 minutes, a refusal for all equal calls
+  /// within 60 seconds.
   case once
   /// The answer is valid until the daemon stops or is locked.
   case session

@@ -10,7 +10,8 @@ extension AccountRecord {
 }
 
 extension Dependencies {
-  /// Returns the error for an account whose provider name means another provider since the sign-in.
+  /// Returns the error for an account whose provider name means another provider since the sign-in,
+  /// so that the user must sign in again.
   func elsewhere(_ record: AccountRecord) -> UsherError {
     UsherError(
       .reauthenticationRequired,

@@ -74,8 +74,9 @@ struct AccountDetails: Codable, Sendable, Equatable {
   struct Authenticator: Codable, Sendable, Equatable {
     /// The secret in Base32, as the provider gave it.
     var secret: Sealed<Secret>
-    /// For each client name, the end of the time step of the last code that the client received: a
-    /// time, not a step number, because it stays correct if the provider changes the period.
+    /// For each client name, the end of the time step of the last code that the client received. It
+    /// is a time, not a step number, because a time stays correct if the provider changes the
+    /// period.
     var givenUntil: [String: Timestamp] = [:]
   }
 
@@ -85,9 +86,11 @@ struct AccountDetails: Codable, Sendable, Equatable {
     var refreshToken: Sealed<Secret>?
     /// The expiry of the refresh token by the wall clock; nil if the provider stated none.
     var refreshExpiresAt: Timestamp?
-    /// The provider's final refusal of a refresh, after which only a new sign-in helps; else nil.
+    /// The error with which the provider finally refused a refresh, so that only a new sign-in
+    /// helps; nil if it has not done so.
     var death: ProviderErrorCode?
-    /// The scope of the last refresh if it was less than granted; only a sign-in restores the rest.
+    /// The scope of the last refresh if it was less than granted, so that only a new sign-in
+    /// restores the rest; nil otherwise.
     var narrowedTo: String?
 
     /// Whether the provider may be asked for a new access token.

@@ -4,7 +4,8 @@ import UsherCore
 import UsherStore
 
 extension Caller {
-  /// The owners whose accounts the caller may read: itself, then by name those that lend theirs.
+  /// The owners whose accounts the caller may read: the caller's own owner, then the owners that
+  /// lend their accounts to it, by name.
   var owners: [Owner] {
     [owner] + lenders.sorted { ($0.client ?? "") < ($1.client ?? "") }
   }
@@ -33,7 +34,8 @@ extension AccountRepository {
   ///
   /// - Parameters:
   ///   - isMeant: Only accounts for which it returns true are chosen.
-  ///   - error: The error if `isMeant` excludes all accounts of the provider, given one of them.
+  ///   - error: Returns the error if `isMeant` excludes all accounts of the provider; it is passed
+  ///     one of them.
   func account(
     _ id: AccountID?, _ provider: ProviderName?, for caller: Caller, _ method: String,
     where isMeant: (AccountRecord) -> Bool = { _ in true },

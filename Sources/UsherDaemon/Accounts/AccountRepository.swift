@@ -44,7 +44,8 @@ final class AccountRepository: Sendable {
   fileprivate struct State {
     var records = LRUCache<AccountID, AccountRecord>()
     var lists = LRUCache<List, Set<AccountID>>()
-    /// For each read in progress, the accounts that changed since it began; nil for a removed one.
+    /// For each read in progress, the accounts that changed since it began, so that it does not
+    /// cache old rows; nil for a removed account.
     var reads: [Int: [AccountID: AccountRecord?]] = [:]
     var nextRead = 0
   }
@@ -62,7 +63,7 @@ final class AccountRepository: Sendable {
   private let places: [ProviderName: TokenPlace]
   private let state = Mutex(State())
   let changes = Atomic<Int>(0)
-  /// Serializes reads of single accounts from disk, so that concurrent look-ups read them once.
+  /// Serializes reads of single accounts, so that concurrent look-ups of one account read it once.
   private let reading = Mutex(())
   private let observers = Mutex<[Observer]>([])
 
@@ -74,9 +75,8 @@ final class AccountRepository: Sendable {
     places = Dictionary(providers.map { ($0.name, $0.tokenPlace) }) { first, _ in first }
   }
 
-  /// A number that changes whenever an account, token or consent changes or is removed. Costs one
-  /// atomic read. A reply cache that reads the number before it reads the accounts never serves
-  /// data older than the number.
+  /// A number that changes with each change or removal of an account, token or consent. Costs one
+  /// atomic read. A reply cache that reads it before the accounts never serves data older than it.
   var generation: Int { changes.load(ordering: .acquiring) }
 
   var count: Int { state.withLock { $0.records.count } }
@@ -98,7 +98,7 @@ extension AccountRepository {
     return record
   }
 
-  /// Returns an account of any owner, for the daemon's own work; nil if none can be read.
+  /// Returns an account of any owner for the daemon's own work; nil if it is missing or unreadable.
   func record(_ id: AccountID) -> AccountRecord? { try? find(id) }
 
   /// Returns an account; nil if the permitted owners have none with this id.
@@ -123,8 +123,7 @@ extension AccountRepository {
 
   private func held(_ id: AccountID, of owners: [Owner]?) -> AccountRecord? {
     let room = room
-    // Must take as long for another owner's account as for an unknown id, and must not mark that
-    // account as used.
+    // Takes equally long for another owner's account and an unknown id, and marks neither as used.
     return state.withLock { state -> (value: AccountRecord?, gone: [AccountID: AccountRecord]) in
       let isTheirs = state.records.contains(id) { owners?.contains($0.owner) ?? true }
       return isTheirs ? state.records.use(id, room: room) : (value: nil, gone: [:])
@@ -270,7 +269,7 @@ extension AccountRepository {
         let record = try current(row)
         let isMeant = isMeant(record)
         if isMeant { count += 1 }
-        // Of a long list, which may have very many accounts, only the matching ones are kept.
+        // Only the matching accounts of a long list are kept, because it may be very long.
         if isMeant || found.count < longest { found[row.id] = record } else { isWhole = false }
       }
       last = page.count == Self.page ? page.last : nil
@@ -299,7 +298,8 @@ extension AccountRepository {
 
   private func endRead(_ read: Int) { state.withLock { _ = $0.reads.removeValue(forKey: read) } }
 
-  /// Caches a record that was read from disk, and returns its current state; nil if it was removed.
+  /// Caches a record that was read from disk, and returns its current state; nil if the account was
+  /// removed during the read.
   private func take(_ record: AccountRecord, _ read: Int) -> AccountRecord? {
     let room = room
     let (record, _) = state.withLock { state in

@@ -59,7 +59,8 @@ extension AccountWatch {
       let isHopeless = result == .stopPolling
       finish(account) { entry in
         entry.isAsking = false
-        // A submission that came meanwhile has a token of its own.
+        // If the attributes have changed in the meantime, they are about a newer submission, which
+        // has a token of its own: asking about that one may help.
         if isHopeless, entry.attributes == attributes { entry.isHopeless = true }
       }
     }

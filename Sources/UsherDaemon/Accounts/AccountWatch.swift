@@ -104,7 +104,8 @@ final class AccountWatch: ProviderObserver {
     if let listener { events.stop(listener) }
   }
 
-  /// Reviews the accounts in memory and finds those on disk that need work soon, once a minute.
+  /// Reviews the accounts in memory, then finds the accounts on disk that need work soon. Called
+  /// once a minute.
   func review() async {
     for account in state.withLock({ Array($0.entries.keys) }) where !isReviewed(account) { return }
     waking.advance(lead: warning)
@@ -141,7 +142,7 @@ final class AccountWatch: ProviderObserver {
       ])
   }
 
-  /// Looks at an account. Returns false after ``stop()``.
+  /// Begins the due tasks of an account, as ``look(at:)`` does. Returns false after ``stop()``.
   private func isReviewed(_ account: AccountID) -> Bool {
     look(at: account)
     return !isStopped

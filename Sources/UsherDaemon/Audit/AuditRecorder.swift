@@ -224,7 +224,8 @@ extension AuditRecorder.State {
     return true
   }
 
-  /// Returns the next rows to write. Nil if there are none, which ends the writing.
+  /// Returns the next rows to write; nil if there are none, and then records that writing has
+  /// ended.
   fileprivate mutating func next() -> ([AuditAggregator.Entry], any AuditKeeping)? {
     guard let keeper, !aggregator.waiting.isEmpty else {
       writing = nil

@@ -5,10 +5,12 @@ import UsherConfig
 import UsherCore
 import UsherStore
 
-/// The parts of a client's call that a user is asked to approve: equal parts are one question.
+/// The parts of a client's call that a user is asked to approve. Two calls with equal parts are the
+/// same question.
 ///
 /// The parts include the provider operation with its request body and displayed text: approval of a
-/// flow that reads does not approve one that pays, and approval of one payment not another payment.
+/// flow that reads does not approve one that pays, and approval of one payment does not approve
+/// another.
 struct ConfirmCall: Codable, Sendable {
   /// The maximum total size of all texts in bytes; a user could not judge more.
   static let longest = 4096
@@ -116,7 +118,8 @@ struct OpenQuestion: Codable, Sendable, Equatable {
   /// The user as which the asking program runs.
   var person: LocalPerson { LocalPerson(realm: realm, uid: uid) }
 
-  /// Whether the question is open at a time; not if the clock was set back to before `askedAt`.
+  /// Whether the question can be answered at a time. It cannot if the wall clock was set back to
+  /// before `askedAt`.
   func isOpen(at now: Timestamp) -> Bool { askedAt <= now && now < expiresAt }
 }
 
@@ -135,7 +138,8 @@ struct GivenAnswer: Codable, Sendable, Equatable {
   let client: String
   let uid: UInt32
 
-  /// The time until which the answer is valid; nil if until the daemon stops or is locked.
+  /// The time until which the answer is valid; nil if it is valid until the daemon stops or is
+  /// locked.
   var expiresAt: Timestamp? {
     switch remember {
     case .once: at + (allow ? Self.onceAllowed : Self.onceRefused)
@@ -152,7 +156,8 @@ struct GivenAnswer: Codable, Sendable, Equatable {
     }
   }
 
-  /// Whether the answer is valid at a time; not if the wall clock was set back to before `at`.
+  /// Whether the answer is valid at a time. It is not if the wall clock was set back to before
+  /// `at`.
   func holds(at now: Timestamp) -> Bool {
     guard let expiresAt else { return true }
     return at <= now && now < expiresAt

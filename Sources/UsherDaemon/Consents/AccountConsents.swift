@@ -29,7 +29,8 @@ struct AccountConsents: Sendable, Equatable {
     Set(holding(at: now).filter { $0.key.client == client }.map(\.key.grant))
   }
 
-  /// Returns the profile members that the client, or if nil any client, may read by consents.
+  /// Returns the profile members that the client may read by its consents; nil: that any client may
+  /// read.
   func members(openTo client: String? = nil, at now: Timestamp) -> Set<String> {
     let open = holding(at: now).filter { client == nil || $0.key.client == client }
     return Set(open.compactMap(\.value.member))

@@ -40,7 +40,8 @@ struct ConsentService: Sendable {
   ///
   /// - Parameters:
   ///   - record: The account that the call names, if it exists for the caller.
-  ///   - isCovered: Whether the policy rule applies to an account that the call does not name.
+  ///   - isCovered: Whether the policy rule that permits the call applies to an account that the
+  ///     call does not name.
   func revoke(
     _ call: ConsentRevoke, of record: AccountRecord?, _ caller: Caller,
     where isCovered: (AccountRecord) -> Bool
@@ -63,13 +64,15 @@ struct ConsentService: Sendable {
     return .init(revoked: revoked)
   }
 
-  /// Returns the stored name of a grant, which callers may spell in several ways.
+  /// Returns the stored name of a grant, which callers may spell differently, because a provider
+  /// type may accept several spellings.
   private func word(_ grant: String, at provider: ProviderName) -> String {
     let variety = (try? providers?.named(provider))?.settings.variety
     return variety.flatMap { ProviderRegistry.grant(grant, of: $0) } ?? grant
   }
 
-  /// Removes expired consents and the profile members that no other consent opens, every minute.
+  /// Removes expired consents, and the profile members that no other consent opens. Called once a
+  /// minute.
   func sweep() async throws(UsherError) {
     var last: AccountID?
     repeat {

@@ -41,7 +41,8 @@ final class DrainingScheduler: Scheduler {
     return ScheduledTimer { [self] in take(number)?.timer?.cancel() }
   }
 
-  /// Fires all pending timers now, and later ones immediately. Called when the daemon stops.
+  /// Fires all pending timers now; a timer that is set after this call fires immediately. Called
+  /// when the daemon stops.
   func end() {
     let all = state.withLock { state in
       state.isOver = true

@@ -8,8 +8,9 @@ package struct EventLoops: Sendable {
   let sockets: SocketLoop
   /// The event loop for requests to providers, for providers' callbacks, and for timers.
   let providers: any EventLoopGroup
-  /// The event loop for browser redirects to loopback addresses. Separate, so that slow work on the
-  /// other loops does not delay a browser, nor a flood of browsers other work.
+  /// The event loop for browser redirects to loopback addresses. It is separate, so that slow work
+  /// on the other loops does not delay a browser, and a flood of browsers does not delay other
+  /// work.
   let browsers: any EventLoopGroup
 
   /// Creates the event loops that are not passed. ``stop()`` stops the passed loops too.

@@ -188,12 +188,14 @@ extension HTTPSettings {
       redirectConfiguration: .disallow,
       timeout: .init(connect: .seconds(Int64(connectTimeoutSeconds))))
     configuration.connectionPool.retryConnectionEstablishment = false
-    // The limit is high, so that callers of a slow provider do not wait for each other.
+    // The limit of connections is high, so that callers of a slow provider do not wait for each
+    // other.
     configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 64
     configuration.decompression = .disabled
     configuration.httpVersion = .http1Only
     var tls = TLSConfiguration.makeClientConfiguration()
-    // RFC 9325 §3.1.1 and §4.2: the library's own default allows TLS 1.0 and CBC ciphers.
+    // RFC 9325 §3.1.1 and §4.2 require this; the library's own default allows TLS 1.0 and CBC
+    // ciphers.
     tls.minimumTLSVersion = .tlsv12
     tls.cipherSuiteValues = Self.ciphers
     if let caFile { tls.trustRoots = .file(caFile) }
@@ -204,7 +206,8 @@ extension HTTPSettings {
     return configuration
   }
 
-  /// The permitted cipher suites: with AEAD and forward secrecy, as all suites of TLS 1.3.
+  /// The permitted cipher suites: those with AEAD and forward secrecy. All suites of TLS 1.3 have
+  /// both.
   private static let ciphers: [NIOTLSCipher] = [
     .TLS_AES_128_GCM_SHA256, .TLS_AES_256_GCM_SHA384, .TLS_CHACHA20_POLY1305_SHA256,
     .TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, .TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,

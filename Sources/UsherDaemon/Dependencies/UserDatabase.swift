@@ -1,10 +1,12 @@
 package import UsherConfig
 package import UsherSystem
 
-/// The users of the machine, `/etc/passwd`, LDAP etc., nsswitch.conf(5). Look-ups may block long.
+/// The users of the machine, from `/etc/passwd`, LDAP and so on; see nsswitch.conf(5). Each look-up
+/// may block for a long time.
 package struct UserDatabase: Sendable {
   package var user: @Sendable (UInt32) -> UserLookup
-  /// Whether `/etc/passwd` contains the uid: then no other source decides its name.
+  /// Whether `/etc/passwd` contains the uid, so that no other source decides which name the uid
+  /// has.
   package var isLocal: @Sendable (UInt32) -> Bool
   /// Looks up the users and groups that policy rules name.
   package var principals: PrincipalResolver

@@ -13,7 +13,8 @@ struct FlowClient: Sendable, Equatable {
 }
 
 extension Caller {
-  /// Returns the client of a flow that the caller starts. Without a rule, looks up the user name.
+  /// Returns the client of a flow that the caller starts. Looks up the user name if no client rule
+  /// names the client.
   func flowClient(_ dependencies: Dependencies) async -> FlowClient {
     let uid = uid
     guard client == CallerPolicy.ownPrograms else {

@@ -13,7 +13,8 @@ extension FlowEngine {
   /// A flow of a kind that this version does not know stays on disk unchanged, so that a later
   /// version can read it; the other flows are loaded.
   ///
-  /// - Parameter goesOn: Called from time to time, so that the caller can report progress.
+  /// - Parameter goesOn: Called from time to time, so that the caller can report progress to
+  ///   systemd.
   /// - Returns: The flows that could not be read, each with the reason.
   /// - Throws: `storageUnavailable`, for example if a row fails to decrypt.
   func restore(
@@ -44,7 +45,8 @@ extension FlowEngine {
 
   private static let mostResuming = 64
 
-  /// Closes all redirect listeners and cancels all timers. Flows continue at the next start.
+  /// Closes all redirect listeners and cancels all timers. The flows continue from disk at the next
+  /// start.
   func pauseAll() {
     stop()
     for flow in index.all { pause(flow) }

@@ -86,8 +86,9 @@ extension FlowEngine {
     return flow
   }
 
-  /// Returns the failure that ends the flow at once, with instructions, if the provider's
-  /// credential, such as the client secret, is not set: the user would sign in for nothing.
+  /// Returns the failure that ends the flow at once if the provider's credential, such as the
+  /// client secret, is not set, so that the user does not sign in for nothing. The message says how
+  /// to set the credential.
   private func objection(
     to provider: ProviderConfig, _ type: any FlowMachine.Type
   ) -> EngineAnswer? {

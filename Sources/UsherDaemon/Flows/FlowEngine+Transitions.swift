@@ -85,7 +85,8 @@ extension FlowEngine {
     flow.install(next, packed: plan.packed)
     effects.releaseReader(flow)
     if next.isFinished {
-      // Once more, for a listener that was being opened; a later one finds that the flow has ended.
+      // Called again, to close a listener that was being opened in the meantime. One that opens
+      // later finds that the flow has ended.
       effects.stopListening(flow)
     } else {
       deadlines.watch(flow)
@@ -101,7 +102,8 @@ extension FlowEngine {
         await revocations.pursue(revocation)
       }
     }
-    // Nothing is sent for a withheld owner. `.resumed` repeats the effects later.
+    // Nothing is sent for a withheld owner. The event `.resumed` repeats the effects later, as
+    // after a crash.
     guard !isWithheld(flow.owner) else { return }
     for effect in decision.effects {
       if case .store = effect, let account = plan.account {
@@ -228,8 +230,9 @@ extension FlowEngine {
     }
   }
 
-  /// Retries storing a decision until the store accepts it or the engine stops; a stopped flow
-  /// repeats its effects at the next start. Requests that wait are refused with the storage error.
+  /// Retries storing a decision until the store accepts it or the engine stops. After a stop, the
+  /// flow repeats its effects at the next start. Requests that wait in the meantime are refused
+  /// with the storage error.
   private func insist(
     on decision: FlowDecision, _ flow: LiveFlow, after before: LiveFlow.Standing
   ) async {

@@ -162,7 +162,8 @@ extension FlowEngine {
   /// Whether events and requests are accepted: ``stop()`` was not called.
   var isRunning: Bool { !isStopped.load(ordering: .acquiring) }
 
-  /// Stops processing events and requests. At the next start, flows repeat their effects.
+  /// Stops processing events and requests. At the next start, each flow gets `.resumed` and repeats
+  /// its effects.
   func stop() {
     isStopped.store(true, ordering: .releasing)
     deadlines.stop()

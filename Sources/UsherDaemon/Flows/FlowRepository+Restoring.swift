@@ -24,7 +24,8 @@ extension FlowRepository {
 
   /// Reads all flows and passes each flow that can be read to `body`.
   ///
-  /// - Parameter goesOn: Called from time to time, so that the caller can report progress.
+  /// - Parameter goesOn: Called from time to time, so that the caller can report progress to
+  ///   systemd.
   /// - Returns: The flows that could not be read, each with the reason.
   /// - Throws: `storageUnavailable`, for example if a row fails to decrypt.
   func restore(

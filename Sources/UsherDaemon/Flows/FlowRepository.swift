@@ -56,7 +56,8 @@ struct FlowRepository: Sendable {
       try await store.commit(plan.changes + more)
     } catch {
       guard case .account? = error.cause as? Conflict else { throw error }
-      // Another flow of the user has created the account in the meantime: now plan its update.
+      // Another flow of the same user has created the account in the meantime, so the new plan
+      // updates that account.
       plan = try self.plan(decision, flow, before, isNew)
       try await store.commit(plan.changes + more)
     }

@@ -6,8 +6,9 @@ import UsherFlows
 
 // Selection of the account that a flow acts on.
 extension FlowService {
-  /// Returns the account that a flow acts on: the one that the call names, or the only one that the
-  /// caller's policy rules permit. Nil for a flow without an account.
+  /// Returns the account that a flow acts on: the one that the call names or, if the flow needs an
+  /// account, the only one that the caller's policy rules permit. Nil for a flow without an
+  /// account.
   ///
   /// The policy is then evaluated for this account, and the engine gets the id in the call.
   ///

@@ -157,7 +157,8 @@ final class LiveFlow: Sendable {
       createdAt: createdAt, updatedAt: standing.updatedAt, expiresAt: standing.expiresAt)
   }
 
-  /// Whether a client may see and answer the flow's step: only the client that started the flow.
+  /// Whether a client may see and answer the flow's step: only the client that started the flow, or
+  /// any client if an older version stored the flow without its client.
   func isOpen(to client: String) -> Bool { self.client.map { $0 == client } ?? true }
 
   func transitions(since revision: Int) -> [Transition] {
@@ -263,7 +264,8 @@ extension LiveFlow {
   /// Whether the flow was restored from the store and has not received `.resumed` yet.
   var isToResume: Bool { current.withLock { $0.isToResume } }
 
-  /// Removes and returns the next entry of the mailbox. Nil if it is empty: processing ends.
+  /// Removes and returns the next entry of the mailbox; nil if it is empty, and then processing
+  /// ends.
   func nextMail() -> Mail? {
     current.withLock { current in
       guard !current.mailbox.isEmpty else {
@@ -274,7 +276,8 @@ extension LiveFlow {
     }
   }
 
-  /// Removes all requests from the mailbox, without the events, and returns their reply functions.
+  /// Removes all requests from the mailbox and returns the functions that reply to them. Events
+  /// stay in the mailbox, in order.
   func takeRequests() -> [Reply] {
     current.withLock { current in
       defer { current.mailbox.removeAll { $0.reply != nil } }

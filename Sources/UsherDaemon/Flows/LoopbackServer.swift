@@ -49,7 +49,8 @@ extension Channel {
   }
 }
 
-/// Pauses accepting for 100 ms when file descriptors run out, or it would fail again at once.
+/// Pauses accepting for 100 ms when file descriptors have run out. Otherwise accepting would fail
+/// again at once.
 final class AcceptPause: ChannelInboundHandler {
   typealias InboundIn = any Channel
 

@@ -106,7 +106,8 @@ enum RedirectTimes {
   static let request = Duration.seconds(10)
   /// The limit from a browser's request until the browser's user is known.
   static let lookup = Duration.seconds(5)
-  /// From the delivery of the provider's answer until the browser is told "still pending".
+  /// The limit from the delivery of the provider's answer to the flow until the browser is told
+  /// that the sign-in is still pending.
   static let outcome = Duration.seconds(5)
 
   /// From a request with a flow's state until the connection is closed.

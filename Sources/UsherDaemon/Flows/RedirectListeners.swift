@@ -13,9 +13,11 @@ import var Glibc.ENFILE
 /// Opens the loopback listeners to which providers redirect browsers (RFC 8252 §7.3, §8.3).
 ///
 /// A single listener at an address and port serves all flows that wait there, of any user and
-/// provider, until the last one stops. An answer is matched to its flow by path and state.
+/// provider, and releases the port when the last one stops. An answer is matched to its flow by
+/// path and state.
 final class RedirectListeners: Sendable {
-  /// The maximum number of listeners, beyond which a flow without a fixed port shares one.
+  /// The maximum number of open listeners. Beyond it, a flow that needs no fixed port shares an
+  /// open listener.
   static let mostListeners = 256
 
   private let dependencies: Dependencies

@@ -46,7 +46,8 @@ struct RedirectRoutes {
 
   /// Adds the route of a flow.
   ///
-  /// - Returns: False, without a change, if another flow waits with the same path and state.
+  /// - Returns: False if another flow waits for an answer with the same path and state; that flow
+  ///   stays registered.
   mutating func insert(_ route: RedirectRoute) -> Bool {
     guard routes[route.key] == nil else { return false }
     routes[route.key] = route

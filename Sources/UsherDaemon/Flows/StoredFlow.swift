@@ -34,7 +34,8 @@ struct StoredFlow: Codable {
 
   /// Encodes the payload.
   ///
-  /// - Parameter machine: The machine's JSON; nil after the flow's end, which deletes its secrets.
+  /// - Parameter machine: The machine's JSON; nil once the flow has ended, so that the PKCE
+  ///   verifier and tokens in it are deleted.
   func payload(with machine: [UInt8]?) throws(UsherError) -> SealedPayload {
     let head = try StoreCoder.encode(self)
     guard let machine else { return SealedPayload(head) }

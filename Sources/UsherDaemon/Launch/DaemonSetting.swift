@@ -87,7 +87,8 @@ package struct DaemonSetting: Sendable {
   /// present one.
   var isBeingRestored: Bool { disk.exists(databasePath + ".restoring") }
 
-  /// Returns the access policy of a configuration. Blocks to look up the names of users and groups.
+  /// Returns the access policy of a configuration. Blocks: looking up the names of users and groups
+  /// may take long.
   ///
   /// - Throws: `ConfigError` with the file and line of each user or group that does not exist.
   func policy(of config: Config) throws(ConfigError) -> Policy {

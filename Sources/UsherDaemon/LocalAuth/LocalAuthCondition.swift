@@ -2,7 +2,8 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-/// The condition `require_local_auth_seconds` of a policy rule: the user proved presence lately.
+/// The condition `require_local_auth_seconds` of a policy rule: the user must have proved presence
+/// at this machine, at most that many seconds ago.
 extension LocalAuthMethods {
   /// Checks that the caller's user has recently proved presence.
   ///

@@ -2,7 +2,8 @@ import Synchronization
 import UsherCore
 import UsherFlows
 
-/// Each user's last proofs of presence: the method, the time, and the client whose flow asked.
+/// Each user's last proofs of presence: the method, the time, and the client whose flow asked for
+/// the proof.
 ///
 /// In memory only, so a restart of the daemon forgets all proofs. Times are monotonic
 /// (``Clock/monotonicNow()``): setting the wall clock does not make a proof newer.

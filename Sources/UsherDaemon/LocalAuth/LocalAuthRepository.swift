@@ -22,7 +22,8 @@ struct LocalAuthRecord: Codable, Sendable, Equatable {
   /// The fingers that were enrolled when an asker last saved them, by ``LocalAuthAsker/key``.
   private var saved: [String: DomainState]?
 
-  /// Returns the fingers that an asker saved to compare with the enrolled ones; nil if none.
+  /// Returns the saved fingers with which an asker compares the enrolled ones; nil if it has saved
+  /// none.
   func domainState(of asker: LocalAuthAsker) -> DomainState? { saved?[asker.key] ?? domainState }
 
   mutating func save(_ state: DomainState, for asker: LocalAuthAsker) {

@@ -280,7 +280,8 @@ extension LocalAuthService {
   ///
   /// - Parameters:
   ///   - old: The current passcode, which counts as an attempt; nil if there is none.
-  ///   - isReset: Whether an operator sets the new passcode, without the current one.
+  ///   - isReset: Whether an operator sets the new passcode, so that the current one is not
+  ///     required.
   func setPasscode(
     _ new: Secret, old: Secret?, isReset: Bool, of person: LocalPerson
   ) async throws(UsherError) -> PasscodeChange {

@@ -11,7 +11,8 @@ import UsherTransport
 /// Locking, unlocking and shutdown run one at a time, each to completion. In the meantime RPC calls
 /// are answered with `locked`.
 final class LockController: Sendable {
-  /// The time for providers' responses, which must still be stored, before a lock or a stop.
+  /// The time that providers have to finish their responses, which must still be stored, when the
+  /// daemon is locked or stopped.
   static let patience = Duration.seconds(5)
 
   private enum State {

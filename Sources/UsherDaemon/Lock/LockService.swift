@@ -64,7 +64,8 @@ struct LockService: Sendable {
     let dependencies = processContext.dependencies
     let owners = OwnerRegistry(dependencies: dependencies, store: store)
     try owners.restore()
-    // While the daemon is locked, the user's identity is checked but not recorded.
+    // Nothing may be written for the caller while the daemon is locked, so the user's identity is
+    // checked but not recorded.
     try await owners.verify(caller, andRecord: false)
     let service = LocalAuthService(
       dependencies: dependencies, repository: LocalAuthRepository(store: store),

@@ -12,7 +12,8 @@ struct ProcessContext: Sendable {
   let events: EventBus
   let count: ConnectionCount
   let connections = OpenConnections()
-  /// The scheduler for calls that wait for a person or an event, ended when the daemon stops.
+  /// The scheduler for calls that wait only for a person or an event. It ends these waits when the
+  /// daemon stops.
   let waits: DrainingScheduler
   let policies: PolicyService
   let lastReload = LastReload()

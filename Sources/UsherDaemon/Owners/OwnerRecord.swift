@@ -77,7 +77,8 @@ struct OwnerRecord: Codable, Sendable, Equatable {
   /// The verdict when the record was last written: whether the uid still had its recorded name.
   var lastVerdict: Verdict { other.map { .other(name: $0.name) } ?? .same }
 
-  /// Whether a record differs at most in the time of the last confirmation: writing it can wait.
+  /// Whether another record differs at most in the time of the last confirmation, so that writing
+  /// it is not urgent.
   func isSame(as other: OwnerRecord) -> Bool {
     var copy = self
     copy.confirmedAt = other.confirmedAt
@@ -173,7 +174,8 @@ extension Owner {
 
   /// Checks that the owner may have accounts.
   ///
-  /// - Throws: `permissionDenied` for a uid that systemd may later give to another service.
+  /// - Throws: `permissionDenied` for a uid that systemd may later give to another service, which
+  ///   would then get the accounts.
   func checkMayHaveAccounts() throws(UsherError) {
     guard client == nil, Self.isTransient(uid) else { return }
     throw UsherError(

@@ -56,11 +56,13 @@ extension OwnerRegistry {
     }
   }
 
-  /// Refuses access to a user's objects, runs `wipe`, which deletes them, and deletes the record.
+  /// Runs `wipe`, which deletes a user's stored objects, while access to them is refused. Then
+  /// deletes the user's record.
   ///
   /// - Returns: The result of each run of `wipe`.
   /// - Throws: `notFound` if no user is recorded and nothing is stored; `storageUnavailable`;
-  ///   errors of `wipe`. Access then stays refused until the next attempt, even after a restart.
+  ///   errors of `wipe`. Access to the remaining objects is then refused until the next attempt,
+  ///   even after a restart.
   func forget<Value>(
     _ person: LocalPerson, _ wipe: () async throws(UsherError) -> Value
   ) async throws(UsherError) -> [Value] {

@@ -41,7 +41,8 @@ final class OwnerRegistry: Sendable {
     var verdict = OwnerRecord.Verdict.same
     /// The start of the last look-up that was answered, by the monotonic clock.
     var comparedAt: Timestamp?
-    /// Whether a connection was admitted since the last comparison, which should be repeated.
+    /// Whether a connection was admitted after the last comparison, so that the comparison should
+    /// be repeated.
     var isAssumed = false
     /// Whether the operator has begun to delete the user's stored objects.
     var isBeingForgotten: Bool { record?.isBeingForgotten ?? false }
@@ -203,7 +204,8 @@ extension OwnerRegistry {
     }
   }
 
-  /// Whether the user has stored objects but no record: usherd itself deletes the record last.
+  /// Whether the user has stored objects but no record. usherd itself deletes the record last, so
+  /// something else has deleted it.
   private func hasLostRecord(_ person: LocalPerson) throws(UsherError) -> Bool {
     // Calls on the admin socket are not compared, so root and the daemon's own user may have stored
     // objects without a record.

@@ -10,7 +10,8 @@ struct AuthorizedCall: Sendable {
   let audit: AuditRecorder
   /// The account that the call is about; nil if it is about none, or none exists for the caller.
   var target: AccountRecord?
-  /// The data that a successful call hands out and the audit log records, and its account.
+  /// The data that the call hands out and the audit log records, and of which account. Read when
+  /// the call has succeeded.
   var given: Given?
   /// ``AccountRepository/generation`` before the decision; a change invalidates a cached decision.
   var generation = 0
@@ -173,7 +174,8 @@ struct AuthorizedCall: Sendable {
 
   private var event: AuditEvent {
     var conditions = permit.conditions
-    // If the object does not exist for the caller, no confirmation or proof is asked for.
+    // If the object of a call does not exist for the caller, no confirmation or proof of presence
+    // is requested.
     if request.isUnknown { conditions.subtract([.confirm, .localAuth]) }
     if request.lacksAccount { conditions.subtract(.confirm) }
     return AuditEvent(request, .allowed, rule: permit.rule, conditions: conditions)

@@ -16,10 +16,12 @@ struct CallTarget {
 }
 
 extension Services {
-  /// Decides about a call by the access policy, then by local authentication and confirmation.
+  /// Decides about a call by the access policy, then checks the required local authentication and
+  /// confirmation.
   ///
   /// The rules are those that currently apply to the caller; proofs of presence and confirmations
-  /// are looked up for each call. A denial is audited now, an allowed call when it has ended.
+  /// are looked up for each call. A denial is recorded in the audit log now, the outcome of an
+  /// allowed call when it has ended.
   func authorize<M: Method>(
     _ call: M, about target: CallTarget, _ caller: Caller
   ) throws(UsherError) -> AuthorizedCall {
@@ -36,7 +38,8 @@ extension Services {
       given: isAudited ? given(call, target.account, caller) : nil, generation: target.generation)
     // A person is not asked to confirm a call that cannot be carried out.
     if let obstacle = target.obstacle { throw authorized.failed(obstacle) }
-    // Checked last, because the check consumes a confirmation for a single call.
+    // The confirmation is checked last, because the check consumes a confirmation for a single
+    // call.
     try meet(.confirm, of: permit, request, caller) { () throws(UsherError) in
       try confirm.check(permit, request, M.subject.flowStart(of: call), of: caller)
     }

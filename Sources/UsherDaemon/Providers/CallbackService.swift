@@ -54,7 +54,8 @@ struct CallbackService: Sendable {
   ) async -> CallbackOutcome {
     do throws(UsherError) {
       var verdicts = try await engine.callBack(callback, at: provider.name)
-      // A flow that has just ended may have created the account, so accounts are always asked.
+      // A flow that has just ended may have created an account that expects the callback, so
+      // accounts are always asked too.
       let key = dialect.callKey(of: callback)
       try await repository.forEach(calledBy: key, at: provider.name) {
         record async throws(UsherError) in

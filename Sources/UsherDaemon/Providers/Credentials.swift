@@ -134,7 +134,8 @@ extension Credentials {
       proofs.lack = error
     }
     let values = named(of: provider)
-    // Checked last, because a reload replaces credentials and providers together.
+    // Checked after the credentials were read, because a reload replaces credentials and providers
+    // together.
     let isCurrent = isCurrent(provider)
     for (name, value) in values.sorted(by: { $0.key < $1.key }) {
       if isCurrent || flow?.has(name, store.tag(ofCredential: value, named: name)) ?? false {

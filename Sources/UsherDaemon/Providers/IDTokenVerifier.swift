@@ -12,7 +12,8 @@ actor IDTokenVerifier {
   /// The minimum time between two fetches of a provider's key set (JWKS, RFC 7517) that are made
   /// because the known set lacks an ID token's key. A failed fetch does not count.
   static let searchInterval = Duration.seconds(60)
-  /// The minimum time between a failed fetch, whose error is returned meanwhile, and the next one.
+  /// The minimum time between a failed fetch and the next one. Until then the error of the failed
+  /// fetch is returned again.
   static let failureInterval = Duration.seconds(1)
 
   private struct KeySet {

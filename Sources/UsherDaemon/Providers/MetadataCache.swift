@@ -61,9 +61,11 @@ actor MetadataCache: ProviderObserver {
     for provider in providers { entries[provider] = nil }
   }
 
-  /// Fetches both well-known documents, not from the cache, and applies the configured overrides.
+  /// Fetches both well-known documents without using the cache, and applies the overrides in the
+  /// configuration.
   ///
-  /// - Returns: The metadata, and whether both URLs answered usably; otherwise it is not cached.
+  /// - Returns: The metadata, and whether both URLs answered usably; incomplete metadata is not
+  ///   cached.
   func fetch(_ provider: Provider<OIDCSettings>) async -> (discovery: Discovery, isWhole: Bool) {
     let urls = OIDCMetadata.wellKnownURLs(issuer: provider.settings.issuer.text)
     var documents: [JSONValue] = []

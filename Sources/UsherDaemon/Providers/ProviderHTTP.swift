@@ -103,7 +103,8 @@ final class ProviderHTTP: ProviderObserver {
     _ = try credentials.credential(of: provider)
   }
 
-  /// Returns the reason why a flow's calls with a credential are not sent; nil if they are.
+  /// Returns the reason why a flow's calls that need a credential are not sent; nil if they are
+  /// sent.
   func change(of provider: ProviderConfig, in flow: CredentialTags) -> UsherError? {
     credentials.proofs(of: provider, in: flow).change
   }

@@ -22,8 +22,8 @@ struct Caller: Sendable {
   /// without a connection.
   let connectedAt: Timestamp?
 
-  /// - Parameter audited: The caller for the audit log; nil for an unknown process of the owner's
-  ///   user.
+  /// - Parameter audited: The caller for the audit log; nil for a process of the owner's user about
+  ///   which nothing else is known.
   init(
     owner: Owner, policy: CallerPolicy, isAdmin: Bool, label: String,
     audited: AuditedCaller? = nil, connectedAt: Timestamp? = nil
@@ -84,7 +84,8 @@ extension Caller {
 }
 
 extension Owner {
-  /// Creates the owner of a client rule's accounts with `owner = "client"`, whatever its user.
+  /// Creates the owner of the accounts of a client rule with `owner = "client"`, whichever user the
+  /// client runs as.
   fileprivate init(realm: String, client: String) {
     self.init(realm: realm, uid: Self.anyUser, client: client)
   }

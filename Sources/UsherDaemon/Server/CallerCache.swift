@@ -20,7 +20,8 @@ struct PeerIdentity: Sendable {
 }
 
 extension PeerIdentity {
-  /// - Parameter owners: The users to whom the peer's uid may belong as a subordinate id.
+  /// - Parameter owners: The users to whom the peer's uid may belong as a subordinate id; empty if
+  ///   the uid is not subordinate.
   init(
     _ peer: Peer, isAdmin: Bool, realm: String, subordinateTo owners: [SubordinateOwner] = [],
     connectedAt: Timestamp?
@@ -36,7 +37,8 @@ extension PeerIdentity {
   }
 }
 
-/// The caller of a connection under the current policy; computed again after a reload.
+/// The caller of one connection under the current policy rules. Computed again after a reload has
+/// changed the rules.
 final class CallerCache: Sendable {
   private struct State {
     var generation: Int

@@ -20,7 +20,8 @@ final class ConnectionAcceptor: SocketAcceptor {
   /// at the uid.
   private let dropped = Mutex(TurnedAway())
   private let closer: SocketCloser
-  /// The last error sent to a refused peer. The same user's next connects receive the same line.
+  /// The last error that was sent to a refused peer. Repeated connects of the same user receive the
+  /// same line again.
   private let lastRefusal = Mutex<Refused?>(nil)
 
   private struct TurnedAway {

@@ -4,7 +4,8 @@ import UsherCore
 import UsherTransport
 
 // The limit of the bytes that a connection keeps in memory. All of these bytes count as unread
-// replies: otherwise a batch with one waiting call could keep the replies of all its other calls.
+// replies: otherwise a batch with one waiting call could keep the replies of all its other calls in
+// memory.
 extension ConnectionHandler {
   /// The maximum length in bytes of a reply that is kept beyond the limit, so that the caller
   /// learns what its call did. `calls_in_flight` bounds the number of such replies.
@@ -70,7 +71,8 @@ extension ConnectionHandler {
 }
 
 extension Limits {
-  /// Returns a caller's limits: without rights, its lines must be short and batches of one call.
+  /// Returns the limits for one caller. A caller without rights may send only short lines, and only
+  /// one call in a batch.
   func allowed(for caller: Caller) -> Limits {
     guard caller.isUnauthorized else { return self }
     var limits = self

@@ -29,7 +29,8 @@ extension ConnectionHandler {
     endLine()
   }
 
-  /// Writes the reply of a call, directly to the output buffer, which saves an allocation.
+  /// Writes the reply of a call. The line is assembled directly in the output buffer, which saves
+  /// an allocation.
   func write(_ result: [UInt8], id: UnsafeRawBufferPointer) {
     guard takeBuffer() else { return }
     result.withUnsafeBytes { replies.appendResult($0, id: id) }

@@ -5,7 +5,8 @@ import UsherTransport
 
 // The end of a connection.
 extension ConnectionHandler {
-  /// Handles the end of the peer's input, as after `echo … | socat`. Received calls are answered.
+  /// Handles the end of the peer's input, as after `echo … | socat`. Calls that were received are
+  /// still answered.
   func inputEnded() {
     switch ending {
     case .open: ending = .inputEnded

@@ -33,7 +33,7 @@ final class ConnectionHandler: TransportUser, ScheduledConnection, OpenConnectio
   // The following state is accessed by every call. No function that gets a property of it as
   // `inout` calls back into the handler, so accesses never overlap. The runtime's exclusivity
   // checks would cost more than the rest of the handler's work.
-  /// The configuration generation from which the rules of ``caller`` are.
+  /// The generation of the configuration whose rules apply to ``caller``.
   @exclusivity(unchecked) var generation: Int
   @exclusivity(unchecked) var splitter: LineSplitter
   @exclusivity(unchecked) var slice = TimeSlice.endless

@@ -42,7 +42,8 @@ final class EventFeed: Sendable {
   struct Notice {
     let name: String
     let message: Subscription.Message
-    /// The listener to remove from the event bus if the notification ends the subscription.
+    /// The listener to remove from the event bus if this notification ends the subscription; else
+    /// nil.
     let ended: Int?
 
     var line: [UInt8] { message.line(of: name) }

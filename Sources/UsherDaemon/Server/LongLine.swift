@@ -14,7 +14,8 @@ final class LongLine: Sendable {
 
   init(_ line: UnsafeRawBufferPointer) { bytes = Array(line) }
 
-  /// - Parameter line: A buffer without another reference: the bytes are overwritten at the end.
+  /// - Parameter line: A buffer to which no other variable refers, because the bytes are
+  ///   overwritten at the end.
   init(_ line: [UInt8]) { bytes = line }
 
   // The bytes are wiped, because the line may contain a secret.

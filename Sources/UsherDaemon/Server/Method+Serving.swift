@@ -15,7 +15,8 @@ enum Response: Sendable {
   /// loads the data in a task of its own; until then, the connection answers nothing else. The
   /// body's response may be `cold` again if the call then needs more data.
   case cold(@Sendable () async throws(UsherError) -> Response)
-  /// The data is loaded, and the call runs now, on its event loop. Only a response to `cold`.
+  /// The data is loaded, and the call runs now, on the event loop of its connection. Only used as
+  /// the response of `cold`.
   case resumed(@Sendable (Call) throws(UsherError) -> Response)
 
   static func now(_ reply: some Encodable) throws(UsherError) -> Response {
@@ -29,7 +30,8 @@ struct Call {
   let connection: any ConnectionLink
 }
 
-/// The operations that a method's handler may perform on its connection, on its event loop only.
+/// The operations that a method's handler may perform on its connection. Used on the connection's
+/// event loop only.
 protocol ConnectionLink: AnyObject {
   /// The limits of the connection, as they were when it began.
   var limits: Limits { get }

@@ -112,7 +112,8 @@ struct ReplyCache {
 
   mutating func forget() { answers = [] }
 
-  /// Empties the cache if no reply was used since the last call of this method, a minute ago.
+  /// Empties the cache if no reply was used since the last call of this method. Called about once a
+  /// minute.
   ///
   /// - Returns: Whether the cache still contains replies.
   mutating func forgetUnused() -> Bool {

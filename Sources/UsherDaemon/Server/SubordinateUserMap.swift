@@ -6,13 +6,15 @@ import UsherSystem
 final class SubordinateUserMap: Sendable {
   enum Reading: Sendable, Equatable {
     case done
-    /// Some entries could not be read, which has not been reported yet. The other entries apply.
+    /// Some entries of the file could not be read, and this has not been reported yet. The other
+    /// entries apply.
     case partial(SubordinateUsers.Gaps)
     /// The file exists and cannot be read. The earlier map is kept.
     case unreadable
     /// The user database has not answered in time. The earlier map is kept until it does.
     case late
-    /// The task was cancelled before the user database answered; the earlier map stays for now.
+    /// The task was cancelled before the user database answered; the earlier map is kept until it
+    /// does.
     case cancelled
   }
 

@@ -4,7 +4,8 @@ import UsherCore
 import UsherFlows
 import UsherStore
 
-/// Implementation of `totp.code` and `totp.list` (RFC 6238), and source of the codes in flows.
+/// Implementation of `totp.code` and `totp.list` (one-time codes, RFC 6238), and the source of the
+/// codes that flows show to users.
 ///
 /// A code is computed on request. If codes are single-use, the record that a client received a code
 /// is on disk before the reply: killing the daemon does not allow a code to be handed out twice.
@@ -134,7 +135,8 @@ extension TOTPService {
     }
   }
 
-  /// Returns the settings of the provider's one-time codes; nil if none are configured.
+  /// Returns the settings of the provider's one-time codes; nil if the provider is not configured
+  /// any more or has no such codes.
   private func settings(of record: AccountRecord) -> TOTPSettings? {
     (try? providers.named(record.provider))?.settings.oneTimeCodes
   }

@@ -8,7 +8,8 @@ import UsherFlows
 /// is refreshed and the call is sent once more. That is safe, because a call that is refused
 /// because of its token has had no effect.
 struct AccountCalls: Sendable {
-  /// The seconds for which an access token must still be valid for use in a provider call.
+  /// The number of seconds for which an access token must still be valid to be used for a provider
+  /// call.
   static let validity = 15
 
   let dependencies: Dependencies

@@ -132,7 +132,8 @@ actor Refresher: ProviderObserver {
     guard record.details.grant.isRenewable, let refreshToken = record.details.grant.refreshToken
     else { throw deadGrant(record) }
     if let error = refusal(of: record.id, key, refreshToken) { throw error }
-    // Checked before the write, which an unreachable provider would cause for each call.
+    // Checked before the write below. Otherwise each call for an unreachable provider would cause a
+    // write.
     try source.usableProvider(of: record)
     guard try await storeTakes(record, key, refreshToken) else {
       return try current(record.id, key)
@@ -237,7 +238,8 @@ actor Refresher: ProviderObserver {
     }
   }
 
-  /// Returns the result of an earlier refresh that is not on disk yet, if of the same sign-in.
+  /// Returns the result of an earlier refresh that is not on disk yet. A result for an earlier
+  /// sign-in is dropped.
   private func waiting(_ record: AccountRecord) -> Unsaved? {
     guard let waiting = unsaved[record.id] else { return nil }
     if waiting.used == record.details.grant.refreshToken { return waiting }
@@ -345,7 +347,8 @@ actor Refresher: ProviderObserver {
     }
   }
 
-  /// Returns the remembered refusal; nil if there is none or it concerns an older refresh token.
+  /// Returns the remembered refusal; nil if there is none, or if a new sign-in has brought another
+  /// refresh token.
   private func refusal(
     of account: AccountID, _ key: TokenKey, _ refreshToken: Sealed<Secret>
   ) -> UsherError? {
@@ -358,7 +361,8 @@ actor Refresher: ProviderObserver {
     return isInForce ? refusal.error : nil
   }
 
-  /// Limits an account's `forceRefresh` calls, because each one costs a request to the provider.
+  /// Limits how often `forceRefresh` is accepted for an account, because each one costs a request
+  /// to the provider.
   private func spend(_ account: AccountID) throws(UsherError) {
     let now = dependencies.clock.monotonicNow()
     let rest = Duration.seconds(dependencies.config.limits.forceRefreshSeconds)

@@ -15,7 +15,8 @@ actor RevocationQueue {
   /// that an operator requests for users are not limited.
   static let mostPerOwner = 64
 
-  /// The maximum pause between attempts, after 2, 4, 8, … s. The provider may ask for more.
+  /// The maximum pause between attempts, after pauses of 2, 4, 8, … seconds. The provider may ask
+  /// for a longer one.
   static let longestPause = Duration.seconds(900)
   private static let firstPause = Duration.seconds(2)
 
@@ -24,7 +25,8 @@ actor RevocationQueue {
   private let source: TokenSource
   private let audit: (any Auditing)?
 
-  /// The tasks that retry revocations, by revocation id, each with the owner whose limit counts it.
+  /// The tasks that retry revocations, by the revocation's id, each with the owner against whose
+  /// limit it counts.
   private var running: [String: (owner: Owner?, task: Task<Void, Never>)] = [:]
   /// The revocations that ``restore()`` has loaded, until ``resume()`` starts them.
   private var kept: [Revocation] = []
@@ -40,7 +42,8 @@ actor RevocationQueue {
     self.audit = audit
   }
 
-  /// Asks the provider to revoke the tokens, again in the background if it is unreachable.
+  /// Asks the provider to revoke the tokens, and continues in the background if the provider is
+  /// unreachable.
   ///
   /// Runs in a task of its own: cancelling the caller's task must not leave the tokens valid.
   ///

@@ -5,10 +5,12 @@ import UsherFlows
 
 // Revocation of tokens at the provider (RFC 7009).
 extension TokenSource {
-  /// Revokes the refresh token and the access tokens that are still valid, because RFC 7009 §2.1
-  /// only recommends that a provider invalidates them with the refresh token.
+  /// Revokes the refresh token and the access tokens that are still valid. The access tokens are
+  /// revoked too, because RFC 7009 §2.1 only recommends that a provider invalidates them with the
+  /// refresh token.
   ///
-  /// - Parameter isInsisting: Whether a provider that defers is asked again, within one time-out.
+  /// - Parameter isInsisting: Whether a provider that defers the request is asked again, until the
+  ///   time-out of one request is over.
   func revoke(_ revocation: Revocation, insisting isInsisting: Bool) async -> RevocationAttempt {
     let tokens = revocation.tokens.filter { $0.isAlive(at: dependencies.clock.now()) }
     let record = revocation.record

@@ -21,7 +21,8 @@ struct TokenSource: Sendable {
     /// longer accept the refresh token that was sent.
     case unusable(UsherError, rotated: Secret)
 
-    /// The tokens that the provider sent; those of another account must not be used.
+    /// The tokens that the provider sent. They may be those of another account and must then not be
+    /// used.
     var sent: TokenSet? {
       switch self {
       case .granted(let tokens), .flawed(let tokens, _): tokens
@@ -93,7 +94,8 @@ struct TokenSource: Sendable {
     return .flawed(tokens, ProviderErrorCode(name: record.provider, idTokenFlaw: flaw))
   }
 
-  /// Returns the dialect for the account's tokens. Fetches the provider's metadata if needed.
+  /// Returns the dialect for the account's tokens. Fetches the provider's metadata if the dialect
+  /// depends on it.
   func dialect(
     of provider: ProviderConfig, _ record: AccountRecord
   ) async -> Result<any TokenDialect, UsherError> {
@@ -150,6 +152,7 @@ struct TokenSource: Sendable {
 }
 
 extension HTTPReply {
-  /// Whether the server refused a refresh token with a status and an empty body, as some do.
+  /// Whether the server refused a refresh token with only a status and an empty body, as some
+  /// servers refuse a dead one.
   fileprivate var isSilentRefusal: Bool { [400, 401, 403].contains(status) && body.isEmpty }
 }

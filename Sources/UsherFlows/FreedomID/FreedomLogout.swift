@@ -89,8 +89,8 @@ struct FreedomLogout: AccountFollowUp {
 
 /// The hash of the id of an account's tokens, which the account stores in its attributes.
 ///
-/// Whoever sends the id itself to the daemon ends the account's tokens, so clients that see the
-/// account's attributes must not learn it.
+/// A program that sends the id itself to the daemon ends the grant of the account. So clients that
+/// see the account's attributes must not learn the id.
 package enum FreedomTokenID {
   package static let attribute = "tokenIdHash"
 

@@ -45,7 +45,7 @@ extension GoPayReply {
   }
 }
 
-// The three kinds of server have a format for refusals each.
+// Each of the three kinds of server has its own format for refusals.
 extension GoPayReply {
   /// Reads a reply of SNAP: the first three digits of `responseCode` are a status.
   fileprivate init(snap reply: HTTPReply) {

@@ -1,7 +1,7 @@
 import JSONRPC
 import UsherCore
 
-/// What is known about the user's submission. It is stored as the account attribute `kyc`.
+/// The last known status of the user's submission. It is stored as the account attribute `kyc`.
 struct KYCRecord: Equatable {
   static let attribute = "kyc"
 

@@ -10,8 +10,8 @@ package struct TokenRequest: Sendable, Equatable {
   package var provider: ProviderName
   /// The scope that a reply without `scope` grants (RFC 6749 §5.1).
   package var scope: String
-  /// The tokens before a refresh. A refresh token or ID token that the reply does not replace stays
-  /// valid (RFC 6749 §6).
+  /// The tokens before a refresh. A refresh token or ID token that the reply does not replace is
+  /// kept (RFC 6749 §6).
   package var previous: TokenSet?
 
   package init(provider: ProviderName, scope: String, previous: TokenSet? = nil) {

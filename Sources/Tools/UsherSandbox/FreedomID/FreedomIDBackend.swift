@@ -14,11 +14,11 @@ package actor FreedomIDBackend: Backend {
 
   static let path = "/freedomid"
 
-  /// - Parameter callBack: Reports to the partner that a person has logged out.
   package init(_ context: BackendContext) {
     self.init(context, callBack: LoopbackCaller.post)
   }
 
+  /// - Parameter callBack: Reports to the partner that a person has logged out.
   init(_ context: BackendContext, callBack: @escaping CallBack) {
     self.context = context
     self.callBack = callBack

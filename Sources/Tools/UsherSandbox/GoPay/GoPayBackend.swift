@@ -17,11 +17,11 @@ package actor GoPayBackend: Backend {
 
   static let path = "/gopay"
 
-  /// - Parameter callBack: Sends a verdict to the partner.
   package init(_ context: BackendContext) {
     self.init(context, callBack: LoopbackCaller.put)
   }
 
+  /// - Parameter callBack: Sends a verdict to the partner.
   init(_ context: BackendContext, callBack: @escaping CallBack) {
     self.context = context
     self.callBack = callBack
