@@ -69,7 +69,7 @@ public struct UsherError: Error, Sendable {
     }
   }
 
-  /// Whether the same call may succeed later without any change of it.
+  /// Whether the same call may succeed if it is repeated later.
   public var isRetryable: Bool { detail.retryable ?? reason.isRetryable }
 
   /// The flow that a client should start next. In the error's `data` it is a call of `flow.start`
@@ -156,7 +156,7 @@ extension UsherError {
     /// The JSON-RPC error code for this reason.
     public var code: Int { traits.code }
 
-    /// Whether the same call may succeed later without any change of it.
+    /// Whether the same call may succeed if it is repeated later.
     public var isRetryable: Bool { traits.isRetryable }
 
     /// When the error occurs, as a sentence for the OpenRPC document.

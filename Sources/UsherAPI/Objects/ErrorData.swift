@@ -85,7 +85,7 @@ extension ErrorData: SchemaDocumented {
     The reason of the error, such as `not_found`. Programs compare it; the message is for \
     people.
     """,
-    "retryable": "Whether the same call may succeed later without any change of it.",
+    "retryable": "Whether the same call may succeed if it is repeated later.",
     "retryAfterMs": """
     The number of milliseconds after which a retry makes sense; absent if it is unknown.
     """,
