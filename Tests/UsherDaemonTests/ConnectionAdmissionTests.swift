@@ -85,13 +85,13 @@ struct ConnectionAdmissionTests {
     var config = Config()
     config.limits.unauthorizedConnections = 2
     let count = ConnectionCount(.fake(config))
-    for _ in 0..<2 { try count.enterUnauthorized() }
-    let error = #expect(throws: UsherError.self) { try count.enterUnauthorized() }
+    for _ in 0..<2 { try count.addUnauthorized() }
+    let error = #expect(throws: UsherError.self) { try count.addUnauthorized() }
     #expect(error?.reason == .overloaded)
     #expect(error?.detail.limit == "unauthorized_connections")
-    count.leaveUnauthorized()
-    try count.enterUnauthorized()
-    for _ in 0..<5 { try count.enter(1000, isAdmin: false) }
+    count.removeUnauthorized()
+    try count.addUnauthorized()
+    for _ in 0..<5 { try count.add(1000, isAdmin: false) }
   }
 
   @Test("a caller without rights may send no batch and no line over 4096 bytes; other callers may")

@@ -74,7 +74,7 @@ final class ConnectionHarness: Sendable {
     let (near, far) = try FarEnd.pair()
     let caller = CallerCache(peer, configStore)
     let handler = try await loop.submit { [loop, service, connectionScheduler] in
-      let transport = Transport(near, on: loop, mostUnsent: service.limits.unreadReplyBytes)
+      let transport = Transport(near, on: loop, maxUnsent: service.limits.unreadReplyBytes)
       let handler = ConnectionHandler(
         caller: caller, service: service, scheduler: connectionScheduler.value, through: transport,
         party: isAlone ? .admin : .user(user))

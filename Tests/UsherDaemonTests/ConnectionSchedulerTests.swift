@@ -24,7 +24,7 @@ struct ConnectionSchedulerTests {
         // As if other processes used the processors. The pause is real, because the scheduler
         // compares the machine's clock with the thread's processor time. It may be longer.
         usleep(pause)
-        _ = scheduler.worked(working, slice, leaving: .nothing)
+        _ = scheduler.recordWork(working, slice, remaining: .nothing)
         return scheduler.mayWork(working)
       }
       #expect(isHeardAtOnce, "\(pause)")

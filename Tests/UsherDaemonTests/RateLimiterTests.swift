@@ -89,14 +89,14 @@ struct ConnectionCountTests {
   @Test("each local user has a limit of connections, and a closed connection makes room")
   func perUser() {
     let count = count(all: 100, reserve: 1, perUser: 2)
-    for _ in 0..<2 { #expect(limit { try count.enter(1000, isAdmin: false) } == nil) }
-    #expect(limit { try count.enter(1000, isAdmin: false) } == "connections_per_user")
-    #expect(limit { try count.enter(1001, isAdmin: false) } == nil)
+    for _ in 0..<2 { #expect(limit { try count.add(1000, isAdmin: false) } == nil) }
+    #expect(limit { try count.add(1000, isAdmin: false) } == "connections_per_user")
+    #expect(limit { try count.add(1001, isAdmin: false) } == nil)
     #expect(count.count(of: 1000) == 2)
     #expect(count.count(of: nil) == 3)
-    count.leave(1000)
-    #expect(limit { try count.enter(1000, isAdmin: false) } == nil)
-    for uid: UInt32 in [1000, 1000, 1001] { count.leave(uid) }
+    count.remove(1000)
+    #expect(limit { try count.add(1000, isAdmin: false) } == nil)
+    for uid: UInt32 in [1000, 1000, 1001] { count.remove(uid) }
     #expect(count.count(of: 1000) == 0)
     #expect(count.count(of: nil) == 0)
   }
@@ -104,10 +104,10 @@ struct ConnectionCountTests {
   @Test("the admin socket has reserved connections and ignores the per-user limit")
   func reserve() {
     let count = count(all: 4, reserve: 2, perUser: 2)
-    for uid: UInt32 in [0, 1] { #expect(limit { try count.enter(uid, isAdmin: false) } == nil) }
-    #expect(limit { try count.enter(2, isAdmin: false) } == "connections")
-    for _ in 0..<2 { #expect(limit { try count.enter(0, isAdmin: true) } == nil) }
-    #expect(limit { try count.enter(0, isAdmin: true) } == "connections")
+    for uid: UInt32 in [0, 1] { #expect(limit { try count.add(uid, isAdmin: false) } == nil) }
+    #expect(limit { try count.add(2, isAdmin: false) } == "connections")
+    for _ in 0..<2 { #expect(limit { try count.add(0, isAdmin: true) } == nil) }
+    #expect(limit { try count.add(0, isAdmin: true) } == "connections")
     #expect(count.count(of: 0) == 3)
   }
 }

@@ -16,7 +16,7 @@ final class FairSchedulerTests {
   /// Adds connections that all listen.
   private func enter(_ connectionIDs: Range<Int>, _ party: Party) {
     for connectionID in connectionIDs {
-      #expect(share.enter(connectionID, of: party, cost: .zero, at: now))
+      #expect(share.add(connectionID, of: party, cost: .zero, at: now))
     }
   }
 
@@ -24,19 +24,20 @@ final class FairSchedulerTests {
   @discardableResult
   private func call(
     _ connectionID: Int, _ party: Party, _ microseconds: Int64,
-    leaving rest: FairScheduler.Rest = .nothing
+    remaining: FairScheduler.RemainingWork = .nothing
   ) -> Bool {
-    guard share.called(connectionID, of: party, at: now) else { return false }
-    return work(connectionID, party, microseconds, leaving: rest)
+    guard share.recordCalls(on: connectionID, of: party, at: now) else { return false }
+    return work(connectionID, party, microseconds, remaining: remaining)
   }
 
   @discardableResult
   private func work(
-    _ connectionID: Int, _ party: Party, _ microseconds: Int64, leaving rest: FairScheduler.Rest
+    _ connectionID: Int, _ party: Party, _ microseconds: Int64,
+    remaining: FairScheduler.RemainingWork
   ) -> Bool {
     let start = now
     now = now + .microseconds(microseconds)
-    return share.worked(connectionID, of: party, since: start, leaving: rest, at: now)
+    return share.recordWork(connectionID, of: party, since: start, remaining: remaining, at: now)
   }
 
   /// A flood by bert, whose first connection always has more calls.
@@ -44,9 +45,9 @@ final class FairSchedulerTests {
     enter(1..<2, anna)
     enter(10..<12, bert)
     #expect(call(1, anna, 20))
-    #expect(!call(10, bert, 50, leaving: .bytes))
+    #expect(!call(10, bert, 50, remaining: .runnable))
     for _ in 0..<1000 where share.next(at: now) == .work(10) {
-      work(10, bert, 50, leaving: .bytes)
+      work(10, bert, 50, remaining: .runnable)
     }
     #expect(share.nextTurn().map { $0 > now } == true, "the user is throttled")
   }
@@ -55,13 +56,13 @@ final class FairSchedulerTests {
   func alone() {
     enter(10..<12, bert)
     #expect(!share.isShared)
-    #expect(!call(10, bert, 50, leaving: .bytes))
+    #expect(!call(10, bert, 50, remaining: .runnable))
     for _ in 0..<100_000 {
       #expect(share.next(at: now) == .work(10))
-      #expect(!work(10, bert, 50, leaving: .bytes))
+      #expect(!work(10, bert, 50, remaining: .runnable))
     }
     #expect(share.next(at: now) == .work(10))
-    #expect(work(10, bert, 50, leaving: .nothing), "the connection listens again afterwards")
+    #expect(work(10, bert, 50, remaining: .nothing), "the connection listens again afterwards")
     #expect(share.next(at: now) == .nothing)
   }
 
@@ -75,7 +76,7 @@ final class FairSchedulerTests {
       #expect(call(1, anna, 5))
       switch share.next(at: now) {
       case .work(let connectionID):
-        work(connectionID, bert, 50, leaving: .bytes)
+        work(connectionID, bert, 50, remaining: .runnable)
         worked += 50
       case .wait(let turn): now = min(turn, now + .microseconds(50))
       default: Issue.record("another connection got the turn")
@@ -91,7 +92,7 @@ final class FairSchedulerTests {
       #expect(call(1, anna, 100))
       now = now + .microseconds(400)
       if case .work(let connectionID) = share.next(at: now) {
-        work(connectionID, bert, 50, leaving: .bytes)
+        work(connectionID, bert, 50, remaining: .runnable)
       }
     }
   }
@@ -102,7 +103,7 @@ final class FairSchedulerTests {
     for _ in 0..<1000 {
       #expect(call(1, anna, 200))
       if case .work(let connectionID) = share.next(at: now) {
-        work(connectionID, bert, 50, leaving: .bytes)
+        work(connectionID, bert, 50, remaining: .runnable)
       }
     }
     // Calls on a second connection at the same time are held up.
@@ -135,18 +136,18 @@ final class FairSchedulerTests {
     flood()
     for connectionID in 20..<23 {
       #expect(
-        !share.enter(connectionID, of: bert, cost: .zero, at: now),
+        !share.add(connectionID, of: bert, cost: .zero, at: now),
         "a new connection of a throttled user waits for its turn")
-      #expect(!share.called(connectionID, of: bert, at: now))
+      #expect(!share.recordCalls(on: connectionID, of: bert, at: now))
     }
-    #expect(!share.called(11, of: bert, at: now))
+    #expect(!share.recordCalls(on: 11, of: bert, at: now))
     var order: [Int] = []
     for _ in 0..<10 {
       guard case .wait(let turn) = share.next(at: now) else { break }
       now = turn
       guard case .work(let connectionID) = share.next(at: now) else { break }
       order.append(connectionID)
-      work(connectionID, bert, 50, leaving: .bytes)
+      work(connectionID, bert, 50, remaining: .runnable)
     }
     #expect(order == [10, 20, 21, 22, 11, 10, 20, 21, 22, 11])
   }
@@ -156,11 +157,11 @@ final class FairSchedulerTests {
     flood()
     now = try #require(share.nextTurn())
     #expect(share.next(at: now) == .work(10))
-    #expect(work(10, bert, 50, leaving: .nothing), "the first connection listens at once")
-    #expect(!share.called(11, of: bert, at: now))
+    #expect(work(10, bert, 50, remaining: .nothing), "the first connection listens at once")
+    #expect(!share.recordCalls(on: 11, of: bert, at: now))
     now = try #require(share.nextTurn())
     #expect(share.next(at: now) == .work(11))
-    #expect(!work(11, bert, 50, leaving: .nothing))
+    #expect(!work(11, bert, 50, remaining: .nothing))
     for (connectionID, before) in [(11, 10), (10, 11), (11, 10)] {
       now = try #require(share.nextTurn())
       #expect(share.next(at: now) == .listen(connectionID, insteadOf: before))
@@ -177,7 +178,7 @@ final class FairSchedulerTests {
     flood()
     now = try #require(share.nextTurn())
     #expect(share.next(at: now) == .work(10))
-    #expect(work(10, bert, 50, leaving: .nothing))
+    #expect(work(10, bert, 50, remaining: .nothing))
     now = now + .seconds(2)
     #expect(share.next(at: now) == .nothing)
     #expect(call(1, anna, 10))
@@ -191,21 +192,21 @@ final class FairSchedulerTests {
     var turns = 0
     for _ in 0..<1000 {
       guard share.next(at: now) == .work(10) else { break }
-      work(10, bert, 50, leaving: .bytes)
+      work(10, bert, 50, remaining: .runnable)
       turns += 1
     }
     #expect(turns == 1000)
-    share.leave(1, of: anna, at: now)
+    share.remove(1, of: anna, at: now)
     #expect(!share.isShared)
   }
 
   @Test("closing and reopening connections does not cancel a user's debt")
   func comingBack() throws {
     flood()
-    for connectionID in [10, 11] { share.leave(connectionID, of: bert, at: now) }
+    for connectionID in [10, 11] { share.remove(connectionID, of: bert, at: now) }
     #expect(share.nextTurn() == nil)
-    #expect(!share.enter(30, of: bert, cost: .microseconds(50), at: now))
-    #expect(!share.called(30, of: bert, at: now))
+    #expect(!share.add(30, of: bert, cost: .microseconds(50), at: now))
+    #expect(!share.recordCalls(on: 30, of: bert, at: now))
     #expect(try #require(share.nextTurn()) > now)
   }
 
@@ -215,13 +216,13 @@ final class FairSchedulerTests {
     for connectionID in 100..<300 {
       #expect(call(1, anna, 1))
       now = now + .microseconds(150)
-      #expect(share.enter(connectionID, of: bert, cost: .microseconds(130), at: now))
+      #expect(share.add(connectionID, of: bert, cost: .microseconds(130), at: now))
       now = now + .microseconds(50)
-      #expect(share.called(connectionID, of: bert, at: now))
+      #expect(share.recordCalls(on: connectionID, of: bert, at: now))
       now = now + .microseconds(50)
       let start = now - .microseconds(50)
-      #expect(share.worked(connectionID, of: bert, since: start, leaving: .nothing, at: now))
-      share.leave(connectionID, of: bert, at: now)
+      #expect(share.recordWork(connectionID, of: bert, since: start, remaining: .nothing, at: now))
+      share.remove(connectionID, of: bert, at: now)
     }
   }
 
@@ -233,7 +234,7 @@ final class FairSchedulerTests {
     #expect(!share.chargeConnectAttempt(.microseconds(50), bert, at: now))
     for _ in 0..<10_000 { _ = share.chargeConnectAttempt(.microseconds(50), bert, at: now) }
     #expect(share.chargeConnectAttempt(.microseconds(50), bert, at: now))
-    #expect(!share.called(10, of: bert, at: now))
+    #expect(!share.recordCalls(on: 10, of: bert, at: now))
     let turn = try #require(share.nextTurn())
     #expect(turn > now && turn <= now + .milliseconds(100))
   }
@@ -241,13 +242,13 @@ final class FairSchedulerTests {
   @Test(
     "in a crowded queue a user that connects too often is refused, even if no other user calls")
   func crowded() {
-    let welcomes = (0..<100).map { _ in share.comes(bert, isCrowded: true, at: now) }
+    let welcomes = (0..<100).map { _ in share.admit(bert, isCrowded: true, at: now) }
     #expect(welcomes.prefix(5).allSatisfy { $0 == .accepted })
     #expect(welcomes.dropFirst(5).prefix(64).allSatisfy { $0 == .refused })
     #expect(welcomes.dropFirst(69).allSatisfy { $0 == .dropped })
-    #expect(share.comes(anna, isCrowded: true, at: now) == .accepted)
+    #expect(share.admit(anna, isCrowded: true, at: now) == .accepted)
     now = now + .seconds(1)
-    #expect(share.comes(bert, isCrowded: true, at: now) == .accepted)
+    #expect(share.admit(bert, isCrowded: true, at: now) == .accepted)
   }
 
   @Test("a user over its share that keeps connecting is refused, then closed without a reply")
@@ -255,7 +256,7 @@ final class FairSchedulerTests {
     enter(1..<2, anna)
     enter(10..<11, bert)
     func come(_ party: Party, _ count: Int) -> [FairScheduler.ConnectionDecision] {
-      (0..<count).map { _ in share.comes(party, at: now) }
+      (0..<count).map { _ in share.admit(party, at: now) }
     }
     #expect(come(bert, 100).allSatisfy { $0 == .accepted }, "no other user calls")
     #expect(call(1, anna, 10))
@@ -277,7 +278,7 @@ final class FairSchedulerTests {
     enter(10..<11, bert)
     #expect(share.isShared)
     for _ in 0..<100 { #expect(call(1, .admin, 10_000)) }
-    #expect(!call(10, bert, 2000, leaving: .bytes))
+    #expect(!call(10, bert, 2000, remaining: .runnable))
     #expect(share.nextTurn().map { $0 > now } == true)
     for _ in 0..<100 { #expect(call(2, .admin, 10_000)) }
   }
@@ -287,9 +288,9 @@ final class FairSchedulerTests {
     flood()
     now = now + .milliseconds(1)
     #expect(share.next(at: now) == .work(10))
-    #expect(work(10, bert, 50, leaving: .blocked))
+    #expect(work(10, bert, 50, remaining: .blocked))
     #expect(share.next(at: now) == .nothing)
-    #expect(!share.called(10, of: bert, at: now), "the connection waits for its turn")
+    #expect(!share.recordCalls(on: 10, of: bert, at: now), "the connection waits for its turn")
     now = now + .milliseconds(1)
     #expect(share.next(at: now) == .work(10))
   }
@@ -299,16 +300,16 @@ final class FairSchedulerTests {
     enter(1..<2, anna)
     enter(10..<12, bert)
     // Calls that wait for the disk do not count.
-    for _ in 0..<100 { share.reads(of: bert, at: now) }
-    for _ in 0..<3 { #expect(share.began(of: bert, at: now)) }
-    #expect(!share.began(of: bert, at: now))
-    #expect(share.began(of: anna, at: now))
-    for _ in 0..<100 { #expect(share.began(of: .admin, at: now)) }
-    for connectionID in 10..<12 { share.leave(connectionID, of: bert, at: now) }
+    for _ in 0..<100 { share.chargeDiskRead(of: bert, at: now) }
+    for _ in 0..<3 { #expect(share.beginCall(of: bert, at: now)) }
+    #expect(!share.beginCall(of: bert, at: now))
+    #expect(share.beginCall(of: anna, at: now))
+    for _ in 0..<100 { #expect(share.beginCall(of: .admin, at: now)) }
+    for connectionID in 10..<12 { share.remove(connectionID, of: bert, at: now) }
     enter(12..<13, bert)
-    #expect(!share.began(of: bert, at: now))
-    share.callEnded(of: bert)
-    #expect(share.began(of: bert, at: now))
+    #expect(!share.beginCall(of: bert, at: now))
+    share.endCall(of: bert)
+    #expect(share.beginCall(of: bert, at: now))
   }
 
   @Test("a user pays a call longer than a slice in full, however long that takes")
@@ -319,16 +320,17 @@ final class FairSchedulerTests {
     call(10, bert, 2_000_000)
     let end = now
     #expect(call(1, anna, 10))
-    #expect(!share.called(10, of: bert, at: now))
+    #expect(!share.recordCalls(on: 10, of: bert, at: now))
     let turn = try #require(share.nextTurn())
     #expect(turn >= end + .seconds(7) && turn <= end + .seconds(9), "a quarter of the time")
     // Cheap work does not reduce the debt.
     _ = share.chargeConnectAttempt(.microseconds(50), bert, at: now)
-    share.reads(of: bert, at: now)
+    share.chargeDiskRead(of: bert, at: now)
     #expect(try #require(share.nextTurn()) >= turn)
     now = now + .seconds(3)
     #expect(call(1, anna, 10))
-    #expect(!share.called(11, of: bert, at: now), "the user still has a debt a second later")
+    #expect(
+      !share.recordCalls(on: 11, of: bert, at: now), "the user still has a debt a second later")
   }
 
   @Test("sequential calls of more than a millisecond are held to the user's share")
@@ -339,14 +341,14 @@ final class FairSchedulerTests {
     var worked = 0
     while now < begin + .seconds(2) {
       #expect(call(1, anna, 10))
-      if share.called(10, of: bert, at: now) {
-        work(10, bert, 2000, leaving: .nothing)
+      if share.recordCalls(on: 10, of: bert, at: now) {
+        work(10, bert, 2000, remaining: .nothing)
         worked += 1
       } else {
         let turn = try #require(share.nextTurn())
         now = max(now, turn)
         #expect(share.next(at: now) == .work(10))
-        work(10, bert, 2000, leaving: .nothing)
+        work(10, bert, 2000, remaining: .nothing)
         worked += 1
       }
     }
@@ -366,7 +368,7 @@ final class FairSchedulerTests {
   @Test("connections of a user that keeps connecting are admitted evenly, not all after a second")
   func connectRate() {
     func connect() -> [FairScheduler.ConnectionDecision] {
-      (0..<100).map { _ in share.comes(bert, isCrowded: true, at: now) }
+      (0..<100).map { _ in share.admit(bert, isCrowded: true, at: now) }
     }
     #expect(connect().count { $0 == .accepted } == 5)
     var welcomes: [FairScheduler.ConnectionDecision] = []

@@ -5,39 +5,42 @@ import NIOCore
 /// Wraps the scheduler in a class, so that an expectation may call its mutating methods.
 final class FairShares {
   private var share = FairScheduler(
-    FairScheduler.Terms(percent: 25, connectAttempts: 5, callsInFlight: 3))
+    FairScheduler.Terms(sharePercent: 25, connectAttempts: 5, callsInFlight: 3))
 
   var isShared: Bool { share.isShared }
 
-  func enter(
+  func add(
     _ connectionID: Int, of party: FairScheduler.Party, cost: TimeAmount, at now: NIODeadline
   ) -> Bool {
-    share.enter(connectionID, of: party, cost: cost, at: now)
+    share.add(connectionID, of: party, cost: cost, at: now)
   }
 
-  func leave(_ connectionID: Int, of party: FairScheduler.Party, at now: NIODeadline) {
-    share.leave(connectionID, of: party, at: now)
+  func remove(_ connectionID: Int, of party: FairScheduler.Party, at now: NIODeadline) {
+    share.remove(connectionID, of: party, at: now)
   }
 
-  func called(_ connectionID: Int, of party: FairScheduler.Party, at now: NIODeadline) -> Bool {
-    share.called(connectionID, of: party, at: now)
+  func recordCalls(on connectionID: Int, of party: FairScheduler.Party, at now: NIODeadline) -> Bool
+  {
+    share.recordCalls(on: connectionID, of: party, at: now)
   }
 
-  func worked(
+  func recordWork(
     _ connectionID: Int, of party: FairScheduler.Party, since start: NIODeadline,
-    leaving rest: FairScheduler.Rest,
+    remaining: FairScheduler.RemainingWork,
     at now: NIODeadline
   ) -> Bool {
-    share.worked(connectionID, of: party, since: start, leaving: rest, at: now)
+    share.recordWork(connectionID, of: party, since: start, remaining: remaining, at: now)
   }
 
-  func began(of party: FairScheduler.Party, at now: NIODeadline) -> Bool {
-    share.began(of: party, at: now)
+  func beginCall(of party: FairScheduler.Party, at now: NIODeadline) -> Bool {
+    share.beginCall(of: party, at: now)
   }
 
-  func reads(of party: FairScheduler.Party, at now: NIODeadline) { share.reads(of: party, at: now) }
+  func chargeDiskRead(of party: FairScheduler.Party, at now: NIODeadline) {
+    share.chargeDiskRead(of: party, at: now)
+  }
 
-  func callEnded(of party: FairScheduler.Party) { share.callEnded(of: party) }
+  func endCall(of party: FairScheduler.Party) { share.endCall(of: party) }
 
   func chargeConnectAttempt(_ cost: TimeAmount, _ party: FairScheduler.Party, at now: NIODeadline)
     -> Bool
@@ -45,10 +48,10 @@ final class FairShares {
     share.chargeConnectAttempt(cost, party, at: now)
   }
 
-  func comes(
+  func admit(
     _ party: FairScheduler.Party, isCrowded: Bool = false, at now: NIODeadline
   ) -> FairScheduler.ConnectionDecision {
-    share.comes(party, isCrowded: isCrowded, at: now)
+    share.admit(party, isCrowded: isCrowded, at: now)
   }
 
   func nextTurn() -> NIODeadline? { share.nextTurn() }

@@ -65,7 +65,7 @@ struct ListenerTests {
           counts.asked += 1
           return counts.faults.isEmpty ? socket.accept() : counts.faults.removeFirst()
         },
-        welcome: { socket, isCrowded in
+        serve: { socket, isCrowded in
           counts.come += 1
           if isCrowded { counts.crowded += 1 }
           if counts.effort > 0 { usleep(counts.effort) }
@@ -73,11 +73,11 @@ struct ListenerTests {
             socket.close()
             return words
           }
-          let echo = Echo(Transport(socket, on: loop, mostUnsent: 1000), counts)
+          let echo = Echo(Transport(socket, on: loop, maxUnsent: 1000), counts)
           try? echo.transport.begin(for: echo)
           return nil
         },
-        tell: { counts.told.append($0) })
+        report: { counts.told.append($0) })
       try listener.begin(.readable)
       counts.listener = listener
       return OnLoop(counts, loop)
@@ -161,7 +161,7 @@ struct ListenerTests {
     let begun = NIODeadline.now()
     let client = try FarEnd.connected(to: path)
     try await reached("the connection is accepted") { try await ask { $0.come == 1 } }
-    #expect(NIODeadline.now() - begun >= Listener.rest * 2)
+    #expect(NIODeadline.now() - begun >= Listener.pauseTime * 2)
     let (asked, told) = try await ask { ($0.asked, $0.told) }
     // A fifth accept finds no waiting connection. A slow turn of the loop ends before it.
     #expect((4...5).contains(asked) && told == ["Too many open files"])

@@ -53,7 +53,7 @@ struct SocketLoopTests {
     let (near, far) = try FarEnd.pair()
     try await loop.submit { [loop, log] in
       let log = log.value
-      let transport = Transport(near, on: loop, mostUnsent: 100)
+      let transport = Transport(near, on: loop, maxUnsent: 100)
       let user = Noting { log.entries.append("ready") }
       try transport.begin(for: user)
       // All of it is ready when the next turn begins.
@@ -154,7 +154,7 @@ struct SocketLoopTests {
     let (near, far) = try FarEnd.pair()
     let done = Mutex(0)
     try await loop.submit { [loop] in
-      try Transport(near, on: loop, mostUnsent: 100).begin(for: Noting {})
+      try Transport(near, on: loop, maxUnsent: 100).begin(for: Noting {})
       _ = loop.scheduleTask(in: .hours(1)) { done.withLock { $0 = 1000 } }
     }
     for _ in 0..<100 { loop.execute { done.withLock { $0 += 1 } } }

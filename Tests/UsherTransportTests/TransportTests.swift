@@ -41,11 +41,11 @@ struct TransportTests {
   init() throws { loop = try SocketLoop() }
 
   private func connect(
-    mostUnsent: Int = 65_536, _ prepare: @escaping @Sendable (Hearer) -> Void = { _ in }
+    maxUnsent: Int = 65_536, _ prepare: @escaping @Sendable (Hearer) -> Void = { _ in }
   ) async throws -> (hearer: OnLoop<Hearer>, far: FarEnd) {
     let (near, far) = try FarEnd.pair()
     let hearer = try await loop.submit { [loop] in
-      let hearer = Hearer(Transport(near, on: loop, mostUnsent: mostUnsent))
+      let hearer = Hearer(Transport(near, on: loop, maxUnsent: maxUnsent))
       prepare(hearer)
       try hearer.transport.begin(for: hearer)
       return OnLoop(hearer, loop)
@@ -91,7 +91,7 @@ struct TransportTests {
     for isPaused in [false, true] {
       let near = try leftBehind(sent)
       let hearer = try await loop.submit { [loop] in
-        let hearer = Hearer(Transport(near, on: loop, mostUnsent: 100))
+        let hearer = Hearer(Transport(near, on: loop, maxUnsent: 100))
         hearer.transport.reads = !isPaused
         try hearer.transport.begin(for: hearer)
         return OnLoop(hearer, loop)
@@ -132,7 +132,7 @@ struct TransportTests {
 
   @Test("a peer that does not read leaves no room until it has read, and no byte is lost")
   func unread() async throws {
-    let (hearer, far) = try await connect(mostUnsent: 100_000)
+    let (hearer, far) = try await connect(maxUnsent: 100_000)
     let piece = Self.bytes(30_000)
     let pieces = try await ask(hearer) { hearer in
       var pieces = 0
@@ -247,7 +247,7 @@ struct TransportTests {
     func replaceOther(than one: Hearer) {
       for other in pair where other !== one { other.transport.close() }
       guard let (near, far) = try? FarEnd.pair() else { return }
-      let third = Hearer(Transport(near, on: loop, mostUnsent: 100))
+      let third = Hearer(Transport(near, on: loop, maxUnsent: 100))
       try? third.transport.begin(for: third)
       (self.third, self.far) = (third, far)
     }
@@ -264,7 +264,7 @@ struct TransportTests {
     "10,000 pieces of lines are echoed unchanged although reading is paused repeatedly",
     arguments: 0..<3)
   func pieces(seed: UInt64) async throws {
-    let (_, far) = try await connect(mostUnsent: 5000) { hearer in
+    let (_, far) = try await connect(maxUnsent: 5000) { hearer in
       var random = SeededGenerator(seed: seed)
       hearer.onBytes = { one, bytes in
         one.transport.send(Array(bytes))

@@ -6,7 +6,7 @@ import UsherTransport
 extension FairScheduler.Terms {
   init(_ limits: Limits) {
     self.init(
-      percent: limits.userSharePercent, connectAttempts: limits.connectionsPerUser,
+      sharePercent: limits.userSharePercent, connectAttempts: limits.connectionsPerUser,
       callsInFlight: limits.callsInFlightPerUser)
   }
 }

@@ -56,12 +56,12 @@ final class ConnectionAcceptor: SocketAcceptor {
   /// - Parameter limits: Calls that are not answered after `drain_seconds` are refused with
   ///   `shutting_down`. Replies that are not read after another `unread_reply_seconds` are lost.
   func drain(within limits: Limits, _ scheduler: any Scheduler) async {
-    open.notifyEach { $0.drain(unreadReplySeconds: limits.unreadReplySeconds) }
+    open.forEachOnLoop { $0.drain(unreadReplySeconds: limits.unreadReplySeconds) }
     let timer = scheduler.after(.seconds(limits.drainSeconds)) { [service, open] in
       service.drain()
-      open.notifyEach { $0.end() }
+      open.forEachOnLoop { $0.end() }
     }
-    await open.allClosed()
+    await open.waitUntilEmpty()
     timer.cancel()
   }
 
@@ -75,7 +75,7 @@ final class ConnectionAcceptor: SocketAcceptor {
     }
     guard !uids.isEmpty else { return listener.accept() }
     let (accepted, closed) = listener.accept(closing: uids, by: closer)
-    if closed > 0 { scheduler(on: loop).refused(party, since: begun) }
+    if closed > 0 { scheduler(on: loop).recordRefusal(party, since: begun) }
     return accepted
   }
 
@@ -119,11 +119,11 @@ final class ConnectionAcceptor: SocketAcceptor {
     }
     // Decided before the peer is looked up further, so that a refusal costs little.
     let party = isAdmin ? FairScheduler.Party.admin : .user(uid)
-    let turn = scheduler.comes(party, isCrowded: isCrowded, at: begun)
+    let turn = scheduler.admit(party, isCrowded: isCrowded, at: begun)
     guard turn != .dropped else {
       socket.close()
       turnAway(own, party, at: begun)
-      scheduler.refused(party, since: begun)
+      scheduler.recordRefusal(party, since: begun)
       return nil
     }
     do throws(Refusal) {
@@ -132,7 +132,7 @@ final class ConnectionAcceptor: SocketAcceptor {
       return serve(socket, caller, uid, party, scheduler, on: loop, since: begun)
     } catch {
       refuse(socket, refusal(error.error, uid, at: begun))
-      scheduler.refused(party, since: begun)
+      scheduler.recordRefusal(party, since: begun)
       return error.cause
     }
   }
@@ -155,17 +155,17 @@ final class ConnectionAcceptor: SocketAcceptor {
       throw Refusal(error: DescriptorBudget.exhausted, cause: DescriptorBudget.exhausted.message)
     }
     do throws(UsherError) {
-      try count.enter(uid, isAdmin: isAdmin)
+      try count.add(uid, isAdmin: isAdmin)
     } catch {
       throw Refusal(error: error)
     }
     do throws(UsherError) {
       let caller = try identify(socket, isAdmin: isAdmin)
-      if caller.caller.isUnauthorized { try count.enterUnauthorized() }
+      if caller.caller.isUnauthorized { try count.addUnauthorized() }
       return caller
     } catch {
       // Reached if the peer cannot be identified or too many callers without rights are connected.
-      count.leave(uid)
+      count.remove(uid)
       let isAtWill = [.permissionDenied, .overloaded].contains(error.reason)
       throw Refusal(error: error, cause: isAtWill ? nil : error.message)
     }
@@ -189,13 +189,13 @@ final class ConnectionAcceptor: SocketAcceptor {
   ) -> String? {
     let isUnauthorized = caller.caller.isUnauthorized
     let share = FairScheduler.Party(caller.caller, user: uid)
-    let transport = Transport(socket, on: loop, mostUnsent: service.limits.unreadReplyBytes)
+    let transport = Transport(socket, on: loop, maxUnsent: service.limits.unreadReplyBytes)
     let handler = ConnectionHandler(
       caller: caller, service: service, scheduler: scheduler, through: transport, party: share
     ) { [open, count] handler in
       open.remove(handler)
-      if isUnauthorized { count.leaveUnauthorized() }
-      count.leave(uid)
+      if isUnauthorized { count.removeUnauthorized() }
+      count.remove(uid)
     }
     open.add(handler, on: loop)
     do throws(UsherError) {
@@ -205,7 +205,7 @@ final class ConnectionAcceptor: SocketAcceptor {
     }
     // Charge the user, too, so that a user without rights is refused if it connects too often.
     // Charge at the end: otherwise the next connect of a flood would not count as having waited.
-    if share != party { scheduler.refused(party, since: begun) }
+    if share != party { scheduler.recordRefusal(party, since: begun) }
     return nil
   }
 

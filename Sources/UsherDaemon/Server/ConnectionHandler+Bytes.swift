@@ -34,7 +34,7 @@ extension ConnectionHandler {
   func write(_ result: [UInt8], id: UnsafeRawBufferPointer) {
     guard takeBuffer() else { return }
     result.withUnsafeBytes { replies.appendResult($0, id: id) }
-    slice.spendLittle(result.count)
+    slice.spendCopy(result.count)
     endLine()
   }
 
@@ -110,7 +110,7 @@ extension ConnectionHandler {
   /// of the event loop permits reading.
   func adjustReading() {
     guard !isClosing else { return }
-    let reads = (listens || isRefusing) && isFree && unfinished == nil
+    let reads = (mayRead || isRefusing) && isFree && unfinished == nil
     guard reads != transport.reads else { return }
     transport.reads = reads
     watchLine(hasNewLine: reads)

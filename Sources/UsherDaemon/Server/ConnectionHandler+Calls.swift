@@ -24,7 +24,7 @@ extension ConnectionHandler {
         envelope.calls(Self.remembered, in: line), let params = envelope.paramsBytes(in: line)
       {
         answers.remember(reply, to: params, in: epoch)
-        scheduler.remember()
+        scheduler.scheduleSweep()
       }
       try finish(response, id, origin)
     } catch {
@@ -147,7 +147,7 @@ extension ConnectionHandler {
         .overloaded, "this connection already has \(limits.callsInFlight) calls in flight",
         limit: "calls_in_flight")
     }
-    guard scheduler.began(party) else {
+    guard scheduler.beginCall(party) else {
       throw UsherError(
         .overloaded, "this user already has \(service.limits.callsInFlightPerUser) calls in flight",
         limit: "calls_in_flight_per_user")
@@ -169,7 +169,7 @@ extension ConnectionHandler {
 
   private func callEnded(_ id: RequestID?, _ number: Int, _ outcome: Result<[UInt8], UsherError>) {
     callsInFlight -= 1
-    scheduler.callEnded(party)
+    scheduler.endCall(party)
     silent[number] = nil
     defer {
       if dropsUnread { dropUnread() }

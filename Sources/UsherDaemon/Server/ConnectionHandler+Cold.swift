@@ -12,7 +12,7 @@ extension ConnectionHandler {
 
   private func readNext() {
     guard let call = cold.first else { return }
-    scheduler.reads(party)
+    scheduler.chargeDiskRead(party)
     let loop = transport.loop
     let handler = OnLoop(self, loop)
     let (number, read) = (call.number, call.read)

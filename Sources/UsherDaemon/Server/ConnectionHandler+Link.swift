@@ -34,7 +34,7 @@ extension ConnectionHandler: ConnectionLink {
         limit: "subscriptions")
     }
     let most = service.limits.subscriptionsPerUser
-    guard scheduler.subscribed(party, atMost: most) else {
+    guard scheduler.addSubscription(party, atMost: most) else {
       throw UsherError(
         .overloaded, "this user already has \(most) subscriptions", limit: "subscriptions_per_user")
     }
@@ -94,7 +94,7 @@ extension ConnectionHandler: ConnectionLink {
 
   private func ended(_ listener: Int) {
     service.events.stop(listener)
-    scheduler.unsubscribed(party)
+    scheduler.removeSubscription(party)
   }
 
   func endSubscriptions() {

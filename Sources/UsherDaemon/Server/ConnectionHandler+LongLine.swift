@@ -33,7 +33,7 @@ extension ConnectionHandler {
     self.readingLine = nil
     slice = isRefusing ? .endless : scheduler.slice(for: self)
     line.bytes.withUnsafeBytes { answer($0, content.scanned, content.calls, kept: line) }
-    scheduler.spent(content.cost, since: begun, by: party)
+    scheduler.charge(content.cost, since: begun, to: party)
     if dropsUnread { dropUnread() }
     comeBack()
     flush()

@@ -53,9 +53,9 @@ final class ConnectionHandler: TransportUser, ScheduledConnection, OpenConnectio
   var isClosing = false
   var connectionID: FairScheduler.ConnectionID = 0
   /// Whether the user's share of the event loop allows the connection to read.
-  var listens = true { didSet { if listens != oldValue { adjustReading() } } }
+  var mayRead = true { didSet { if mayRead != oldValue { adjustReading() } } }
   /// Whether the replies will be sent at the end of the loop iteration.
-  private var isPutOff = false
+  private var isSendDelayed = false
   /// The number of bytes in `replies` at which they are sent at once.
   let mostGathered: Int
   var ending = Ending.open
@@ -155,7 +155,7 @@ final class ConnectionHandler: TransportUser, ScheduledConnection, OpenConnectio
   /// - Parameter begun: The time at which accepting the connection began.
   /// - Throws: `internalError` if the kernel cannot watch the connection, which is then closed.
   func begin(since begun: NIODeadline) throws(UsherError) {
-    scheduler.enter(self, since: begun)
+    scheduler.add(self, since: begun)
     try transport.begin(for: self)
   }
 
@@ -176,7 +176,7 @@ final class ConnectionHandler: TransportUser, ScheduledConnection, OpenConnectio
     answers.forget()
     replies = []
     backlog.removeAll()
-    scheduler.leave(self)
+    scheduler.remove(self)
     onClose(self)
   }
 
@@ -193,31 +193,31 @@ final class ConnectionHandler: TransportUser, ScheduledConnection, OpenConnectio
       }
     } else {
       backlog.append(bytes)
-      listens = false
+      mayRead = false
     }
     if !replies.isEmpty { sendSoon() }
   }
 
   /// Sends the written replies at the end of the loop iteration, or at once if they are many bytes.
   private func sendSoon() {
-    guard replies.count <= WriteCoalescer.enough else { return flush() }
-    guard !isPutOff else { return }
-    isPutOff = true
-    scheduler.coalescer.putOff(self)
+    guard replies.count <= WriteCoalescer.immediateSendBytes else { return flush() }
+    guard !isSendDelayed else { return }
+    isSendDelayed = true
+    scheduler.coalescer.delay(self)
   }
 
-  func sendPutOff() {
-    isPutOff = false
+  func sendDelayed() {
+    isSendDelayed = false
     flush()
   }
 
-  func forgetUnused() -> Bool { answers.forgetUnused() }
+  func dropUnusedReplies() -> Bool { answers.forgetUnused() }
 
   /// Works on stored input, because the scheduler has given the connection its turn.
   func takeTurn() {
     guard !isClosing, isFree, hasWork else {
       // The connection resumes when replies are read, data is loaded or its long line is parsed.
-      listens = true
+      mayRead = true
       return
     }
     work {
@@ -235,7 +235,7 @@ final class ConnectionHandler: TransportUser, ScheduledConnection, OpenConnectio
   /// Resumes work on stored input: replies were read, data was loaded or a long line was parsed.
   func comeBack() {
     guard !isClosing, hasWork else { return }
-    if mayWork { takeTurn() } else { listens = false }
+    if mayWork { takeTurn() } else { mayRead = false }
   }
 
   private var mayWork: Bool { isRefusing || scheduler.mayWork(self) }
@@ -249,9 +249,9 @@ final class ConnectionHandler: TransportUser, ScheduledConnection, OpenConnectio
     guard !isRefusing else { return }
     // Include the cost of sending in the measured time if the user is charged for it.
     if slice.start != nil, scheduler.isShared { flush() }
-    let rest: FairScheduler.Rest =
+    let rest: FairScheduler.RemainingWork =
       !hasWork || isClosing ? .nothing : isFree ? .bytes : .blocked
-    listens = scheduler.worked(self, slice, leaving: rest)
+    mayRead = scheduler.recordWork(self, slice, remaining: rest)
   }
 
   private var goesOn: Bool { !isClosing && !slice.isOver && isFree && unfinished == nil }

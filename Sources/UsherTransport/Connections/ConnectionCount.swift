@@ -38,7 +38,7 @@ package final class ConnectionCount: Sendable {
   /// Counts a new connection.
   ///
   /// - Throws: `overloaded` naming the limit that is reached; the connection is then not counted.
-  package func enter(_ uid: UInt32, isAdmin: Bool) throws(UsherError) {
+  package func add(_ uid: UInt32, isAdmin: Bool) throws(UsherError) {
     let limits = limits()
     let reached: String? = state.withLock { state in
       let room = isAdmin ? limits.all : limits.all - limits.adminReserve
@@ -54,29 +54,29 @@ package final class ConnectionCount: Sendable {
     throw UsherError(.overloaded, "there are too many connections: \(reached)", limit: reached)
   }
 
-  /// Counts a connection, which ``enter(_:isAdmin:)`` has counted for its user, also among those of
+  /// Counts a connection, which ``add(_:isAdmin:)`` has counted for its user, also among those of
   /// callers without rights.
   ///
   /// One person can connect as many users (subordinate ids), so all callers without rights share
   /// one limit.
   ///
   /// - Throws: `overloaded` naming the limit; the connection is then not counted here.
-  package func enterUnauthorized() throws(UsherError) {
+  package func addUnauthorized() throws(UsherError) {
     let most = limits().unauthorized
-    let isIn = state.withLock { state in
+    let isCounted = state.withLock { state in
       guard state.unauthorized < most else { return false }
       state.unauthorized += 1
       return true
     }
-    guard !isIn else { return }
+    guard !isCounted else { return }
     throw UsherError(
       .overloaded,
       "callers without rights already have \(most) connections", limit: "unauthorized_connections")
   }
 
-  package func leaveUnauthorized() { state.withLock { $0.unauthorized -= 1 } }
+  package func removeUnauthorized() { state.withLock { $0.unauthorized -= 1 } }
 
-  package func leave(_ uid: UInt32) {
+  package func remove(_ uid: UInt32) {
     state.withLock { state in
       state.all -= 1
       state.byUser[uid, default: 1] -= 1

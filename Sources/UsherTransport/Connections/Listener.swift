@@ -7,38 +7,38 @@ package import UsherSystem
 /// full.
 package final class Listener: LoopSource {
   /// The pause after accept(2) failed, for instance because descriptors are exhausted.
-  static let rest = TimeAmount.milliseconds(100)
-  /// The minimum interval between two reports to `tell`.
-  private static let silence = TimeAmount.minutes(1)
+  static let pauseTime = TimeAmount.milliseconds(100)
+  /// The minimum interval between two reports to `report`.
+  private static let reportInterval = TimeAmount.minutes(1)
 
   /// The maximum time for accepting in one loop iteration.
   private static let slice = TimeAmount.microseconds(100)
   /// The number of consecutive connections above which the backlog counts as crowded, that is,
   /// filled faster than it is emptied.
-  private static let crowd = 32
+  private static let crowdThreshold = 32
 
   private let accept: (DirectSocket) -> DirectSocket.Accepted
-  private let welcome: (DirectSocket, _ isCrowded: Bool) -> String?
-  private let tell: (String) -> Void
-  private var told: NIODeadline?
+  private let serve: (DirectSocket, _ isCrowded: Bool) -> String?
+  private let report: (String) -> Void
+  private var lastReport: NIODeadline?
   private var timer: LoopTimer?
   /// The number of connections accepted since the backlog was last empty.
-  private var inARow = 0
+  private var consecutive = 0
 
   /// - Parameters:
   ///   - accept: Accepts one connection.
-  ///   - welcome: Takes over an accepted socket; is told whether the backlog is crowded. Returns
+  ///   - serve: Takes over an accepted socket and learns whether the backlog is crowded. Returns
   ///     the cause if the daemon cannot serve the connection.
-  ///   - tell: Called with the cause if one connection, or all of them, cannot be served.
+  ///   - report: Called with the cause if one connection, or all of them, cannot be served.
   package init(
     _ socket: DirectSocket, on loop: SocketLoop,
     accept: @escaping (DirectSocket) -> DirectSocket.Accepted,
-    welcome: @escaping (DirectSocket, _ isCrowded: Bool) -> String?,
-    tell: @escaping (String) -> Void
+    serve: @escaping (DirectSocket, _ isCrowded: Bool) -> String?,
+    report: @escaping (String) -> Void
   ) {
     self.accept = accept
-    self.welcome = welcome
-    self.tell = tell
+    self.serve = serve
+    self.report = report
     super.init(socket, on: loop)
   }
 
@@ -47,25 +47,25 @@ package final class Listener: LoopSource {
     guard events.isDisjoint(with: .gone) else {
       // The listener stops for good: another process that has the socket can shut it down again and
       // again, and each time would be reported.
-      tell("the socket was shut down from outside")
+      report("the socket was shut down from outside")
       return close()
     }
     let begun = loop.now
     repeat {
       switch accept(socket) {
       case .connection(let accepted):
-        inARow += 1
-        welcome(accepted, inARow > Self.crowd).map(logRarely)
-      case .closed(let count): inARow += count
+        consecutive += 1
+        serve(accepted, consecutive > Self.crowdThreshold).map(logRarely)
+      case .closed(let count): consecutive += count
       case .nobody:
-        inARow = 0
+        consecutive = 0
         return
-      case .impossible(let words): return pause(words)
+      case .impossible(let cause): return pause(cause)
       }
     } while isOpen && loop.now - begun < Self.slice
     // On a slow machine accepting one connection takes a whole slice. Without this check,
     // connections that come one after the other would count as a crowd.
-    if isOpen, !socket.hasWaiting { inARow = 0 }
+    if isOpen, !socket.hasWaiting { consecutive = 0 }
   }
 
   package override func close() {
@@ -73,18 +73,18 @@ package final class Listener: LoopSource {
     super.close()
   }
 
-  /// Stops accepting for ``rest``, because the connection that cannot be accepted would make the
-  /// socket ready in each loop iteration.
-  private func pause(_ words: String) {
-    logRarely(words)
-    want([])
-    timer = loop.scheduleTask(in: Self.rest) { [self] in want(.readable) }
+  /// Stops accepting for ``pauseTime``, because the connection that cannot be accepted would make
+  /// the socket ready in each loop iteration.
+  private func pause(_ cause: String) {
+    logRarely(cause)
+    setInterest([])
+    timer = loop.scheduleTask(in: Self.pauseTime) { [self] in setInterest(.readable) }
   }
 
-  private func logRarely(_ words: String) {
+  private func logRarely(_ cause: String) {
     let now = loop.now
-    guard told.map({ $0 + Self.silence <= now }) ?? true else { return }
-    told = now
-    tell(words)
+    guard lastReport.map({ $0 + Self.reportInterval <= now }) ?? true else { return }
+    lastReport = now
+    report(cause)
   }
 }

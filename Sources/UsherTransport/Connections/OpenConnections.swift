@@ -45,9 +45,9 @@ package final class OpenConnections: Sendable {
     for one in waiting { one.resume() }
   }
 
-  /// Calls `word` for each open connection, on the event loop of the connection.
-  package func notifyEach(_ word: @escaping @Sendable (any OpenConnection) -> Void) {
-    for connection in all { connection.loop.execute { word(connection.value) } }
+  /// Calls `body` for each open connection, on the event loop of the connection.
+  package func forEachOnLoop(_ body: @escaping @Sendable (any OpenConnection) -> Void) {
+    for connection in all { connection.loop.execute { body(connection.value) } }
   }
 
   /// Calls ``OpenConnection/dropUnread()`` for each connection and returns when that is done. Used
@@ -58,7 +58,7 @@ package final class OpenConnections: Sendable {
   }
 
   /// Waits until no connection is open. Used when the daemon stops.
-  package func allClosed() async {
+  package func waitUntilEmpty() async {
     await withCheckedContinuation { continuation in
       let isNone = state.withLock { state in
         if !state.open.isEmpty { state.awaitsEnd.append(continuation) }

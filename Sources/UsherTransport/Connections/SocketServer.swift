@@ -49,8 +49,8 @@ package struct SocketServer: Sendable {
       let listener = Listener(
         socket, on: loop,
         accept: { isAdmin ? $0.accept() : acceptor.accept(from: $0, on: loop) },
-        welcome: { acceptor.admit($0, on: loop, isAdmin: isAdmin, isCrowded: $1) },
-        tell: { acceptor.logNotAccepting($0) })
+        serve: { acceptor.admit($0, on: loop, isAdmin: isAdmin, isCrowded: $1) },
+        report: { acceptor.logNotAccepting($0) })
       try listener.begin(.readable)
       return OnLoop(listener, loop)
     }

@@ -24,15 +24,15 @@ package final class Transport: LoopSource {
   private var user: (any TransportUser)?
   /// Bytes to send that the kernel has not accepted yet.
   private var queue = ByteQueue()
-  private let mostUnsent: Int
-  /// Whether the peer reads its replies fast enough. False once more than `mostUnsent` bytes are
+  private let maxUnsent: Int
+  /// Whether the peer reads its replies fast enough. False once more than `maxUnsent` bytes are
   /// unsent, until fewer than half of that are.
   @inlinable package var hasRoom: Bool { storedHasRoom }
   /// The value of ``hasRoom``. The connection reads it for each line of input, from another module,
   /// where the compiler would add an exclusivity check at run time. No access contains a call, so
   /// accesses never overlap.
   @exclusivity(unchecked) @usableFromInline var storedHasRoom = true
-  private var hasHeardAll = false
+  private var hasReachedEnd = false
   private var closesWhenSent = false
 
   /// Whether the transport reads from the socket. While it does not, the kernel buffers incoming
@@ -41,9 +41,9 @@ package final class Transport: LoopSource {
 
   /// - Parameters:
   ///   - socket: A connected socket; the transport closes it.
-  ///   - mostUnsent: The number of unsent bytes above which ``hasRoom`` is false.
-  package init(_ socket: DirectSocket, on loop: SocketLoop, mostUnsent: Int) {
-    self.mostUnsent = mostUnsent
+  ///   - maxUnsent: The number of unsent bytes above which ``hasRoom`` is false.
+  package init(_ socket: DirectSocket, on loop: SocketLoop, maxUnsent: Int) {
+    self.maxUnsent = maxUnsent
     super.init(socket, on: loop)
   }
 
@@ -57,7 +57,7 @@ package final class Transport: LoopSource {
   package func begin(for user: any TransportUser) throws(UsherError) {
     self.user = user
     do throws(UsherError) {
-      try begin(wanted)
+      try begin(interest)
     } catch {
       close()
       throw error
@@ -71,13 +71,13 @@ package final class Transport: LoopSource {
     guard let socket, !closesWhenSent else { return }
     var sent = 0
     if queue.isEmpty {
-      guard let taken = bytes.withUnsafeBytes({ socket.send($0) }) else { return close() }
-      sent = taken
+      guard let count = bytes.withUnsafeBytes({ socket.send($0) }) else { return close() }
+      sent = count
     }
     guard sent < bytes.count else { return }
     bytes.withUnsafeBytes { queue.append(UnsafeRawBufferPointer(rebasing: $0[sent...])) }
     adjust()
-    if hasRoom, queue.count > mostUnsent {
+    if hasRoom, queue.count > maxUnsent {
       storedHasRoom = false
       user?.roomChanged()
     }
@@ -110,29 +110,29 @@ package final class Transport: LoopSource {
 
   override func ready(_ events: Readiness) {
     if !events.isDisjoint(with: .gone) { return drainInput() }
-    if events.contains(.writable) { sendOn() }
-    if events.contains(.readable), reads, !hasHeardAll { _ = hear() }
+    if events.contains(.writable) { sendQueued() }
+    if events.contains(.readable), reads, !hasReachedEnd { _ = receive() }
   }
 
-  private var wanted: Readiness {
-    var wanted: Readiness = reads && !hasHeardAll ? .readable : []
-    if !queue.isEmpty { wanted.insert(.writable) }
-    return wanted
+  private var interest: Readiness {
+    var interest: Readiness = reads && !hasReachedEnd ? .readable : []
+    if !queue.isEmpty { interest.insert(.writable) }
+    return interest
   }
 
-  private func adjust() { want(wanted) }
+  private func adjust() { setInterest(interest) }
 
   /// Reads once from the socket and passes the bytes to the user.
   ///
   /// - Returns: Whether bytes were read, so that more may follow.
-  private func hear() -> Bool {
+  private func receive() -> Bool {
     guard let socket, let user else { return false }
     switch loop.receive(from: socket, { user.received($0) }) {
     case .bytes: return true
     case .nothing: return false
     case .failed: close()
     case .end:
-      hasHeardAll = true
+      hasReachedEnd = true
       adjust()
       user.inputEnded()
     }
@@ -142,17 +142,17 @@ package final class Transport: LoopSource {
   /// Reads the remaining input of a peer that is gone, then closes. The calls in that input still
   /// run, until sending the first reply fails.
   private func drainInput() {
-    while !hasHeardAll, hear() {}
+    while !hasReachedEnd, receive() {}
     close()
   }
 
-  private func sendOn() {
+  private func sendQueued() {
     guard let socket, !queue.isEmpty else { return }
-    guard let taken = queue.withUnsafeBytes({ socket.send($0) }) else { return close() }
-    queue.removeFirst(taken)
+    guard let count = queue.withUnsafeBytes({ socket.send($0) }) else { return close() }
+    queue.removeFirst(count)
     if queue.isEmpty, closesWhenSent { return close() }
     adjust()
-    if !hasRoom, queue.count < mostUnsent / 2 {
+    if !hasRoom, queue.count < maxUnsent / 2 {
       storedHasRoom = true
       user?.roomChanged()
     }

@@ -8,26 +8,26 @@
 package final class WriteCoalescer {
   /// Number of bytes of a connection's replies above which they are sent at once, not at the end of
   /// the iteration.
-  @inlinable package static var enough: Int { 16_384 }
+  @inlinable package static var immediateSendBytes: Int { 16_384 }
   /// Maximum total capacity, in bytes, of the buffers kept for reuse.
-  private static let mostKept = 1 << 20
+  private static let maxPooledBytes = 1 << 20
 
   private var buffers: [[UInt8]] = []
   /// The total capacity of the pooled ``buffers``, in bytes.
-  private var kept = 0
+  private var pooledBytes = 0
   private var unsent: [any ScheduledConnection] = []
 
   /// Makes a connection send its written replies at the end of the loop iteration. Must not be
   /// called twice for a connection in one iteration.
-  package func putOff(_ connection: any ScheduledConnection) { unsent.append(connection) }
+  package func delay(_ connection: any ScheduledConnection) { unsent.append(connection) }
 
-  /// Makes all connections of ``putOff(_:)`` send their replies. Called at the end of each loop
+  /// Makes all connections of ``delay(_:)`` send their replies. Called at the end of each loop
   /// iteration.
   func sendAll() {
     guard !unsent.isEmpty else { return }
     var connections: [any ScheduledConnection] = []
     swap(&connections, &unsent)
-    for connection in connections { connection.sendPutOff() }
+    for connection in connections { connection.sendDelayed() }
     guard unsent.isEmpty else { return }
     connections.removeAll(keepingCapacity: true)
     unsent = connections
@@ -35,21 +35,21 @@ package final class WriteCoalescer {
 
   /// Returns an empty output buffer, from the pool if possible.
   package func takeBuffer() -> [UInt8] {
-    if let room = buffers.popLast() {
-      kept -= room.capacity
-      return room
+    if let buffer = buffers.popLast() {
+      pooledBytes -= buffer.capacity
+      return buffer
     }
-    var room: [UInt8] = []
-    room.reserveCapacity(4096)
-    return room
+    var buffer: [UInt8] = []
+    buffer.reserveCapacity(4096)
+    return buffer
   }
 
   /// Returns an output buffer to the pool.
   ///
   /// - Parameter used: An empty buffer whose bytes have been wiped.
   package func returnBuffer(_ used: [UInt8]) {
-    guard kept + used.capacity <= Self.mostKept else { return }
-    kept += used.capacity
+    guard pooledBytes + used.capacity <= Self.maxPooledBytes else { return }
+    pooledBytes += used.capacity
     buffers.append(used)
   }
 
@@ -57,6 +57,6 @@ package final class WriteCoalescer {
   /// because a burst may have left more buffers than needed.
   func releaseBuffers() {
     buffers = []
-    kept = 0
+    pooledBytes = 0
   }
 }

@@ -40,7 +40,7 @@ package class LoopSource {
   }
 
   /// Changes the events that the socket is watched for.
-  final func want(_ interest: Readiness) {
+  final func setInterest(_ interest: Readiness) {
     guard let socket, let key, interest != self.interest else { return }
     self.interest = interest
     loop.watch(socket, key: key, for: interest)

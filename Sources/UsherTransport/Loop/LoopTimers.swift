@@ -49,7 +49,7 @@ final class LoopTimers {
 
   /// Counts a cancelled timer. Cancelled timers stay in the heap until they are the majority and
   /// more than 64.
-  fileprivate func oneIsCancelled() {
+  fileprivate func countCancelled() {
     cancelled += 1
     guard cancelled > 64, cancelled > heap.count / 2 else { return }
     heap = Heap(heap.unordered.filter { !$0.isCancelled })
@@ -78,7 +78,7 @@ package final class LoopTimer: Comparable {
   package func cancel() {
     guard body != nil else { return }
     body = nil
-    timers.oneIsCancelled()
+    timers.countCancelled()
   }
 
   fileprivate var isCancelled: Bool { body == nil }

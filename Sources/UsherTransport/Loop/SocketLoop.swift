@@ -13,14 +13,14 @@ import UsherSystem
 @usableFromInline
 package final class SocketLoop: @unchecked Sendable {
   /// The maximum number of bytes of one read.
-  static let roomBytes = 16_384
+  static let receiveBufferBytes = 16_384
 
   private struct Inbox {
     var jobs: [@Sendable () -> Void] = []
     /// Whether the loop has been woken to run the jobs.
     var isWoken = false
-    var isOver = false
-    var awaitsEnd: [CheckedContinuation<Void, Never>] = []
+    var isStopped = false
+    var stopWaiters: [CheckedContinuation<Void, Never>] = []
   }
 
   private let poller: Poller
@@ -36,16 +36,16 @@ package final class SocketLoop: @unchecked Sendable {
   private let timers = LoopTimers()
   /// The shift of the timers in tests; nil if they follow the machine's clock.
   private let shift: LoopTimeShift?
-  private var turnsEnds: [() -> Void] = []
+  private var endOfIterationActions: [() -> Void] = []
   private var isStopping = false
   /// Whether ``processorTimeBefore`` is updated in each iteration. Set while several parties share
   /// the loop.
-  var measuresTurns = false
+  var measuresProcessorTime = false
   /// The thread's processor time at the start of this iteration; an earlier value if
-  /// ``measuresTurns`` is false.
+  /// ``measuresProcessorTime`` is false.
   private(set) var processorTimeBefore = TimeAmount.zero
   /// The buffer into which all sockets are read.
-  private let room: UnsafeMutableRawBufferPointer
+  private let receiveBuffer: UnsafeMutableRawBufferPointer
 
   /// Creates the loop and starts its thread.
   ///
@@ -53,12 +53,12 @@ package final class SocketLoop: @unchecked Sendable {
   package init(timersMovedBy shift: LoopTimeShift? = nil) throws(UsherError) {
     self.shift = shift
     poller = try Poller()
-    room = .allocate(byteCount: Self.roomBytes, alignment: 64)
+    receiveBuffer = .allocate(byteCount: Self.receiveBufferBytes, alignment: 64)
     try LoopThread.start("usherd-sockets") { [self] in run() }
-    shift?.onMove { [weak self] in self?.execute {} }
+    shift?.onAdvance { [weak self] in self?.execute {} }
   }
 
-  deinit { room.deallocate() }
+  deinit { receiveBuffer.deallocate() }
 }
 
 // Methods for callers on any thread.
@@ -75,8 +75,8 @@ extension SocketLoop {
   @discardableResult
   package func execute(_ job: @escaping @Sendable () -> Void) -> Bool {
     let isHere = isOnLoop
-    let (isTaken, rings) = inbox.withLock { inbox in
-      guard !inbox.isOver else { return (false, false) }
+    let (isAccepted, needsWakeUp) = inbox.withLock { inbox in
+      guard !inbox.isStopped else { return (false, false) }
       inbox.jobs.append(job)
       hasJobs.store(true, ordering: .releasing)
       // A wake-up is not needed on the loop's own thread: the loop checks for jobs before its next
@@ -85,8 +85,8 @@ extension SocketLoop {
       inbox.isWoken = true
       return (true, true)
     }
-    if rings { poller.ring() }
-    return isTaken
+    if needsWakeUp { poller.ring() }
+    return isAccepted
   }
 
   /// Runs `body` on the loop's thread and returns its result.
@@ -96,8 +96,8 @@ extension SocketLoop {
     _ body: @escaping @Sendable () throws -> Value
   ) async throws -> Value {
     try await withCheckedThrowingContinuation { continuation in
-      let isTaken = execute { continuation.resume(with: Result { try body() }) }
-      if !isTaken { continuation.resume(throwing: UsherError.stopping) }
+      let isAccepted = execute { continuation.resume(with: Result { try body() }) }
+      if !isAccepted { continuation.resume(throwing: UsherError.stopping) }
     }
   }
 
@@ -107,7 +107,7 @@ extension SocketLoop {
     every interval: TimeAmount, _ body: @escaping @Sendable () -> Void
   ) -> RepeatedLoopTask {
     let task = RepeatedLoopTask(body)
-    execute { [self] in again(task, every: interval) }
+    execute { [self] in reschedule(task, every: interval) }
     return task
   }
 
@@ -115,11 +115,11 @@ extension SocketLoop {
   /// thread no longer uses the loop. May be called more than once.
   package func stop() async {
     await withCheckedContinuation { continuation in
-      let isOver = inbox.withLock { inbox in
-        if !inbox.isOver { inbox.awaitsEnd.append(continuation) }
-        return inbox.isOver
+      let isStopped = inbox.withLock { inbox in
+        if !inbox.isStopped { inbox.stopWaiters.append(continuation) }
+        return inbox.isStopped
       }
-      if isOver { return continuation.resume() }
+      if isStopped { return continuation.resume() }
       execute { [self] in isStopping = true }
     }
   }
@@ -136,7 +136,7 @@ extension SocketLoop {
   /// Runs `body` at the deadline, or as soon after it as possible.
   package func scheduleTask(deadline: NIODeadline, _ body: @escaping () -> Void) -> LoopTimer {
     assertOnLoop()
-    return timers.add(deadline + ahead, body)
+    return timers.add(deadline + offset, body)
   }
 
   package func scheduleTask(in delay: TimeAmount, _ body: @escaping () -> Void) -> LoopTimer {
@@ -146,7 +146,7 @@ extension SocketLoop {
   /// Runs `body` at the end of every iteration, for as long as the loop runs.
   package func atEndOfIteration(_ body: @escaping () -> Void) {
     assertOnLoop()
-    turnsEnds.append(body)
+    endOfIterationActions.append(body)
   }
 
   /// Starts watching a socket; see ``LoopSource/begin(_:)``.
@@ -179,29 +179,29 @@ extension SocketLoop {
     poller.remove(socket)
   }
 
-  /// Reads at most ``roomBytes`` bytes and passes them to `look`, which must not keep the pointer.
-  /// The bytes are wiped afterwards.
+  /// Reads at most ``receiveBufferBytes`` bytes and passes them to `body`, which must not keep the
+  /// pointer. The bytes are wiped afterwards.
   func receive(
-    from socket: DirectSocket, _ look: (UnsafeRawBufferPointer) -> Void
+    from socket: DirectSocket, _ body: (UnsafeRawBufferPointer) -> Void
   ) -> DirectSocket.Received {
-    let received = socket.receive(into: room)
+    let received = socket.receive(into: receiveBuffer)
     guard case .bytes(let count) = received else { return received }
-    let bytes = UnsafeRawBufferPointer(rebasing: room[..<count])
-    look(bytes)
+    let bytes = UnsafeRawBufferPointer(rebasing: receiveBuffer[..<count])
+    body(bytes)
     bytes.wipe()
     return received
   }
 }
 
-// MARK: - Taking turns
+// MARK: - Iterations
 extension SocketLoop {
   private func run() {
     thread.store(LoopThread.current, ordering: .relaxed)
     var now: NIODeadline?
-    while !isStopping { now = turn(since: now) }
+    while !isStopping { now = runIteration(since: now) }
     repeat {
       for source in sources.all { source.close() }
-      doJobs()
+      runJobs()
     } while !end()
   }
 
@@ -209,30 +209,30 @@ extension SocketLoop {
   ///
   /// - Parameter now: The current time if it is known, to save a reading of the clock.
   /// - Returns: The current time if it is known, for the next iteration.
-  private func turn(since now: NIODeadline?) -> NIODeadline? {
-    poller.wait(&ready, nanoseconds: patience(now))
-    if measuresTurns { processorTimeBefore = ProcessorTime.ofThread() }
+  private func runIteration(since now: NIODeadline?) -> NIODeadline? {
+    poller.wait(&ready, nanoseconds: pollTimeout(now))
+    if measuresProcessorTime { processorTimeBefore = ProcessorTime.ofThread() }
     for index in 0..<ready.count {
       let (key, events) = ready[index]
       if key == Poller.bell { poller.silence() } else { sources[key]?.ready(events) }
     }
-    doJobs()
-    for end in turnsEnds { end() }
+    runJobs()
+    for end in endOfIterationActions { end() }
     return runDueTimers()
   }
 
   /// Returns the nanoseconds that the loop may wait: until the next timer, 0 if there are jobs,
   /// negative (without limit) if there is no timer.
-  private func patience(_ now: NIODeadline?) -> Int64 {
+  private func pollTimeout(_ now: NIODeadline?) -> Int64 {
     if hasJobs.load(ordering: .acquiring) || isStopping { return 0 }
     guard let next = timers.next else { return -1 }
-    return max(0, (next - ((now ?? .now()) + ahead)).nanoseconds)
+    return max(0, (next - ((now ?? .now()) + offset)).nanoseconds)
   }
 
   /// How far the timers are ahead of the machine's clock.
-  private var ahead: TimeAmount { shift?.ahead ?? .nanoseconds(0) }
+  private var offset: TimeAmount { shift?.offset ?? .nanoseconds(0) }
 
-  private func doJobs() {
+  private func runJobs() {
     guard hasJobs.load(ordering: .acquiring) else { return }
     let jobs = inbox.withLock { inbox in
       var jobs: [@Sendable () -> Void] = []
@@ -250,7 +250,7 @@ extension SocketLoop {
   private func runDueTimers() -> NIODeadline? {
     guard timers.next != nil else { return nil }
     let now = self.now
-    let due = now + ahead
+    let due = now + offset
     guard var body = timers.pop(at: due) else { return now }
     while true {
       body()
@@ -260,9 +260,9 @@ extension SocketLoop {
     }
   }
 
-  private func again(_ task: RepeatedLoopTask, every interval: TimeAmount) {
+  private func reschedule(_ task: RepeatedLoopTask, every interval: TimeAmount) {
     guard task.run() else { return }
-    _ = scheduleTask(in: interval) { [self] in again(task, every: interval) }
+    _ = scheduleTask(in: interval) { [self] in reschedule(task, every: interval) }
   }
 
   /// Ends the loop unless jobs or sockets are left.
@@ -271,12 +271,12 @@ extension SocketLoop {
   private func end() -> Bool {
     let waiting: [CheckedContinuation<Void, Never>]? = inbox.withLock { inbox in
       guard inbox.jobs.isEmpty, sources.isEmpty else { return nil }
-      inbox.isOver = true
-      return inbox.awaitsEnd
+      inbox.isStopped = true
+      return inbox.stopWaiters
     }
     guard let waiting else { return false }
     timers.removeAll()
-    turnsEnds = []
+    endOfIterationActions = []
     thread.store(0, ordering: .relaxed)
     for one in waiting { one.resume() }
     return true

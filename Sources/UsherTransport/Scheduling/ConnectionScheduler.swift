@@ -9,7 +9,7 @@ package protocol ScheduledConnection: AnyObject {
   var party: FairScheduler.Party { get }
   /// Whether the connection may read, because its user is within its share of the loop's time or it
   /// is the connection's turn. Only the scheduler sets it.
-  var listens: Bool { get set }
+  var mayRead: Bool { get set }
 
   /// Handles input that was already read, for one time slice.
   func takeTurn()
@@ -20,12 +20,12 @@ package protocol ScheduledConnection: AnyObject {
   func sendEvents(within slice: inout TimeSlice) -> Bool
 
   /// Sends the replies that ``WriteCoalescer`` has delayed until the end of the loop iteration.
-  func sendPutOff()
+  func sendDelayed()
 
   /// Drops cached replies that were not used since the last call.
   ///
   /// - Returns: Whether cached replies are left.
-  func forgetUnused() -> Bool
+  func dropUnusedReplies() -> Bool
 }
 
 /// Source of the configured ``FairScheduler/Terms``, under which connections share a loop.
@@ -44,9 +44,9 @@ package final class ConnectionScheduler {
   /// at once, the loop would not poll in between.
   private static let pollInterval = TimeAmount.microseconds(10)
 
-  private var share: FairScheduler
+  private var fairScheduler: FairScheduler
   private let termsSource: any SchedulerTermsSource
-  /// The generation of the terms that `share` uses.
+  /// The generation of the terms that `fairScheduler` uses.
   private var generation: Int
   private let loop: SocketLoop
   private var connections: [FairScheduler.ConnectionID: any ScheduledConnection] = [:]
@@ -62,9 +62,9 @@ package final class ConnectionScheduler {
   /// The connections of one user that have events to send.
   private struct Delivery {
     /// The connections in the order of their turns.
-    var line: [FairScheduler.ConnectionID] = []
+    var queue: [FairScheduler.ConnectionID] = []
     /// Whether the next slice for sending events is scheduled.
-    var isPlanned = false
+    var isScheduled = false
   }
 
   /// Creates the scheduler of an event loop. Must be called on the loop.
@@ -72,54 +72,56 @@ package final class ConnectionScheduler {
     self.termsSource = termsSource
     let (terms, generation) = termsSource.currentTerms
     self.generation = generation
-    share = FairScheduler(terms)
+    fairScheduler = FairScheduler(terms)
     self.loop = loop
     loop.atEndOfIteration { [coalescer] in coalescer.sendAll() }
   }
 
   private func applyTerms() {
     guard termsSource.generation != generation else { return }
-    (share.terms, generation) = termsSource.currentTerms
+    (fairScheduler.terms, generation) = termsSource.currentTerms
   }
 
   /// Whether more than one user, or a user and the admin socket, are connected to the loop.
-  package var isShared: Bool { share.isShared }
+  package var isShared: Bool { fairScheduler.isShared }
 
   /// Adds an accepted connection and decides whether it may read.
   ///
   /// - Parameter begun: The time at which accepting the connection began.
-  package func enter(_ connection: any ScheduledConnection, since begun: NIODeadline) {
+  package func add(_ connection: any ScheduledConnection, since begun: NIODeadline) {
     lastConnectionID += 1
     let now = loop.now
-    let cost = cost(since: begun, at: now) + Self.acceptance
+    let cost = cost(since: begun, at: now) + Self.acceptanceCost
     connection.connectionID = lastConnectionID
     connections[lastConnectionID] = connection
-    connection.listens = share.enter(lastConnectionID, of: connection.party, cost: cost, at: now)
-    loop.measuresTurns = share.isShared
-    plan()
+    connection.mayRead = fairScheduler.add(
+      lastConnectionID, of: connection.party, cost: cost, at: now)
+    loop.measuresProcessorTime = fairScheduler.isShared
+    scheduleTurn()
   }
 
   /// Decides whether a new connection is accepted. Only its user is known yet.
-  package func comes(
+  package func admit(
     _ party: FairScheduler.Party, isCrowded: Bool, at now: NIODeadline
   ) -> FairScheduler.ConnectionDecision {
     applyTerms()
-    return share.comes(party, isCrowded: isCrowded, at: now)
+    return fairScheduler.admit(party, isCrowded: isCrowded, at: now)
   }
 
   /// Charges a user for the time that a refused connect took.
-  package func refused(_ party: FairScheduler.Party, since begun: NIODeadline) {
+  package func recordRefusal(_ party: FairScheduler.Party, since begun: NIODeadline) {
     let now = loop.now
-    _ = share.chargeConnectAttempt(cost(since: begun, at: now) + Self.acceptance, party, at: now)
+    _ = fairScheduler.chargeConnectAttempt(
+      cost(since: begun, at: now) + Self.acceptanceCost, party, at: now)
   }
 
   /// The cost of a connection that is not measured: accepting, registering and closing it.
-  private static let acceptance = TimeAmount.microseconds(30)
+  private static let acceptanceCost = TimeAmount.microseconds(30)
 
-  package func leave(_ connection: any ScheduledConnection) {
+  package func remove(_ connection: any ScheduledConnection) {
     guard connections.removeValue(forKey: connection.connectionID) != nil else { return }
-    share.leave(connection.connectionID, of: connection.party, at: loop.now)
-    loop.measuresTurns = share.isShared
+    fairScheduler.remove(connection.connectionID, of: connection.party, at: loop.now)
+    loop.measuresProcessorTime = fairScheduler.isShared
   }
 
   /// Returns whether a connection that has received calls may work on them at once.
@@ -127,16 +129,18 @@ package final class ConnectionScheduler {
     applyTerms()
     // If one party uses the loop alone, as is usual, the clock is not read: this runs for every
     // piece of input.
-    if !share.isShared, !share.isAwaited { return true }
-    defer { plan() }
-    return share.called(connection.connectionID, of: connection.party, at: loop.now)
+    if !fairScheduler.isShared, !fairScheduler.hasWaiting { return true }
+    defer { scheduleTurn() }
+    return fairScheduler.recordCalls(
+      on: connection.connectionID, of: connection.party, at: loop.now)
   }
 
   /// Returns the time slice for a connection that starts to work now.
   package func slice(for connection: any ScheduledConnection) -> TimeSlice {
     switch connection.party {
     case .admin: .endless
-    case .user: share.isShared ? TimeSlice(share.terms.slice, since: loop.now) : .alone
+    case .user:
+      fairScheduler.isShared ? TimeSlice(fairScheduler.terms.slice, since: loop.now) : .alone
     }
   }
 
@@ -146,74 +150,77 @@ package final class ConnectionScheduler {
   /// for the load that other processes cause.
   private func cost(since start: NIODeadline, at now: NIODeadline) -> TimeAmount {
     let time = now - start
-    guard time > Self.likelyWaited, loop.measuresTurns else { return time }
+    guard time > Self.unmeasuredLimit, loop.measuresProcessorTime else { return time }
     return min(time, ProcessorTime.ofThread() - loop.processorTimeBefore)
   }
 
   /// Durations up to this are charged without reading the processor time, because the reading is a
   /// system call.
-  private static let likelyWaited = TimeAmount.microseconds(100)
+  private static let unmeasuredLimit = TimeAmount.microseconds(100)
 
   /// Charges a connection's user for a slice of work.
   ///
-  /// - Parameter rest: The work that is left.
+  /// - Parameter remaining: The work that is left.
   /// - Returns: Whether the connection may read.
-  package func worked(
-    _ connection: any ScheduledConnection, _ slice: TimeSlice, leaving rest: FairScheduler.Rest
+  package func recordWork(
+    _ connection: any ScheduledConnection, _ slice: TimeSlice,
+    remaining: FairScheduler.RemainingWork
   ) -> Bool {
     let now: NIODeadline
-    switch (slice.start, rest) {
+    switch (slice.start, remaining) {
     case (nil, .nothing), (nil, .blocked): return true
     case (let start?, _): now = max(loop.now, start)
-    case (nil, .bytes): now = loop.now
+    case (nil, .runnable): now = loop.now
     }
     guard connections[connection.connectionID] != nil else { return true }
-    defer { plan() }
-    return share.worked(
+    defer { scheduleTurn() }
+    return fairScheduler.recordWork(
       connection.connectionID, of: connection.party,
-      since: now - cost(since: slice.start ?? now, at: now), leaving: rest, at: now)
+      since: now - cost(since: slice.start ?? now, at: now), remaining: remaining, at: now)
   }
 
   /// Registers a call whose reply needs an asynchronous task.
   ///
   /// - Returns: False if the connection's user has too many such calls.
-  package func began(_ party: FairScheduler.Party) -> Bool {
+  package func beginCall(_ party: FairScheduler.Party) -> Bool {
     applyTerms()
-    return share.began(of: party, at: loop.now)
+    return fairScheduler.beginCall(of: party, at: loop.now)
   }
 
   /// Charges a user for a call that waits for the disk.
-  package func reads(_ party: FairScheduler.Party) { share.reads(of: party, at: loop.now) }
+  package func chargeDiskRead(_ party: FairScheduler.Party) {
+    fairScheduler.chargeDiskRead(of: party, at: loop.now)
+  }
 
   /// Charges a user for work that no slice measured: `cost` for work off the loop, and the time on
   /// the loop since `begun`.
-  package func spent(_ cost: TimeAmount, since begun: NIODeadline, by party: FairScheduler.Party) {
+  package func charge(_ cost: TimeAmount, since begun: NIODeadline, to party: FairScheduler.Party) {
     let now = loop.now
-    share.spent(cost + self.cost(since: begun, at: now), by: party, at: now)
+    fairScheduler.chargeWork(cost + self.cost(since: begun, at: now), to: party, at: now)
   }
 
-  package func callEnded(_ party: FairScheduler.Party) { share.callEnded(of: party) }
+  package func endCall(_ party: FairScheduler.Party) { fairScheduler.endCall(of: party) }
 
-  private func plan() {
-    guard let turn = share.nextTurn() else { return }
+  private func scheduleTurn() {
+    guard let turn = fairScheduler.nextTurn() else { return }
     let at = max(turn, loop.now + Self.pollInterval)
     if let wake {
       guard at < wake.at else { return }
       wake.timer.cancel()
     }
-    wake = (at, loop.scheduleTask(deadline: at) { [self] in turnCame() })
+    wake = (at, loop.scheduleTask(deadline: at) { [self] in takeNextTurn() })
   }
 
-  private func turnCame() {
+  private func takeNextTurn() {
     wake = nil
-    switch share.next(at: loop.now) {
+    switch fairScheduler.next(at: loop.now) {
     case .work(let connectionID): connections[connectionID]?.takeTurn()
     case .listen(let connectionID, let before):
-      before.flatMap { connections[$0] }?.listens = false
-      connections[connectionID]?.listens = true
+      before.flatMap { connections[$0] }?.mayRead = false
+      connections[connectionID]?.mayRead = true
     case .wait, .nothing: break
     }
-    plan()
+    scheduleTurn()
   }
 }
 
@@ -223,7 +230,7 @@ extension ConnectionScheduler {
   ///
   /// - Parameter most: The maximum number of subscriptions of one user.
   /// - Returns: False if the user has reached the maximum; then the subscription is not counted.
-  package func subscribed(_ party: FairScheduler.Party, atMost most: Int) -> Bool {
+  package func addSubscription(_ party: FairScheduler.Party, atMost most: Int) -> Bool {
     guard party != .admin else { return true }
     let count = subscriptions[party, default: 0]
     guard count < most else { return false }
@@ -231,7 +238,7 @@ extension ConnectionScheduler {
     return true
   }
 
-  package func unsubscribed(_ party: FairScheduler.Party) {
+  package func removeSubscription(_ party: FairScheduler.Party) {
     guard let count = subscriptions[party] else { return }
     subscriptions[party] = count > 1 ? count - 1 : nil
   }
@@ -242,61 +249,62 @@ extension ConnectionScheduler {
     let party = connection.party
     var delivery = deliveries[party] ?? Delivery()
     let connectionID = connection.connectionID
-    guard connections[connectionID] != nil, !delivery.line.contains(connectionID) else { return }
-    delivery.line.append(connectionID)
+    guard connections[connectionID] != nil, !delivery.queue.contains(connectionID) else { return }
+    delivery.queue.append(connectionID)
     deliveries[party] = delivery
-    guard !delivery.isPlanned else { return }
-    if let turn = share.nextEvents(of: party, isRest: false, at: loop.now) {
-      planDelivery(to: party, at: turn)
+    guard !delivery.isScheduled else { return }
+    if let turn = fairScheduler.nextEventTime(of: party, isContinuation: false, at: loop.now) {
+      scheduleDelivery(to: party, at: turn)
     } else {
       sendEvents(of: party)
     }
   }
 
-  private func planDelivery(to party: FairScheduler.Party, at turn: NIODeadline) {
-    deliveries[party]?.isPlanned = true
+  private func scheduleDelivery(to party: FairScheduler.Party, at turn: NIODeadline) {
+    deliveries[party]?.isScheduled = true
     _ = loop.scheduleTask(deadline: max(turn, loop.now + Self.pollInterval)) { [self] in
-      deliveries[party]?.isPlanned = false
+      deliveries[party]?.isScheduled = false
       sendEvents(of: party)
     }
   }
 
   private func sendEvents(of party: FairScheduler.Party) {
     let begun = loop.now
-    var slice = share.isShared ? TimeSlice(share.terms.slice, since: begun) : .alone
-    while !slice.isOver, deliveries[party]?.line.isEmpty == false,
-      let connectionID = deliveries[party]?.line.removeFirst()
+    var slice = fairScheduler.isShared ? TimeSlice(fairScheduler.terms.slice, since: begun) : .alone
+    while !slice.isOver, deliveries[party]?.queue.isEmpty == false,
+      let connectionID = deliveries[party]?.queue.removeFirst()
     {
       guard let connection = connections[connectionID] else { continue }
-      if connection.sendEvents(within: &slice) { deliveries[party]?.line.append(connectionID) }
+      if connection.sendEvents(within: &slice) { deliveries[party]?.queue.append(connectionID) }
     }
-    spent(.zero, since: begun, by: party)
-    guard deliveries[party]?.line.isEmpty == false else {
+    charge(.zero, since: begun, to: party)
+    guard deliveries[party]?.queue.isEmpty == false else {
       deliveries[party] = nil
       return
     }
     let now = loop.now
-    planDelivery(to: party, at: share.nextEvents(of: party, isRest: true, at: now) ?? now)
+    scheduleDelivery(
+      to: party, at: fairScheduler.nextEventTime(of: party, isContinuation: true, at: now) ?? now)
   }
 }
 
 // Cached replies.
 extension ConnectionScheduler {
   /// Time after which unused cached replies are dropped.
-  private static let memory = TimeAmount.minutes(1)
+  private static let unusedReplyLifetime = TimeAmount.minutes(1)
 
   /// Schedules the removal of unused cached replies. Called when a connection has cached a reply.
-  package func remember() {
+  package func scheduleSweep() {
     guard !isSweeping else { return }
     isSweeping = true
-    _ = loop.scheduleTask(in: Self.memory) { [self] in sweep() }
+    _ = loop.scheduleTask(in: Self.unusedReplyLifetime) { [self] in sweep() }
   }
 
   private func sweep() {
     isSweeping = false
     coalescer.releaseBuffers()
     var isAnyLeft = false
-    for connection in connections.values where connection.forgetUnused() { isAnyLeft = true }
-    if isAnyLeft { remember() }
+    for connection in connections.values where connection.dropUnusedReplies() { isAnyLeft = true }
+    if isAnyLeft { scheduleSweep() }
   }
 }

@@ -19,10 +19,10 @@ package struct FairScheduler {
   }
 
   /// The work that is left on a connection when its time slice is over.
-  package enum Rest: Equatable {
+  package enum RemainingWork: Equatable {
     case nothing
     /// RPC calls that have been read and can run.
-    case bytes
+    case runnable
     /// RPC calls that have been read but cannot run yet, for instance because the peer does not
     /// read its replies. The connection continues by itself, without a turn.
     case blocked
@@ -62,24 +62,24 @@ package struct FairScheduler {
     var lastCall: (connectionID: ConnectionID, at: NIODeadline)?
     /// The rate of the user's connects.
     var connectAttempts: ConnectRate
-    var told: ConnectRate
+    var reportedRefusals: ConnectRate
     /// The time at which the user's last connect was handled.
     var lastConnectAttempt: NIODeadline?
     /// The user's connections that wait for a turn, in order. They do not read.
-    var line: [Place] = []
+    var queue: [QueueEntry] = []
     /// The only connection of the throttled user that reads, of those that have already had a turn.
     var listening: ConnectionID?
 
     static func new(at now: NIODeadline) -> User {
       User(
         withinShareAt: .distantPast, throttledUntil: now, contendedUntil: now,
-        connectAttempts: ConnectRate(now), told: ConnectRate(now))
+        connectAttempts: ConnectRate(now), reportedRefusals: ConnectRate(now))
     }
 
     func isThrottled(_ now: NIODeadline) -> Bool { throttledUntil > now }
   }
 
-  private struct Place: Equatable {
+  private struct QueueEntry: Equatable {
     let connectionID: ConnectionID
     /// Whether the connection has calls to work on. If not, it waits for its turn to read.
     var hasBytes: Bool
@@ -113,7 +113,7 @@ extension FairScheduler {
   /// - Parameter isCrowded: Whether the backlog is filled faster than it is emptied. A user that
   ///   connects too often is then refused even if no other user calls: the connections behind may
   ///   be another user's.
-  mutating func comes(
+  mutating func admit(
     _ party: Party, isCrowded: Bool = false, at now: NIODeadline
   ) -> ConnectionDecision {
     guard case .user(let uid) = party else { return .accepted }
@@ -121,13 +121,13 @@ extension FairScheduler {
     defer { users[uid] = user }
     let isWithin = user.connectAttempts.add(now, perSecond: terms.connectAttempts)
     guard isCrowded || user.isThrottled(now), !isWithin else { return .accepted }
-    return user.told.add(now, perSecond: terms.reportedRefusals) ? .refused : .dropped
+    return user.reportedRefusals.add(now, perSecond: terms.reportedRefusals) ? .refused : .dropped
   }
 
   /// Adds an accepted connection; `cost` is the time that accepting it took.
   ///
   /// - Returns: Whether the connection may read.
-  mutating func enter(
+  mutating func add(
     _ connectionID: ConnectionID, of party: Party, cost: TimeAmount, at now: NIODeadline
   ) -> Bool {
     guard case .user(let uid) = party else {
@@ -139,18 +139,18 @@ extension FairScheduler {
     user.connectionCount += 1
     users[uid] = user
     guard chargeConnectAttempt(cost, party, at: now) else { return true }
-    change(uid) { $0.line.append(Place(connectionID: connectionID, hasBytes: false)) }
+    change(uid) { $0.queue.append(QueueEntry(connectionID: connectionID, hasBytes: false)) }
     return false
   }
 
-  mutating func leave(_ connectionID: ConnectionID, of party: Party, at now: NIODeadline) {
+  mutating func remove(_ connectionID: ConnectionID, of party: Party, at now: NIODeadline) {
     guard case .user(let uid) = party else {
       admins -= 1
       return
     }
     change(uid) { user in
       user.connectionCount -= 1
-      user.line.removeAll { $0.connectionID == connectionID }
+      user.queue.removeAll { $0.connectionID == connectionID }
       if user.listening == connectionID { user.listening = nil }
       // A call on the user's next connection is not concurrent with a call on a connection that is
       // closed.
@@ -163,12 +163,12 @@ extension FairScheduler {
   private mutating func change(_ uid: UInt32, _ body: (inout User) -> Void) {
     guard var user = users[uid] else { return }
     body(&user)
-    keep(user, uid)
+    store(user, uid)
   }
 
-  private mutating func keep(_ user: User, _ uid: UInt32) {
+  private mutating func store(_ user: User, _ uid: UInt32) {
     users[uid] = user
-    if user.line.isEmpty { waiting.remove(uid) } else { waiting.insert(uid) }
+    if user.queue.isEmpty { waiting.remove(uid) } else { waiting.insert(uid) }
   }
 
   /// Removes users without connections, calls, debt or recent connects. The others are kept, so
@@ -185,63 +185,70 @@ extension FairScheduler {
   ///
   /// - Returns: Whether the connection works on them at once, for one slice. If not, it waits for
   ///   its turn and does not read.
-  mutating func called(_ connectionID: ConnectionID, of party: Party, at now: NIODeadline) -> Bool {
+  mutating func recordCalls(on connectionID: ConnectionID, of party: Party, at now: NIODeadline)
+    -> Bool
+  {
     recordActivity(party, at: now)
     guard case .user(let uid) = party, var user = users[uid] else { return true }
-    defer { keep(user, uid) }
-    let isAtOnce =
-      user.lastCall.map { $0.connectionID != connectionID && $0.at + terms.atOnce > now } ?? false
-    if isAtOnce || user.line.contains(where: { $0.hasBytes && $0.connectionID != connectionID }) {
-      user.contendedUntil = now + terms.memory
+    defer { store(user, uid) }
+    let isConcurrent =
+      user.lastCall.map { $0.connectionID != connectionID && $0.at + terms.concurrencyWindow > now }
+      ?? false
+    if isConcurrent
+      || user.queue.contains(where: { $0.hasBytes && $0.connectionID != connectionID })
+    {
+      user.contendedUntil = now + terms.throttlePeriod
     }
     user.lastCall = (connectionID, now)
-    if let place = user.line.firstIndex(where: { $0.connectionID == connectionID }) {
-      user.line[place].hasBytes = true
+    if let place = user.queue.firstIndex(where: { $0.connectionID == connectionID }) {
+      user.queue[place].hasBytes = true
       return false
     }
-    let hadItsTurn = user.listening == connectionID
-    if hadItsTurn { user.listening = nil }
-    guard user.isThrottled(now) || isShared && !user.line.isEmpty else { return true }
-    if hadItsTurn, user.withinShareAt <= now { return true }
-    user.line.insert(
-      Place(connectionID: connectionID, hasBytes: true), at: hadItsTurn ? 0 : user.line.endIndex)
+    let wasListening = user.listening == connectionID
+    if wasListening { user.listening = nil }
+    guard user.isThrottled(now) || isShared && !user.queue.isEmpty else { return true }
+    if wasListening, user.withinShareAt <= now { return true }
+    user.queue.insert(
+      QueueEntry(connectionID: connectionID, hasBytes: true),
+      at: wasListening ? 0 : user.queue.endIndex)
     return false
   }
 
   /// Records that a connection has worked since `start`.
   ///
   /// - Returns: Whether the connection may read. If not, it waits for its turn.
-  mutating func worked(
-    _ connectionID: ConnectionID, of party: Party, since start: NIODeadline, leaving rest: Rest,
+  mutating func recordWork(
+    _ connectionID: ConnectionID, of party: Party, since start: NIODeadline,
+    remaining: RemainingWork,
     at now: NIODeadline
   ) -> Bool {
     guard case .user(let uid) = party else { return true }
-    if rest == .bytes { users[uid]?.contendedUntil = now + terms.memory }
-    spent(now - start, by: party, at: now)
+    if remaining == .runnable { users[uid]?.contendedUntil = now + terms.throttlePeriod }
+    chargeWork(now - start, to: party, at: now)
     guard var user = users[uid] else { return true }
-    defer { keep(user, uid) }
+    defer { store(user, uid) }
     if user.lastCall?.connectionID == connectionID { user.lastCall?.at = now }
     if user.listening == connectionID { user.listening = nil }
-    switch rest {
+    switch remaining {
     case .blocked: return true
-    case .bytes:
-      user.line.append(Place(connectionID: connectionID, hasBytes: true))
+    case .runnable:
+      user.queue.append(QueueEntry(connectionID: connectionID, hasBytes: true))
       return false
     case .nothing:
       guard user.isThrottled(now) else { return true }
-      guard user.listening != nil || user.line.contains(where: { !$0.hasBytes }) else {
+      guard user.listening != nil || user.queue.contains(where: { !$0.hasBytes }) else {
         user.listening = connectionID
         return true
       }
-      user.line.append(Place(connectionID: connectionID, hasBytes: false))
+      user.queue.append(QueueEntry(connectionID: connectionID, hasBytes: false))
       return false
     }
   }
 
   /// Charges a user for work on its calls, whether on the event loop or off it.
-  mutating func spent(_ cost: TimeAmount, by party: Party, at now: NIODeadline) {
+  mutating func chargeWork(_ cost: TimeAmount, to party: Party, at now: NIODeadline) {
     if case .user(let uid) = party, cost > terms.longCall {
-      users[uid]?.contendedUntil = now + terms.memory
+      users[uid]?.contendedUntil = now + terms.throttlePeriod
     }
     charge(cost, to: party, at: now)
   }
@@ -249,22 +256,22 @@ extension FairScheduler {
   /// Registers a call that runs in an asynchronous task and charges its fixed cost.
   ///
   /// - Returns: False if the user has reached the limit of such calls.
-  mutating func began(of party: Party, at now: NIODeadline) -> Bool {
+  mutating func beginCall(of party: Party, at now: NIODeadline) -> Bool {
     guard case .user(let uid) = party, let user = users[uid] else { return true }
     guard user.callsInFlight < terms.callsInFlight else { return false }
     users[uid]?.callsInFlight += 1
-    reads(of: party, at: now)
+    chargeDiskRead(of: party, at: now)
     return true
   }
 
   /// Charges a call that waits for the disk. A connection has at most one at a time, so it does not
   /// count as a call in flight.
-  mutating func reads(of party: Party, at now: NIODeadline) {
-    if isShared { charge(terms.task, to: party, at: now) }
+  mutating func chargeDiskRead(of party: Party, at now: NIODeadline) {
+    if isShared { charge(terms.taskCost, to: party, at: now) }
   }
 
-  /// Removes a call that ``began(of:at:)`` registered. Its connection may have closed already.
-  mutating func callEnded(of party: Party) {
+  /// Removes a call that ``beginCall(of:at:)`` registered. Its connection may have closed already.
+  mutating func endCall(of party: Party) {
     guard case .user(let uid) = party else { return }
     users[uid]?.callsInFlight -= 1
   }
@@ -273,7 +280,7 @@ extension FairScheduler {
 // MARK: - Taking turns
 extension FairScheduler {
   /// Whether any connection waits for a turn.
-  var isAwaited: Bool { !waiting.isEmpty }
+  var hasWaiting: Bool { !waiting.isEmpty }
 
   /// Returns the time of the next turn; nil if no connection waits for one.
   func nextTurn() -> NIODeadline? { waiting.lazy.compactMap { users[$0]?.withinShareAt }.min() }
@@ -286,19 +293,19 @@ extension FairScheduler {
     }
     guard let uid = first, var user = users[uid] else { return .nothing }
     guard user.withinShareAt <= now else { return .wait(until: user.withinShareAt) }
-    let place = user.line.removeFirst()
+    let place = user.queue.removeFirst()
     guard !place.hasBytes else {
-      keep(user, uid)
+      store(user, uid)
       return .work(place.connectionID)
     }
     var before: ConnectionID?
     if user.isThrottled(now) {
       before = user.listening
       user.listening = place.connectionID
-      if let before { user.line.append(Place(connectionID: before, hasBytes: false)) }
+      if let before { user.queue.append(QueueEntry(connectionID: before, hasBytes: false)) }
     }
-    keep(user, uid)
-    charge(terms.listening, to: .user(uid), at: now)
+    store(user, uid)
+    charge(terms.listenCost, to: .user(uid), at: now)
     return .listen(place.connectionID, insteadOf: before)
   }
 
@@ -308,8 +315,9 @@ extension FairScheduler {
   /// is at most `longestWait`, so that a user's calls cannot block its events forever.
   ///
   /// - Parameter isRest: Whether a slice of the user's events has just ended.
-  func nextEvents(of party: Party, isRest: Bool, at now: NIODeadline) -> NIODeadline? {
-    guard case .user(let uid) = party, let user = users[uid], isRest || user.isThrottled(now),
+  func nextEventTime(of party: Party, isContinuation: Bool, at now: NIODeadline) -> NIODeadline? {
+    guard case .user(let uid) = party, let user = users[uid],
+      isContinuation || user.isThrottled(now),
       user.withinShareAt > now
     else { return nil }
     return min(user.withinShareAt, now + terms.longestWait)
@@ -326,7 +334,7 @@ extension FairScheduler {
     // that connects, calls and closes in a loop has no such connects: it delays others by one
     // connect only.
     if let last = user.lastConnectAttempt, now - cost <= last {
-      user.contendedUntil = now + terms.memory
+      user.contendedUntil = now + terms.throttlePeriod
     }
     user.lastConnectAttempt = now
     users[uid] = user
@@ -340,17 +348,17 @@ extension FairScheduler {
   @discardableResult
   mutating func charge(_ cost: TimeAmount, to party: Party, at now: NIODeadline) -> Bool {
     guard case .user(let uid) = party, var user = users[uid] else { return false }
-    let othersCall = othersCall(than: party, at: now)
-    let price = othersCall ? cost * 100 / terms.percent : cost
+    let othersAreActive = othersAreActive(besides: party, at: now)
+    let price = othersAreActive ? cost * 100 / terms.sharePercent : cost
     // A user may save up unused time only to the extent of `credit`; a throttled user gets no
     // credit.
-    let saved = user.isThrottled(now) ? cost : terms.credit * 100 / terms.percent
+    let saved = user.isThrottled(now) ? cost : terms.credit * 100 / terms.sharePercent
     let end = now + max(price, terms.longestWait)
     user.withinShareAt = max(
       user.withinShareAt, min(max(user.withinShareAt, now - saved) + price, end))
-    if othersCall, user.withinShareAt > now, user.contendedUntil > now {
+    if othersAreActive, user.withinShareAt > now, user.contendedUntil > now {
       // The user is throttled at least until it has no debt any more.
-      user.throttledUntil = max(now + terms.memory, user.withinShareAt)
+      user.throttledUntil = max(now + terms.throttlePeriod, user.withinShareAt)
     }
     users[uid] = user
     return user.isThrottled(now)
@@ -361,10 +369,10 @@ extension FairScheduler {
     latest = (party, now)
   }
 
-  private func othersCall(than party: Party, at now: NIODeadline) -> Bool {
+  private func othersAreActive(besides party: Party, at now: NIODeadline) -> Bool {
     guard let latest else { return false }
     let last = latest.party == party ? beforeLatest : latest.at
-    return last.map { $0 + terms.presence > now } ?? false
+    return last.map { $0 + terms.activityWindow > now } ?? false
   }
 }
 

@@ -40,7 +40,7 @@ extension TimeSlice {
 
   /// Adds bytes that were only copied, which is much cheaper than handling them.
   @inlinable
-  package mutating func spendLittle(_ bytes: Int) { spend(effort: bytes / 16) }
+  package mutating func spendCopy(_ bytes: Int) { spend(effort: bytes / 16) }
 
   @inlinable
   mutating func spend(effort: Int) {
