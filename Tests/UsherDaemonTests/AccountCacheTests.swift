@@ -30,7 +30,7 @@ final class ColdHarness: Sendable {
 
   func repository(_ store: Store? = nil) -> AccountRepository {
     AccountRepository(
-      dependencies: dependencies, events: EventBus(remembered: 10), store: store ?? self.store)
+      dependencies: dependencies, events: EventBus(historyLimit: 10), store: store ?? self.store)
   }
 
   @discardableResult

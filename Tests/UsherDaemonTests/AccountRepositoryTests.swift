@@ -70,7 +70,7 @@ struct AccountRepositoryTests {
 
   private static func repository(_ clock: FakeClock, _ store: Store) -> AccountRepository {
     AccountRepository(
-      dependencies: .fake(clock, FakeScheduler(clock)), events: EventBus(remembered: 10),
+      dependencies: .fake(clock, FakeScheduler(clock)), events: EventBus(historyLimit: 10),
       store: store)
   }
 

@@ -156,5 +156,5 @@ struct ColdPipelineTests {
 
 extension ConnectionHandler {
   /// The number of calls that wait for the disk, and the bytes of those behind them.
-  fileprivate var waitingCalls: (cold: Int, bytes: Int) { (cold.count, backlog.count) }
+  fileprivate var waitingCalls: (cold: Int, bytes: Int) { (coldCalls.count, backlog.count) }
 }

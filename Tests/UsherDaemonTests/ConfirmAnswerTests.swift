@@ -281,11 +281,11 @@ struct ConfirmListTests {
     #expect(entry.owner == nil)
     for caller in [
       admin, kiosk, try .client("till"), try .client("desk", of: .bert, confirms: ["kiosk"]),
-    ] { #expect(caller.hears(entry)) }
+    ] { #expect(caller.mayReceive(entry)) }
     for caller in [
       try Caller.program(of: .bert), try .client("kiosk", of: .bert),
       try .client("desk", of: .bert, confirms: ["till"]),
       try .program(of: Owner(realm: "host", uid: 0)),
-    ] { #expect(!caller.hears(entry)) }
+    ] { #expect(!caller.mayReceive(entry)) }
   }
 }

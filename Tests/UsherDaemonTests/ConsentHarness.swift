@@ -88,7 +88,7 @@ final class ConsentHarness: Sendable {
   /// Returns the account as a restarted daemon would read it.
   func stored(_ id: AccountID) throws -> AccountRecord? {
     let repository = AccountRepository(
-      dependencies: harness.dependencies, events: EventBus(remembered: 1), store: harness.store)
+      dependencies: harness.dependencies, events: EventBus(historyLimit: 1), store: harness.store)
     return try repository.find(id)
   }
 

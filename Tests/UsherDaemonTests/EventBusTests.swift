@@ -13,8 +13,8 @@ struct EventBusTests {
     Event(topic: .flow, what: "moved \(number)", at: Timestamp(seconds: 0))
   }
 
-  private func bus(published count: Int, remembered: Int = 100) -> EventBus {
-    let bus = EventBus(remembered: remembered)
+  private func bus(published count: Int, historyLimit: Int = 100) -> EventBus {
+    let bus = EventBus(historyLimit: historyLimit)
     for number in 0..<count { bus.publish(Self.event(number), owner: .anna) }
     return bus
   }
@@ -44,7 +44,7 @@ struct EventBusTests {
     ] as [(Int, [Int], Bool)])
   func since(cursor: Int, expected: [Int], isGap: Bool) {
     let told = Recorded<Int>()
-    let (_, newest, hasGap) = bus(published: 10, remembered: 4).listen(since: cursor) {
+    let (_, newest, hasGap) = bus(published: 10, historyLimit: 4).listen(since: cursor) {
       told.add($0.cursor)
     }
     #expect(newest == 10)
@@ -54,7 +54,7 @@ struct EventBusTests {
 
   @Test("every event listener receives each event once, with the event's owner")
   func several() {
-    let bus = EventBus(remembered: 1)
+    let bus = EventBus(historyLimit: 1)
     let owners = Mutex<[Owner?]>([])
     for _ in 0..<3 {
       _ = bus.listen(since: nil) { entry in owners.withLock { $0.append(entry.owner) } }
@@ -67,7 +67,7 @@ struct EventBusTests {
     "an event that an event listener publishes reaches all listeners after the event that caused it"
   )
   func nested() {
-    let bus = EventBus(remembered: 10)
+    let bus = EventBus(historyLimit: 10)
     let told = (0..<20).map { _ in Recorded<Int>() }
     for (number, told) in told.enumerated() {
       _ = bus.listen(since: nil) { entry in

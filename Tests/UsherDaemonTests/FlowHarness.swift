@@ -20,7 +20,7 @@ final class FlowHarness: Sendable {
   let scheduler: FakeScheduler
   let dependencies: Dependencies
   let store: Store
-  let events = EventBus(remembered: 100)
+  let events = EventBus(historyLimit: 100)
   let repository: AccountRepository
   let engine: FlowEngine
   let probe: CallProbe

@@ -142,7 +142,7 @@ struct LateRefreshTests {
       // This call stores the end of the grant.
       #expect(await fixture.outcome(call) == "reauthentication_required")
       let restarted = AccountRepository(
-        dependencies: fixture.harness.dependencies, events: EventBus(remembered: 1),
+        dependencies: fixture.harness.dependencies, events: EventBus(historyLimit: 1),
         store: fixture.harness.store)
       #expect(try restarted.find(record.id)?.details.grant.death?.code == "invalid_grant")
       #expect(provider.refreshes == 1)

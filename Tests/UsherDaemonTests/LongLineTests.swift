@@ -17,7 +17,7 @@ struct LongLineTests {
     for (bytes, isFree) in [(1000, true), (15_000, true), (17_000, false), (60_000, false)] {
       let after = try await connection.handler.loop.submit { [handler = connection.handler] in
         CallLine.hello(bytes).withUnsafeBytes { handler.value.received($0) }
-        return handler.value.isFree
+        return handler.value.canRunCall
       }
       #expect(after == isFree, "\(bytes)")
       #expect(try await connection.line().contains("instanceId"))

@@ -40,8 +40,8 @@ struct OtherClientTests {
       (["events.subscribe"], false), (["events.subscribe", "provider.get home"], false),
       (["events.subscribe", "provider.get work"], true), (["*"], true),
     ] {
-      #expect(try Caller.client("till", allow: allowed).hears(entry) == hears, "\(allowed)")
+      #expect(try Caller.client("till", allow: allowed).mayReceive(entry) == hears, "\(allowed)")
     }
-    #expect(try Caller.program(isAdmin: true).hears(entry))
+    #expect(try Caller.program(isAdmin: true).mayReceive(entry))
   }
 }

@@ -11,7 +11,7 @@ struct ReplyCacheTests {
   private let harness: FlowHarness
   private let audit: AuditRecorder
   private let epoch = ReplyCache.Epoch(settings: 1, lock: 1)
-  private var answers = ReplyCache()
+  private var replyCache = ReplyCache()
 
   init() throws {
     harness = try FlowHarness()
@@ -32,25 +32,25 @@ struct ReplyCacheTests {
     return cached
   }
 
-  private mutating func remember(
+  private mutating func insert(
     _ reply: String = "reply", to params: String = "{}", isDecided: Bool = true
   ) throws {
     let cached = try cached(reply, isDecided: isDecided)
-    Array(params.utf8).withUnsafeBytes { answers.remember(cached, to: $0, in: epoch) }
+    Array(params.utf8).withUnsafeBytes { replyCache.insert(cached, to: $0, in: epoch) }
   }
 
   private mutating func ask(
     _ params: String = "{}", in epoch: ReplyCache.Epoch? = nil
   ) -> String? {
     Array(params.utf8).withUnsafeBytes { params in
-      answers.reply(to: params, in: epoch ?? self.epoch, at: harness.clock.now())
+      replyCache.reply(to: params, in: epoch ?? self.epoch, at: harness.clock.now())
     }.map { String(decoding: $0, as: UTF8.self) }
   }
 
   @Test("the reply cache returns the reply to identical params only")
   mutating func same() throws {
-    try remember("one", to: #"{"account":"a"}"#)
-    try remember("two", to: #"{"account":"b"}"#)
+    try insert("one", to: #"{"account":"a"}"#)
+    try insert("two", to: #"{"account":"b"}"#)
     for _ in 0..<3 {
       #expect(ask(#"{"account":"a"}"#) == "one")
       #expect(ask(#"{"account":"b"}"#) == "two")
@@ -67,20 +67,20 @@ struct ReplyCacheTests {
       ReplyCache.Epoch(settings: 2, lock: 1),
       ReplyCache.Epoch(settings: 1, lock: 2),
     ] {
-      try remember()
+      try insert()
       #expect(ask(in: other) == nil)
       #expect(ask() == nil)
     }
-    try remember()
+    try insert()
     #expect(ask() == "reply")
     let update = try harness.repository.update(
       .sample(), owner: .bert, provider: .work, at: harness.clock.now())
     harness.repository.install(update)
     #expect(ask() == nil)
-    try remember()
+    try insert()
     harness.repository.remove(update.record)
     #expect(ask() == nil)
-    #expect(answers.isEmpty)
+    #expect(replyCache.isEmpty)
   }
 
   @Test("a reply computed before an account changed is not returned afterwards")
@@ -89,49 +89,49 @@ struct ReplyCacheTests {
     harness.repository.install(
       try harness.repository.update(
         .sample(), owner: .bert, provider: .work, at: harness.clock.now()))
-    Array("{}".utf8).withUnsafeBytes { answers.remember(cached, to: $0, in: epoch) }
+    Array("{}".utf8).withUnsafeBytes { replyCache.insert(cached, to: $0, in: epoch) }
     #expect(ask() == nil)
   }
 
   @Test("a cached reply is returned until its last millisecond, and not before its first")
   mutating func moments() throws {
-    try remember()
+    try insert()
     harness.clock.advance(by: .seconds(60))
     #expect(ask() == "reply")
     harness.clock.advance(by: .milliseconds(1))
     #expect(ask() == nil)
-    try remember()
+    try insert()
     harness.clock.advance(by: .milliseconds(-1))
     #expect(ask() == nil)
   }
 
   @Test("a reply that needs a decision each time, or that has long params, is not cached")
   mutating func notRemembered() throws {
-    try remember(isDecided: false)
-    #expect(answers.isEmpty)
-    let longest = String(repeating: "x", count: ReplyCache.longest)
-    try remember(to: longest + "x")
-    #expect(answers.isEmpty)
-    try remember(to: longest)
+    try insert(isDecided: false)
+    #expect(replyCache.isEmpty)
+    let longest = String(repeating: "x", count: ReplyCache.maxParamsBytes)
+    try insert(to: longest + "x")
+    #expect(replyCache.isEmpty)
+    try insert(to: longest)
     #expect(ask(longest) == "reply")
   }
 
   @Test("the reply cache evicts the oldest reply, and a newer reply replaces its own entry")
   mutating func most() throws {
-    for number in 0...ReplyCache.most { try remember("\(number)", to: "{\(number)}") }
+    for number in 0...ReplyCache.maxEntries { try insert("\(number)", to: "{\(number)}") }
     #expect(ask("{0}") == nil)
-    for number in 1...ReplyCache.most { #expect(ask("{\(number)}") == "\(number)") }
-    try remember("new", to: "{1}")
+    for number in 1...ReplyCache.maxEntries { #expect(ask("{\(number)}") == "\(number)") }
+    try insert("new", to: "{1}")
     #expect(ask("{1}") == "new" && ask("{2}") == "2")
   }
 
   @Test("a cached reply is dropped if it is not used between two sweeps")
   mutating func unused() throws {
-    var left = [answers.forgetUnused()]
-    try remember()
-    left.append(answers.forgetUnused())
+    var left = [replyCache.removeUnused()]
+    try insert()
+    left.append(replyCache.removeUnused())
     #expect(ask() == "reply")
-    for _ in 0..<2 { left.append(answers.forgetUnused()) }
+    for _ in 0..<2 { left.append(replyCache.removeUnused()) }
     #expect(left == [false, true, true, false])
     #expect(ask() == nil)
   }
@@ -139,7 +139,7 @@ struct ReplyCacheTests {
   @Test("each cached reply is audited, and none is returned while the audit is full")
   mutating func audited() async throws {
     let keeper = FakeKeeper()
-    try remember()
+    try insert()
     for _ in 0..<5 { #expect(ask() == "reply") }
     audit.open(keeper)
     await audit.close()

@@ -23,7 +23,7 @@ struct RotatedTokenTests {
   /// Returns the grant as stored on disk.
   private func grant(of record: AccountRecord) throws -> AccountDetails.Grant? {
     let restarted = AccountRepository(
-      dependencies: fixture.harness.dependencies, events: EventBus(remembered: 1),
+      dependencies: fixture.harness.dependencies, events: EventBus(historyLimit: 1),
       store: fixture.harness.store)
     return try restarted.find(record.id)?.details.grant
   }

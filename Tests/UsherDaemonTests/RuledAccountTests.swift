@@ -111,8 +111,8 @@ struct RuledAccountTests {
       account: other.id)
     let entry = EventBus.Entry(
       cursor: 1, event: event, owner: .anna, account: PolicyRequest.Account(other))
-    #expect(!till.hears(entry))
-    #expect(try caller(rule { _ in }).hears(entry))
+    #expect(!till.mayReceive(entry))
+    #expect(try caller(rule { _ in }).mayReceive(entry))
   }
 
   @Test("profile members outside of a rule's fields are left out, and consents still apply")

@@ -81,6 +81,6 @@ extension FlowService {
     let request = PolicyRequest(call)
     return try await start(
       call, of: try account(of: call, for: caller)?.id, caller, in: place,
-      offering: { caller.sees($0, request) })
+      offering: { caller.maySee($0, request) })
   }
 }

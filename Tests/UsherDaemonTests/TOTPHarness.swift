@@ -41,7 +41,7 @@ final class TOTPHarness: Sendable {
   func restarted(_ change: (inout TOTPSettings) -> Void) throws -> TOTPService {
     let dependencies = Dependencies.fake(clock, harness.scheduler, config: Self.config(change))
     let repository = AccountRepository(
-      dependencies: dependencies, events: EventBus(remembered: 1), store: harness.store)
+      dependencies: dependencies, events: EventBus(historyLimit: 1), store: harness.store)
     return TOTPService(
       dependencies: dependencies, store: harness.store, repository: repository,
       providers: Providers(dependencies.config))

@@ -209,7 +209,7 @@ struct TokenGrantTests {
     #expect(try fixture.tokens.get(call, .program()).atOnce == nil)
     // The boot time of issue is stored with the token.
     let repository = AccountRepository(
-      dependencies: fixture.harness.dependencies, events: EventBus(remembered: 1),
+      dependencies: fixture.harness.dependencies, events: EventBus(historyLimit: 1),
       store: fixture.harness.store)
     let stored = try repository.find(record.id)
     #expect(

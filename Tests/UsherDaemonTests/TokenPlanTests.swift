@@ -21,7 +21,7 @@ struct TokenPlanTests {
     let place = try TemporaryDirectory()
     defer { withExtendedLifetime(place) {} }
     let repository = AccountRepository(
-      dependencies: dependencies, events: EventBus(remembered: 1), store: try place.store(clock))
+      dependencies: dependencies, events: EventBus(historyLimit: 1), store: try place.store(clock))
     let tokens = TokenSet.sample(
       refreshToken: refreshToken, expiresAt: lifetime.map { Self.issued + .seconds($0) },
       refreshExpiresAt: grantLife.map { Self.issued + .seconds($0) })

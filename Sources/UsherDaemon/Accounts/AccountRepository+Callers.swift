@@ -65,7 +65,7 @@ extension AccountRepository {
   func seen(
     _ id: AccountID, by caller: Caller, _ method: String
   ) throws(UsherError) -> AccountRecord? {
-    try find(id, of: caller.owners).flatMap { caller.sees($0, method) ? $0 : nil }
+    try find(id, of: caller.owners).flatMap { caller.maySee($0, method) ? $0 : nil }
   }
 
   /// Returns the caller's accounts and those lent to it, for each owner the oldest first.
@@ -80,7 +80,7 @@ extension AccountRepository {
     var records: [AccountRecord] = []
     for owner in caller.owners {
       records += try accounts(of: owner, at: provider, most: most) {
-        isMeant($0) && caller.sees($0, method)
+        isMeant($0) && caller.maySee($0, method)
       }
     }
     return records

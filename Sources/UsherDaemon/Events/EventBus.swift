@@ -12,7 +12,7 @@ import UsherStore
 /// has received everything before it.
 ///
 /// A cursor is a time, so it does not reveal the number of events that a caller may not see. Each
-/// ``Audience`` has a memory of its own, so that one audience's events do not displace another's.
+/// ``Audience`` has a history of its own, so that one audience's events do not displace another's.
 final class EventBus: Sendable {
   /// The callers that may see an event.
   enum Audience: Hashable {
@@ -39,10 +39,10 @@ final class EventBus: Sendable {
   }
 
   /// The recent events of one audience.
-  private struct Memory {
+  private struct History {
     var past: [Entry] = []
     /// The cursor of the newest event that is no longer kept.
-    var forgotten: Int
+    var dropped: Int
 
     /// Returns the kept events that are newer than a cursor.
     func past(after cursor: Int) -> ArraySlice<Entry> {
@@ -54,17 +54,17 @@ final class EventBus: Sendable {
       return past[low...]
     }
 
-    mutating func forget(_ count: Int) {
+    mutating func drop(_ count: Int) {
       guard count > 0 else { return }
-      forgotten = past[count - 1].cursor
+      dropped = past[count - 1].cursor
       past.removeFirst(count)
     }
   }
 
   private struct State {
     var cursor: Int
-    var memories: [Audience: Memory] = [:]
-    /// The number of events that are kept in all memories together.
+    var histories: [Audience: History] = [:]
+    /// The number of events that are kept in all histories together.
     var total = 0
     var listeners: [Int: Listener] = [:]
     var nextListener = 0
@@ -74,7 +74,7 @@ final class EventBus: Sendable {
   }
 
   /// The start of a subscription.
-  struct Beginning {
+  struct SubscriptionStart {
     /// The number that ``stop(_:)`` takes to end the subscription.
     let listener: Int
     /// The cursor of the newest event that the listener may see.
@@ -87,25 +87,26 @@ final class EventBus: Sendable {
 
   private typealias Listener = @Sendable (Entry) -> Void
 
-  private let remembered: Int
-  private let beginning: Int
+  private let historyLimit: Int
+  private let firstCursor: Int
   private let present: @Sendable () -> Int
   private let state: Mutex<State>
 
   /// The maximum number of events kept for all audiences, as a multiple of that for one audience.
-  private static let audiencesInFull = 16
+  private static let maxFullHistories = 16
 
   /// - Parameters:
-  ///   - remembered: The number of events that are kept for `since`, for each audience.
+  ///   - historyLimit: The number of events that are kept for `since`, for each audience.
   ///   - cursor: The first cursor. It must exceed every cursor of an earlier start, so that a
   ///     client that reconnects with one of those learns of the gap.
   ///   - present: Returns the present as a cursor. While the present does not advance, cursors are
   ///     counted up.
-  init(remembered: Int, startingAt cursor: Int = 0, present: @escaping @Sendable () -> Int = { 0 })
-  {
-    self.remembered = remembered
+  init(
+    historyLimit: Int, startingAt cursor: Int = 0, present: @escaping @Sendable () -> Int = { 0 }
+  ) {
+    self.historyLimit = historyLimit
     self.present = present
-    beginning = cursor
+    firstCursor = cursor
     state = Mutex(State(cursor: cursor))
   }
 
@@ -119,39 +120,39 @@ final class EventBus: Sendable {
     _ event: Event, owner: Owner?, account: PolicyRequest.Account? = nil,
     question: OpenQuestion? = nil
   ) {
-    let isMine = state.withLock { state in
+    let mustDeliver = state.withLock { state in
       state.cursor = max(state.cursor + 1, present())
       let entry = Entry(
         cursor: state.cursor, event: event, owner: owner, account: account, question: question)
-      remember(entry, in: &state)
+      record(entry, in: &state)
       state.waiting.append((entry, Array(state.listeners.values)))
       defer { state.isDelivering = true }
       return !state.isDelivering
     }
     // One task delivers the events of all publishers. So an event that a listener publishes is
     // delivered, to all listeners, after the event that the listener has just received.
-    guard isMine else { return }
+    guard mustDeliver else { return }
     while let (entry, listeners) = nextDelivery() {
       for listener in listeners { listener(entry) }
     }
   }
 
-  private func remember(_ entry: Entry, in state: inout State) {
-    var memory =
-      state.memories.removeValue(forKey: entry.audience)
-      ?? Memory(forgotten: beginning)
-    let before = memory.past.count
-    memory.past.append(entry)
+  private func record(_ entry: Entry, in state: inout State) {
+    var history =
+      state.histories.removeValue(forKey: entry.audience)
+      ?? History(dropped: firstCursor)
+    let before = history.past.count
+    history.past.append(entry)
     // Events are dropped in bulk, because each removal moves all remaining events.
-    if memory.past.count >= 2 * remembered { memory.forget(memory.past.count - remembered) }
-    state.total += memory.past.count - before
-    state.memories[entry.audience] = memory
-    guard state.total > 2 * remembered * Self.audiencesInFull,
-      let longest = state.memories.max(by: { $0.value.past.count < $1.value.past.count })?.key
+    if history.past.count >= 2 * historyLimit { history.drop(history.past.count - historyLimit) }
+    state.total += history.past.count - before
+    state.histories[entry.audience] = history
+    guard state.total > 2 * historyLimit * Self.maxFullHistories,
+      let largest = state.histories.max(by: { $0.value.past.count < $1.value.past.count })?.key
     else { return }
     // The older half of the events of the audience with the most events is dropped.
-    let count = (state.memories[longest]?.past.count ?? 0) / 2
-    state.memories[longest]?.forget(count)
+    let count = (state.histories[largest]?.past.count ?? 0) / 2
+    state.histories[largest]?.drop(count)
     state.total -= count
   }
 
@@ -165,16 +166,17 @@ final class EventBus: Sendable {
 
   /// Starts listening. Past events after `since` are delivered before this method returns.
   ///
-  /// - Parameter sees: Returns whether the listener may belong to an audience. Events of other
-  ///   audiences do not affect the result. The listener itself decides about each event.
+  /// - Parameter isInAudience: Returns whether the listener may belong to an audience. Events of
+  ///   other audiences do not affect the result. The listener itself decides about each event.
   /// - Returns: The number for ``stop(_:)``, the cursor of the newest event, and whether events
   ///   after `since` are no longer kept.
   func listen(
-    since: Int?, seeing sees: (Audience) -> Bool = { _ in true },
+    since: Int?, audience isInAudience: (Audience) -> Bool = { _ in true },
     _ body: @escaping @Sendable (Entry) -> Void
   ) -> (listener: Int, cursor: Int, hasGap: Bool) {
     let begun = listen(
-      since: since, seeing: sees, hearing: { _ in true }, atMost: .max, where: { _ in true }, body)
+      since: since, audience: isInAudience, receiving: { _ in true }, atMost: .max,
+      where: { _ in true }, body)
     for entry in begun.past { body(entry) }
     return (begun.listener, begun.cursor, begun.hasGap)
   }
@@ -182,56 +184,56 @@ final class EventBus: Sendable {
   /// Starts listening. Only later events are delivered to `body`; past events are returned.
   ///
   /// - Parameters:
-  ///   - sees: Returns whether the listener may belong to an audience. Events of other audiences do
-  ///     not affect the result.
-  ///   - hears: Returns whether the listener may see an event; other events do not advance the
+  ///   - isInAudience: Returns whether the listener may belong to an audience. Events of other
+  ///     audiences do not affect the result.
+  ///   - mayReceive: Returns whether the listener may see an event; other events do not advance the
   ///     cursor. The listener itself decides about each later event.
-  ///   - most: The maximum number of past events that are returned.
+  ///   - limit: The maximum number of past events that are returned.
   ///   - isWanted: Selects the past events that are returned.
   func listen(
-    since: Int?, seeing sees: (Audience) -> Bool, hearing hears: (Entry) -> Bool,
-    atMost most: Int, where isWanted: (Entry) -> Bool, _ body: @escaping @Sendable (Entry) -> Void
-  ) -> Beginning {
-    let (listener, seen) = state.withLock { state in
+    since: Int?, audience isInAudience: (Audience) -> Bool, receiving mayReceive: (Entry) -> Bool,
+    atMost limit: Int, where isWanted: (Entry) -> Bool, _ body: @escaping @Sendable (Entry) -> Void
+  ) -> SubscriptionStart {
+    let (listener, relevant) = state.withLock { state in
       state.nextListener += 1
       state.listeners[state.nextListener] = body
-      return (state.nextListener, state.memories.filter { sees($0.key) }.map(\.value))
+      return (state.nextListener, state.histories.filter { isInAudience($0.key) }.map(\.value))
     }
-    // The lock is not held here, because `hears` evaluates policy rules for each event.
+    // The lock is not held here, because `mayReceive` evaluates policy rules for each event.
     let oldest =
-      seen.map { memory in
-        // A memory may exceed `remembered`, depending on when events were dropped in bulk.
-        memory.past.count > remembered
-          ? memory.past[memory.past.count - remembered - 1].cursor : memory.forgotten
-      }.max() ?? beginning
+      relevant.map { history in
+        // A history may exceed `historyLimit`, depending on when events were dropped in bulk.
+        history.past.count > historyLimit
+          ? history.past[history.past.count - historyLimit - 1].cursor : history.dropped
+      }.max() ?? firstCursor
     // It is no longer known which callers may see a dropped event, so each one counts.
     let newest =
-      seen.compactMap { $0.past.last(where: hears)?.cursor }.reduce(oldest) { max($0, $1) }
+      relevant.compactMap { $0.past.last(where: mayReceive)?.cursor }.reduce(oldest) { max($0, $1) }
     let hasGap = since.map { !(oldest...newest).contains($0) } ?? false
     var past: [Entry] = []
     if let since, !hasGap {
-      for memory in seen {
+      for history in relevant {
         var count = 0
-        for entry in memory.past(after: since)
-        where count < most && isWanted(entry) && hears(entry) {
+        for entry in history.past(after: since)
+        where count < limit && isWanted(entry) && mayReceive(entry) {
           past.append(entry)
           count += 1
         }
       }
     }
     past.sort { $0.cursor < $1.cursor }
-    return Beginning(
-      listener: listener, cursor: newest, hasGap: hasGap, past: Array(past.prefix(most)))
+    return SubscriptionStart(
+      listener: listener, cursor: newest, hasGap: hasGap, past: Array(past.prefix(limit)))
   }
 
   /// Drops the kept events of an owner, and of the questions about its user.
   func forget(_ owner: Owner) {
     let person = LocalPerson(realm: owner.realm, uid: owner.uid)
     state.withLock { state in
-      for audience in state.memories.keys {
+      for audience in state.histories.keys {
         switch audience {
         case .owner(owner), .question(person, client: _):
-          state.total -= state.memories.removeValue(forKey: audience)?.past.count ?? 0
+          state.total -= state.histories.removeValue(forKey: audience)?.past.count ?? 0
         case .everybody, .owner, .question: break
         }
       }
@@ -245,9 +247,9 @@ final class EventBus: Sendable {
   /// Creates a bus whose cursors are microseconds since 1970: the wall clock at the start of the
   /// daemon, then advancing with the monotonic clock.
   static func of(_ startedAt: Timestamp, _ clock: any Clock) -> EventBus {
-    let (beginning, start) = (Int(startedAt.milliseconds) * 1000, clock.monotonicNow())
-    return EventBus(remembered: 1024, startingAt: beginning) {
-      beginning + Int((clock.monotonicNow() - start).milliseconds) * 1000
+    let (firstCursor, start) = (Int(startedAt.milliseconds) * 1000, clock.monotonicNow())
+    return EventBus(historyLimit: 1024, startingAt: firstCursor) {
+      firstCursor + Int((clock.monotonicNow() - start).milliseconds) * 1000
     }
   }
 }

@@ -22,12 +22,12 @@ extension FlowService {
       guard call.params.objectValue != nil else { throw .wrongType("params", "an object") }
       let records = try repository.accounts(
         of: caller.owner, at: call.provider, most: AccountRepository.mostToChoose
-      ) { caller.sees($0, request) }
+      ) { caller.maySee($0, request) }
       return try repository.onlyAccount(among: records, at: call.provider, field: "params.account")
     }
     guard let text = named.stringValue else { throw .wrongType("params.account", "a string") }
     let id = AccountID(text)
-    guard let record = try repository.find(id, of: caller.owners), caller.sees(record, request)
+    guard let record = try repository.find(id, of: caller.owners), caller.maySee(record, request)
     else { throw AccountRepository.notFound(id) }
     try call.checkProvider(of: record)
     return record
@@ -41,7 +41,7 @@ extension FlowService {
     guard type.accountUse == .named, type.knowsAccounts else { return false }
     let request = PolicyRequest(call)
     let taken = try engine.accounts.accounts(of: caller.owner, at: call.provider, most: 1) {
-      caller.sees($0, request)
+      caller.maySee($0, request)
         && type.takes($0.subject, $0.details.attributes, for: call.params)
     }
     return !taken.isEmpty

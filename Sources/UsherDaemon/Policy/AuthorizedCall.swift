@@ -45,7 +45,7 @@ struct AuthorizedCall: Sendable {
   /// call that names the account would be allowed too, under conditions that are no stricter.
   func covers(_ record: AccountRecord) -> Bool {
     let named = request.about(record)
-    guard caller.sees(record, named), case .allowed(let other) = caller.decide(named) else {
+    guard caller.maySee(record, named), case .allowed(let other) = caller.decide(named) else {
       return false
     }
     return (permit.needsConfirmation || !other.needsConfirmation)

@@ -96,15 +96,15 @@ extension Owner {
 extension Caller {
   /// Returns whether an account exists for the caller: the caller owns it or may read it, and the
   /// caller's policy rules cover it.
-  func sees(_ record: AccountRecord, _ method: String) -> Bool {
-    sees(record, PolicyRequest(method: method))
+  func maySee(_ record: AccountRecord, _ method: String) -> Bool {
+    maySee(record, PolicyRequest(method: method))
   }
 
   /// Returns whether an account exists for a call; if not, the account is reported as not found.
   ///
   /// - Parameter request: The call with every property by which a rule may select. A rule that
   ///   lists one kind of flow does not match a request without a kind.
-  func sees(_ record: AccountRecord, _ request: PolicyRequest) -> Bool {
+  func maySee(_ record: AccountRecord, _ request: PolicyRequest) -> Bool {
     guard
       record.owner == owner || lenders.contains(record.owner) && request.traits.readsSharedAccounts
     else { return false }
@@ -116,8 +116,8 @@ extension Caller {
     return denial.cause != .account && !(isLent && denial.cause == .notListed)
   }
 
-  /// Returns whether the caller may belong to the audience of events; ``hears(_:)`` decides about
-  /// each event.
+  /// Returns whether the caller may belong to the audience of events; ``mayReceive(_:)`` decides
+  /// about each event.
   func belongs(to audience: EventBus.Audience) -> Bool {
     guard !isAdmin else { return true }
     return switch audience {
@@ -131,7 +131,7 @@ extension Caller {
   /// Returns whether the caller may receive an event: the event of an account if the caller's
   /// policy rules cover the account, of a provider if the caller may see the provider, and of a
   /// question if the caller may answer the question.
-  func hears(_ entry: EventBus.Entry) -> Bool {
+  func mayReceive(_ entry: EventBus.Entry) -> Bool {
     if let question = entry.question {
       let mayAnswer = decide(PolicyRequest(method: ConfirmAnswer.name)).isAllowed
       return right(over: question) != nil && (mayAnswer || question.call.client == client)

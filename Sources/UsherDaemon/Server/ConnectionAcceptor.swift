@@ -18,14 +18,14 @@ final class ConnectionAcceptor: SocketAcceptor {
   private let shared = Mutex<OnLoop<ConnectionScheduler>?>(nil)
   /// Users that connected so often that they get no error; their connects are closed after a look
   /// at the uid.
-  private let dropped = Mutex(TurnedAway())
+  private let blocked = Mutex(BlockedUsers())
   private let closer: SocketCloser
   /// The last error that was sent to a refused peer. Repeated connects of the same user receive the
   /// same line again.
   private let lastRefusal = Mutex<Refused?>(nil)
 
-  private struct TurnedAway {
-    static let most = 16
+  private struct BlockedUsers {
+    static let limit = 16
     var uids: [UInt32] = []
     /// The party that is charged for closing the connections: that of the first user.
     var party = FairScheduler.Party.admin
@@ -65,13 +65,13 @@ final class ConnectionAcceptor: SocketAcceptor {
     timer.cancel()
   }
 
-  /// Accepts one connection from the backlog, on the event loop. Connects of users that were just
-  /// turned away are closed at once, so that the backlog empties faster than one user can fill it.
+  /// Accepts one connection from the backlog, on the event loop. Connects of users that are
+  /// blocked are closed at once, so that the backlog empties faster than one user can fill it.
   func accept(from listener: DirectSocket, on loop: SocketLoop) -> DirectSocket.Accepted {
     let begun = loop.now
-    let (uids, party) = dropped.withLock { dropped in
-      if dropped.until <= begun { dropped.uids = [] }
-      return (dropped.uids, dropped.party)
+    let (uids, party) = blocked.withLock { blocked in
+      if blocked.until <= begun { blocked.uids = [] }
+      return (blocked.uids, blocked.party)
     }
     guard !uids.isEmpty else { return listener.accept() }
     let (accepted, closed) = listener.accept(closing: uids, by: closer)
@@ -79,17 +79,17 @@ final class ConnectionAcceptor: SocketAcceptor {
     return accepted
   }
 
-  /// The time for which a user is turned away. It is short, because all connects that the user
+  /// The time for which a user is blocked. It is short, because all connects that the user
   /// makes in that time are handled together at its end.
-  private static let turnedAwayTime = TimeAmount.milliseconds(10)
+  private static let blockTime = TimeAmount.milliseconds(10)
 
-  private func turnAway(_ uid: UInt32, _ party: FairScheduler.Party, at now: NIODeadline) {
-    dropped.withLock { dropped in
-      if dropped.uids.isEmpty {
-        dropped.party = party
-        dropped.until = now + Self.turnedAwayTime
+  private func block(_ uid: UInt32, _ party: FairScheduler.Party, at now: NIODeadline) {
+    blocked.withLock { blocked in
+      if blocked.uids.isEmpty {
+        blocked.party = party
+        blocked.until = now + Self.blockTime
       }
-      if dropped.uids.count < TurnedAway.most { dropped.uids.append(uid) }
+      if blocked.uids.count < BlockedUsers.limit { blocked.uids.append(uid) }
     }
   }
 
@@ -104,31 +104,31 @@ final class ConnectionAcceptor: SocketAcceptor {
   ) -> String? {
     let begun = loop.now
     let scheduler = scheduler(on: loop)
-    let own: UInt32
+    let peerUID: UInt32
     do throws(UsherError) {
-      own = try sockets.user(socket.raw)
+      peerUID = try sockets.user(socket.raw)
     } catch {
       socket.close()
       return error.message
     }
-    let uid = service.dependencies.subordinates.user(ofSubordinate: own) ?? own
+    let uid = service.dependencies.subordinates.user(ofSubordinate: peerUID) ?? peerUID
     // The uid is checked in addition to the file mode of the socket, which may be set wrong.
-    guard !isAdmin || admins.contains(own) else {
+    guard !isAdmin || admins.contains(peerUID) else {
       refuse(socket, refusal(Self.notAdmin, uid, at: begun))
       return nil
     }
     // Decided before the peer is looked up further, so that a refusal costs little.
     let party = isAdmin ? FairScheduler.Party.admin : .user(uid)
-    let turn = scheduler.admit(party, isCrowded: isCrowded, at: begun)
-    guard turn != .dropped else {
+    let decision = scheduler.admit(party, isCrowded: isCrowded, at: begun)
+    guard decision != .dropped else {
       socket.close()
-      turnAway(own, party, at: begun)
+      block(peerUID, party, at: begun)
       scheduler.recordRefusal(party, since: begun)
       return nil
     }
     do throws(Refusal) {
-      if turn == .refused { throw Refusal(error: Self.comesTooOften) }
-      let caller = try enter(socket, uid, isAdmin: isAdmin)
+      if decision == .refused { throw Refusal(error: Self.tooManyConnects) }
+      let caller = try registerPeer(socket, uid, isAdmin: isAdmin)
       return serve(socket, caller, uid, party, scheduler, on: loop, since: begun)
     } catch {
       refuse(socket, refusal(error.error, uid, at: begun))
@@ -147,7 +147,7 @@ final class ConnectionAcceptor: SocketAcceptor {
   /// Counts a new connection and identifies its peer.
   ///
   /// - Parameter uid: The user whose limits apply to the peer.
-  private func enter(
+  private func registerPeer(
     _ socket: DirectSocket, _ uid: UInt32, isAdmin: Bool
   ) throws(Refusal) -> CallerCache {
     let use: DescriptorBudget.Use = isAdmin ? .administrator : .caller
@@ -166,8 +166,8 @@ final class ConnectionAcceptor: SocketAcceptor {
     } catch {
       // Reached if the peer cannot be identified or too many callers without rights are connected.
       count.remove(uid)
-      let isAtWill = [.permissionDenied, .overloaded].contains(error.reason)
-      throw Refusal(error: error, cause: isAtWill ? nil : error.message)
+      let isCausedByPeer = [.permissionDenied, .overloaded].contains(error.reason)
+      throw Refusal(error: error, cause: isCausedByPeer ? nil : error.message)
     }
   }
 
@@ -221,7 +221,7 @@ final class ConnectionAcceptor: SocketAcceptor {
     .permissionDenied,
     "the admin socket is for root and the daemon's own user; use the other socket")
 
-  private static let comesTooOften = UsherError(
+  private static let tooManyConnects = UsherError(
     .overloaded, "this user connects too often: try again in a second",
     detail: .init(retryAfterMs: 1000, limit: "user_share_percent"))
 
@@ -241,9 +241,9 @@ final class ConnectionAcceptor: SocketAcceptor {
   /// Returns the scheduler that all connections share; the first connection creates it.
   private func scheduler(on loop: SocketLoop) -> ConnectionScheduler {
     shared.withLock { shared in
-      let made = shared ?? OnLoop(ConnectionScheduler(service.configStore, on: loop), loop)
-      shared = made
-      return made
+      let created = shared ?? OnLoop(ConnectionScheduler(service.configStore, on: loop), loop)
+      shared = created
+      return created
     }.value
   }
 }

@@ -18,14 +18,15 @@ extension ConnectionHandler {
     var bytes: Int { line.bytes.count }
   }
 
-  /// Runs the calls of a batch until the time slice is over, and stores the rest in `unfinished`.
+  /// Runs the calls of a batch until the time slice is over, and stores the rest in
+  /// `unfinishedBatch`.
   ///
   /// - Parameters:
   ///   - decoded: The calls in order, if their parameters have already been decoded; else empty.
-  ///   - kept: The line, if it is already stored for later; else nil.
+  ///   - stored: The line, if it is already stored for later; else nil.
   func run(
     _ elements: [Scanned.Element], _ line: UnsafeRawBufferPointer, _ decoded: [DecodedCall],
-    kept: LongLine?
+    stored: LongLine?
   ) {
     let number = newNumber()
     let collector = BatchCollector(elements)
@@ -34,8 +35,8 @@ extension ConnectionHandler {
       run(elements[index], decoded.isEmpty ? nil : decoded[index], line, number, index)
       let next = index + 1
       guard isSliceOver(), next < elements.count else { continue }
-      unfinished = UnfinishedBatch(
-        number: number, elements: elements, decoded: decoded, line: kept ?? LongLine(line),
+      unfinishedBatch = UnfinishedBatch(
+        number: number, elements: elements, decoded: decoded, line: stored ?? LongLine(line),
         next: next)
       return
     }
@@ -43,7 +44,7 @@ extension ConnectionHandler {
 
   /// Runs the remaining calls of the unfinished batch for one time slice.
   func resumeBatch() {
-    guard var batch = unfinished else { return }
+    guard var batch = unfinishedBatch else { return }
     batch.line.bytes.withUnsafeBytes { line in
       repeat {
         let index = batch.next
@@ -53,7 +54,7 @@ extension ConnectionHandler {
         batch.next += 1
       } while batch.next < batch.elements.count && !isSliceOver()
     }
-    unfinished = batch.next < batch.elements.count && !isClosing ? batch : nil
+    unfinishedBatch = batch.next < batch.elements.count && !isClosing ? batch : nil
   }
 
   private func isSliceOver() -> Bool {
@@ -68,7 +69,7 @@ extension ConnectionHandler {
     let origin = Origin.batch(batch, index)
     switch element {
     case .call(let envelope):
-      if isRefusedAsFull(envelope, line, origin) { return }
+      if refuseIfFull(envelope, line, origin) { return }
       run(envelope, line, origin, decoded)
     case .refused(let refusal):
       send(service.errorReply(UsherError(refusal), refusal.id(in: line), caller.label), origin)
@@ -77,8 +78,8 @@ extension ConnectionHandler {
 
   /// Refuses the remaining calls of the batch, each under its own id, because the daemon stops.
   func refuseBatch() {
-    guard let batch = unfinished else { return }
-    unfinished = nil
+    guard let batch = unfinishedBatch else { return }
+    unfinishedBatch = nil
     batch.line.bytes.withUnsafeBytes { line in
       for index in batch.next..<batch.elements.count {
         let origin = Origin.batch(batch.number, index)

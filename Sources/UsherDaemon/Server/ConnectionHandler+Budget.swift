@@ -9,12 +9,12 @@ import UsherTransport
 extension ConnectionHandler {
   /// The maximum length in bytes of a reply that is kept beyond the limit, so that the caller
   /// learns what its call did. `calls_in_flight` bounds the number of such replies.
-  private static let shortReply = 4096
+  private static let maxShortReplyBytes = 4096
 
   /// The bytes of unsent replies, queued events, and input whose calls are not answered yet.
   var heldBytes: Int {
     transport.unsent + replies.count + batchedBytes + backlog.count + splitter.partialBytes
-      + (unfinished?.bytes ?? 0) + feed.queuedBytes
+      + (unfinishedBatch?.bytes ?? 0) + feed.queuedBytes
   }
 
   private var isFull: Bool { heldBytes >= limits.unreadReplyBytes }
@@ -27,7 +27,7 @@ extension ConnectionHandler {
   ///
   /// - Returns: Whether the call was refused. A notification is never refused, because it has no
   ///   reply to keep.
-  func isRefusedAsFull(
+  func refuseIfFull(
     _ envelope: Envelope, _ line: UnsafeRawBufferPointer, _ origin: Origin
   ) -> Bool {
     guard batchedBytes >= limits.unreadReplyBytes, let id = envelope.id(in: line) else {
@@ -47,7 +47,7 @@ extension ConnectionHandler {
   ///
   /// - Throws: `overloaded`, which is not retryable because the call was made.
   func checkRoom(for result: [UInt8]) throws(UsherError) {
-    guard result.count > Self.shortReply, isFull else { return }
+    guard result.count > Self.maxShortReplyBytes, isFull else { return }
     throw UsherError(
       .overloaded,
       "the call was made and its reply dropped: this connection holds "
@@ -56,9 +56,9 @@ extension ConnectionHandler {
   }
 
   /// Drops the incomplete line if it and the replies of waiting batches have reached the limit.
-  func boundLine() {
+  func enforceLineLimit() {
     guard batchedBytes + splitter.partialBytes >= limits.unreadReplyBytes,
-      splitter.partialBytes > Self.shortReply
+      splitter.partialBytes > Self.maxShortReplyBytes
     else { return }
     splitter.discardLine()
     refuse(

@@ -46,7 +46,7 @@ extension ConnectionHandler {
 
   private func endLine() {
     replies.append(UInt8(ascii: "\n"))
-    if replies.count >= mostGathered { flush() }
+    if replies.count >= flushThreshold { flush() }
   }
 
   /// Hands the written replies to the transport.
@@ -67,14 +67,14 @@ extension ConnectionHandler {
     guard !isClosing else { return }
     isClosing = true
     backlog.removeAll()
-    unfinished = nil
-    closeAtLast()
+    unfinishedBatch = nil
+    scheduleClose()
     transport.closeWhenSent()
   }
 
   /// Schedules the final close, whether or not all replies are sent by then. A deadline that was
   /// set earlier and ends sooner is kept.
-  func closeAtLast() {
+  func scheduleClose() {
     let timer = transport.loop.scheduleTask(in: .seconds(Int64(lastReplySeconds))) { [self] in
       transport.close()
     }
@@ -90,7 +90,7 @@ extension ConnectionHandler {
       if feed.isAwake { scheduler.deliver(self) }
       flush()
       adjustReading()
-      comeBack()
+      resume()
     } else {
       adjustReading()
       watchUnread()
@@ -110,7 +110,7 @@ extension ConnectionHandler {
   /// of the event loop permits reading.
   func adjustReading() {
     guard !isClosing else { return }
-    let reads = (mayRead || isRefusing) && isFree && unfinished == nil
+    let reads = (mayRead || isRefusing) && canRunCall && unfinishedBatch == nil
     guard reads != transport.reads else { return }
     transport.reads = reads
     watchLine(hasNewLine: reads)

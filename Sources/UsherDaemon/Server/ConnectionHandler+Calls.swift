@@ -14,16 +14,16 @@ extension ConnectionHandler {
     _ decoded: DecodedCall? = nil
   ) {
     applyCurrentRules()
-    if answerAgain(envelope, line, origin) { return }
+    if answerFromCache(envelope, line, origin) { return }
     let id = envelope.id(in: line)
-    if isRefused(id, origin) { return }
+    if refuseIfInUse(id, origin) { return }
     let epoch = epoch
     do throws(UsherError) {
       let response = try respond(to: envelope, line, decoded)
       if case .cacheable(let reply) = response, let epoch,
-        envelope.calls(Self.remembered, in: line), let params = envelope.paramsBytes(in: line)
+        envelope.calls(Self.cachedMethod, in: line), let params = envelope.paramsBytes(in: line)
       {
-        answers.remember(reply, to: params, in: epoch)
+        replyCache.insert(reply, to: params, in: epoch)
         scheduler.scheduleSweep()
       }
       try finish(response, id, origin)
@@ -50,7 +50,7 @@ extension ConnectionHandler {
 
   /// Refuses a call if its id is in use by a call that still waits. The error has no id, because
   /// two replies with the same id would be ambiguous.
-  func isRefused(_ id: RequestID?, _ origin: Origin) -> Bool {
+  func refuseIfInUse(_ id: RequestID?, _ origin: Origin) -> Bool {
     guard let id, inFlight[id] != nil else { return false }
     let error = UsherError(.invalidRequest, "id \(id) is still in use on this connection")
     send(service.errorReply(error, .null, caller.label), origin)
@@ -76,17 +76,17 @@ extension ConnectionHandler {
   }
 
   /// The only method whose replies are cached.
-  private static let remembered: StaticString = "token.get"
+  private static let cachedMethod: StaticString = "token.get"
 
   /// Answers a line from the reply cache if an equal line was answered before and nothing has
   /// changed since.
   ///
   /// - Returns: False if the line must be parsed.
-  func answerAgain(_ line: UnsafeRawBufferPointer) -> Bool {
-    guard !answers.isEmpty, inFlight.isEmpty else { return false }
+  func answerFromCache(_ line: UnsafeRawBufferPointer) -> Bool {
+    guard !replyCache.isEmpty, inFlight.isEmpty else { return false }
     if let other = callerCache.caller(otherThanAt: &generation) { caller = other }
     guard let epoch,
-      let (result, id) = answers.reply(toLine: line, in: epoch, at: currentTime())
+      let (result, id) = replyCache.reply(toLine: line, in: epoch, at: currentTime())
     else { return false }
     write(result, id: id)
     return true
@@ -95,14 +95,14 @@ extension ConnectionHandler {
   /// Answers a parsed call from the reply cache.
   ///
   /// - Returns: False if the policy must decide about the call.
-  private func answerAgain(
+  private func answerFromCache(
     _ envelope: Envelope, _ line: UnsafeRawBufferPointer, _ origin: Origin
   ) -> Bool {
-    guard !answers.isEmpty, envelope.calls(Self.remembered, in: line),
+    guard !replyCache.isEmpty, envelope.calls(Self.cachedMethod, in: line),
       let id = envelope.idBytes(in: line), let params = envelope.paramsBytes(in: line),
       inFlight.isEmpty || envelope.id(in: line).map({ inFlight[$0] == nil }) ?? true,
       let epoch,
-      let result = answers.reply(
+      let result = replyCache.reply(
         to: params, by: shape(envelope, line, origin), in: epoch, at: currentTime())
     else { return false }
     switch origin {
@@ -158,24 +158,24 @@ extension ConnectionHandler {
     let handler = OnLoop(self, loop)
     let task = Task(executorPreference: service.executor) {
       let outcome = await Result(awaiting: body)
-      loop.execute { handler.value.callEnded(id, number, outcome) }
+      loop.execute { handler.value.endCall(id, number, outcome) }
     }
     if let id {
       inFlight[id] = InFlightCall(number: number, origin: origin, task: task)
     } else {
-      silent[number] = task
+      notificationTasks[number] = task
     }
   }
 
-  private func callEnded(_ id: RequestID?, _ number: Int, _ outcome: Result<[UInt8], UsherError>) {
+  private func endCall(_ id: RequestID?, _ number: Int, _ outcome: Result<[UInt8], UsherError>) {
     callsInFlight -= 1
     scheduler.endCall(party)
-    silent[number] = nil
+    notificationTasks[number] = nil
     defer {
       if dropsUnread { dropUnread() }
       closeWhenDone()
     }
-    guard let id, let flight = inFlight[id], flight.number == number else {
+    guard let id, let inFlightCall = inFlight[id], inFlightCall.number == number else {
       if id == nil, case .failure(let error) = outcome { service.log(error, caller.label) }
       return
     }
@@ -183,9 +183,9 @@ extension ConnectionHandler {
     do throws(UsherError) {
       let result = try outcome.get()
       try checkRoom(for: result)
-      succeed(id, result, flight.origin)
+      succeed(id, result, inFlightCall.origin)
     } catch {
-      fail(id, error, flight.origin)
+      fail(id, error, inFlightCall.origin)
     }
     flush()
   }

@@ -6,31 +6,31 @@ import UsherTransport
 // loading data at a time; the calls of a batch wait one after the other.
 extension ConnectionHandler {
   func wait(for call: ColdCall) {
-    cold.append(call)
-    if cold.count == 1 { readNext() }
+    coldCalls.append(call)
+    if coldCalls.count == 1 { readNextColdCall() }
   }
 
-  private func readNext() {
-    guard let call = cold.first else { return }
+  private func readNextColdCall() {
+    guard let call = coldCalls.first else { return }
     scheduler.chargeDiskRead(party)
     let loop = transport.loop
     let handler = OnLoop(self, loop)
     let (number, read) = (call.number, call.read)
-    reading = Task(executorPreference: service.executor) {
+    readTask = Task(executorPreference: service.executor) {
       let outcome = await Result(awaiting: read)
-      loop.execute { handler.value.hasRead(number, outcome) }
+      loop.execute { handler.value.finishRead(number, outcome) }
     }
   }
 
-  private func hasRead(_ number: Int, _ outcome: Result<Response, UsherError>) {
-    guard let call = cold.first, call.number == number else { return }
+  private func finishRead(_ number: Int, _ outcome: Result<Response, UsherError>) {
+    guard let call = coldCalls.first, call.number == number else { return }
     complete(outcome, of: call)
     // Writing the reply may have closed the connection.
-    guard !cold.isEmpty else { return }
-    cold.removeFirst()
-    readNext()
+    guard !coldCalls.isEmpty else { return }
+    coldCalls.removeFirst()
+    readNextColdCall()
     if dropsUnread { dropUnread() }
-    if cold.isEmpty { comeBack() }
+    if coldCalls.isEmpty { resume() }
     flush()
     closeWhenDone()
   }
@@ -39,7 +39,7 @@ extension ConnectionHandler {
     do throws(UsherError) {
       let response = try resumed(try outcome.get())
       // Another call of the batch may be in flight under the same id by now.
-      if case .later = response, isRefused(call.id, call.origin) { return }
+      if case .later = response, refuseIfInUse(call.id, call.origin) { return }
       // A single line is only read if there is room for its reply, so its reply is never dropped.
       if case .now(let result) = response, case .batch = call.origin {
         try checkRoom(for: result)
@@ -50,9 +50,9 @@ extension ConnectionHandler {
     }
   }
 
-  func dropCold() {
-    reading?.cancel()
-    reading = nil
-    cold = []
+  func cancelColdCalls() {
+    readTask?.cancel()
+    readTask = nil
+    coldCalls = []
   }
 }

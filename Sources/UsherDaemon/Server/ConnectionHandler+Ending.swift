@@ -21,9 +21,9 @@ extension ConnectionHandler {
   /// Drops cached replies because the daemon has been locked, and closes the connection at once if
   /// a reply could not be sent: replies may contain secrets.
   func dropUnread() {
-    answers.forget()
+    replyCache.removeAll()
     flush()
-    dropsUnread = isAwaited
+    dropsUnread = hasPendingCalls
     if transport.unsent > 0 { transport.close() }
   }
 
@@ -31,9 +31,9 @@ extension ConnectionHandler {
     switch ending {
     case .open, .draining: return
     case .inputEnded:
-      if !isAwaited, backlog.isEmpty, feed.count == 0 { close() }
+      if !hasPendingCalls, backlog.isEmpty, feed.count == 0 { close() }
     case .answering:
-      if !isAwaited, backlog.isEmpty { close() }
+      if !hasPendingCalls, backlog.isEmpty { close() }
     }
   }
 
@@ -47,7 +47,7 @@ extension ConnectionHandler {
   func drain(unreadReplySeconds: Int) {
     guard transport.isOpen else { return }
     lastReplySeconds = unreadReplySeconds
-    guard !isClosing else { return closeAtLast() }
+    guard !isClosing else { return scheduleClose() }
     switch ending {
     case .open: ending = .draining
     case .inputEnded: ending = .answering
@@ -71,21 +71,21 @@ extension ConnectionHandler {
     isRefusing = true
     refuseInFlight()
     guard !isClosing else { return }
-    closeAtLast()
+    scheduleClose()
     adjustReading()
-    comeBack()
+    resume()
     flush()
     closeWhenDone()
   }
 
   private func refuseInFlight() {
-    for (id, flight) in inFlight {
-      flight.task.cancel()
-      fail(id, .stopping, flight.origin)
+    for (id, inFlightCall) in inFlight {
+      inFlightCall.task.cancel()
+      fail(id, .stopping, inFlightCall.origin)
     }
     inFlight = [:]
-    for call in cold { fail(call.id, .stopping, call.origin) }
-    dropCold()
+    for call in coldCalls { fail(call.id, .stopping, call.origin) }
+    cancelColdCalls()
     refuseBatch()
     refuseLongLine()
   }

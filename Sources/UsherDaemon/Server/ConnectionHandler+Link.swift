@@ -10,10 +10,10 @@ extension ConnectionHandler: ConnectionLink {
   /// it; its later result is dropped.
   func cancel(_ id: RequestID) {
     guard let place = place(ofCall: id) else { return }
-    let (id, flight) = inFlight.remove(at: place)
-    flight.task.cancel()
+    let (id, inFlightCall) = inFlight.remove(at: place)
+    inFlightCall.task.cancel()
     let error = UsherError(.cancelled, "the call was cancelled")
-    send(service.errorReply(error, id, caller.label), flight.origin)
+    send(service.errorReply(error, id, caller.label), inFlightCall.origin)
   }
 
   /// Returns the index of the call in flight with exactly this id. If there is none, returns the
@@ -28,54 +28,57 @@ extension ConnectionHandler: ConnectionLink {
     guard transport.isOpen else {
       throw UsherError(.shuttingDown, "usherd is closing this connection: subscribe on a new one")
     }
-    guard feed.count < Subscription.most else {
+    guard feed.count < Subscription.maxPerConnection else {
       throw UsherError(
-        .overloaded, "this connection already has \(Subscription.most) subscriptions",
+        .overloaded, "this connection already has \(Subscription.maxPerConnection) subscriptions",
         limit: "subscriptions")
     }
-    let most = service.limits.subscriptionsPerUser
-    guard scheduler.addSubscription(party, atMost: most) else {
+    let userLimit = service.limits.subscriptionsPerUser
+    guard scheduler.addSubscription(party, atMost: userLimit) else {
       throw UsherError(
-        .overloaded, "this user already has \(most) subscriptions", limit: "subscriptions_per_user")
+        .overloaded, "this user already has \(userLimit) subscriptions",
+        limit: "subscriptions_per_user")
     }
     let name = "sub_\(newNumber())"
     let limit = limits.eventQueue
     var cursor = 0
-    let isNews = feed.add(name, limit: limit) {
+    let needsWakeUp = feed.add(name, limit: limit) {
       let begun = listen(call, name, limit: limit)
       cursor = begun.cursor
       var subscription = Subscription(
         listener: begun.listener, cursor: begun.hasGap ? begun.cursor : call.since ?? begun.cursor)
       // Events that are no longer kept cannot be sent: the client is told to fetch the current
       // state and to subscribe again.
-      if begun.hasGap { subscription.lose() }
+      if begun.hasGap { subscription.markLost() }
       return (subscription, begun.past)
     }
     // The event is delivered after the reply to the subscription.
-    if isNews { wake() }
+    if needsWakeUp { wake() }
     return .init(subscription: name, cursor: cursor)
   }
 
-  private func listen(_ call: EventsSubscribe, _ name: String, limit: Int) -> EventBus.Beginning {
+  private func listen(_ call: EventsSubscribe, _ name: String, limit: Int)
+    -> EventBus.SubscriptionStart
+  {
     let (topics, callerCache, service) = (Set(call.topics), callerCache, service)
     let (caller, generation) = callerCache.current
     let (loop, feed, handler) = (transport.loop, feed, OnLoop(self, transport.loop))
-    let hear = { @Sendable (entry: EventBus.Entry) in
+    let listener = { @Sendable (entry: EventBus.Entry) in
       guard topics.contains(entry.event.topic) else { return }
       let (caller, current) = callerCache.current
-      guard caller.isMeant(by: entry) else { return }
+      guard caller.isRecipient(of: entry) else { return }
       // New policy rules may forbid the subscription, or the uid may belong to another person now.
       // Either ends the subscription.
-      let isHeard =
+      let isAllowed =
         (current == generation || service.mayListen(caller)) && !service.isWithheld(caller)
-      guard feed.push(isHeard ? entry : nil, to: name, limit: limit) else { return }
+      guard feed.push(isAllowed ? entry : nil, to: name, limit: limit) else { return }
       loop.execute { handler.value.deliver() }
     }
     // An event beyond the queue's limit ends the subscription, and the client is notified.
     return service.events.listen(
-      since: call.since, seeing: { caller.belongs(to: $0) },
-      hearing: { caller.isMeant(by: $0) }, atMost: limit + 1,
-      where: { topics.contains($0.event.topic) }, hear)
+      since: call.since, audience: { caller.belongs(to: $0) },
+      receiving: { caller.isRecipient(of: $0) }, atMost: limit + 1,
+      where: { topics.contains($0.event.topic) }, listener)
   }
 
   private func wake() {
@@ -119,7 +122,7 @@ extension ConnectionHandler: ConnectionLink {
 }
 
 extension Caller {
-  fileprivate func isMeant(by entry: EventBus.Entry) -> Bool {
-    (entry.owner == nil || entry.owner == owner || isAdmin) && hears(entry)
+  fileprivate func isRecipient(of entry: EventBus.Entry) -> Bool {
+    (entry.owner == nil || entry.owner == owner || isAdmin) && mayReceive(entry)
   }
 }

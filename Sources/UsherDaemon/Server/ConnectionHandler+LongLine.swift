@@ -7,7 +7,7 @@ import UsherTransport
 // connection reads no other line, so that calls are answered in order.
 extension ConnectionHandler {
   /// A long line, and the task that parses it.
-  struct ReadingLine {
+  struct PendingLongLine {
     let line: LongLine
     let task: Task<Void, Never>
   }
@@ -22,33 +22,33 @@ extension ConnectionHandler {
         if Task.isCancelled { throw UsherError(.cancelled, "the connection is closed") }
         return line.read(scanner, service, caller)
       }
-      loop.execute { handler.value.hasRead(line, content) }
+      loop.execute { handler.value.finishRead(line, content) }
     }
-    readingLine = ReadingLine(line: line, task: task)
+    pendingLongLine = PendingLongLine(line: line, task: task)
   }
 
-  private func hasRead(_ line: LongLine, _ content: LongLine.Content?) {
-    guard let content, let readingLine, readingLine.line === line else { return }
+  private func finishRead(_ line: LongLine, _ content: LongLine.Content?) {
+    guard let content, let pendingLongLine, pendingLongLine.line === line else { return }
     let begun = transport.loop.now
-    self.readingLine = nil
+    self.pendingLongLine = nil
     slice = isRefusing ? .endless : scheduler.slice(for: self)
-    line.bytes.withUnsafeBytes { answer($0, content.scanned, content.calls, kept: line) }
+    line.bytes.withUnsafeBytes { answer($0, content.scanned, content.calls, stored: line) }
     scheduler.charge(content.cost, since: begun, to: party)
     if dropsUnread { dropUnread() }
-    comeBack()
+    resume()
     flush()
     closeWhenDone()
   }
 
-  func dropLongLine() {
-    readingLine?.task.cancel()
-    readingLine = nil
+  func cancelLongLine() {
+    pendingLongLine?.task.cancel()
+    pendingLongLine = nil
   }
 
   /// Refuses the calls of a long line, each under its own id, because the daemon stops.
   func refuseLongLine() {
-    guard let line = readingLine?.line else { return }
-    dropLongLine()
+    guard let line = pendingLongLine?.line else { return }
+    cancelLongLine()
     slice = .endless
     line.bytes.withUnsafeBytes { answer($0, scanner.scan($0)) }
   }

@@ -40,8 +40,8 @@ final class ConnectionHandler: TransportUser, ScheduledConnection, OpenConnectio
   /// Input that has been read but not parsed, because replies are unread, a call waits for the
   /// disk, or it is other connections' turn.
   @exclusivity(unchecked) var backlog = ByteQueue()
-  @exclusivity(unchecked) var answers = ReplyCache()
-  /// The time of the first look-up in `answers` for the present input; nil before it.
+  @exclusivity(unchecked) var replyCache = ReplyCache()
+  /// The time of the first look-up in `replyCache` for the present input; nil before it.
   @exclusivity(unchecked) var inputTime: Timestamp?
   /// Replies that are written and not yet handed to the transport.
   @exclusivity(unchecked) var replies: [UInt8] = []
@@ -49,7 +49,7 @@ final class ConnectionHandler: TransportUser, ScheduledConnection, OpenConnectio
   /// Whether a line of JSON has been received. A connection that starts with anything else is
   /// closed. Otherwise a service that can be tricked into sending a request, for example over HTTP,
   /// to this socket could make RPC calls through the request's body.
-  private var hasHeardJSON = false
+  private var hasReceivedJSON = false
   var isClosing = false
   var connectionID: FairScheduler.ConnectionID = 0
   /// Whether the user's share of the event loop allows the connection to read.
@@ -57,7 +57,7 @@ final class ConnectionHandler: TransportUser, ScheduledConnection, OpenConnectio
   /// Whether the replies will be sent at the end of the loop iteration.
   private var isSendDelayed = false
   /// The number of bytes in `replies` at which they are sent at once.
-  let mostGathered: Int
+  let flushThreshold: Int
   var ending = Ending.open
   /// Whether the time for answers is over: all remaining calls are refused at once.
   var isRefusing = false
@@ -71,7 +71,7 @@ final class ConnectionHandler: TransportUser, ScheduledConnection, OpenConnectio
   var inFlight: [RequestID: InFlightCall] = [:]
   /// The tasks of notifications (calls without an id) that wait. They get no reply and are
   /// cancelled with the connection.
-  var silent: [Int: Task<Void, Never>] = [:]
+  var notificationTasks: [Int: Task<Void, Never>] = [:]
   var callsInFlight = 0
   var batches: [Int: BatchCollector] = [:]
   /// The number of bytes of the replies in ``batches`` that wait for the rest of their batch.
@@ -79,19 +79,19 @@ final class ConnectionHandler: TransportUser, ScheduledConnection, OpenConnectio
   var nextNumber = 0
   let feed = EventFeed()
   /// The RPC calls that wait for the disk, in the order of their arrival.
-  var cold: [ColdCall] = [] {
-    didSet { if cold.isEmpty != oldValue.isEmpty { adjustReading() } }
+  var coldCalls: [ColdCall] = [] {
+    didSet { if coldCalls.isEmpty != oldValue.isEmpty { adjustReading() } }
   }
-  /// The task that loads the data for the first call in `cold`.
-  var reading: Task<Void, Never>?
+  /// The task that loads the data for the first call in `coldCalls`.
+  var readTask: Task<Void, Never>?
   /// The long line that is being parsed off the event loop.
-  var readingLine: ReadingLine? {
-    didSet { if (readingLine == nil) != (oldValue == nil) { adjustReading() } }
+  var pendingLongLine: PendingLongLine? {
+    didSet { if (pendingLongLine == nil) != (oldValue == nil) { adjustReading() } }
   }
 
   /// The JSON-RPC batch that has calls which have not run yet; nil if there is none.
-  var unfinished: UnfinishedBatch? {
-    didSet { if (unfinished == nil) != (oldValue == nil) { adjustReading() } }
+  var unfinishedBatch: UnfinishedBatch? {
+    didSet { if (unfinishedBatch == nil) != (oldValue == nil) { adjustReading() } }
   }
 
   /// An RPC call that is answered by a task, for instance because it waits for a provider.
@@ -145,7 +145,7 @@ final class ConnectionHandler: TransportUser, ScheduledConnection, OpenConnectio
     lastReplySeconds = limits.unreadReplySeconds
     let json = JSONLimits(
       lineBytes: limits.maxLineBytes, nesting: limits.nesting, batch: limits.batch)
-    mostGathered = min(65_536, limits.unreadReplyBytes / 2)
+    flushThreshold = min(65_536, limits.unreadReplyBytes / 2)
     scanner = Scanner(limits: json)
     splitter = LineSplitter(maxLineBytes: limits.maxLineBytes)
   }
@@ -164,16 +164,16 @@ final class ConnectionHandler: TransportUser, ScheduledConnection, OpenConnectio
     lineTimer?.cancel()
     unreadTimer?.cancel()
     closeTimer?.cancel()
-    for task in inFlight.values.map(\.task) + silent.values { task.cancel() }
+    for task in inFlight.values.map(\.task) + notificationTasks.values { task.cancel() }
     endSubscriptions()
     inFlight = [:]
-    silent = [:]
+    notificationTasks = [:]
     batches = [:]
     batchedBytes = 0
-    dropCold()
-    dropLongLine()
-    unfinished = nil
-    answers.forget()
+    cancelColdCalls()
+    cancelLongLine()
+    unfinishedBatch = nil
+    replyCache.removeAll()
     replies = []
     backlog.removeAll()
     scheduler.remove(self)
@@ -211,11 +211,11 @@ final class ConnectionHandler: TransportUser, ScheduledConnection, OpenConnectio
     flush()
   }
 
-  func dropUnusedReplies() -> Bool { answers.forgetUnused() }
+  func dropUnusedReplies() -> Bool { replyCache.removeUnused() }
 
   /// Works on stored input, because the scheduler has given the connection its turn.
   func takeTurn() {
-    guard !isClosing, isFree, hasWork else {
+    guard !isClosing, canRunCall, hasWork else {
       // The connection resumes when replies are read, data is loaded or its long line is parsed.
       mayRead = true
       return
@@ -233,7 +233,7 @@ final class ConnectionHandler: TransportUser, ScheduledConnection, OpenConnectio
   }
 
   /// Resumes work on stored input: replies were read, data was loaded or a long line was parsed.
-  func comeBack() {
+  func resume() {
     guard !isClosing, hasWork else { return }
     if mayWork { takeTurn() } else { mayRead = false }
   }
@@ -250,22 +250,24 @@ final class ConnectionHandler: TransportUser, ScheduledConnection, OpenConnectio
     // Include the cost of sending in the measured time if the user is charged for it.
     if slice.start != nil, scheduler.isShared { flush() }
     let rest: FairScheduler.RemainingWork =
-      !hasWork || isClosing ? .nothing : isFree ? .bytes : .blocked
+      !hasWork || isClosing ? .nothing : canRunCall ? .runnable : .blocked
     mayRead = scheduler.recordWork(self, slice, remaining: rest)
   }
 
-  private var goesOn: Bool { !isClosing && !slice.isOver && isFree && unfinished == nil }
+  private var mayContinue: Bool {
+    !isClosing && !slice.isOver && canRunCall && unfinishedBatch == nil
+  }
 
   /// Whether the connection has input that it has not handled yet.
-  private var hasWork: Bool { unfinished != nil || !backlog.isEmpty }
+  private var hasWork: Bool { unfinishedBatch != nil || !backlog.isEmpty }
 
   /// Whether the next call may run: the transport has room for replies, no call waits for the disk,
   /// and no long line is being parsed.
-  var isFree: Bool { transport.hasRoom && cold.isEmpty && readingLine == nil }
+  var canRunCall: Bool { transport.hasRoom && coldCalls.isEmpty && pendingLongLine == nil }
 
   /// Whether an RPC call of this connection waits or has not run yet.
-  var isAwaited: Bool {
-    !inFlight.isEmpty || !cold.isEmpty || readingLine != nil || unfinished != nil
+  var hasPendingCalls: Bool {
+    !inFlight.isEmpty || !coldCalls.isEmpty || pendingLongLine != nil || unfinishedBatch != nil
   }
 
   /// Answers the lines in a buffer without copying them.
@@ -275,7 +277,7 @@ final class ConnectionHandler: TransportUser, ScheduledConnection, OpenConnectio
   private func answerLines(in bytes: UnsafeRawBufferPointer) -> Int {
     var used = 0
     inputTime = nil
-    while used < bytes.count, goesOn {
+    while used < bytes.count, mayContinue {
       let rest = UnsafeRawBufferPointer(rebasing: bytes[used...])
       let (piece, length) = splitter.next(rest)
       used += length
@@ -284,7 +286,7 @@ final class ConnectionHandler: TransportUser, ScheduledConnection, OpenConnectio
       case .line(let range): answer(UnsafeRawBufferPointer(rebasing: rest[range]))
       case .buffered(let line): answer(line)
       case .tooLong: refuseTooLong()
-      case .nothing: if batchedBytes > 0 { boundLine() }
+      case .nothing: if batchedBytes > 0 { enforceLineLimit() }
       }
     }
     return used
@@ -296,7 +298,7 @@ final class ConnectionHandler: TransportUser, ScheduledConnection, OpenConnectio
       UsherError(
         .messageTooLarge, "a line may have \(limits.maxLineBytes) bytes", limit: "max_line_bytes"))
     // The line was not parsed, so the connection has not shown that its peer sends JSON.
-    if !hasHeardJSON { close() }
+    if !hasReceivedJSON { close() }
   }
 
   private func answer(_ line: [UInt8]) {
@@ -305,38 +307,38 @@ final class ConnectionHandler: TransportUser, ScheduledConnection, OpenConnectio
   }
 
   private func answer(_ line: UnsafeRawBufferPointer) {
-    if answerAgain(line) { return }
+    if answerFromCache(line) { return }
     if isLong(line.count) { return read(LongLine(line)) }
     answer(line, scanner.scan(line))
   }
 
-  private func isLong(_ bytes: Int) -> Bool { bytes > LongLine.longestOnLoop && !isRefusing }
+  private func isLong(_ bytes: Int) -> Bool { bytes > LongLine.maxBytesOnLoop && !isRefusing }
 
   /// Answers a scanned line.
   ///
   /// - Parameters:
   ///   - decoded: The calls in order, if their parameters have already been decoded; else empty.
-  ///   - kept: The line, if it is already stored for later; else nil.
+  ///   - stored: The line, if it is already stored for later; else nil.
   func answer(
     _ line: UnsafeRawBufferPointer, _ scanned: Scanned, _ decoded: [DecodedCall] = [],
-    kept: LongLine? = nil
+    stored: LongLine? = nil
   ) {
     switch scanned {
     case .call(let envelope):
-      hasHeardJSON = true
+      hasReceivedJSON = true
       run(envelope, line, .line, decoded.first)
     case .batch(let elements):
-      hasHeardJSON = true
-      run(elements, line, decoded, kept: kept)
+      hasReceivedJSON = true
+      run(elements, line, decoded, stored: stored)
     case .refused(let refusal):
       let error = UsherError(refusal)
-      hasHeardJSON = hasHeardJSON || error.reason != .parseError
+      hasReceivedJSON = hasReceivedJSON || error.reason != .parseError
       refuse(refusal.id(in: line), error)
-      if !hasHeardJSON { close() }
+      if !hasReceivedJSON { close() }
     case .looksLikeHTTP:
       let sentence = "this is JSON-RPC over a Unix socket, not HTTP"
-      refuse(.null, UsherError(hasHeardJSON ? .parseError : .invalidRequest, sentence))
-      if !hasHeardJSON { close() }
+      refuse(.null, UsherError(hasReceivedJSON ? .parseError : .invalidRequest, sentence))
+      if !hasReceivedJSON { close() }
     }
   }
 }

@@ -19,12 +19,12 @@ final class EventFeed: Sendable {
     ///
     /// - Returns: Whether the connection must be woken.
     mutating func change(_ name: String, _ body: (inout Subscription) -> Void) -> Bool {
-      guard let place = subscriptions.index(forKey: name) else { return false }
-      let before = subscriptions.values[place].queued
-      let wasReady = subscriptions.values[place].isReady
-      body(&subscriptions.values[place])
-      queued += subscriptions.values[place].queued - before
-      guard subscriptions.values[place].isReady else { return false }
+      guard let index = subscriptions.index(forKey: name) else { return false }
+      let before = subscriptions.values[index].queued
+      let wasReady = subscriptions.values[index].isReady
+      body(&subscriptions.values[index])
+      queued += subscriptions.values[index].queued - before
+      guard subscriptions.values[index].isReady else { return false }
       if !wasReady { ready.append(name) }
       defer { isAwake = true }
       return !isAwake
@@ -71,10 +71,10 @@ final class EventFeed: Sendable {
       let (subscription, past) = begin()
       state.subscriptions[name] = subscription
       if subscription.isReady { state.ready.append(name) }
-      let isNews = state.change(name) { subscription in
+      let needsWakeUp = state.change(name) { subscription in
         for entry in past { subscription.push(entry, limit: limit) }
       }
-      return isNews
+      return needsWakeUp
     }
   }
 
@@ -85,7 +85,7 @@ final class EventFeed: Sendable {
   func push(_ entry: EventBus.Entry?, to name: String, limit: Int) -> Bool {
     state.withLock { state in
       state.change(name) { subscription in
-        if let entry { subscription.push(entry, limit: limit) } else { subscription.lose() }
+        if let entry { subscription.push(entry, limit: limit) } else { subscription.markLost() }
       }
     }
   }
@@ -94,8 +94,8 @@ final class EventFeed: Sendable {
   func next() -> Notice? {
     state.withLock { state in
       guard let name = state.ready.first,
-        let place = state.subscriptions.index(forKey: name),
-        let message = state.subscriptions.values[place].nextMessage()
+        let index = state.subscriptions.index(forKey: name),
+        let message = state.subscriptions.values[index].nextMessage()
       else {
         state.isAwake = false
         return nil
@@ -105,7 +105,7 @@ final class EventFeed: Sendable {
         return Notice(name: name, message: message, ended: state.remove(name)?.listener)
       }
       state.queued -= 1
-      if state.subscriptions.values[place].isReady { state.ready.append(name) }
+      if state.subscriptions.values[index].isReady { state.ready.append(name) }
       return Notice(name: name, message: message, ended: nil)
     }
   }

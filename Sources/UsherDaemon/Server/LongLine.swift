@@ -8,7 +8,7 @@ import UsherTransport
 final class LongLine: Sendable {
   /// The maximum length in bytes of a line that is parsed on the event loop. Parsing takes well
   /// under a millisecond.
-  static let longestOnLoop = 16_384
+  static let maxBytesOnLoop = 16_384
 
   let bytes: [UInt8]
 

@@ -8,9 +8,9 @@ import func Glibc.memcmp
 /// The cache contains tokens: it is emptied when the daemon is locked, and when it has not been
 /// used for a while.
 struct ReplyCache {
-  static let most = 8
+  static let maxEntries = 8
   /// The maximum length of params in bytes. Calls with longer params are decided each time.
-  static let longest = 512
+  static let maxParamsBytes = 512
 
   /// The configuration and lock generations on which a cached reply depends.
   struct Epoch: Equatable {
@@ -18,7 +18,7 @@ struct ReplyCache {
     let lock: Int
   }
 
-  private final class Answer {
+  private final class Entry {
     let params: [UInt8]
     /// The shape of the last line with these params; nil if a line has no recognizable shape.
     var shape: LineShape?
@@ -48,26 +48,26 @@ struct ReplyCache {
     /// Records one more call in the audit log if the reply is still valid.
     ///
     /// - Returns: Whether the reply may be sent.
-    func isGiven(in epoch: Epoch, at now: Timestamp) -> Bool {
+    func recordUse(in epoch: Epoch, at now: Timestamp) -> Bool {
       epoch == self.epoch && validity.contains(now) && repository.generation == accounts
         && audit.again(&call, at: now)
     }
   }
 
-  private var answers: [Answer] = []
+  private var entries: [Entry] = []
   private var isUsed = false
 
-  var isEmpty: Bool { answers.isEmpty }
+  var isEmpty: Bool { entries.isEmpty }
 
   /// Returns the reply for a line that equals an earlier line except for its id, and the bytes of
   /// the id in the line. Such a line is not parsed again.
   mutating func reply(
     toLine line: UnsafeRawBufferPointer, in epoch: Epoch, at now: @autoclosure () -> Timestamp
   ) -> (result: [UInt8], id: UnsafeRawBufferPointer)? {
-    for index in answers.indices {
-      let answer = answers[index]
-      guard let id = answer.shape?.id(in: line) else { continue }
-      return give(index, in: epoch, at: now()).map { ($0, id) }
+    for index in entries.indices {
+      let entry = entries[index]
+      guard let id = entry.shape?.id(in: line) else { continue }
+      return use(index, in: epoch, at: now()).map { ($0, id) }
     }
     return nil
   }
@@ -80,44 +80,44 @@ struct ReplyCache {
     to params: UnsafeRawBufferPointer, by shape: @autoclosure () -> LineShape? = nil,
     in epoch: Epoch, at now: Timestamp
   ) -> [UInt8]? {
-    for index in answers.indices where answers[index].params.isEqual(to: params) {
-      if let shape = shape() { answers[index].shape = shape }
-      return give(index, in: epoch, at: now)
+    for index in entries.indices where entries[index].params.isEqual(to: params) {
+      if let shape = shape() { entries[index].shape = shape }
+      return use(index, in: epoch, at: now)
     }
     return nil
   }
 
-  private mutating func give(_ index: Int, in epoch: Epoch, at now: Timestamp) -> [UInt8]? {
-    let answer = answers[index]
-    guard answer.isGiven(in: epoch, at: now) else {
-      answers.remove(at: index)
+  private mutating func use(_ index: Int, in epoch: Epoch, at now: Timestamp) -> [UInt8]? {
+    let entry = entries[index]
+    guard entry.recordUse(in: epoch, at: now) else {
+      entries.remove(at: index)
       return nil
     }
     isUsed = true
-    return answer.reply
+    return entry.reply
   }
 
   /// Caches a reply.
   ///
   /// - Parameter epoch: The generations from before the call was decided.
-  mutating func remember(
+  mutating func insert(
     _ cached: CachedReply, to params: UnsafeRawBufferPointer, in epoch: Epoch
   ) {
-    guard let decision = cached.decision, params.count <= Self.longest else { return }
-    answers.removeAll { $0.params.isEqual(to: params) }
-    if answers.count == Self.most { answers.removeFirst() }
-    answers.append(Answer(cached, decision, to: Array(params), in: epoch))
+    guard let decision = cached.decision, params.count <= Self.maxParamsBytes else { return }
+    entries.removeAll { $0.params.isEqual(to: params) }
+    if entries.count == Self.maxEntries { entries.removeFirst() }
+    entries.append(Entry(cached, decision, to: Array(params), in: epoch))
     isUsed = true
   }
 
-  mutating func forget() { answers = [] }
+  mutating func removeAll() { entries = [] }
 
   /// Empties the cache if no reply was used since the last call of this method. Called about once a
   /// minute.
   ///
   /// - Returns: Whether the cache still contains replies.
-  mutating func forgetUnused() -> Bool {
-    if !isUsed { forget() }
+  mutating func removeUnused() -> Bool {
+    if !isUsed { removeAll() }
     isUsed = false
     return !isEmpty
   }

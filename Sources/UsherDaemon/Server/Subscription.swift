@@ -5,7 +5,7 @@ import UsherAPI
 /// the subscription ends with the notification `events.lost`.
 struct Subscription {
   /// The maximum number of subscriptions of one connection.
-  static let most = 16
+  static let maxPerConnection = 16
 
   /// A message that the subscription sends to its client.
   enum Message {
@@ -30,7 +30,7 @@ struct Subscription {
   private var queue: [EventBus.Entry] = []
   /// The older part of the queue, the newest event first, to remove the oldest in constant time.
   private var oldest: [EventBus.Entry] = []
-  private var hasLost = false
+  private var hasLostEvents = false
   /// The cursor of the last event that was handed out for sending.
   private var cursor: Int
 
@@ -43,17 +43,17 @@ struct Subscription {
   var queued: Int { queue.count + oldest.count }
 
   /// Whether the subscription has a message to send.
-  var isReady: Bool { hasLost || queued > 0 }
+  var isReady: Bool { hasLostEvents || queued > 0 }
 
   /// Ends the subscription, because the client will miss an event.
-  mutating func lose() { hasLost = true }
+  mutating func markLost() { hasLostEvents = true }
 
   mutating func push(_ entry: EventBus.Entry, limit: Int) {
-    guard !hasLost else { return }
+    guard !hasLostEvents else { return }
     if queued < limit {
       queue.append(entry)
     } else {
-      hasLost = true
+      hasLostEvents = true
     }
   }
 
@@ -67,7 +67,7 @@ struct Subscription {
       cursor = entry.cursor
       return .event(entry)
     }
-    return hasLost ? .lost(cursor: cursor) : nil
+    return hasLostEvents ? .lost(cursor: cursor) : nil
   }
 
   private static func line(_ method: String, _ params: some Encodable) -> [UInt8] {
