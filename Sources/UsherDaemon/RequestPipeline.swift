@@ -119,11 +119,11 @@ extension Services {
     _ method: M, isList: Bool, _ caller: Caller,
     _ handle: @escaping MethodTable.Handler<M, Response>
   ) throws(UsherError) -> Response {
-    guard let need = M.subject.need(of: method, isList: isList, flows: flows),
-      !repository.holds(need, for: caller.owners)
+    guard let lookup = M.subject.lookup(of: method, isList: isList, flows: flows),
+      !repository.isInMemory(lookup, for: caller.owners)
     else { return try decide(method, caller, handle) }
     let read = { @Sendable () throws(UsherError) -> Response in
-      try self.repository.read(need, for: caller.owners)
+      try self.repository.read(lookup, for: caller.owners)
       if Task.isCancelled { throw UsherError(.cancelled, "the caller no longer waits") }
       return try self.decide(method, caller, handle)
     }
@@ -149,20 +149,22 @@ extension Services {
 extension Subject {
   /// Returns the accounts that must be in memory for the policy decision about a call and, for a
   /// method that lists accounts, for its reply; nil if none.
-  fileprivate func need(of method: M, isList: Bool, flows: FlowService) -> AccountRepository.Need? {
+  fileprivate func lookup(of method: M, isList: Bool, flows: FlowService) -> AccountRepository
+    .Lookup?
+  {
     switch self {
     case .method, .flow, .owner: return nil
     case .provider(let provider): return isList ? .list(provider(method)) : nil
-    case .start(let about): return flows.need(of: about(method))
+    case .start(let about): return flows.lookup(of: about(method))
     case .account(let about), .oneAccount(let about), .oneAccountWithCodes(let about),
       .token(let about, scope: _):
-      return need(about(method), isList: isList)
+      return lookup(about(method), isList: isList)
     }
   }
 
-  private func need(
+  private func lookup(
     _ named: (account: AccountID?, provider: ProviderName?), isList: Bool
-  ) -> AccountRepository.Need? {
+  ) -> AccountRepository.Lookup? {
     if let account = named.account { return .account(account) }
     return isList ? .list(named.provider) : named.provider.map { .provider($0) }
   }

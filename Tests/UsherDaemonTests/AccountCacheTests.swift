@@ -69,9 +69,9 @@ struct AccountCacheTests {
     let repository = harness.repository()
     let first = try await harness.signIn("usr_0", in: repository)
     for number in 1...40 { try await harness.signIn("usr_\(number)", owner: .bert, in: repository) }
-    #expect(!repository.holds(first.id) && repository.count <= 16)
+    #expect(!repository.isInMemory(first.id) && repository.count <= 16)
     let back = try #require(try repository.find(first.id))
-    #expect(back.isSame(as: first) && repository.holds(first.id))
+    #expect(back.isSame(as: first) && repository.isInMemory(first.id))
     #expect(back.wakeAt != nil && back.tokens.count == 1 && !back.consents.entries.isEmpty)
   }
 
@@ -109,8 +109,8 @@ struct AccountCacheTests {
     #expect(try repository.find(record.id, of: [.bert]) == nil && repository.count == 0)
     #expect(try repository.find(record.id) != nil)
     #expect(try repository.find(record.id, of: [.bert]) == nil)
-    #expect(!repository.holds(.account(record.id), for: [.bert]))
-    #expect(!repository.holds(.account(AccountID("acc_none")), for: [.bert]))
+    #expect(!repository.isInMemory(.account(record.id), for: [.bert]))
+    #expect(!repository.isInMemory(.account(AccountID("acc_none")), for: [.bert]))
   }
 
   @Test("an owner's account list at a provider, even an empty one, is read from disk only once")
@@ -121,13 +121,13 @@ struct AccountCacheTests {
     try await harness.signIn("usr_3", provider: ProviderName("home"))
     try await harness.signIn("usr_4", owner: .bert)
     let repository = harness.repository()
-    #expect(!repository.holds(.provider(.work), for: [.anna]))
+    #expect(!repository.isInMemory(.provider(.work), for: [.anna]))
     try repository.read(.provider(.work), for: [.anna])
-    #expect(repository.holds(.provider(.work), for: [.anna]))
-    #expect(!repository.holds(.provider(.work), for: [.anna, .bert]))
+    #expect(repository.isInMemory(.provider(.work), for: [.anna]))
+    #expect(!repository.isInMemory(.provider(.work), for: [.anna, .bert]))
     let none = ProviderName("none")
     #expect(try repository.accounts(of: .anna, at: none).isEmpty)
-    #expect(repository.holds(.provider(none), for: [.anna]))
+    #expect(repository.isInMemory(.provider(none), for: [.anna]))
     let three = try await harness.signIn("usr_5", in: repository)
     repository.remove(one)
     try harness.store.close()
@@ -146,7 +146,7 @@ struct AccountCacheTests {
       try repository.accounts(of: .anna, at: .work).map(\.id) == ids && repository.count <= 16)
     let picked = try repository.accounts(of: .anna) { $0.subject.hasSuffix("7") }
     #expect(picked.map(\.id) == stride(from: 7, to: 90, by: 10).map { ids[$0] })
-    #expect(try repository.accounts(of: .anna, most: 20).count > 20)
+    #expect(try repository.accounts(of: .anna, limit: 20).count > 20)
     #expect(try repository.hasAccounts(of: .anna, at: .work))
     #expect(try !repository.hasAccounts(of: .bert, at: .work))
   }
@@ -155,13 +155,13 @@ struct AccountCacheTests {
   func ambiguous() async throws {
     let harness = try ColdHarness()
     let maker = harness.repository()
-    for number in 0...AccountRepository.mostToChoose {
+    for number in 0...AccountRepository.maxChoices {
       try await harness.signIn("usr_\(number)", in: maker)
     }
     let repository = harness.repository()
     let caller = try Caller.program()
     let records = try repository.accounts(
-      for: caller, "token.get", at: .work, most: AccountRepository.mostToChoose)
+      for: caller, "token.get", at: .work, limit: AccountRepository.maxChoices)
     let error = #expect(throws: UsherError.self) {
       try repository.onlyAccount(among: records, at: .work, field: "account")
     }
@@ -278,7 +278,7 @@ struct WakingTests {
     #expect(record.wakeAt != nil)
     let update = try #require(
       try harness.repository().update(
-        dropping: record, errorCode: ProviderErrorCode(name: .work, code: "revoked")))
+        droppingTokensOf: record, errorCode: ProviderErrorCode(name: .work, code: "revoked")))
     #expect(update.record.wakeAt == nil)
     try await harness.store.commit(update.changes)
     #expect(try harness.store.dueAccounts(until: .latest, atMost: 9).isEmpty)

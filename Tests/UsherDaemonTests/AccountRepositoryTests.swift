@@ -191,7 +191,7 @@ struct AccountRepositoryTests {
       try repository.update(record.id, record.mainKey, granted: granted, for: used, at: clock.now())
         == nil)
     let word = ProviderErrorCode(name: .work, code: "invalid_grant")
-    #expect(try repository.update(record.id, died: word, of: used) == nil)
+    #expect(try repository.update(record.id, endedWith: word, of: used) == nil)
     try await store.commit([.deleteAccount(record.id)])
     repository.remove(record)
     let newer = Sealed(Secret("refresh-9"))
@@ -199,7 +199,7 @@ struct AccountRepositoryTests {
       try repository.update(
         record.id, record.mainKey, granted: granted, for: newer, at: clock.now())
         == nil)
-    #expect(try repository.update(record.id, died: word, of: newer) == nil)
+    #expect(try repository.update(record.id, endedWith: word, of: newer) == nil)
   }
 
   @Test(
@@ -209,11 +209,11 @@ struct AccountRepositoryTests {
     let record = try await signIn()
     let word = ProviderErrorCode(name: .work, code: "invalid_grant")
     let died = try #require(
-      try repository.update(record.id, died: word, of: refreshToken(record)))
+      try repository.update(record.id, endedWith: word, of: refreshToken(record)))
     #expect(died.record.details.grant.death == word)
     #expect(died.record.details.grant.refreshToken == nil)
     #expect(died.record.tokens.count == 1)
-    let dropped = try #require(try repository.update(dropping: record, errorCode: word))
+    let dropped = try #require(try repository.update(droppingTokensOf: record, errorCode: word))
     try await store.commit(dropped.changes)
     #expect(dropped.record.tokens.isEmpty)
     #expect(try store.loadTokens().isEmpty)
@@ -224,7 +224,7 @@ struct AccountRepositoryTests {
   func planned() async throws {
     let record = try await signIn()
     _ = try repository.update(
-      dropping: record, errorCode: ProviderErrorCode(name: .work, code: "revoked"))
+      droppingTokensOf: record, errorCode: ProviderErrorCode(name: .work, code: "revoked"))
     #expect(repository.record(record.id)?.tokens.count == 1)
     #expect(repository.record(record.id)?.details.grant.death == nil)
   }

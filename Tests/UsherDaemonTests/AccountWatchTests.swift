@@ -151,7 +151,7 @@ struct TokenRenewalTests {
       return false
     }
     watch.start()
-    watch.look(at: record.id)
+    watch.process(record.id)
     #expect(scheduler.pending == [.seconds(840)])
     watch.stop()
   }

@@ -166,10 +166,10 @@ struct AccountInquiryTests {
     try await harness.harness.store.commit(update.changes)
     harness.watch.start()
     change.withLock { $0 = OnceOnly { repository.install(update) } }
-    harness.watch.look(at: record.id)
+    harness.watch.process(record.id)
     #expect(harness.news == ["completed"])
     #expect(harness.harness.scheduler.pending.isEmpty)
-    harness.watch.look(at: record.id)
+    harness.watch.process(record.id)
     #expect(harness.news == ["completed"])
   }
 

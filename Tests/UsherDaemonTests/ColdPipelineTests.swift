@@ -88,8 +88,8 @@ struct ColdPipelineTests {
     _ = try services.repository.accounts(of: .anna)
     let none = ProviderName("none")
     _ = try services.repository.accounts(of: .anna, at: none)
-    #expect(!services.repository.holds(.list(nil), for: [.anna]))
-    #expect(services.repository.holds(.list(none), for: [.anna]))
+    #expect(!services.repository.isInMemory(.list(nil), for: [.anna]))
+    #expect(services.repository.isInMemory(.list(none), for: [.anna]))
     let replies = try await answers(
       to: [CallLine.line("account.list", id: 1), CallLine.line("rpc.hello", id: 2)])
     #expect(try replies.map { try id($0) } == [1, 2])

@@ -66,7 +66,7 @@ struct FlowHibernatorTests {
 
   @Test("the flows that changed last do not hibernate, up to the limit")
   func order() async throws {
-    let rest = FlowHibernator(most: 2)
+    let rest = FlowHibernator(limit: 2)
     var sessions: [LiveFlow] = []
     for number in 1...4 {
       let session = try await harness.open(id: "flw_\(number)")

@@ -55,9 +55,9 @@ struct RevocationQueueTests {
   func deadline() async throws {
     let begun = fixture.clock.now()
     let first = queue()
-    await first.pursue(try await revocation())
-    while fixture.clock.now() - begun < Revocation.patience / 2 {
-      fixture.harness.scheduler.advance(by: RevocationQueue.longestPause)
+    await first.revokeInBackground(try await revocation())
+    while fixture.clock.now() - begun < Revocation.retryPeriod / 2 {
+      fixture.harness.scheduler.advance(by: RevocationQueue.maxPause)
     }
     await first.stop()
     #expect(try notes == 1 && audit.outcomes.isEmpty)
@@ -65,11 +65,11 @@ struct RevocationQueueTests {
     try await second.restore()
     await second.resume()
     try await reached("it has ended: \(audit.outcomes)") {
-      fixture.harness.scheduler.advance(by: RevocationQueue.longestPause)
+      fixture.harness.scheduler.advance(by: RevocationQueue.maxPause)
       return try notes == 0
     }
     #expect(audit.outcomes == ["token.revocation deadline_exceeded"])
-    #expect(fixture.clock.now() - begun >= Revocation.patience)
+    #expect(fixture.clock.now() - begun >= Revocation.retryPeriod)
     await fixture.close()
   }
 
@@ -84,14 +84,14 @@ struct RevocationQueueTests {
       scheduler: fixture.harness.scheduler, processors: 2, log: .silent)
     // An administrator's revocations are not limited and do not count for the owner.
     let root = Revocation.Asker(client: "admin", uid: 0, gid: 0)
-    for _ in 0...RevocationQueue.mostPerOwner {
-      await queue.pursue(Revocation(of: record, by: root, dependencies))
+    for _ in 0...RevocationQueue.maxPerOwner {
+      await queue.revokeInBackground(Revocation(of: record, by: root, dependencies))
     }
-    for _ in 0..<RevocationQueue.mostPerOwner {
-      await queue.pursue(Revocation(of: record, by: asker, dependencies))
+    for _ in 0..<RevocationQueue.maxPerOwner {
+      await queue.revokeInBackground(Revocation(of: record, by: asker, dependencies))
     }
     #expect(audit.outcomes.isEmpty)
-    await queue.pursue(Revocation(of: record, by: asker, dependencies))
+    await queue.revokeInBackground(Revocation(of: record, by: asker, dependencies))
     #expect(audit.outcomes == ["token.revocation rate_limited"])
     await queue.stop()
     await fixture.close()
@@ -107,19 +107,19 @@ struct RevocationQueueTests {
       revocation.timeLeft(
         at: begun + .seconds(seconds), BootTime(boot: boot, milliseconds: milliseconds))
     }
-    #expect(left(after: 0, "a", 3_601_000) == Revocation.patience - .seconds(3600))
+    #expect(left(after: 0, "a", 3_601_000) == Revocation.retryPeriod - .seconds(3600))
     #expect(left(after: -86_400, "a", 86_401_000) == .zero)
-    #expect(left(after: 900_000, "a", 1000) == Revocation.patience)
+    #expect(left(after: 900_000, "a", 1000) == Revocation.retryPeriod)
     // After a reboot only the wall clock is known.
-    #expect(left(after: 3600, "b", 5) == Revocation.patience - .seconds(3600))
-    #expect(left(after: -3600, "b", 5) == Revocation.patience)
+    #expect(left(after: 3600, "b", 5) == Revocation.retryPeriod - .seconds(3600))
+    #expect(left(after: -3600, "b", 5) == Revocation.retryPeriod)
     // A start time in the future is corrected once.
     let isDistrusted = (1...2).map { _ in
-      revocation.distrustFuture(at: begun - .seconds(3600), nil)
+      revocation.restartIfClockWentBack(at: begun - .seconds(3600), nil)
     }
     #expect(isDistrusted == [true, false])
     #expect(
-      revocation.timeLeft(at: begun, nil) == Revocation.patience - .seconds(3600))
+      revocation.timeLeft(at: begun, nil) == Revocation.retryPeriod - .seconds(3600))
     await fixture.close()
   }
 
@@ -155,7 +155,7 @@ struct RevocationQueueTests {
           dependencies: harness.dependencies, providers: Providers(configStore), http: source.http,
           metadata: source.metadata, health: source.health),
         audit: audit)
-      await queue.pursue(revocation)
+      await queue.revokeInBackground(revocation)
       try await harness.scheduler.isSet(.zero)
       harness.scheduler.advance(by: .zero)
       try await reached("the revocation waits: \(audit.outcomes)") {
@@ -176,7 +176,7 @@ struct RevocationQueueTests {
     let (fixture, _) = try await answered(provider)
     try await fixture.closing(provider) {
       let harness = fixture.harness
-      harness.clock.advance(by: Revocation.patience + .seconds(3600))
+      harness.clock.advance(by: Revocation.retryPeriod + .seconds(3600))
       let queue = RevocationQueue(
         dependencies: harness.dependencies, store: harness.store, source: fixture.source,
         audit: audit)

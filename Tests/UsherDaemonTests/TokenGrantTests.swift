@@ -131,7 +131,8 @@ struct TokenGrantTests {
     // A dead grant is replaced by any sign-in.
     let used = fixture.repository.record(record.id)?.details.grant.refreshToken
     let word = ProviderErrorCode(name: .work, code: "invalid_grant")
-    try await fixture.repository.write(fixture.repository.update(record.id, died: word, of: used))
+    try await fixture.repository.write(
+      fixture.repository.update(record.id, endedWith: word, of: used))
     try await fixture.signIn("access-3", scope: "openid")
     #expect(await fixture.outcome(TokenGet(account: record.id)) == "access-3")
     await fixture.close()
@@ -144,7 +145,7 @@ struct TokenGrantTests {
     let generation = fixture.repository.generation
     let word = ProviderErrorCode(name: .work, code: "invalid_grant")
     try await fixture.repository.write(
-      fixture.repository.update(record.id, died: word, of: record.details.grant.refreshToken))
+      fixture.repository.update(record.id, endedWith: word, of: record.details.grant.refreshToken))
     #expect(fixture.repository.generation != generation, "cached replies must no longer be used")
     for isForced in [false, true, true] {
       let error = try await fixture.refusal(

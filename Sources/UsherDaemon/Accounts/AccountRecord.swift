@@ -164,7 +164,7 @@ struct HeldToken: Sendable {
   /// counts as invalid, and within one boot the boot-time clock limits the token too.
   func validUntil(for seconds: Int, at now: Timestamp, _ bootTime: BootTime?) -> Timestamp? {
     guard issuedAt <= now else { return nil }
-    var end = lastMoment(for: seconds)
+    var end = lastValidTime(for: seconds)
     if set.expiresAt != nil, let issuedAtBootTime,
       let elapsed = bootTime?.elapsed(since: issuedAtBootTime)
     {
@@ -179,7 +179,7 @@ struct HeldToken: Sendable {
   /// Two exceptions avoid a refresh on every call. If the token's whole lifetime is not longer than
   /// `seconds`, half of the lifetime is enough. A new token is always handed out for a tenth of its
   /// lifetime, at most 10 seconds.
-  func lastMoment(for seconds: Int) -> Timestamp {
+  func lastValidTime(for seconds: Int) -> Timestamp {
     guard let expiresAt = set.expiresAt else { return .latest }
     let lifetime = expiresAt - issuedAt
     guard lifetime > .seconds(seconds) else {

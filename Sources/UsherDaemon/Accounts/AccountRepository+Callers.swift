@@ -13,7 +13,7 @@ extension Caller {
 
 extension AccountRepository {
   /// The highest number of accounts that an error message states when a call must choose one.
-  static let mostToChoose = 100
+  static let maxChoices = 100
 
   static let nothingNamed = UsherError(
     .invalidParams, "account and provider are missing: give one of them or both", field: "account")
@@ -26,19 +26,19 @@ extension AccountRepository {
   func account(
     _ id: AccountID, for caller: Caller, _ method: String
   ) throws(UsherError) -> AccountRecord {
-    guard let record = try seen(id, by: caller, method) else { throw Self.notFound(id) }
+    guard let record = try visible(id, by: caller, method) else { throw Self.notFound(id) }
     return record
   }
 
   /// Returns the account that a call names by id, or else the only account at the named provider.
   ///
   /// - Parameters:
-  ///   - isMeant: Only accounts for which it returns true are chosen.
-  ///   - error: Returns the error if `isMeant` excludes all accounts of the provider; it is passed
+  ///   - isIncluded: Only accounts for which it returns true are chosen.
+  ///   - error: Returns the error if `isIncluded` excludes all accounts of the provider; it is passed
   ///     one of them.
   func account(
     _ id: AccountID?, _ provider: ProviderName?, for caller: Caller, _ method: String,
-    where isMeant: (AccountRecord) -> Bool = { _ in true },
+    where isIncluded: (AccountRecord) -> Bool = { _ in true },
     elseError error: ((AccountRecord) -> UsherError)? = nil
   ) throws(UsherError) -> AccountRecord {
     if let id {
@@ -52,9 +52,9 @@ extension AccountRepository {
     }
     guard let provider else { throw Self.nothingNamed }
     let records = try accounts(
-      for: caller, method, at: provider, most: Self.mostToChoose, where: isMeant)
+      for: caller, method, at: provider, limit: Self.maxChoices, where: isIncluded)
     if records.isEmpty {
-      if let error, let other = try accounts(for: caller, method, at: provider, most: 0).first {
+      if let error, let other = try accounts(for: caller, method, at: provider, limit: 0).first {
         throw error(other)
       }
       _ = try Providers(dependencies.configStore).named(provider)
@@ -62,7 +62,7 @@ extension AccountRepository {
     return try onlyAccount(among: records, at: provider, field: "account")
   }
 
-  func seen(
+  func visible(
     _ id: AccountID, by caller: Caller, _ method: String
   ) throws(UsherError) -> AccountRecord? {
     try find(id, of: caller.owners).flatMap { caller.maySee($0, method) ? $0 : nil }
@@ -71,47 +71,47 @@ extension AccountRepository {
   /// Returns the caller's accounts and those lent to it, for each owner the oldest first.
   ///
   /// - Parameters:
-  ///   - most: If an owner has more accounts, only some are returned, but more than `most`.
-  ///   - isMeant: Accounts for which it returns false are skipped and not counted.
+  ///   - limit: If an owner has more accounts, only some are returned, but more than `limit`.
+  ///   - isIncluded: Accounts for which it returns false are skipped and not counted.
   func accounts(
-    for caller: Caller, _ method: String, at provider: ProviderName? = nil, most: Int = .max,
-    where isMeant: (AccountRecord) -> Bool = { _ in true }
+    for caller: Caller, _ method: String, at provider: ProviderName? = nil, limit: Int = .max,
+    where isIncluded: (AccountRecord) -> Bool = { _ in true }
   ) throws(UsherError) -> [AccountRecord] {
     var records: [AccountRecord] = []
     for owner in caller.owners {
-      records += try accounts(of: owner, at: provider, most: most) {
-        isMeant($0) && caller.maySee($0, method)
+      records += try accounts(of: owner, at: provider, limit: limit) {
+        isIncluded($0) && caller.maySee($0, method)
       }
     }
     return records
   }
 
-  /// Returns all accounts of ``accounts(for:_:at:most:where:)``, for one reply.
+  /// Returns all accounts of ``accounts(for:_:at:limit:where:)``, for one reply.
   ///
   /// - Throws: `messageTooLarge` naming the limit if a reply may not contain so many accounts.
-  func listed(
+  func list(
     for caller: Caller, _ method: String, at provider: ProviderName?,
-    where isMeant: (AccountRecord) -> Bool = { _ in true }
+    where isIncluded: (AccountRecord) -> Bool = { _ in true }
   ) throws(UsherError) -> [AccountRecord] {
-    let most = dependencies.config.limits.accountsInList
-    let records = try accounts(for: caller, method, at: provider, most: most, where: isMeant)
-    guard records.count <= most else {
+    let limit = dependencies.config.limits.accountsInList
+    let records = try accounts(for: caller, method, at: provider, limit: limit, where: isIncluded)
+    guard records.count <= limit else {
       let advice = provider == nil ? "name a provider" : "ask for one account by its id"
       throw UsherError(
         .messageTooLarge,
-        "there are more than \(most) accounts, the most that a list may have: \(advice)",
+        "there are more than \(limit) accounts, the most that a list may have: \(advice)",
         limit: "accounts_in_list")
     }
     return records
   }
 
   func hasAccounts(of owner: Owner, at provider: ProviderName) throws(UsherError) -> Bool {
-    try !accounts(of: owner, at: provider, most: 0).isEmpty
+    try !accounts(of: owner, at: provider, limit: 0).isEmpty
   }
 
   /// Returns the only account among the possible ones, for a call that names no account.
   ///
-  /// - Parameter records: The possible accounts at the provider, or more than ``mostToChoose`` of
+  /// - Parameter records: The possible accounts at the provider, or more than ``maxChoices`` of
   ///   them.
   /// - Throws: `interactionRequired` if there is no account, `invalidParams` for `field` if there
   ///   are several.
@@ -124,7 +124,7 @@ extension AccountRepository {
         detail: .init(next: dependencies.signIn(at: provider)))
     }
     guard records.count == 1 else {
-      let many = Self.mostToChoose
+      let many = Self.maxChoices
       let count = records.count > many ? "more than \(many)" : "\(records.count)"
       throw UsherError(
         .invalidParams,

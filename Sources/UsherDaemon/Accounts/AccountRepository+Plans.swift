@@ -31,8 +31,8 @@ extension AccountRepository {
       grant.join(existing.details)
     }
     // A grant without tokens leaves the existing tokens as they are.
-    let kept = grant.tokens == nil ? existing : nil
-    var tokens = kept?.tokens ?? [:]
+    let keptRecord = grant.tokens == nil ? existing : nil
+    var tokens = keptRecord?.tokens ?? [:]
     if var main = grant.tokens {
       main.refreshToken = nil
       main.refreshExpiresAt = nil
@@ -45,8 +45,8 @@ extension AccountRepository {
       id: id, owner: owner, provider: provider, subject: grant.subject,
       details: details(grant, over: existing?.details, client: client, at: now),
       consents: existing?.consents ?? AccountConsents(), tokens: tokens)
-    record.details.place = kept?.details.place ?? place
-    let granted = record.consents.remember(
+    record.details.place = keptRecord?.details.place ?? place
+    let granted = record.consents.add(
       grant.consents, of: client, grantedBy: uid ?? owner.uid, at: now)
     record.minimise(at: now)
     var changes: [Change] = [.deleteTokens(id)] + (try rows(of: &record))
@@ -69,11 +69,11 @@ extension AccountRepository {
   private func superseded(
     by grant: AccountGrant, _ existing: AccountRecord?, place: TokenPlace?, at now: Timestamp
   ) -> Revocation.Token? {
-    guard let existing, let brought = grant.tokens, existing.details.place == place,
-      let used = existing.details.grant.refreshToken, used != brought.refreshToken,
+    guard let existing, let newTokens = grant.tokens, existing.details.place == place,
+      let used = existing.details.grant.refreshToken, used != newTokens.refreshToken,
       dependencies.configStore.current.provider(existing.provider)?.settings.revokesReplaced == true
     else { return nil }
-    if existing.keepsGrant(over: grant, place: place, at: now) { return brought.revocable.first }
+    if existing.keepsGrant(over: grant, place: place, at: now) { return newTokens.revocable.first }
     guard existing.details.grant.isRenewable else { return nil }
     return existing.revocable(at: now).first { $0.kind == .refreshToken }
   }
@@ -81,14 +81,14 @@ extension AccountRepository {
   private func details(
     _ grant: AccountGrant, over existing: AccountDetails?, client: String, at now: Timestamp
   ) -> AccountDetails {
-    let kept = grant.tokens == nil ? existing : nil
+    let keptRecord = grant.tokens == nil ? existing : nil
     let isByConsent = grant.isByConsent || existing?.isByConsent ?? false
     var profile = grant.isPartial ? grant.profile ?? existing?.profile : grant.profile
-    let isLabelKept = grant.isPartial && grant.profile == nil
-    let attributes = grant.isPartial ? existing?.attributes : kept?.attributes
+    let keepsLabel = grant.isPartial && grant.profile == nil
+    let attributes = grant.isPartial ? existing?.attributes : keptRecord?.attributes
     if isByConsent { profile = (existing?.profile ?? [:]).merging(grant.profile ?? [:]) { $1 } }
     return AccountDetails(
-      label: isLabelKept ? existing?.label ?? grant.label : grant.label,
+      label: keepsLabel ? existing?.label ?? grant.label : grant.label,
       attributes: (attributes ?? [:]).merging(grant.attributes) { $1 }
         .filter { !$0.value.isNull },
       profile: profile, keepAlive: grant.keepAlive, createdAt: existing?.createdAt ?? now,
@@ -98,7 +98,7 @@ extension AccountRepository {
       broughtBy: existing == nil ? client : existing?.broughtBy,
       authenticator: grant.dropsTOTPSecret
         ? nil : (existing?.authenticator).taking(grant.totpSecret),
-      grant: kept?.grant
+      grant: keptRecord?.grant
         ?? .init(
           scope: grant.tokens?.scope ?? "", refreshToken: grant.tokens?.refreshToken,
           refreshExpiresAt: grant.tokens?.refreshExpiresAt))
@@ -108,7 +108,7 @@ extension AccountRepository {
   /// made before the refresh: if the store accepts it, it will accept the refreshed tokens.
   ///
   /// - Returns: Nil if the account was forgotten or signed in again in the meantime.
-  func rehearsal(
+  func unchangedRows(
     of id: AccountID, _ key: TokenKey, with refreshToken: Sealed<Secret>
   ) throws(UsherError) -> [Change]? {
     guard let record = try find(id), record.details.grant.refreshToken == refreshToken else {
@@ -154,14 +154,14 @@ extension AccountRepository {
     }
     var key = key
     if key == record.mainKey {
-      let isWhole = record.details.grant.isCovered(by: tokens.scope)
-      record.details.grant.narrowedTo = isWhole ? nil : tokens.scope
-      if !isWhole { key = TokenKey(partOfScope: tokens.scope) }
+      let isFullScope = record.details.grant.isCovered(by: tokens.scope)
+      record.details.grant.narrowedTo = isFullScope ? nil : tokens.scope
+      if !isFullScope { key = TokenKey(partOfScope: tokens.scope) }
     }
     let token = try HeldToken(
       StoredToken(set: access, issuedAt: now, issuedAtBootTime: bootTime), account: id)
     record.tokens[key] = token
-    var changes = [try put(&record), .putToken(try record.row(key, token))]
+    var changes = [try putRow(&record), .putToken(try record.row(key, token))]
     // Expired tokens with other scopes are deleted, so that they do not accumulate.
     for (old, token) in record.tokens
     where old != key && old != record.mainKey && !token.isAlive(at: now) {
@@ -189,7 +189,7 @@ extension AccountRepository {
   ///
   /// - Returns: Nil if the account was forgotten or signed in again in the meantime.
   func update(
-    _ id: AccountID, died errorCode: ProviderErrorCode, of used: Sealed<Secret>?
+    _ id: AccountID, endedWith errorCode: ProviderErrorCode, of used: Sealed<Secret>?
   ) throws(UsherError) -> Update? {
     try update(id, holding: used) {
       $0.grant.death = errorCode
@@ -210,23 +210,24 @@ extension AccountRepository {
   ) throws(UsherError) -> Update {
     var record = before
     change(&record.details)
-    let row = try put(&record)
+    let row = try putRow(&record)
     return Update(record: record, changes: [row], before: before)
   }
 
   /// Plans the deletion of all tokens of an account; the account itself stays.
-  func update(dropping record: AccountRecord, errorCode: ProviderErrorCode) throws(UsherError)
+  func update(droppingTokensOf record: AccountRecord, errorCode: ProviderErrorCode)
+    throws(UsherError)
     -> Update?
   {
     let used = record.details.grant.refreshToken
-    guard var update = try update(record.id, died: errorCode, of: used) else { return nil }
+    guard var update = try update(record.id, endedWith: errorCode, of: used) else { return nil }
     update.record.tokens = [:]
     update.changes.append(.deleteTokens(record.id))
     return update
   }
 
   /// Plans the write of an account's row. Updates the row's wake time and callback tag first.
-  func put(_ record: inout AccountRecord) throws(UsherError) -> Change {
+  func putRow(_ record: inout AccountRecord) throws(UsherError) -> Change {
     let provider = dependencies.configStore.current.provider(record.provider)
     record.wakeAt = record.waking(at: dependencies.clock.now(), for: provider)
     record.callTag =
@@ -239,7 +240,7 @@ extension AccountRepository {
   }
 
   private func rows(of record: inout AccountRecord) throws(UsherError) -> [Change] {
-    var changes = [try put(&record)]
+    var changes = [try putRow(&record)]
     for (key, token) in record.tokens { changes.append(.putToken(try record.row(key, token))) }
     return changes
   }

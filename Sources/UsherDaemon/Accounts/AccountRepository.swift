@@ -9,8 +9,8 @@ import UsherStore
 /// are in memory, the others on disk (Speed.md § Accounts on disk).
 ///
 /// A look-up that misses the cache reads the disk and blocks; on an event loop, call
-/// ``holds(_:for:)`` first. A change is planned by an `update` method, committed by the caller,
-/// then passed to ``install(_:)``: all cached data is on disk, and may be evicted at any time.
+/// ``isInMemory(_:for:)`` first. A change is planned by an `update` method, committed by the
+/// caller, then passed to ``install(_:)``: cached data is on disk and may be evicted at any time.
 final class AccountRepository: Sendable {
   /// A planned change: the changes to commit to the store, and the record to install afterwards.
   struct Update: Sendable {
@@ -81,9 +81,9 @@ final class AccountRepository: Sendable {
 
   var count: Int { state.withLock { $0.records.count } }
 
-  private var room: Int { dependencies.config.limits.accountsInMemory }
+  private var capacity: Int { dependencies.config.limits.accountsInMemory }
 
-  private var longestList: Int { min(max(room / 8, 1), 200) }
+  private var listLimit: Int { min(max(capacity / 8, 1), 200) }
 
   static func notFound(_ id: AccountID) -> UsherError {
     UsherError(.notFound, "account \(id) does not exist", field: "account")
@@ -107,26 +107,26 @@ extension AccountRepository {
   ///   path as an unknown id, so that neither the reply nor its duration reveals it.
   /// - Throws: `storageUnavailable`, naming the row if it fails to decrypt.
   func find(_ id: AccountID, of owners: [Owner]? = nil) throws(UsherError) -> AccountRecord? {
-    if let record = held(id, of: owners) { return record }
+    if let record = cached(id, of: owners) { return record }
     return try reading.withLock { _ throws(UsherError) -> AccountRecord? in
-      if let record = held(id, of: owners) { return record }
+      if let record = cached(id, of: owners) { return record }
       let read = beginRead()
       defer { endRead(read) }
       for owner in owners.map({ $0.map(Optional.some) }) ?? [nil] {
         if let row = try store.accounts(.id(id, of: owner), atMost: 1).first {
-          return take(try unsealed(row), read)
+          return cacheRead(try unsealed(row), read)
         }
       }
       return nil
     }
   }
 
-  private func held(_ id: AccountID, of owners: [Owner]?) -> AccountRecord? {
-    let room = room
+  private func cached(_ id: AccountID, of owners: [Owner]?) -> AccountRecord? {
+    let capacity = capacity
     // Takes equally long for another owner's account and an unknown id, and marks neither as used.
-    return state.withLock { state -> (value: AccountRecord?, gone: [AccountID: AccountRecord]) in
-      let isTheirs = state.records.contains(id) { owners?.contains($0.owner) ?? true }
-      return isTheirs ? state.records.use(id, room: room) : (value: nil, gone: [:])
+    return state.withLock { state -> (value: AccountRecord?, evicted: [AccountID: AccountRecord]) in
+      let isOwned = state.records.contains(id) { owners?.contains($0.owner) ?? true }
+      return isOwned ? state.records.use(id, capacity: capacity) : (value: nil, evicted: [:])
     }.value
   }
 
@@ -142,7 +142,7 @@ extension AccountRepository {
 
 extension AccountRepository {
   /// The accounts that a call must look up before it can be authorized.
-  enum Need: Sendable {
+  enum Lookup: Sendable {
     case account(AccountID)
     case provider(ProviderName)
     /// All accounts at a provider, for a call that lists them; nil for all providers.
@@ -151,26 +151,26 @@ extension AccountRepository {
 
   /// Whether the accounts can be looked up without the disk. False for unknown ids, for other
   /// owners' accounts, and for long lists, whose encoding takes longer than reading an account.
-  func holds(_ need: Need, for owners: [Owner]) -> Bool {
-    switch need {
-    case .account(let id): held(id, of: owners) != nil
+  func isInMemory(_ lookup: Lookup, for owners: [Owner]) -> Bool {
+    switch lookup {
+    case .account(let id): cached(id, of: owners) != nil
     case .provider(let provider):
-      owners.allSatisfy { held(List(owner: $0, provider: provider)) != nil }
+      owners.allSatisfy { cached(List(owner: $0, provider: provider)) != nil }
     case .list(let provider):
       owners.allSatisfy {
-        held(List(owner: $0, provider: provider)).map { $0.count <= Self.page } ?? false
+        cached(List(owner: $0, provider: provider)).map { $0.count <= Self.page } ?? false
       }
     }
   }
 
-  func holds(_ id: AccountID) -> Bool { held(id, of: nil) != nil }
+  func isInMemory(_ id: AccountID) -> Bool { cached(id, of: nil) != nil }
 
   /// Reads accounts into memory; a list is read by the method that returns it. Blocks.
-  func read(_ need: Need, for owners: [Owner]) throws(UsherError) {
-    switch need {
+  func read(_ lookup: Lookup, for owners: [Owner]) throws(UsherError) {
+    switch lookup {
     case .account(let id): _ = try find(id, of: owners)
     case .provider(let provider):
-      for owner in owners { _ = try accounts(of: owner, at: provider, most: Self.mostToChoose) }
+      for owner in owners { _ = try accounts(of: owner, at: provider, limit: Self.maxChoices) }
     case .list: break
     }
   }
@@ -185,18 +185,18 @@ extension AccountRepository {
   /// Returns the matching accounts of an owner, oldest first.
   ///
   /// - Parameters:
-  ///   - most: If more accounts match, only some of them are returned, but more than `most`.
-  ///   - isMeant: Accounts for which it returns false are skipped and not counted.
+  ///   - limit: If more accounts match, only some of them are returned, but more than `limit`.
+  ///   - isIncluded: Accounts for which it returns false are skipped and not counted.
   func accounts(
-    of owner: Owner, at provider: ProviderName? = nil, most: Int = .max,
-    where isMeant: (AccountRecord) -> Bool = { _ in true }
+    of owner: Owner, at provider: ProviderName? = nil, limit: Int = .max,
+    where isIncluded: (AccountRecord) -> Bool = { _ in true }
   ) throws(UsherError) -> [AccountRecord] {
     let list = List(owner: owner, provider: provider)
     let records: [AccountRecord]
-    if let held = held(list) {
-      records = held.filter(isMeant)
+    if let cached = cached(list) {
+      records = cached.filter(isIncluded)
     } else {
-      records = try read(list, most: most, where: isMeant)
+      records = try read(list, limit: limit, where: isIncluded)
     }
     return records.sorted {
       ($0.details.createdAt, $0.id.rawValue) < ($1.details.createdAt, $1.id.rawValue)
@@ -233,49 +233,49 @@ extension AccountRepository {
   }
 
   /// Returns a list of accounts from memory; nil if the list or one of its accounts is not there.
-  private func held(_ list: List) -> [AccountRecord]? {
-    let room = room
+  private func cached(_ list: List) -> [AccountRecord]? {
+    let capacity = capacity
     let (records, _, _) = state.withLock { state in
-      let (ids, gone) = state.lists.use(list, room: room)
+      let (ids, evicted) = state.lists.use(list, capacity: capacity)
       var records: [AccountRecord]? = []
-      var others: [LRUCache<AccountID, AccountRecord>.Gone] = []
+      var dropped: [LRUCache<AccountID, AccountRecord>.Evicted] = []
       for id in ids ?? [] {
-        let (record, gone) = state.records.use(id, room: room)
-        if !gone.isEmpty { others.append(gone) }
+        let (record, evicted) = state.records.use(id, capacity: capacity)
+        if !evicted.isEmpty { dropped.append(evicted) }
         guard let record else {
           records = nil
           break
         }
         records?.append(record)
       }
-      return (ids == nil ? nil : records, gone, others)
+      return (ids == nil ? nil : records, evicted, dropped)
     }
     return records
   }
 
   private func read(
-    _ list: List, most: Int, where isMeant: (AccountRecord) -> Bool
+    _ list: List, limit: Int, where isIncluded: (AccountRecord) -> Bool
   ) throws(UsherError) -> [AccountRecord] {
     let read = beginRead()
     defer { endRead(read) }
     var found: [AccountID: AccountRecord] = [:]
-    let longest = longestList
-    var (count, isWhole) = (0, true)
+    let listLimit = listLimit
+    var (count, isComplete) = (0, true)
     var last: SealedAccount?
     repeat {
       let page = try store.accounts(
         .owner(list.owner, at: list.provider), after: last, atMost: Self.page)
       for row in page {
         let record = try current(row)
-        let isMeant = isMeant(record)
-        if isMeant { count += 1 }
+        let matches = isIncluded(record)
+        if matches { count += 1 }
         // Only the matching accounts of a long list are kept, because it may be very long.
-        if isMeant || found.count < longest { found[row.id] = record } else { isWhole = false }
+        if matches || found.count < listLimit { found[row.id] = record } else { isComplete = false }
       }
       last = page.count == Self.page ? page.last : nil
-      if last != nil, count > most { return found.values.filter(isMeant) }
+      if last != nil, count > limit { return found.values.filter(isIncluded) }
     } while last != nil
-    return take(found, list, read, isWhole: isWhole).filter(isMeant)
+    return cacheRead(found, list, read, isComplete: isComplete).filter(isIncluded)
   }
 
   /// Returns the account from memory, without marking it as used, or decrypts the row.
@@ -300,36 +300,36 @@ extension AccountRepository {
 
   /// Caches a record that was read from disk, and returns its current state; nil if the account was
   /// removed during the read.
-  private func take(_ record: AccountRecord, _ read: Int) -> AccountRecord? {
-    let room = room
+  private func cacheRead(_ record: AccountRecord, _ read: Int) -> AccountRecord? {
+    let capacity = capacity
     let (record, _) = state.withLock { state in
       if let changed = state.reads[read]?[record.id] { return (changed, [:]) }
-      return (record, state.records.insert(record, as: record.id, room: room))
+      return (record, state.records.insert(record, as: record.id, capacity: capacity))
     }
     return record
   }
 
   /// Caches the records of a list that was read from disk, and returns their current state.
   ///
-  /// - Parameter isWhole: Whether `found` is the complete list.
-  private func take(
-    _ found: [AccountID: AccountRecord], _ list: List, _ read: Int, isWhole: Bool
+  /// - Parameter isComplete: Whether `found` is the complete list.
+  private func cacheRead(
+    _ found: [AccountID: AccountRecord], _ list: List, _ read: Int, isComplete: Bool
   ) -> [AccountRecord] {
-    let (room, longest) = (room, longestList)
+    let (capacity, listLimit) = (capacity, listLimit)
     let (records, _, _) = state.withLock { state in
       var found = found
       for (id, changed) in state.reads[read] ?? [:] {
         found[id] = changed.flatMap { list.has($0) ? $0 : nil }
       }
-      var others: [LRUCache<AccountID, AccountRecord>.Gone] = []
-      guard isWhole, found.count <= longest else {
-        return (found, LRUCache<List, Set<AccountID>>.Gone(), others)
+      var dropped: [LRUCache<AccountID, AccountRecord>.Evicted] = []
+      guard isComplete, found.count <= listLimit else {
+        return (found, LRUCache<List, Set<AccountID>>.Evicted(), dropped)
       }
       for record in found.values {
-        let gone = state.records.insert(record, as: record.id, room: room)
-        if !gone.isEmpty { others.append(gone) }
+        let evicted = state.records.insert(record, as: record.id, capacity: capacity)
+        if !evicted.isEmpty { dropped.append(evicted) }
       }
-      return (found, state.lists.insert(Set(found.keys), as: list, room: room), others)
+      return (found, state.lists.insert(Set(found.keys), as: list, capacity: capacity), dropped)
     }
     return Array(records.values)
   }
@@ -363,12 +363,12 @@ extension AccountRepository {
   }
 
   private func cache(_ record: AccountRecord) {
-    let (room, longest) = (room, longestList)
+    let (capacity, listLimit) = (capacity, listLimit)
     _ = state.withLock { state in
       state.changeLists(of: record) { $0.insert(record.id) }
-      state.dropLists(of: record, longerThan: longest)
+      state.dropLists(of: record, longerThan: listLimit)
       state.recordChange(record, as: record.id)
-      return state.records.insert(record, as: record.id, room: room)
+      return state.records.insert(record, as: record.id, capacity: capacity)
     }
     changes.add(1, ordering: .releasing)
   }
@@ -381,8 +381,8 @@ extension AccountRepository.State {
     for list in Self.lists(with: record) { lists.change(list, body) }
   }
 
-  fileprivate mutating func dropLists(of record: AccountRecord, longerThan longest: Int) {
-    for list in Self.lists(with: record) where lists.peek(list)?.count ?? 0 > longest {
+  fileprivate mutating func dropLists(of record: AccountRecord, longerThan listLimit: Int) {
+    for list in Self.lists(with: record) where lists.peek(list)?.count ?? 0 > listLimit {
       lists.remove(list)
     }
   }

@@ -11,7 +11,7 @@ struct AccountService: Sendable {
 
   /// Implements `account.list`. Blocks if the accounts are not in memory.
   func list(_ provider: ProviderName?, _ caller: Caller) throws(UsherError) -> AccountList.Reply {
-    let records = try repository.listed(for: caller, AccountList.name, at: provider)
+    let records = try repository.list(for: caller, AccountList.name, at: provider)
     return .init(accounts: records.map { $0.account(for: caller, AccountList.name, by: clock) })
   }
 
@@ -30,7 +30,7 @@ struct AccountService: Sendable {
   func shown(
     at provider: ProviderName?, to caller: Caller
   ) -> [(account: AccountID, fields: [String])] {
-    let records = try? repository.listed(for: caller, AccountList.name, at: provider)
+    let records = try? repository.list(for: caller, AccountList.name, at: provider)
     return (records ?? [])
       .map { ($0.id, $0.members(for: caller, AccountList.name, by: clock)) }
       .filter { !$0.1.isEmpty }
@@ -45,7 +45,7 @@ struct AccountService: Sendable {
     let now = clock.now()
     let records =
       if let record { [record] } else {
-        try repository.listed(for: caller, TokenList.name, at: call.provider)
+        try repository.list(for: caller, TokenList.name, at: call.provider)
       }
     let entries = records.flatMap { record in
       record.summaries(at: now).map {

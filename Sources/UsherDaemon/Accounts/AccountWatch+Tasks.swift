@@ -113,7 +113,7 @@ extension AccountWatch {
     // The end of a dead grant was announced before.
     case .grantRevoked(let errorCode):
       record.details.grant.death == nil
-        ? try repository.update(dropping: record, errorCode: errorCode) : nil
+        ? try repository.update(droppingTokensOf: record, errorCode: errorCode) : nil
     }
   }
 }

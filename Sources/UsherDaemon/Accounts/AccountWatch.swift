@@ -61,7 +61,7 @@ final class AccountWatch: ProviderObserver {
     var isUnreadable = false
 
     /// Whether the entry is kept for what it remembers, although no work is due soon.
-    var isKept: Bool { tokens != TokenPlan.Progress() || isRenewing || isAsking || isHopeless }
+    var mustBeKept: Bool { tokens != TokenPlan.Progress() || isRenewing || isAsking || isHopeless }
   }
 
   /// - Parameter isWithheld: Whether access to an owner's objects is refused at present (see
@@ -88,7 +88,7 @@ final class AccountWatch: ProviderObserver {
     repository.addObserver { [weak self] in self?.announce($0) }
     let listener = events.listen(since: nil) { [weak self] entry in
       guard entry.event.topic == .account, let account = entry.event.account else { return }
-      self?.look(at: account)
+      self?.process(account)
     }.listener
     state.withLock { $0.listener = listener }
   }
@@ -107,9 +107,11 @@ final class AccountWatch: ProviderObserver {
   /// Reviews the accounts in memory, then finds the accounts on disk that need work soon. Called
   /// once a minute.
   func review() async {
-    for account in state.withLock({ Array($0.entries.keys) }) where !isReviewed(account) { return }
+    for account in state.withLock({ Array($0.entries.keys) }) where !reviewAccount(account) {
+      return
+    }
     waking.advance(lead: warning)
-    await waking.search(isReviewed)
+    await waking.search(reviewAccount)
   }
 
   /// Does the same as ``review()``, and forgets earlier failures for accounts of changed providers.
@@ -121,11 +123,11 @@ final class AccountWatch: ProviderObserver {
       }
     }
     await review()
-    await waking.searchAgain(changed, isReviewed)
+    await waking.searchAgain(changed, reviewAccount)
   }
 
   /// Reviews accounts whose owners became withheld or are no longer withheld.
-  func review(_ accounts: [AccountID]) { for account in accounts { look(at: account) } }
+  func review(_ accounts: [AccountID]) { for account in accounts { process(account) } }
 
   /// Tells the owner what the provider has decided about an account.
   private func announce(_ update: AccountRepository.Update) {
@@ -142,9 +144,9 @@ final class AccountWatch: ProviderObserver {
       ])
   }
 
-  /// Begins the due tasks of an account, as ``look(at:)`` does. Returns false after ``stop()``.
-  private func isReviewed(_ account: AccountID) -> Bool {
-    look(at: account)
+  /// Begins the due tasks of an account, as ``process(_:)`` does. Returns false after ``stop()``.
+  private func reviewAccount(_ account: AccountID) -> Bool {
+    process(account)
     return !isStopped
   }
 
@@ -201,7 +203,7 @@ extension AccountWatch {
   }
 
   /// Begins the tasks of an account that are due, and sets the timer for the next one.
-  func look(at account: AccountID) {
+  func process(_ account: AccountID) {
     while true {
       // The round begins before the account is read, so a later round never has an older record.
       let round = state.withLock { state in
@@ -232,19 +234,19 @@ extension AccountWatch {
       guard entry.round < round else { return (nil, nil) }
       let old = entry.timer
       (entry.timer, entry.round) = (nil, round)
-      entry.follow(record, inquiry, at: now)
+      entry.update(record, inquiry, at: now)
       let plan =
         isServed && !entry.isRenewing
         ? TokenPlan.next(for: record, warning: warning, after: entry.tokens, at: now) : nil
       let due = [plan?.at, entry.inquiryAt].compactMap(\.self).min()
-      let isKept = entry.isKept || (due != nil && waking.haveFound(record))
+      let mustBeKept = entry.mustBeKept || (due != nil && waking.covers(record))
       var step = Step.rest
-      if isKept, let due {
+      if mustBeKept, let due {
         let plan = due == plan?.at ? plan : nil
         step = due > now ? .wait(until: due) : entry.begin(plan?.action, record, inquiry)
       }
-      state.entries[record.id] = isKept ? entry : nil
-      if !isKept { state.lastDrop = round }
+      state.entries[record.id] = mustBeKept ? entry : nil
+      if !mustBeKept { state.lastDrop = round }
       return (step, old)
     }
     old?.cancel()
@@ -265,8 +267,8 @@ extension AccountWatch {
 
   /// Handles a timer. Timers fire on the event loop, where an account must not be read from disk.
   private func wake(_ account: AccountID) {
-    guard !repository.holds(account) else { return look(at: account) }
-    Task(executorPreference: dependencies.executor) { [weak self] in self?.look(at: account) }
+    guard !repository.isInMemory(account) else { return process(account) }
+    Task(executorPreference: dependencies.executor) { [weak self] in self?.process(account) }
   }
 
   /// Records the end of a task, and plans the account's next task.
@@ -276,13 +278,13 @@ extension AccountWatch {
       record(&entry)
       state.entries[account] = entry
     }
-    look(at: account)
+    process(account)
   }
 }
 
 extension AccountWatch.Entry {
   /// Plans the account's next inquiry. New attributes begin a new series of inquiries.
-  fileprivate mutating func follow(
+  fileprivate mutating func update(
     _ record: AccountRecord, _ inquiry: (any AccountInquiry)?, at now: Timestamp
   ) {
     let present = inquiry == nil ? [:] : record.details.attributes

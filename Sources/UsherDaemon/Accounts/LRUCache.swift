@@ -6,7 +6,7 @@
 /// each operation takes the same time for any size.
 struct LRUCache<Key: Hashable, Value> {
   /// Evicted values, which the caller frees after releasing its lock, because freeing takes time.
-  typealias Gone = [Key: Value]
+  typealias Evicted = [Key: Value]
 
   private var young: [Key: Value] = [:]
   private var old: [Key: Value] = [:]
@@ -15,11 +15,11 @@ struct LRUCache<Key: Hashable, Value> {
 
   /// Returns the value for a key and marks it as used.
   ///
-  /// - Parameter room: The capacity of the cache from now on, at least 2.
-  mutating func use(_ key: Key, room: Int) -> (value: Value?, gone: Gone) {
+  /// - Parameter capacity: The capacity of the cache from now on, at least 2.
+  mutating func use(_ key: Key, capacity: Int) -> (value: Value?, evicted: Evicted) {
     if let value = young[key] { return (value, [:]) }
     guard let value = old.removeValue(forKey: key) else { return (nil, [:]) }
-    return (value, put(value, as: key, room: room))
+    return (value, insertYoung(value, as: key, capacity: capacity))
   }
 
   /// Returns the value for a key without marking it as used.
@@ -35,9 +35,9 @@ struct LRUCache<Key: Hashable, Value> {
   }
 
   /// Stores a value and marks it as used.
-  mutating func insert(_ value: Value, as key: Key, room: Int) -> Gone {
+  mutating func insert(_ value: Value, as key: Key, capacity: Int) -> Evicted {
     old[key] = nil
-    return put(value, as: key, room: room)
+    return insertYoung(value, as: key, capacity: capacity)
   }
 
   /// Changes the value for a key, if present, without marking it as used.
@@ -54,13 +54,13 @@ struct LRUCache<Key: Hashable, Value> {
     old[key] = nil
   }
 
-  private mutating func put(_ value: Value, as key: Key, room: Int) -> Gone {
+  private mutating func insertYoung(_ value: Value, as key: Key, capacity: Int) -> Evicted {
     young[key] = value
-    guard young.count > max(room, 2) / 2 else { return [:] }
-    let gone = old
+    guard young.count > max(capacity, 2) / 2 else { return [:] }
+    let evicted = old
     young[key] = nil
     old = young
     young = [key: value]
-    return gone
+    return evicted
   }
 }

@@ -10,7 +10,7 @@ import UsherStore
 /// An account that changes is not found again, because ``AccountWatch`` observes changes by itself.
 final class WakingAccounts: Sendable {
   /// How long before its wake time an account is read into memory.
-  static let soon = Duration.seconds(3600)
+  static let horizon = Duration.seconds(3600)
   private static let page = 256
 
   private struct State {
@@ -30,16 +30,16 @@ final class WakingAccounts: Sendable {
   }
 
   /// Whether ``AccountWatch`` must keep the account, because the search has passed its wake time.
-  func haveFound(_ record: AccountRecord) -> Bool {
+  func covers(_ record: AccountRecord) -> Bool {
     guard let wakeAt = record.wakeAt else { return false }
     return state.withLock { $0.end.map { wakeAt <= $0 } ?? false }
   }
 
-  /// Extends the search to wake times until now plus `soon` and `lead`.
+  /// Extends the search to wake times until now plus `horizon` and `lead`.
   ///
   /// - Parameter lead: How much earlier than the stored wake time work may be due.
   func advance(lead: Duration = .zero) {
-    let end = dependencies.clock.now() + Self.soon + lead
+    let end = dependencies.clock.now() + Self.horizon + lead
     state.withLock { $0.end = max($0.end ?? end, end) }
   }
 

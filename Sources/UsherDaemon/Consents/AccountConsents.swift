@@ -20,32 +20,32 @@ struct AccountConsents: Sendable, Equatable {
     /// The user that gave the consent.
     var grantedBy: UInt32
 
-    func holds(at now: Timestamp) -> Bool { expiresAt > now }
+    func isValid(at now: Timestamp) -> Bool { expiresAt > now }
   }
 
   private(set) var entries: [Key: Consent] = [:]
 
   func grants(of client: String, at now: Timestamp) -> Set<String> {
-    Set(holding(at: now).filter { $0.key.client == client }.map(\.key.grant))
+    Set(validEntries(at: now).filter { $0.key.client == client }.map(\.key.grant))
   }
 
   /// Returns the profile members that the client may read by its consents; nil: that any client may
   /// read.
   func members(openTo client: String? = nil, at now: Timestamp) -> Set<String> {
-    let open = holding(at: now).filter { client == nil || $0.key.client == client }
+    let open = validEntries(at: now).filter { client == nil || $0.key.client == client }
     return Set(open.compactMap(\.value.member))
   }
 
-  func concernOthers(than client: String, at now: Timestamp) -> Bool {
-    holding(at: now).contains { $0.key.client != client }
+  func includeOthers(than client: String, at now: Timestamp) -> Bool {
+    validEntries(at: now).contains { $0.key.client != client }
   }
 
-  func hasExpired(at now: Timestamp) -> Bool { entries.contains { !$0.value.holds(at: now) } }
+  func hasExpired(at now: Timestamp) -> Bool { entries.contains { !$0.value.isValid(at: now) } }
 
   /// Adds the consents of a client for the given grants. A consent that exists already is renewed.
   ///
   /// - Returns: The keys of the consents that must be written to the store.
-  mutating func remember(
+  mutating func add(
     _ grants: [ConsentGrant], of client: String, grantedBy uid: UInt32, at now: Timestamp
   ) -> [Key] {
     grants.map { grant in
@@ -57,14 +57,14 @@ struct AccountConsents: Sendable, Equatable {
   }
 
   /// Removes the matching consents; returns their keys.
-  mutating func remove(where isMeant: (Key, Consent) -> Bool) -> [Key] {
-    let gone = entries.filter { isMeant($0.key, $0.value) }.map(\.key)
-    for key in gone { entries[key] = nil }
-    return gone
+  mutating func remove(where isIncluded: (Key, Consent) -> Bool) -> [Key] {
+    let removed = entries.filter { isIncluded($0.key, $0.value) }.map(\.key)
+    for key in removed { entries[key] = nil }
+    return removed
   }
 
-  private func holding(at now: Timestamp) -> [Key: Consent] {
-    entries.filter { $0.value.holds(at: now) }
+  private func validEntries(at now: Timestamp) -> [Key: Consent] {
+    entries.filter { $0.value.isValid(at: now) }
   }
 }
 

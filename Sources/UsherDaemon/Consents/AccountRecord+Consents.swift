@@ -11,9 +11,9 @@ extension AccountRecord {
   func profile(
     for client: String, fields: [String]? = nil, at now: Timestamp
   ) -> [String: JSONValue]? {
-    let ruled = fields.map { details.profile?.only(Set($0)) } ?? details.profile
-    guard details.isByConsent else { return ruled }
-    return ruled?.only(consents.members(openTo: client, at: now))
+    let permitted = fields.map { details.profile?.only(Set($0)) } ?? details.profile
+    guard details.isByConsent else { return permitted }
+    return permitted?.only(consents.members(openTo: client, at: now))
   }
 
   /// Whether a client of the owner needs a consent for the account's tokens, or never gets them.
@@ -21,7 +21,7 @@ extension AccountRecord {
 
   /// Whether a client has consents for everything to which a token with this scope gives access.
   /// Always false for an empty scope, which may give access to anything.
-  func opens(scope: String, to client: String, at now: Timestamp) -> Bool {
+  func covers(scope: String, to client: String, at now: Timestamp) -> Bool {
     let words = scope.scopeWords
     let granted = consents.grants(of: client, at: now).map { Array($0.utf8) }
     return !words.isEmpty && words.isSubset(of: granted)
@@ -31,7 +31,7 @@ extension AccountRecord {
   /// receiving the token, except that flows may also use tokens that no client receives.
   func mayAct(for client: String, at now: Timestamp) -> Bool {
     details.tokensAreInternal || !details.isByConsent
-      || opens(scope: details.grant.scope, to: client, at: now)
+      || covers(scope: details.grant.scope, to: client, at: now)
   }
 
   /// Removes the profile members that no valid consent of any client opens.
@@ -56,16 +56,16 @@ extension AccountRepository {
   /// - Returns: Nil if no consent matches, or the account was forgotten in the meantime.
   func update(
     _ id: AccountID, at now: Timestamp,
-    withdrawing isMeant: (AccountConsents.Key, AccountConsents.Consent) -> Bool
+    withdrawing isIncluded: (AccountConsents.Key, AccountConsents.Consent) -> Bool
   ) throws(UsherError) -> (update: Update, withdrawn: Int)? {
     guard let before = try find(id) else { return nil }
     var record = before
     let profile = record.details.profile
-    let gone = record.consents.remove(where: isMeant)
-    guard !gone.isEmpty else { return nil }
+    let removed = record.consents.remove(where: isIncluded)
+    guard !removed.isEmpty else { return nil }
     record.minimise(at: now)
-    var changes = gone.map { Change.deleteConsent(id, client: $0.client, grant: $0.grant) }
-    if record.details.profile != profile { changes.append(try put(&record)) }
-    return (Update(record: record, changes: changes, before: before), gone.count)
+    var changes = removed.map { Change.deleteConsent(id, client: $0.client, grant: $0.grant) }
+    if record.details.profile != profile { changes.append(try putRow(&record)) }
+    return (Update(record: record, changes: changes, before: before), removed.count)
   }
 }

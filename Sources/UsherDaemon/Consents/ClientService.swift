@@ -36,12 +36,12 @@ struct ClientService: Sendable {
       try await engine.dropHandoffSecrets(at: provider, of: owner, client)
     }
     let records = try repository.accounts(for: caller, ClientClear.name, at: call.provider)
-    for record in records where record.concerns(client) && isCovered(record) {
-      let isGone = try await revoker.forget(record, by: .init(caller)) { current in
+    for record in records where record.involves(client) && isCovered(record) {
+      let isForgotten = try await revoker.forget(record, by: .init(caller)) { current in
         current.details.broughtBy == client
-          && !current.consents.concernOthers(than: client, at: consents.clock.now())
+          && !current.consents.includeOthers(than: client, at: consents.clock.now())
       }
-      if isGone {
+      if isForgotten {
         reply.forgotten += 1
       } else {
         try await consents.withdraw(from: record) { key, _ in key.client == client }
@@ -54,7 +54,7 @@ struct ClientService: Sendable {
 
 extension AccountRecord {
   /// Whether a client created the account or holds a consent for it.
-  fileprivate func concerns(_ client: String) -> Bool {
+  fileprivate func involves(_ client: String) -> Bool {
     details.broughtBy == client || consents.entries.keys.contains { $0.client == client }
   }
 }

@@ -23,15 +23,15 @@ struct ConsentService: Sendable {
     let now = clock.now()
     let records =
       call.account == nil
-      ? try repository.listed(for: caller, ConsentList.name, at: call.provider) {
+      ? try repository.list(for: caller, ConsentList.name, at: call.provider) {
         !$0.consents.entries.isEmpty
       } : try records(call.account, record, call.provider, caller, ConsentList.name)
     return .init(
       consents: records.flatMap { record in
-        let seen = record.consents.entries.filter { key, consent in
-          consent.holds(at: now) && caller.maySpeak(for: key.client)
+        let visible = record.consents.entries.filter { key, consent in
+          consent.isValid(at: now) && caller.mayManageConsents(of: key.client)
         }
-        return seen.map { record.entry($0, $1) }
+        return visible.map { record.entry($0, $1) }
           .sorted { ($0.client, $0.grant) < ($1.client, $1.grant) }
       })
   }
@@ -56,9 +56,9 @@ struct ConsentService: Sendable {
     for record in try records(call.account, record, call.provider, caller, ConsentRevoke.name)
     where isCovered(record) {
       revoked += try await withdraw(from: record) { key, consent in
-        consent.holds(at: clock.now()) && caller.maySpeak(for: key.client)
+        consent.isValid(at: clock.now()) && caller.mayManageConsents(of: key.client)
           && call.client.map { $0 == key.client } ?? true
-          && call.grant.map { word($0, at: record.provider) == key.grant } ?? true
+          && call.grant.map { storedName($0, at: record.provider) == key.grant } ?? true
       }
     }
     return .init(revoked: revoked)
@@ -66,7 +66,7 @@ struct ConsentService: Sendable {
 
   /// Returns the stored name of a grant, which callers may spell differently, because a provider
   /// type may accept several spellings.
-  private func word(_ grant: String, at provider: ProviderName) -> String {
+  private func storedName(_ grant: String, at provider: ProviderName) -> String {
     let variety = (try? providers?.named(provider))?.settings.variety
     return variety.flatMap { ProviderRegistry.grant(grant, of: $0) } ?? grant
   }
@@ -81,7 +81,7 @@ struct ConsentService: Sendable {
       for id in ids {
         // An account that fails to decrypt is not shown to any client, so its consents can wait.
         guard let record = repository.record(id) else { continue }
-        try await withdraw(from: record) { !$1.holds(at: clock.now()) }
+        try await withdraw(from: record) { !$1.isValid(at: clock.now()) }
       }
       last = ids.count == Self.page ? ids.last : nil
     } while last != nil
@@ -93,11 +93,11 @@ struct ConsentService: Sendable {
   @discardableResult
   func withdraw(
     from record: AccountRecord,
-    where isMeant: (AccountConsents.Key, AccountConsents.Consent) -> Bool
+    where isIncluded: (AccountConsents.Key, AccountConsents.Consent) -> Bool
   ) async throws(UsherError) -> Int {
     try await repository.changeLock.withLock(record.lockKey) { () throws(UsherError) in
       guard
-        let plan = try repository.update(record.id, at: clock.now(), withdrawing: isMeant)
+        let plan = try repository.update(record.id, at: clock.now(), withdrawing: isIncluded)
       else { return 0 }
       try await store.commit(plan.update.changes)
       repository.install(plan.update)
@@ -119,7 +119,7 @@ struct ConsentService: Sendable {
 
 extension Caller {
   /// Whether the caller may see and withdraw the consents of the given client of its owner.
-  fileprivate func maySpeak(for client: String) -> Bool {
+  fileprivate func mayManageConsents(of client: String) -> Bool {
     speaksForAllClients || client == self.client
   }
 }

@@ -199,7 +199,7 @@ extension FlowEngine {
       throw UsherError(.invalidParams, "params.account is missing", field: "params.account")
     }
     guard mayActWith(record, client) else {
-      throw record.uncovered(
+      throw record.scopeNotCovered(
         "account", record.details.grant.scope, field: "params.account", dependencies)
     }
     return record
@@ -209,7 +209,7 @@ extension FlowEngine {
   /// same as for receiving the token.
   private func mayActWith(_ record: AccountRecord, _ client: FlowClient) -> Bool {
     !record.isGuarded
-      || record.opens(
+      || record.covers(
         scope: record.details.grant.scope, to: client.name, at: dependencies.clock.now())
   }
 

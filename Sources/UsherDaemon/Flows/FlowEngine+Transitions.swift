@@ -99,7 +99,7 @@ extension FlowEngine {
     }
     for revocation in plan.revocations {
       Task(executorPreference: dependencies.executor) { [revocations] in
-        await revocations.pursue(revocation)
+        await revocations.revokeInBackground(revocation)
       }
     }
     // Nothing is sent for a withheld owner. The event `.resumed` repeats the effects later, as

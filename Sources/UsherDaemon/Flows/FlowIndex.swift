@@ -121,11 +121,11 @@ final class FlowIndex: Sendable {
   /// - Parameter users: Tells which owners share one user's limits.
   /// - Returns: False if the owner's live flows and reservations have reached the limit.
   func reserve(
-    _ owner: Owner, atMost most: Int, _ users: SubordinateUsers = SubordinateUsers()
+    _ owner: Owner, atMost limit: Int, _ users: SubordinateUsers = SubordinateUsers()
   ) -> Bool {
     state.withLock { state in
       let taken = state.byOwner.sharing(with: owner, users).reduce(0) { $0 + $1.taken }
-      guard taken < most else { return false }
+      guard taken < limit else { return false }
       state.byOwner[owner, or: OwnerFlows()].reserved += 1
       return true
     }
@@ -165,10 +165,10 @@ final class FlowPlace: Sendable {
 
   /// Reserves a place. Returns nil if the owner's flows and reservations have reached the limit.
   init?(
-    _ index: FlowIndex, for owner: Owner, atMost most: Int,
+    _ index: FlowIndex, for owner: Owner, atMost limit: Int,
     _ users: SubordinateUsers = SubordinateUsers()
   ) {
-    guard index.reserve(owner, atMost: most, users) else { return nil }
+    guard index.reserve(owner, atMost: limit, users) else { return nil }
     self.index = index
     self.owner = owner
   }

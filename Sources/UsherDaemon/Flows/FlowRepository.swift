@@ -38,7 +38,8 @@ struct FlowRepository: Sendable {
     of grant: AccountGrant?, _ flow: LiveFlow, _ body: () async throws(UsherError) -> Void
   ) async throws(UsherError) {
     guard grant != nil else { return try await body() }
-    let key = AccountRepository.OwnerAtProvider(owner: flow.owner, provider: flow.provider)
+    let key = AccountRepository.OwnerAtProvider(
+      owner: flow.owner, provider: flow.provider)
     try await accounts.changeLock.withLock(key, body)
   }
 

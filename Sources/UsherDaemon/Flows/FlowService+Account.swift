@@ -21,7 +21,7 @@ extension FlowService {
       guard type(of: call)?.needsAccount ?? false else { return nil }
       guard call.params.objectValue != nil else { throw .wrongType("params", "an object") }
       let records = try repository.accounts(
-        of: caller.owner, at: call.provider, most: AccountRepository.mostToChoose
+        of: caller.owner, at: call.provider, limit: AccountRepository.maxChoices
       ) { caller.maySee($0, request) }
       return try repository.onlyAccount(among: records, at: call.provider, field: "params.account")
     }
@@ -40,7 +40,7 @@ extension FlowService {
     if type.usesAccount(isNamed: call.namedAccount != nil) { return true }
     guard type.accountUse == .named, type.knowsAccounts else { return false }
     let request = PolicyRequest(call)
-    let taken = try engine.accounts.accounts(of: caller.owner, at: call.provider, most: 1) {
+    let taken = try engine.accounts.accounts(of: caller.owner, at: call.provider, limit: 1) {
       caller.maySee($0, request)
         && type.takes($0.subject, $0.details.attributes, for: call.params)
     }
@@ -48,7 +48,7 @@ extension FlowService {
   }
 
   /// The accounts that must be in memory before the policy is evaluated for the call; nil if none.
-  func need(of call: FlowStart) -> AccountRepository.Need? {
+  func lookup(of call: FlowStart) -> AccountRepository.Lookup? {
     if let id = call.namedAccount?.stringValue { return .account(AccountID(id)) }
     guard let type = type(of: call), type.needsAccount || type.knowsAccounts else { return nil }
     return .provider(call.provider)

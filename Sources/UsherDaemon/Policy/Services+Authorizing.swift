@@ -168,9 +168,9 @@ extension AccountRepository {
   fileprivate func meant(
     _ id: AccountID?, _ provider: ProviderName?, by caller: Caller, _ method: String
   ) throws(UsherError) -> AccountRecord? {
-    if let id { return try seen(id, by: caller, method) }
+    if let id { return try visible(id, by: caller, method) }
     guard let provider else { return nil }
-    let records = try accounts(for: caller, method, at: provider, most: 1)
+    let records = try accounts(for: caller, method, at: provider, limit: 1)
     return records.count == 1 ? records[0] : nil
   }
 }

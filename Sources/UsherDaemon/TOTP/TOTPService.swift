@@ -33,7 +33,7 @@ struct TOTPService: Sendable {
 
   /// Implements `totp.list`. Blocks if the accounts are not in memory.
   func list(_ call: TOTPList, _ caller: Caller) throws(UsherError) -> TOTPList.Reply {
-    let records = try repository.listed(
+    let records = try repository.list(
       for: caller, TOTPList.name, at: call.provider, where: \.hasCodes)
     return .init(
       accounts: records.compactMap { record in
@@ -130,8 +130,8 @@ extension TOTPService {
       throw UsherError(.permissionDenied, "the codes of this account are for the daemon only")
     }
     let scope = record.details.grant.scope
-    guard record.opens(scope: scope, to: caller.client, at: dependencies.clock.now()) else {
-      throw record.uncovered("account", scope, dependencies)
+    guard record.covers(scope: scope, to: caller.client, at: dependencies.clock.now()) else {
+      throw record.scopeNotCovered("account", scope, dependencies)
     }
   }
 

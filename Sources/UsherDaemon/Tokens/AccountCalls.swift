@@ -45,17 +45,17 @@ struct AccountCalls: Sendable {
     of account: AccountID, for provider: ProviderConfig, on client: String?
   ) async throws(UsherError) -> Secret {
     let record = try record(account, for: provider, on: client)
-    if let held = record.usableToken(record.mainKey),
-      held.isValid(for: Self.validity, at: dependencies.clock.now(), dependencies.clock.bootTime())
+    if let token = record.usableToken(record.mainKey),
+      token.isValid(for: Self.validity, at: dependencies.clock.now(), dependencies.clock.bootTime())
     {
-      return held.set.accessToken.unsealed()
+      return token.set.accessToken.unsealed()
     }
     _ = try await refresher.token(account, record.mainKey, validFor: Self.validity, isForced: false)
     let renewed = try self.record(account, for: provider, on: client)
-    guard let held = renewed.usableToken(record.mainKey) else {
+    guard let token = renewed.usableToken(record.mainKey) else {
       throw AccountRepository.changedMeanwhile
     }
-    return held.set.accessToken.unsealed()
+    return token.set.accessToken.unsealed()
   }
 
   /// - Throws: `reauthenticationRequired` if the account was forgotten or belongs to another

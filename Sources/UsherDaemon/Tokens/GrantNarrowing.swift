@@ -16,7 +16,7 @@ extension AccountRecord {
   }
 
   /// Returns the error for a client whose consents do not cover a scope of the account or token.
-  func uncovered(
+  func scopeNotCovered(
     _ subject: String, _ scope: String, field: String? = nil, _ dependencies: Dependencies
   ) -> UsherError {
     UsherError(
@@ -28,7 +28,7 @@ extension AccountRecord {
 
   /// The error for a request for a token with only a part of the granted scope: such a request
   /// could make the provider narrow the grant for every caller.
-  var partRefused: UsherError {
+  var partialScopeRefused: UsherError {
     let advice =
       details.place?.variety == .oidc
       ? "leave scope out, or set narrow_refresh if this provider does not" : "leave scope out"
@@ -45,10 +45,10 @@ extension AccountRecord {
   /// Always false for accounts by consent, because the user decides at each sign-in about the
   /// scope, and for tokens that only the daemon uses.
   func keepsGrant(over grant: AccountGrant, place: TokenPlace?, at now: Timestamp) -> Bool {
-    guard let brought = grant.tokens, !isGuarded, !grant.isByConsent, !grant.tokensAreInternal,
+    guard let newTokens = grant.tokens, !isGuarded, !grant.isByConsent, !grant.tokensAreInternal,
       details.place == place, details.grant.isAlive(at: now), details.grant.narrowedTo == nil
     else { return false }
-    let scope = brought.scope.scopeWords
+    let scope = newTokens.scope.scopeWords
     // A token without a scope may give access to anything, so it is not a part.
     return !scope.isEmpty && scope.isStrictSubset(of: details.grant.scope.scopeWords)
   }

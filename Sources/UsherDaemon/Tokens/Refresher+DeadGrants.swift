@@ -39,18 +39,18 @@ extension Refresher {
     let refused = record.details.grant.refreshToken
     let ended = try await repository.changeLock.withLock(record.lockKey) {
       () throws(UsherError) -> AccountRecord? in
-      guard let update = try repository.update(record.id, died: errorCode, of: refused) else {
+      guard let update = try repository.update(record.id, endedWith: errorCode, of: refused) else {
         return nil
       }
       repository.install(update)
       unwrittenEnds[record.id] = EndedGrant(
         errorCode: errorCode, refused: refused, lockKey: record.lockKey)
-      await write(update.changes, ofDead: record.id)
+      await write(update.changes, endingGrantOf: record.id)
       return update.record
     }
     guard let ended else { return try current(record.id, key) }
     events.publish(.token, "dead", record, at: dependencies.clock.now())
-    throw deadGrant(ended)
+    throw grantEndedError(ended)
   }
 
   /// Retries to write the ends of grants to disk.
@@ -59,13 +59,13 @@ extension Refresher {
   func writeEndedGrants(of account: AccountID? = nil) async {
     for (id, end) in unwrittenEnds where account == nil || account == id {
       try? await repository.changeLock.withLock(end.lockKey) { () throws(UsherError) in
-        if let update = try repository.update(id, died: end.errorCode, of: end.refused) {
+        if let update = try repository.update(id, endedWith: end.errorCode, of: end.refused) {
           // The cached record was evicted, and the account was read from disk again.
           repository.install(update)
-          await write(update.changes, ofDead: id)
+          await write(update.changes, endingGrantOf: id)
         } else if var record = try repository.find(id), record.details.grant.death == end.errorCode
         {
-          await write([try repository.put(&record)], ofDead: id)
+          await write([try repository.putRow(&record)], endingGrantOf: id)
         } else {
           unwrittenEnds[id] = nil
         }
@@ -73,7 +73,7 @@ extension Refresher {
     }
   }
 
-  private func write(_ changes: [Change], ofDead account: AccountID) async {
+  private func write(_ changes: [Change], endingGrantOf account: AccountID) async {
     do throws(UsherError) {
       try await store.commitFromReserve(changes)
       unwrittenEnds[account] = nil
@@ -84,7 +84,7 @@ extension Refresher {
     }
   }
 
-  func deadGrant(_ record: AccountRecord) -> UsherError {
+  func grantEndedError(_ record: AccountRecord) -> UsherError {
     let grant = record.details.grant
     let message =
       if grant.death?.isOfIDToken == true {
@@ -96,10 +96,10 @@ extension Refresher {
       } else {
         "the provider issued no refresh token, so the token cannot be renewed"
       }
-    return newLogIn(record, message, grant.death)
+    return signInRequired(record, message, grant.death)
   }
 
-  func newLogIn(
+  func signInRequired(
     _ record: AccountRecord, _ message: String, _ errorCode: ProviderErrorCode?
   ) -> UsherError {
     UsherError(

@@ -11,7 +11,7 @@ extension Refresher {
   func persist(
     rotated: Sealed<Secret>, for used: Sealed<Secret>, _ record: AccountRecord
   ) async throws(UsherError) {
-    let isKept = try await repository.changeLock.withLock(record.lockKey) {
+    let isStored = try await repository.changeLock.withLock(record.lockKey) {
       () throws(UsherError) -> Bool in
       guard let update = try repository.update(record.id, rotated: rotated, for: used) else {
         return false
@@ -26,9 +26,9 @@ extension Refresher {
       }
       return true
     }
-    if isKept { return }
+    if isStored { return }
     let token = Revocation.Token(
       kind: .refreshToken, secret: rotated, scope: record.details.grant.scope, expiresAt: nil)
-    await revoke(try unwanted([token], of: record), of: record)
+    await revoke(try tokensToRevoke([token], of: record), of: record)
   }
 }

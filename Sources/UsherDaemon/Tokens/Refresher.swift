@@ -22,12 +22,12 @@ actor Refresher: ProviderObserver {
   let events: EventBus
 
   private var running: [AccountID: (key: TokenKey, task: Task<Outcome, Never>)] = [:]
-  private var unsaved: [AccountID: Unsaved] = [:]
+  private var unsavedRefreshes: [AccountID: UnsavedRefresh] = [:]
   private var forcedAt: [AccountID: Timestamp] = [:]
 
   /// The result of a refresh that could not be written to disk yet. Its changes are planned again
   /// at each attempt, because the account may have changed.
-  private struct Unsaved {
+  private struct UnsavedRefresh {
     let key: TokenKey
     let tokens: TokenSet
     /// The refresh token that was sent to the provider.
@@ -73,7 +73,7 @@ actor Refresher: ProviderObserver {
       guard let record = try repository.find(account) else {
         throw UsherError(.notFound, "account \(account) does not exist")
       }
-      if !mustRefresh, waiting(record) == nil, let token = record.usableToken(key),
+      if !mustRefresh, unsavedRefresh(for: record) == nil, let token = record.usableToken(key),
         token.isValid(for: seconds, at: dependencies.clock.now(), dependencies.clock.bootTime())
       {
         return token.reply
@@ -83,9 +83,9 @@ actor Refresher: ProviderObserver {
       }
       if mustRefresh {
         // A dead grant uses up no forced refresh of the caller: only a new sign-in helps.
-        guard waiting(record) != nil || record.details.grant.isRenewable
-        else { throw deadGrant(record) }
-        try spend(account)
+        guard unsavedRefresh(for: record) != nil || record.details.grant.isRenewable
+        else { throw grantEndedError(record) }
+        try chargeForcedRefresh(account)
       }
       mustRefresh = false
       begin(record, key)
@@ -101,7 +101,9 @@ actor Refresher: ProviderObserver {
     }
     let key = record.mainKey
     if let error = scopeProblem(record, key, isForced: false) { throw error }
-    guard waiting(record) != nil || record.tokens[key]?.set.accessToken.unsealed() == refused
+    guard
+      unsavedRefresh(for: record) != nil
+        || record.tokens[key]?.set.accessToken.unsealed() == refused
     else { return }
     begin(record, key)
     if let outcome = await running[account]?.task.value { _ = try outcome.get() }
@@ -127,21 +129,21 @@ actor Refresher: ProviderObserver {
 
   private func refresh(_ record: AccountRecord, _ key: TokenKey) async throws(UsherError) -> [UInt8]
   {
-    if let saved = try await saveWaiting(record, key) { return saved }
+    if let saved = try await saveUnsavedRefresh(record, key) { return saved }
     await writeEndedGrants(of: record.id)
     guard record.details.grant.isRenewable, let refreshToken = record.details.grant.refreshToken
-    else { throw deadGrant(record) }
+    else { throw grantEndedError(record) }
     if let error = refusal(of: record.id, key, refreshToken) { throw error }
     // Checked before the write below. Otherwise each call for an unreachable provider would cause a
     // write.
     try source.usableProvider(of: record)
-    guard try await storeTakes(record, key, refreshToken) else {
+    guard try await prepareStore(record, key, refreshToken) else {
       return try current(record.id, key)
     }
     FailPoint.reach("refresh.before-send")
-    let asked = await source.refresh(record, refreshToken.unsealed(), scope: key.scope)
+    let result = await source.refresh(record, refreshToken.unsealed(), scope: key.scope)
     FailPoint.reach("refresh.after-reply")
-    switch asked {
+    switch result {
     case .granted(let tokens):
       return try await persist(tokens, for: refreshToken, record, key)
     case .flawed(let tokens, let errorCode):
@@ -151,14 +153,14 @@ actor Refresher: ProviderObserver {
     case .refused(let errorCode):
       let message =
         errorCode.message ?? "provider \(record.provider) refuses to refresh and gives no reason"
-      let error = newLogIn(record, message, errorCode)
-      throw remember(error, record.id, key, refreshToken)
+      let error = signInRequired(record, message, errorCode)
+      throw recordRefusal(error, record.id, key, refreshToken)
     case .unusable(let error, let rotated):
       try await persist(rotated: Sealed(rotated), for: refreshToken, record)
       throw error
     case .failed(let error):
       // Only errors from the provider are remembered; a missing credential is checked anew.
-      if error.detail.provider != nil { remember(error, record.id, key, refreshToken) }
+      if error.detail.provider != nil { recordRefusal(error, record.id, key, refreshToken) }
       throw error
     }
   }
@@ -169,13 +171,14 @@ actor Refresher: ProviderObserver {
   ///
   /// - Returns: False if the account was forgotten or signed in again in the meantime.
   /// - Throws: `storage_unavailable`; nothing may be sent then.
-  private func storeTakes(
+  private func prepareStore(
     _ record: AccountRecord, _ key: TokenKey, _ refreshToken: Sealed<Secret>
   ) async throws(UsherError) -> Bool {
     try store.allocateReserve()
     return try await repository.changeLock.withLock(record.lockKey) {
       () throws(UsherError) -> Bool in
-      guard let changes = try repository.rehearsal(of: record.id, key, with: refreshToken) else {
+      guard let changes = try repository.unchangedRows(of: record.id, key, with: refreshToken)
+      else {
         return false
       }
       try await store.commit(changes)
@@ -188,15 +191,15 @@ actor Refresher: ProviderObserver {
   ) async throws(UsherError) -> [UInt8] {
     let saved = try await repository.changeLock.withLock(record.lockKey) {
       () throws(UsherError) -> [UInt8]? in
-      let brought = Unsaved(
+      let refresh = UnsavedRefresh(
         key: key, tokens: tokens, used: refreshToken, at: dependencies.clock.now(),
         bootTime: dependencies.clock.bootTime())
-      return try await save(brought, of: record.id, key)
+      return try await save(refresh, of: record.id, key)
     }
     if let saved { return saved }
     // The revocation is on disk before the caller is answered, because the provider may be
     // unreachable, and the daemon may be killed.
-    await revoke(try unwanted(tokens.revocable, of: record), of: record)
+    await revoke(try tokensToRevoke(tokens.revocable, of: record), of: record)
     return try current(record.id, key)
   }
 
@@ -204,7 +207,7 @@ actor Refresher: ProviderObserver {
   /// meantime. If the account was forgotten or its tokens were revoked, these are all tokens. If
   /// the user signed in again, it is only the token that ends the grant, and only if the provider's
   /// setting `revoke_replaced` is on.
-  func unwanted(
+  func tokensToRevoke(
     _ tokens: [Revocation.Token], of record: AccountRecord
   ) throws(UsherError) -> [Revocation.Token] {
     guard let current = try repository.find(record.id), current.details.grant.death == nil else {
@@ -213,10 +216,10 @@ actor Refresher: ProviderObserver {
     guard
       dependencies.configStore.current.provider(record.provider)?.settings.revokesReplaced == true
     else { return [] }
-    let held =
+    let currentTokens =
       [current.details.grant.refreshToken]
       + current.tokens.values.map { Optional($0.set.accessToken) }
-    return tokens.prefix(1).filter { !held.contains($0.secret) }
+    return tokens.prefix(1).filter { !currentTokens.contains($0.secret) }
   }
 
   /// Revokes tokens that were never stored, on behalf of the account's owner.
@@ -225,13 +228,14 @@ actor Refresher: ProviderObserver {
   }
 
   /// Writes the result of an earlier refresh that is not on disk yet; returns nil if there is none.
-  private func saveWaiting(
+  private func saveUnsavedRefresh(
     _ record: AccountRecord, _ key: TokenKey
   ) async throws(UsherError) -> [UInt8]? {
-    guard waiting(record) != nil else { return nil }
+    guard unsavedRefresh(for: record) != nil else { return nil }
     return try await repository.changeLock.withLock(record.lockKey) {
       () throws(UsherError) -> [UInt8]? in
-      guard let record = try repository.find(record.id), let unsaved = waiting(record) else {
+      guard let record = try repository.find(record.id), let unsaved = unsavedRefresh(for: record)
+      else {
         return nil
       }
       return try await save(unsaved, of: record.id, key)
@@ -240,10 +244,10 @@ actor Refresher: ProviderObserver {
 
   /// Returns the result of an earlier refresh that is not on disk yet. A result for an earlier
   /// sign-in is dropped.
-  private func waiting(_ record: AccountRecord) -> Unsaved? {
-    guard let waiting = unsaved[record.id] else { return nil }
-    if waiting.used == record.details.grant.refreshToken { return waiting }
-    unsaved[record.id] = nil
+  private func unsavedRefresh(for record: AccountRecord) -> UnsavedRefresh? {
+    guard let unsaved = unsavedRefreshes[record.id] else { return nil }
+    if unsaved.used == record.details.grant.refreshToken { return unsaved }
+    unsavedRefreshes[record.id] = nil
     return nil
   }
 
@@ -251,17 +255,17 @@ actor Refresher: ProviderObserver {
   ///
   /// - Returns: Nil if the account was forgotten or signed in again in the meantime.
   private func save(
-    _ waiting: Unsaved, of account: AccountID, _ key: TokenKey
+    _ unsaved: UnsavedRefresh, of account: AccountID, _ key: TokenKey
   ) async throws(UsherError) -> [UInt8]? {
-    unsaved[account] = nil
+    unsavedRefreshes[account] = nil
     guard
       let update = try repository.update(
-        account, waiting.key, granted: waiting.tokens, for: waiting.used, at: waiting.at,
-        waiting.bootTime)
+        account, unsaved.key, granted: unsaved.tokens, for: unsaved.used, at: unsaved.at,
+        unsaved.bootTime)
     else { return nil }
-    unsaved[account] = waiting
+    unsavedRefreshes[account] = unsaved
     try await store.commitFromReserve(update.changes)
-    unsaved[account] = nil
+    unsavedRefreshes[account] = nil
     FailPoint.reach("refresh.after-commit")
     repository.install(update)
     logNarrowing(update)
@@ -299,14 +303,14 @@ actor Refresher: ProviderObserver {
   private func scopeProblem(
     _ record: AccountRecord, _ key: TokenKey, isForced: Bool
   ) -> UsherError? {
-    guard waiting(record) == nil, record.details.grant.death == nil else { return nil }
+    guard unsavedRefresh(for: record) == nil, record.details.grant.death == nil else { return nil }
     if key == record.mainKey {
       // Unless forced, the provider is not asked again: it has stated the scope that it grants.
       return isForced ? nil : record.narrowing(dependencies)
     }
     let isSafe =
       dependencies.configStore.current.provider(record.provider)?.settings.mayNarrowRefresh == true
-    return isSafe ? nil : record.partRefused
+    return isSafe ? nil : record.partialScopeRefused
   }
 
   /// Returns the reply of a refresh or, if the refresh failed, the existing token while it is
@@ -328,7 +332,7 @@ actor Refresher: ProviderObserver {
   /// Remembers a refusal, so that the provider is not asked again until `force_refresh_seconds`
   /// have passed.
   @discardableResult
-  private func remember(
+  private func recordRefusal(
     _ error: UsherError, _ account: AccountID, _ key: TokenKey, _ refreshToken: Sealed<Secret>
   ) -> UsherError {
     let now = dependencies.clock.monotonicNow()
@@ -357,13 +361,13 @@ actor Refresher: ProviderObserver {
     else { return nil }
     // The time is limited by the current setting, which may be lower than when `until` was set.
     let rest = refusal.until - dependencies.clock.monotonicNow()
-    let isInForce = rest > .zero && rest <= .seconds(dependencies.config.limits.forceRefreshSeconds)
-    return isInForce ? refusal.error : nil
+    let applies = rest > .zero && rest <= .seconds(dependencies.config.limits.forceRefreshSeconds)
+    return applies ? refusal.error : nil
   }
 
   /// Limits how often `forceRefresh` is accepted for an account, because each one costs a request
   /// to the provider.
-  private func spend(_ account: AccountID) throws(UsherError) {
+  private func chargeForcedRefresh(_ account: AccountID) throws(UsherError) {
     let now = dependencies.clock.monotonicNow()
     let rest = Duration.seconds(dependencies.config.limits.forceRefreshSeconds)
     forcedAt = forcedAt.filter { $0.value + rest > now }

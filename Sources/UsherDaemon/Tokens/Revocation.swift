@@ -11,7 +11,7 @@ import UsherStore
 /// or the deadline is over. A crash of the daemon therefore does not leave the tokens valid.
 struct Revocation: Codable, Sendable, Equatable {
   /// How long the revocation is retried at an unreachable provider.
-  static let patience = Duration.seconds(86_400)
+  static let retryPeriod = Duration.seconds(86_400)
 
   /// The prefix of the names of the notes that contain revocations.
   static let notePrefix = "revocation "
@@ -26,10 +26,10 @@ struct Revocation: Codable, Sendable, Equatable {
     /// because the clock may have been wrong when the token arrived.
     func isAlive(at now: Timestamp) -> Bool { lifetime(at: now) > .zero }
 
-    /// Returns how long the token is still valid, at most ``Revocation/patience``.
+    /// Returns how long the token is still valid, at most ``Revocation/retryPeriod``.
     fileprivate func lifetime(at now: Timestamp) -> Duration {
-      guard kind == .accessToken, let expiresAt else { return Revocation.patience }
-      return min(expiresAt - now, Revocation.patience)
+      guard kind == .accessToken, let expiresAt else { return Revocation.retryPeriod }
+      return min(expiresAt - now, Revocation.retryPeriod)
     }
 
     func living(_ why: LivingToken.Reason) -> LivingToken {
@@ -130,24 +130,24 @@ struct Revocation: Codable, Sendable, Equatable {
 
   var refreshToken: Token? { tokens.first { $0.kind == .refreshToken } }
 
-  /// Returns the part of ``patience`` that is left. A restart of the daemon does not extend it.
+  /// Returns the part of ``retryPeriod`` that is left. A restart of the daemon does not extend it.
   ///
   /// Within one boot the boot-time clock counts, after a reboot the wall clock.
   func timeLeft(at now: Timestamp, _ bootTime: BootTime?) -> Duration {
     let elapsed = startedAtBootTime.flatMap { bootTime?.elapsed(since: $0) } ?? now - startedAt
-    return Self.patience - max(elapsed, .zero)
+    return Self.retryPeriod - max(elapsed, .zero)
   }
 
-  /// Returns how long the longest-lived of the tokens is still valid, at most ``patience``.
+  /// Returns how long the longest-lived of the tokens is still valid, at most ``retryPeriod``.
   func lifetime(at now: Timestamp) -> Duration {
     tokens.map { $0.lifetime(at: now) }.max() ?? .zero
   }
 
-  /// Starts the period of ``patience`` again if the clock was set back to before its start, because
-  /// the elapsed time is then unknown.
+  /// Starts the period of ``retryPeriod`` again if the clock was set back to before its start,
+  /// because the elapsed time is then unknown.
   ///
   /// - Returns: Whether the period was started again.
-  mutating func distrustFuture(at now: Timestamp, _ bootTime: BootTime?) -> Bool {
+  mutating func restartIfClockWentBack(at now: Timestamp, _ bootTime: BootTime?) -> Bool {
     let elapsed = startedAtBootTime.flatMap { bootTime?.elapsed(since: $0) } ?? now - startedAt
     guard elapsed < .zero else { return false }
     startedAt = now

@@ -13,11 +13,11 @@ actor RevocationQueue {
   /// The maximum number of background revocations that one owner has requested. Beyond it, the
   /// reply says that the tokens are still valid and that the revocation is not retried. Revocations
   /// that an operator requests for users are not limited.
-  static let mostPerOwner = 64
+  static let maxPerOwner = 64
 
   /// The maximum pause between attempts, after pauses of 2, 4, 8, … seconds. The provider may ask
   /// for a longer one.
-  static let longestPause = Duration.seconds(900)
+  static let maxPause = Duration.seconds(900)
   private static let firstPause = Duration.seconds(2)
 
   private let dependencies: Dependencies
@@ -29,7 +29,7 @@ actor RevocationQueue {
   /// limit it counts.
   private var running: [String: (owner: Owner?, task: Task<Void, Never>)] = [:]
   /// The revocations that ``restore()`` has loaded, until ``resume()`` starts them.
-  private var kept: [Revocation] = []
+  private var restored: [Revocation] = []
   private var isStopped = false
 
   /// - Parameter audit: The audit log; nil if outcomes are not recorded.
@@ -55,9 +55,9 @@ actor RevocationQueue {
   /// Revokes tokens in the background, without a result.
   ///
   /// - Parameter revocation: A revocation whose note is already on disk.
-  func pursue(_ revocation: Revocation) async {
-    guard mayGoOn(revocation) else { return await end(revocation, as: .rateLimited) }
-    goOn(with: revocation, after: .zero, next: Self.firstPause)
+  func revokeInBackground(_ revocation: Revocation) async {
+    guard mayRetry(revocation) else { return await end(revocation, as: .rateLimited) }
+    startRetries(of: revocation, after: .zero, next: Self.firstPause)
   }
 
   /// Stores the note of a revocation and revokes the tokens in the background. For tokens that
@@ -74,43 +74,45 @@ actor RevocationQueue {
         "the revocation of tokens cannot be stored: it ends if usherd restarts",
         metadata: logged(revocation).merging(["cause": .string(error.message)]) { $1 })
     }
-    await pursue(revocation)
+    await revokeInBackground(revocation)
   }
 
   /// Loads the stored revocations. No request is sent yet.
   func restore() async throws(UsherError) {
     for note in try store.loadNotes(named: Revocation.notePrefix) {
       var revocation = try note.payload.decoded(as: Revocation.self)
-      if revocation.distrustFuture(at: dependencies.clock.now(), dependencies.clock.bootTime()) {
+      if revocation.restartIfClockWentBack(
+        at: dependencies.clock.now(), dependencies.clock.bootTime())
+      {
         await persist(revocation)
       }
-      kept.append(revocation)
+      restored.append(revocation)
     }
   }
 
   /// Continues the revocations that ``restore()`` has loaded.
   func resume() {
-    for revocation in kept { goOn(with: revocation, after: .zero, next: Self.firstPause) }
-    kept = []
+    for revocation in restored { startRetries(of: revocation, after: .zero, next: Self.firstPause) }
+    restored = []
   }
 
   /// Stops all retries. Stored revocations continue at the next start of the daemon.
   func stop() {
     isStopped = true
     for entry in running.values { entry.task.cancel() }
-    (running, kept) = ([:], [])
+    (running, restored) = ([:], [])
   }
 
-  private func mayGoOn(_ revocation: Revocation) -> Bool {
+  private func mayRetry(_ revocation: Revocation) -> Bool {
     guard let owner = revocation.limitedOwner else { return true }
-    return running.values.count { $0.owner == owner } < Self.mostPerOwner
+    return running.values.count { $0.owner == owner } < Self.maxPerOwner
   }
 
   private func begin(_ revocation: Revocation) async -> RevocationResult {
-    let attempt = await source.revoke(revocation, insisting: true)
+    let attempt = await source.revoke(revocation, retryingDeferred: true)
     var result = RevocationResult(revoked: attempt.outcome, living: attempt.living)
-    let rest = revocation.keeping(attempt.unanswered)
-    let left = timeLeft(of: rest)
+    let remaining = revocation.limited(to: attempt.unanswered)
+    let left = timeLeft(of: remaining)
     guard left > .zero else {
       await forget(revocation)
       return result
@@ -118,23 +120,23 @@ actor RevocationQueue {
     result.retriedUntil = dependencies.clock.now() + left
     // The daemon is stopping: its next start continues from the note.
     guard !isStopped else { return result }
-    guard mayGoOn(revocation) else {
+    guard mayRetry(revocation) else {
       result.retriedUntil = nil
-      await end(rest, as: .rateLimited)
+      await end(remaining, as: .rateLimited)
       return result
     }
-    if rest != revocation { await persist(rest) }
-    goOn(
-      with: rest, after: max(Self.firstPause, attempt.retryAfter ?? .zero),
+    if remaining != revocation { await persist(remaining) }
+    startRetries(
+      of: remaining, after: max(Self.firstPause, attempt.retryAfter ?? .zero),
       next: Self.firstPause * 2)
     return result
   }
 
-  private func goOn(with revocation: Revocation, after pause: Duration, next: Duration) {
+  private func startRetries(of revocation: Revocation, after pause: Duration, next: Duration) {
     guard !isStopped else { return }
     let deadline = dependencies.clock.monotonicNow() + timeLeft(of: revocation)
     let task = Task(executorPreference: dependencies.executor) {
-      await self.insist(revocation, until: deadline, pause, next)
+      await self.retry(revocation, until: deadline, pause, next)
     }
     running[revocation.id] = (revocation.limitedOwner, task)
   }
@@ -145,7 +147,7 @@ actor RevocationQueue {
       revocation.timeLeft(at: now, dependencies.clock.bootTime()), revocation.lifetime(at: now))
   }
 
-  private func insist(
+  private func retry(
     _ first: Revocation, until deadline: Timestamp, _ firstPause: Duration, _ secondPause: Duration
   ) async {
     var revocation = first
@@ -163,21 +165,21 @@ actor RevocationQueue {
       guard revocation.lifetime(at: dependencies.clock.now()) > .zero else {
         return await end(revocation, as: .deadlineExceeded)
       }
-      let attempt = await source.revoke(revocation, insisting: false)
+      let attempt = await source.revoke(revocation, retryingDeferred: false)
       guard !Task.isCancelled else { return }
       // A missing provider is retried too: a reload may have removed it only for a moment.
-      let rest = revocation.keeping(attempt.unanswered + attempt.notConfigured)
-      guard !rest.tokens.isEmpty else {
+      let remaining = revocation.limited(to: attempt.unanswered + attempt.notConfigured)
+      guard !remaining.tokens.isEmpty else {
         return await end(revocation, as: attempt.failure)
       }
       guard !isLast else {
         let isMissing = attempt.unanswered.isEmpty
-        return await end(rest, as: isMissing ? attempt.failure : .deadlineExceeded)
+        return await end(remaining, as: isMissing ? attempt.failure : .deadlineExceeded)
       }
-      if rest != revocation { await persist(rest) }
-      revocation = rest
+      if remaining != revocation { await persist(remaining) }
+      revocation = remaining
       pause = max(next, attempt.retryAfter ?? .zero)
-      next = min(next * 2, Self.longestPause)
+      next = min(next * 2, Self.maxPause)
     }
   }
 
@@ -228,10 +230,10 @@ extension Revocation {
     owner.client != nil || asker.uid == owner.uid ? owner : nil
   }
 
-  fileprivate func keeping(_ tokens: [Token]) -> Revocation {
-    var rest = self
-    rest.tokens = tokens
-    return rest
+  fileprivate func limited(to tokens: [Token]) -> Revocation {
+    var remaining = self
+    remaining.tokens = tokens
+    return remaining
   }
 }
 

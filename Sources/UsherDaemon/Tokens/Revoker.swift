@@ -21,7 +21,7 @@ struct Revoker: Sendable {
     let revocation = try await repository.changeLock.withLock(record.lockKey) {
       () throws(UsherError) -> Revocation in
       guard let current = try repository.find(record.id),
-        let update = try repository.update(dropping: current, errorCode: errorCode)
+        let update = try repository.update(droppingTokensOf: current, errorCode: errorCode)
       else { throw AccountRepository.changedMeanwhile }
       let revocation = Revocation(of: current, by: asker, dependencies)
       try await store.commit(update.changes + revocation.changes())
@@ -51,19 +51,19 @@ struct Revoker: Sendable {
     return await revoke(revocation)
   }
 
-  /// Deletes an account if `isMeant` returns true for its current state, then revokes its tokens.
+  /// Deletes an account if `condition` returns true for its current state, then revokes its tokens.
   /// If the account stays, nothing is revoked.
   ///
   /// - Returns: Whether the account no longer exists.
   func forget(
-    _ record: AccountRecord, by asker: Revocation.Asker, if isMeant: (AccountRecord) -> Bool
+    _ record: AccountRecord, by asker: Revocation.Asker, if condition: (AccountRecord) -> Bool
   ) async throws(UsherError) -> Bool {
     let revocation = try await repository.changeLock.withLock(record.lockKey) {
       () throws(UsherError) -> Revocation? in
       guard let current = try repository.find(record.id) else {
         return Revocation(of: record, [], by: asker, dependencies)
       }
-      guard isMeant(current) else { return nil }
+      guard condition(current) else { return nil }
       let revocation = Revocation(of: current, by: asker, dependencies)
       try await store.commit([.deleteAccount(current.id)] + revocation.changes())
       repository.remove(current)

@@ -27,7 +27,9 @@ struct TokenLifecycle: Sendable {
 
     repository.addObserver { [revocations] update in
       guard let superseded = update.superseded else { return }
-      Task(executorPreference: dependencies.executor) { await revocations.pursue(superseded) }
+      Task(executorPreference: dependencies.executor) {
+        await revocations.revokeInBackground(superseded)
+      }
     }
   }
 }

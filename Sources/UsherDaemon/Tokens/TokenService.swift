@@ -11,7 +11,7 @@ import UsherStore
 struct TokenService: Sendable {
   /// The default and the upper bound of the parameter `minValidSeconds`, in seconds.
   static let defaultValidity = 60
-  static let longestValidity = 86_400
+  static let maxValidity = 86_400
 
   let dependencies: Dependencies
   let repository: AccountRepository
@@ -26,10 +26,10 @@ struct TokenService: Sendable {
     _ call: TokenGet, of record: AccountRecord, _ caller: Caller, within scopes: [String]?
   ) throws(UsherError) -> Response {
     let seconds = call.minValidSeconds ?? Self.defaultValidity
-    guard (0...Self.longestValidity).contains(seconds) else {
+    guard (0...Self.maxValidity).contains(seconds) else {
       throw UsherError(
         .invalidParams,
-        "minValidSeconds must be from 0 to \(Self.longestValidity)", field: "minValidSeconds")
+        "minValidSeconds must be from 0 to \(Self.maxValidity)", field: "minValidSeconds")
     }
     // Tokens of a provider that is not configured are kept, and handed out when the provider is
     // configured again.
@@ -66,24 +66,24 @@ struct TokenService: Sendable {
   /// - Throws: `permissionDenied` for tokens that only the daemon uses, `consentRequired` if the
   ///   client does not have the user's consent to everything that the token gives access to.
   private func check(
-    _ record: AccountRecord, _ key: TokenKey, _ caller: Caller, within most: [String]?
+    _ record: AccountRecord, _ key: TokenKey, _ caller: Caller, within permitted: [String]?
   ) throws(UsherError) {
     guard !record.details.tokensAreInternal else {
       throw UsherError(.permissionDenied, "the tokens of this account are for the daemon only")
     }
     // The token's scope is checked too: the provider may have granted more than requested.
     let scopes = [key.scope, record.tokens[key]?.set.scope].compactMap(\.self)
-    if let most,
+    if let permitted,
       !scopes.flatMap(PolicyRequest.scopes).allSatisfy({ scope in
-        most.contains { $0.hasSameBytes(as: scope) }
+        permitted.contains { $0.hasSameBytes(as: scope) }
       })
     {
-      throw .beyond(most)
+      throw .scopeNotPermitted(permitted)
     }
     guard record.isGuarded else { return }
     let now = dependencies.clock.now()
-    guard scopes.allSatisfy({ record.opens(scope: $0, to: caller.client, at: now) }) else {
-      throw record.uncovered("token", scopes.joined(separator: " "), dependencies)
+    guard scopes.allSatisfy({ record.covers(scope: $0, to: caller.client, at: now) }) else {
+      throw record.scopeNotCovered("token", scopes.joined(separator: " "), dependencies)
     }
   }
 
@@ -126,17 +126,17 @@ struct TokenService: Sendable {
       throw UsherError(
         .invalidParams, "tokens of provider \(record.provider) have no scope", field: "scope")
     }
-    let asked = scope.scopeWords
+    let requested = scope.scopeWords
     let granted = record.details.grant.scope.scopeWords
-    guard !asked.isEmpty else { throw .wrongType("scope", "one or more scopes") }
-    guard asked.isSubset(of: granted) else {
+    guard !requested.isEmpty else { throw .wrongType("scope", "one or more scopes") }
+    guard requested.isSubset(of: granted) else {
       throw UsherError(
         .consentRequired, "the scope goes beyond what was granted: sign in to request the rest",
         detail: .init(
           field: "scope",
           next: dependencies.signIn(at: record.provider, account: record.id, scope: scope)))
     }
-    guard asked != granted else { return record.mainKey }
+    guard requested != granted else { return record.mainKey }
     return TokenKey(partOfScope: scope)
   }
 }
@@ -152,9 +152,10 @@ extension PolicyRequest {
 
 extension UsherError {
   /// Returns the error for a request for a token whose scope exceeds the client's policy rule.
-  static func beyond(_ scopes: [String]) -> UsherError {
-    let most = scopes.isEmpty ? "none at all" : scopes.joined(separator: " ")
+  static func scopeNotPermitted(_ scopes: [String]) -> UsherError {
+    let permitted = scopes.isEmpty ? "none at all" : scopes.joined(separator: " ")
     return UsherError(
-      .permissionDenied, "your rule allows tokens for these scopes only: \(most)", field: "scope")
+      .permissionDenied, "your rule allows tokens for these scopes only: \(permitted)",
+      field: "scope")
   }
 }

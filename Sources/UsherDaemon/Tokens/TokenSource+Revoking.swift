@@ -11,7 +11,9 @@ extension TokenSource {
   ///
   /// - Parameter isInsisting: Whether a provider that defers the request is asked again, until the
   ///   time-out of one request is over.
-  func revoke(_ revocation: Revocation, insisting isInsisting: Bool) async -> RevocationAttempt {
+  func revoke(_ revocation: Revocation, retryingDeferred retriesDeferred: Bool) async
+    -> RevocationAttempt
+  {
     let tokens = revocation.tokens.filter { $0.isAlive(at: dependencies.clock.now()) }
     let record = revocation.record
     guard let provider = try? providers.named(revocation.provider), record.isOf(provider) else {
@@ -21,7 +23,7 @@ extension TokenSource {
       return RevocationAttempt(tokens, living: .unreachable)
     }
     let endpoint = RevocationEndpoint(
-      source: self, dialect: dialect, provider: provider, isInsisting: isInsisting)
+      source: self, dialect: dialect, provider: provider, retriesDeferred: retriesDeferred)
     guard endpoint.exists else { return RevocationAttempt(tokens, living: .unsupported) }
     var attempt = RevocationAttempt()
     var living = tokens.filter { $0.kind == .accessToken }
@@ -90,7 +92,7 @@ private struct RevocationEndpoint {
   let source: TokenSource
   let dialect: any TokenDialect
   let provider: ProviderConfig
-  let isInsisting: Bool
+  let retriesDeferred: Bool
 
   /// Whether the provider supports revocation.
   var exists: Bool { dialect.revocation(Secret(""), .accessToken, bearer: nil) != nil }
@@ -119,7 +121,7 @@ private struct RevocationEndpoint {
         return dialect.hasRevoked(reply) ? .done : .refused
       }
       let wait = max(pause, reply.retryAfter ?? .zero)
-      guard isInsisting, clock.monotonicNow() + wait <= deadline else {
+      guard retriesDeferred, clock.monotonicNow() + wait <= deadline else {
         return .unanswered(after: reply.retryAfter)
       }
       await withCheckedContinuation { woken in _ = scheduler.after(wait) { woken.resume() } }

@@ -71,8 +71,8 @@ struct TokenSource: Sendable {
       }
       return .failed(error)
     }
-    let isWhole = scope == record.details.grant.scope
-    guard let call = dialect.renewal(refreshToken, scope: isWhole ? nil : scope) else {
+    let isFullScope = scope == record.details.grant.scope
+    guard let call = dialect.renewal(refreshToken, scope: isFullScope ? nil : scope) else {
       return .refused(
         ProviderErrorCode(
           name: record.provider, code: "no_renewal",

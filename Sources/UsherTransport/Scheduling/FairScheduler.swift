@@ -314,7 +314,7 @@ extension FairScheduler {
   /// A user that is not throttled waits only with events that did not fit into one slice. The wait
   /// is at most `longestWait`, so that a user's calls cannot block its events forever.
   ///
-  /// - Parameter isRest: Whether a slice of the user's events has just ended.
+  /// - Parameter isContinuation: Whether a slice of the user's events has just ended.
   func nextEventTime(of party: Party, isContinuation: Bool, at now: NIODeadline) -> NIODeadline? {
     guard case .user(let uid) = party, let user = users[uid],
       isContinuation || user.isThrottled(now),
