@@ -29,11 +29,11 @@ package final class KnownProviders: Sendable {
     state.withLock { $0.indices.contains(number) ? $0[number] : nil }
   }
 
-  package func mark(of number: Int) -> String { "\(prefix)\(number)" }
+  package func placeholder(of number: Int) -> String { "\(prefix)\(number)" }
 
-  func provider(marked mark: String) -> ProviderConfig? {
-    guard mark.hasPrefix(prefix) else { return nil }
-    return Int(mark.dropFirst(prefix.count)).flatMap { provider($0) }
+  func provider(for placeholder: String) -> ProviderConfig? {
+    guard placeholder.hasPrefix(prefix) else { return nil }
+    return Int(placeholder.dropFirst(prefix.count)).flatMap { provider($0) }
   }
 }
 
@@ -48,7 +48,7 @@ extension ProviderConfig {
       return try TomlValue.table(tomlTable).encode(to: encoder)
     }
     var container = encoder.singleValueContainer()
-    try container.encode(known.mark(of: known.number(of: self)))
+    try container.encode(known.placeholder(of: known.number(of: self)))
   }
 
   package init(from decoder: any Decoder) throws {
@@ -57,7 +57,7 @@ extension ProviderConfig {
       return
     }
     let container = try decoder.singleValueContainer()
-    guard let provider = known.provider(marked: try container.decode(String.self)) else {
+    guard let provider = known.provider(for: try container.decode(String.self)) else {
       throw DecodingError.dataCorruptedError(
         in: container, debugDescription: "no mark of a known provider")
     }

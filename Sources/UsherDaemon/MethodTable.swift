@@ -149,14 +149,14 @@ struct MethodTable: Sendable {
 
   private mutating func addFlowMethods() {
     enter(FlowStart.self) { start, call, services throws(UsherError) in
-      let place = try call.recordingFailure { () throws(UsherError) in
+      let reservation = try call.recordingFailure { () throws(UsherError) in
         try services.flows.admit(start, call.caller)
       }
       return call.later(starting: { (reply: FlowStart.Reply) in reply.flow.id }) {
         [account = call.target?.id, call = call.withoutTarget]
         () async throws(UsherError) in
         try await services.flows.start(
-          start, of: account, call.caller, in: place, offering: call.covers)
+          start, of: account, call.caller, in: reservation, offering: call.covers)
       }
     }
     add(FlowGet.self) { get, call, services throws(UsherError) in

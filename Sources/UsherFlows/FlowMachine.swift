@@ -319,10 +319,10 @@ package struct Completion: Sendable, Equatable {
   /// A secret that the daemon stores for a later flow of the same client.
   package var handoffSecret: HandoffSecret?
   /// Preconditions that are checked again when the success is stored; if one fails, the flow fails.
-  package var reliance: Reliance?
+  package var preconditions: Preconditions?
 
   /// State that the success depends on, and that other requests can remove while the flow runs.
-  package struct Reliance: Sendable, Equatable {
+  package struct Preconditions: Sendable, Equatable {
     /// The account that must still exist when the success is stored.
     package var account: AccountID
     /// The grants that must still be valid for the flow's client.

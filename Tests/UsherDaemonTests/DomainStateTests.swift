@@ -36,10 +36,10 @@ struct DomainStateTests {
   ) async throws -> String? {
     let session = try await begin(id, client: client, provider: provider, checks: checks)
     try await reached("a scan has begun or the flow has ended") {
-      session.standing.isFinished || harness.reader.waiting == 1
+      session.snapshot.isFinished || harness.reader.waiting == 1
     }
     if harness.reader.waiting == 1 { try await harness.reader.answer(.success(.match)) }
-    try await reached("the flow has ended") { session.standing.isFinished }
+    try await reached("the flow has ended") { session.snapshot.isFinished }
     return session.flow.failure?.provider?.code
   }
 
@@ -73,12 +73,12 @@ struct DomainStateTests {
       let session = try await begin(id, client: "till", checks: true)
       try await reached("a scan") { harness.reader.waiting == 1 }
       try await harness.reader.answer(.failure(.timedOut))
-      try await reached("the flow asks for a method") { session.standing.view.state == "asking" }
+      try await reached("the flow asks for a method") { session.snapshot.view.state == "asking" }
       #expect(await harness.submit(.biometric, session) == nil)
       try await reached("another scan has begun") { harness.reader.waiting == 1 }
       harness.reader.enrol("left-thumb", "right-thumb")
       try await harness.reader.answer(.success(.match))
-      try await reached("the flow has ended") { session.standing.isFinished }
+      try await reached("the flow has ended") { session.snapshot.isFinished }
       #expect(session.flow.failure?.provider?.code == "DOMAIN_STATE_CHANGED")
     }
   }
@@ -91,7 +91,7 @@ struct DomainStateTests {
     try await reached("a scan") { harness.reader.waiting == 1 }
     harness.reader.fail(.unavailable("gone"))
     try await harness.reader.answer(.success(.match))
-    try await reached("the flow has ended") { session.standing.isFinished }
+    try await reached("the flow has ended") { session.snapshot.isFinished }
     #expect(
       session.flow.failure?.provider?.code == LocalAuthErrorCode.biometricNotAvailable.rawValue)
   }
@@ -109,7 +109,7 @@ struct DomainStateTests {
       _ = await outcome
     }
     let session = try await begin("flw_2", client: "till", checks: true, orPasscode: true)
-    try await reached("the fingers have been read") { session.standing.view.state != "looking" }
+    try await reached("the fingers have been read") { session.snapshot.view.state != "looking" }
     #expect(session.flow.failure?.provider?.code == "DOMAIN_STATE_CHANGED")
   }
 }

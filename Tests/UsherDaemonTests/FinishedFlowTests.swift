@@ -65,11 +65,11 @@ struct FinishedFlowTests {
     let connection = try await harness.connect()
     let flow = try await start(connection)
     let session = try services.flows.engine.flow(FlowID(flow), of: .anna)
-    #expect(!session.standing.isFinished)
+    #expect(!session.snapshot.isFinished)
     harness.clock.advance(by: .seconds(86_400))
     try await harness.lockController.sweep()
-    try await reached("the flow has ended") { session.standing.isFinished }
-    #expect(session.standing.ending.status == .expired)
+    try await reached("the flow has ended") { session.snapshot.isFinished }
+    #expect(session.snapshot.ending.status == .expired)
     await harness.end()
   }
 

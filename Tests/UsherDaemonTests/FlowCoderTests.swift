@@ -28,7 +28,7 @@ struct FlowCoderTests {
       let packed = try coder.pack(machine)
       let plain = try StoreCoder.encode(machine)
       #expect(packed.count < plain.count)
-      #expect(try coder.whole(packed) == plain)
+      #expect(try coder.expanded(packed) == plain)
       #expect(try coder.packed(plain, at: plain.indices) == packed)
       #expect(try coder.unpack(StubMachine.self, packed) == machine)
       #expect(try StoreCoder.decode(StubMachine.self, from: plain) == machine)
@@ -52,7 +52,7 @@ struct FlowCoderTests {
     let older = JSONValue.object(members).encoded()
     let packed = try coder.packed(older, at: older.indices)
     #expect(try coder.unpack(StubMachine.self, packed) == machine(try .sample()))
-    #expect(try coder.whole(packed) == plain)
+    #expect(try coder.expanded(packed) == plain)
   }
 
   @Test("a flow coder keeps text that looks like the start of a configuration mark")
@@ -71,7 +71,7 @@ struct FlowCoderTests {
     let machine = machine(try .sample())
     let stored = StoredFlow(
       type: .oidc, client: "till", uid: 1000, state: "asking", ending: .active)
-    let payload = try stored.payload(with: coder.whole(coder.pack(machine)))
+    let payload = try stored.payload(with: coder.expanded(coder.pack(machine)))
     #expect(throws: Never.self) { try JSONValue(parsing: payload.bytes) }
     let (read, place) = try StoredFlow.reading(payload)
     #expect(read.client == "till" && read.uid == 1000 && read.ending == .active)

@@ -82,7 +82,7 @@ struct FlowEngineTests {
     }
     #expect(try harness.journal() == ["asking"] + (1...20).map { "step \($0)" })
     #expect(session.transitions(since: 19).map(\.state) == ["step 19", "step 20"])
-    #expect(session.standing.revision == 21)
+    #expect(session.snapshot.revision == 21)
   }
 
   @Test("an input for another revision is a conflict, and of two concurrent inputs one wins")
@@ -95,13 +95,13 @@ struct FlowEngineTests {
     let outcomes = await [one, two]
     #expect(outcomes.count { $0 == nil } == 1)
     #expect(outcomes.count { $0 == .conflict } == 1)
-    #expect(session.standing.revision == 2)
+    #expect(session.snapshot.revision == 2)
   }
 
   @Test("a refused or unexpected input leaves the flow exactly as it was")
   func refused() async throws {
     let session = try await harness.open()
-    let machine = try #require(session.standing.machine)
+    let machine = try #require(session.snapshot.machine)
     let row = try harness.row(session)
     let cases: [(FlowInput, UsherError.Reason)] = [
       (.code(Secret("bad"), fields: [:]), .invalidInput),
@@ -110,8 +110,8 @@ struct FlowEngineTests {
       (.redirect(url: Secret("x")), .unexpectedInput), (.back(.choose), .unexpectedInput),
     ]
     for (input, reason) in cases { #expect(await harness.submit(input, session) == reason) }
-    #expect(session.standing.machine?.isSame(as: machine) == true)
-    #expect(session.standing.revision == 1)
+    #expect(session.snapshot.machine?.isSame(as: machine) == true)
+    #expect(session.snapshot.revision == 1)
     #expect(try harness.row(session) == row)
     #expect(try harness.journal() == ["asking"])
   }
@@ -145,10 +145,10 @@ struct FlowEngineTests {
     await harness.type("nap", session)
     harness.scheduler.advance(by: .seconds(4))
     #expect(harness.scheduler.pending.contains(.seconds(1)))
-    #expect(session.standing.view.state == "napping")
+    #expect(session.snapshot.view.state == "napping")
     harness.scheduler.advance(by: .seconds(1))
-    try await reached("the timer wakes the flow") { session.standing.view.state == "woken" }
-    #expect(session.standing.revision == 3)
+    try await reached("the timer wakes the flow") { session.snapshot.view.state == "woken" }
+    #expect(session.snapshot.revision == 3)
   }
 
   @Test("a successful flow stores its account and tokens and names the account in its result")
@@ -189,7 +189,7 @@ struct FlowEngineTests {
       #expect(try holdsCanary(session))
       await harness.type(word, session)
       #expect(try !holdsCanary(session))
-      #expect(session.standing.machine == nil)
+      #expect(session.snapshot.machine == nil)
       #expect(await harness.type("more", session) == .flowFinished)
       #expect(await harness.cancel(session) == nil)
       #expect(session.flow.state == (word == "done" ? "done" : "failed"))
@@ -253,7 +253,7 @@ struct FlowEngineTests {
       harness.probe.seen.map(\.call) == ["effect", "abandon", "revoke"]
     }
     #expect(session.flow.status == .cancelled)
-    #expect(session.standing.revision == 3)
+    #expect(session.snapshot.revision == 3)
   }
 
   @Test("the revocation of an unused token is stored with the end of its flow")
@@ -329,9 +329,9 @@ struct FlowEngineTests {
     index.insert(session)
     let found = Mutex<Int?>(nil)
     let ended = Task {
-      await session.wait(.seconds(30), scheduler) { standing in
-        guard standing.isFinished else { return false }
-        found.withLock { $0 = index.keepers(of: .anna).count }
+      await session.wait(.seconds(30), scheduler) { snapshot in
+        guard snapshot.isFinished else { return false }
+        found.withLock { $0 = index.predecessors(of: .anna).count }
         return true
       }
     }
@@ -377,6 +377,6 @@ struct FlowEngineTests {
     givenUp.cancel()
     #expect(await givenUp.value.revision == 2)
     #expect(scheduler.pending.count == 1, "only the flow's own deadline has a timer")
-    #expect(clock.now() < session.standing.expiresAt)
+    #expect(clock.now() < session.snapshot.expiresAt)
   }
 }

@@ -125,7 +125,7 @@ final class FlowHarness: Sendable {
   func submit(
     _ input: FlowInput, _ session: LiveFlow, revision: Int? = nil
   ) async -> UsherError.Reason? {
-    let revision = revision ?? session.standing.revision
+    let revision = revision ?? session.snapshot.revision
     return await ask(.submit(input, revision: revision), session)
   }
 

@@ -18,36 +18,36 @@ struct FlowHibernatorTests {
   @Test("a hibernating flow shows the same view, continues on input and may hibernate again")
   func resting() async throws {
     let session = try await harness.open()
-    let (flow, machine) = (session.flow, try #require(session.standing.machine))
-    session.rest()
-    #expect(session.isResting)
+    let (flow, machine) = (session.flow, try #require(session.snapshot.machine))
+    session.hibernate()
+    #expect(session.isHibernating)
     #expect(session.flow == flow)
-    #expect(session.standing.machine?.isSame(as: machine) == true)
+    #expect(session.snapshot.machine?.isSame(as: machine) == true)
     #expect(await harness.type("on", session) == nil)
-    #expect(!session.isResting && session.flow.state == "on" && session.flow.revision == 2)
+    #expect(!session.isHibernating && session.flow.state == "on" && session.flow.revision == 2)
     #expect(session.transitions(since: 0).map(\.state) == ["asking", "on"])
     // `rest()` has no effect while the engine is still busy with the input that it has answered.
     try await reached("the flow hibernates") {
-      session.rest()
-      return session.isResting
+      session.hibernate()
+      return session.isHibernating
     }
     #expect(session.flow.state == "on")
     #expect(await harness.cancel(session) == nil)
-    #expect(session.flow.status == .cancelled && !session.isResting)
-    #expect(session.standing.machine == nil && !session.holdsPacked)
-    session.countMove()
-    session.rest()
-    #expect(!session.isResting, "a finished flow has no machine to hibernate")
+    #expect(session.flow.status == .cancelled && !session.isHibernating)
+    #expect(session.snapshot.machine == nil && !session.hasPackedMachine)
+    session.countPendingChange()
+    session.hibernate()
+    #expect(!session.isHibernating, "a finished flow has no machine to hibernate")
   }
 
   @Test("a caller of flow.wait gets the change of a flow that was hibernating")
   func waiting() async throws {
     let session = try await harness.open()
-    session.rest()
+    session.hibernate()
     let (scheduler, revision) = (harness.scheduler, session.flow.revision)
     let waiter = Task { await session.wait(.seconds(30), scheduler) { $0.revision > revision } }
     try await scheduler.isSet(.seconds(30))
-    #expect(session.isResting)
+    #expect(session.isHibernating)
     await harness.type("on", session)
     #expect(await waiter.value.view.state == "on")
   }
@@ -55,13 +55,13 @@ struct FlowHibernatorTests {
   @Test("a flow with state that is only in memory does not hibernate")
   func memory() async throws {
     let session = try await harness.open()
-    var standing = session.standing
-    standing.machine = StubMachine(
+    var snapshot = session.snapshot
+    snapshot.machine = StubMachine(
       provider: try .sample(), probe: harness.place.path, secret: Sealed(Secret("unwritten")))
-    session.install(standing)
-    session.rest()
-    #expect(!session.isResting)
-    #expect(session.standing.machine?.isSame(as: try #require(standing.machine)) == true)
+    session.install(snapshot)
+    session.hibernate()
+    #expect(!session.isHibernating)
+    #expect(session.snapshot.machine?.isSame(as: try #require(snapshot.machine)) == true)
   }
 
   @Test("the flows that changed last do not hibernate, up to the limit")
@@ -70,19 +70,19 @@ struct FlowHibernatorTests {
     var sessions: [LiveFlow] = []
     for number in 1...4 {
       let session = try await harness.open(id: "flw_\(number)")
-      session.rest()
+      session.hibernate()
       // The flow is in memory again, but the engine's hibernator does not count it.
-      session.install(session.standing)
+      session.install(session.snapshot)
       sessions.append(session)
     }
-    #expect(sessions.map(\.isResting) == [false, false, false, false])
-    for place in [0, 1, 0, 2] { rest.moved(sessions[place]) }
-    #expect(sessions.map(\.isResting) == [false, true, false, false])
-    rest.moved(sessions[3])
-    #expect(sessions.map(\.isResting) == [true, true, false, false])
-    rest.moved(sessions[3])
-    rest.moved(sessions[3])
-    #expect(sessions.map(\.isResting) == [true, true, true, false])
+    #expect(sessions.map(\.isHibernating) == [false, false, false, false])
+    for place in [0, 1, 0, 2] { rest.recordChange(sessions[place]) }
+    #expect(sessions.map(\.isHibernating) == [false, true, false, false])
+    rest.recordChange(sessions[3])
+    #expect(sessions.map(\.isHibernating) == [true, true, false, false])
+    rest.recordChange(sessions[3])
+    rest.recordChange(sessions[3])
+    #expect(sessions.map(\.isHibernating) == [true, true, true, false])
   }
 }
 
@@ -94,10 +94,10 @@ struct ResumedFlowTests {
 
   /// Returns the session as it is after a restart.
   private func again(_ session: LiveFlow) throws -> LiveFlow {
-    let machine = try #require(session.standing.machine)
+    let machine = try #require(session.snapshot.machine)
     return LiveFlow(
       id: session.id, owner: session.owner, provider: session.provider, kind: session.kind,
-      requestID: nil, createdAt: session.createdAt, standing: session.standing,
+      requestID: nil, createdAt: session.createdAt, snapshot: session.snapshot,
       transitions: session.transitions(since: 0),
       packed: try machine.packed(by: harness.engine.repository.coder), isToResume: true)
   }
@@ -105,7 +105,7 @@ struct ResumedFlowTests {
   @Test("a restored flow gets its resume event once, before an input that arrived earlier")
   func mailFirst() async throws {
     let session = try again(try await harness.open())
-    #expect(session.isResting && session.flow.state == "asking")
+    #expect(session.isHibernating && session.flow.state == "asking")
     #expect(await harness.type("on", session, revision: 1) == .conflict, "the revision is 2 by now")
     #expect(session.flow.state == "resumed" && session.flow.revision == 2)
     await harness.engine.resumeOnce(session)

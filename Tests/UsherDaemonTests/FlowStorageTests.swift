@@ -19,7 +19,7 @@ struct FlowStorageTests {
     let disk = try FailingDisk(harness)
     #expect(await harness.type("call", session) == .storageUnavailable)
     #expect(await harness.cancel(session) == .storageUnavailable)
-    #expect(session.standing.revision == 1)
+    #expect(session.snapshot.revision == 1)
     #expect(session.flow.status == .active)
     #expect(session.flow.state == "asking")
     try disk.mend()

@@ -177,7 +177,7 @@ final class ImplicitAccountHarness: Sendable {
 
   func machine(of id: FlowID) throws -> String {
     let session = try lockController.services().flows.engine.flow(id, of: .anna)
-    return session.standing.machine.map { "\($0)" } ?? ""
+    return session.snapshot.machine.map { "\($0)" } ?? ""
   }
 
   private func account(of id: FlowID) throws -> AccountID? {

@@ -107,7 +107,7 @@ struct KeptSignInTests {
     let second = try await start("till")
     #expect(second.flow.state == "completion")
     #expect(try handoffSecrets() == [])
-    #expect(first.standing.ending.handoffSecret == nil)
+    #expect(first.snapshot.ending.handoffSecret == nil)
     #expect(try await start("till").flow.state == "preparing")
 
     #expect(await harness.harness.cancel(second) == nil)

@@ -9,13 +9,13 @@ extension LiveFlow {
   /// Creates a session that shares no metadata with other sessions.
   convenience init(
     id: FlowID, owner: Owner, provider: ProviderName, kind: String, client: String? = nil,
-    requestID: String?, createdAt: Timestamp, standing: Standing, transitions: [Transition],
+    requestID: String?, createdAt: Timestamp, snapshot: Snapshot, transitions: [Transition],
     packed: PackedMachine? = nil, isToResume: Bool = false
   ) {
     let metadata = SharedFlowMetadata(
       .init(owner: owner, provider: provider, kind: kind, client: client, uid: owner.uid))
     self.init(
-      id: id, metadata: metadata, requestID: requestID, createdAt: createdAt, standing: standing,
+      id: id, metadata: metadata, requestID: requestID, createdAt: createdAt, snapshot: snapshot,
       transitions: transitions, packed: packed, isToResume: isToResume)
   }
 
@@ -27,7 +27,7 @@ extension LiveFlow {
     self.init(
       id: FlowID(id), owner: owner, provider: provider, kind: Machine.kind, client: client,
       requestID: requestID, createdAt: now,
-      standing: .init(
+      snapshot: .init(
         machine: machine, view: machine.view, ending: .active, revision: 1, updatedAt: now,
         expiresAt: now + FlowHarness.deadline),
       transitions: [Transition(revision: 1, state: machine.view.state, at: now)])

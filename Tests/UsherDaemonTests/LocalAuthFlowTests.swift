@@ -38,8 +38,8 @@ struct LocalAuthFlowTests {
   }
 
   private func ended(_ session: LiveFlow) async throws -> FlowEnding {
-    try await reached("the flow has ended") { session.standing.isFinished }
-    return session.standing.ending
+    try await reached("the flow has ended") { session.snapshot.isFinished }
+    return session.snapshot.ending
   }
 
   @Test("a local authentication flow succeeds with a finger of the flow's owner")
@@ -55,7 +55,7 @@ struct LocalAuthFlowTests {
   func hints() async throws {
     let session = try await scanning()
     harness.reader.hint(.swipeTooShort)
-    try await reached("the flow shows the hint") { session.standing.view.problem != nil }
+    try await reached("the flow shows the hint") { session.snapshot.view.problem != nil }
     #expect(session.flow.problem?.message == "that was too short: swipe again")
     #expect(harness.reader.waiting == 1, "the scan continues")
     try await harness.reader.answer(.success(.match))

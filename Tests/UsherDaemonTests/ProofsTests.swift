@@ -108,14 +108,14 @@ struct ProofsTests {
   @Test("a flow overtaken by a provider change fails, retryable only if its outcome is known")
   func overtaken() async throws {
     let session = try await harness.open()
-    harness.engine.deliver(.event(.overtaken(.changed(.work, "sec"))), to: session)
+    harness.engine.deliver(.event(.providerChanged(.changed(.work, "sec"))), to: session)
     try await reached("the flow has ended") { session.flow.status == .failed }
     let failure = session.flow.failure
     #expect(failure?.reason == .providerRejected && failure?.retryable == true)
     #expect(failure?.message.hasSuffix("start a new flow") == true)
     let dark = try await harness.open(id: "flw_2")
     #expect(await harness.type("in the dark", dark) == nil)
-    harness.engine.deliver(.event(.overtaken(.changed(.work, "sec"))), to: dark)
+    harness.engine.deliver(.event(.providerChanged(.changed(.work, "sec"))), to: dark)
     try await reached("the flow has ended") { dark.flow.status == .failed }
     #expect(dark.flow.failure?.retryable == false)
     #expect(dark.flow.failure?.message.contains("is not known") == true)

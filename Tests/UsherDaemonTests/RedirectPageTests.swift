@@ -81,12 +81,12 @@ struct RedirectPageTests {
   @Test("flows beyond the limit of redirect listeners share an open one")
   func sharedPorts() async throws {
     var listeners: [RedirectListener] = []
-    for number in 0..<(RedirectListeners.mostListeners + 8) {
+    for number in 0..<(RedirectListeners.maxListeners + 8) {
       listeners.append(try await fixture.open("state-\(number)"))
     }
-    #expect(Set(listeners.map(\.redirectURI)).count == RedirectListeners.mostListeners)
+    #expect(Set(listeners.map(\.redirectURI)).count == RedirectListeners.maxListeners)
     let last = try #require(listeners.last)
-    let number = RedirectListeners.mostListeners + 7
+    let number = RedirectListeners.maxListeners + 7
     let reply = try await RedirectListenerFixture.get(
       last.redirectURI + "?code=abc&state=state-\(number)")
     #expect(reply.status == 200)

@@ -49,7 +49,7 @@ struct ShutdownTests {
         harness.setting, harness.dependencies, on: MultiThreadedEventLoopGroup.singleton))
     try await next.begin()
     let restored = try next.services().flows.engine.flow(flow.id, of: .anna)
-    #expect(flow.state == "discovering" && restored.standing.view.state != "discovering")
+    #expect(flow.state == "discovering" && restored.snapshot.view.state != "discovering")
     await next.end()
   }
 }

@@ -73,7 +73,7 @@ struct StubMachine: FlowMachine {
         Completion(
           grant: .consented(["lastname": "Lovelace"], granted: ["lastname"]),
           result: ["profile": ["firstname": "Ada"]],
-          reliance: .init(
+          preconditions: .init(
             account: AccountID(String(word.dropFirst(5))), consents: ["read.firstname"])))
     }
     switch word {

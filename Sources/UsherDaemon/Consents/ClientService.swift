@@ -29,7 +29,7 @@ struct ClientService: Sendable {
     for flow in flows {
       let ended = try await engine.cancel(flow.id, owner: owner)
       // The flow may have ended in another way just before it was to be cancelled.
-      if ended.standing.ending.status == .cancelled { reply.cancelled += 1 }
+      if ended.snapshot.ending.status == .cancelled { reply.cancelled += 1 }
     }
     // Only a flow of a configured provider can use a handoff secret, so otherwise none is removed.
     if let provider = try? providers.named(call.provider) {

@@ -18,8 +18,8 @@ struct DaemonAnswers: Sendable {
       localAuth.answer(question, flow) { report(.daemon(.answered(.localAuth($0)))) }
     case .consents(let account): report(.daemon(.answered(.consents(consents(flow, account)))))
     case .presence(let account):
-      let isThere = (try? accounts.account(account, of: flow.owner)) != nil
-      report(.daemon(.answered(.presence(isThere))))
+      let exists = (try? accounts.account(account, of: flow.owner)) != nil
+      report(.daemon(.answered(.presence(exists))))
     case .oneTimeCode(let account):
       Task(executorPreference: dependencies.executor) {
         report(.daemon(.answered(.oneTimeCode(await totp.answer(account, flow)))))

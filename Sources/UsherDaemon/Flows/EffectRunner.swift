@@ -78,9 +78,9 @@ final class EffectRunner: Sendable {
   func releaseReader(_ flow: LiveFlow) { answers.localAuth.release(flow) }
 
   /// Whether the effect would wait for a redirect with the same state as another flow's listener.
-  func isTaken(_ effect: EngineEffect) -> Bool {
+  func isStateInUse(_ effect: EngineEffect) -> Bool {
     guard case .listen(let expectation) = effect else { return false }
-    return listeners.isTaken(expectation)
+    return listeners.isStateInUse(expectation)
   }
 
   func stopListening(_ flow: LiveFlow) { flow.setListener(nil)?.close() }
@@ -89,13 +89,13 @@ final class EffectRunner: Sendable {
   func stop() { isStopped.withLock { $0 = true } }
 
   /// Closes the flow's redirect listener with its connections, and releases the fingerprint reader.
-  func letGo(_ flow: LiveFlow) {
+  func releaseResources(of flow: LiveFlow) {
     flow.setListener(nil)?.closeAll()
     answers.localAuth.stop(flow)
   }
 
   /// Sends a call whose outcome is ignored, such as the revocation of an unused token.
-  func tidy(_ call: any ProviderCall, _ provider: ProviderConfig, _ flow: LiveFlow) {
+  func cleanUp(_ call: any ProviderCall, _ provider: ProviderConfig, _ flow: LiveFlow) {
     work.begin()
     Task(executorPreference: dependencies.executor) { [self] in
       _ = await http.send(call, for: provider, in: flow.credentials)
@@ -103,7 +103,7 @@ final class EffectRunner: Sendable {
     }
   }
 
-  /// Makes a call to the provider. Returns `.overtaken` if the call was not sent because its
+  /// Makes a call to the provider. Returns `.providerChanged` if the call was not sent because its
   /// credential now belongs to another provider.
   private func send(
     _ call: any ProviderCall, _ provider: ProviderConfig, _ flow: LiveFlow
@@ -119,7 +119,7 @@ final class EffectRunner: Sendable {
     guard case .unreachable(let message, sent: false) = outcome,
       let change = http.change(of: provider, in: flow.credentials), change.message == message
     else { return .called(call, outcome) }
-    return .overtaken(change)
+    return .providerChanged(change)
   }
 
   private func listen(
@@ -130,14 +130,14 @@ final class EffectRunner: Sendable {
     do throws(RedirectListenError) {
       let listener = try await open(expectation, flow, report)
       flow.setListener(listener)?.close()
-      if isStopped.withLock({ $0 }) { letGo(flow) }
+      if isStopped.withLock({ $0 }) { releaseResources(of: flow) }
       if flow.isFinished { stopListening(flow) }
       return .browser(.listening(redirectURI: listener.redirectURI))
     } catch {
       switch error {
-      case .taken(let message, let isAnothers):
-        return .browser(.listenFailed(message, mayReachAnother: isAnothers, isBusy: false))
-      case .stateTaken: return .stateTaken
+      case .portInUse(let message, let isOtherUser):
+        return .browser(.listenFailed(message, mayReachAnother: isOtherUser, isBusy: false))
+      case .stateInUse: return .stateInUse
       case .noDescriptors(let error):
         return .browser(.listenFailed(error.message, mayReachAnother: true, isBusy: true))
       case .failed:
@@ -148,7 +148,7 @@ final class EffectRunner: Sendable {
   }
 
   /// The number of seconds for which a flow waits for a free file descriptor.
-  private static let descriptorPatience = 30
+  private static let descriptorWaitSeconds = 30
 
   /// Opens a redirect listener. Retries while the process is short of file descriptors, because
   /// some may soon be closed.
@@ -156,12 +156,12 @@ final class EffectRunner: Sendable {
     _ expectation: RedirectExpectation, _ flow: LiveFlow,
     _ report: @escaping @Sendable (EngineEvent) -> Void
   ) async throws(RedirectListenError) -> RedirectListener {
-    var left = Self.descriptorPatience
+    var left = Self.descriptorWaitSeconds
     while true {
       do throws(RedirectListenError) {
         return try await listeners.open(expectation, for: flow.uid) {
           [weak flow, scheduler = dependencies.scheduler] answer in
-          let revision = flow?.standing.revision ?? 0
+          let revision = flow?.snapshot.revision ?? 0
           report(.browser(.redirected(answer)))
           return await flow?.page(after: revision, scheduler)
         }
@@ -178,14 +178,14 @@ final class EffectRunner: Sendable {
 
 extension LiveFlow {
   /// The maximum wait for the flow, longer than the browser's wait (`RedirectTimes.outcome`).
-  private static let longestPage = Duration.seconds(10)
+  private static let maxPageWait = Duration.seconds(10)
 
   /// Returns the page for the browser that delivered an answer when the flow was at this revision,
   /// once the flow has processed the answer.
   fileprivate func page(after revision: Int, _ scheduler: any Scheduler) async -> RedirectPage {
-    let standing = await wait(Self.longestPage, scheduler) { standing in
-      standing.isFinished || standing.revision > revision && standing.view.step.kind != .wait
+    let snapshot = await wait(Self.maxPageWait, scheduler) { snapshot in
+      snapshot.isFinished || snapshot.revision > revision && snapshot.view.step.kind != .wait
     }
-    return RedirectPage(standing)
+    return RedirectPage(snapshot)
   }
 }

@@ -7,22 +7,22 @@ import UsherStore
 
 /// Encodes and decodes flow machines.
 ///
-/// In memory the machine of a resting flow is packed: JSON with a short mark in place of the
+/// In memory the machine of a hibernating flow is packed: JSON with a placeholder for the
 /// provider's configuration, which many flows share. On disk the configuration is written out, so
 /// that every row is complete by itself.
 final class FlowCoder: Sendable {
-  /// A mark, and the JSON of the provider configuration that it replaces.
+  /// A placeholder, and the JSON of the provider configuration that it replaces.
   private struct Known {
-    /// The mark, including its quotation marks.
-    let mark: [UInt8]
+    /// The placeholder, including its quotation marks.
+    let placeholder: [UInt8]
     let json: [UInt8]
   }
 
   private struct State {
     var known: [Int: Known] = [:]
-    /// The mark for each JSON text of a configuration that was read. Earlier versions may have
-    /// encoded an equal configuration differently.
-    var marks: [[UInt8]: [UInt8]] = [:]
+    /// The placeholder for each JSON text of a configuration that was read. Earlier versions may
+    /// have encoded an equal configuration differently.
+    var placeholders: [[UInt8]: [UInt8]] = [:]
   }
 
   private let providers: KnownProviders
@@ -31,8 +31,8 @@ final class FlowCoder: Sendable {
 
   private static let member = "provider"
 
-  /// - Parameter nonce: The random prefix of all marks, so that text from a provider or caller
-  ///   cannot contain a mark.
+  /// - Parameter nonce: The random prefix of all placeholders, so that text from a provider or
+  ///   caller cannot contain a placeholder.
   init(nonce: String) {
     providers = KnownProviders(prefix: nonce)
     quotedPrefix = Array("\"\(nonce)".utf8)
@@ -48,22 +48,22 @@ final class FlowCoder: Sendable {
     try StoreCoder.decode(Machine.self, from: packed, userInfo: [.knownProviders: providers])
   }
 
-  /// Returns the complete JSON of a packed machine: every mark is replaced.
-  func whole(_ packed: [UInt8]) throws(UsherError) -> [UInt8] {
-    var whole: [UInt8] = []
-    var rest = packed[...]
-    while let start = rest.start(of: quotedPrefix) {
-      let digits = rest[(start + quotedPrefix.count)...].prefix { $0 != UInt8(ascii: "\"") }
+  /// Returns the complete JSON of a packed machine: every placeholder is replaced.
+  func expanded(_ packed: [UInt8]) throws(UsherError) -> [UInt8] {
+    var expanded: [UInt8] = []
+    var remaining = packed[...]
+    while let start = remaining.start(of: quotedPrefix) {
+      let digits = remaining[(start + quotedPrefix.count)...].prefix { $0 != UInt8(ascii: "\"") }
       guard let number = Int(String(decoding: digits, as: UTF8.self)) else {
-        whole += rest[..<digits.startIndex]
-        rest = rest[digits.startIndex...]
+        expanded += remaining[..<digits.startIndex]
+        remaining = remaining[digits.startIndex...]
         continue
       }
-      whole += rest[..<start]
-      whole += try known(number).json
-      rest = rest[(digits.endIndex + 1)...]
+      expanded += remaining[..<start]
+      expanded += try known(number).json
+      remaining = remaining[(digits.endIndex + 1)...]
     }
-    return whole.isEmpty ? packed : whole + rest
+    return expanded.isEmpty ? packed : expanded + remaining
   }
 
   /// Returns the packed form of a machine's complete JSON.
@@ -72,22 +72,23 @@ final class FlowCoder: Sendable {
   func packed(_ bytes: [UInt8], at place: Range<Int>) throws(UsherError) -> [UInt8] {
     let members = try ObjectMembers(ofStored: bytes, at: place)
     guard let provider = members[Self.member] else { return Array(bytes[place]) }
-    return bytes[place.lowerBound..<provider.lowerBound] + (try mark(of: Array(bytes[provider])))
+    return bytes[place.lowerBound..<provider.lowerBound]
+      + (try placeholder(of: Array(bytes[provider])))
       + bytes[provider.upperBound..<place.upperBound]
   }
 
-  private func mark(of json: [UInt8]) throws(UsherError) -> [UInt8] {
-    if let mark = state.withLock({ $0.marks[json] }) { return mark }
+  private func placeholder(of json: [UInt8]) throws(UsherError) -> [UInt8] {
+    if let placeholder = state.withLock({ $0.placeholders[json] }) { return placeholder }
     let provider = try StoreCoder.decode(ProviderConfig.self, from: json)
-    let mark = try known(providers.number(of: provider)).mark
-    state.withLock { $0.marks[json] = mark }
-    return mark
+    let placeholder = try known(providers.number(of: provider)).placeholder
+    state.withLock { $0.placeholders[json] = placeholder }
+    return placeholder
   }
 
   private func known(_ number: Int) throws(UsherError) -> Known {
     if let known = state.withLock({ $0.known[number] }) { return known }
     let known = Known(
-      mark: Array("\"\(providers.mark(of: number))\"".utf8),
+      placeholder: Array("\"\(providers.placeholder(of: number))\"".utf8),
       json: try StoreCoder.encode(providers.provider(number)))
     state.withLock { $0.known[number] = known }
     return known
@@ -108,20 +109,20 @@ extension ObjectMembers {
 }
 
 extension ArraySlice<UInt8> {
-  /// Returns the position of the first occurrence of a mark; nil if there is none.
-  fileprivate func start(of mark: [UInt8]) -> Int? {
-    guard let first = mark.first, count >= mark.count else { return nil }
+  /// Returns the position of the first occurrence of a placeholder; nil if there is none.
+  fileprivate func start(of placeholder: [UInt8]) -> Int? {
+    guard let first = placeholder.first, count >= placeholder.count else { return nil }
     var from = startIndex
-    while let start = self[from...(endIndex - mark.count)].firstIndex(of: first) {
-      if self[start..<start + mark.count].elementsEqual(mark) { return start }
+    while let start = self[from...(endIndex - placeholder.count)].firstIndex(of: first) {
+      if self[start..<start + placeholder.count].elementsEqual(placeholder) { return start }
       from = start + 1
-      if from > endIndex - mark.count { return nil }
+      if from > endIndex - placeholder.count { return nil }
     }
     return nil
   }
 }
 
-/// The packed machine of a resting flow, that is, a flow that waits in memory.
+/// The packed machine of a hibernating flow, that is, a flow that waits in memory.
 struct PackedMachine: Sendable {
   let type: any FlowMachine.Type
   let bytes: [UInt8]

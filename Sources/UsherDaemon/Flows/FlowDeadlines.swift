@@ -67,17 +67,17 @@ final class FlowDeadlines: Sendable {
   /// forward or the machine was suspended.
   func review() {
     let (now, monotonic) = (dependencies.clock.now(), dependencies.clock.monotonicNow())
-    let (over, onEnd) = state.withLock { state in
-      let over = state.flows.unordered.filter {
+    let (expired, onEnd) = state.withLock { state in
+      let expired = state.flows.unordered.filter {
         $0.end <= monotonic || $0.flow.expiresAt <= now
       }
-      let ended = over.map(\.flow).filter { $0.setWatched(false) }
+      let ended = expired.map(\.flow).filter { $0.setWatched(false) }
       state.watched -= ended.count
-      if !over.isEmpty { state.flows = Heap(state.flows.unordered.filter(\.flow.isWatched)) }
+      if !expired.isEmpty { state.flows = Heap(state.flows.unordered.filter(\.flow.isWatched)) }
       return (ended, state.onEnd)
     }
-    guard !over.isEmpty else { return }
-    for flow in over { onEnd(flow) }
+    guard !expired.isEmpty else { return }
+    for flow in expired { onEnd(flow) }
     setTimer()
   }
 
@@ -92,31 +92,31 @@ final class FlowDeadlines: Sendable {
     guard let next else { return }
     let timer = dependencies.scheduler.after(next - dependencies.clock.monotonicNow()) {
       [weak self] in
-      self?.ring()
+      self?.expireDueFlows()
     }
     // In the meantime the timer may have fired, or another timer may have been set.
-    let isWanted = state.withLock { state in
+    let isCurrent = state.withLock { state in
       guard state.timer?.at == next, state.timer?.timer == nil else { return false }
       state.timer?.timer = timer
       return true
     }
-    if !isWanted { timer.cancel() }
+    if !isCurrent { timer.cancel() }
   }
 
-  private func ring() {
+  private func expireDueFlows() {
     let now = dependencies.clock.monotonicNow()
-    let (over, onEnd) = state.withLock { state in
+    let (expired, onEnd) = state.withLock { state in
       state.timer = nil
-      var over: [LiveFlow] = []
+      var expired: [LiveFlow] = []
       while let first = state.flows.min, first.end <= now {
         state.flows.removeMin()
         guard first.flow.setWatched(false) else { continue }
         state.watched -= 1
-        over.append(first.flow)
+        expired.append(first.flow)
       }
-      return (over, state.onEnd)
+      return (expired, state.onEnd)
     }
-    for flow in over { onEnd(flow) }
+    for flow in expired { onEnd(flow) }
     setTimer()
   }
 }

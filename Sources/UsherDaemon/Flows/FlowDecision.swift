@@ -8,17 +8,17 @@ import UsherFlows
 struct FlowDecision {
   /// The flow's state machine after the event.
   let machine: any FlowMachine
-  var next: LiveFlow.Standing
+  var next: LiveFlow.Snapshot
   var effects: [EngineEffect] = []
   /// The account to store together with the decision, at the flow's end or before.
   var grant: AccountGrant?
   /// The preconditions of a success: accounts and consents that must still exist when it is stored.
-  private(set) var reliance: Completion.Reliance?
+  private(set) var preconditions: Completion.Preconditions?
   let at: Timestamp
   var cleanUp: [any ProviderCall] = []
 
   init(
-    _ answer: EngineAnswer, _ machine: any FlowMachine, _ before: LiveFlow.Standing,
+    _ answer: EngineAnswer, _ machine: any FlowMachine, _ before: LiveFlow.Snapshot,
     at now: Timestamp
   ) {
     self.machine = machine
@@ -30,7 +30,7 @@ struct FlowDecision {
     switch answer {
     case .proceed(let effects): self.effects = effects
     case .finish(let completion):
-      reliance = completion.reliance
+      preconditions = completion.preconditions
       next.ending = FlowEnding(
         status: .succeeded, result: .object(completion.result),
         handoffSecret: completion.handoffSecret)
@@ -48,27 +48,28 @@ struct FlowDecision {
 
   /// Returns the decision to end a flow that was cancelled or has expired.
   static func abandoning(
-    _ machine: any FlowMachine, _ before: LiveFlow.Standing, as status: FlowStatus,
+    _ machine: any FlowMachine, _ before: LiveFlow.Snapshot, as status: FlowStatus,
     at now: Timestamp
   ) -> FlowDecision {
     let isExpiry = status == .expired
-    let kept = machine.grantIfAbandoned
+    let abandonedGrant = machine.grantIfAbandoned
     // If the outcome of a sent call is unknown, the failure must not say that it is safe to retry.
     let failure = machine.failure(
       isExpiry ? .expired : .cancelled, isExpiry ? "Too late" : "Cancelled",
-      (isExpiry ? "the flow was not finished in time" : "the flow was cancelled") + machine.doubt
-        + (kept.map { "; " + $0.message } ?? ""),
+      (isExpiry ? "the flow was not finished in time" : "the flow was cancelled")
+        + machine.unknownOutcomeSuffix
+        + (abandonedGrant.map { "; " + $0.message } ?? ""),
       retryable: !machine.isOutcomeUnknown)
     var decision = FlowDecision(
       .fail(failure, cleanUp: machine.callsIfAbandoned), machine, before, at: now)
     decision.next.ending.status = status
-    decision.grant = kept?.grant
+    decision.grant = abandonedGrant?.grant
     return decision
   }
 
   /// Returns the failure that replaces a success if the account or consent that it relies on was
   /// removed while the flow ran. So no account is recreated and no data disclosed without consent.
-  func withdrawn(_ before: LiveFlow.Standing) -> FlowDecision {
+  func failingPreconditions(_ before: LiveFlow.Snapshot) -> FlowDecision {
     let failure = machine.failure(
       .denied, "No longer available",
       "the account was forgotten or a consent was revoked in the meantime", retryable: true)
@@ -80,16 +81,17 @@ struct FlowDecision {
 extension FlowMachine {
   /// The answer for a flow whose provider credential now belongs to another provider: the flow
   /// cannot continue.
-  func overtaken(by error: UsherError) -> EngineAnswer {
+  func providerChanged(by error: UsherError) -> EngineAnswer {
     .fail(
       failure(
-        .providerRejected, "Provider changed", error.message + doubt, retryable: !isOutcomeUnknown),
+        .providerRejected, "Provider changed", error.message + unknownOutcomeSuffix,
+        retryable: !isOutcomeUnknown),
       cleanUp: callsIfAbandoned)
   }
 
   /// The answer for a flow whose OAuth `state` is already used by another flow. Only a
   /// `params.state` that the caller chose can collide; the daemon's own states are random.
-  var stateTaken: EngineAnswer {
+  var stateInUse: EngineAnswer {
     .fail(
       failure(
         .invalidRequest, "State in use",
@@ -98,7 +100,9 @@ extension FlowMachine {
   }
 
   /// The end of a failure message, which says that the outcome of a sent call is unknown, if it is.
-  fileprivate var doubt: String { isOutcomeUnknown ? "; " + unknownOutcomeClause : "" }
+  fileprivate var unknownOutcomeSuffix: String {
+    isOutcomeUnknown ? "; " + unknownOutcomeClause : ""
+  }
 
   fileprivate func failure(
     _ reason: Failure.Reason, _ title: String, _ message: String, retryable: Bool

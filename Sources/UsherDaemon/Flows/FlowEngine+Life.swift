@@ -18,32 +18,32 @@ extension FlowEngine {
   /// - Returns: The flows that could not be read, each with the reason.
   /// - Throws: `storageUnavailable`, for example if a row fails to decrypt.
   func restore(
-    _ goesOn: () -> Void = {}
+    _ reportProgress: () -> Void = {}
   ) async throws(UsherError) -> [(flow: FlowID, error: UsherError)] {
-    try await repository.restore(goesOn) { index.insert($0) }
+    try await repository.restore(reportProgress) { index.insert($0) }
   }
 
-  /// Resumes every unfinished flow in the background; returns at once. At most `mostResuming` flows
+  /// Resumes every unfinished flow in the background; returns at once. At most `maxResuming` flows
   /// resume at the same time, which bounds memory. An event or call for a flow that is still queued
   /// resumes that flow first.
   ///
-  /// - Parameter isLeftAlone: Whether an owner's flows are not resumed; only their deadlines are
+  /// - Parameter isExcluded: Whether an owner's flows are not resumed; only their deadlines are
   ///   watched.
-  func resumeAll(except isLeftAlone: @escaping @Sendable (Owner) -> Bool = { _ in false }) {
+  func resumeAll(except isExcluded: @escaping @Sendable (Owner) -> Bool = { _ in false }) {
     let unfinished = index.all.filter { !$0.isFinished }
     for flow in unfinished { deadlines.watch(flow) }
-    let flows = unfinished.filter { !isLeftAlone($0.owner) }
+    let flows = unfinished.filter { !isExcluded($0.owner) }
     Task(executorPreference: dependencies.executor) { [self] in
       await withTaskGroup(of: Void.self) { group in
         for (number, flow) in flows.enumerated() {
-          if number >= Self.mostResuming { _ = await group.next() }
+          if number >= Self.maxResuming { _ = await group.next() }
           group.addTask { await self.resumeOnce(flow) }
         }
       }
     }
   }
 
-  private static let mostResuming = 64
+  private static let maxResuming = 64
 
   /// Closes all redirect listeners and cancels all timers. The flows continue from disk at the next
   /// start.
@@ -59,7 +59,7 @@ extension FlowEngine {
 
   private func pause(_ flow: LiveFlow) {
     flow.setTimer(nil)
-    effects.letGo(flow)
+    effects.releaseResources(of: flow)
   }
 
   /// Resumes the unfinished flows of one owner, as after a start of the daemon.
@@ -91,14 +91,14 @@ extension FlowEngine {
     deadlines.review()
     let now = dependencies.clock.now()
     let limits = dependencies.config.limits
-    let keep = Duration.seconds(limits.finishedFlowHours * 3600)
+    let retention = Duration.seconds(limits.finishedFlowHours * 3600)
     let finished = index.all.filter(\.isFinished)
-    var old = finished.filter { $0.updatedAt + keep <= now }
+    var old = finished.filter { $0.updatedAt + retention <= now }
     let users = dependencies.subordinates.current
     for (_, flows) in Dictionary(grouping: finished, by: { $0.owner.limitHolder(users) })
     where flows.count > limits.finishedFlowsPerUser {
       let newest = flows.sorted { $0.updatedAt > $1.updatedAt }
-      old += newest.dropFirst(limits.finishedFlowsPerUser).filter { $0.updatedAt + keep > now }
+      old += newest.dropFirst(limits.finishedFlowsPerUser).filter { $0.updatedAt + retention > now }
     }
     try await store.commit(old.map { .deleteFlow($0.id) } + [.forgetRequests(expiredBy: now)])
     for flow in old { index.remove(flow) }

@@ -5,11 +5,11 @@ import UsherCore
 
 // Publication of a flow's progress: events for subscribers and entries for the journal.
 extension FlowEngine {
-  enum News: String {
+  enum Progress: String {
     case started, moved, finished
   }
 
-  func publish(_ what: News, _ live: LiveFlow, at now: Timestamp) {
+  func publish(_ what: Progress, _ live: LiveFlow, at now: Timestamp) {
     let flow = live.flow
     let event = Event(
       topic: .flow, what: what.rawValue, at: now, provider: flow.provider, flow: flow.id,

@@ -14,7 +14,7 @@ extension FlowEngine {
   ///
   /// - Throws: `rateLimited` naming the limit; `overloaded` if too few file descriptors are left
   ///   for a redirect listener.
-  func admit(_ owner: Owner) throws(UsherError) -> FlowPlace {
+  func admit(_ owner: Owner) throws(UsherError) -> FlowReservation {
     guard dependencies.descriptors.hasRoom(for: .caller) else { throw DescriptorBudget.exhausted }
     let limits = dependencies.config.limits
     let users = dependencies.subordinates.current
@@ -26,26 +26,27 @@ extension FlowEngine {
         .rateLimited, "this user has started \(limits.flowStartsPerMinute) flows within a minute",
         detail: .init(retryAfterMs: Int(wait.milliseconds), limit: "flow_starts_per_minute"))
     }
-    guard let place = FlowPlace(index, for: owner, atMost: limits.liveFlowsPerUser, users)
+    guard
+      let reservation = FlowReservation(index, for: owner, atMost: limits.liveFlowsPerUser, users)
     else {
       throw UsherError(
         .rateLimited,
         "this user already has \(limits.liveFlowsPerUser) live flows", limit: "live_flows_per_user")
     }
-    return place
+    return reservation
   }
 
   /// Starts a flow. When this returns, the flow is on disk and its first effects have begun.
   ///
   /// - Parameters:
   ///   - call: The call with its parameters, which must name the account if the flow needs one.
-  ///   - place: The reservation from ``admit(_:)``. This method either occupies or releases it.
-  ///   - isSeen: Whether the flow may offer an account to the user.
+  ///   - reservation: The reservation from ``admit(_:)``. This method uses or releases it.
+  ///   - isVisible: Whether the flow may offer an account to the user.
   func start(
-    _ call: FlowStart, owner: Owner, client: FlowClient, in place: FlowPlace,
-    seeing isSeen: (AccountRecord) -> Bool = { _ in true }
+    _ call: FlowStart, owner: Owner, client: FlowClient, in reservation: FlowReservation,
+    where isVisible: (AccountRecord) -> Bool = { _ in true }
   ) async throws(UsherError) -> LiveFlow {
-    defer { place.release() }
+    defer { reservation.release() }
     let provider = try providers.named(call.provider)
     guard let type = ProviderRegistry.flow(call.kind, of: provider.settings.variety) else {
       throw UsherError(
@@ -58,29 +59,30 @@ extension FlowEngine {
     let known =
       type.knowsAccounts
       ? try accounts.accounts(of: owner, at: provider.name) {
-        isSeen($0) && (type.accountUse != .named || mayActWith($0, client))
+        isVisible($0) && (type.accountUse != .named || mayActWith($0, client))
       } : []
     let transition = dependencies.transitionContext()
-    let beginning = Beginning(
+    let input = StartInput(
       call: call, id: FlowID(dependencies.identifier("flw_")), owner: owner, client: client,
       account: record, accounts: known,
-      givers: givers(at: call.provider, to: owner, client.name, at: transition.now),
+      predecessors: predecessors(at: call.provider, to: owner, client.name, at: transition.now),
       transition: transition)
-    let (machine, answer) = try begin(type, beginning, at: provider)
-    if case .proceed(let effects) = answer, effects.contains(where: self.effects.isTaken) {
+    let (machine, answer) = try begin(type, input, at: provider)
+    if case .proceed(let effects) = answer, effects.contains(where: self.effects.isStateInUse) {
       throw UsherError(
         .invalidParams, "params.state is in use: choose a new random value", field: "params.state")
     }
-    let flow = newFlow(beginning, machine)
-    let giver = try claim(for: machine, of: beginning.givers)
+    let flow = newFlow(input, machine)
+    let predecessor = try claim(for: machine, of: input.predecessors)
     do throws(UsherError) {
       try await open(
-        flow, with: objection(to: provider, type) ?? answer, at: transition, taking: giver
+        flow, with: credentialFailure(of: provider, type) ?? answer, at: transition,
+        taking: predecessor
       ) {
-        place.occupy(flow)
+        reservation.insert(flow)
       }
     } catch {
-      if let giver { index.giveBack(giver) }
+      if let predecessor { index.unclaim(predecessor) }
       throw error
     }
     return flow
@@ -89,8 +91,8 @@ extension FlowEngine {
   /// Returns the failure that ends the flow at once if the provider's credential, such as the
   /// client secret, is not set, so that the user does not sign in for nothing. The message says how
   /// to set the credential.
-  private func objection(
-    to provider: ProviderConfig, _ type: any FlowMachine.Type
+  private func credentialFailure(
+    of provider: ProviderConfig, _ type: any FlowMachine.Type
   ) -> EngineAnswer? {
     do throws(UsherError) {
       _ = try credentials.credential(of: provider)
@@ -103,7 +105,7 @@ extension FlowEngine {
   }
 
   /// The input for starting a flow of any kind.
-  private struct Beginning {
+  private struct StartInput {
     let call: FlowStart
     let id: FlowID
     let owner: Owner
@@ -113,43 +115,43 @@ extension FlowEngine {
     /// The accounts that the flow's machine gets to know, for example to offer them to the user.
     let accounts: [AccountRecord]
     /// The ended flows that have left a handoff secret for this client.
-    let givers: [LiveFlow]
+    let predecessors: [LiveFlow]
     let transition: TransitionContext
   }
 
   private func begin<Machine: FlowMachine>(
-    _ type: Machine.Type, _ beginning: Beginning, at config: ProviderConfig
+    _ type: Machine.Type, _ input: StartInput, at config: ProviderConfig
   ) throws(UsherError) -> (any FlowMachine, EngineAnswer) {
     guard let provider = Provider<Machine.Call.Settings>(config) else {
       throw UsherError(
         .internalError, "provider \(config.name) is not of the type of flow \(Machine.kind)")
     }
     let params = try StrictDecoding.decode(
-      Machine.Params.self, from: beginning.call.params, schema: schema(of: Machine.Params.self),
+      Machine.Params.self, from: input.call.params, schema: schema(of: Machine.Params.self),
       prefix: "params")
-    var transition = beginning.transition
+    var transition = input.transition
     let (machine, answer) = try Machine.begin(
-      params, context(beginning, at: provider), at: &transition)
+      params, context(input, at: provider), at: &transition)
     return (machine, Machine.erased(answer))
   }
 
   private func context<Settings: ProviderTypeSettings>(
-    _ beginning: Beginning, at provider: Provider<Settings>
+    _ input: StartInput, at provider: Provider<Settings>
   ) -> FlowContext<Settings> {
-    let (call, record) = (beginning.call, beginning.account)
+    let (call, record) = (input.call, input.account)
     var context = FlowContext(
       provider: provider, account: record.map { KnownAccount(id: $0.id, subject: $0.subject) },
-      requestID: call.requestId ?? beginning.id.rawValue, statedRequestID: call.requestId,
-      endsAt: end(of: beginning.transition.now),
-      installationID: store.installationID(of: beginning.owner, provider: provider.name),
+      requestID: call.requestId ?? input.id.rawValue, statedRequestID: call.requestId,
+      endsAt: end(of: input.transition.now),
+      installationID: store.installationID(of: input.owner, provider: provider.name),
       credential: CredentialCheck(
         (try? credentials.credential(of: provider.config)) ?? nil,
         named: credentials.named(of: provider.config)),
-      accounts: beginning.accounts.map {
+      accounts: input.accounts.map {
         NamedAccount(id: $0.id, subject: $0.subject, label: $0.details.label)
-      }, client: beginning.client.title, attributes: record?.details.attributes ?? [:],
-      handoffSecrets: beginning.givers.compactMap(\.handoffSecret))
-    for record in beginning.accounts {
+      }, client: input.client.title, attributes: record?.details.attributes ?? [:],
+      handoffSecrets: input.predecessors.compactMap(\.handoffSecret))
+    for record in input.accounts {
       context.accountAttributes[record.id] = record.details.attributes
     }
     return context
@@ -164,28 +166,28 @@ extension FlowEngine {
     }
   }
 
-  private func newFlow(_ beginning: Beginning, _ machine: any FlowMachine) -> LiveFlow {
-    let (call, client, now) = (beginning.call, beginning.client, beginning.transition.now)
+  private func newFlow(_ input: StartInput, _ machine: any FlowMachine) -> LiveFlow {
+    let (call, client, now) = (input.call, input.client, input.transition.now)
     // A blank or invalid request id is not recorded: no later call can refer to it.
     let requestID = call.requestId.flatMap { id in
       Self.isRequestID(id) && !id.allSatisfy(\.isWhitespace) ? id : nil
     }
     let metadata = SharedFlowMetadata(
       .init(
-        owner: beginning.owner, provider: call.provider, kind: call.kind, client: client.name,
+        owner: input.owner, provider: call.provider, kind: call.kind, client: client.name,
         uid: client.uid), credentials.tags(of: machine.config))
     return LiveFlow(
-      id: beginning.id, metadata: metadataPool.shared(metadata), requestID: requestID,
+      id: input.id, metadata: metadataPool.shared(metadata), requestID: requestID,
       createdAt: now,
-      standing: .init(
+      snapshot: .init(
         machine: machine, view: machine.view, ending: .active, revision: 1, updatedAt: now,
         expiresAt: end(of: now)),
       transitions: [Transition(revision: 1, state: machine.view.state, at: now)])
   }
 
-  /// Returns the time at which a flow that starts at `beginning` expires.
-  private func end(of beginning: Timestamp) -> Timestamp {
-    beginning + .seconds(dependencies.config.flow.deadlineSeconds)
+  /// Returns the time at which a flow that starts at `start` expires.
+  private func end(of start: Timestamp) -> Timestamp {
+    start + .seconds(dependencies.config.flow.deadlineSeconds)
   }
 
   private static func isRequestID(_ id: String) -> Bool { (1...128).contains(id.utf8.count) }

@@ -19,56 +19,61 @@ extension FlowEngine {
 
   /// Stores a new flow, makes the flow visible through `register`, and starts its first effects.
   ///
-  /// - Parameter giver: The ended flow whose handoff secret the new flow takes over. The secret is
-  ///   removed from the ended flow in the same commit.
+  /// - Parameter predecessor: The ended flow whose handoff secret the new flow takes over. The
+  ///   secret is removed from the ended flow in the same commit.
   func open(
     _ flow: LiveFlow, with answer: EngineAnswer, at transition: TransitionContext,
-    taking giver: LiveFlow? = nil, register: () -> Void
+    taking predecessor: LiveFlow? = nil, register: () -> Void
   ) async throws(UsherError) {
-    let before = flow.standing
+    let before = flow.snapshot
     guard let machine = before.machine else { return }
     let decision = FlowDecision(answer, machine, before, at: transition.now)
-    try await repository.inTurn(of: decision.grant, flow) { () throws(UsherError) in
-      let without = try giver.map { giver throws(UsherError) in
-        try repository.emptied(giver, of: machine.config.settings.variety)
+    try await repository.withAccountLock(for: decision.grant, flow) { () throws(UsherError) in
+      let cleared = try predecessor.map { predecessor throws(UsherError) in
+        try repository.withoutHandoffSecret(predecessor, of: machine.config.settings.variety)
       }
       let plan = try await repository.commit(
-        decision, flow, after: before, isNew: true, with: without.map { [$0.change] } ?? [])
-      if let giver, let without { giver.install(without.standing) }
+        decision, flow, after: before, isNew: true, with: cleared.map { [$0.change] } ?? [])
+      if let predecessor, let cleared { predecessor.install(cleared.snapshot) }
       register()
-      carryOut(plan, flow, announcing: .started)
+      apply(plan, flow, publishing: .started)
     }
   }
 
   /// Stores a decision in the database, then carries it out.
   private func commit(
-    _ decision: FlowDecision, _ flow: LiveFlow, after before: LiveFlow.Standing
+    _ decision: FlowDecision, _ flow: LiveFlow, after before: LiveFlow.Snapshot
   ) async throws(UsherError) {
-    try await repository.inTurn(of: decision.grant, flow) { () throws(UsherError) in
-      let decision = try hasBasis(decision, flow) ? decision : decision.withdrawn(before)
+    try await repository.withAccountLock(for: decision.grant, flow) { () throws(UsherError) in
+      let decision =
+        try preconditionsHold(decision, flow) ? decision : decision.failingPreconditions(before)
       let plan = try await repository.commit(decision, flow, after: before)
       FailPoint.reach("flow.before-effects")
-      guard !plan.isNothing else { return }
-      let isMoved = decision.next.revision > before.revision
-      carryOut(
-        plan, flow, announcing: isMoved ? (decision.next.isFinished ? .finished : .moved) : nil)
+      guard !plan.isEmpty else { return }
+      let hasNewRevision = decision.next.revision > before.revision
+      apply(
+        plan, flow,
+        publishing: hasNewRevision ? (decision.next.isFinished ? .finished : .moved) : nil)
     }
   }
 
   /// Whether the account and consents that a success relies on still exist; true for any other
   /// decision. They may have been removed while the flow ran, and an account that was forgotten is
   /// not recreated.
-  private func hasBasis(_ decision: FlowDecision, _ flow: LiveFlow) throws(UsherError) -> Bool {
-    guard let reliance = decision.reliance else { return true }
-    let record = try accounts.find(reliance.account, of: [flow.owner])
+  private func preconditionsHold(_ decision: FlowDecision, _ flow: LiveFlow) throws(UsherError)
+    -> Bool
+  {
+    guard let preconditions = decision.preconditions else { return true }
+    let record = try accounts.find(preconditions.account, of: [flow.owner])
     let client = flow.client ?? CallerPolicy.ownPrograms
     return record.map {
-      reliance.consents.isSubset(of: $0.consents.grants(of: client, at: decision.at))
+      preconditions.consents.isSubset(of: $0.consents.grants(of: client, at: decision.at))
     } ?? false
   }
 
   /// Applies a stored decision in memory, publishes the progress, and starts the effects.
-  private func carryOut(_ plan: FlowRepository.Plan, _ flow: LiveFlow, announcing news: News?) {
+  private func apply(_ plan: FlowRepository.Plan, _ flow: LiveFlow, publishing progress: Progress?)
+  {
     let (decision, machine) = (plan.decision, plan.decision.machine)
     var next = decision.next
     if let account = plan.account { accounts.install(account) }
@@ -80,7 +85,7 @@ extension FlowEngine {
       effects.stopListening(flow)
       // Done before callers learn that the flow has ended: a caller may immediately start the flow
       // that needs the handoff secret.
-      index.ended(flow, handsOnSecret: next.ending.handoffSecret != nil)
+      index.recordEnd(of: flow, leavesHandoffSecret: next.ending.handoffSecret != nil)
     }
     flow.install(next, packed: plan.packed)
     effects.releaseReader(flow)
@@ -90,12 +95,12 @@ extension FlowEngine {
       effects.stopListening(flow)
     } else {
       deadlines.watch(flow)
-      hibernator.moved(flow)
+      hibernator.recordChange(flow)
     }
     // Published first, because the outcome of an effect may change the flow at once.
-    if let news { publish(news, flow, at: decision.at) }
+    if let progress { publish(progress, flow, at: decision.at) }
     for call in decision.cleanUp where call.revokedToken == nil {
-      effects.tidy(call, machine.config, flow)
+      effects.cleanUp(call, machine.config, flow)
     }
     for revocation in plan.revocations {
       Task(executorPreference: dependencies.executor) { [revocations] in
@@ -125,7 +130,7 @@ extension FlowEngine {
   private func process(
     _ request: LiveFlow.Request, _ flow: LiveFlow
   ) async throws(UsherError) -> CallbackVerdict {
-    let before = flow.standing
+    let before = flow.snapshot
     let machine = before.isFinished ? nil : before.machine
     switch request {
     case .submit(let input, let revision):
@@ -135,7 +140,7 @@ extension FlowEngine {
       guard let machine else { break }
       let now = dependencies.clock.now()
       try await commit(.abandoning(machine, before, as: .cancelled, at: now), flow, after: before)
-    case .callBack(let callback):
+    case .callback(let callback):
       guard let machine else { return .noMatch }
       let verdict = machine.validate(callback) { accounts.record($0)?.mainToken }
       guard verdict == .match else { return verdict }
@@ -148,7 +153,7 @@ extension FlowEngine {
 
   private func submit(
     _ input: FlowInput, _ revision: Int, to machine: any FlowMachine, _ flow: LiveFlow,
-    _ before: LiveFlow.Standing
+    _ before: LiveFlow.Snapshot
   ) async throws(UsherError) {
     guard revision == before.revision else {
       throw UsherError(
@@ -162,9 +167,9 @@ extension FlowEngine {
         "the step is \(before.view.step.kind.rawValue), the input is for \(input.kind.rawValue)",
         detail: .init(field: "input.type", flow: flow.id))
     }
-    var moved = machine
+    var changed = machine
     var transition = dependencies.transitionContext()
-    let answer = moved.handle(.input(input), at: &transition)
+    let answer = changed.handle(.input(input), at: &transition)
     switch answer {
     case .refuse(let field, let message):
       throw UsherError(.invalidInput, message, detail: .init(field: field, flow: flow.id))
@@ -173,7 +178,8 @@ extension FlowEngine {
         .unexpectedInput, "the step \(input.kind.rawValue) does not accept this input now",
         detail: .init(field: "input", flow: flow.id))
     case .proceed, .finish, .fail:
-      try await commit(FlowDecision(answer, moved, before, at: transition.now), flow, after: before)
+      try await commit(
+        FlowDecision(answer, changed, before, at: transition.now), flow, after: before)
     }
     // If the exchange had timed out, the input has ended the flow instead of being accepted.
     if case .fail(let failure, _) = answer, failure.reason == .exchangeTimedOut {
@@ -190,29 +196,29 @@ extension FlowEngine {
 // decision about them is retried until it succeeds.
 extension FlowEngine {
   private func process(_ event: EngineEvent, _ flow: LiveFlow) async {
-    let before = flow.standing
+    let before = flow.snapshot
     guard let machine = before.machine, !before.isFinished else {
       return await compensate(for: event, flow)
     }
     guard let decision = decide(event, machine, before) else { return }
-    await insist(on: decision, flow, after: before)
+    await commitWithRetries(on: decision, flow, after: before)
   }
 
   /// Returns the state machine's decision about an event; nil if it does not concern the flow.
   private func decide(
-    _ event: EngineEvent, _ machine: any FlowMachine, _ before: LiveFlow.Standing
+    _ event: EngineEvent, _ machine: any FlowMachine, _ before: LiveFlow.Snapshot
   ) -> FlowDecision? {
-    var moved = machine
+    var changed = machine
     var transition = dependencies.transitionContext()
     let answer: EngineAnswer
     switch event {
     case .expired: return .abandoning(machine, before, as: .expired, at: transition.now)
-    case .overtaken(let error): answer = machine.overtaken(by: error)
-    case .stateTaken: answer = machine.stateTaken
-    default: answer = moved.handle(event, at: &transition)
+    case .providerChanged(let error): answer = machine.providerChanged(by: error)
+    case .stateInUse: answer = machine.stateInUse
+    default: answer = changed.handle(event, at: &transition)
     }
     if case .ignore = answer { return nil }
-    return FlowDecision(answer, moved, before, at: transition.now)
+    return FlowDecision(answer, changed, before, at: transition.now)
   }
 
   /// Undoes the result of a call to the provider that succeeded after the flow's end, if the
@@ -225,7 +231,7 @@ extension FlowEngine {
       if let revocation = repository.revocation(by: call, flow, compensation.provider) {
         await revocations.enqueue(revocation)
       } else {
-        effects.tidy(call, compensation.provider, flow)
+        effects.cleanUp(call, compensation.provider, flow)
       }
     }
   }
@@ -233,8 +239,8 @@ extension FlowEngine {
   /// Retries storing a decision until the store accepts it or the engine stops. After a stop, the
   /// flow repeats its effects at the next start. Requests that wait in the meantime are refused
   /// with the storage error.
-  private func insist(
-    on decision: FlowDecision, _ flow: LiveFlow, after before: LiveFlow.Standing
+  private func commitWithRetries(
+    on decision: FlowDecision, _ flow: LiveFlow, after before: LiveFlow.Snapshot
   ) async {
     var pause = Duration.milliseconds(200)
     while true {

@@ -89,32 +89,32 @@ extension FlowEngine {
         .permissionDenied, "only the client that started flow \(flow.id) may answer it",
         detail: .init(flow: flow.id))
     }
-    try await ask(.submit(try FlowInput(call.input), revision: call.revision), flow)
+    try await perform(.submit(try FlowInput(call.input), revision: call.revision), flow)
     return flow
   }
 
   /// Cancels an active flow. A finished flow is returned unchanged.
   func cancel(_ id: FlowID, owner: Owner) async throws(UsherError) -> LiveFlow {
     let flow = try flow(id, of: owner)
-    try await ask(.cancel, flow)
+    try await perform(.cancel, flow)
     return flow
   }
 
   /// Passes a provider's callback to the live flows, of any owner, that have its request id.
   ///
   /// - Throws: `storageUnavailable` or `shuttingDown`; the callback was not accepted then.
-  func callBack(
+  func handleCallback(
     _ callback: ProviderCallback, at provider: ProviderName
   ) async throws(UsherError) -> [CallbackVerdict] {
     var verdicts: [CallbackVerdict] = []
     for flow in callback.requestID.map({ index.live(at: provider, requestID: $0) }) ?? [] {
-      verdicts.append(try await ask(.callBack(callback), flow))
+      verdicts.append(try await perform(.callback(callback), flow))
     }
     return verdicts
   }
 
   @discardableResult
-  private func ask(
+  private func perform(
     _ request: LiveFlow.Request, _ flow: LiveFlow
   ) async throws(UsherError) -> CallbackVerdict {
     let result: Result<CallbackVerdict, UsherError> = await withCheckedContinuation { waiting in

@@ -1,7 +1,7 @@
 import Synchronization
 
 /// Saves memory: keeps the machines of the flows that changed last unpacked, and packs the machines
-/// of the others (``LiveFlow/rest()``).
+/// of the others (``LiveFlow/hibernate()``).
 final class FlowHibernator: Sendable {
   private let limit: Int
   private let flows = Mutex<[LiveFlow]>([])
@@ -12,12 +12,12 @@ final class FlowHibernator: Sendable {
 
   /// Records that a flow has changed. If too many changes are recorded, removes the oldest one and
   /// packs the machine of its flow unless that flow has changed since.
-  func moved(_ flow: LiveFlow) {
-    flow.countMove()
-    let longest = flows.withLock { flows -> LiveFlow? in
+  func recordChange(_ flow: LiveFlow) {
+    flow.countPendingChange()
+    let oldest = flows.withLock { flows -> LiveFlow? in
       flows.append(flow)
       return flows.count > limit ? flows.removeFirst() : nil
     }
-    longest?.rest()
+    oldest?.hibernate()
   }
 }

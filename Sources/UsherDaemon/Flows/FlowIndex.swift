@@ -12,11 +12,11 @@ final class FlowIndex: Sendable {
     /// The number of places reserved for flows that are about to start.
     var reserved = 0
     /// The ended flows that have left a handoff secret for later flows.
-    var keepers: Set<FlowID> = []
+    var predecessors: Set<FlowID> = []
 
     var isEmpty: Bool { flows.isEmpty && reserved == 0 }
     /// The number that is compared with the limit of live flows: live flows and reserved places.
-    var taken: Int { live + reserved }
+    var used: Int { live + reserved }
   }
 
   fileprivate struct Request: Hashable {
@@ -33,7 +33,7 @@ final class FlowIndex: Sendable {
     mutating func insert(_ flow: LiveFlow) {
       byOwner[flow.owner, or: OwnerFlows()].flows[flow.id] = flow
       guard !flow.isFinished else {
-        if flow.handoffSecret != nil { byOwner[flow.owner]?.keepers.insert(flow.id) }
+        if flow.handoffSecret != nil { byOwner[flow.owner]?.predecessors.insert(flow.id) }
         return
       }
       byOwner[flow.owner]?.live += 1
@@ -43,10 +43,10 @@ final class FlowIndex: Sendable {
 
     mutating func release(_ owner: Owner) {
       byOwner[owner]?.reserved -= 1
-      tidy(owner)
+      removeIfEmpty(owner)
     }
 
-    mutating func tidy(_ owner: Owner) {
+    mutating func removeIfEmpty(_ owner: Owner) {
       if byOwner[owner]?.isEmpty == true { byOwner[owner] = nil }
     }
   }
@@ -64,25 +64,25 @@ final class FlowIndex: Sendable {
   }
 
   /// Returns the owner's ended flows that have left a handoff secret for later flows.
-  func keepers(of owner: Owner) -> [LiveFlow] {
+  func predecessors(of owner: Owner) -> [LiveFlow] {
     state.withLock { state in
-      guard let shelf = state.byOwner[owner] else { return [] }
-      return shelf.keepers.compactMap { shelf.flows[$0] }
+      guard let ownerFlows = state.byOwner[owner] else { return [] }
+      return ownerFlows.predecessors.compactMap { ownerFlows.flows[$0] }
     }
   }
 
   /// Claims the handoff secret of an ended flow; only one flow gets it.
   ///
   /// - Returns: False if another flow has claimed the secret.
-  func claim(_ keeper: LiveFlow) -> Bool {
-    state.withLock { $0.byOwner[keeper.owner]?.keepers.remove(keeper.id) != nil }
+  func claim(_ flow: LiveFlow) -> Bool {
+    state.withLock { $0.byOwner[flow.owner]?.predecessors.remove(flow.id) != nil }
   }
 
   /// Undoes ``claim(_:)``, because the flow that claimed the secret could not be started.
-  func giveBack(_ keeper: LiveFlow) {
+  func unclaim(_ flow: LiveFlow) {
     state.withLock { state in
-      guard state.byOwner[keeper.owner]?.flows[keeper.id] === keeper else { return }
-      state.byOwner[keeper.owner]?.keepers.insert(keeper.id)
+      guard state.byOwner[flow.owner]?.flows[flow.id] === flow else { return }
+      state.byOwner[flow.owner]?.predecessors.insert(flow.id)
     }
   }
 
@@ -101,21 +101,21 @@ final class FlowIndex: Sendable {
   /// Records that a flow has ended, just before callers see that. Does nothing for a flow that is
   /// not in the index.
   ///
-  /// - Parameter handsOnSecret: Whether the flow leaves a handoff secret for later flows of the
-  ///   same client.
-  func ended(_ flow: LiveFlow, handsOnSecret: Bool) {
+  /// - Parameter leavesHandoffSecret: Whether the flow leaves a handoff secret for later flows of
+  ///   the same client.
+  func recordEnd(of flow: LiveFlow, leavesHandoffSecret: Bool) {
     state.withLock { state in
       guard state.byOwner[flow.owner]?.flows[flow.id] === flow else { return }
       state.byOwner[flow.owner]?.live -= 1
       state.live -= 1
-      if handsOnSecret { state.byOwner[flow.owner]?.keepers.insert(flow.id) }
+      if leavesHandoffSecret { state.byOwner[flow.owner]?.predecessors.insert(flow.id) }
       guard let request = flow.request else { return }
       state.requests[request]?.removeAll { $0 === flow }
       if state.requests[request]?.isEmpty == true { state.requests[request] = nil }
     }
   }
 
-  /// Reserves a place for a flow that is about to start. ``occupy(_:)`` uses the place,
+  /// Reserves a place for a flow that is about to start. ``insertReserved(_:)`` uses the place,
   /// ``release(_:)`` returns it.
   ///
   /// - Parameter users: Tells which owners share one user's limits.
@@ -124,15 +124,15 @@ final class FlowIndex: Sendable {
     _ owner: Owner, atMost limit: Int, _ users: SubordinateUsers = SubordinateUsers()
   ) -> Bool {
     state.withLock { state in
-      let taken = state.byOwner.sharing(with: owner, users).reduce(0) { $0 + $1.taken }
-      guard taken < limit else { return false }
+      let used = state.byOwner.sharing(with: owner, users).reduce(0) { $0 + $1.used }
+      guard used < limit else { return false }
       state.byOwner[owner, or: OwnerFlows()].reserved += 1
       return true
     }
   }
 
   /// Inserts a flow for which a place was reserved, and consumes the reservation.
-  func occupy(_ flow: LiveFlow) {
+  func insertReserved(_ flow: LiveFlow) {
     state.withLock { state in
       state.insert(flow)
       state.release(flow.owner)
@@ -145,8 +145,8 @@ final class FlowIndex: Sendable {
   func remove(_ flow: LiveFlow) {
     state.withLock { state in
       state.byOwner[flow.owner]?.flows[flow.id] = nil
-      state.byOwner[flow.owner]?.keepers.remove(flow.id)
-      state.tidy(flow.owner)
+      state.byOwner[flow.owner]?.predecessors.remove(flow.id)
+      state.removeIfEmpty(flow.owner)
     }
   }
 }
@@ -158,10 +158,10 @@ extension LiveFlow {
 }
 
 /// A reservation in the ``FlowIndex`` for a flow that is about to start; released if none uses it.
-final class FlowPlace: Sendable {
+final class FlowReservation: Sendable {
   private let index: FlowIndex
   private let owner: Owner
-  private let isHeld = Atomic(true)
+  private let isReserved = Atomic(true)
 
   /// Reserves a place. Returns nil if the owner's flows and reservations have reached the limit.
   init?(
@@ -175,14 +175,14 @@ final class FlowPlace: Sendable {
 
   deinit { release() }
 
-  func occupy(_ flow: LiveFlow) {
-    if isHeld.exchange(false, ordering: .relaxed) {
-      index.occupy(flow)
+  func insert(_ flow: LiveFlow) {
+    if isReserved.exchange(false, ordering: .relaxed) {
+      index.insertReserved(flow)
     } else {
       index.insert(flow)
     }
   }
 
-  /// Releases the reservation. Has no effect after an earlier release or after ``occupy(_:)``.
-  func release() { if isHeld.exchange(false, ordering: .relaxed) { index.release(owner) } }
+  /// Releases the reservation. Has no effect after an earlier release or after ``insert(_:)``.
+  func release() { if isReserved.exchange(false, ordering: .relaxed) { index.release(owner) } }
 }

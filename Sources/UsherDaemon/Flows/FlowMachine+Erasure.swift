@@ -24,10 +24,10 @@ enum EngineEvent: Sendable {
   /// The flow was not finished before its deadline.
   case expired
   /// Another flow waits for a redirect with the same OAuth `state`.
-  case stateTaken
+  case stateInUse
   case called(any ProviderCall, CallOutcome)
   /// A call was not sent, because the credential that it needs now belongs to another provider.
-  case overtaken(UsherError)
+  case providerChanged(UsherError)
   case discovered(Discovery)
   case idTokenVerified(IDTokenVerdict)
   case woken
@@ -111,7 +111,7 @@ extension FlowMachine {
     case .calledBack(let callback): .provider(.calledBack(callback))
     case .daemon(let event): .daemon(event)
     case .woken: .woken
-    case .expired, .overtaken, .stateTaken: nil
+    case .expired, .providerChanged, .stateInUse: nil
     }
   }
 }

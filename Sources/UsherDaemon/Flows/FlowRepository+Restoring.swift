@@ -6,7 +6,7 @@ import UsherStore
 // Reads the flows from the store at a start of the daemon.
 extension FlowRepository {
   /// A flow's row, not decrypted yet, and its journal.
-  private struct Kept: Sendable {
+  private struct SealedEntry: Sendable {
     let flow: SealedFlow
     let journal: [Transition]
   }
@@ -19,8 +19,8 @@ extension FlowRepository {
   /// The number of flows that are read at a time. It bounds the number of rows and unpacked
   /// machines in memory.
   private static let page = 1024
-  /// The number of rows that are read between two calls of `goesOn`.
-  private static let stretch = 5000
+  /// The number of rows that are read between two calls of `reportProgress`.
+  private static let progressInterval = 5000
 
   /// Reads all flows and passes each flow that can be read to `body`.
   ///
@@ -29,12 +29,12 @@ extension FlowRepository {
   /// - Returns: The flows that could not be read, each with the reason.
   /// - Throws: `storageUnavailable`, for example if a row fails to decrypt.
   func restore(
-    _ goesOn: () -> Void, _ body: (LiveFlow) -> Void
+    _ reportProgress: () -> Void, _ body: (LiveFlow) -> Void
   ) async throws(UsherError) -> [(flow: FlowID, error: UsherError)] {
     var read = 0
     func count() {
       read += 1
-      if read.isMultiple(of: Self.stretch) { goesOn() }
+      if read.isMultiple(of: Self.progressInterval) { reportProgress() }
     }
     var journal: [FlowID: [Transition]] = [:]
     try store.readJournal { row in
@@ -46,8 +46,10 @@ extension FlowRepository {
     var last: SealedFlow?
     repeat {
       let page = try store.flows(after: last, atMost: Self.page)
-      let kept = page.map { Kept(flow: $0, journal: journal.removeValue(forKey: $0.id) ?? []) }
-      for flow in try await restored(kept) {
+      let entries = page.map {
+        SealedEntry(flow: $0, journal: journal.removeValue(forKey: $0.id) ?? [])
+      }
+      for flow in try await restored(entries) {
         switch flow {
         case .flow(let flow): body(flow)
         case .unread(let id, let error): unread.append((id, error))
@@ -60,11 +62,11 @@ extension FlowRepository {
   }
 
   /// Decrypts and decodes flows on all processors, because this takes most of a start's time.
-  private func restored(_ flows: [Kept]) async throws(UsherError) -> [Restored] {
-    let share = max(flows.count / dependencies.processors, 1)
+  private func restored(_ flows: [SealedEntry]) async throws(UsherError) -> [Restored] {
+    let chunkSize = max(flows.count / dependencies.processors, 1)
     let outcomes = await withTaskGroup(of: Result<[Restored], UsherError>.self) { group in
-      for start in stride(from: 0, to: flows.count, by: share) {
-        let part = flows[start..<min(start + share, flows.count)]
+      for start in stride(from: 0, to: flows.count, by: chunkSize) {
+        let part = flows[start..<min(start + chunkSize, flows.count)]
         group.addTask { [self] in
           Result { () throws(UsherError) in try part.map(read) }
         }
@@ -76,10 +78,10 @@ extension FlowRepository {
     return all
   }
 
-  private func read(_ kept: Kept) throws(UsherError) -> Restored {
-    let row = try store.open(kept.flow)
+  private func read(_ entry: SealedEntry) throws(UsherError) -> Restored {
+    let row = try store.open(entry.flow)
     do throws(UsherError) {
-      return .flow(flow(row, try RestoredFlow(row, by: coder), kept.journal))
+      return .flow(flow(row, try RestoredFlow(row, by: coder), entry.journal))
     } catch {
       return .unread(row.id, error)
     }
@@ -94,7 +96,7 @@ extension FlowRepository {
     return LiveFlow(
       id: row.id, metadata: metadataPool.shared(metadata), requestID: row.requestID,
       createdAt: row.createdAt,
-      standing: .init(
+      snapshot: .init(
         machine: machine,
         view: machine?.view ?? FlowView(state: stored.state, step: .wait(.init(for: ""))),
         ending: stored.ending, revision: row.revision, updatedAt: row.updatedAt,

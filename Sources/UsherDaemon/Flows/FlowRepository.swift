@@ -27,15 +27,15 @@ struct FlowRepository: Sendable {
     var revocations: [Revocation] = []
 
     /// Whether there is nothing to store and no effect to run.
-    var isNothing: Bool {
+    var isEmpty: Bool {
       changes.isEmpty && account == nil && decision.effects.isEmpty && decision.cleanUp.isEmpty
     }
   }
 
   /// Runs `body`. If an account is to be stored, `body` runs under the lock on the owner's accounts
   /// at the provider.
-  func inTurn(
-    of grant: AccountGrant?, _ flow: LiveFlow, _ body: () async throws(UsherError) -> Void
+  func withAccountLock(
+    for grant: AccountGrant?, _ flow: LiveFlow, _ body: () async throws(UsherError) -> Void
   ) async throws(UsherError) {
     guard grant != nil else { return try await body() }
     let key = AccountRepository.OwnerAtProvider(
@@ -49,7 +49,7 @@ struct FlowRepository: Sendable {
   ///   - isNew: Whether the flow has no row in the store yet.
   ///   - more: Changes of other rows for the same commit.
   func commit(
-    _ decision: FlowDecision, _ flow: LiveFlow, after before: LiveFlow.Standing,
+    _ decision: FlowDecision, _ flow: LiveFlow, after before: LiveFlow.Snapshot,
     isNew: Bool = false, with more: [Change] = []
   ) async throws(UsherError) -> Plan {
     var plan = try plan(decision, flow, before, isNew)
@@ -66,11 +66,11 @@ struct FlowRepository: Sendable {
   }
 
   private func plan(
-    _ decision: FlowDecision, _ flow: LiveFlow, _ before: LiveFlow.Standing, _ isNew: Bool
+    _ decision: FlowDecision, _ flow: LiveFlow, _ before: LiveFlow.Snapshot, _ isNew: Bool
   ) throws(UsherError) -> Plan {
     let (machine, next) = (decision.machine, decision.next)
     let provider = machine.config
-    let isMoved = next.revision > before.revision
+    let hasNewRevision = next.revision > before.revision
     var plan = Plan(decision: decision)
     plan.account = try decision.grant.map { grant throws(UsherError) in
       try accounts.update(
@@ -89,13 +89,13 @@ struct FlowRepository: Sendable {
     }
     // Foreign keys require this order: the flow's row before its first journal row, and the
     // account's row before its token rows.
-    if isNew || isMoved || before.machine.map({ !$0.isSame(as: machine) }) ?? true {
+    if isNew || hasNewRevision || before.machine.map({ !$0.isSame(as: machine) }) ?? true {
       plan.packed = try next.isFinished ? nil : machine.packed(by: coder)
       let row = try row(flow, plan.decision.next, plan.packed, of: provider.settings.variety)
       plan.changes.append(.putFlow(row))
     }
     if isNew { plan.changes.append(.appendJournal(journal(flow, before))) }
-    if isMoved { plan.changes.append(.appendJournal(journal(flow, next))) }
+    if hasNewRevision { plan.changes.append(.appendJournal(journal(flow, next))) }
     plan.revocations = decision.cleanUp.compactMap { revocation(by: $0, flow, provider) }
     for revocation in plan.revocations { plan.changes.append(.putNote(try revocation.row())) }
     plan.changes += plan.account?.changes ?? []
@@ -106,43 +106,43 @@ struct FlowRepository: Sendable {
   func revocation(
     by call: any ProviderCall, _ flow: LiveFlow, _ provider: ProviderConfig
   ) -> Revocation? {
-    call.revokedToken.map { Revocation(of: $0, brought: flow, by: provider, dependencies) }
+    call.revokedToken.map { Revocation(of: $0, obtainedBy: flow, by: provider, dependencies) }
   }
 
   /// Returns an ended flow's state without its handoff secret, and the change that stores it.
-  func emptied(
-    _ giver: LiveFlow, of type: ProviderVariety
-  ) throws(UsherError) -> (standing: LiveFlow.Standing, change: Change) {
-    var standing = giver.standing
-    standing.ending.handoffSecret = nil
-    return (standing, .putFlow(try row(giver, standing, nil, of: type)))
+  func withoutHandoffSecret(
+    _ flow: LiveFlow, of type: ProviderVariety
+  ) throws(UsherError) -> (snapshot: LiveFlow.Snapshot, change: Change) {
+    var snapshot = flow.snapshot
+    snapshot.ending.handoffSecret = nil
+    return (snapshot, .putFlow(try row(flow, snapshot, nil, of: type)))
   }
 
   /// Returns the row of a flow.
   ///
   /// - Parameter packed: The packed machine; nil if the flow has ended.
   private func row(
-    _ flow: LiveFlow, _ standing: LiveFlow.Standing, _ packed: PackedMachine?,
+    _ flow: LiveFlow, _ snapshot: LiveFlow.Snapshot, _ packed: PackedMachine?,
     of type: ProviderVariety
   ) throws(UsherError) -> FlowRow {
     let stored = StoredFlow(
       type: type, client: flow.client, uid: flow.uid,
-      credentials: standing.isFinished ? nil : flow.credentials, state: standing.view.state,
-      ending: standing.ending)
+      credentials: snapshot.isFinished ? nil : flow.credentials, state: snapshot.view.state,
+      ending: snapshot.ending)
     return FlowRow(
       id: flow.id, owner: flow.owner, provider: flow.provider, kind: flow.kind,
-      status: standing.ending.status.rawValue, revision: standing.revision,
-      state: standing.view.state, createdAt: flow.createdAt, updatedAt: standing.updatedAt,
-      expiresAt: standing.expiresAt, requestID: flow.requestID, key: standing.view.key,
+      status: snapshot.ending.status.rawValue, revision: snapshot.revision,
+      state: snapshot.view.state, createdAt: flow.createdAt, updatedAt: snapshot.updatedAt,
+      expiresAt: snapshot.expiresAt, requestID: flow.requestID, key: snapshot.view.key,
       payload: try stored.payload(
-        with: packed.map { packed throws(UsherError) in try coder.whole(packed.bytes) }))
+        with: packed.map { packed throws(UsherError) in try coder.expanded(packed.bytes) }))
   }
 
-  private func journal(_ flow: LiveFlow, _ standing: LiveFlow.Standing) -> JournalRow {
+  private func journal(_ flow: LiveFlow, _ snapshot: LiveFlow.Snapshot) -> JournalRow {
     JournalRow(
-      flow: flow.id, revision: standing.revision, state: standing.view.state,
-      status: standing.ending.status.rawValue, stepType: standing.view.step.kind.rawValue,
-      at: standing.updatedAt)
+      flow: flow.id, revision: snapshot.revision, state: snapshot.view.state,
+      status: snapshot.ending.status.rawValue, stepType: snapshot.view.step.kind.rawValue,
+      at: snapshot.updatedAt)
   }
 }
 

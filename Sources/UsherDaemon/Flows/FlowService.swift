@@ -15,7 +15,7 @@ struct FlowService: Sendable {
   private let lists = AsyncKeyedLock<Owner>()
 
   /// Reserves a place for a new flow before the call gets a task. Throws if a limit is reached.
-  func admit(_ call: FlowStart, _ caller: Caller) throws(UsherError) -> FlowPlace {
+  func admit(_ call: FlowStart, _ caller: Caller) throws(UsherError) -> FlowReservation {
     try checkWait(call.waitMs, "waitMs")
     return try engine.admit(caller.owner)
   }
@@ -24,18 +24,19 @@ struct FlowService: Sendable {
   ///
   /// - Parameters:
   ///   - account: The account that the flow acts on, from ``account(of:for:)``.
-  ///   - place: The reservation from ``admit(_:_:)``.
+  ///   - reservation: The reservation from ``admit(_:_:)``.
   ///   - isOffered: Whether the flow may offer an account to the user.
   func start(
-    _ call: FlowStart, of account: AccountID?, _ caller: Caller, in place: FlowPlace,
+    _ call: FlowStart, of account: AccountID?, _ caller: Caller, in reservation: FlowReservation,
     offering isOffered: @Sendable (AccountRecord) -> Bool
   ) async throws(UsherError) -> FlowStart.Reply {
     if call.provider != ProviderConfig.local.name { try caller.owner.checkMayHaveAccounts() }
     var call = call
     if let account { call.params["account"] = .string(account.rawValue) }
     let liveFlow = try await engine.start(
-      call, owner: caller.owner, client: await caller.flowClient(engine.dependencies), in: place,
-      seeing: isOffered)
+      call, owner: caller.owner, client: await caller.flowClient(engine.dependencies),
+      in: reservation,
+      where: isOffered)
     return .init(flow: await settled(liveFlow, call.waitMs))
   }
 
@@ -85,11 +86,11 @@ struct FlowService: Sendable {
   func wait(_ call: FlowWait, _ caller: Caller) async throws(UsherError) -> FlowWait.Reply {
     try checkWait(call.timeoutMs, "timeoutMs")
     let liveFlow = try engine.flow(call.flow, of: caller.owner)
-    let standing = await liveFlow.wait(.milliseconds(call.timeoutMs), scheduler) {
+    let snapshot = await liveFlow.wait(.milliseconds(call.timeoutMs), scheduler) {
       $0.revision > call.revision
     }
     return .init(
-      flow: shown(liveFlow.flow(standing), of: liveFlow, to: caller),
+      flow: shown(liveFlow.flow(snapshot), of: liveFlow, to: caller),
       transitions: liveFlow.transitions(since: call.revision))
   }
 
@@ -97,10 +98,10 @@ struct FlowService: Sendable {
   /// returns it.
   private func settled(_ liveFlow: LiveFlow, _ milliseconds: Int?) async -> Flow {
     guard let milliseconds, milliseconds > 0 else { return liveFlow.flow }
-    let standing = await liveFlow.wait(.milliseconds(milliseconds), scheduler) {
+    let snapshot = await liveFlow.wait(.milliseconds(milliseconds), scheduler) {
       $0.isFinished || $0.view.step.kind != .wait
     }
-    return liveFlow.flow(standing)
+    return liveFlow.flow(snapshot)
   }
 
   private func checkWait(_ milliseconds: Int?, _ field: String) throws(UsherError) {

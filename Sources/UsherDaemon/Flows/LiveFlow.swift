@@ -10,7 +10,7 @@ import UsherStore
 /// Reading takes a lock and needs no task, so `flow.get` is answered on the event loop. Only
 /// ``FlowEngine`` writes, for one event or request at a time and in the order of arrival.
 ///
-/// A flow that has not changed for a while rests: only the packed bytes of its machine stay in
+/// A flow that has not changed for a while hibernates: only the packed bytes of its machine stay in
 /// memory, and each read unpacks them.
 final class LiveFlow: Sendable {
   let id: FlowID
@@ -35,9 +35,9 @@ final class LiveFlow: Sendable {
     var isToResume: Bool
     var isWatched = false
     /// The number of this flow's changes that ``FlowHibernator`` remembers.
-    var moves: Int32 = 0
+    var pendingChanges: Int32 = 0
     var nextWaiter: Int32 = 0
-    var waiters: [Int32: @Sendable (Standing) -> Bool] = [:]
+    var waiters: [Int32: @Sendable (Snapshot) -> Bool] = [:]
     var timer: ScheduledTimer?
     var listener: RedirectListener?
     /// Cleans up after late outcomes of calls; set when the flow ends and its machine is dropped.
@@ -46,12 +46,12 @@ final class LiveFlow: Sendable {
 
   fileprivate enum Form {
     /// An unpacked machine, with its packed form if that has been stored.
-    indirect case awake(Standing, PackedMachine?)
-    case resting(PackedMachine)
+    indirect case awake(Snapshot, PackedMachine?)
+    case hibernating(PackedMachine)
   }
 
   /// A flow's state between two events.
-  struct Standing: Sendable {
+  struct Snapshot: Sendable {
     var machine: (any FlowMachine)?
     var view: FlowView
     var ending: FlowEnding
@@ -82,33 +82,33 @@ final class LiveFlow: Sendable {
   enum Request: Sendable {
     case submit(FlowInput, revision: Int)
     case cancel
-    case callBack(ProviderCallback)
+    case callback(ProviderCallback)
   }
 
   /// The number of the flow's latest transitions that are in memory, for replies to `flow.wait`.
   /// All of the flow's transitions are in the store.
-  private static let rememberedTransitions = 64
+  private static let maxTransitions = 64
 
   /// - Parameters:
-  ///   - transitions: The flow's transitions so far, including that to `standing`.
-  ///   - packed: The packed machine. If given, the flow rests.
+  ///   - transitions: The flow's transitions so far, including that to `snapshot`.
+  ///   - packed: The packed machine. If given, the flow hibernates.
   ///   - isToResume: Whether the flow was restored from the store and must be resumed.
   init(
     id: FlowID, metadata: SharedFlowMetadata, requestID: String?, createdAt: Timestamp,
-    standing: Standing,
+    snapshot: Snapshot,
     transitions: [Transition], packed: PackedMachine? = nil, isToResume: Bool = false
   ) {
     self.id = id
     shared = metadata
     self.requestID = requestID
     self.createdAt = createdAt
-    expiresAt = standing.expiresAt
-    let earlier = transitions.filter { $0.revision < standing.revision }
+    expiresAt = snapshot.expiresAt
+    let earlier = transitions.filter { $0.revision < snapshot.revision }
     current = Mutex(
       Current(
-        form: packed.map { .resting($0) } ?? .awake(standing, nil),
-        status: standing.ending.status, last: standing.transition,
-        earlier: earlier.suffix(LiveFlow.rememberedTransitions - 1), isToResume: isToResume))
+        form: packed.map { .hibernating($0) } ?? .awake(snapshot, nil),
+        status: snapshot.ending.status, last: snapshot.transition,
+        earlier: earlier.suffix(LiveFlow.maxTransitions - 1), isToResume: isToResume))
   }
 
   var owner: Owner { shared.key.owner }
@@ -125,18 +125,18 @@ final class LiveFlow: Sendable {
   /// The time of the flow's last transition.
   var updatedAt: Timestamp { current.withLock { $0.last.at } }
 
-  var standing: Standing {
+  var snapshot: Snapshot {
     let (form, last) = current.withLock { ($0.form, $0.last) }
-    return standing(form, last)
+    return snapshot(form, last)
   }
 
-  private func standing(_ form: Form, _ last: Transition) -> Standing {
+  private func snapshot(_ form: Form, _ last: Transition) -> Snapshot {
     switch form {
-    case .awake(let standing, _): return standing
-    case .resting(let packed):
+    case .awake(let snapshot, _): return snapshot
+    case .hibernating(let packed):
       do throws(UsherError) {
         let machine = try packed.unpacked()
-        return Standing(
+        return Snapshot(
           machine: machine, view: machine.view, ending: .active, revision: last.revision,
           updatedAt: last.at, expiresAt: expiresAt)
       } catch {
@@ -145,16 +145,16 @@ final class LiveFlow: Sendable {
     }
   }
 
-  var flow: Flow { flow(standing) }
+  var flow: Flow { flow(snapshot) }
 
-  func flow(_ standing: Standing) -> Flow {
+  func flow(_ snapshot: Snapshot) -> Flow {
     Flow(
-      id: id, provider: provider, kind: kind, key: standing.view.key,
-      status: standing.ending.status, state: standing.view.state, revision: standing.revision,
-      step: standing.isFinished ? nil : standing.view.step,
-      problem: standing.isFinished ? nil : standing.view.problem,
-      result: standing.ending.result, failure: standing.ending.failure, requestId: requestID,
-      createdAt: createdAt, updatedAt: standing.updatedAt, expiresAt: standing.expiresAt)
+      id: id, provider: provider, kind: kind, key: snapshot.view.key,
+      status: snapshot.ending.status, state: snapshot.view.state, revision: snapshot.revision,
+      step: snapshot.isFinished ? nil : snapshot.view.step,
+      problem: snapshot.isFinished ? nil : snapshot.view.problem,
+      result: snapshot.ending.result, failure: snapshot.ending.failure, requestId: requestID,
+      createdAt: createdAt, updatedAt: snapshot.updatedAt, expiresAt: snapshot.expiresAt)
   }
 
   /// Whether a client may see and answer the flow's step: only the client that started the flow, or
@@ -169,20 +169,20 @@ final class LiveFlow: Sendable {
   /// Installs a new state and notifies the waiters. Must be called after the state is on disk.
   ///
   /// - Parameter packed: The machine as it was stored; nil if the stored machine is unchanged.
-  func install(_ standing: Standing, packed: PackedMachine? = nil) {
+  func install(_ snapshot: Snapshot, packed: PackedMachine? = nil) {
     let due = current.withLock { current in
-      if standing.revision > current.last.revision {
+      if snapshot.revision > current.last.revision {
         current.earlier.append(current.last)
-        current.earlier = current.earlier.suffix(Self.rememberedTransitions - 1)
-        current.last = standing.transition
+        current.earlier = current.earlier.suffix(Self.maxTransitions - 1)
+        current.last = snapshot.transition
       }
       // A finished flow keeps no machine: it contains secrets (the PKCE verifier, tokens).
-      let packed = standing.isFinished ? nil : packed ?? current.form.packed
-      current.form = .awake(standing, packed)
-      current.status = standing.ending.status
+      let packed = snapshot.isFinished ? nil : packed ?? current.form.packed
+      current.form = .awake(snapshot, packed)
+      current.status = snapshot.ending.status
       return current.waiters
     }
-    for (number, waiter) in due where waiter(standing) {
+    for (number, waiter) in due where waiter(snapshot) {
       current.withLock { _ = $0.waiters.removeValue(forKey: number) }
     }
   }
@@ -192,7 +192,7 @@ extension LiveFlow.Form {
   fileprivate var packed: PackedMachine? {
     switch self {
     case .awake(_, let packed): packed
-    case .resting(let packed): packed
+    case .hibernating(let packed): packed
     }
   }
 }
@@ -200,36 +200,37 @@ extension LiveFlow.Form {
 // Resting: only the packed machine stays in memory.
 extension LiveFlow {
   /// Counts one more change of this flow that ``FlowHibernator`` remembers.
-  func countMove() { current.withLock { $0.moves += 1 } }
+  func countPendingChange() { current.withLock { $0.pendingChanges += 1 } }
 
   /// Counts one change less that ``FlowHibernator`` remembers. At zero, the flow's machine is
   /// packed unless the mailbox is being processed.
-  func rest() {
-    let (standing, packed) = current.withLock { current -> (Standing?, PackedMachine?) in
-      current.moves -= 1
-      guard current.moves == 0, !current.isDraining, !current.status.isFinished,
-        case .awake(let standing, let packed) = current.form
+  func hibernate() {
+    let (snapshot, packed) = current.withLock { current -> (Snapshot?, PackedMachine?) in
+      current.pendingChanges -= 1
+      guard current.pendingChanges == 0, !current.isDraining, !current.status.isFinished,
+        case .awake(let snapshot, let packed) = current.form
       else { return (nil, nil) }
-      return (standing, packed)
+      return (snapshot, packed)
     }
     // The packed form lacks state that exists only in memory: such a machine stays unpacked.
-    guard let standing, let packed, let machine = standing.machine,
+    guard let snapshot, let packed, let machine = snapshot.machine,
       let unpacked = try? packed.unpacked(), unpacked.isSame(as: machine)
     else { return }
     current.withLock { current in
-      guard current.moves == 0, !current.isDraining, current.last.revision == standing.revision,
+      guard current.pendingChanges == 0, !current.isDraining,
+        current.last.revision == snapshot.revision,
         !current.status.isFinished
       else { return }
-      current.form = .resting(packed)
+      current.form = .hibernating(packed)
     }
   }
 
-  var isResting: Bool {
-    current.withLock { if case .resting = $0.form { true } else { false } }
+  var isHibernating: Bool {
+    current.withLock { if case .hibernating = $0.form { true } else { false } }
   }
 
   /// Whether the packed form of the machine is in memory.
-  var holdsPacked: Bool { current.withLock { $0.form.packed != nil } }
+  var hasPackedMachine: Bool { current.withLock { $0.form.packed != nil } }
 
   /// Sets whether ``FlowDeadlines`` watches the flow; returns whether that has changed.
   func setWatched(_ isWatched: Bool) -> Bool {
@@ -330,22 +331,22 @@ extension LiveFlow {
   /// cancelled; then returns the state.
   func wait(
     _ timeout: Duration, _ scheduler: any Scheduler,
-    until isDue: @escaping @Sendable (Standing) -> Bool
-  ) async -> Standing {
+    until isDue: @escaping @Sendable (Snapshot) -> Bool
+  ) async -> Snapshot {
     let latch = AsyncLatch()
     let number = current.withLock { current -> Int32? in
-      guard !isDue(standing(current.form, current.last)) else { return nil }
+      guard !isDue(snapshot(current.form, current.last)) else { return nil }
       current.nextWaiter += 1
-      current.waiters[current.nextWaiter] = { standing in
-        guard isDue(standing) else { return false }
+      current.waiters[current.nextWaiter] = { snapshot in
+        guard isDue(snapshot) else { return false }
         latch.open()
         return true
       }
       return current.nextWaiter
     }
-    guard let number else { return standing }
+    guard let number else { return snapshot }
     await scheduler.wait(for: latch, atMost: timeout)
     current.withLock { _ = $0.waiters.removeValue(forKey: number) }
-    return standing
+    return snapshot
   }
 }

@@ -7,9 +7,9 @@ import UsherFlows
 import UsherSystem
 
 /// Judges the HTTP requests that browsers send to redirect listeners.
-final class RedirectJudge: Sendable {
+final class RedirectValidator: Sendable {
   /// The maximum number of look-ups of connected users per second, for the flows of one user.
-  static let mostLookups = 10
+  static let maxLookups = 10
 
   private struct Lookups {
     var began: Timestamp?
@@ -18,17 +18,17 @@ final class RedirectJudge: Sendable {
 
   let dependencies: Dependencies
   private let uid: @Sendable (LoopbackPeer.Endpoint, LoopbackPeer.Endpoint) -> UInt32?
-  private let strangers: RepeatedNotice
+  private let otherUserNotice: RepeatedNotice
   private let lookups = Mutex(Lookups())
 
   init(
     dependencies: Dependencies,
     uid: @escaping @Sendable (LoopbackPeer.Endpoint, LoopbackPeer.Endpoint) -> UInt32?,
-    strangers: RepeatedNotice
+    otherUserNotice: RepeatedNotice
   ) {
     self.dependencies = dependencies
     self.uid = uid
-    self.strangers = strangers
+    self.otherUserNotice = otherUserNotice
   }
 
   enum Verdict {
@@ -38,13 +38,13 @@ final class RedirectJudge: Sendable {
   }
 
   /// Compares a request with the waiting flows. The comparison is cheap: it makes no system call.
-  func judge(_ head: HTTPRequestHead, at port: RedirectPort, server: SocketAddress?) -> Verdict {
+  func validate(_ head: HTTPRequestHead, at port: RedirectPort, server: SocketAddress?) -> Verdict {
     let parts = head.uri.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
     let query = parts.count == 2 ? String(parts[1]) : ""
-    let finding = port.find(path: Secret(String(parts.first ?? "")), query: query)
-    if case .otherPath = finding { return .page(.unknown) }
+    let match = port.find(path: Secret(String(parts.first ?? "")), query: query)
+    if case .otherPath = match { return .page(.unknown) }
     guard head.method == .GET else { return .page(.onlyGET) }
-    guard case .route(let route) = finding, let number = server?.port,
+    guard case .route(let route) = match, let number = server?.port,
       head.headers["host"] == [route.expectation.authority(port: number)],
       case .accepted(let answer) = RedirectParseResult(
         query: query, state: route.expectation.state, form: route.expectation.form)
@@ -64,7 +64,7 @@ final class RedirectJudge: Sendable {
     guard let client = client?.endpoint, let server = server?.endpoint,
       await dependencies.blocking.run({ [uid] in uid(client, server) }) == route.owner
     else {
-      if let count = strangers.due() {
+      if let count = otherUserNotice.due() {
         dependencies.log.notice(
           "another user's browser connected to a redirect listener",
           metadata: ["count": .stringConvertible(count)])
@@ -88,7 +88,7 @@ final class RedirectJudge: Sendable {
     return lookups.withLock { lookups in
       if lookups.began.map({ now - $0 >= .seconds(1) }) ?? true { lookups = Lookups(began: now) }
       lookups.counts[owner, default: 0] += 1
-      return lookups.counts[owner, default: 0] <= Self.mostLookups
+      return lookups.counts[owner, default: 0] <= Self.maxLookups
     }
   }
 }
@@ -119,28 +119,31 @@ final class RedirectHandler: ChannelInboundHandler {
   typealias InboundIn = HTTPServerRequestPart
   typealias OutboundOut = HTTPServerResponsePart
 
-  private let judge: RedirectJudge
+  private let validator: RedirectValidator
   private let port: RedirectPort
-  private let place: RedirectConnections.Place
+  private let connection: RedirectConnections.Connection
   private var isAnswered = false
   private var deadline: ScheduledTimer?
 
-  init(_ judge: RedirectJudge, _ port: RedirectPort, _ place: RedirectConnections.Place) {
-    self.judge = judge
+  init(
+    _ validator: RedirectValidator, _ port: RedirectPort,
+    _ connection: RedirectConnections.Connection
+  ) {
+    self.validator = validator
     self.port = port
-    self.place = place
+    self.connection = connection
   }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     guard case .head(let head) = unwrapInboundIn(data), !isAnswered else { return }
     isAnswered = true
     let reply = RedirectReply(context.channel)
-    switch judge.judge(head, at: port, server: context.localAddress) {
+    switch validator.validate(head, at: port, server: context.localAddress) {
     case .page(let page): reply.write(page)
     case .answer(let answer, let route):
-      place.hold()
+      connection.protect()
       closeConnection(of: context, in: RedirectTimes.answer)
-      _ = judge.dependencies.scheduler.after(RedirectTimes.lookup) {
+      _ = validator.dependencies.scheduler.after(RedirectTimes.lookup) {
         reply.writeUnlessDelivering(.busy)
       }
       deliver(answer, route, reply, client: context.remoteAddress, server: context.localAddress)
@@ -151,23 +154,24 @@ final class RedirectHandler: ChannelInboundHandler {
     _ answer: AuthorizationResponse, _ route: RedirectRoute, _ reply: RedirectReply,
     client: SocketAddress?, server: SocketAddress?
   ) {
-    Task(executorPreference: judge.dependencies.executor) { [judge] in
-      if let page = await judge.refusal(route, client: client, server: server) {
+    Task(executorPreference: validator.dependencies.executor) { [validator] in
+      if let page = await validator.refusal(route, client: client, server: server) {
         reply.write(page)
         return
       }
       // In the meantime the `busy` page, which asks to reload, may have been sent. The reload then
       // sends the answer again.
-      guard reply.beginDelivery(pendingAfter: RedirectTimes.outcome, judge.dependencies.scheduler)
+      guard
+        reply.beginDelivery(pendingAfter: RedirectTimes.outcome, validator.dependencies.scheduler)
       else { return }
-      reply.write(await judge.deliver(answer, route))
+      reply.write(await validator.deliver(answer, route))
     }
   }
 
   private func closeConnection(of context: ChannelHandlerContext, in time: Duration) {
     let channel = context.channel
     deadline?.cancel()
-    deadline = judge.dependencies.scheduler.after(time) { channel.close(promise: nil) }
+    deadline = validator.dependencies.scheduler.after(time) { channel.close(promise: nil) }
   }
 
   func channelActive(context: ChannelHandlerContext) {
@@ -203,12 +207,12 @@ private final class RedirectReply: Sendable {
   /// Records that the flow receives the answer now. Only after this may a page describe the
   /// sign-in: before it, the browser may belong to another user.
   ///
-  /// - Parameter patience: The delay after which the browser gets the page `RedirectPage.pending`.
+  /// - Parameter delay: The delay after which the browser gets the page `RedirectPage.pending`.
   /// - Returns: False if a page has already been written; the flow must not receive the answer
   ///   then.
-  func beginDelivery(pendingAfter patience: Duration, _ scheduler: any Scheduler) -> Bool {
+  func beginDelivery(pendingAfter delay: Duration, _ scheduler: any Scheduler) -> Bool {
     guard advance(to: .delivering) else { return false }
-    _ = scheduler.after(patience) { self.write(.pending) }
+    _ = scheduler.after(delay) { self.write(.pending) }
     return true
   }
 

@@ -18,16 +18,16 @@ import var Glibc.ENFILE
 final class RedirectListeners: Sendable {
   /// The maximum number of open listeners. Beyond it, a flow that needs no fixed port shares an
   /// open listener.
-  static let mostListeners = 256
+  static let maxListeners = 256
 
   private let dependencies: Dependencies
   private let group: any EventLoopGroup
-  private let judge: RedirectJudge
+  private let validator: RedirectValidator
   private let connections = RedirectConnections()
   private let ports = Mutex<[SocketAddress: RedirectPort]>([:])
   private let portLock = AsyncKeyedLock<SocketAddress>()
   private let holders: @Sendable (LoopbackPeer.Endpoint) -> Set<UInt32>?
-  private let takenPorts: RepeatedNotice
+  private let portInUseNotice: RepeatedNotice
 
   /// - Parameters:
   ///   - group: The event loops of the listeners. Slow work should not run on them.
@@ -42,9 +42,9 @@ final class RedirectListeners: Sendable {
     self.dependencies = dependencies
     self.group = group
     self.holders = holders
-    judge = RedirectJudge(
-      dependencies: dependencies, uid: uid, strangers: RepeatedNotice(dependencies.clock))
-    takenPorts = RepeatedNotice(dependencies.clock)
+    validator = RedirectValidator(
+      dependencies: dependencies, uid: uid, otherUserNotice: RepeatedNotice(dependencies.clock))
+    portInUseNotice = RepeatedNotice(dependencies.clock)
   }
 
   /// Starts to listen for the redirect of one flow.
@@ -78,7 +78,7 @@ final class RedirectListeners: Sendable {
     guard let port = ports.withLock({ $0[address] }) else { return try await bind(address, route) }
     switch port.add(route) {
     case .added: return port
-    case .stateTaken: throw .stateTaken
+    case .stateInUse: throw .stateInUse
     case .closed: break
     }
     // The port is being closed; once it is closed, it can be bound again.
@@ -87,17 +87,17 @@ final class RedirectListeners: Sendable {
   }
 
   /// Whether another flow waits at a fixed port for an answer with the same path and state.
-  func isTaken(_ expectation: RedirectExpectation) -> Bool {
+  func isStateInUse(_ expectation: RedirectExpectation) -> Bool {
     guard let number = expectation.port,
       let address = try? SocketAddress(ipAddress: expectation.host, port: number),
       let port = ports.withLock({ $0[address] })
     else { return false }
-    return port.isTaken(expectation)
+    return port.isStateInUse(expectation)
   }
 
   /// Returns an open port of the same host to share if the limit is reached; otherwise nil.
   private func shared(_ route: RedirectRoute) -> RedirectPort? {
-    let open = ports.withLock { $0.count < Self.mostListeners ? [] : Array($0) }
+    let open = ports.withLock { $0.count < Self.maxListeners ? [] : Array($0) }
     return open.first {
       $0.key.ipAddress == route.expectation.host && $0.value.add(route) == .added
     }?.value
@@ -120,7 +120,7 @@ final class RedirectListeners: Sendable {
       return port
     } catch {
       switch (error as? IOError)?.errnoCode {
-      case EADDRINUSE: throw await taken(address, route.owner)
+      case EADDRINUSE: throw await portInUse(address, route.owner)
       case EMFILE, ENFILE: throw .noDescriptors(DescriptorBudget.exhausted)
       default: throw .failed
       }
@@ -128,8 +128,8 @@ final class RedirectListeners: Sendable {
   }
 
   private func bootstrap(_ port: RedirectPort) -> ServerBootstrap {
-    .loopback(on: group, dependencies) { [connections, judge] channel in
-      connections.admit(channel, to: port).map { RedirectHandler(judge, port, $0) }
+    .loopback(on: group, dependencies) { [connections, validator] channel in
+      connections.admit(channel, to: port).map { RedirectHandler(validator, port, $0) }
     }
     .childChannelOption(.maxMessagesPerRead, value: 1)
   }
@@ -144,7 +144,7 @@ final class RedirectListeners: Sendable {
     port.opened(channel)
   }
 
-  private func taken(_ address: SocketAddress, _ owner: UInt32) async -> RedirectListenError {
+  private func portInUse(_ address: SocketAddress, _ owner: UInt32) async -> RedirectListenError {
     let port = address.port ?? 0
     let users = await dependencies.blocking.run { [holders] in
       address.endpoint.flatMap(holders) ?? []
@@ -153,10 +153,10 @@ final class RedirectListeners: Sendable {
     let names = users.sorted().map { known[$0] ?? "\($0)" }
     // The kernel's list does not show a socket that is bound but does not listen. So an empty
     // result may mean another user's socket.
-    let isAnothers = users != [owner]
+    let isOtherUser = users != [owner]
     let holder =
       names.isEmpty ? "an unknown user" : "user \(names.joined(separator: " and "))"
-    if isAnothers, let count = takenPorts.due() {
+    if isOtherUser, let count = portInUseNotice.due() {
       dependencies.log.warning(
         "another user's program uses the redirect port of a sign-in",
         metadata: [
@@ -164,7 +164,8 @@ final class RedirectListeners: Sendable {
           "count": .stringConvertible(count),
         ])
     }
-    return .taken("port \(port) of the redirect is in use by \(holder)", byAnother: isAnothers)
+    return .portInUse(
+      "port \(port) of the redirect is in use by \(holder)", byOtherUser: isOtherUser)
   }
 }
 
@@ -172,10 +173,10 @@ final class RedirectListeners: Sendable {
 enum RedirectListenError: Error {
   /// The port is in use by another program.
   ///
-  /// - Parameter byAnother: Whether a user other than the flow's holds the port, or may hold it.
-  case taken(String, byAnother: Bool)
+  /// - Parameter byOtherUser: Whether a user other than the flow's holds the port, or may hold it.
+  case portInUse(String, byOtherUser: Bool)
   /// Another flow waits at the port for an answer with the same OAuth `state`.
-  case stateTaken
+  case stateInUse
   /// The listener would need one of the last file descriptors, which are reserved.
   case noDescriptors(UsherError)
   case failed
@@ -229,7 +230,7 @@ final class RedirectPort: Sendable {
   enum Admission {
     case added
     /// Another flow waits at this port for an answer with the same path and state.
-    case stateTaken
+    case stateInUse
     /// The port is closed or being closed.
     case closed
   }
@@ -237,12 +238,12 @@ final class RedirectPort: Sendable {
   func add(_ route: RedirectRoute) -> Admission {
     state.withLock { state in
       guard !state.isClosed else { return .closed }
-      return state.routes.insert(route) ? .added : .stateTaken
+      return state.routes.insert(route) ? .added : .stateInUse
     }
   }
 
-  func isTaken(_ expectation: RedirectExpectation) -> Bool {
-    state.withLock { $0.routes.isTaken(expectation) }
+  func isStateInUse(_ expectation: RedirectExpectation) -> Bool {
+    state.withLock { $0.routes.isStateInUse(expectation) }
   }
 
   /// Removes a flow, and closes the port if this was the last flow.
@@ -259,7 +260,7 @@ final class RedirectPort: Sendable {
     return isLast
   }
 
-  func find(path: Secret, query: String) -> RedirectRoutes.Finding {
+  func find(path: Secret, query: String) -> RedirectRoutes.Match {
     state.withLock { $0.routes.find(path: path, query: query) }
   }
 

@@ -17,12 +17,12 @@ enum RedirectPage: Sendable, Equatable {
   case otherUser, onlyGET, unknown, busy
 
   /// Creates the page that shows a flow's state after the flow has received the provider's answer.
-  init(_ standing: LiveFlow.Standing) {
-    switch standing.ending.status {
+  init(_ snapshot: LiveFlow.Snapshot) {
+    switch snapshot.ending.status {
     case .succeeded: self = .signedIn
-    case .failed, .cancelled, .expired: self = .notSignedIn(standing.ending.failure?.message)
+    case .failed, .cancelled, .expired: self = .notSignedIn(snapshot.ending.failure?.message)
     case .active:
-      guard case .openURL = standing.view.step, let problem = standing.view.problem else {
+      guard case .openURL = snapshot.view.step, let problem = snapshot.view.problem else {
         self = .pending
         return
       }

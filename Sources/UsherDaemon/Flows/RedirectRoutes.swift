@@ -31,7 +31,7 @@ struct RedirectRoutes {
     let state: Secret?
   }
 
-  enum Finding {
+  enum Match {
     case route(RedirectRoute)
     /// A flow waits at this path, but with another state.
     case otherState
@@ -55,7 +55,7 @@ struct RedirectRoutes {
     return true
   }
 
-  func isTaken(_ expectation: RedirectExpectation) -> Bool { routes[expectation.key] != nil }
+  func isStateInUse(_ expectation: RedirectExpectation) -> Bool { routes[expectation.key] != nil }
 
   mutating func remove(_ route: RedirectRoute) {
     guard routes[route.key] === route else { return }
@@ -67,7 +67,7 @@ struct RedirectRoutes {
   /// Finds the flow for which a request is meant.
   ///
   /// - Parameter query: The query of the request's URL, without the `?`.
-  func find(path: Secret, query: String) -> Finding {
+  func find(path: Secret, query: String) -> Match {
     guard paths[path] != nil else { return .otherPath }
     if let route = routes[Key(path: path, state: nil)] { return .route(route) }
     guard let state = RedirectParseResult.state(in: query),

@@ -31,18 +31,18 @@ final class SharedFlowMetadata: Sendable {
 final class FlowMetadataPool: Sendable {
   /// The limit of shared entries; beyond it the table is cleared, because most entries are then
   /// stale.
-  private static let most = 4096
+  private static let maxEntries = 4096
 
-  private let known = Mutex<[SharedFlowMetadata.Key: SharedFlowMetadata]>([:])
+  private let entries = Mutex<[SharedFlowMetadata.Key: SharedFlowMetadata]>([:])
 
   /// Returns the shared instance that equals `metadata`, or shares `metadata`.
   func shared(_ metadata: SharedFlowMetadata) -> SharedFlowMetadata {
-    known.withLock { known in
-      if let shared = known[metadata.key], shared.credentials == metadata.credentials {
+    entries.withLock { entries in
+      if let shared = entries[metadata.key], shared.credentials == metadata.credentials {
         return shared
       }
-      if known.count >= Self.most { known = [:] }
-      known[metadata.key] = metadata
+      if entries.count >= Self.maxEntries { entries = [:] }
+      entries[metadata.key] = metadata
       return metadata
     }
   }

@@ -62,7 +62,7 @@ struct StoredFlow: Codable {
 struct RestoredFlow: Sendable {
   let stored: StoredFlow
   private(set) var machine: (any FlowMachine)?
-  /// The packed form of `machine`, which a resting flow keeps.
+  /// The packed form of `machine`, which a hibernating flow keeps.
   private(set) var packed: PackedMachine?
 
   /// Decodes the row of a flow.

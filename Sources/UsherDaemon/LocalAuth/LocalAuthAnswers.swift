@@ -63,8 +63,8 @@ final class LocalAuthAnswers: Sendable {
   /// Releases the reader unless the flow's step still waits for a finger. No result is reported
   /// after it.
   func release(_ liveFlow: LiveFlow) {
-    let standing = liveFlow.standing
-    if !standing.isFinished && standing.view.step.isScanning { return }
+    let snapshot = liveFlow.snapshot
+    if !snapshot.isFinished && snapshot.view.step.isScanning { return }
     stop(liveFlow)
   }
 

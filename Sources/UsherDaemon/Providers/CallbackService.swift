@@ -53,7 +53,7 @@ struct CallbackService: Sendable {
     _ callback: ProviderCallback, _ provider: ProviderConfig, _ dialect: any CallbackDialect
   ) async -> CallbackOutcome {
     do throws(UsherError) {
-      var verdicts = try await engine.callBack(callback, at: provider.name)
+      var verdicts = try await engine.handleCallback(callback, at: provider.name)
       // A flow that has just ended may have created an account that expects the callback, so
       // accounts are always asked too.
       let key = dialect.callKey(of: callback)

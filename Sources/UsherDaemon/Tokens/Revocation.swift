@@ -91,7 +91,7 @@ struct Revocation: Codable, Sendable, Equatable {
 
   /// Creates the revocation of a token that a flow obtained and that is not stored in an account.
   init(
-    of token: RevokedToken, brought flow: LiveFlow, by provider: ProviderConfig,
+    of token: RevokedToken, obtainedBy flow: LiveFlow, by provider: ProviderConfig,
     _ dependencies: Dependencies
   ) {
     id = dependencies.identifier("rev_")

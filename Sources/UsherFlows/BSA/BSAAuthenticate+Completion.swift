@@ -138,7 +138,7 @@ extension BSAAuthenticate {
     // The user may have registered the device again since the flow began, so newer attributes stay.
     grant.isPartial = true
     // If the account was removed in the meantime, it must not be created again.
-    return Completion(grant: grant, reliance: .init(account: order.account.id, consents: []))
+    return Completion(grant: grant, preconditions: .init(account: order.account.id, consents: []))
   }
 }
 

@@ -144,7 +144,7 @@ extension FreedomCompletion {
         "granted": .array(granted.map { .string($0.rawValue) }),
         "profile": .object(profile.members),
       ],
-      reliance: .init(
+      preconditions: .init(
         account: account.id,
         consents: Set(granted.filter(remembered.contains).map(\.rawValue))))
   }

@@ -316,7 +316,7 @@ extension PhoneAdmission {
       Completion(
         grant: grant(profile), result: ["profile": .object(profile.members)],
         // If the account was removed in the meantime, it must not be created again.
-        reliance: account.map { .init(account: $0, consents: []) }))
+        preconditions: account.map { .init(account: $0, consents: []) }))
   }
 
   /// Returns the account to store.

@@ -72,7 +72,7 @@ struct SignInCompletionTests {
           accessToken: Sealed(Secret("token-secret")), tokenType: "raw", expiresAt: nil, scope: ""))
       expected.isPartial = true
       #expect(completion.grant == expected)
-      #expect(completion.reliance == .init(account: BSAParts.account, consents: []))
+      #expect(completion.preconditions == .init(account: BSAParts.account, consents: []))
       #expect(completion.grant?.totpSecret == nil, "the account keeps its stored TOTP secret")
     }
   }

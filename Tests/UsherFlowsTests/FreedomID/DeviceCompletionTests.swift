@@ -69,7 +69,7 @@ struct DeviceCompletionTests {
           grant: "read.data_of_birth", member: "dateOfBirth",
           expiresAt: now + .seconds(5 + 7 * 86_400))
       ])
-    #expect(completion.reliance?.consents == ["read.phone"])
+    #expect(completion.preconditions?.consents == ["read.phone"])
   }
 
   @Test("the Freedom ID device flow stores no consent if every grant was remembered before")
@@ -78,7 +78,7 @@ struct DeviceCompletionTests {
     driven.receive(.answered(.consents(["read.firstname", "read.phone"])))
     driven.answered(Driven.profile())
     #expect(driven.completion?.grant?.consents == [])
-    #expect(driven.completion?.reliance?.consents == ["read.firstname", "read.phone"])
+    #expect(driven.completion?.preconditions?.consents == ["read.firstname", "read.phone"])
     #expect(
       driven.completion?.result["granted"] == ["read.firstname", "read.phone"])
   }

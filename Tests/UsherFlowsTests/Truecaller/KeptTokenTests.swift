@@ -169,7 +169,7 @@ struct PendingProfileTests {
     #expect(completion.result["profile"]?["firstName"] == "Asha")
     #expect(completion.grant?.tokens == nil && completion.grant?.label == "Asha Rao")
     #expect(completion.grant?.attributes["profilePending"] == .some(.null))
-    #expect(completion.reliance == .init(account: account, consents: []))
+    #expect(completion.preconditions == .init(account: account, consents: []))
   }
 
   @Test("Truecaller verifyPhone asks for a code if the kept token is no longer valid")
