@@ -44,7 +44,7 @@ package struct Daemon: ServiceLifecycle.Service {
     }
     setting.log.notice("ready", metadata: ["version": .string(Version.current)])
     let reloads = Task(executorPreference: dependencies.executor) { await reload(lockController) }
-    await upkeep(lockController, dependencies, watching: loops.sockets)
+    await maintain(lockController, dependencies, watching: loops.sockets)
     reloads.cancel()
     await stop(listening, acceptor, lockController)
   }
@@ -69,7 +69,7 @@ package struct Daemon: ServiceLifecycle.Service {
 
   /// Reloads the configuration on each SIGHUP, until cancelled.
   private func reload(_ lockController: LockController) async {
-    for await _ in setting.hangUps {
+    for await _ in setting.reloadSignals {
       // Problems have been logged already. `run()` throws only when the daemon stops.
       _ = try? await Reload(lockController: lockController).run()
     }
@@ -77,7 +77,7 @@ package struct Daemon: ServiceLifecycle.Service {
 
   /// Removes expired data and releases free memory once a minute, and pings systemd's watchdog from
   /// the event loop of the sockets, until the daemon is asked to stop.
-  private func upkeep(
+  private func maintain(
     _ lockController: LockController, _ dependencies: Dependencies, watching loop: SocketLoop
   ) async {
     let notifier = setting.notifier
@@ -111,7 +111,7 @@ package struct Daemon: ServiceLifecycle.Service {
       for warning in gaps.warnings { setting.log.warning("\(warning)") }
     case .unreadable:
       setting.log.warning("/etc/subuid cannot be read; check its permissions: \(Self.withoutMap)")
-    case .late:
+    case .timedOut:
       setting.log.warning("the user database does not answer: \(Self.withoutMap)")
     }
   }
@@ -130,7 +130,7 @@ package struct Daemon: ServiceLifecycle.Service {
     )
     let limits = dependencies.config.limits
     setting.notifier.stopping()
-    setting.notifier.extendTimeout(by: limits.longestStop)
+    setting.notifier.extendTimeout(by: limits.maxStopDuration)
     setting.log.notice("stopping")
     for server in servers { await server.close() }
     waits.end()
@@ -141,8 +141,8 @@ package struct Daemon: ServiceLifecycle.Service {
 
 extension Limits {
   /// Upper bound for shutdown: drain time, grace for unread replies, provider time-outs.
-  fileprivate var longestStop: Duration {
-    .seconds(drainSeconds + unreadReplySeconds + 5) + LockController.patience * 2
+  fileprivate var maxStopDuration: Duration {
+    .seconds(drainSeconds + unreadReplySeconds + 5) + LockController.shutdownGracePeriod * 2
   }
 }
 

@@ -21,7 +21,7 @@ struct MethodTable: Sendable {
   private let processContext: ProcessContext
   /// Functions that build the schemas of the methods' types. The schemas are not built at the
   /// start, because that takes longer than the rest of it, but when first needed or by ``warm()``.
-  private var readings: [@Sendable () -> Void] = []
+  private var warmUps: [@Sendable () -> Void] = []
 
   init(_ lockController: LockController) {
     processContext = lockController.processContext
@@ -87,22 +87,22 @@ struct MethodTable: Sendable {
       try services.credentials.list()
     }
     wait(CredentialDelete.self) { $0.credentials.delete }
-    enter(RegistrationCheckDuplicate.self) { check, call, services throws(UsherError) in
+    register(RegistrationCheckDuplicate.self) { check, call, services throws(UsherError) in
       let question = try call.recordingFailure { () throws(UsherError) in
         try services.registration.admit(check, call.caller)
       }
       return call.later { () async throws(UsherError) in
         RegistrationCheckDuplicate.Reply(
-          duplicate: try await services.registration.isTaken(question))
+          duplicate: try await services.registration.isRegistered(question))
       }
     }
-    enter(RegistrationCheckUserKey.self) { check, call, services throws(UsherError) in
+    register(RegistrationCheckUserKey.self) { check, call, services throws(UsherError) in
       let question = try call.recordingFailure { () throws(UsherError) in
         try services.registration.admit(check, call.caller)
       }
       return call.later { () async throws(UsherError) in
         RegistrationCheckUserKey.Reply(
-          available: try await !services.registration.isTaken(question))
+          available: try await !services.registration.isRegistered(question))
       }
     }
   }
@@ -148,7 +148,7 @@ struct MethodTable: Sendable {
   }
 
   private mutating func addFlowMethods() {
-    enter(FlowStart.self) { start, call, services throws(UsherError) in
+    register(FlowStart.self) { start, call, services throws(UsherError) in
       let reservation = try call.recordingFailure { () throws(UsherError) in
         try services.flows.admit(start, call.caller)
       }
@@ -191,10 +191,10 @@ struct MethodTable: Sendable {
   }
 
   /// Builds the schemas that the first calls need. Called in the background after the start.
-  func warm() { for read in readings { read() } }
+  func warm() { for read in warmUps { read() } }
 
   /// The maximum length in bytes of a method name that is looked up; no method's name is longer.
-  private static let longestName = 64
+  private static let maxNameBytes = 64
 
   /// Returns the entry of a method.
   ///
@@ -203,7 +203,7 @@ struct MethodTable: Sendable {
   ///
   /// - Returns: Nil if the method does not exist on the caller's socket.
   func entry(_ name: String, isAdmin: Bool) -> MethodEntry? {
-    guard name.utf8.count <= Self.longestName, let entry = entries[name],
+    guard name.utf8.count <= Self.maxNameBytes, let entry = entries[name],
       entry.type.name.utf8.elementsEqual(name.utf8), entry.type.access == .app || isAdmin
     else { return nil }
     return entry
@@ -231,7 +231,7 @@ extension MethodTable {
   private mutating func wait<M: Method>(
     _ type: M.Type, _ handler: @escaping WaitingHandler<M, M.Reply>
   ) {
-    enter(type) { method, call, services in
+    register(type) { method, call, services in
       call.later { () async throws(UsherError) in try await handler(method, call, services) }
     }
   }
@@ -239,7 +239,7 @@ extension MethodTable {
   private mutating func wait<M: Method>(
     _ type: M.Type, _ handler: @escaping ServiceMethod<M, M.Reply>
   ) {
-    enter(type) { method, call, services in
+    register(type) { method, call, services in
       let run = handler(services)
       return call.later { [caller = call.caller] () async throws(UsherError) in
         try await run(method, caller)
@@ -253,7 +253,7 @@ extension MethodTable {
     _ handler:
       @escaping @Sendable (Services) -> @Sendable (M) async throws(UsherError) -> M.Reply
   ) {
-    enter(type) { method, call, services in
+    register(type) { method, call, services in
       let run = handler(services)
       return call.later { () async throws(UsherError) in try await run(method) }
     }
@@ -263,7 +263,7 @@ extension MethodTable {
   private mutating func respond<M: Method>(
     _ type: M.Type, isList: Bool = false, _ handler: @escaping Handler<M, Response>
   ) {
-    enter(type, isList: isList) { method, call, services throws(UsherError) in
+    register(type, isList: isList) { method, call, services throws(UsherError) in
       try call.perform { () throws(UsherError) in try handler(method, call, services) }
     }
   }
@@ -273,7 +273,7 @@ extension MethodTable {
     _ type: M.Type,
     _ handler: @escaping @Sendable (M, any ConnectionLink) throws(UsherError) -> M.Reply
   ) {
-    enterUndecided(type) { method, call, services throws(UsherError) in
+    registerUndecided(type) { method, call, services throws(UsherError) in
       try services.decide(method, call.caller) {
         method, authorized, _ throws(UsherError) in
         try authorized.perform { () throws(UsherError) in
@@ -284,15 +284,15 @@ extension MethodTable {
   }
 
   /// Adds a method whose handler itself records the outcome of the call in the audit log.
-  private mutating func enter<M: Method>(
+  private mutating func register<M: Method>(
     _ type: M.Type, isList: Bool = false, _ handler: @escaping Handler<M, Response>
   ) {
-    enterUndecided(type) { method, call, services throws(UsherError) in
+    registerUndecided(type) { method, call, services throws(UsherError) in
       try services.serve(method, isList: isList, call.caller, handler)
     }
   }
 
-  private mutating func enterUndecided<M: Method>(
+  private mutating func registerUndecided<M: Method>(
     _ type: M.Type,
     _ run: @escaping @Sendable (M, Call, Services) throws(UsherError) -> Response
   ) {
@@ -333,7 +333,7 @@ extension MethodTable {
 
   private mutating func schema<M: Method>(of type: M.Type) -> Lazy<Schema> {
     let schema = Lazy { StrictDecoding.schema(of: type) }
-    readings.append { _ = schema.value }
+    warmUps.append { _ = schema.value }
     return schema
   }
 }

@@ -9,15 +9,15 @@ final class RateLimiter: Sendable {
 
   /// Takes a call from the owner's bucket. Returns nil if it is allowed, else the time to wait.
   func acquire(_ owner: Owner, at now: Timestamp, perMinute: Int) -> Duration? {
-    let room = Duration.milliseconds(60_000)
-    let price = room / max(perMinute, 1)
+    let window = Duration.milliseconds(60_000)
+    let price = window / max(perMinute, 1)
     return fullTimes.withLock { fullTimes in
       fullTimes = fullTimes.filter { $0.value > now }
       // The time is at most one minute from now, even if the clock was set back.
-      let fullAt = min(max(fullTimes[owner] ?? now, now), now + room)
+      let fullAt = min(max(fullTimes[owner] ?? now, now), now + window)
       fullTimes[owner] = fullAt
       let after = fullAt + price
-      guard after - now <= room else { return (after - now) - room }
+      guard after - now <= window else { return (after - now) - window }
       fullTimes[owner] = after
       return nil
     }

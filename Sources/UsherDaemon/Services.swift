@@ -33,7 +33,7 @@ final class Services: Sendable {
   let audits: AuditService
   let owners: OwnerRegistry
   let ownerService: OwnerService
-  let callbacks: CallbackPosts
+  let callbacks: CallbackListeners
 
   private let localAuthService: LocalAuthService
   private let http: ProviderHTTP
@@ -107,7 +107,7 @@ final class Services: Sendable {
     // Invalidates the replies that connections have cached.
     repository.changes.add(1, ordering: .releasing)
     switch change {
-    case .reconsidered: break
+    case .reviewed: break
     case .withheld: flows.engine.pause(owner)
     case .restored:
       await flows.engine.resume(owner)
@@ -121,7 +121,7 @@ final class Services: Sendable {
   /// Restores the state of the services from the store. No background work starts yet.
   func restore() async throws(UsherError) {
     // A credential that cannot be read is logged now; calls that need it will fail.
-    let handed = credentials.reread()
+    let handed = credentials.readPassed()
     for problem in handed.problems { dependencies.log.warning("\(problem)") }
     credentials.install(handed)
     try owners.restore()
@@ -155,8 +155,8 @@ final class Services: Sendable {
   ///
   /// - Throws: An error with a message for the operator if an address cannot be bound.
   func listen() async throws(UsherError) {
-    do throws(CallbackPosts.ListenError) {
-      _ = callbacks.make(try await callbacks.prepare(for: providers.all))
+    do throws(CallbackListeners.ListenError) {
+      _ = callbacks.apply(try await callbacks.prepare(for: providers.all))
     } catch {
       throw error.error
     }

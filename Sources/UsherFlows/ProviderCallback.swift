@@ -11,7 +11,7 @@ package struct ProviderCallback: Sendable, Equatable {
   package var authorization: Secret
   /// Whether `authorization` equals the credential that is configured for all calls of the
   /// provider, rather than one user's token.
-  package var isVouchedFor = false
+  package var isAuthenticated = false
   package var members: [String: JSONValue]
 }
 

@@ -93,20 +93,20 @@ struct AuditAggregatorTests {
     var call = try #require(AuditRepeat(.token(), by: .till))
     var other = try #require(AuditRepeat(.token(account: "acc_2"), by: .till))
     record(.token())
-    #expect(aggregator.again(&call, at: start + .seconds(1)) == .counted)
-    #expect(aggregator.again(&other, at: start + .seconds(2)) == .written)
-    #expect(aggregator.again(&call, at: start + .seconds(3)) == .counted)
+    #expect(aggregator.recordRepeat(&call, at: start + .seconds(1)) == .counted)
+    #expect(aggregator.recordRepeat(&other, at: start + .seconds(2)) == .written)
+    #expect(aggregator.recordRepeat(&call, at: start + .seconds(3)) == .counted)
     record(.token(), after: 4)
-    #expect(aggregator.again(&other, at: start + .seconds(5)) == .counted)
-    #expect(aggregator.again(&call, at: start + .seconds(60)) == .written)
+    #expect(aggregator.recordRepeat(&other, at: start + .seconds(5)) == .counted)
+    #expect(aggregator.recordRepeat(&call, at: start + .seconds(60)) == .written)
     #expect(
       aggregator.waiting.map(\.count) == [1, 1, 3, 1, 1]
         && aggregator.waiting.map(\.event.account?.rawValue)
           == ["acc_1", "acc_2", "acc_1", "acc_2", "acc_1"]
     )
     #expect(aggregator.waiting[2].at == start + .seconds(4))
-    #expect(aggregator.again(&other, at: start + .seconds(61)) == .written)
-    #expect(aggregator.again(&call, at: start + .seconds(1)) == .written)
+    #expect(aggregator.recordRepeat(&other, at: start + .seconds(61)) == .written)
+    #expect(aggregator.recordRepeat(&call, at: start + .seconds(1)) == .written)
     #expect(aggregator.waiting.count == 7)
   }
 
@@ -171,16 +171,16 @@ struct AuditAggregatorTests {
       for _ in 0..<60 { record(.denied("flow.list"), by: caller) }
     }
     #expect(aggregator.isFull)
-    #expect(aggregator.waiting.count == AuditAggregator.mostWaiting)
+    #expect(aggregator.waiting.count == AuditAggregator.maxWaiting)
     var call = try #require(AuditRepeat(.token(), by: .till))
-    #expect(aggregator.again(&call, at: start) == .refused)
+    #expect(aggregator.recordRepeat(&call, at: start) == .refused)
     aggregator.advance(to: start + .seconds(600))
-    #expect(aggregator.waiting.count == AuditAggregator.mostWaiting)
-    aggregator.drop(AuditAggregator.mostWaiting)
+    #expect(aggregator.waiting.count == AuditAggregator.maxWaiting)
+    aggregator.drop(AuditAggregator.maxWaiting)
     #expect(!aggregator.isFull)
     aggregator.advance(to: start + .seconds(660))
     #expect(rows.count == 2)
-    #expect(aggregator.waiting.map(\.count).reduce(0, +) == 4200 - AuditAggregator.mostWaiting)
+    #expect(aggregator.waiting.map(\.count).reduce(0, +) == 4200 - AuditAggregator.maxWaiting)
   }
 
   @Test(

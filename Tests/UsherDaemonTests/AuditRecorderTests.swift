@@ -13,7 +13,7 @@ import UsherTestKit
 struct AuditRecorderTests {
   private let clock = FakeClock()
   private let scheduler: FakeScheduler
-  private let keeper = FakeKeeper()
+  private let destination = FakeAuditDestination()
   private let repository: AuditRecorder
   private let lines = LoggedLines()
 
@@ -31,14 +31,14 @@ struct AuditRecorderTests {
 
   @Test("an audit row is written 50 ms later, together with the rows recorded meanwhile")
   func together() async throws {
-    repository.open(keeper)
+    repository.open(destination)
     repository.record(.denied("flow.list"), by: .till)
     scheduler.advance(by: .milliseconds(49))
-    #expect(keeper.commits == [])
+    #expect(destination.commits == [])
     repository.record(.denied("flow.get"), by: .bert)
     await pass(.milliseconds(1))
-    #expect(keeper.commits == [2])
-    let row = try #require(keeper.rows.first)
+    #expect(destination.commits == [2])
+    let row = try #require(destination.rows.first)
     #expect(
       row
         == .init(
@@ -50,7 +50,7 @@ struct AuditRecorderTests {
 
   @Test("an audit row has every member of its event and caller")
   func members() async throws {
-    repository.open(keeper)
+    repository.open(destination)
     let event = AuditEvent(
       method: "account.get", provider: .work, kind: "login", account: AccountID("acc_1"),
       scope: "openid", fields: ["email", "phone"], decision: .allowed, rule: "till",
@@ -62,7 +62,7 @@ struct AuditRecorderTests {
     repository.record(event, by: caller)
     await repository.flush()
     #expect(
-      keeper.rows == [
+      destination.rows == [
         .init(
           n: 0, at: clock.now(), method: "account.get", provider: .work, kind: "login",
           account: AccountID("acc_1"), scope: "openid", fields: ["email", "phone"],
@@ -77,39 +77,39 @@ struct AuditRecorderTests {
 
   @Test("the audit count of a minute is written when the minute ends, without another call")
   func minute() async throws {
-    repository.open(keeper)
+    repository.open(destination)
     scheduler.advance(by: .seconds(20))
     for _ in 0..<5 { repository.record(.token(), by: .till) }
     await pass(.milliseconds(50))
-    #expect(keeper.rows.map(\.count) == [1])
+    #expect(destination.rows.map(\.count) == [1])
     await pass(.seconds(39))
-    #expect(keeper.rows.map(\.count) == [1])
+    #expect(destination.rows.map(\.count) == [1])
     scheduler.advance(by: .seconds(1))
     await pass(.milliseconds(50))
-    #expect(keeper.rows.map(\.count) == [1, 4])
+    #expect(destination.rows.map(\.count) == [1, 4])
     #expect(scheduler.pending == [])
   }
 
   @Test("audit rows that the store refuses are kept, retried after a second and written in order")
   func refused() async throws {
-    repository.open(keeper)
-    keeper.isRefusing = true
+    repository.open(destination)
+    destination.isRefusing = true
     repository.record(.denied("flow.list"), by: .till)
     await pass(.milliseconds(50))
     repository.record(.denied("flow.get"), by: .till)
-    #expect(keeper.rows == [])
+    #expect(destination.rows == [])
     #expect(!repository.isFull)
-    keeper.isRefusing = false
+    destination.isRefusing = false
     #expect(scheduler.pending == [.seconds(1)])
     await pass(.seconds(1))
-    #expect(keeper.rows.map(\.method) == ["flow.list", "flow.get"])
+    #expect(destination.rows.map(\.method) == ["flow.list", "flow.get"])
     #expect(scheduler.pending == [])
   }
 
   @Test("a full audit recorder admits no call until its rows are written")
   func full() async throws {
-    repository.open(keeper)
-    keeper.isRefusing = true
+    repository.open(destination)
+    destination.isRefusing = true
     try repository.admit()
     for uid in 0..<70 {
       let caller = AuditedCaller(client: "(user)", uid: UInt32(uid), gid: 0, pid: 1)
@@ -121,13 +121,13 @@ struct AuditRecorderTests {
     #expect(error?.isRetryable == true)
     await pass(.milliseconds(50))
     #expect(repository.isFull)
-    keeper.isRefusing = false
+    destination.isRefusing = false
     await pass(.seconds(1))
     #expect(!repository.isFull)
     try repository.admit()
-    #expect(keeper.rows.count == AuditAggregator.mostWaiting)
+    #expect(destination.rows.count == AuditAggregator.maxWaiting)
     await repository.close()
-    #expect(keeper.rows.map(\.count).reduce(0, +) == 4200)
+    #expect(destination.rows.map(\.count).reduce(0, +) == 4200)
   }
 
   @Test(
@@ -136,37 +136,37 @@ struct AuditRecorderTests {
     repository.record(.denied("system.unlock"), by: .till)
     #expect(scheduler.pending == [])
     await repository.flush()
-    repository.open(keeper)
+    repository.open(destination)
     await pass(.milliseconds(50))
-    #expect(keeper.rows.map(\.method) == ["system.unlock"])
+    #expect(destination.rows.map(\.method) == ["system.unlock"])
   }
 
   @Test(
     "closing the audit recorder writes all rows and counts, and later rows go to the next store")
   func closing() async throws {
-    repository.open(keeper)
+    repository.open(destination)
     for _ in 0..<3 { repository.record(.token(), by: .till) }
     await repository.close()
-    #expect(keeper.rows.map(\.count) == [1, 2])
+    #expect(destination.rows.map(\.count) == [1, 2])
     repository.record(.denied("flow.list"), by: .till)
     await pass(.seconds(120))
-    #expect(keeper.rows.count == 2)
-    let other = FakeKeeper()
+    #expect(destination.rows.count == 2)
+    let other = FakeAuditDestination()
     repository.open(other)
     await pass(.milliseconds(50))
     #expect(other.rows.count == 1)
-    #expect(keeper.rows.count == 2)
+    #expect(destination.rows.count == 2)
   }
 
   @Test("the audit recorder logs at its end how many rows are lost, and nothing if none are lost")
   func lost() async {
-    repository.open(keeper)
+    repository.open(destination)
     repository.record(.token(), by: .till)
     await repository.close()
     repository.end()
     #expect(lines.all == [])
-    repository.open(keeper)
-    keeper.isRefusing = true
+    repository.open(destination)
+    destination.isRefusing = true
     for _ in 0..<3 { repository.record(.denied("flow.list"), by: .till) }
     await repository.close()
     repository.end()
@@ -179,16 +179,16 @@ struct AuditRecorderTests {
 
   @Test("audit rows are trimmed to the configured count and age, and at once after 1200 denials")
   func trimming() async throws {
-    repository.open(keeper)
+    repository.open(destination)
     try await repository.trim()
-    #expect(keeper.trims == ["100000 since \(clock.now() - .seconds(90 * 86_400))"])
+    #expect(destination.trims == ["100000 since \(clock.now() - .seconds(90 * 86_400))"])
     for uid in 0..<20 {
       let caller = AuditedCaller(client: "(user)", uid: UInt32(uid), gid: 0, pid: 1)
       for _ in 0..<60 { repository.record(.denied("flow.list"), by: caller) }
     }
     await pass(.milliseconds(50))
-    #expect(keeper.trims.count == 2)
-    keeper.isRefusing = true
+    #expect(destination.trims.count == 2)
+    destination.isRefusing = true
     await #expect(throws: UsherError.self) { try await repository.trim() }
     await repository.close()
     try await repository.trim()
@@ -196,7 +196,7 @@ struct AuditRecorderTests {
 
   @Test("the audit recorder counts all calls that eight concurrent tasks record")
   func threads() async throws {
-    repository.open(keeper)
+    repository.open(destination)
     await withTaskGroup(of: Void.self) { group in
       for _ in 0..<8 {
         group.addTask {
@@ -206,12 +206,12 @@ struct AuditRecorderTests {
       }
     }
     await repository.close()
-    #expect(keeper.rows.map(\.count) == [1, 7999])
+    #expect(destination.rows.map(\.count) == [1, 7999])
   }
 }
 
 /// An audit store that keeps rows in memory, or refuses them on demand.
-final class FakeKeeper: AuditKeeping {
+final class FakeAuditDestination: AuditDestination {
   private struct State {
     var rows: [AuditList.Entry] = []
     var commits: [Int] = []

@@ -35,7 +35,7 @@ struct AuditRepeatTests {
         let (event, caller) = keys[number % keys.count]
         let isFull = anew.isFull
         if !isFull { anew.record(event, by: caller, at: now) }
-        #expect((again.again(&repeats[number], at: now) == .refused) == isFull)
+        #expect((again.recordRepeat(&repeats[number], at: now) == .refused) == isFull)
         counted += 1
       case 850..<930:
         let (event, caller) = keys[Int.random(in: 0..<keys.count, using: &random)]

@@ -99,7 +99,7 @@ struct AuditServiceTests {
         AuditEntry(.init(at: clock.now(), event: .denied("x\(n)"), caller: .bert))
       ])
     }
-    service.mostSeen = 600
+    service.maxScanned = 600
     var call = AuditList(client: "till", denied: false)
     var replies: [AuditList.Reply] = []
     repeat {

@@ -42,7 +42,7 @@ struct ColdCallTests {
 
   private func audited(_ method: String) async throws -> [AuditList.Entry] {
     let services = try lockController.services()
-    let reply = try await services.audits.list(.init(method: method, limit: AuditService.mostRows))
+    let reply = try await services.audits.list(.init(method: method, limit: AuditService.maxRows))
     return reply.rows
   }
 

@@ -125,7 +125,7 @@ final class ConnectionHarness: Sendable {
     harness.scheduler.advance(by: .seconds(60))
     var (count, after) = (0, 0 as Int?)
     while let number = after {
-      let list = AuditList(method: method, after: number, limit: AuditService.mostRows)
+      let list = AuditList(method: method, after: number, limit: AuditService.maxRows)
       let reply = try await lockController.services().audits.list(list)
       count += reply.rows.map(\.count).reduce(0, +)
       after = reply.next

@@ -56,7 +56,7 @@ struct DependenciesTests {
       "usherd.db": now - .seconds(7200), "usherd.db.backup-old": now - .seconds(3601),
       "usherd.db.backup-new": now - .seconds(3599), "other.backup-old": now - .seconds(7200),
     ])
-    BackupCopies(database: "/state/usherd.db", on: disk).sweep(before: now - BackupCopies.patience)
+    BackupCopies(database: "/state/usherd.db", on: disk).sweep(before: now - BackupCopies.maxAge)
     #expect(disk.removed.withLock { $0 } == ["/state/usherd.db.backup-old"])
   }
 

@@ -109,7 +109,7 @@ struct EarlyRefusalTests {
     let lockController = try await harness.begun()
     let service = RPCService(lockController)
     let before = try await lockController.services().audits.list(
-      .init(limit: AuditService.mostRows)
+      .init(limit: AuditService.maxRows)
     )
     .rows.count
     _ = try error(
@@ -117,7 +117,7 @@ struct EarlyRefusalTests {
       by: service)
     _ = try error(
       "token.get", #"{"account":"acc_9","stray":1}"#, as: caller(), by: service)
-    let rows = try await lockController.services().audits.list(.init(limit: AuditService.mostRows))
+    let rows = try await lockController.services().audits.list(.init(limit: AuditService.maxRows))
       .rows
     #expect(rows.count == before + 2)
     let denied = rows.filter { $0.decision == .denied }

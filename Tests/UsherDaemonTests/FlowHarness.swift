@@ -53,7 +53,7 @@ final class FlowHarness: Sendable {
     repository = AccountRepository(dependencies: dependencies, events: events, store: store)
     let group = MultiThreadedEventLoopGroup.singleton
     credentials = try Credentials(
-      store: store, handed: nil, on: LocalDisk(), dependencies: dependencies)
+      store: store, passed: nil, on: LocalDisk(), dependencies: dependencies)
     http = ProviderHTTP(
       through: HTTPClientTransport(on: group), credentials: credentials, health: health,
       dependencies: dependencies)

@@ -36,7 +36,7 @@ struct LineShapeTests {
     arguments: [
       "", "00", "01", "-1", "-0", "1.0", "1e2", "1 ", " 1", "null", "true", "[]", "{}", "1,2",
       #"1,"x":2"#, #""a"#, #"a""#, #"""#, #""a","x":"b""#, #""\n""#, #""a\u0041""#, "\"\u{7F}\"",
-      "\"é\"", "\"\u{1}\"", "\"" + String(repeating: "x", count: LineShape.longestID) + "\"",
+      "\"é\"", "\"\u{1}\"", "\"" + String(repeating: "x", count: LineShape.maxIDBytes) + "\"",
     ])
   func others(_ other: String) throws {
     let shape = try #require(try shape())

@@ -21,9 +21,9 @@ struct LocalAuthMemoryTests {
 
   @Test("the daemon remembers the last local authentication by each method per user and client")
   func apart() {
-    memory.remember(proof(.passcode), of: .anna, to: "till")
-    memory.remember(proof(.biometric, 5), of: .anna, to: "till")
-    memory.remember(proof(.passcode, 9), of: .anna, to: "till")
+    memory.record(proof(.passcode), of: .anna, to: "till")
+    memory.record(proof(.biometric, 5), of: .anna, to: "till")
+    memory.record(proof(.passcode, 9), of: .anna, to: "till")
     #expect(
       memory.proofs(of: .anna, to: "till") == [proof(.biometric, 5), proof(.passcode, 9)])
     #expect(memory.proofs(of: .anna, to: "(user)").isEmpty)
@@ -32,8 +32,8 @@ struct LocalAuthMemoryTests {
 
   @Test("after a clock change the newest local authentication replaces the previous one")
   func setBack() {
-    memory.remember(proof(.passcode, 60), of: .anna, to: "till")
-    memory.remember(proof(.passcode), of: .anna, to: "till")
+    memory.record(proof(.passcode, 60), of: .anna, to: "till")
+    memory.record(proof(.passcode), of: .anna, to: "till")
     #expect(memory.proofs(of: .anna, to: "till") == [proof(.passcode)])
   }
 
@@ -41,8 +41,8 @@ struct LocalAuthMemoryTests {
   func forgotten() {
     for client in ["till", "(user)"] {
       for method in LocalAuthType.allCases {
-        memory.remember(proof(method), of: .anna, to: client)
-        memory.remember(proof(method), of: .bert, to: client)
+        memory.record(proof(method), of: .anna, to: client)
+        memory.record(proof(method), of: .bert, to: client)
       }
     }
     memory.forget(.anna)
@@ -55,7 +55,7 @@ struct LocalAuthMemoryTests {
   @Test("the memory of local authentications is limited, and the oldest one is dropped")
   func bounded() {
     for number in 0...LocalAuthMemory.limit {
-      memory.remember(proof(.passcode, number), of: .anna, to: "client-\(number)")
+      memory.record(proof(.passcode, number), of: .anna, to: "client-\(number)")
     }
     #expect(memory.proofs(of: .anna, to: "client-0").isEmpty)
     #expect(memory.proofs(of: .anna, to: "client-1") == [proof(.passcode, 1)])

@@ -56,7 +56,7 @@ private final class LogoutHarness: Sendable {
     let outcome = await calls.service.handle(
       .init(
         authorization: nil, body: Array(body.utf8),
-        post: .init(dialect: dialect, provider: calls.provider)))
+        endpoint: .init(dialect: dialect, provider: calls.provider)))
     return (outcome, dialect.answer(outcome))
   }
 

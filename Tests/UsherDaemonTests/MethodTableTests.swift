@@ -47,7 +47,7 @@ struct MethodTableTests {
     let caller = try Caller.program()
     let error = await thrown { try service.respond(to: "system.lock", [:], as: caller) }
     #expect(error?.reason == .permissionDenied && error?.message == "you may not call system.lock")
-    let list = AuditList(method: "system.lock", limit: AuditService.mostRows)
+    let list = AuditList(method: "system.lock", limit: AuditService.maxRows)
     let rows = try await lockController.services().audits.list(list).rows
     #expect(rows.map(\.decision) == [.denied] && error?.correlationID != nil)
     #expect(rows.first?.correlationId == error?.correlationID)

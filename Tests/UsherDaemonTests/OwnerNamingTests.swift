@@ -59,7 +59,7 @@ extension OwnerTests {
     try await harness.restart()
     harness.users.set(OwnerHarness.uid, .named("anna"), isLocal: true)
     try await harness.lockController.sweep()
-    let names = try await harness.owners.standings().map(\.record.name)
+    let names = try await harness.owners.statuses().map(\.record.name)
     #expect(names == ["anna"])
     await harness.end()
   }

@@ -21,7 +21,7 @@ struct ProofsTests {
     config.providers = [provider]
     harness = try FlowHarness(config: config)
     credentials = try Credentials(
-      store: harness.store, handed: nil, on: LocalDisk(), dependencies: harness.dependencies)
+      store: harness.store, passed: nil, on: LocalDisk(), dependencies: harness.dependencies)
     try await set("first")
   }
 
@@ -48,10 +48,10 @@ struct ProofsTests {
     let tags = credentials.tags(of: provider)
     try await set("second")
     for flow in [tags, CredentialTags(), nil] {
-      let proofs = credentials.proofs(of: provider, in: flow)
+      let proofs = credentials.callCredentials(of: provider, in: flow)
       #expect(proofs.credential == Secret("second"))
       #expect(proofs.named == ["sec": Secret("second")])
-      #expect(proofs.lack == nil && proofs.change == nil)
+      #expect(proofs.missing == nil && proofs.change == nil)
     }
   }
 
@@ -60,23 +60,23 @@ struct ProofsTests {
   func moved(isGone: Bool) async throws {
     let tags = credentials.tags(of: provider)
     replace(by: isGone ? nil : try Self.provider("https://other.example"))
-    #expect(credentials.proofs(of: provider, in: tags).credential == Secret("first"))
+    #expect(credentials.callCredentials(of: provider, in: tags).credential == Secret("first"))
     try await set("second")
-    let proofs = credentials.proofs(of: provider, in: tags)
+    let proofs = credentials.callCredentials(of: provider, in: tags)
     #expect(proofs.credential == nil && proofs.named.isEmpty)
     #expect(
       proofs.change?.message
         == "provider work and its credential sec were changed during the flow; start a new flow")
     try await set("first")
-    #expect(credentials.proofs(of: provider, in: tags).credential == Secret("first"))
+    #expect(credentials.callCredentials(of: provider, in: tags).credential == Secret("first"))
   }
 
   @Test("a flow without credential tags, or no flow, has no credential for a changed provider")
   func untagged() async throws {
     replace(by: try Self.provider("https://other.example"))
-    let flow = credentials.proofs(of: provider, in: CredentialTags())
+    let flow = credentials.callCredentials(of: provider, in: CredentialTags())
     #expect(flow.credential == nil && flow.named.isEmpty && flow.change != nil)
-    let call = credentials.proofs(of: provider, in: nil)
+    let call = credentials.callCredentials(of: provider, in: nil)
     #expect(call.credential == nil && call.named.isEmpty)
     #expect(call.change?.message == "provider work was changed during the call; try again")
   }

@@ -55,7 +55,7 @@ struct RegistrationServiceTests {
     _ type: RegistrationCheckDuplicate.VerifyType = .email, of owner: Owner = .anna,
     isAdmin: Bool = false
   ) async throws -> Bool {
-    try await service.isTaken(
+    try await service.isRegistered(
       service.admit(
         RegistrationCheckDuplicate(
           provider: ProviderName(provider), verifyType: type, verifyData: data),
@@ -66,7 +66,7 @@ struct RegistrationServiceTests {
     _ service: RegistrationService, _ userKey: String = "ada.1815", at provider: String = "bsa",
     of owner: Owner = .anna
   ) async throws -> Bool {
-    try await !service.isTaken(
+    try await !service.isRegistered(
       service.admit(
         RegistrationCheckUserKey(provider: ProviderName(provider), userKey: userKey),
         .program(of: owner)))

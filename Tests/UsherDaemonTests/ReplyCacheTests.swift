@@ -138,12 +138,12 @@ struct ReplyCacheTests {
 
   @Test("each cached reply is audited, and none is returned while the audit is full")
   mutating func audited() async throws {
-    let keeper = FakeKeeper()
+    let destination = FakeAuditDestination()
     try insert()
     for _ in 0..<5 { #expect(ask() == "reply") }
-    audit.open(keeper)
+    audit.open(destination)
     await audit.close()
-    #expect(keeper.rows.map(\.count) == [1, 4])
+    #expect(destination.rows.map(\.count) == [1, 4])
     for user in 0..<70 {
       let caller = AuditedCaller(client: "(user)", uid: UInt32(user), gid: 0, pid: 1)
       for _ in 0..<60 { audit.record(.denied("flow.list"), by: caller) }

@@ -66,7 +66,7 @@ struct SubordinateUserMapTests {
   private func read(
     _ map: SubordinateUserMap, _ scheduler: FakeScheduler,
     from source: @escaping @Sendable () -> SubordinateUsers? = { nil }
-  ) async -> SubordinateUserMap.Reading {
+  ) async -> SubordinateUserMap.ReadResult {
     var users = UserDatabase.fake
     users.subordinates = source
     return await map.read(
@@ -86,8 +86,8 @@ struct SubordinateUserMapTests {
     }
     try await scheduler.isSet(.seconds(5))
     scheduler.advance(by: .seconds(5))
-    #expect(await reading.value == .late)
-    #expect(await read(map, scheduler) == .late, "a second read must not block a second thread")
+    #expect(await reading.value == .timedOut)
+    #expect(await read(map, scheduler) == .timedOut, "a second read must not block a second thread")
     hold.signal()
     try await reached("the late answer is applied") { map.user(ofSubordinate: 300_001) == 1000 }
   }

@@ -137,6 +137,6 @@ final class VerdictHarness: Sendable {
     return await service.handle(
       .init(
         authorization: authorization.map { Secret($0) }, body: Array(body.utf8),
-        post: .init(dialect: dialect, provider: provider)))
+        endpoint: .init(dialect: dialect, provider: provider)))
   }
 }

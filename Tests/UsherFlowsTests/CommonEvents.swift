@@ -29,7 +29,7 @@ extension FlowEvent {
         "calledBack",
         .calledBack(
           ProviderCallback(
-            requestID: "r", authorization: Secret("x"), isVouchedFor: true, members: [:]))
+            requestID: "r", authorization: Secret("x"), isAuthenticated: true, members: [:]))
       ),
     ]
     return inputs.map { ($0, .input($1)) } + outcomes

@@ -16,15 +16,15 @@ struct AuditAggregator {
   }
 
   /// The number of unwritten rows at which the buffer is full and RPC calls are refused.
-  static let mostWaiting = 4096
+  static let maxWaiting = 4096
   /// The maximum number of rows per user and minute for calls that succeed and are not aggregated.
-  static let mostSingles = 600
+  static let maxSingleRows = 600
   /// The maximum number of rows per user and minute for calls that are denied or fail. Any user can
   /// cause such calls, and their rows displace the oldest rows of the log.
-  static let mostFailures = 60
+  static let maxFailedRows = 60
   /// The maximum number of different calls that are counted at a time. If there are more, the
   /// counts become rows before the minute ends.
-  private static let mostKeys = 4096
+  private static let maxAggregated = 4096
 
   /// The rows to be written, the oldest first.
   private(set) var waiting: [Entry] = []
@@ -34,12 +34,13 @@ struct AuditAggregator {
   /// repetition changes nothing else, so that it is cheap.
   private var counts: [Count] = []
   /// For each element of ``counts``, the row for the repetitions; nil before the first one.
-  private var counted: [Entry?] = []
-  /// A number that changes whenever ``counts`` is emptied, so that an old ``Place`` is recognized.
+  private var repeatedRows: [Entry?] = []
+  /// A number that changes whenever ``counts`` is emptied, so that an old ``Position`` is
+  /// recognized.
   private var round = 0
   private var singles: [Single: Int] = [:]
   /// Calls beyond the limits for single rows, counted together by user, method and decision.
-  private var surplus: [Surplus: Entry] = [:]
+  private var overflow: [OverflowKey: Entry] = [:]
   /// The current minute, as the number of minutes since 1970.
   private var minute: Int64?
 
@@ -49,7 +50,7 @@ struct AuditAggregator {
   }
 
   /// Position of a call in ``counts``, valid until the counts are emptied.
-  struct Place: Sendable, Equatable {
+  struct Position: Sendable, Equatable {
     fileprivate let round: Int
     fileprivate let index: Int
   }
@@ -64,12 +65,12 @@ struct AuditAggregator {
   }
 
   /// The number of rows that are not written, including those that the counts would become now.
-  var unwritten: Int { waiting.count + counts.count { $0.calls > 0 } + surplus.count }
+  var unwritten: Int { waiting.count + counts.count { $0.calls > 0 } + overflow.count }
 
-  var isFull: Bool { waiting.count >= Self.mostWaiting }
+  var isFull: Bool { waiting.count >= Self.maxWaiting }
 
   /// Whether there are counts, which become rows at the end of the minute.
-  var isCounting: Bool { !repeats.isEmpty || !surplus.isEmpty }
+  var isCounting: Bool { !repeats.isEmpty || !overflow.isEmpty }
 
   mutating func record(_ event: AuditEvent, by caller: AuditedCaller, at now: Timestamp) {
     let event = event.shortened
@@ -82,16 +83,16 @@ struct AuditAggregator {
   }
 
   /// Records an RPC call that equals an earlier one.
-  mutating func again(_ call: inout AuditRepeat, at now: Timestamp) -> RepeatOutcome {
+  mutating func recordRepeat(_ call: inout AuditRepeat, at now: Timestamp) -> RepeatOutcome {
     if isFull { return .refused }
     advance(to: now)
-    if let place = call.place, place.round == round, counts[place.index].calls > 0 {
-      counts[place.index].calls += 1
-      counts[place.index].at = now
+    if let position = call.position, position.round == round, counts[position.index].calls > 0 {
+      counts[position.index].calls += 1
+      counts[position.index].at = now
       return .counted
     }
     let known = repeats.count
-    call.place = count(call.event, call.caller, now)
+    call.position = count(call.event, call.caller, now)
     return repeats.count == known ? .counted : .written
   }
 
@@ -107,8 +108,8 @@ struct AuditAggregator {
   mutating func close() {
     singles = [:]
     guard !isFull else { return }
-    var rows = Array(surplus.values)
-    for (count, entry) in zip(counts, counted) {
+    var rows = Array(overflow.values)
+    for (count, entry) in zip(counts, repeatedRows) {
       guard var row = entry else { continue }
       (row.count, row.at) = (count.calls, count.at)
       rows.append(row)
@@ -116,9 +117,9 @@ struct AuditAggregator {
     waiting += rows.sorted { $0.at < $1.at }
     repeats = [:]
     counts = []
-    counted = []
+    repeatedRows = []
     round += 1
-    surplus = [:]
+    overflow = [:]
   }
 
   /// Removes the oldest rows because they have been written.
@@ -126,34 +127,34 @@ struct AuditAggregator {
 
   private mutating func count(
     _ event: AuditEvent, _ caller: AuditedCaller, _ now: Timestamp
-  ) -> Place {
+  ) -> Position {
     let key = Repeat(event: event, caller: caller)
     if let index = repeats[key] {
       counts[index].calls += 1
       counts[index].at = now
-      counted[index] = Entry(at: now, event: event, caller: caller)
-      return Place(round: round, index: index)
+      repeatedRows[index] = Entry(at: now, event: event, caller: caller)
+      return Position(round: round, index: index)
     }
-    if repeats.count >= Self.mostKeys { close() }
+    if repeats.count >= Self.maxAggregated { close() }
     repeats[key] = counts.count
     counts.append(Count())
-    counted.append(nil)
+    repeatedRows.append(nil)
     waiting.append(Entry(at: now, event: event, caller: caller))
-    return Place(round: round, index: counts.count - 1)
+    return Position(round: round, index: counts.count - 1)
   }
 
   private mutating func add(_ event: AuditEvent, _ caller: AuditedCaller, _ now: Timestamp) {
     let isFailure = event.decision == .denied || event.failure != nil
     let single = Single(uid: caller.uid, isFailure: isFailure)
     let number = singles[single, default: 0]
-    if number < (isFailure ? Self.mostFailures : Self.mostSingles), !isFull {
+    if number < (isFailure ? Self.maxFailedRows : Self.maxSingleRows), !isFull {
       singles[single] = number + 1
       waiting.append(Entry(at: now, event: event, caller: caller))
       return
     }
-    let key = Surplus(single: single, method: event.method, decision: event.decision)
-    let count = (surplus[key]?.count ?? 0) + 1
-    surplus[key] = Entry(at: now, event: event, caller: caller, count: count)
+    let key = OverflowKey(single: single, method: event.method, decision: event.decision)
+    let count = (overflow[key]?.count ?? 0) + 1
+    overflow[key] = Entry(at: now, event: event, caller: caller, count: count)
   }
 }
 
@@ -166,7 +167,7 @@ extension AuditEvent {
 
   /// The event with long texts truncated, because a denied call may name anything.
   var shortened: AuditEvent {
-    func isLong(_ text: String?) -> Bool { (text?.utf8.count ?? 0) > Self.longest }
+    func isLong(_ text: String?) -> Bool { (text?.utf8.count ?? 0) > Self.maxTextBytes }
     guard
       isLong(provider?.rawValue) || isLong(kind) || isLong(account?.rawValue) || isLong(scope)
     else { return self }
@@ -178,10 +179,10 @@ extension AuditEvent {
     return event
   }
 
-  private static let longest = 512
+  private static let maxTextBytes = 512
 
   private static func shortened(_ text: String) -> String {
-    String(decoding: text.utf8.prefix(longest), as: UTF8.self)
+    String(decoding: text.utf8.prefix(maxTextBytes), as: UTF8.self)
   }
 }
 
@@ -213,7 +214,7 @@ private struct Single: Hashable {
 }
 
 /// Key by which the calls beyond these limits are counted together.
-private struct Surplus: Hashable {
+private struct OverflowKey: Hashable {
   let single: Single
   let method: String
   let decision: AuditEvent.Decision

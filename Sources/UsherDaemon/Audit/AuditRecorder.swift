@@ -5,13 +5,13 @@ import UsherCore
 import UsherStore
 
 /// Destination of audit rows: in the daemon, the store's ``AuditLog``.
-protocol AuditKeeping: Sendable {
+protocol AuditDestination: Sendable {
   func append(_ entries: [AuditEntry]) async throws(UsherError)
-  func trim(to most: Int, since cutoff: Timestamp, at now: Timestamp) async throws(UsherError)
+  func trim(to limit: Int, since cutoff: Timestamp, at now: Timestamp) async throws(UsherError)
     -> Int
 }
 
-extension AuditLog: AuditKeeping {}
+extension AuditLog: AuditDestination {}
 
 /// Recorder of audit events: in the daemon, the ``AuditRecorder``.
 protocol Auditing: Sendable {
@@ -33,11 +33,11 @@ final class AuditRecorder: Sendable {
   /// The maximum number of rows that one commit writes.
   fileprivate static let batch = 512
   /// The number of new rows after which the oldest rows of the log are deleted at once.
-  private static let mostUntrimmed = 1024
+  private static let maxUntrimmed = 1024
 
   fileprivate struct State {
     var aggregator = AuditAggregator()
-    var keeper: (any AuditKeeping)?
+    var destination: (any AuditDestination)?
     var writing: Task<Void, Never>?
     var isTimerSet = false
     var isMinuteSet = false
@@ -69,32 +69,32 @@ final class AuditRecorder: Sendable {
       state.aggregator.record(event, by: caller, at: now)
       return (row: state.setTimer(), minute: state.setMinute())
     }
-    if due.row { ring(after: Self.delay) }
-    if due.minute { ringAtMinute(after: now) }
+    if due.row { scheduleWrite(after: Self.delay) }
+    if due.minute { scheduleMinuteEnd(after: now) }
   }
 
   /// Records an RPC call that equals an earlier one.
   ///
   /// - Returns: False if too many rows wait to be written: the call must not be served then.
-  func again(_ call: inout AuditRepeat, at now: Timestamp) -> Bool {
+  func recordRepeat(_ call: inout AuditRepeat, at now: Timestamp) -> Bool {
     let (outcome, due) = state.withLock { state in
-      let outcome = state.aggregator.again(&call, at: now)
+      let outcome = state.aggregator.recordRepeat(&call, at: now)
       // A repeated call needs no timer: the timer for the end of its minute is already set.
       guard outcome == .written else { return (outcome, (row: false, minute: false)) }
       return (outcome, (row: state.setTimer(), minute: state.setMinute()))
     }
-    if due.row { ring(after: Self.delay) }
-    if due.minute { ringAtMinute(after: now) }
+    if due.row { scheduleWrite(after: Self.delay) }
+    if due.minute { scheduleMinuteEnd(after: now) }
     return outcome != .refused
   }
 
   /// Starts writing to an opened store, including the rows that have accumulated.
-  func open(_ keeper: any AuditKeeping) {
+  func open(_ destination: any AuditDestination) {
     let isDue = state.withLock { state in
-      state.keeper = keeper
+      state.destination = destination
       return state.setTimer()
     }
-    if isDue { ring(after: Self.delay) }
+    if isDue { scheduleWrite(after: Self.delay) }
   }
 
   /// Writes all rows, including the counts of this minute, and then stops until ``open(_:)`` is
@@ -102,7 +102,7 @@ final class AuditRecorder: Sendable {
   func close() async {
     state.withLock { $0.aggregator.close() }
     await flush()
-    state.withLock { $0.keeper = nil }
+    state.withLock { $0.destination = nil }
   }
 
   /// Logs the number of rows that are lost when the daemon ends.
@@ -118,11 +118,11 @@ final class AuditRecorder: Sendable {
 
   /// Deletes rows beyond the configured age or number.
   func trim() async throws(UsherError) {
-    guard let keeper = state.withLock({ $0.keeper }) else { return }
+    guard let destination = state.withLock({ $0.destination }) else { return }
     let setting = dependencies.config.audit
     let now = dependencies.clock.now()
     let cutoff = now - .seconds(setting.maxDays * 86_400)
-    while try await keeper.trim(to: setting.maxRows, since: cutoff, at: now) > 0 {}
+    while try await destination.trim(to: setting.maxRows, since: cutoff, at: now) > 0 {}
     state.withLock { $0.untrimmed = 0 }
   }
 }
@@ -130,24 +130,24 @@ final class AuditRecorder: Sendable {
 // MARK: - Later
 
 extension AuditRecorder {
-  private func ring(after delay: Duration) {
+  private func scheduleWrite(after delay: Duration) {
     _ = dependencies.scheduler.after(delay) { [self] in
       state.withLock { $0.isTimerSet = false }
       _ = write()
     }
   }
 
-  private func ringAtMinute(after now: Timestamp) {
-    let rest = 60_000 - now.milliseconds % 60_000
-    _ = dependencies.scheduler.after(.milliseconds(rest)) { [self] in
+  private func scheduleMinuteEnd(after now: Timestamp) {
+    let remaining = 60_000 - now.milliseconds % 60_000
+    _ = dependencies.scheduler.after(.milliseconds(remaining)) { [self] in
       let now = dependencies.clock.now()
       let due = state.withLock { state in
         state.isMinuteSet = false
         state.aggregator.advance(to: now)
         return (row: state.setTimer(), minute: state.setMinute())
       }
-      if due.row { ring(after: Self.delay) }
-      if due.minute { ringAtMinute(after: now) }
+      if due.row { scheduleWrite(after: Self.delay) }
+      if due.minute { scheduleMinuteEnd(after: now) }
     }
   }
 
@@ -164,11 +164,11 @@ extension AuditRecorder {
   }
 
   private func writeAll() async {
-    while let (entries, keeper) = state.withLock({ $0.next() }) {
+    while let (entries, destination) = state.withLock({ $0.next() }) {
       do throws(UsherError) {
         var rows: [AuditEntry] = []
         for entry in entries { rows.append(try AuditEntry(entry)) }
-        try await keeper.append(rows)
+        try await destination.append(rows)
       } catch {
         failed(error)
         return
@@ -181,14 +181,14 @@ extension AuditRecorder {
   ///
   /// - Returns: Whether there are enough new rows to delete the oldest ones.
   private func wrote(_ count: Int) -> Bool {
-    let (wasFailing, isMuch) = state.withLock { state in
+    let (wasFailing, isTrimDue) = state.withLock { state in
       state.aggregator.drop(count)
       state.untrimmed += count
       defer { state.isFailing = false }
-      return (state.isFailing, state.untrimmed >= Self.mostUntrimmed)
+      return (state.isFailing, state.untrimmed >= Self.maxUntrimmed)
     }
     if wasFailing { dependencies.log.notice("the audit log is written again") }
-    return isMuch
+    return isTrimDue
   }
 
   private func failed(_ error: UsherError) {
@@ -201,7 +201,7 @@ extension AuditRecorder {
       dependencies.log.error(
         "the audit log cannot be written", metadata: ["cause": .string(error.message)])
     }
-    if isDue { ring(after: Self.pause) }
+    if isDue { scheduleWrite(after: Self.pause) }
   }
 }
 
@@ -209,7 +209,7 @@ extension AuditRecorder.State {
   /// Returns whether the caller must set a timer for writing the rows; the timer is then recorded
   /// as set.
   fileprivate mutating func setTimer() -> Bool {
-    guard keeper != nil, writing == nil, !isTimerSet, !aggregator.waiting.isEmpty else {
+    guard destination != nil, writing == nil, !isTimerSet, !aggregator.waiting.isEmpty else {
       return false
     }
     isTimerSet = true
@@ -226,11 +226,11 @@ extension AuditRecorder.State {
 
   /// Returns the next rows to write; nil if there are none, and then records that writing has
   /// ended.
-  fileprivate mutating func next() -> ([AuditAggregator.Entry], any AuditKeeping)? {
-    guard let keeper, !aggregator.waiting.isEmpty else {
+  fileprivate mutating func next() -> ([AuditAggregator.Entry], any AuditDestination)? {
+    guard let destination, !aggregator.waiting.isEmpty else {
       writing = nil
       return nil
     }
-    return (Array(aggregator.waiting.prefix(AuditRecorder.batch)), keeper)
+    return (Array(aggregator.waiting.prefix(AuditRecorder.batch)), destination)
   }
 }

@@ -6,7 +6,7 @@ struct AuditRepeat: Sendable {
   let event: AuditEvent
   let caller: AuditedCaller
   /// The position in the counts of the ``AuditAggregator``, valid in the minute of the last record.
-  var place: AuditAggregator.Place?
+  var position: AuditAggregator.Position?
 
   /// Creates a repeat; nil if each such call is a row of its own.
   init?(_ event: AuditEvent, by caller: AuditedCaller) {

@@ -5,17 +5,17 @@ import UsherStore
 /// Implementation of `audit.list` and `audit.verify`.
 struct AuditService: Sendable {
   static let defaultLimit = 100
-  static let mostRows = 1000
+  static let maxRows = 1000
 
   let log: AuditLog
   let repository: AuditRecorder
   /// The number of rows after which a call of `audit.list` stops; it may read a few hundred more.
-  var mostSeen = 10_000
+  var maxScanned = 10_000
 
   func list(_ call: AuditList) async throws(UsherError) -> AuditList.Reply {
     let limit = call.limit ?? Self.defaultLimit
-    guard (1...Self.mostRows).contains(limit) else {
-      throw UsherError(.invalidParams, "limit must be from 1 to \(Self.mostRows)", field: "limit")
+    guard (1...Self.maxRows).contains(limit) else {
+      throw UsherError(.invalidParams, "limit must be from 1 to \(Self.maxRows)", field: "limit")
     }
     let since = call.since ?? .earliest
     guard since <= call.until ?? .latest else { return .init(rows: []) }
@@ -23,11 +23,11 @@ struct AuditService: Sendable {
     await repository.flush()
     guard let span = try await log.span(of: times) else { return .init(rows: []) }
     var page = AuditPage(call, limit: limit, of: span)
-    var seen = 0
-    while let rest = page.rest, seen < mostSeen {
-      let slice = try await log.slice(of: rest, at: times)
+    var scanned = 0
+    while let remaining = page.remaining, scanned < maxScanned {
+      let slice = try await log.slice(of: remaining, at: times)
       page.append(slice)
-      seen += slice.seen
+      scanned += slice.seen
     }
     return page.reply
   }
@@ -51,7 +51,7 @@ private struct AuditPage {
   private let call: AuditList
   private let limit: Int
   private let last: Int64
-  private var seen: Int64
+  private var scanned: Int64
   private var rows: [AuditList.Entry] = []
   private var unreadable: [Int] = []
 
@@ -59,16 +59,18 @@ private struct AuditPage {
     self.call = call
     self.limit = limit
     last = span.upperBound
-    seen = max(span.lowerBound - 1, Int64(clamping: call.after ?? 0))
+    scanned = max(span.lowerBound - 1, Int64(clamping: call.after ?? 0))
   }
 
   /// The numbers of the rows to read next; nil if the page is full or no rows are left.
-  var rest: ClosedRange<Int64>? { rows.count < limit && seen < last ? seen + 1...last : nil }
+  var remaining: ClosedRange<Int64>? {
+    rows.count < limit && scanned < last ? scanned + 1...last : nil
+  }
 
   var reply: AuditList.Reply {
     .init(
       rows: rows, unreadable: unreadable.isEmpty ? nil : unreadable,
-      next: seen < last ? Int(seen) : nil)
+      next: scanned < last ? Int(scanned) : nil)
   }
 
   mutating func append(_ slice: AuditSlice) {
@@ -80,11 +82,11 @@ private struct AuditPage {
       }
       guard call.matches(entry) else { continue }
       rows.append(entry)
-      seen = row.n
+      scanned = row.n
       if rows.count == limit { break }
     }
-    if rows.count < limit { seen = slice.end ?? last }
-    unreadable += slice.unreadable.map { Int($0) }.filter { $0 <= seen }
+    if rows.count < limit { scanned = slice.end ?? last }
+    unreadable += slice.unreadable.map { Int($0) }.filter { $0 <= scanned }
   }
 }
 

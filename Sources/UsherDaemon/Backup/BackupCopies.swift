@@ -5,7 +5,7 @@ import UsherSystem
 /// files beside the database.
 struct BackupCopies {
   /// The time for which a copy is kept if it is not fetched.
-  static let patience = Duration.seconds(3600)
+  static let maxAge = Duration.seconds(3600)
 
   private let disk: any Disk
   private let directory: String

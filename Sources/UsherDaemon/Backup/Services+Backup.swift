@@ -6,7 +6,7 @@ import UsherStore
 extension Services {
   func backUp(_: SystemBackup) async throws(UsherError) -> SystemBackup.Reply {
     let copies = BackupCopies(database: store.status.path, on: processContext.setting.disk)
-    copies.sweep(before: dependencies.clock.now() - BackupCopies.patience)
+    copies.sweep(before: dependencies.clock.now() - BackupCopies.maxAge)
     let path = copies.path(dependencies.identifier(""))
     let size = try await store.copy(to: path)
     return .init(path: path, bytes: Int(size))

@@ -13,7 +13,7 @@ import UsherStore
 /// another.
 struct ConfirmCall: Codable, Sendable {
   /// The maximum total size of all texts in bytes; a user could not judge more.
-  static let longest = 4096
+  static let maxBytes = 4096
 
   let client: String
   let method: String
@@ -44,7 +44,7 @@ struct ConfirmCall: Codable, Sendable {
       Set(scopes.map { Array($0.utf8) }).sorted { $0.lexicographicallyPrecedes($1) }
         .map { String(decoding: $0, as: UTF8.self) }.joined(separator: " ")
     }
-    operation = start?.wholeOperation ?? request.operation
+    operation = start?.operationWithQuery ?? request.operation
     let params = operation == nil ? nil : start?.params
     bodyDigest = params?["body"].flatMap { body in
       body.isNull ? nil : SHA256.hash(data: body.encoded()).hexDigits
@@ -63,7 +63,7 @@ struct ConfirmCall: Codable, Sendable {
       ("params.operation.amount", amount), ("params.operation.payee", payee),
     ].map { (field: $0, bytes: $1?.utf8.count ?? 0) }
     let all = client.utf8.count + method.utf8.count + texts.reduce(0) { $0 + $1.bytes }
-    return all > Self.longest ? texts.max { $0.bytes < $1.bytes }?.field : nil
+    return all > Self.maxBytes ? texts.max { $0.bytes < $1.bytes }?.field : nil
   }
 
   /// Returns a text that is unique for the call, under which the answer is stored.
@@ -96,7 +96,7 @@ extension SHA256Digest {
 
 extension FlowStart {
   /// The call to the provider's API that the flow makes: `METHOD:/path`, with the query.
-  fileprivate var wholeOperation: String? {
+  fileprivate var operationWithQuery: String? {
     guard operation != nil, let method = params["method"]?.stringValue,
       let path = params["path"]?.stringValue
     else { return nil }
@@ -158,7 +158,7 @@ struct GivenAnswer: Codable, Sendable, Equatable {
 
   /// Whether the answer is valid at a time. It is not if the wall clock was set back to before
   /// `at`.
-  func holds(at now: Timestamp) -> Bool {
+  func isValid(at now: Timestamp) -> Bool {
     guard let expiresAt else { return true }
     return at <= now && now < expiresAt
   }
@@ -190,7 +190,7 @@ extension GivenAnswer {
 
 /// The condition under which a caller may answer a question about a client's call.
 enum ConfirmRight {
-  case freely
+  case unconditional
   /// The user must have proved presence at this machine in a flow of the same client.
   case withProof
 }
@@ -199,9 +199,9 @@ extension Caller {
   /// Returns the condition under which the caller may answer a question; nil if the caller must not
   /// learn that the question exists.
   func right(over question: OpenQuestion) -> ConfirmRight? {
-    if isAdmin { return .freely }
+    if isAdmin { return .unconditional }
     let asker = question.call.client
-    if asker != client, policy.confirms.contains(asker) { return .freely }
+    if asker != client, policy.confirms.contains(asker) { return .unconditional }
     return question.person == person ? .withProof : nil
   }
 }

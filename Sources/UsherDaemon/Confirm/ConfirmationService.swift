@@ -78,7 +78,7 @@ extension ConfirmationService {
     if let field = call.tooLongField {
       throw UsherError(
         .invalidParams,
-        "\(field) is too long: a call that needs approval may have \(ConfirmCall.longest) bytes",
+        "\(field) is too long: a call that needs approval may have \(ConfirmCall.maxBytes) bytes",
         field: field)
     }
     let now = dependencies.clock.now()
@@ -122,7 +122,7 @@ extension ConfirmationService {
     let limit = dependencies.config.limits.openConfirmationsPerUser
     let users = dependencies.subordinates.current
     return state.withLock { state in
-      switch state.repository.rule(on: call, of: caller.person, at: now, limit: limit, users) {
+      switch state.repository.decide(on: call, of: caller.person, at: now, limit: limit, users) {
       case .agreed: return (.agreed, nil)
       case .refused: return (.refused, nil)
       case .asked(let question): return (.asked(question, isNew: false), nil)
@@ -266,7 +266,7 @@ extension ConfirmationService {
     let users = dependencies.subordinates.current
     let (count, before) = state.withLock { state in
       (
-        state.repository.answers(of: person, beside: call, users),
+        state.repository.answers(of: person, otherThan: call, users),
         state.repository.answer(to: call, of: person)
       )
     }
@@ -309,7 +309,7 @@ extension ConfirmationService {
 
   private func prove(_ right: ConfirmRight, _ caller: Caller) throws(UsherError) {
     switch right {
-    case .freely: return
+    case .unconditional: return
     case .withProof: try localAuth.check(within: Self.proofSeconds, of: caller)
     }
   }

@@ -7,7 +7,7 @@ import UsherSystem
 /// Reads no clock and publishes no events; ``ConfirmationService`` does both.
 struct ConfirmationStore: Sendable {
   /// The decision about a call that needs a user's agreement.
-  enum Ruling: Equatable {
+  enum Decision: Equatable {
     case agreed
     case refused
     /// The question is open and waits for an answer.
@@ -19,7 +19,7 @@ struct ConfirmationStore: Sendable {
   }
 
   /// The result of looking up a question by its id.
-  enum Finding: Equatable {
+  enum Lookup: Equatable {
     case open(OpenQuestion)
     case answered(OpenQuestion)
   }
@@ -28,24 +28,24 @@ struct ConfirmationStore: Sendable {
     var questions: [ConfirmCall: OpenQuestion] = [:]
     var answers: [ConfirmCall: GivenAnswer] = [:]
     /// Answered questions that have not expired, so that a second answer throws `conflict`.
-    var settled: [OpenQuestion] = []
+    var answered: [OpenQuestion] = []
 
-    var isEmpty: Bool { questions.isEmpty && answers.isEmpty && settled.isEmpty }
+    var isEmpty: Bool { questions.isEmpty && answers.isEmpty && answered.isEmpty }
   }
 
   /// The maximum number of answered questions that are remembered for a user.
-  private static let settledLimit = 256
+  private static let answeredLimit = 256
 
   private var entries = SharedLimits<LocalPerson, PersonEntries>()
 
   /// Decides about a call. A single-use answer that allows it is consumed.
   ///
   /// - Parameter users: Tells which users share one user's limits.
-  mutating func rule(
+  mutating func decide(
     on call: ConfirmCall, of person: LocalPerson, at now: Timestamp, limit: Int,
     _ users: SubordinateUsers
-  ) -> Ruling {
-    if let answer = entries[person]?.answers[call], answer.holds(at: now) {
+  ) -> Decision {
+    if let answer = entries[person]?.answers[call], answer.isValid(at: now) {
       guard answer.allow else { return .refused }
       if answer.remember == .once { entries[person]?.answers[call] = nil }
       return .agreed
@@ -68,12 +68,12 @@ struct ConfirmationStore: Sendable {
       question, forKey: question.call)
   }
 
-  func find(_ id: ConfirmationID, at now: Timestamp) -> Finding? {
+  func find(_ id: ConfirmationID, at now: Timestamp) -> Lookup? {
     for entry in entries.values.values {
       if let question = entry.questions.values.first(where: { $0.id == id }) {
         return question.isOpen(at: now) ? .open(question) : nil
       }
-      if let question = entry.settled.first(where: { $0.id == id }) { return .answered(question) }
+      if let question = entry.answered.first(where: { $0.id == id }) { return .answered(question) }
     }
     return answer(id, at: now).map { .answered($0.question) }
   }
@@ -81,7 +81,7 @@ struct ConfirmationStore: Sendable {
   func answer(_ id: ConfirmationID, at now: Timestamp) -> GivenAnswer? {
     for entry in entries.values.values {
       if let answer = entry.answers.values.first(where: { $0.question.id == id }) {
-        return answer.holds(at: now) ? answer : nil
+        return answer.isValid(at: now) ? answer : nil
       }
     }
     return nil
@@ -96,7 +96,7 @@ struct ConfirmationStore: Sendable {
   ///
   /// - Parameter users: Tells which users share one user's limits.
   mutating func answers(
-    of person: LocalPerson, beside call: ConfirmCall, _ users: SubordinateUsers
+    of person: LocalPerson, otherThan call: ConfirmCall, _ users: SubordinateUsers
   ) -> Int {
     let count = entries.sharing(with: person, users).map(\.answers.count).reduce(0, +)
     return count - (entries[person]?.answers[call] == nil ? 0 : 1)
@@ -108,8 +108,8 @@ struct ConfirmationStore: Sendable {
     restore(answer)
     guard var entry = entries[question.person] else { return }
     if entry.questions[question.call]?.id == question.id { entry.questions[question.call] = nil }
-    entry.settled.append(question)
-    if entry.settled.count > Self.settledLimit { entry.settled.removeFirst() }
+    entry.answered.append(question)
+    if entry.answered.count > Self.answeredLimit { entry.answered.removeFirst() }
     entries[question.person] = entry
   }
 
@@ -157,7 +157,7 @@ struct ConfirmationStore: Sendable {
       entry.questions = entry.questions.filter { $0.value.isOpen(at: now) }
       isStale = isStale || entry.answers.values.contains { $0.isStored && $0.hasExpired(at: now) }
       entry.answers = entry.answers.filter { !$0.value.hasExpired(at: now) }
-      entry.settled = entry.settled.filter { $0.isOpen(at: now) }
+      entry.answered = entry.answered.filter { $0.isOpen(at: now) }
       entries[person] = entry.isEmpty ? nil : entry
     }
     return (expired, isStale)
@@ -171,7 +171,7 @@ struct ConfirmationStore: Sendable {
 
   /// Returns the valid answers, the oldest first.
   func answers(at now: Timestamp) -> [GivenAnswer] {
-    entries.values.values.flatMap(\.answers.values).filter { $0.holds(at: now) }
+    entries.values.values.flatMap(\.answers.values).filter { $0.isValid(at: now) }
       .sorted { ($0.at, $0.question.id.rawValue) < ($1.at, $1.question.id.rawValue) }
   }
 }

@@ -10,7 +10,7 @@ final class DrainingScheduler: Scheduler {
   }
 
   private struct State {
-    var isOver = false
+    var isStopped = false
     var next = 0
     var pending: [Int: Pending] = [:]
   }
@@ -22,7 +22,7 @@ final class DrainingScheduler: Scheduler {
 
   func after(_ delay: Duration, _ body: @escaping @Sendable () -> Void) -> ScheduledTimer {
     let number = state.withLock { state -> Int? in
-      guard !state.isOver else { return nil }
+      guard !state.isStopped else { return nil }
       state.next += 1
       state.pending[state.next] = Pending(body: body)
       return state.next
@@ -31,21 +31,21 @@ final class DrainingScheduler: Scheduler {
       body()
       return ScheduledTimer {}
     }
-    let timer = scheduler.after(delay) { [self] in take(number)?.body() }
+    let timer = scheduler.after(delay) { [self] in remove(number)?.body() }
     // The timer may have fired before it was stored here.
     let isPending = state.withLock { state in
       state.pending[number]?.timer = timer
       return state.pending[number] != nil
     }
     if !isPending { timer.cancel() }
-    return ScheduledTimer { [self] in take(number)?.timer?.cancel() }
+    return ScheduledTimer { [self] in remove(number)?.timer?.cancel() }
   }
 
   /// Fires all pending timers now; a timer that is set after this call fires immediately. Called
   /// when the daemon stops.
   func end() {
     let all = state.withLock { state in
-      state.isOver = true
+      state.isStopped = true
       defer { state.pending = [:] }
       return state.pending.values
     }
@@ -55,7 +55,7 @@ final class DrainingScheduler: Scheduler {
     }
   }
 
-  private func take(_ number: Int) -> Pending? {
+  private func remove(_ number: Int) -> Pending? {
     state.withLock { $0.pending.removeValue(forKey: number) }
   }
 }

@@ -6,7 +6,7 @@ import UsherSystem
 ///
 /// A user database that hangs, such as LDAP without a server, delays no caller beyond the deadline.
 /// Look-ups of the names of uids block at most one thread for each uid, and the functions of
-/// ``run(within:_:)`` at most ``mostFunctions`` threads.
+/// ``run(within:_:)`` at most ``maxFunctions`` threads.
 final class UserLookups: Sendable {
   /// The time for which a caller waits for a look-up.
   static let deadline = Duration.seconds(2)
@@ -16,7 +16,7 @@ final class UserLookups: Sendable {
 
   /// The maximum number of functions of ``run(within:_:)`` that run at the same time, including
   /// those that hang and whose callers no longer wait.
-  private static let mostFunctions = 8
+  private static let maxFunctions = 8
 
   private let database: UserDatabase
   private let blocking: any BlockingPool
@@ -81,7 +81,7 @@ final class UserLookups: Sendable {
     within limit: Duration, _ body: @escaping @Sendable () throws(UsherError) -> Value
   ) async throws(UsherError) -> Value {
     let mayRun = functions.withLock { functions in
-      guard functions < Self.mostFunctions else { return false }
+      guard functions < Self.maxFunctions else { return false }
       functions += 1
       return true
     }
@@ -99,12 +99,12 @@ final class UserLookups: Sendable {
 
   /// Waits for the end of a look-up until ``deadline``, and returns whether it has ended.
   private func hasEnded(_ lookup: PendingLookup<UserLookup>) async -> Bool {
-    let either = AsyncLatch()
+    let latch = AsyncLatch()
     Task(executorPreference: executor) {
       await lookup.ended.wait()
-      either.open()
+      latch.open()
     }
-    await scheduler.wait(for: either, atMost: Self.deadline)
+    await scheduler.wait(for: latch, atMost: Self.deadline)
     return lookup.found != nil
   }
 }

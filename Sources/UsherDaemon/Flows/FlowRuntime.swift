@@ -6,7 +6,7 @@ import UsherStore
 struct FlowRuntime: Sendable {
   let engine: FlowEngine
   let watch: AccountWatch
-  let callbacks: CallbackPosts
+  let callbacks: CallbackListeners
 
   /// Creates the services without starting them.
   ///
@@ -35,7 +35,7 @@ struct FlowRuntime: Sendable {
     watch = AccountWatch(
       dependencies: dependencies, repository: tokens.repository, providers: access.providers,
       refresher: tokens.refresher, calls: tokens.calls, events: events, isWithheld: isWithheld)
-    callbacks = CallbackPosts(
+    callbacks = CallbackListeners(
       on: processContext.outside,
       CallbackService(
         credentials: access.credentials, engine: engine, repository: tokens.repository,

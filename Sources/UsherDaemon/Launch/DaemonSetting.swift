@@ -20,7 +20,7 @@ package struct DaemonSetting: Sendable {
   /// Applies the log settings of a new configuration to all loggers.
   package var applyLogSettings: @Sendable (LogSettings) -> Void = { _ in }
   /// Yields one element for each request to reload the configuration (SIGHUP).
-  package var hangUps = AsyncStream<Void> { $0.finish() }
+  package var reloadSignals = AsyncStream<Void> { $0.finish() }
   /// The directory of the database and, unless systemd passes the master key as a credential, of
   /// the master key file.
   package var stateDirectory: String

@@ -34,14 +34,14 @@ package struct Launch: Sendable {
   /// 1 if the daemon cannot start.
   package func run() async {
     // Done first, because an untrapped SIGHUP ends the process.
-    let hangUps = await Self.hangUps()
+    let reloadSignals = await Self.reloadSignals()
     do {
       let sockets = try ActivatedSockets.take()
       var setting = try setting(sockets)
       let threshold = LogThreshold(try level(setting.config.log))
       bootstrapLogging(threshold)
       setting.applyLogSettings = { if let level = try? level($0) { threshold.level = level } }
-      setting.hangUps = hangUps
+      setting.reloadSignals = reloadSignals
       let log = Logger(label: "usherd")
       setting.log = log
       log.notice("configured", metadata: setting.config.places)
@@ -66,7 +66,7 @@ package struct Launch: Sendable {
 
   /// Returns a stream with one element for each SIGHUP, which requests a reload. Several signals
   /// that arrive during a reload count as one.
-  private static func hangUps() async -> AsyncStream<Void> {
+  private static func reloadSignals() async -> AsyncStream<Void> {
     let signals = await UnixSignalsSequence(trapping: .sighup)
     let (stream, asking) = AsyncStream.makeStream(
       of: Void.self, bufferingPolicy: .bufferingNewest(1))
@@ -122,12 +122,12 @@ package struct Launch: Sendable {
   /// Creates the state directory with its parents, because `~/.local/state` may not exist when a
   /// user starts a daemon for the first time.
   private func makeStateDirectory(_ path: String) throws {
-    var isThere = mkdir(path, 0o700) == 0 || errno == EEXIST
-    if !isThere, errno == ENOENT, let slash = path.lastIndex(of: "/"), slash > path.startIndex {
+    var exists = mkdir(path, 0o700) == 0 || errno == EEXIST
+    if !exists, errno == ENOENT, let slash = path.lastIndex(of: "/"), slash > path.startIndex {
       try makeStateDirectory(String(path[..<slash]))
-      isThere = mkdir(path, 0o700) == 0 || errno == EEXIST
+      exists = mkdir(path, 0o700) == 0 || errno == EEXIST
     }
-    guard !isThere else { return }
+    guard !exists else { return }
     let reason = String(cString: strerror(errno))
     throw UsherError(
       .storageUnavailable, "the state directory \(path) cannot be created: \(reason)")
@@ -138,9 +138,9 @@ package struct Launch: Sendable {
   func fail(_ error: any Error) -> Never {
     let known = error as? UsherError
     let sentence = known?.message ?? String(describing: error)
-    let because = known?.cause.map { " (\($0))" } ?? ""
+    let causeText = known?.cause.map { " (\($0))" } ?? ""
     ServiceNotifier.system().status(sentence)
-    let line = Array("usherd: \(sentence)\(because)\n".utf8)
+    let line = Array("usherd: \(sentence)\(causeText)\n".utf8)
     _ = write(STDERR_FILENO, line, line.count)
     exit(1)
   }

@@ -20,7 +20,7 @@ final class LocalAuthMemory: Sendable {
 
   private let latest = Mutex<[Key: Timestamp]>([:])
 
-  func remember(_ proof: LocalAuthProof, of person: LocalPerson, to client: String) {
+  func record(_ proof: LocalAuthProof, of person: LocalPerson, to client: String) {
     let key = Key(person: person, client: client, method: proof.method, insteadOf: proof.insteadOf)
     latest.withLock { latest in
       latest[key] = proof.at

@@ -56,14 +56,14 @@ final class LocalAuthService: Sendable {
     memory.forget(person)
   }
 
-  private func remember(
+  private func recordProof(
     _ method: LocalAuthType, insteadOf wanted: LocalAuthType? = nil, _ person: LocalPerson,
     _ client: String?
   ) {
     guard let client else { return }
     let proof = LocalAuthProof(
       method: method, at: dependencies.clock.monotonicNow(), insteadOf: wanted)
-    memory.remember(proof, of: person, to: client)
+    memory.record(proof, of: person, to: client)
   }
 
   /// Returns the name by which fprintd knows the user.
@@ -95,7 +95,7 @@ extension LocalAuthService {
     let hasChanged = hasChanged(try? fingers.get(), record, asker)
     let biometric: LocalAuthAvailability.Biometric =
       switch fingers {
-      case .failure(let obstacle): .init(obstacle)
+      case .failure(let error): .init(error)
       case .success(let names):
         if names.isEmpty {
           .notEnrolled
@@ -121,7 +121,7 @@ extension LocalAuthService {
   /// Saves the currently enrolled fingers, so that an asker's later scans can detect a change.
   func saveFingers(of person: LocalPerson, for asker: LocalAuthAsker) async {
     guard let names = try? await fingers(of: person) else { return }
-    let problem = await changing(person, orElse: Optional.some) { record -> String? in
+    let problem = await changing(person, onFailure: Optional.some) { record -> String? in
       record.save(DomainState(fingers: names), for: asker)
       return nil
     }
@@ -169,7 +169,7 @@ extension LocalAuthService {
         let asker = LocalAuthAsker(client: client, purpose: provider)
         let outcome = await matched(person, user, asker, comparing: comparing)
         // A cancelled scan reports no outcome, so it is no proof of presence.
-        if outcome == .matched, !Task.isCancelled { remember(.biometric, person, client) }
+        if outcome == .matched, !Task.isCancelled { recordProof(.biometric, person, client) }
         return outcome
       case .noMatch: return await missed(person)
       }
@@ -201,7 +201,7 @@ extension LocalAuthService {
   ) async -> ScanOutcome {
     // Read after the match, because a finger may have been enrolled while the reader waited.
     let fingers = try? await reader.enrolledFingers(of: user)
-    return await changing(person, orElse: ScanOutcome.unavailable) { record in
+    return await changing(person, onFailure: ScanOutcome.unavailable) { record in
       if comparing, let saved = record.domainState(of: asker) {
         guard let fingers else { return .unavailable("the enrolled fingers cannot be read") }
         guard saved == DomainState(fingers: fingers) else { return .changed }
@@ -216,7 +216,7 @@ extension LocalAuthService {
 
   private func missed(_ person: LocalPerson) async -> ScanOutcome {
     let now = dependencies.clock.now()
-    return await changing(person, orElse: ScanOutcome.unavailable) { record in
+    return await changing(person, onFailure: ScanOutcome.unavailable) { record in
       record.fingers.countWrong(at: now)
       guard let until = record.fingers.lockedUntil(at: now) else { return .missed }
       memory.forget(person)
@@ -226,7 +226,7 @@ extension LocalAuthService {
 
   /// Changes a user's record and returns the outcome when the change is on disk.
   private func changing<Outcome: Sendable>(
-    _ person: LocalPerson, orElse unavailable: (String) -> Outcome,
+    _ person: LocalPerson, onFailure unavailable: (String) -> Outcome,
     _ change: (inout LocalAuthRecord) -> Outcome
   ) async -> Outcome {
     do throws(UsherError) {
@@ -268,7 +268,7 @@ extension LocalAuthService {
         let outcome = try await guess(passcode, of: person)
         // Remembered while the lock is held: once the passcode has been changed, the old passcode
         // must not count as a proof.
-        if outcome == .accepted { remember(.passcode, insteadOf: wanted, person, client) }
+        if outcome == .accepted { recordProof(.passcode, insteadOf: wanted, person, client) }
         return outcome
       }
     } catch {
@@ -287,11 +287,11 @@ extension LocalAuthService {
   ) async throws(UsherError) -> PasscodeChange {
     try await repository.personLock.withLock(person) { () throws(UsherError) in
       if !isReset {
-        let isThere = repository.record(of: person, at: dependencies.clock.now()).passcode != nil
+        let exists = repository.record(of: person, at: dependencies.clock.now()).passcode != nil
         if let old {
           let outcome = try await guess(old, of: person)
           guard outcome == .accepted else { return .refused(outcome) }
-        } else if isThere {
+        } else if exists {
           return .oldIsNeeded
         }
       }

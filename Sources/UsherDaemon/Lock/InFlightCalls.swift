@@ -7,7 +7,7 @@ final class InFlightCalls: Sendable {
   typealias Body<Reply> = @Sendable () async throws(UsherError) -> Reply
 
   private struct State {
-    var isOver = false
+    var isStopped = false
     var next = 0
     var running: [Int: InFlightCall] = [:]
   }
@@ -26,21 +26,21 @@ final class InFlightCalls: Sendable {
   ///
   /// - Throws: `locked` if the daemon is locked in the meantime; errors of `body`.
   func run<Reply: Sendable>(_ body: @escaping Body<Reply>) async throws(UsherError) -> Reply {
-    let answer = Answer<Reply>()
+    let pending = PendingOutcome<Reply>()
     let number = state.withLock { state -> Int? in
-      guard !state.isOver else { return nil }
+      guard !state.isStopped else { return nil }
       state.next += 1
-      state.running[state.next] = InFlightCall { answer.give(.failure(.locked)) }
+      state.running[state.next] = InFlightCall { pending.resolve(.failure(.locked)) }
       return state.next
     }
     guard let number else { throw .locked }
     let task = Task(executorPreference: dependencies.executor) { [self] in
-      answer.give(await Result(awaiting: body))
+      pending.resolve(await Result(awaiting: body))
       state.withLock { _ = $0.running.removeValue(forKey: number) }
     }
     setTask(task, number)
     let outcome = await withTaskCancellationHandler {
-      await answer.value()
+      await pending.value()
     } onCancel: {
       task.cancel()
     }
@@ -56,7 +56,7 @@ final class InFlightCalls: Sendable {
       .cold { () async throws(UsherError) in self.track(try await self.run(read)) }
     case .resumed(let body):
       .resumed { call throws(UsherError) in
-        if self.state.withLock({ $0.isOver }) { throw .locked }
+        if self.state.withLock({ $0.isStopped }) { throw .locked }
         return self.track(try body(call))
       }
     }
@@ -65,22 +65,22 @@ final class InFlightCalls: Sendable {
   /// Stores the task of a call. In the meantime, the call may have ended, or the daemon may have
   /// been locked.
   private func setTask(_ task: Task<Void, Never>, _ number: Int) {
-    let isOver = state.withLock { state in
+    let isStopped = state.withLock { state in
       state.running[number]?.task = task
-      return state.isOver
+      return state.isStopped
     }
-    if isOver { task.cancel() }
+    if isStopped { task.cancel() }
   }
 
   /// Answers all calls with `locked`, present and future ones, and cancels their tasks.
   func end() {
     let running = state.withLock { state in
-      state.isOver = true
+      state.isStopped = true
       return Array(state.running.values)
     }
-    for flight in running {
-      flight.refuse()
-      flight.task?.cancel()
+    for call in running {
+      call.refuse()
+      call.task?.cancel()
     }
   }
 
@@ -98,7 +98,7 @@ final class InFlightCalls: Sendable {
 }
 
 /// The outcome of an RPC call, from the call itself or from a lock, whichever comes first.
-private final class Answer<Reply: Sendable>: Sendable {
+private final class PendingOutcome<Reply: Sendable>: Sendable {
   typealias Outcome = Result<Reply, UsherError>
 
   private struct State {
@@ -108,7 +108,7 @@ private final class Answer<Reply: Sendable>: Sendable {
 
   private let state = Mutex(State())
 
-  func give(_ outcome: Outcome) {
+  func resolve(_ outcome: Outcome) {
     let waiting = state.withLock { state -> CheckedContinuation<Outcome, Never>? in
       guard state.outcome == nil else { return nil }
       state.outcome = outcome

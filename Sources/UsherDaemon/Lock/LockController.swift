@@ -13,14 +13,14 @@ import UsherTransport
 final class LockController: Sendable {
   /// The time that providers have to finish their responses, which must still be stored, when the
   /// daemon is locked or stopped.
-  static let patience = Duration.seconds(5)
+  static let shutdownGracePeriod = Duration.seconds(5)
 
   private enum State {
     case open(UnlockedServices)
     /// The daemon is locked, or opening or closing the services is in progress.
     case locked
     /// The daemon stops. This state is final.
-    case over
+    case stopped
   }
 
   private enum TransitionKey { case any }
@@ -51,7 +51,7 @@ final class LockController: Sendable {
       let bootstrap = try openStore(mayBeNew: true)
       BackupCopies(database: bootstrap.store.status.path, on: processContext.setting.disk).sweep()
       guard try bootstrap.isLocked else {
-        return become(.open(try await UnlockedServices.start(bootstrap, of: processContext)))
+        return setState(.open(try await UnlockedServices.start(bootstrap, of: processContext)))
       }
       await close(bootstrap)
       processContext.log.notice("usherd is locked, as it was before the start")
@@ -99,8 +99,8 @@ final class LockController: Sendable {
   func end() async {
     await transitionLock.withLock(.any) {
       let last = unlocked
-      become(.over)
-      await last?.end(within: Self.patience)
+      setState(.stopped)
+      await last?.end(within: Self.shutdownGracePeriod)
       processContext.audit.end()
     }
   }
@@ -110,25 +110,26 @@ final class LockController: Sendable {
   /// Locks the daemon. Returns when no secret is in memory any more, including the replies that
   /// connections have cached or not sent.
   ///
-  /// - Parameter tell: Called once the lock is stored; not called if the daemon was already locked.
+  /// - Parameter report: Called once the lock is stored; not called if the daemon was already
+  ///   locked.
   /// - Throws: `storageUnavailable` if the lock cannot be stored, in which case the daemon is not
   ///   locked; `shuttingDown`.
-  func lock(_ tell: () -> Void = {}) async throws(UsherError) {
+  func lock(_ report: () -> Void = {}) async throws(UsherError) {
     try await transitionLock.withLock(.any) { () throws(UsherError) in
       try checkRunning()
-      try await close(tell)
+      try await close(report)
     }
   }
 
   // The services are released when this function returns, so no reference to them may be kept.
-  private func close(_ tell: () -> Void) async throws(UsherError) {
+  private func close(_ report: () -> Void) async throws(UsherError) {
     guard let unlocked else { return }
     try await unlocked.services.store.setLocked(true)
     FailPoint.reach("lock.after-marker")
-    become(.locked)
-    tell()
+    setState(.locked)
+    report()
     await processContext.connections.dropUnread()
-    await unlocked.end(within: Self.patience)
+    await unlocked.end(within: Self.shutdownGracePeriod)
     processContext.setting.notifier.status(status)
     processContext.log.notice("locked")
   }
@@ -137,12 +138,12 @@ final class LockController: Sendable {
   ///
   /// - Parameters:
   ///   - check: Throws if the caller may not unlock. Runs before anything is restored.
-  ///   - tell: Called with the error of a failed unlock, before the store is closed.
+  ///   - report: Called with the error of a failed unlock, before the store is closed.
   /// - Throws: Errors of `check`; the error if the store cannot be opened or restored, in which
   ///   case the daemon stays locked; `shuttingDown`.
   func unlock(
     _ check: (Store) async throws(UsherError) -> Void = { _ throws(UsherError) in },
-    orElse tell: (UsherError) -> Void = { _ in }
+    onFailure report: (UsherError) -> Void = { _ in }
   ) async throws(UsherError) {
     try await transitionLock.withLock(.any) { () throws(UsherError) in
       try checkRunning()
@@ -152,7 +153,7 @@ final class LockController: Sendable {
         try await check(bootstrap.store)
         try await open(bootstrap)
       } catch {
-        tell(error)
+        report(error)
         await close(bootstrap)
         throw error
       }
@@ -168,7 +169,7 @@ final class LockController: Sendable {
       await unlocked.end(within: .zero)
       throw error
     }
-    become(.open(unlocked))
+    setState(.open(unlocked))
     unlocked.resume()
     processContext.setting.notifier.ready(status: status)
     processContext.log.notice("unlocked")
@@ -188,11 +189,11 @@ final class LockController: Sendable {
   }
 
   private func checkRunning() throws(UsherError) {
-    let isOver = state.withLock { if case .over = $0 { true } else { false } }
-    if isOver { throw UsherError(.shuttingDown, "usherd is stopping") }
+    let isStopped = state.withLock { if case .stopped = $0 { true } else { false } }
+    if isStopped { throw UsherError(.shuttingDown, "usherd is stopping") }
   }
 
-  private func become(_ next: State) {
+  private func setState(_ next: State) {
     state.withLock { $0 = next }
     changes.add(1, ordering: .releasing)
   }

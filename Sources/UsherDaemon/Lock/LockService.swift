@@ -33,15 +33,15 @@ struct LockService: Sendable {
     }
     let passcode = caller.isAdmin ? nil : unlock.passcode?.secret
     return try await toTheEnd { () throws(UsherError) in
-      var told: UsherError?
+      var failure: UsherError?
       do throws(UsherError) {
         try await lockController.unlock { store throws(UsherError) in
           if let passcode { try await check(passcode, caller, in: store) }
-        } orElse: { error in
-          told = call.failed(error)
+        } onFailure: { error in
+          failure = call.failed(error)
         }
       } catch {
-        throw told ?? call.failed(error)
+        throw failure ?? call.failed(error)
       }
       call.succeeded()
     }

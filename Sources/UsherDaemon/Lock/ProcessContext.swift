@@ -18,7 +18,7 @@ struct ProcessContext: Sendable {
   let policies: PolicyService
   let lastReload = LastReload()
   /// Lock by which reloads of the configuration run one at a time.
-  let reloads = AsyncKeyedLock<Reload.Turn>()
+  let reloads = AsyncKeyedLock<Reload.LockKey>()
   /// The audit recorder. Events that it receives while the daemon is locked are written once the
   /// store is open again.
   let audit: AuditRecorder

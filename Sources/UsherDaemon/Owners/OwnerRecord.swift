@@ -10,9 +10,9 @@ import UsherSystem
 struct OwnerRecord: Codable, Sendable, Equatable {
   /// How long a recorded name is accepted without confirmation by the user database. The reason for
   /// a limit: an unreachable directory service looks like one that no longer knows the uid.
-  static let holdsUnconfirmed = Duration.seconds(7 * 86_400)
+  static let unconfirmedGracePeriod = Duration.seconds(7 * 86_400)
   /// The minimum time between two confirmations that are stored, to save writes.
-  private static let confirmedEvery = Duration.seconds(86_400)
+  private static let confirmationInterval = Duration.seconds(86_400)
 
   /// The recorded name; nil if the uid had no name.
   private(set) var name: String?
@@ -104,14 +104,14 @@ struct OwnerRecord: Codable, Sendable, Equatable {
         return .other(name: present)
       }
       other = nil
-      if now - confirmedAt >= Self.confirmedEvery || now < confirmedAt { confirmedAt = now }
+      if now - confirmedAt >= Self.confirmationInterval || now < confirmedAt { confirmedAt = now }
       return .same
     case .nameless, .failed:
       if other != nil { return lastVerdict }
       guard name != nil else { return found == .nameless ? .same : .unconfirmed }
       // `/etc/passwd` can always be read, so an attacker gains nothing by making a look-up fail.
       guard !isLocal else { return found == .nameless ? .gone : .unconfirmed }
-      return now - confirmedAt < Self.holdsUnconfirmed ? .same : .unconfirmed
+      return now - confirmedAt < Self.unconfirmedGracePeriod ? .same : .unconfirmed
     }
   }
 }

@@ -9,10 +9,10 @@ import UsherSystem
 extension OwnerRegistry {
   /// The maximum number of runs of `wipe` in ``forget(_:_:)``. Each run after the first deletes
   /// data that calls in progress have written in the meantime.
-  private static let mostWipes = 8
+  private static let maxWipes = 8
 
   /// A user with the stored record and the current verdict.
-  struct Standing: Sendable {
+  struct OwnerStatus: Sendable {
     let person: LocalPerson
     let record: OwnerRecord
     let verdict: OwnerRecord.Verdict
@@ -21,16 +21,16 @@ extension OwnerRegistry {
   /// Compares all recorded users with the user database, as far as the database answers.
   ///
   /// - Returns: The users with their verdicts, ordered by uid.
-  func standings() async throws(UsherError) -> [Standing] {
+  func statuses() async throws(UsherError) -> [OwnerStatus] {
     try await recordAll()
     let people = try store.loadOwners().map { LocalPerson($0) }.sorted { $0.uid < $1.uid }
     _ = try await compare(people)
-    var standings: [Standing] = []
+    var statuses: [OwnerStatus] = []
     for person in people {
       guard let entry = try known(person), let record = entry.record else { continue }
-      standings.append(Standing(person: person, record: record, verdict: entry.verdict))
+      statuses.append(OwnerStatus(person: person, record: record, verdict: entry.verdict))
     }
-    return standings
+    return statuses
   }
 
   /// Makes the current user of the uid the owner of all objects that are stored for the uid.
@@ -40,7 +40,7 @@ extension OwnerRegistry {
   func accept(_ person: LocalPerson) async throws(UsherError) -> String? {
     try await personLock.withLock(person) { () throws(UsherError) in
       guard let before = try known(person), before.record != nil else {
-        throw Self.nobody(person.uid)
+        throw Self.nothingStored(person.uid)
       }
       let began = dependencies.clock.monotonicNow()
       let found = await dependencies.lookups.user(person.uid)
@@ -69,7 +69,7 @@ extension OwnerRegistry {
     try await personLock.withLock(person) { () throws(UsherError) in
       var entry = try known(person) ?? Entry()
       let isKnown = try hasStoredObjects(person)
-      guard isKnown || entry.record != nil else { throw Self.nobody(person.uid) }
+      guard isKnown || entry.record != nil else { throw Self.nothingStored(person.uid) }
       var record =
         entry.record ?? OwnerRecord(name: nil, isLocal: false, at: dependencies.clock.now())
       record.beginForgetting()
@@ -80,7 +80,7 @@ extension OwnerRegistry {
       var values = [try await wipe()]
       // Calls in progress may have written since the last run; no other call can write.
       while try hasStoredObjects(person) {
-        guard values.count < Self.mostWipes else {
+        guard values.count < Self.maxWipes else {
           throw UsherError(
             .overloaded,
             "calls by uid \(person.uid) are still writing: end its processes and try again",
@@ -96,7 +96,7 @@ extension OwnerRegistry {
     }
   }
 
-  private static func nobody(_ uid: UInt32) -> UsherError {
+  private static func nothingStored(_ uid: UInt32) -> UsherError {
     UsherError(.notFound, "nothing is stored for uid \(uid)", field: "uid")
   }
 }

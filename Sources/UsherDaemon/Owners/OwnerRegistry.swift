@@ -20,7 +20,7 @@ final class OwnerRegistry: Sendable {
     /// The objects may be handed out and used again.
     case restored
     /// Decisions about calls may change; background work continues.
-    case reconsidered
+    case reviewed
     /// Nothing is stored for the uid any more; state in memory about the user must be dropped.
     case replaced
   }
@@ -31,7 +31,7 @@ final class OwnerRegistry: Sendable {
   private static let completeNote = "owners"
   /// The number of users in memory above which ``review()`` drops all entries that equal the stored
   /// ones. The next call of such a user reads the disk.
-  private static let mostInMemory = 4096
+  private static let maxInMemory = 4096
 
   struct Entry {
     /// The user's record; nil if the user database has not identified the user yet.
@@ -49,7 +49,7 @@ final class OwnerRegistry: Sendable {
     var isWithheld: Bool { record?.isWithheld ?? false }
 
     /// Whether the entry can be dropped from memory, because it can be read from disk again.
-    var isLikeOnDisk: Bool { isStored && verdict == .same && !isWithheld && !isAssumed }
+    var matchesStore: Bool { isStored && verdict == .same && !isWithheld && !isAssumed }
   }
 
   let dependencies: Dependencies
@@ -140,7 +140,7 @@ extension OwnerRegistry {
       guard try !admits(caller) else { return }
       let began = dependencies.clock.monotonicNow()
       let found = await dependencies.lookups.user(person.uid)
-      try await take(found, of: person, since: began)
+      try await recordComparison(found, of: person, since: began)
     }
     let entry = entries.withLock { $0[person] }
     if let refusal = entry?.refusal(of: caller.uid) { throw refusal }
@@ -167,7 +167,7 @@ extension OwnerRegistry {
   }
 
   /// Applies the result of a look-up. Must be called while holding the user's lock.
-  private func take(
+  private func recordComparison(
     _ found: UserLookup, of person: LocalPerson, since began: Timestamp
   ) async throws(UsherError) {
     let now = dependencies.clock.now()
@@ -255,7 +255,7 @@ extension OwnerRegistry {
 
   func publishChange(from before: Entry, to after: Entry, _ person: LocalPerson) async {
     guard before.isWithheld != after.isWithheld else {
-      if before.verdict != after.verdict { await notify(.reconsidered, person) }
+      if before.verdict != after.verdict { await notify(.reviewed, person) }
       return
     }
     await notify(after.isWithheld ? .withheld : .restored, person)
@@ -302,8 +302,8 @@ extension OwnerRegistry {
     let assumed = entries.withLock { entries in entries.filter { $0.value.isAssumed }.map(\.key) }
     _ = try await compare(assumed)
     entries.withLock { entries in
-      guard entries.count > Self.mostInMemory else { return }
-      entries = entries.filter { !$0.value.isLikeOnDisk }
+      guard entries.count > Self.maxInMemory else { return }
+      entries = entries.filter { !$0.value.matchesStore }
     }
   }
 
@@ -319,10 +319,10 @@ extension OwnerRegistry {
       let found = await dependencies.lookups.user(person.uid)
       guard found != .failed else { return false }
       try await personLock.withLock(person) { () throws(UsherError) in
-        try await take(found, of: person, since: began)
+        try await recordComparison(found, of: person, since: began)
       }
       entries.withLock { entries in
-        if !isInMemory, entries[person]?.isLikeOnDisk == true { entries[person] = nil }
+        if !isInMemory, entries[person]?.matchesStore == true { entries[person] = nil }
       }
     }
     return true

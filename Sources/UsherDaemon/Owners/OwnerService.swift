@@ -6,7 +6,7 @@ import UsherStore
 /// Implementation of `owner.list`, `owner.accept` and `owner.forget`.
 struct OwnerService: Sendable {
   /// The number of accounts whose tokens are revoked at the same time.
-  private static let revokedAtOnce = 8
+  private static let maxConcurrentRevocations = 8
 
   let registry: OwnerRegistry
   let engine: FlowEngine
@@ -17,7 +17,7 @@ struct OwnerService: Sendable {
   let audit: any Auditing
 
   func list(_: OwnerList) async throws(UsherError) -> OwnerList.Reply {
-    .init(owners: try await registry.standings().map { OwnerList.Entry($0) })
+    .init(owners: try await registry.statuses().map { OwnerList.Entry($0) })
   }
 
   func accept(_ call: OwnerAccept) async throws(UsherError) -> OwnerAccept.Reply {
@@ -30,8 +30,8 @@ struct OwnerService: Sendable {
       let flows = try await engine.forget(person.owner)
       let records = try repository.accounts(of: person.owner)
       var notRevoked = 0
-      for start in stride(from: 0, to: records.count, by: Self.revokedAtOnce) {
-        let some = records[start..<min(start + Self.revokedAtOnce, records.count)]
+      for start in stride(from: 0, to: records.count, by: Self.maxConcurrentRevocations) {
+        let some = records[start..<min(start + Self.maxConcurrentRevocations, records.count)]
         notRevoked += try await forget(Array(some), for: caller)
       }
       try await localAuth.forget(person)
@@ -87,10 +87,10 @@ struct OwnerService: Sendable {
 }
 
 extension OwnerList.Entry {
-  fileprivate init(_ standing: OwnerRegistry.Standing) {
-    let record = standing.record
+  fileprivate init(_ status: OwnerRegistry.OwnerStatus) {
+    let record = status.record
     let state: State =
-      switch standing.verdict {
+      switch status.verdict {
       case _ where record.isBeingForgotten == true: .beingForgotten
       case .same: .same
       case .other: .changed
@@ -98,7 +98,7 @@ extension OwnerList.Entry {
       case .unconfirmed, .unknown: .unconfirmed
       }
     self.init(
-      uid: standing.person.uid, user: record.name, recordedAt: record.recordedAt, state: state,
+      uid: status.person.uid, user: record.name, recordedAt: record.recordedAt, state: state,
       now: record.other?.name, changedAt: record.other?.at)
   }
 }

@@ -12,12 +12,12 @@ struct AuthorizedCall: Sendable {
   var target: AccountRecord?
   /// The data that the call hands out and the audit log records, and of which account. Read when
   /// the call has succeeded.
-  var given: Given?
+  var disclosure: Disclosure?
   /// ``AccountRepository/generation`` before the decision; a change invalidates a cached decision.
   var generation = 0
 
   /// The data that an RPC call hands out to its caller, for the audit log.
-  enum Given: Sendable {
+  enum Disclosure: Sendable {
     case token(scope: String?)
     case profiles(@Sendable () -> [(account: AccountID, fields: [String])])
     /// A user's stored objects, which an operator deletes or assigns to the uid's current user.
@@ -129,7 +129,7 @@ struct AuthorizedCall: Sendable {
   /// accounts stay the same; nil if such calls need more checks.
   private var decision: CachedReply.Decision? {
     guard isAudited, request.weekMinute == nil, permit.conditions.isEmpty,
-      case .token(let scope)? = given
+      case .token(let scope)? = disclosure
     else { return nil }
     var event = self.event
     event.scope = scope
@@ -150,7 +150,7 @@ struct AuthorizedCall: Sendable {
     event.failure = failure
     // A row that several calls share cannot have the correlation ID of one of them.
     if flow != nil { event.correlationID = Cause.correlation?.rawValue ?? "" }
-    switch given {
+    switch disclosure {
     case nil: break
     case .token(let scope): event.scope = scope
     case .storedObjects(of: let uid): event.owner = uid
@@ -196,21 +196,21 @@ extension AuthorizedCall {
 extension AuditRecorder {
   /// Asks the access policy about a call; a denial is recorded in the audit log.
   ///
-  /// - Parameter obstacle: The error if the account that the call acts on cannot be determined.
+  /// - Parameter accountError: The error if the account that the call acts on cannot be determined.
   func permit(
-    _ request: PolicyRequest, _ caller: Caller, _ obstacle: UsherError? = nil
+    _ request: PolicyRequest, _ caller: Caller, _ accountError: UsherError? = nil
   ) throws(UsherError) -> Permit {
     switch caller.decide(request) {
     case .allowed(let permit): return permit
-    case .denied(let denial): throw denied(denial, request, caller, obstacle)
+    case .denied(let denial): throw denied(denial, request, caller, accountError)
     }
   }
 
   func denied(
-    _ denial: Denial, _ request: PolicyRequest, _ caller: Caller, _ obstacle: UsherError? = nil
+    _ denial: Denial, _ request: PolicyRequest, _ caller: Caller, _ accountError: UsherError? = nil
   ) -> UsherError {
     denied(
-      denial.error(request, obstacle), request, caller, rule: denial.rule,
+      denial.error(request, accountError), request, caller, rule: denial.rule,
       unmet: denial.cause.unmet)
   }
 

@@ -10,7 +10,7 @@ struct CallTarget {
   /// The account that the call is about, if it exists for the caller.
   var account: AccountRecord?
   /// The error if the account that the call acts on cannot be determined; nil if it can.
-  var obstacle: UsherError?
+  var accountError: UsherError?
   /// The value of ``AccountRepository/generation`` before the accounts were read.
   let generation: Int
 }
@@ -26,7 +26,7 @@ extension Services {
     _ call: M, about target: CallTarget, _ caller: Caller
   ) throws(UsherError) -> AuthorizedCall {
     let request = target.request
-    let permit = try audit.permit(request, caller, target.obstacle)
+    let permit = try audit.permit(request, caller, target.accountError)
     let isAudited = M.traits.audit != .denials
     if isAudited { try audit.admit() }
     try meet(.localAuth, of: permit, request, caller) { () throws(UsherError) in
@@ -35,9 +35,10 @@ extension Services {
     }
     let authorized = AuthorizedCall(
       request: request, caller: caller, permit: permit, audit: audit, target: target.account,
-      given: isAudited ? given(call, target.account, caller) : nil, generation: target.generation)
+      disclosure: isAudited ? disclosure(call, target.account, caller) : nil,
+      generation: target.generation)
     // A person is not asked to confirm a call that cannot be carried out.
-    if let obstacle = target.obstacle { throw authorized.failed(obstacle) }
+    if let accountError = target.accountError { throw authorized.failed(accountError) }
     // The confirmation is checked last, because the check consumes a confirmation for a single
     // call.
     try meet(.confirm, of: permit, request, caller) { () throws(UsherError) in
@@ -70,7 +71,7 @@ extension Services {
     case .start(let about): resolve(about(call), caller, in: &target)
     case .account(let about):
       let (id, provider) = about(call)
-      let record = try repository.meant(id, provider, by: caller, M.name)
+      let record = try repository.namedAccount(id, provider, by: caller, M.name)
       target.account = record
       target.request.provider = (record?.provider ?? provider)?.rawValue
       target.request.account = record.map { .init($0) }
@@ -112,7 +113,7 @@ extension Services {
       target.account = try flows.account(of: start, for: caller)
       target.request.account = target.account.map { .init($0) }
     } catch {
-      target.obstacle = error
+      target.accountError = error
       target.request.lacksAccount = target.request.usesAccount
     }
   }
@@ -130,15 +131,15 @@ extension Services {
       target.request.provider = record.provider.rawValue
       target.request.account = .init(record)
     } catch {
-      target.obstacle = error
+      target.accountError = error
       target.request.isUnknown = named.id != nil && error.reason == .notFound
       target.request.lacksAccount = !target.request.isUnknown
     }
   }
 
-  private func given<M: Method>(
+  private func disclosure<M: Method>(
     _ call: M, _ record: AccountRecord?, _ caller: Caller
-  ) -> AuthorizedCall.Given? {
+  ) -> AuthorizedCall.Disclosure? {
     switch M.subject {
     case .token(_, let scope): return .token(scope: scope(call) ?? record?.details.grant.scope)
     case .account where M.traits.showsProfiles:
@@ -165,7 +166,7 @@ extension Subject {
 
 extension AccountRepository {
   /// Returns the account that a call names by id, or else the only account at the named provider.
-  fileprivate func meant(
+  fileprivate func namedAccount(
     _ id: AccountID?, _ provider: ProviderName?, by caller: Caller, _ method: String
   ) throws(UsherError) -> AccountRecord? {
     if let id { return try visible(id, by: caller, method) }
@@ -184,17 +185,17 @@ extension PolicyRequest.Account {
 extension Denial {
   /// Returns the error for the caller whose call was denied.
   ///
-  /// - Parameter obstacle: The error if the account that the call acts on cannot be determined.
-  func error(_ request: PolicyRequest, _ obstacle: UsherError? = nil) -> UsherError {
+  /// - Parameter accountError: The error if the account that the call acts on cannot be determined.
+  func error(_ request: PolicyRequest, _ accountError: UsherError? = nil) -> UsherError {
     switch cause {
     case .account where request.account != nil:
       return AccountRepository.notFound(AccountID(request.account?.id ?? ""))
     case .notListed, .account:
-      if let obstacle, cause == .account, request.lacksAccount { return obstacle }
+      if let accountError, cause == .account, request.lacksAccount { return accountError }
       let what = [request.provider, request.kind].compactMap { $0 }.joined(separator: "/")
       let call = what.isEmpty ? request.method : "\(request.method) on \(what)"
       return UsherError(.permissionDenied, "you may not call \(call)")
-    case .scope(let scopes): return .beyond(scopes)
+    case .scope(let scopes): return .scopeNotPermitted(scopes)
     case .hours(let minutes):
       let wait = Duration.seconds(minutes * 60)
       return UsherError(

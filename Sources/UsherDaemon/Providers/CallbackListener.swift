@@ -12,63 +12,68 @@ import UsherSystem
 /// HTTP request and is closed after the response.
 struct CallbackListener: Sendable {
   /// The maximum length of a request body, in bytes.
-  static let longestBody = 64 * 1024
+  static let maxBodyBytes = 64 * 1024
   /// The maximum duration of a connection.
-  static let longest = Duration.seconds(10)
+  static let maxDuration = Duration.seconds(10)
 
   /// The provider whose callbacks arrive at the address, and the dialect of these callbacks.
-  struct Post: Sendable {
+  struct Endpoint: Sendable {
     let dialect: any CallbackDialect
     let provider: ProviderConfig
   }
 
   private let channel: any Channel
-  private let places: RedirectConnections
-  private let posting: Posting
+  private let connections: RedirectConnections
+  private let currentEndpoint: CurrentEndpoint
 
   /// Binds the address. Connections wait in the backlog until the first ``serve(_:)``.
   static func open(
     at address: LoopbackAddress, on group: any EventLoopGroup, _ service: CallbackService
   ) async throws -> CallbackListener {
-    let places = RedirectConnections()
-    let posting = Posting()
+    let connections = RedirectConnections()
+    let currentEndpoint = CurrentEndpoint()
     let channel = try await ServerBootstrap.loopback(on: group, service.dependencies) { channel in
       // Registered before the provider is read, so that a closing listener finds each connection.
-      guard let place = places.admit(channel, to: posting), let post = posting.post else {
+      guard let connection = connections.admit(channel, to: currentEndpoint),
+        let endpoint = currentEndpoint.endpoint
+      else {
         return nil
       }
-      return CallbackHandler(post, service, place)
+      return CallbackHandler(endpoint, service, connection)
     }
     .serverChannelOption(.autoRead, value: false)
     .bind(host: address.host, port: address.port).get()
-    return CallbackListener(channel: channel, places: places, posting: posting)
+    return CallbackListener(
+      channel: channel, connections: connections, currentEndpoint: currentEndpoint)
   }
 
   /// Sets the provider for callbacks of new connections; requests in progress keep the old one.
-  func serve(_ post: Post) {
-    if posting.change(to: post) { channel.setOption(.autoRead, value: true).whenComplete { _ in } }
+  func serve(_ endpoint: Endpoint) {
+    if currentEndpoint.replace(by: endpoint) {
+      channel.setOption(.autoRead, value: true).whenComplete { _ in }
+    }
   }
 
   /// Closes the listener and its connections, without waiting for requests in progress.
   func close() async {
-    _ = posting.change(to: nil)
+    _ = currentEndpoint.replace(by: nil)
     try? await channel.close()
-    places.closeAll(of: posting)
+    connections.closeAll(of: currentEndpoint)
   }
 }
 
 /// The provider whose callbacks a listener currently accepts.
-private final class Posting: Sendable {
-  private let current = Mutex<CallbackListener.Post?>(nil)
+private final class CurrentEndpoint: Sendable {
+  private let current = Mutex<CallbackListener.Endpoint?>(nil)
 
-  var post: CallbackListener.Post? { current.withLock { $0 } }
+  var endpoint: CallbackListener.Endpoint? { current.withLock { $0 } }
 
   /// Sets the provider whose callbacks are accepted; nil: new connections are closed.
   ///
   /// - Returns: Whether there was no provider before.
-  func change(to post: CallbackListener.Post?) -> Bool {
+  func replace(by endpoint: CallbackListener.Endpoint?) -> Bool {
     current.withLock { current in
-      defer { current = post }
+      defer { current = endpoint }
       return current == nil
     }
   }
@@ -76,9 +81,9 @@ private final class Posting: Sendable {
 
 extension String {
   fileprivate var trimmingBlanks: String {
-    let front = drop { $0 == " " || $0 == "\t" }
+    let trimmed = drop { $0 == " " || $0 == "\t" }
     return String(
-      front.prefix(front.count - front.reversed().prefix { $0 == " " || $0 == "\t" }.count))
+      trimmed.prefix(trimmed.count - trimmed.reversed().prefix { $0 == " " || $0 == "\t" }.count))
   }
 }
 
@@ -87,25 +92,26 @@ private final class CallbackHandler: ChannelInboundHandler {
   typealias InboundIn = HTTPServerRequestPart
   typealias OutboundOut = HTTPServerResponsePart
 
-  private let post: CallbackListener.Post
+  private let endpoint: CallbackListener.Endpoint
   private let service: CallbackService
-  private let place: RedirectConnections.Place
+  private let connection: RedirectConnections.Connection
   private var head: HTTPRequestHead?
   private var body: [UInt8] = []
   private var isAnswered = false
   private var deadline: ScheduledTimer?
 
   init(
-    _ post: CallbackListener.Post, _ service: CallbackService, _ place: RedirectConnections.Place
+    _ endpoint: CallbackListener.Endpoint, _ service: CallbackService,
+    _ connection: RedirectConnections.Connection
   ) {
-    self.post = post
+    self.endpoint = endpoint
     self.service = service
-    self.place = place
+    self.connection = connection
   }
 
   func channelActive(context: ChannelHandlerContext) {
     let channel = context.channel
-    deadline = service.dependencies.scheduler.after(CallbackListener.longest) {
+    deadline = service.dependencies.scheduler.after(CallbackListener.maxDuration) {
       channel.close(promise: nil)
     }
     context.fireChannelActive()
@@ -128,17 +134,17 @@ private final class CallbackHandler: ChannelInboundHandler {
       if let refusal = refusal(of: head) { answer(refusal, context.channel) }
     case .body(let part):
       body += part.readableBytesView
-      if body.count > CallbackListener.longestBody { answer(.tooLarge, context.channel) }
+      if body.count > CallbackListener.maxBodyBytes { answer(.tooLarge, context.channel) }
     case .end: handleRequest(context.channel)
     }
   }
 
   private func refusal(of head: HTTPRequestHead) -> CallbackOutcome? {
     let path = head.uri.prefix { $0 != "?" }
-    guard path == post.dialect.path else { return .otherPath }
-    guard head.method.rawValue == post.dialect.method.rawValue else { return .otherMethod }
+    guard path == endpoint.dialect.path else { return .otherPath }
+    guard head.method.rawValue == endpoint.dialect.method.rawValue else { return .otherMethod }
     let length = head.headers.first(name: "content-length").flatMap { Int($0) } ?? 0
-    return length > CallbackListener.longestBody ? .tooLarge : nil
+    return length > CallbackListener.maxBodyBytes ? .tooLarge : nil
   }
 
   /// Passes the request to the service in a task, because the outcome waits for the disk, which
@@ -146,20 +152,20 @@ private final class CallbackHandler: ChannelInboundHandler {
   private func handleRequest(_ channel: any Channel) {
     guard let head else { return }
     isAnswered = true
-    place.hold()
+    connection.protect()
     let values = head.headers["authorization"]
     // White space around a header value does not belong to the value (RFC 9110 §5.5).
     let value = values.count == 1 ? values[0].trimmingBlanks : nil
     let authorization = value.map { Secret($0) }
-    let call = CallbackService.Call(authorization: authorization, body: body, post: post)
+    let call = CallbackService.Call(authorization: authorization, body: body, endpoint: endpoint)
     Task(executorPreference: service.dependencies.executor) { [service] in
-      channel.answer(call.post.dialect.answer(await service.handle(call)))
+      channel.answer(call.endpoint.dialect.answer(await service.handle(call)))
     }
   }
 
   private func answer(_ outcome: CallbackOutcome, _ channel: any Channel) {
     isAnswered = true
-    channel.answer(post.dialect.answer(outcome))
+    channel.answer(endpoint.dialect.answer(outcome))
   }
 }
 

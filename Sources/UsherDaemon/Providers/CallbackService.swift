@@ -19,15 +19,15 @@ struct CallbackService: Sendable {
     /// The value of the `Authorization` header; nil unless the header occurs exactly once.
     let authorization: Secret?
     let body: [UInt8]
-    let post: CallbackListener.Post
+    let endpoint: CallbackListener.Endpoint
   }
 
   func handle(_ call: Call) async -> CallbackOutcome {
-    let (provider, dialect) = (call.post.provider, call.post.dialect)
+    let (provider, dialect) = (call.endpoint.provider, call.endpoint.dialect)
     let outcome: CallbackOutcome
     do throws(CallbackRefusal) {
       var callback = try dialect.read(authorization: call.authorization, body: call.body)
-      callback.isVouchedFor = isVouchedFor(callback, provider, dialect)
+      callback.isAuthenticated = isAuthenticated(callback, provider, dialect)
       outcome = await route(callback, provider, dialect)
     } catch {
       outcome = .unreadable(error)
@@ -35,12 +35,12 @@ struct CallbackService: Sendable {
     // Any local program can cause the other outcomes as often as it likes, so they are logged at
     // the debug level.
     dependencies.log.log(
-      level: outcome.isOfInterest ? .info : .debug, "provider callback",
-      metadata: ["provider": .string(provider.name.rawValue), "outcome": .string(outcome.word)])
+      level: outcome.isFromProvider ? .info : .debug, "provider callback",
+      metadata: ["provider": .string(provider.name.rawValue), "outcome": .string(outcome.logName)])
     return outcome
   }
 
-  private func isVouchedFor(
+  private func isAuthenticated(
     _ callback: ProviderCallback, _ provider: ProviderConfig, _ dialect: any CallbackDialect
   ) -> Bool {
     guard let name = dialect.credentialName,
@@ -67,7 +67,9 @@ struct CallbackService: Sendable {
       }
       if verdicts.contains(.match) { return .accepted }
       if verdicts.contains(.conflict) { return .conflict }
-      guard callback.isVouchedFor, let requestID = callback.requestID else { return .unauthorized }
+      guard callback.isAuthenticated, let requestID = callback.requestID else {
+        return .unauthorized
+      }
       return try engine.store.isRemembered(requestID, at: provider.name) ? .accepted : .unknown
     } catch {
       dependencies.log.warning(
@@ -94,7 +96,7 @@ struct CallbackService: Sendable {
 
 extension CallbackOutcome {
   /// Whether the sender of the callback has proved its identity, so that the outcome is logged.
-  fileprivate var isOfInterest: Bool {
+  fileprivate var isFromProvider: Bool {
     switch self {
     case .accepted, .conflict, .unknown, .unavailable: true
     case .unreadable, .unauthorized, .otherPath, .otherMethod, .tooLarge: false
@@ -102,7 +104,7 @@ extension CallbackOutcome {
   }
 
   /// The outcome of a callback, as log entries name it.
-  var word: String {
+  var logName: String {
     switch self {
     case .accepted: "taken"
     case .unreadable: "unreadable"

@@ -15,31 +15,31 @@ final class ClientTokens: Sendable {
     let outcome: CallOutcome
   }
 
-  private struct Held {
+  private struct CachedToken {
     let token: Secret
-    let goodUntil: Timestamp
+    let usableUntil: Timestamp
   }
 
   /// The token of one provider configuration. A live flow keeps its configuration over a reload, so
   /// several configurations of the same name can be in use.
-  private struct Holder {
+  private struct Entry {
     let provider: ProviderConfig
     let number: Int
-    var held: Held?
-    var asking: Task<Result<Secret, Unavailable>, Never>?
+    var cached: CachedToken?
+    var pending: Task<Result<Secret, Unavailable>, Never>?
   }
 
   private struct State {
     var next = 0
-    var holders: [ProviderName: [Holder]] = [:]
+    var entries: [ProviderName: [Entry]] = [:]
 
     /// Returns the index of the holder for a provider configuration; adds a missing holder.
-    mutating func place(of provider: ProviderConfig) -> Int {
-      let holders = holders[provider.name, default: []]
-      if let place = holders.firstIndex(where: { $0.provider == provider }) { return place }
+    mutating func index(of provider: ProviderConfig) -> Int {
+      let entries = entries[provider.name, default: []]
+      if let index = entries.firstIndex(where: { $0.provider == provider }) { return index }
       next += 1
-      self.holders[provider.name] = holders + [Holder(provider: provider, number: next)]
-      return holders.count
+      self.entries[provider.name] = entries + [Entry(provider: provider, number: next)]
+      return entries.count
     }
   }
 
@@ -52,59 +52,59 @@ final class ClientTokens: Sendable {
   ///
   /// - Parameters:
   ///   - refused: A token that the provider has rejected; it is not returned again.
-  ///   - ask: Sends the request to the provider.
+  ///   - send: Sends the request to the provider.
   func token(
     for provider: ProviderConfig, by call: any ClientTokenCall, otherThan refused: Secret? = nil,
-    ask: @escaping @Sendable (any ClientTokenCall) async -> CallOutcome
+    send: @escaping @Sendable (any ClientTokenCall) async -> CallOutcome
   ) async -> Result<Secret, Unavailable> {
-    enum Way {
-      case held(Secret)
-      case asking(Task<Result<Secret, Unavailable>, Never>)
+    enum Lookup {
+      case cached(Secret)
+      case pending(Task<Result<Secret, Unavailable>, Never>)
     }
-    let way: Way = state.withLock { state in
-      let place = state.place(of: provider)
-      let holder = state.holders[provider.name, default: []][place]
-      if let held = holder.held, held.goodUntil > dependencies.clock.monotonicNow(),
-        held.token != refused
+    let lookup: Lookup = state.withLock { state in
+      let index = state.index(of: provider)
+      let entry = state.entries[provider.name, default: []][index]
+      if let cached = entry.cached, cached.usableUntil > dependencies.clock.monotonicNow(),
+        cached.token != refused
       {
-        return .held(held.token)
+        return .cached(cached.token)
       }
-      if let task = holder.asking { return .asking(task) }
+      if let task = entry.pending { return .pending(task) }
       let task = Task(executorPreference: dependencies.executor) {
-        await self.fetch(provider.name, holder.number, call, ask)
+        await self.fetch(provider.name, entry.number, call, send)
       }
-      state.holders[provider.name]?[place].asking = task
-      return .asking(task)
+      state.entries[provider.name]?[index].pending = task
+      return .pending(task)
     }
-    switch way {
-    case .held(let token): return .success(token)
-    case .asking(let task): return await task.value
+    switch lookup {
+    case .cached(let token): return .success(token)
+    case .pending(let task): return await task.value
     }
   }
 
   /// Forgets the tokens of providers whose configuration or credentials changed. Calls that wait
   /// for a request in progress still get its token.
   func forget(_ providers: Set<ProviderName>) {
-    state.withLock { state in for provider in providers { state.holders[provider] = nil } }
+    state.withLock { state in for provider in providers { state.entries[provider] = nil } }
   }
 
   private func fetch(
     _ provider: ProviderName, _ number: Int, _ call: any ClientTokenCall,
-    _ ask: @Sendable (any ClientTokenCall) async -> CallOutcome
+    _ send: @Sendable (any ClientTokenCall) async -> CallOutcome
   ) async -> Result<Secret, Unavailable> {
-    let outcome = await ask(call)
+    let outcome = await send(call)
     let result = Self.read(outcome, call)
     state.withLock { state in
       // If the holder was removed during the request, the request used a configuration or
       // credential that has been replaced, so its token is not cached.
-      guard let place = state.holders[provider]?.firstIndex(where: { $0.number == number })
+      guard let index = state.entries[provider]?.firstIndex(where: { $0.number == number })
       else { return }
-      state.holders[provider]?[place].asking = nil
-      state.holders[provider]?[place].held =
+      state.entries[provider]?[index].pending = nil
+      state.entries[provider]?[index].cached =
         switch result {
         case .success(let (token, lifetime)):
-          Held(
-            token: token, goodUntil: dependencies.clock.monotonicNow() + lifetime - Self.validity)
+          CachedToken(
+            token: token, usableUntil: dependencies.clock.monotonicNow() + lifetime - Self.validity)
         case .failure: nil
         }
     }

@@ -17,13 +17,13 @@ struct CredentialTags: Codable, Sendable, Equatable {
 }
 
 /// The credentials that the HTTP request of a provider call may contain.
-struct Proofs: Sendable {
+struct CallCredentials: Sendable {
   /// The credential that the provider's calls need; nil for an OAuth public client.
   var credential: Secret?
   /// All credentials of the provider that the call may contain, by name.
   var named: [String: Secret] = [:]
   /// The reason why the needed credential cannot be read; nil if it can.
-  var lack: UsherError?
+  var missing: UsherError?
   /// The reason why a credential that is set must not be used; nil if there is none.
   var change: UsherError?
 }

@@ -15,28 +15,28 @@ final class Credentials: Sendable {
   private let directory: CredentialsDirectory?
   private let disk: any Disk
   /// The credentials that systemd passed, as of the opening of the store or the last reload.
-  private let handed = Mutex(HandedCredentials())
-  private let kept: Mutex<[String: Kept]>
+  private let passed = Mutex(SystemdCredentials())
+  private let stored: Mutex<[String: StoredCredential]>
   private let dependencies: Dependencies
 
-  private struct Kept {
+  private struct StoredCredential {
     var value: Secret
     var setAt: Timestamp?
   }
 
   init(
-    store: Store, handed: CredentialsDirectory?, on disk: any Disk, dependencies: Dependencies
+    store: Store, passed: CredentialsDirectory?, on disk: any Disk, dependencies: Dependencies
   ) throws(UsherError) {
     self.store = store
-    directory = handed
+    directory = passed
     self.disk = disk
     self.dependencies = dependencies
-    let rows = try store.loadCredentials().map { ($0.name, Kept(value: $0.value)) }
-    kept = Mutex(Dictionary(rows) { first, _ in first })
+    let rows = try store.loadCredentials().map { ($0.name, StoredCredential(value: $0.value)) }
+    stored = Mutex(Dictionary(rows) { first, _ in first })
   }
 
   /// Reads the credentials that systemd passes now, without applying them. Blocks.
-  func reread() -> HandedCredentials { HandedCredentials(directory, on: disk) }
+  func readPassed() -> SystemdCredentials { SystemdCredentials(directory, on: disk) }
 
   /// Replaces the credentials that systemd passed.
   ///
@@ -44,13 +44,13 @@ final class Credentials: Sendable {
   ///   before the change or the old ones after it.
   /// - Returns: The names of the credentials whose effective value has changed.
   @discardableResult
-  func install(_ handed: HandedCredentials, with change: () -> Void = {}) -> Set<String> {
-    let names = self.handed.withLock { current in
-      defer { current = handed }
+  func install(_ passed: SystemdCredentials, with change: () -> Void = {}) -> Set<String> {
+    let names = self.passed.withLock { current in
+      defer { current = passed }
       change()
-      return handed.names(otherThanIn: current)
+      return passed.names(otherThanIn: current)
     }
-    return names.subtracting(kept.withLock { $0.keys })
+    return names.subtracting(stored.withLock { $0.keys })
   }
 
   /// Returns the credential that the provider's calls need.
@@ -74,8 +74,8 @@ final class Credentials: Sendable {
 
   /// Returns the effective credential of that name, stored or passed by systemd; nil if not set.
   func credential(named name: String) throws(UsherError) -> Secret? {
-    if let kept = kept.withLock({ $0[name]?.value }) { return kept }
-    return try handed.withLock { $0 }.secret(named: name)
+    if let stored = stored.withLock({ $0[name]?.value }) { return stored }
+    return try passed.withLock { $0 }.secret(named: name)
   }
 
   func set(_ call: CredentialSet) async throws(UsherError) -> Done {
@@ -87,24 +87,24 @@ final class Credentials: Sendable {
     }
     try await store.commit([.putCredential(call.name, call.value.secret)])
     let now = dependencies.clock.now()
-    kept.withLock { $0[call.name] = Kept(value: call.value.secret, setAt: now) }
+    stored.withLock { $0[call.name] = StoredCredential(value: call.value.secret, setAt: now) }
     return Done()
   }
 
   func delete(_ call: CredentialDelete) async throws(UsherError) -> Done {
-    guard kept.withLock({ $0[call.name] }) != nil else {
+    guard stored.withLock({ $0[call.name] }) != nil else {
       throw UsherError(
         .notFound, "no credential of this name is stored; see: usherctl credential list")
     }
     try await store.commit([.deleteCredential(call.name)])
-    kept.withLock { _ = $0.removeValue(forKey: call.name) }
+    stored.withLock { _ = $0.removeValue(forKey: call.name) }
     return Done()
   }
 
   func list() throws(UsherError) -> CredentialList.Reply {
-    let kept = kept.withLock { $0 }
-    let own = kept.map { CredentialList.Entry(name: $0, source: .store, setAt: $1.setAt) }
-    let others = try handed.withLock { $0 }.names().filter { kept[$0] == nil }
+    let stored = stored.withLock { $0 }
+    let own = stored.map { CredentialList.Entry(name: $0, source: .store, setAt: $1.setAt) }
+    let others = try passed.withLock { $0 }.names().filter { stored[$0] == nil }
       .map { CredentialList.Entry(name: $0, source: .systemd, setAt: nil) }
     return .init(credentials: (own + others).sorted { $0.name < $1.name })
   }
@@ -126,12 +126,12 @@ extension Credentials {
   /// reconfigured, a credential is permitted only if the call's flow began with the same value.
   ///
   /// - Parameter flow: The credential tags of the call's flow; nil for a call outside a flow.
-  func proofs(of provider: ProviderConfig, in flow: CredentialTags?) -> Proofs {
-    var proofs = Proofs()
+  func callCredentials(of provider: ProviderConfig, in flow: CredentialTags?) -> CallCredentials {
+    var result = CallCredentials()
     do throws(UsherError) {
       _ = try credential(of: provider)
     } catch {
-      proofs.lack = error
+      result.missing = error
     }
     let values = named(of: provider)
     // Checked after the credentials were read, because a reload replaces credentials and providers
@@ -139,13 +139,13 @@ extension Credentials {
     let isCurrent = isCurrent(provider)
     for (name, value) in values.sorted(by: { $0.key < $1.key }) {
       if isCurrent || flow?.has(name, store.tag(ofCredential: value, named: name)) ?? false {
-        proofs.named[name] = value
-      } else if proofs.change == nil {
-        proofs.change = flow == nil ? .changed(provider.name) : .changed(provider.name, name)
+        result.named[name] = value
+      } else if result.change == nil {
+        result.change = flow == nil ? .changed(provider.name) : .changed(provider.name, name)
       }
     }
-    proofs.credential = provider.credentialName.flatMap { proofs.named[$0] }
-    return proofs
+    result.credential = provider.credentialName.flatMap { result.named[$0] }
+    return result
   }
 
   private func isCurrent(_ provider: ProviderConfig) -> Bool {

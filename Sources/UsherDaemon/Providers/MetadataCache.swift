@@ -40,15 +40,15 @@ actor MetadataCache: ProviderObserver {
       return await task.value
     }
     let task = Task(executorPreference: dependencies.executor) {
-      await self.fetchForAll(provider)
+      await self.fetchShared(provider)
     }
     fetching[provider.name] = (settings, task)
     return await task.value
   }
 
-  private func fetchForAll(_ provider: Provider<OIDCSettings>) async -> Discovery {
-    let (discovery, isWhole) = await fetch(provider)
-    if isWhole, case .found(let metadata) = discovery {
+  private func fetchShared(_ provider: Provider<OIDCSettings>) async -> Discovery {
+    let (discovery, isComplete) = await fetch(provider)
+    if isComplete, case .found(let metadata) = discovery {
       entries[provider.name] = Entry(
         settings: provider.settings, metadata: metadata,
         fetchedAt: dependencies.clock.monotonicNow())
@@ -66,7 +66,7 @@ actor MetadataCache: ProviderObserver {
   ///
   /// - Returns: The metadata, and whether both URLs answered usably; incomplete metadata is not
   ///   cached.
-  func fetch(_ provider: Provider<OIDCSettings>) async -> (discovery: Discovery, isWhole: Bool) {
+  func fetch(_ provider: Provider<OIDCSettings>) async -> (discovery: Discovery, isComplete: Bool) {
     let urls = OIDCMetadata.wellKnownURLs(issuer: provider.settings.issuer.text)
     var documents: [JSONValue] = []
     var failure: String?

@@ -23,7 +23,7 @@ struct ProviderAccess: Sendable {
         owner: nil)
     }
     credentials = try Credentials(
-      store: store, handed: setting.credentials, on: setting.disk, dependencies: dependencies)
+      store: store, passed: setting.credentials, on: setting.disk, dependencies: dependencies)
     http = ProviderHTTP(
       through: setting.transport(processContext.outside), credentials: credentials, health: health,
       dependencies: dependencies)

@@ -39,16 +39,16 @@ final class ProviderHTTP: ProviderObserver {
     _ call: any ProviderCall, for provider: ProviderConfig, in flow: CredentialTags? = nil,
     accessToken: Secret? = nil
   ) async -> CallOutcome {
-    let asker = Asker(provider: provider, flow: flow)
+    let origin = Origin(provider: provider, flow: flow)
     guard let grant = call.clientToken else {
-      return await send(call, asker, accessToken, clientToken: nil)
+      return await send(call, origin, accessToken, clientToken: nil)
     }
     do throws(ClientTokens.Unavailable) {
-      let token = try await clientToken(by: grant, for: asker)
-      let outcome = await send(call, asker, accessToken, clientToken: token)
+      let token = try await clientToken(by: grant, for: origin)
+      let outcome = await send(call, origin, accessToken, clientToken: token)
       guard case .reply(let reply) = outcome, call.refusesClientToken(reply) else { return outcome }
-      let other = try await clientToken(by: grant, for: asker, otherThan: token)
-      return await send(call, asker, accessToken, clientToken: other)
+      let other = try await clientToken(by: grant, for: origin, otherThan: token)
+      return await send(call, origin, accessToken, clientToken: other)
     } catch {
       return error.outcome
     }
@@ -56,31 +56,31 @@ final class ProviderHTTP: ProviderObserver {
 
   /// The provider to which a call is sent, and the tags of the credentials that its flow may use;
   /// nil outside of a flow.
-  private struct Asker {
+  private struct Origin {
     let provider: ProviderConfig
     let flow: CredentialTags?
   }
 
   private func clientToken(
-    by grant: any ClientTokenCall, for asker: Asker, otherThan refused: Secret? = nil
+    by grant: any ClientTokenCall, for origin: Origin, otherThan refused: Secret? = nil
   ) async throws(ClientTokens.Unavailable) -> Secret {
-    try await clientTokens.token(for: asker.provider, by: grant, otherThan: refused) { call in
-      await self.send(call, asker, nil, clientToken: nil)
+    try await clientTokens.token(for: origin.provider, by: grant, otherThan: refused) { call in
+      await self.send(call, origin, nil, clientToken: nil)
     }.get()
   }
 
   private func send(
-    _ call: any ProviderCall, _ asker: Asker, _ accessToken: Secret?, clientToken: Secret?
+    _ call: any ProviderCall, _ origin: Origin, _ accessToken: Secret?, clientToken: Secret?
   ) async -> CallOutcome {
     inFlight.begin()
     defer { inFlight.end() }
-    let provider = asker.provider
+    let provider = origin.provider
     let outcome: CallOutcome
     do throws(UsherError) {
       guard dependencies.descriptors.hasRoom(for: .provider) else {
         throw DescriptorBudget.exhausted
       }
-      outcome = await attempt(try render(call, asker, accessToken, clientToken), provider)
+      outcome = await attempt(try render(call, origin, accessToken, clientToken), provider)
       if !outcome.concernsOneAccount(call) {
         health.record(
           outcome, of: provider, by: call.endpoint, at: dependencies.clock.monotonicNow())
@@ -106,7 +106,7 @@ final class ProviderHTTP: ProviderObserver {
   /// Returns the reason why a flow's calls that need a credential are not sent; nil if they are
   /// sent.
   func change(of provider: ProviderConfig, in flow: CredentialTags) -> UsherError? {
-    credentials.proofs(of: provider, in: flow).change
+    credentials.callCredentials(of: provider, in: flow).change
   }
 
   /// Whether no request is in progress and no connection is being closed.
@@ -131,23 +131,24 @@ final class ProviderHTTP: ProviderObserver {
   /// Renders a call as an HTTP request. A missing credential, or one of another provider, matters
   /// only if the call needs it.
   private func render<Call: ProviderCall>(
-    _ call: Call, _ asker: Asker, _ accessToken: Secret?, _ clientToken: Secret?
+    _ call: Call, _ origin: Origin, _ accessToken: Secret?, _ clientToken: Secret?
   ) throws(UsherError) -> HTTPRequest {
-    guard let provider = Provider<Call.Settings>(asker.provider) else {
+    guard let provider = Provider<Call.Settings>(origin.provider) else {
       throw UsherError(
-        .internalError, "provider \(asker.provider.name) is not of the type of call \(call.name)")
+        .internalError, "provider \(origin.provider.name) is not of the type of call \(call.name)")
     }
-    let proofs = credentials.proofs(of: asker.provider, in: asker.flow)
+    let callCredentials = credentials.callCredentials(of: origin.provider, in: origin.flow)
     do throws(UsherError) {
       return try call.render(
         RenderContext(
-          provider: provider, credential: proofs.credential, credentials: proofs.named,
+          provider: provider, credential: callCredentials.credential,
+          credentials: callCredentials.named,
           accessToken: accessToken, clientToken: clientToken,
           transition: dependencies.transitionContext()))
     } catch {
       // The reason why the credential is missing is more useful than the call's error that it needs
       // one.
-      throw proofs.change ?? proofs.lack ?? error
+      throw callCredentials.change ?? callCredentials.missing ?? error
     }
   }
 

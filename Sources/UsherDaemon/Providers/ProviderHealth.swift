@@ -15,9 +15,9 @@ final class ProviderHealth: ProviderObserver {
     let notBefore: Timestamp
 
     /// Returns the remaining pause; nil if the pause is over.
-    func rest(at now: Timestamp) -> Duration? {
+    func remaining(at now: Timestamp) -> Duration? {
       // A pause above the limit means that the clock was set back, so the pause is dropped.
-      guard notBefore > now, notBefore - now <= ProviderHealth.longestPause else { return nil }
+      guard notBefore > now, notBefore - now <= ProviderHealth.maxPause else { return nil }
       return notBefore - now
     }
   }
@@ -26,15 +26,15 @@ final class ProviderHealth: ProviderObserver {
     var health: SystemStatus.Health?
     /// The pause of the token endpoint, for accounts without a pause of their own.
     var shared: Pause?
-    var own: [AccountID: Pause] = [:]
+    var perAccount: [AccountID: Pause] = [:]
   }
 
   /// The longest pause that the `Retry-After` of a reply can cause.
-  fileprivate static let longestPause = Duration.seconds(3600)
+  fileprivate static let maxPause = Duration.seconds(3600)
   /// The maximum pause of other accounts after a failure that may concern only one account.
-  private static let longestSharedAnswer = Duration.seconds(5)
+  private static let maxSharedPauseAfterReply = Duration.seconds(5)
   /// The number of account pauses for each provider above which expired pauses are removed.
-  fileprivate static let keptPauses = 4096
+  fileprivate static let maxPauses = 4096
 
   private let records = Mutex<[ProviderName: Record]>([:])
   private let configStore: ConfigStore?
@@ -62,7 +62,7 @@ final class ProviderHealth: ProviderObserver {
 
   /// Returns the remaining pause for accounts without a pause of their own; nil if there is none.
   func pause(for provider: ProviderName, at now: Timestamp) -> Duration? {
-    records.withLock { $0[provider]?.shared?.rest(at: now) }
+    records.withLock { $0[provider]?.shared?.remaining(at: now) }
   }
 
   /// Returns the remaining pause before the account's next refresh; nil if there is none.
@@ -72,10 +72,12 @@ final class ProviderHealth: ProviderObserver {
   func pause(for provider: ProviderName, _ account: AccountID, at now: Timestamp) -> Duration? {
     records.withLock { records in
       guard let record = records[provider] else { return nil }
-      if let own = record.own[account] { return own.rest(at: now) }
-      guard let shared = record.shared, let rest = shared.rest(at: now) else { return nil }
+      if let own = record.perAccount[account] { return own.remaining(at: now) }
+      guard let shared = record.shared, let remaining = shared.remaining(at: now) else {
+        return nil
+      }
       records[provider]?.insert(Pause(failures: 0, notBefore: shared.notBefore), account, now)
-      return rest
+      return remaining
     }
   }
 
@@ -86,8 +88,8 @@ final class ProviderHealth: ProviderObserver {
   ) {
     records.withLock { records in
       guard isCurrent(provider) else { return }
-      let failures = records[provider.name]?.own[account]?.failures ?? 0
-      let pause = outcome.pauseAsked(after: failures).map {
+      let failures = records[provider.name]?.perAccount[account]?.failures ?? 0
+      let pause = outcome.requestedPause(after: failures).map {
         Pause(failures: min(failures + 1, 16), notBefore: now + $0)
       }
       records[provider.name, default: Record()].insert(pause, account, now)
@@ -105,7 +107,7 @@ final class ProviderHealth: ProviderObserver {
       // Checked under the lock, so that a concurrent reload clears this outcome afterwards.
       guard isCurrent(provider) else { return (before, before) }
       var record = records[provider.name] ?? Record()
-      record.health = outcome.pauseAsked(after: 0) == nil ? .ok : .failing
+      record.health = outcome.requestedPause(after: 0) == nil ? .ok : .failing
       if endpoint == .token { record.shared = Self.shared(record.shared, outcome, now) }
       records[provider.name] = record
       return (before, record.health)
@@ -117,8 +119,8 @@ final class ProviderHealth: ProviderObserver {
   /// connection to the endpoint can be made, and less if the outcome may concern only one call.
   private static func shared(_ before: Pause?, _ outcome: CallOutcome, _ now: Timestamp) -> Pause? {
     let failures = before?.failures ?? 0
-    guard let asked = outcome.pauseAsked(after: failures) else { return nil }
-    let pause = outcome.mayBeAboutOneCall ? min(asked, longestSharedAnswer) : asked
+    guard let requested = outcome.requestedPause(after: failures) else { return nil }
+    let pause = outcome.mayConcernOneCall ? min(requested, maxSharedPauseAfterReply) : requested
     return Pause(failures: min(failures + 1, 16), notBefore: now + pause)
   }
 
@@ -131,7 +133,7 @@ extension ProviderHealth.Record {
   fileprivate mutating func insert(
     _ pause: ProviderHealth.Pause?, _ account: AccountID, _ now: Timestamp
   ) {
-    if own.count >= ProviderHealth.keptPauses { own = own.filter { $0.value.notBefore > now } }
+    if own.count >= ProviderHealth.maxPauses { own = own.filter { $0.value.notBefore > now } }
     own[account] = pause
   }
 }
@@ -140,14 +142,14 @@ extension CallOutcome {
   /// Whether the outcome may concern only this call, so that others may succeed. True also for a
   /// connection that ends after the request was sent, because a provider's firewall may reset a
   /// connection whose request it rejects.
-  fileprivate var mayBeAboutOneCall: Bool {
+  fileprivate var mayConcernOneCall: Bool {
     switch self {
     case .reply, .unreadable, .unreachable(_, sent: true): true
     case .unreachable(_, sent: false), .noToken: false
     }
   }
 
-  fileprivate func pauseAsked(after failures: Int) -> Duration? {
+  fileprivate func requestedPause(after failures: Int) -> Duration? {
     let backOff = Duration.seconds(min(60, 1 << min(failures, 6)))
     switch self {
     case .unreachable, .unreadable: return backOff

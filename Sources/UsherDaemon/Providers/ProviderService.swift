@@ -15,8 +15,8 @@ struct ProviderService: Sendable {
 
   /// Returns the providers that the caller may use.
   func list(_ caller: Caller) -> ProviderList.Reply {
-    let seen = providers.offered.filter { caller.may(ProviderGet.name, provider: $0.name) }
-    return .init(providers: seen.map(entry))
+    let visible = providers.offered.filter { caller.may(ProviderGet.name, provider: $0.name) }
+    return .init(providers: visible.map(entry))
   }
 
   func get(_ name: ProviderName) throws(UsherError) -> ProviderGet.Reply {
@@ -128,13 +128,13 @@ extension ProviderService {
   /// Compares the provider's `Date` header (RFC 9110 §6.6.1) with the local clock.
   private func clock(_ outcome: CallOutcome, allowed: Int) -> ProviderCheck.Finding {
     guard case .reply(let reply) = outcome,
-      let theirs = reply.headers["date"].flatMap(Timestamp.init(httpDate:))
+      let serverTime = reply.headers["date"].flatMap(Timestamp.init(httpDate:))
     else {
       return .init(
         subject: "clock", fine: true, message: "the provider's answer has no Date header")
     }
     // The header has whole seconds, and the response took some time to arrive.
-    let skew = Int(abs((theirs - clock.now()).milliseconds) / 1000)
+    let skew = Int(abs((serverTime - clock.now()).milliseconds) / 1000)
     return .init(
       subject: "clock", fine: skew <= allowed + 1,
       message: skew <= 1

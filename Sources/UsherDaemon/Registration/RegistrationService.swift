@@ -28,25 +28,25 @@ struct RegistrationService: Sendable {
       case .email: .email
       case .phoneNumber: .sms
       }
-    let contact = try possible("verifyData") { () throws(InvalidValue) in
+    let contact = try validated("verifyData") { () throws(InvalidValue) in
       try BSAContact(channel, call.verifyData)
     }
-    try spend(caller)
+    try chargeCheck(caller)
     return Question(check: .contact(contact), provider: provider)
   }
 
   func admit(_ call: RegistrationCheckUserKey, _ caller: Caller) throws(UsherError) -> Question {
     let provider = try open(call.provider)
-    let userKey = try possible("userKey") { () throws(InvalidValue) in
+    let userKey = try validated("userKey") { () throws(InvalidValue) in
       try BSAUserKey.checked(call.userKey)
     }
-    try spend(caller)
+    try chargeCheck(caller)
     return Question(check: .userKey(userKey), provider: provider)
   }
 
-  func isTaken(_ question: Question) async throws(UsherError) -> Bool {
+  func isRegistered(_ question: Question) async throws(UsherError) -> Bool {
     let outcome = try await send(question.check.call, question.provider)
-    return try BSARegistrationCheck.isTaken(outcome, at: question.provider.name)
+    return try BSARegistrationCheck.isRegistered(outcome, at: question.provider.name)
   }
 
   /// Returns the provider if its configuration permits registration checks.
@@ -65,7 +65,7 @@ struct RegistrationService: Sendable {
   }
 
   /// Parses a parameter. The error does not repeat the value, because the value is personal data.
-  private func possible<Member>(
+  private func validated<Member>(
     _ field: String, _ member: () throws(InvalidValue) -> Member
   ) throws(UsherError) -> Member {
     do throws(InvalidValue) {
@@ -75,7 +75,7 @@ struct RegistrationService: Sendable {
     }
   }
 
-  private func spend(_ caller: Caller) throws(UsherError) {
+  private func chargeCheck(_ caller: Caller) throws(UsherError) {
     let perMinute = dependencies.config.limits.registrationChecksPerMinute
     let holder = caller.owner.limitHolder(dependencies.subordinates.current)
     let wait = budget.acquire(holder, at: dependencies.clock.monotonicNow(), perMinute: perMinute)

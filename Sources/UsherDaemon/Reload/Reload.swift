@@ -40,12 +40,14 @@ struct Reload: Sendable {
   }
 
   /// The key of the lock by which reloads run one at a time.
-  enum Turn { case next }
+  enum LockKey { case next }
 
-  private typealias Found = (config: Config, policy: Policy)
+  private typealias Candidate = (config: Config, policy: Policy)
 
-  private func change(to found: Found, _ unlocked: UnlockedServices?) async throws(ConfigError) {
-    let (config, policy) = (found.config, found.policy)
+  private func change(to candidate: Candidate, _ unlocked: UnlockedServices?)
+    async throws(ConfigError)
+  {
+    let (config, policy) = (candidate.config, candidate.policy)
     let before = processContext.dependencies.config
     let others = config.providers(otherThanIn: before)
     let exchange: @Sendable () -> Set<ProviderName> = { [processContext] in
@@ -67,7 +69,7 @@ struct Reload: Sendable {
       ]) { $1 })
   }
 
-  private func read() async -> Result<Found, ConfigError> {
+  private func read() async -> Result<Candidate, ConfigError> {
     await processContext.dependencies.blocking.run { [setting = processContext.setting] in
       Result { () throws(ConfigError) in
         let config = try setting.reread()
@@ -82,7 +84,7 @@ struct Reload: Sendable {
     processContext.log.warning(
       "the reload failed; the configuration has not changed",
       metadata: ["problems": "\(problems.count)"])
-    for problem in problems.prefix(SystemReload.Reply.mostTold) {
+    for problem in problems.prefix(SystemReload.Reply.maxReported) {
       processContext.log.warning(
         "\(problem.message)",
         metadata: [
@@ -100,7 +102,7 @@ final class LastReload: Sendable {
 
   /// The text to append to the daemon's line in `systemctl status`; empty if the last reload had no
   /// problems.
-  var words: String {
+  var statusSuffix: String {
     switch problems.withLock({ $0 }) {
     case 0: ""
     case 1: "; the last reload failed: 1 problem, see the journal"
@@ -114,7 +116,7 @@ extension LockController {
   var status: String {
     let count = processContext.dependencies.config.providers.count
     let served = count == 1 ? "Serving 1 provider" : "Serving \(count) providers"
-    return (unlocked == nil ? "Locked" : served) + processContext.lastReload.words
+    return (unlocked == nil ? "Locked" : served) + processContext.lastReload.statusSuffix
   }
 }
 

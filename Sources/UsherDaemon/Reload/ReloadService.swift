@@ -21,12 +21,12 @@ struct ReloadService: Sendable {
 
 extension SystemReload.Reply {
   /// The maximum number of problems that the reply of `system.reload` lists one by one.
-  static let mostTold = 100
+  static let maxReported = 100
 
   fileprivate init(problems: [ConfigProblem]) {
-    let more = problems.count - Self.mostTold
-    let told = problems.prefix(Self.mostTold).map { SystemReload.Problem($0) }
-    self.init(problems: told + (more > 0 ? [.init(message: "and \(more) more problems")] : []))
+    let more = problems.count - Self.maxReported
+    let reported = problems.prefix(Self.maxReported).map { SystemReload.Problem($0) }
+    self.init(problems: reported + (more > 0 ? [.init(message: "and \(more) more problems")] : []))
   }
 }
 

@@ -8,8 +8,8 @@ import func Glibc.strerror
 extension Services {
   /// The resources that a new configuration needs, acquired before anything changes.
   struct Preparation {
-    fileprivate let credentials: HandedCredentials
-    fileprivate let callbacks: CallbackPosts.Change
+    fileprivate let credentials: SystemdCredentials
+    fileprivate let callbacks: CallbackListeners.Change
   }
 
   /// Acquires what a new configuration needs: the credentials, and the addresses for callbacks.
@@ -17,10 +17,10 @@ extension Services {
   /// - Throws: The problems of the configuration. Nothing has changed then.
   func prepare(for config: Config) async throws(ConfigError) -> Preparation {
     let handed = await dependencies.blocking.run { [credentials] in
-      credentials.reread()
+      credentials.readPassed()
     }
     guard handed.problems.isEmpty else { throw ConfigError(handed.problems) }
-    do throws(CallbackPosts.ListenError) {
+    do throws(CallbackListeners.ListenError) {
       let change = try await callbacks.prepare(for: config.providers)
       return Preparation(credentials: handed, callbacks: change)
     } catch {
@@ -44,7 +44,7 @@ extension Services {
       return (others, names)
     }
     var changed = others
-    let unused = callbacks.make(preparation.callbacks)
+    let unused = callbacks.apply(preparation.callbacks)
     for provider in providers.all where !provider.usedCredentials.isDisjoint(with: names) {
       changed.insert(provider.name)
     }
@@ -55,7 +55,7 @@ extension Services {
 }
 
 extension Config {
-  fileprivate func problem(_ failure: CallbackPosts.ListenError) -> ConfigProblem {
+  fileprivate func problem(_ failure: CallbackListeners.ListenError) -> ConfigProblem {
     let place = providers.firstIndex { $0.name == failure.provider }
     var message = failure.error.message
     if let cause = failure.error.cause as? IOError {

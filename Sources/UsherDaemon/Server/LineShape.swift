@@ -7,9 +7,9 @@ import func Glibc.memcmp
 /// not be scanned again, and its params are the same.
 struct LineShape: Sendable {
   /// The maximum length in bytes of a line whose shape is stored.
-  static let longest = 1024
+  static let maxBytes = 1024
   /// The maximum length in bytes of a plain id.
-  static let longestID = 64
+  static let maxIDBytes = 64
 
   private let head: [UInt8]
   private let tail: [UInt8]
@@ -20,7 +20,7 @@ struct LineShape: Sendable {
   ///   - line: The line, as the scanner accepted it, without its line end.
   ///   - id: The position of the call's id in the line.
   init?(of line: UnsafeRawBufferPointer, id: Range<Int>) {
-    guard line.count <= Self.longest, UnsafeRawBufferPointer(rebasing: line[id]).isPlainID else {
+    guard line.count <= Self.maxBytes, UnsafeRawBufferPointer(rebasing: line[id]).isPlainID else {
       return nil
     }
     head = Array(line[..<id.lowerBound])
@@ -31,7 +31,7 @@ struct LineShape: Sendable {
   /// id is not plain.
   func id(in line: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer? {
     let count = line.count - head.count - tail.count
-    guard count > 0, count <= Self.longestID else { return nil }
+    guard count > 0, count <= Self.maxIDBytes else { return nil }
     let id = UnsafeRawBufferPointer(rebasing: line[head.count..<(head.count + count)])
     let end = UnsafeRawBufferPointer(rebasing: line[(head.count + count)...])
     guard end.begins(with: tail), line.begins(with: head), id.isPlainID else { return nil }

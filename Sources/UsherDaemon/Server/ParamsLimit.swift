@@ -28,7 +28,7 @@ struct ParamsLimit: Sendable {
     do {
       // The scanner has already checked the nesting of the whole line against the configured limit.
       return try JSONValue(
-        parsing: params, limits: JSONLimits(nesting: Self.mostNesting, values: values))
+        parsing: params, limits: JSONLimits(nesting: Self.maxNesting, values: values))
     } catch {
       guard error.problem == .tooManyValues else {
         throw UsherError(.invalidParams, "params: \(error)")
@@ -40,7 +40,7 @@ struct ParamsLimit: Sendable {
   }
 
   /// The highest limit of nesting that the configuration can set.
-  private static let mostNesting = 256
+  private static let maxNesting = 256
 }
 
 extension ParamsLimit {

@@ -50,7 +50,7 @@ struct ReplyCache {
     /// - Returns: Whether the reply may be sent.
     func recordUse(in epoch: Epoch, at now: Timestamp) -> Bool {
       epoch == self.epoch && validity.contains(now) && repository.generation == accounts
-        && audit.again(&call, at: now)
+        && audit.recordRepeat(&call, at: now)
     }
   }
 

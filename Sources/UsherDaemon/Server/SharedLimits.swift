@@ -33,10 +33,10 @@ struct SharedLimits<Holder: LimitHolder, Value: Sendable>: Sendable {
   subscript(holder: Holder) -> Value? {
     get { values[holder] }
     _modify {
-      let wasKept = values[holder] != nil
+      let wasPresent = values[holder] != nil
       yield &values[holder]
-      let isKept = values[holder] != nil
-      if isKept != wasKept { count(holder, isKept: isKept) }
+      let isPresent = values[holder] != nil
+      if isPresent != wasPresent { count(holder, isPresent: isPresent) }
     }
   }
 
@@ -45,7 +45,7 @@ struct SharedLimits<Holder: LimitHolder, Value: Sendable>: Sendable {
     _modify {
       if values[holder] == nil {
         values[holder] = fresh()
-        count(holder, isKept: true)
+        count(holder, isPresent: true)
       }
       yield &values[holder, default: fresh()]
     }
@@ -57,26 +57,28 @@ struct SharedLimits<Holder: LimitHolder, Value: Sendable>: Sendable {
   ///   all holders are grouped again.
   mutating func sharing(with holder: Holder, _ users: SubordinateUsers) -> [Value] {
     if users != self.users { regroup(by: users) }
-    let first = holder.limitHolder(users)
-    var all = subordinates[first].map { $0.compactMap { values[$0] } } ?? []
-    if first.limitHolder(users) == first, let own = values[first] { all.append(own) }
+    let holderOfLimits = holder.limitHolder(users)
+    var all = subordinates[holderOfLimits].map { $0.compactMap { values[$0] } } ?? []
+    if holderOfLimits.limitHolder(users) == holderOfLimits, let own = values[holderOfLimits] {
+      all.append(own)
+    }
     return all
   }
 
   private mutating func regroup(by users: SubordinateUsers) {
     self.users = users
     subordinates = [:]
-    for holder in values.keys { count(holder, isKept: true) }
+    for holder in values.keys { count(holder, isPresent: true) }
   }
 
-  private mutating func count(_ holder: Holder, isKept: Bool) {
-    let first = holder.limitHolder(users)
-    guard first != holder else { return }
-    if isKept {
-      subordinates[first, default: []].insert(holder)
+  private mutating func count(_ holder: Holder, isPresent: Bool) {
+    let holderOfLimits = holder.limitHolder(users)
+    guard holderOfLimits != holder else { return }
+    if isPresent {
+      subordinates[holderOfLimits, default: []].insert(holder)
     } else {
-      subordinates[first]?.remove(holder)
-      if subordinates[first]?.isEmpty == true { subordinates[first] = nil }
+      subordinates[holderOfLimits]?.remove(holder)
+      if subordinates[holderOfLimits]?.isEmpty == true { subordinates[holderOfLimits] = nil }
     }
   }
 }

@@ -4,7 +4,7 @@ import UsherSystem
 
 /// The subordinate ids of the machine's users, as read last from `/etc/subuid`; one per daemon.
 final class SubordinateUserMap: Sendable {
-  enum Reading: Sendable, Equatable {
+  enum ReadResult: Sendable, Equatable {
     case done
     /// Some entries of the file could not be read, and this has not been reported yet. The other
     /// entries apply.
@@ -12,7 +12,7 @@ final class SubordinateUserMap: Sendable {
     /// The file exists and cannot be read. The earlier map is kept.
     case unreadable
     /// The user database has not answered in time. The earlier map is kept until it does.
-    case late
+    case timedOut
     /// The task was cancelled before the user database answered; the earlier map is kept until it
     /// does.
     case cancelled
@@ -27,19 +27,19 @@ final class SubordinateUserMap: Sendable {
 
   /// Reads `/etc/subuid`. If the user database hangs, one thread is blocked, and this method
   /// returns after `limit`.
-  func read(within limit: Duration, in dependencies: Dependencies) async -> Reading {
-    guard !isReading.exchange(true, ordering: .acquiringAndReleasing) else { return .late }
-    let over = AsyncLatch()
+  func read(within limit: Duration, in dependencies: Dependencies) async -> ReadResult {
+    guard !isReading.exchange(true, ordering: .acquiringAndReleasing) else { return .timedOut }
+    let finished = AsyncLatch()
     Task(executorPreference: dependencies.executor) { [self] in
       let found = await dependencies.blocking.run(dependencies.users.subordinates)
       if let found { apply(found) }
       isReadable.store(found != nil, ordering: .releasing)
       isReading.store(false, ordering: .releasing)
-      over.open()
+      finished.open()
     }
-    await dependencies.scheduler.wait(for: over, atMost: limit)
+    await dependencies.scheduler.wait(for: finished, atMost: limit)
     guard !isReading.load(ordering: .acquiring) else {
-      return Task.isCancelled ? .cancelled : .late
+      return Task.isCancelled ? .cancelled : .timedOut
     }
     guard isReadable.load(ordering: .acquiring) else { return .unreadable }
     return unreportedGaps().map { .partial($0) } ?? .done

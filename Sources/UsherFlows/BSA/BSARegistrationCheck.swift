@@ -20,7 +20,7 @@ package enum BSARegistrationCheck: Sendable, Equatable {
   ///
   /// - Throws: `provider_rejected` with the provider's error code, `provider_unreachable`,
   ///   `provider_protocol_error`.
-  package static func isTaken(
+  package static func isRegistered(
     _ outcome: CallOutcome, at provider: ProviderName
   ) throws(UsherError) -> Bool {
     switch BSAReply(outcome) {

@@ -109,7 +109,7 @@ extension ProviderCallback {
       return .noMatch
     }
     let isTheirs = token.map { !$0.isEmpty && $0 == authorization } ?? false
-    guard isVouchedFor || isTheirs else { return .unauthorized }
+    guard isAuthenticated || isTheirs else { return .unauthorized }
     guard let id = members["submissionId"]?.stringValue, Secret(id) == Secret(submissionID) else {
       return .conflict
     }

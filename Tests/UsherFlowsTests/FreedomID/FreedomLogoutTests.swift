@@ -43,7 +43,7 @@ struct FreedomLogoutTests {
   func reading() throws {
     let callback = try read("{\"id\": \"token-id-1\", \"new\": 1}")
     #expect(callback.authorization == Secret("token-id-1"))
-    #expect(callback.requestID == nil && callback.members.isEmpty && !callback.isVouchedFor)
+    #expect(callback.requestID == nil && callback.members.isEmpty && !callback.isAuthenticated)
   }
 
   @Test(

@@ -13,7 +13,7 @@ private func callback(
   request: String = "req-1", shows token: String = "linking-secret", vouched: Bool = false
 ) -> ProviderCallback {
   ProviderCallback(
-    requestID: request, authorization: Secret(token), isVouchedFor: vouched,
+    requestID: request, authorization: Secret(token), isAuthenticated: vouched,
     members: [
       "partnerSessionId": .string(request), "submissionId": submission, "status": .string(status),
       "result": result,
@@ -202,7 +202,7 @@ struct CallbackDialectTests {
     body["documents"] = [["url": "https://x"]]
     let callback = try dialect().read(authorization: Secret("linking"), body: body.encoded())
     #expect(callback.requestID == "req-1" && callback.authorization == Secret("linking"))
-    #expect(!callback.isVouchedFor)
+    #expect(!callback.isAuthenticated)
     #expect(JSONValue.object(callback.members) == Self.good)
   }
 

@@ -39,7 +39,7 @@ private let answers: [FlowEvent<GoPayCall>] = [
 private let callbacks: [FlowEvent<GoPayCall>] = [
   .calledBack(
     ProviderCallback(
-      requestID: "req-1", authorization: Secret(""), isVouchedFor: true,
+      requestID: "req-1", authorization: Secret(""), isAuthenticated: true,
       members: ["submissionId": "sub-9", "status": "COMPLETED", "result": "VALID"]))
 ]
 private let busy = foreignEvents + redirects + listeners + callbacks

@@ -70,7 +70,7 @@ private struct Nonsense {
       return .calledBack(
         ProviderCallback(
           requestID: "req-1", authorization: Secret("linking-secret"),
-          isVouchedFor: .random(using: &json.dice), members: json.value().objectValue ?? [:]))
+          isAuthenticated: .random(using: &json.dice), members: json.value().objectValue ?? [:]))
     default: return pending.map { .called($0, outcome()) } ?? .woken
     }
   }

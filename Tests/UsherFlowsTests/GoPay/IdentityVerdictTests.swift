@@ -51,7 +51,7 @@ struct IdentityVerdictTests {
     request: String = "req-1", shows token: String = "linking-secret", vouched: Bool = false
   ) -> ProviderCallback {
     ProviderCallback(
-      requestID: request, authorization: Secret(token), isVouchedFor: vouched,
+      requestID: request, authorization: Secret(token), isAuthenticated: vouched,
       members: ["status": .string(status), "result": result, "submissionId": .string(id)])
   }
 

@@ -4,7 +4,7 @@ import UsherSystem
 
 /// The credentials for providers that systemd passed, as they were at one time. The store's own
 /// keys, which systemd passes in the same way, are never included.
-struct HandedCredentials: Sendable {
+struct SystemdCredentials: Sendable {
   private static let keys = ["usherd.master-key", "usherd.recovery-key", "usherd.accept-changes"]
 
   private var values: [String: Secret] = [:]
@@ -68,7 +68,7 @@ struct HandedCredentials: Sendable {
   }
 
   /// Returns the names of the credentials whose value differs between the two sets.
-  func names(otherThanIn before: HandedCredentials) -> Set<String> {
+  func names(otherThanIn before: SystemdCredentials) -> Set<String> {
     let all = Set(values.keys).union(before.values.keys)
     return all.filter { values[$0] != before.values[$0] }
   }

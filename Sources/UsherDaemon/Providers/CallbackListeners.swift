@@ -6,11 +6,11 @@ import UsherFlows
 
 /// The listeners for providers' callbacks. An address is open as long as a configured provider uses
 /// it.
-final class CallbackPosts: Sendable {
+final class CallbackListeners: Sendable {
   /// The change of the listeners for a new configuration. New addresses accept no connection until
   /// the change is applied.
   struct Change: Sendable {
-    fileprivate let posts: [LoopbackAddress: CallbackListener.Post]
+    fileprivate let endpoints: [LoopbackAddress: CallbackListener.Endpoint]
     fileprivate let new: [LoopbackAddress: CallbackListener]
   }
 
@@ -34,13 +34,14 @@ final class CallbackPosts: Sendable {
   ///
   /// - Throws: If an address cannot be bound, or is used twice; then no new address stays bound.
   func prepare(for providers: [ProviderConfig]) async throws(ListenError) -> Change {
-    var posts: [LoopbackAddress: CallbackListener.Post] = [:]
+    var endpoints: [LoopbackAddress: CallbackListener.Endpoint] = [:]
     var new: [LoopbackAddress: CallbackListener] = [:]
     do throws(ListenError) {
       for provider in providers {
         guard let dialect = ProviderRegistry.callback(of: provider) else { continue }
         let address = dialect.address
-        guard posts.updateValue(.init(dialect: dialect, provider: provider), forKey: address) == nil
+        guard
+          endpoints.updateValue(.init(dialect: dialect, provider: provider), forKey: address) == nil
         else { throw ListenError(provider, at: address, nil) }
         guard listeners.withLock({ $0[address] }) == nil else { continue }
         do {
@@ -53,21 +54,21 @@ final class CallbackPosts: Sendable {
       for listener in new.values { await listener.close() }
       throw error
     }
-    return Change(posts: posts, new: new)
+    return Change(endpoints: endpoints, new: new)
   }
 
   /// Applies a prepared change.
   ///
   /// - Returns: The listeners that are no longer needed and that the caller must close.
-  func make(_ change: Change) -> [CallbackListener] {
+  func apply(_ change: Change) -> [CallbackListener] {
     let (open, unused) = listeners.withLock { listeners in
-      let unused = listeners.filter { change.posts[$0.key] == nil }
+      let unused = listeners.filter { change.endpoints[$0.key] == nil }
       listeners.merge(change.new) { _, new in new }
       for address in unused.keys { listeners[address] = nil }
       return (listeners, Array(unused.values))
     }
     for (address, listener) in open {
-      if let post = change.posts[address] { listener.serve(post) }
+      if let endpoint = change.endpoints[address] { listener.serve(endpoint) }
     }
     return unused
   }
@@ -81,7 +82,7 @@ final class CallbackPosts: Sendable {
   }
 }
 
-extension CallbackPosts.ListenError {
+extension CallbackListeners.ListenError {
   fileprivate init(_ provider: ProviderConfig, at address: LoopbackAddress, _ cause: (any Error)?) {
     self.provider = provider.name
     error = UsherError(
