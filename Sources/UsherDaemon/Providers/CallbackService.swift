@@ -106,7 +106,7 @@ extension CallbackOutcome {
   /// The outcome of a callback, as log entries name it.
   var logName: String {
     switch self {
-    case .accepted: "taken"
+    case .accepted: "accepted"
     case .unreadable: "unreadable"
     case .unauthorized: "unauthorized"
     case .unknown: "unknown"
