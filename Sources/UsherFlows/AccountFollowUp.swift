@@ -30,7 +30,7 @@ package protocol AccountInquiry: AccountFollowUp {
   var eventName: String { get }
 
   /// Whether the result is final, so that the daemon never polls again.
-  var isOver: Bool { get }
+  var isFinished: Bool { get }
 
   /// Returns when to poll the provider next; nil if there is nothing more to ask.
   func nextInquiry(after now: Timestamp) -> Timestamp?

@@ -50,21 +50,21 @@ package struct AccountGrant: Sendable, Equatable {
 
 /// An account or a secret that the daemon stores although its flow was cancelled or expired.
 package struct AbandonedGrant: Sendable, Equatable {
-  package enum Kept: Sendable, Equatable {
+  package enum Content: Sendable, Equatable {
     case account(AccountGrant)
     /// Tokens of a user whom the provider has not identified yet. A later flow of the same client
     /// can use them.
     case handoffSecret(HandoffSecret)
   }
 
-  package var kept: Kept
+  package var content: Content
   /// The end of a sentence for users that names the stored account or secret.
   package var message: String
 
-  package var grant: AccountGrant? { if case .account(let grant) = kept { grant } else { nil } }
+  package var grant: AccountGrant? { if case .account(let grant) = content { grant } else { nil } }
 
   package var handoffSecret: HandoffSecret? {
-    if case .handoffSecret(let handoffSecret) = kept { handoffSecret } else { nil }
+    if case .handoffSecret(let handoffSecret) = content { handoffSecret } else { nil }
   }
 }
 
@@ -72,7 +72,8 @@ package struct AbandonedGrant: Sendable, Equatable {
 package enum AccountUse: Sendable {
   /// Never, unless the flow requires an account (``FlowMachine/needsAccount``).
   case none
-  /// If its params name an account, or the flow selects one (``FlowMachine/takes(_:_:for:)``).
+  /// If its params name an account, or the flow selects one
+  /// (``FlowMachine/acceptsAccount(_:_:for:)``).
   case named
   /// Only after the user has authenticated and consented within the flow.
   case proved

@@ -88,12 +88,12 @@ extension CodeGrant {
     switch event {
     case .browser(.listening(let redirectURI)):
       return opened(round, redirectURI: fixedURI ?? redirectURI, .up)
-    case .browser(.listenFailed(let message, let isAnothers, let isBusy)):
+    case .browser(.listenFailed(let message, let mayReachAnother, let isBusy)):
       guard let fixedURI else { return failed(isBusy ? .busy(message) : .noListener(message)) }
-      guard hasPKCE || !isAnothers else {
+      guard hasPKCE || !mayReachAnother else {
         return failed(isBusy ? .busy(message) : .unsafeReturn(message))
       }
-      if isAnothers { problem = .noListener(message) }
+      if mayReachAnother { problem = .noListener(message) }
       return opened(round, redirectURI: fixedURI, .none)
     case .daemon(.resumed):
       let expectation = redirect.expectation(state: secret(of: round), form: Self.redirectForm)
@@ -122,14 +122,14 @@ extension CodeGrant {
       guard uri == redirectURI || isFixed else { return renew(round, .interrupted, &transition) }
       show(round, redirectURI: redirectURI, .up)
       return .proceed([])
-    case .browser(.listenFailed(let message, let isAnothers, let isBusy))
+    case .browser(.listenFailed(let message, let mayReachAnother, let isBusy))
     where listener == .restoring:
       if isBusy, !(isFixed && hasPKCE) { return failed(.busy(message)) }
       // Another user's program has the port to which the page that is open in the browser
       // redirects.
-      if isAnothers, !hasPKCE { return failed(.unsafeReturn(message)) }
+      if mayReachAnother, !hasPKCE { return failed(.unsafeReturn(message)) }
       guard isFixed else { return renew(round, .interrupted, &transition) }
-      if isAnothers { problem = .noListener(message) }
+      if mayReachAnother { problem = .noListener(message) }
       show(round, redirectURI: redirectURI, .none)
       return .proceed([])
     case .input, .browser, .provider, .daemon, .woken: return .ignore
@@ -225,17 +225,17 @@ extension RedeemingCodeGrant {
   }
 
   private mutating func redeemLater(
-    _ code: Secret, _ delay: (message: String, asked: Duration?), _ redemption: Redemption
+    _ code: Secret, _ delay: (message: String, requested: Duration?), _ redemption: Redemption
   ) -> Answer<Call> {
     let failure = Failure.unreachable(delay.message)
-    let pause = pause(redemption.retrying, failure, after: delay.asked) { flow, backoff in
+    let pause = pause(redemption.retrying, failure, after: delay.requested) { flow, backoff in
       var redemption = redemption
       redemption.code = Transient(code)
       redemption.retrying = backoff
       flow.keep(redemption)
     }
     guard let pause else { return .fail(failure) }
-    if delay.asked != nil { problem?.retryAfterMs = Int(pause.milliseconds) }
+    if delay.requested != nil { problem?.retryAfterMs = Int(pause.milliseconds) }
     return .proceed([.wake(after: pause)])
   }
 
@@ -258,7 +258,7 @@ extension RedeemingCodeGrant {
 extension CallOutcome {
   /// Why the provider has certainly not redeemed the code, as a sentence, and the delay that the
   /// provider asks for. Nil if the provider may have redeemed it.
-  fileprivate var delayOfExchange: (message: String, asked: Duration?)? {
+  fileprivate var delayOfExchange: (message: String, requested: Duration?)? {
     switch self {
     case .unreachable(let message, sent: false): (message, nil)
     case .reply(let reply) where reply.isPostponed:

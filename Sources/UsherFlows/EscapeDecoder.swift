@@ -41,7 +41,9 @@ struct EscapeDecoder {
   /// begins here.
   private mutating func decodePercent() -> Bool {
     if byte(at: 1) == UInt8(ascii: "u") { return decodeHex(from: 2, digits: 4) }
-    guard let code = number(from: 1, radix: 16, most: 2), code.digits == 2 else { return false }
+    guard let code = number(from: 1, radix: 16, maxDigits: 2), code.digits == 2 else {
+      return false
+    }
     result.append(UInt8(code.value))
     place += 3
     return true
@@ -70,7 +72,9 @@ struct EscapeDecoder {
     if byte(at: 1) == UInt8(ascii: "#") {
       let isHex = byte(at: 2).map { $0 | 0x20 } == UInt8(ascii: "x")
       let start = isHex ? 3 : 2
-      guard let code = number(from: start, radix: isHex ? 16 : 10, most: 7) else { return false }
+      guard let code = number(from: start, radix: isHex ? 16 : 10, maxDigits: 7) else {
+        return false
+      }
       let end = start + code.digits
       return append(code.value, length: byte(at: end) == UInt8(ascii: ";") ? end + 1 : end)
     }
@@ -82,7 +86,8 @@ struct EscapeDecoder {
   }
 
   private mutating func decodeHex(from offset: Int, digits: Int) -> Bool {
-    guard let code = number(from: offset, radix: 16, most: digits), code.digits == digits else {
+    guard let code = number(from: offset, radix: 16, maxDigits: digits), code.digits == digits
+    else {
       return false
     }
     return append(code.value, length: offset + digits)
@@ -98,10 +103,12 @@ struct EscapeDecoder {
   /// Reads a number of at most `most` digits.
   ///
   /// - Returns: Nil if there is no digit.
-  private func number(from offset: Int, radix: UInt32, most: Int) -> (value: UInt32, digits: Int)? {
+  private func number(from offset: Int, radix: UInt32, maxDigits: Int) -> (
+    value: UInt32, digits: Int
+  )? {
     var value: UInt32 = 0
     var digits = 0
-    while digits < most, let byte = byte(at: offset + digits),
+    while digits < maxDigits, let byte = byte(at: offset + digits),
       let digit = Character(Unicode.Scalar(byte)).hexDigitValue, digit < radix
     {
       value = value * radix + UInt32(digit)

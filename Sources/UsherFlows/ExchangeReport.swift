@@ -14,8 +14,8 @@ struct InvalidExchangeReport: Error {
 
 extension [String: Secret] {
   func allow(_ known: Set<String>) throws(InvalidExchangeReport) {
-    guard let stray = keys.filter({ !known.contains($0) }).min() else { return }
-    throw InvalidExchangeReport(stray, "is not a member of this input")
+    guard let unexpected = keys.filter({ !known.contains($0) }).min() else { return }
+    throw InvalidExchangeReport(unexpected, "is not a member of this input")
   }
 
   /// Returns the token in a member of the report, which is sent in a header or form later (RFC 6749

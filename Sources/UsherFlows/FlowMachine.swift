@@ -36,7 +36,7 @@ package protocol FlowMachine: Codable, Sendable, Equatable {
   /// Returns whether the flow uses this account of the owner although `params` name no account.
   ///
   /// - Parameter params: The params exactly as the caller sent them.
-  static func takes(
+  static func acceptsAccount(
     _ subject: String, _ attributes: [String: JSONValue], for params: JSONValue
   ) -> Bool
   /// Whether the daemon passes the owner's accounts at the provider in ``FlowContext/accounts``.
@@ -106,7 +106,7 @@ package protocol FlowMachine: Codable, Sendable, Equatable {
 extension FlowMachine {
   package static var needsAccount: Bool { false }
   package static var accountUse: AccountUse { .none }
-  package static func takes(
+  package static func acceptsAccount(
     _ subject: String, _ attributes: [String: JSONValue], for params: JSONValue
   ) -> Bool { false }
   package static var knowsAccounts: Bool { false }

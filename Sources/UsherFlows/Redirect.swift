@@ -149,8 +149,8 @@ extension RedirectParseResult {
     let text = url.revealed().trimmingBlanks()
     let whole = text.prefix { $0 != "#" }
     let parts = whole.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
-    guard let place = parts.first.flatMap({ Place(String($0)) }),
-      place == Place(String(redirectURI.prefix { $0 != "?" }))
+    guard let place = parts.first.flatMap({ Location(String($0)) }),
+      place == Location(String(redirectURI.prefix { $0 != "?" }))
     else {
       self = .refused("this is not a URL that begins with \(redirectURI)")
       return
@@ -170,7 +170,7 @@ extension AuthorizationResponse {
 }
 
 /// A URL without query and fragment, for the comparison of two URLs.
-private struct Place: Equatable {
+private struct Location: Equatable {
   let scheme: String
   let host: String
   let port: Int
@@ -190,8 +190,8 @@ private struct Place: Equatable {
 
 extension String {
   fileprivate func trimmingBlanks() -> Substring {
-    let front = drop { $0.isWhitespace }
-    guard let end = front.lastIndex(where: { !$0.isWhitespace }) else { return "" }
-    return front[...end]
+    let trimmed = drop { $0.isWhitespace }
+    guard let end = trimmed.lastIndex(where: { !$0.isWhitespace }) else { return "" }
+    return trimmed[...end]
   }
 }

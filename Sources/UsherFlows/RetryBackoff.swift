@@ -32,9 +32,9 @@ package struct RetryBackoff: Codable, Sendable, Equatable {
   ///
   /// - Parameters:
   ///   - own: The minimum.
-  ///   - asked: The value of the provider's `Retry-After` (RFC 9110 §10.2.3).
-  package static func pause(_ own: Duration, asked: Duration?) -> Duration {
-    max(own, min(asked ?? own, maxRequestedPause))
+  ///   - requested: The value of the provider's `Retry-After` (RFC 9110 §10.2.3).
+  package static func pause(_ own: Duration, requested: Duration?) -> Duration {
+    max(own, min(requested ?? own, maxRequestedPause))
   }
 
   /// Ends the pause: it is over, or a restart cut it short. The next attempt starts now.
@@ -64,27 +64,27 @@ extension RetryingMachine {
   ///
   /// - Parameters:
   ///   - failure: Why the last attempt failed. It is shown as a problem during the pause.
-  ///   - asked: The value of the provider's `Retry-After`.
+  ///   - requested: The value of the provider's `Retry-After`.
   ///   - save: Stores the back-off in the machine's state.
   mutating func retry<Call>(
-    _ backoff: RetryBackoff, _ failure: Failure, after asked: Duration? = nil,
+    _ backoff: RetryBackoff, _ failure: Failure, after requested: Duration? = nil,
     _ save: (inout Self, RetryBackoff) -> Void
   ) -> Answer<Call> {
-    pause(backoff, failure, after: asked, save).map { .proceed([.wake(after: $0)]) }
+    pause(backoff, failure, after: requested, save).map { .proceed([.wake(after: $0)]) }
       ?? .fail(failure)
   }
 
   /// Starts the pause before the next attempt and returns its duration. If there is no further
   /// attempt, returns nil and changes nothing.
   mutating func pause(
-    _ backoff: RetryBackoff, _ failure: Failure, after asked: Duration? = nil,
+    _ backoff: RetryBackoff, _ failure: Failure, after requested: Duration? = nil,
     _ save: (inout Self, RetryBackoff) -> Void
   ) -> Duration? {
     var backoff = backoff
     guard let pause = backoff.failed() else { return nil }
     save(&self, backoff)
     problem = .unreachable(failure.message, failure.provider)
-    return RetryBackoff.pause(pause, asked: asked)
+    return RetryBackoff.pause(pause, requested: requested)
   }
 }
 

@@ -16,10 +16,10 @@ struct SecretMask {
   /// The number of nested levels of encoded runs that are decoded, for example Base64 in Base64.
   private static let maxRunDepth = 2
   /// The minimum length in bytes of a secret that is masked within a text.
-  private static let shortestMasked = 8
+  private static let minMaskedBytes = 8
   /// The minimum length in bytes of a secret because of which a whole text is replaced. A secret of
   /// 6 or 7 letters is exempt.
-  private static let shortestDropped = 6
+  private static let minDroppedBytes = 6
 
   /// The forms of the secrets that are masked, as bytes with ASCII letters in lower case; the
   /// longest first.
@@ -30,19 +30,19 @@ struct SecretMask {
   private let plain: [[UInt8]]
 
   init(_ secrets: [String]) {
-    let spellings = secrets.filter { $0.utf8.count >= Self.shortestMasked }
+    let spellings = secrets.filter { $0.utf8.count >= Self.minMaskedBytes }
       .flatMap { Self.spellings(of: $0) }
     self.spellings = Set(spellings.map { $0.utf8.map(\.asciiLowercased) })
       .sorted { ($1.count, $0.first ?? 0) < ($0.count, $1.first ?? 0) }
     let hidden = secrets.filter { secret in
-      secret.utf8.count >= Self.shortestMasked
-        || secret.utf8.count >= Self.shortestDropped && !secret.utf8.allSatisfy(\.isLetter)
+      secret.utf8.count >= Self.minMaskedBytes
+        || secret.utf8.count >= Self.minDroppedBytes && !secret.utf8.allSatisfy(\.isLetter)
     }
     plain = hidden.map { $0.utf8.map(\.asciiLowercased) }
     let readings = hidden.flatMap { secret in
       Self.decodings(of: Array(secret.utf8)).texts.map { Self.read($0) }
     }
-    self.readings = Array(Set(readings).filter { $0.count >= Self.shortestDropped })
+    self.readings = Array(Set(readings).filter { $0.count >= Self.minDroppedBytes })
   }
 
   private static func spellings(of secret: String) -> [String] {
@@ -80,17 +80,17 @@ struct SecretMask {
 
   private func masked(_ text: String) -> String {
     var bytes = Array(text.utf8)
-    var folded = bytes.map(\.asciiLowercased)
+    var lowercased = bytes.map(\.asciiLowercased)
     for spelling in spellings {
-      var rest = 0
-      var kept: [UInt8] = []
-      while let place = folded.place(of: spelling, from: rest) {
-        kept += bytes[rest..<place] + Array(HTTPReply.echo.utf8)
-        rest = place + spelling.count
+      var end = 0
+      var result: [UInt8] = []
+      while let place = lowercased.firstIndex(of: spelling, from: end) {
+        result += bytes[end..<place] + Array(HTTPReply.echo.utf8)
+        end = place + spelling.count
       }
-      guard rest > 0 else { continue }
-      bytes = kept + bytes[rest...]
-      folded = bytes.map(\.asciiLowercased)
+      guard end > 0 else { continue }
+      bytes = result + bytes[end...]
+      lowercased = bytes.map(\.asciiLowercased)
     }
     return String(decoding: bytes, as: UTF8.self)
   }
@@ -99,26 +99,26 @@ struct SecretMask {
   /// escapes to be decoded.
   private func isRevealing(_ text: [UInt8]) -> Bool {
     guard !readings.isEmpty else { return false }
-    let (texts, isWhole) = Self.decodings(of: text)
-    return !isWhole
+    let (texts, isComplete) = Self.decodings(of: text)
+    return !isComplete
       || texts.contains { text in
         let read = Self.read(text)
-        return readings.contains { read.place(of: $0, from: 0) != nil }
-          || isEncoded(in: text, deepest: Self.maxRunDepth)
+        return readings.contains { read.firstIndex(of: $0, from: 0) != nil }
+          || isEncoded(in: text, maxDepth: Self.maxRunDepth)
       }
   }
 
-  private func isEncoded(in text: [UInt8], deepest: Int) -> Bool {
+  private func isEncoded(in text: [UInt8], maxDepth: Int) -> Bool {
     EncodedRuns.decoded(text).contains { bytes in
-      let folded = bytes.map(\.asciiLowercased)
-      return plain.contains { folded.place(of: $0, from: 0) != nil }
-        || deepest > 1 && isEncoded(in: bytes, deepest: deepest - 1)
+      let lowercased = bytes.map(\.asciiLowercased)
+      return plain.contains { lowercased.firstIndex(of: $0, from: 0) != nil }
+        || maxDepth > 1 && isEncoded(in: bytes, maxDepth: maxDepth - 1)
     }
   }
 
   /// Returns the text, and the results of decoding its escapes once, twice and so on. `isWhole` is
   /// false if there are more levels than ``maxDecodings``.
-  private static func decodings(of text: [UInt8]) -> (texts: [[UInt8]], isWhole: Bool) {
+  private static func decodings(of text: [UInt8]) -> (texts: [[UInt8]], isComplete: Bool) {
     var texts = [text]
     var current = text
     for _ in 0..<maxDecodings {
@@ -158,7 +158,7 @@ extension UInt8 {
 }
 
 extension [UInt8] {
-  fileprivate func place(of part: [UInt8], from start: Int) -> Int? {
+  fileprivate func firstIndex(of part: [UInt8], from start: Int) -> Int? {
     guard let first = part.first, count - start >= part.count else { return nil }
     return (start...(count - part.count)).first { place in
       self[place] == first && self[place..<place + part.count].elementsEqual(part)

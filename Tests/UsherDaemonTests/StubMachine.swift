@@ -130,7 +130,7 @@ struct StubMachine: FlowMachine {
 
   var grantIfAbandoned: AbandonedGrant? {
     guard state == "earned" else { return nil }
-    return AbandonedGrant(kept: .account(.sample()), message: "the token is kept")
+    return AbandonedGrant(content: .account(.sample()), message: "the token is kept")
   }
 
   private func call(_ name: String) -> StubCall { StubCall(name: name, probe: probe) }

@@ -99,10 +99,10 @@ struct AccountUseTests {
   func takes() {
     let params: JSONValue = ["phoneNumber": "9876543210", "countryCode": "in"]
     let pending: [String: JSONValue] = ["profilePending": true]
-    #expect(VerifyPhone.takes("+919876543210", pending, for: params))
-    #expect(!VerifyPhone.takes("+919876543210", [:], for: params))
-    #expect(!VerifyPhone.takes("+919876543211", pending, for: params))
-    #expect(!VerifyPhone.takes("+919876543210", pending, for: ["phoneNumber": 1]))
-    #expect(!OIDCAuthorize.takes("+919876543210", pending, for: params))
+    #expect(VerifyPhone.acceptsAccount("+919876543210", pending, for: params))
+    #expect(!VerifyPhone.acceptsAccount("+919876543210", [:], for: params))
+    #expect(!VerifyPhone.acceptsAccount("+919876543211", pending, for: params))
+    #expect(!VerifyPhone.acceptsAccount("+919876543210", pending, for: ["phoneNumber": 1]))
+    #expect(!OIDCAuthorize.acceptsAccount("+919876543210", pending, for: params))
   }
 }

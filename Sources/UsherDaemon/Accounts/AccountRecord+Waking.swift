@@ -30,7 +30,7 @@ extension AccountRecord {
       return details.attributes.isEmpty ? nil : AccountRow.unknownWakeTime
     }
     let followUp = ProviderRegistry.followUp(of: provider, attributes: details.attributes)
-    guard let inquiry = followUp as? any AccountInquiry, !inquiry.isOver else { return nil }
+    guard let inquiry = followUp as? any AccountInquiry, !inquiry.isFinished else { return nil }
     return max(inquiry.nextInquiry(after: now) ?? now, Self.first)
   }
 

@@ -42,7 +42,7 @@ extension FlowService {
     let request = PolicyRequest(call)
     let taken = try engine.accounts.accounts(of: caller.owner, at: call.provider, limit: 1) {
       caller.maySee($0, request)
-        && type.takes($0.subject, $0.details.attributes, for: call.params)
+        && type.acceptsAccount($0.subject, $0.details.attributes, for: call.params)
     }
     return !taken.isEmpty
   }

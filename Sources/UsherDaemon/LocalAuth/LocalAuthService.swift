@@ -217,7 +217,7 @@ extension LocalAuthService {
   private func missed(_ person: LocalPerson) async -> ScanOutcome {
     let now = dependencies.clock.now()
     return await changing(person, onFailure: ScanOutcome.unavailable) { record in
-      record.fingers.countWrong(at: now)
+      record.fingers.recordFailure(at: now)
       guard let until = record.fingers.lockedUntil(at: now) else { return .missed }
       memory.forget(person)
       return .lockedOut(until: until)
@@ -317,7 +317,7 @@ extension LocalAuthService {
     guard let hash = record.passcode else { return .notEnrolled }
     if let until = record.passcodes.lockedUntil(at: now) { return .lockedOut(until: until) }
     // The attempt is counted before the check, so that killing the daemon does not undo the count.
-    record.passcodes.countWrong(at: now)
+    record.passcodes.recordFailure(at: now)
     try await repository.persist(record, of: person)
     FailPoint.reach("local-auth.before-check")
     let isRight = try await compute { () throws(UsherError) in try hash.accepts(passcode) }

@@ -106,11 +106,11 @@ extension BSAAuthenticate {
   ) -> Answer {
     switch reply {
     case .success(let data):
-      guard let isThere = data.objectValue?["isExist"]?.boolValue else {
+      guard let exists = data.objectValue?["isExist"]?.boolValue else {
         return failRevoking(.missingMember("data.isExist"))
       }
       problem = nil
-      guard isThere else { return pollLater(shown) }
+      guard exists else { return pollLater(shown) }
       guard let site = data.objectValue?["clientKey"]?.visibleSecret else {
         return failRevoking(.missingMember("data.clientKey"))
       }
@@ -137,7 +137,7 @@ extension BSAAuthenticate {
     poll.isPaused = true
     state = .pending(shown, poll)
     problem = .unreachable(fault.message)
-    return .proceed([.wake(after: RetryBackoff.pause(pause, asked: fault.retryAfter))])
+    return .proceed([.wake(after: RetryBackoff.pause(pause, requested: fault.retryAfter))])
   }
 
   /// The pause between two polls after the provider has been unreachable for all pauses of

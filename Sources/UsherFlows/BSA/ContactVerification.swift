@@ -164,10 +164,10 @@ extension ContactVerification {
     switch reply {
     case .success(let data):
       if member != nil {
-        guard let isTheirs = data.objectValue?["result"]?.boolValue else {
+        guard let isValid = data.objectValue?["result"]?.boolValue else {
           return fail(.missingMember("data.result"))
         }
-        guard isTheirs else { return fail(.refused(.notRegistered, provider.name)) }
+        guard isValid else { return fail(.refused(.notRegistered, provider.name)) }
         registered = data.objectValue?["authType"]?.looseInteger
           .flatMap { BSAAuthType(number: $0) }
       }

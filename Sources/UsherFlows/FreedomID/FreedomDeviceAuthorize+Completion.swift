@@ -31,11 +31,11 @@ extension FreedomDeviceAuthorize {
 
   private func call(_ completion: FreedomCompletion) -> FreedomDeviceCall {
     .consent(
-      completion.account.id, asked(completion), request: completion.request,
+      completion.account.id, requested(completion), request: completion.request,
       device: order.device)
   }
 
-  private func asked(_ completion: FreedomCompletion) -> [DataGrant] {
+  private func requested(_ completion: FreedomCompletion) -> [DataGrant] {
     order.grants.filter { completion.remembered.contains($0) || completion.new.contains($0) }
   }
 
@@ -91,7 +91,7 @@ extension FreedomDeviceAuthorize {
   private func finish(
     _ members: [String: JSONValue], _ completion: FreedomCompletion, _ now: Timestamp
   ) -> Answer {
-    let asked = asked(completion)
+    let requested = requested(completion)
     guard let id = members["id"]?.stringValue, let texts = members["granted"]?.strings,
       let profile = members["profile"]?.objectValue
     else {
@@ -103,10 +103,10 @@ extension FreedomDeviceAuthorize {
       return .fail(.contradiction("the provider's answer is about another account", provider.name))
     }
     let named = texts.map { DataGrant(either: $0) }
-    guard named.allSatisfy({ $0.map(asked.contains) ?? false }) else {
+    guard named.allSatisfy({ $0.map(requested.contains) ?? false }) else {
       return .fail(.contradiction("the provider grants data that was not requested", provider.name))
     }
-    let granted = asked.filter(named.contains)
+    let granted = requested.filter(named.contains)
     guard !granted.isEmpty else {
       return .fail(.denied("the provider grants none of the requested data", provider.name))
     }

@@ -178,7 +178,7 @@ extension FreedomDeviceAuthorize {
         ids.contains(Array(account.subject.utf8))
           && order.account.map { $0.id == account.id } ?? true
       }
-      return goHome(nil)
+      return showHome(nil)
     case .refused(let refusal): return .fail(.refused(refusal, provider.name))
     case .failed(let fault):
       return retry(retrying, .unreachable(fault, provider.name), after: fault.retryAfter) {
@@ -227,7 +227,7 @@ extension FreedomDeviceAuthorize {
     case .daemon(.answered(.stored(let id))):
       tied.removeAll { $0.subject.hasSameBytes(as: person.subject) }
       tied.append(NamedAccount(id: id, subject: person.subject, label: person.label))
-      return goHome(nil)
+      return showHome(nil)
     // The account may be stored already; storing it again changes nothing.
     case .daemon(.resumed): return .proceed([.store(person.grant)])
     case .input, .browser, .provider, .daemon, .woken: return .ignore
@@ -236,7 +236,7 @@ extension FreedomDeviceAuthorize {
 
   /// Continues with the account that the caller named, else with the choice of an account, else
   /// with a log-in.
-  private mutating func goHome(_ problem: Problem?) -> Answer {
+  private mutating func showHome(_ problem: Problem?) -> Answer {
     if let named = order.account,
       let account = tied.first(where: { $0.subject.hasSameBytes(as: named.subject) })
     {

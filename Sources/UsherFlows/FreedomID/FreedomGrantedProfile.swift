@@ -19,14 +19,14 @@ struct FreedomGrantedProfile: Equatable {
 
   /// The maximum length of a value in bytes, and of a list in elements; a longer one is invalid.
   private static let maxLength = 1024
-  private static let most = 64
+  private static let maxMembers = 64
 
   private static func value(
     _ value: JSONValue, of grant: DataGrant
   ) throws(UnusableReply) -> JSONValue {
     if value.isNull { return .null }
     guard grant.isList else { return try .string(text(value, grant)) }
-    guard let values = value.arrayValue, values.count <= most else {
+    guard let values = value.arrayValue, values.count <= maxMembers else {
       throw UnusableReply("the provider's \(grant.field) is not a list of strings")
     }
     var texts: [JSONValue] = []

@@ -84,13 +84,13 @@ struct FreedomIDRefusal: Equatable {
     let error = members["error"]
     isInBody = error.map { !$0.isNull } ?? false
     let body = error?.objectValue ?? [:]
-    let hides: (String) -> Bool = { text in typed.contains { text.repeats($0) } }
+    let repeatsSecret: (String) -> Bool = { text in typed.contains { text.repeats($0) } }
     let code = body["code"].flatMap { $0.integerValue.map { String($0) } ?? $0.stringValue } ?? ""
-    self.code = hides(code) ? nil : ProviderText.shown(code, limit: 100)
+    self.code = repeatsSecret(code) ? nil : ProviderText.shown(code, limit: 100)
     let text = body["message"]?.stringValue ?? error?.stringValue ?? ""
-    message = hides(text) ? nil : ProviderText.shown(text)
+    message = repeatsSecret(text) ? nil : ProviderText.shown(text)
     wrongMembers = (body["errors"]?.objectValue ?? [:]).keys.sorted().prefix(16)
-      .filter { !hides($0) }.map { ProviderText.clean($0, limit: 100) }
+      .filter { !repeatsSecret($0) }.map { ProviderText.clean($0, limit: 100) }
     attemptsLeft = (body["attempts_left"] ?? members["attempts_left"])?.integerValue
       .flatMap { (0...1000).contains($0) ? Int($0) : nil }
   }

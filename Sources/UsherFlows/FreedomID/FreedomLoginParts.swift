@@ -13,9 +13,9 @@ struct FreedomName: Codable, Sendable, Equatable {
   /// - Throws: What is wrong with the form, without any of its values.
   init(_ method: FreedomLogin.Method, _ fields: [String: Secret]) throws(InvalidLoginForm) {
     let field = Self.field(of: method)
-    if let stray = fields.keys.filter({ $0 != field.name }).min() {
+    if let unexpected = fields.keys.filter({ $0 != field.name }).min() {
       throw InvalidLoginForm(
-        field: "input.fields.\(stray)", message: "this is not a field of the step")
+        field: "input.fields.\(unexpected)", message: "this is not a field of the step")
     }
     let place = "input.fields.\(field.name)"
     guard let typed = fields[field.name]?.revealed() else {

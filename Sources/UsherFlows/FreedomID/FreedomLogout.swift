@@ -72,17 +72,17 @@ struct FreedomLogout: AccountFollowUp {
   var callKey: String { id.revealed() }
 
   func validate(_ callback: ProviderCallback, token: Secret?) -> CallbackVerdict {
-    isMeant(by: callback) ? .match : .unauthorized
+    concerns(callback) ? .match : .unauthorized
   }
 
   func changes(from callback: ProviderCallback, at now: Timestamp) -> FollowUpOutcome {
     // A new sign-in may have replaced the tokens meanwhile.
-    guard isMeant(by: callback) else { return .nothing }
+    guard concerns(callback) else { return .nothing }
     return .grantRevoked(
       ProviderErrorCode(name: provider, code: "logged_out", message: "the person has logged out"))
   }
 
-  private func isMeant(by callback: ProviderCallback) -> Bool {
+  private func concerns(_ callback: ProviderCallback) -> Bool {
     Secret(FreedomTokenID.hash(of: callback.authorization.revealed())) == id
   }
 }

@@ -7,7 +7,7 @@ import UsherCore
 extension FreedomPartnerAuthorize {
   /// How long a later flow can use the tokens that this flow stored, if this flow could not find
   /// out their user.
-  package static let keptFor = Duration.seconds(86_400)
+  package static let handoffLifetime = Duration.seconds(86_400)
 
   /// The purpose under which the tokens are stored: account, client id, requested grants and the
   /// provider's addresses. Only a flow with the same purpose may use the tokens, because the user
@@ -36,7 +36,7 @@ extension FreedomPartnerAuthorize {
 
   package var grantIfAbandoned: AbandonedGrant? {
     guard case .completing = state, let handoffSecret else { return nil }
-    return AbandonedGrant(kept: .handoffSecret(handoffSecret), message: Self.tokensAreKept)
+    return AbandonedGrant(content: .handoffSecret(handoffSecret), message: Self.tokensAreKept)
   }
 
   private static let tokensAreKept =
@@ -45,7 +45,7 @@ extension FreedomPartnerAuthorize {
   mutating func handleTokens(_ tokens: TokenSet, _ transition: inout TransitionContext) -> Answer {
     handoffSecret = HandoffSecret(
       handle: "tokens_" + transition.random(16).hexadecimal, purpose: purpose,
-      secret: tokens.accessToken, expiresAt: transition.now + Self.keptFor, tokens: tokens)
+      secret: tokens.accessToken, expiresAt: transition.now + Self.handoffLifetime, tokens: tokens)
     return complete(tokens, RetryBackoff())
   }
 
@@ -74,7 +74,7 @@ extension FreedomPartnerAuthorize {
     switch FreedomIDReply(outcome) {
     case .success(let members):
       do throws(UnusableReply) {
-        let person = try FreedomPerson(members, asked: grants.compactMap(\.data))
+        let person = try FreedomPerson(members, requested: grants.compactMap(\.data))
         return handlePerson(person, tokens, transition.now)
       } catch {
         return handleMissingProfile(

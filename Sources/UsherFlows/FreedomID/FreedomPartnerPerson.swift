@@ -14,12 +14,12 @@ struct FreedomPerson: Equatable {
   /// Reads the user from a reply.
   ///
   /// - Throws: A sentence that names the missing or invalid member.
-  init(_ members: [String: JSONValue], asked: [DataGrant]) throws(UnusableReply) {
+  init(_ members: [String: JSONValue], requested: [DataGrant]) throws(UnusableReply) {
     guard let id = members["id"]?.visibleText(upTo: 128) else {
       throw UnusableReply("the provider does not identify the person of the token")
     }
     self.id = id
-    granted = asked.filter { members.keys.contains($0.field) }
+    granted = requested.filter { members.keys.contains($0.field) }
     profile = try FreedomGrantedProfile(members, granted: granted)
   }
 
@@ -30,9 +30,9 @@ struct FreedomPerson: Equatable {
   /// - Parameter days: The lifetime of the consents in days.
   /// - Returns: Nil if nothing was granted.
   func end(
-    _ asked: [PartnerGrant], _ tokens: TokenSet, _ days: Int, _ now: Timestamp
+    _ requested: [PartnerGrant], _ tokens: TokenSet, _ days: Int, _ now: Timestamp
   ) -> Completion? {
-    let grants = asked.filter { $0.data.map(granted.contains) ?? true }
+    let grants = requested.filter { $0.data.map(granted.contains) ?? true }
     guard !grants.isEmpty else { return nil }
     var tokens = tokens
     tokens.scope = grants.map(\.text).joined(separator: " ")

@@ -141,11 +141,11 @@ extension FreedomRequestProfile {
 
   /// Waits before the next poll.
   ///
-  /// - Parameter asked: The pause that Freedom ID requests with `Retry-After`.
-  private mutating func wait(_ inquiry: Inquiry, _ asked: Duration?) -> Answer {
+  /// - Parameter requested: The pause that Freedom ID requests with `Retry-After`.
+  private mutating func wait(_ inquiry: Inquiry, _ requested: Duration?) -> Answer {
     state = .pending(inquiry, isAsking: false)
     let pause = Duration.seconds(provider.settings.pollSeconds)
-    return .proceed([.wake(after: RetryBackoff.pause(pause, asked: asked))])
+    return .proceed([.wake(after: RetryBackoff.pause(pause, requested: requested))])
   }
 
   private mutating func pending(_ event: Event, _ inquiry: Inquiry, _ isAsking: Bool) -> Answer {
@@ -206,8 +206,8 @@ extension FreedomRequestProfile {
         .unusable(
           "the provider's answer has no freedom_id or no profile", .parsingError, provider.name))
     }
-    if case .freedomID(let asked) = inquiry.request.person,
-      asked.lowercased() != person.lowercased()
+    if case .freedomID(let requested) = inquiry.request.person,
+      requested.lowercased() != person.lowercased()
     {
       return .fail(.contradiction("the provider's answer is about another person", provider.name))
     }

@@ -34,7 +34,7 @@ struct CodeExchange: Codable, Sendable, Equatable {
       switch settings.exchange {
       case .app: .app
       case .backend: .backend
-      case .snap: .snap(externalID: ExternalID.draw(&transition))
+      case .snap: .snap(externalID: ExternalID.random(&transition))
       }
   }
 

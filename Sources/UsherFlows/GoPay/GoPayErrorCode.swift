@@ -105,10 +105,10 @@ extension Failure {
   ///
   /// - Parameter reason: The reason as the app or the backend reports it.
   static func exchangeFailed(_ reason: String, _ provider: ProviderName) -> Failure {
-    let said = ProviderText.shown(reason)
+    let stated = ProviderText.shown(reason)
     return gopay(
-      .exchangeFailed, said ?? "the exchange of the credential failed", provider,
-      errorCode: GoPayErrorCode.exchangeFailed.providerErrorCode(provider, message: said))
+      .exchangeFailed, stated ?? "the exchange of the credential failed", provider,
+      errorCode: GoPayErrorCode.exchangeFailed.providerErrorCode(provider, message: stated))
   }
 
   static func exchangeTimedOut(_ provider: ProviderName) -> Failure {

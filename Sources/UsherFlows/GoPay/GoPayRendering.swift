@@ -39,7 +39,7 @@ extension GoPayCall {
       var transition = context.transition
       return try Self.signed(
         settings.paths.unbinding, ["merchantId": .string(settings.merchantID)],
-        externalID: externalID ?? ExternalID.draw(&transition),
+        externalID: externalID ?? ExternalID.random(&transition),
         [
           .init("Authorization-Customer", Secret("Bearer \(token.revealed())")),
           .init("X-DEVICE-ID", public: device),

@@ -51,9 +51,9 @@ extension GoPayReply {
   fileprivate init(snap reply: HTTPReply) {
     let members = reply.jsonObject
     let code = members?["responseCode"]?.gopayCode
-    let said = code.flatMap { $0.utf8.count == 7 ? Int($0.prefix(3)) : nil }
+    let stated = code.flatMap { $0.utf8.count == 7 ? Int($0.prefix(3)) : nil }
     // A success code in the body does not override an error status of HTTP.
-    let status = (200..<300).contains(said ?? 200) ? reply.status : said ?? reply.status
+    let status = (200..<300).contains(stated ?? 200) ? reply.status : stated ?? reply.status
     let message = members?["responseMessage"]?.gopayText
     self.init(
       status, reply, members,
@@ -123,7 +123,7 @@ struct GoPayRefusal: Equatable {
   var isConflict = false
 
   /// Whether the server says that the user has no submission yet.
-  var isNothingYet: Bool { status == 404 && code == "1519" }
+  var isPending: Bool { status == 404 && code == "1519" }
 
   /// Whether the server says that the linking token, the auth code or the capture token is invalid.
   var isUnauthorized: Bool { error == .unauthorized }

@@ -24,7 +24,7 @@ struct IdentityVerdict: AccountInquiry {
 
   var eventName: String { record.status.rawValue.lowercased() }
 
-  var isOver: Bool { record.status >= .error }
+  var isFinished: Bool { record.status >= .error }
 
   func nextInquiry(after now: Timestamp) -> Timestamp? {
     let end = record.submittedAt + .seconds(days * 86_400)

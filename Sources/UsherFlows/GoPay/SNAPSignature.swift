@@ -49,7 +49,7 @@ enum SNAPSignature {
 /// The partner's RSA key, with which the request for a client token is signed.
 struct SNAPPrivateKey {
   /// The minimum key size in bits; a shorter key is invalid.
-  static let shortest = 2048
+  static let minKeyBits = 2048
 
   private let key: _RSA.Signing.PrivateKey
 
@@ -58,7 +58,7 @@ struct SNAPPrivateKey {
   /// - Parameter pem: The key in PEM, as PKCS #8 or PKCS #1.
   init(_ pem: Secret) throws(UnusableKey) {
     guard let key = try? _RSA.Signing.PrivateKey(pemRepresentation: pem.revealed()),
-      key.keySizeInBits >= Self.shortest
+      key.keySizeInBits >= Self.minKeyBits
     else { throw UnusableKey() }
     self.key = key
   }

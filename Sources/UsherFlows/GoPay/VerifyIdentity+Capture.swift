@@ -35,7 +35,7 @@ extension VerifyIdentity {
         reported.result == .valid
       else { return capture(.link(link), &transition) }
       return finish(KYCRecord(order.requestID, reported, at: transition.now), link)
-    case .refused(let refusal) where refusal.isNothingYet: return capture(.link(link), &transition)
+    case .refused(let refusal) where refusal.isPending: return capture(.link(link), &transition)
     case .refused(let refusal): return .fail(refusal.failure(provider.name))
     case .failed(let fault):
       return retry(retrying, fault.failure(provider.name), after: fault.retryAfter) {
@@ -56,10 +56,10 @@ extension VerifyIdentity {
     _ source: Capture.Source, isBound: Bool = false, _ transition: inout TransitionContext
   ) -> Answer {
     problem = nil
-    return go(on: Capture(source, isBound: isBound, order, &transition))
+    return sendCall(of: Capture(source, isBound: isBound, order, &transition))
   }
 
-  private mutating func go(on capture: Capture) -> Answer {
+  private mutating func sendCall(of capture: Capture) -> Answer {
     state = .kyc(capture)
     return .proceed([.call(capture.call)])
   }
@@ -74,7 +74,7 @@ extension VerifyIdentity {
     case .woken, .daemon(.resumed):
       var capture = capture
       capture.retrying.endPause()
-      return go(on: capture)
+      return sendCall(of: capture)
     case .browser, .provider, .daemon: return .ignore
     }
   }
@@ -86,7 +86,7 @@ extension VerifyIdentity {
     case .redirect(let url):
       guard let returnURL = capture.session.returnURL, capture.page != nil else { return .ignore }
       guard url.isReturn(to: returnURL) else { return .notAReturn(to: returnURL) }
-      return go(on: capture)
+      return sendCall(of: capture)
     case .back: return .noPreviousStep
     case .code, .resend, .password, .alternative, .choice, .form, .granted, .denied, .exchanged,
       .exchangeFailed, .passcode, .biometric, .cancelLocalAuth, .fallback:
@@ -122,7 +122,7 @@ extension VerifyIdentity {
       var capture = capture
       capture.token = nil
       capture.isReplaced = true
-      return go(on: capture)
+      return sendCall(of: capture)
     case .failed(let fault):
       guard capture.page == nil else { return pollLater(fault, capture) }
       return retry(capture.retrying, fault.failure(provider.name), after: fault.retryAfter) {
@@ -143,7 +143,7 @@ extension VerifyIdentity {
     guard capture.token != nil else {
       capture.token = Sealed(try data.captureToken())
       problem = nil
-      return go(on: capture)
+      return sendCall(of: capture)
     }
     guard let page = capture.page else {
       capture.page = try data.capturePage()
@@ -174,7 +174,7 @@ extension VerifyIdentity {
     let pause = capture.miss(provider.settings.pollSeconds)
     state = .kyc(capture)
     problem = .unreachable(fault, provider.name)
-    return .proceed([.wake(after: RetryBackoff.pause(pause, asked: fault.retryAfter))])
+    return .proceed([.wake(after: RetryBackoff.pause(pause, requested: fault.retryAfter))])
   }
 }
 

@@ -37,7 +37,7 @@ package struct AttemptCount: Codable, Sendable, Equatable {
     return min(lock.until, latest)
   }
 
-  package mutating func countWrong(at now: Timestamp) {
+  package mutating func recordFailure(at now: Timestamp) {
     wrong += 1
     guard wrong >= Self.limit else { return }
     let pause = Self.pauses[min(wrong - Self.limit, Self.pauses.count - 1)]

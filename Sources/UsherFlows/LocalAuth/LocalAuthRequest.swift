@@ -51,7 +51,7 @@ package struct LocalAuthProof: Codable, Sendable, Equatable {
   /// Returns whether the proof satisfies a request for a method. The SDK documentation allows
   /// `requestSignUp` after any successful `startSimpleAuth`, even if the user gave a passcode in
   /// place of a finger.
-  package func serves(_ wanted: LocalAuthType) -> Bool { method == wanted || insteadOf == wanted }
+  package func serves(_ type: LocalAuthType) -> Bool { method == type || insteadOf == type }
 
   /// Returns whether the authentication was at most `age` ago. A time in the future does not count.
   package func isFresh(for age: Duration, at now: Timestamp) -> Bool {

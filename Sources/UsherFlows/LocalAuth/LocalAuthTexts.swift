@@ -99,7 +99,7 @@ extension Duration {
   package var inWords: String {
     let seconds = max(0, (milliseconds + 999) / 1000)
     let parts = [(seconds / 3600, "h"), (seconds / 60 % 60, "min"), (seconds % 60, "s")]
-    let said = parts.filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }
-    return said.isEmpty ? "0 s" : said.joined(separator: " ")
+    let words = parts.filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }
+    return words.isEmpty ? "0 s" : words.joined(separator: " ")
   }
 }

@@ -187,13 +187,14 @@ extension LocalAuthentication {
     guard available.finger, request.usePasscodeWhenFailed else {
       return fail(.userFallback, "cancelled: the person chose another method")
     }
-    return leaveFinger(available, nil)
+    return switchToPasscode(available, nil)
   }
 
   /// Asks for the passcode instead of a finger, or fails if that is not allowed.
   ///
   /// - Parameter problem: Why the finger cannot be used; nil if the user wants the passcode.
-  private mutating func leaveFinger(_ available: AvailableMethods, _ problem: Problem?) -> Progress
+  private mutating func switchToPasscode(_ available: AvailableMethods, _ problem: Problem?)
+    -> Progress
   {
     guard available.passcode else { return fail(.passcodeNotEnrolledDevice, Self.noPasscode) }
     stage = .asking(AvailableMethods(finger: false, passcode: true))
@@ -201,7 +202,7 @@ extension LocalAuthentication {
     return .ask([])
   }
 
-  private static let otherFingers = "the enrolled fingers have changed since they were saved"
+  private static let fingersChanged = "the enrolled fingers have changed since they were saved"
 
   private static let noPasscode = "no passcode is set on this machine; run: usherctl local passcode"
 }
@@ -227,7 +228,7 @@ extension LocalAuthentication {
   ) -> Progress {
     if request.localAuthType == .biometric, request.checkDomainStateChanged, availability.hasChanged
     {
-      return fail(.domainStateChanged, Self.otherFingers)
+      return fail(.domainStateChanged, Self.fingersChanged)
     }
     if let proof = earlierProof(availability, now) {
       stage = .done
@@ -261,10 +262,10 @@ extension LocalAuthentication {
   }
 
   private mutating func askForPasscode(
-    _ isThere: Bool, _ availability: LocalAuthAvailability.Passcode, _ problem: Problem?,
+    _ hasPasscode: Bool, _ availability: LocalAuthAvailability.Passcode, _ problem: Problem?,
     _ now: Timestamp
   ) -> Progress {
-    guard isThere else { return fail(.passcodeNotEnrolledDevice, Self.noPasscode) }
+    guard hasPasscode else { return fail(.passcodeNotEnrolledDevice, Self.noPasscode) }
     stage = .asking(AvailableMethods(finger: false, passcode: true))
     self.problem = problem
     if case .lockedOut(let until) = availability { self.problem = .passcodeLocked(until, now) }
@@ -276,7 +277,7 @@ extension LocalAuthentication {
   ) -> Progress {
     switch outcome {
     case .matched: return succeed(by: .biometric, at: now)
-    case .changed: return fail(.domainStateChanged, Self.otherFingers)
+    case .changed: return fail(.domainStateChanged, Self.fingersChanged)
     case .missed:
       misses += 1
       let left = Self.maxMisses - misses
@@ -299,7 +300,7 @@ extension LocalAuthentication {
     _ error: BiometricError, _ available: AvailableMethods
   ) -> Progress {
     guard request.usePasscodeWhenFailed else { return fail(error.errorCode, error.message) }
-    return leaveFinger(available, Problem(error))
+    return switchToPasscode(available, Problem(error))
   }
 
   private mutating func checked(

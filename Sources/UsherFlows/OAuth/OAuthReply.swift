@@ -103,10 +103,10 @@ extension HTTPReply {
   /// The same reply without the byte order mark that some servers put in front of the body (RFC
   /// 8259 §8.1).
   package var withoutByteOrderMark: HTTPReply {
-    let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
-    guard body.starts(with: mark) else { return self }
+    let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
+    guard body.starts(with: byteOrderMark) else { return self }
     var reply = self
-    reply.body.removeFirst(mark.count)
+    reply.body.removeFirst(byteOrderMark.count)
     return reply
   }
 

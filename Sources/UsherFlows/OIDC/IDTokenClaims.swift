@@ -94,12 +94,12 @@ extension IDTokenClaims {
       case .string(let one)?: [.string(one)]
       default: []
       }
-    let isOurs: (JSONValue) -> Bool = { $0.isText(expected.clientID) }
-    guard audience.contains(where: isOurs) else { throw .audience }
+    let isThisClient: (JSONValue) -> Bool = { $0.isText(expected.clientID) }
+    guard audience.contains(where: isThisClient) else { throw .audience }
     if audience.count > 1 || claims["azp"] != nil {
       guard claims.has("azp", expected.clientID) else { throw .authorizedParty }
     }
-    guard audience.allSatisfy(isOurs) else { throw .otherAudience }
+    guard audience.allSatisfy(isThisClient) else { throw .otherAudience }
   }
 
   /// Checks the times `exp` and `iat` (OIDC Core §3.1.3.7 items 9 and 10), and `nbf`.
@@ -122,11 +122,13 @@ extension IDTokenClaims {
     _ claims: [String: JSONValue], _ expected: Expectation
   ) throws(Rule) {
     if let nonce = expected.nonce {
-      guard let said = claims["nonce"]?.stringValue, Secret(said) == nonce else { throw .nonce }
+      guard let stated = claims["nonce"]?.stringValue, Secret(stated) == nonce else { throw .nonce }
     }
     if let hash = claims["at_hash"], let token = expected.accessToken {
-      let ours = expected.algorithm.accessTokenHash(token)
-      guard let said = hash.stringValue, Secret(said) == ours else { throw .accessTokenHash }
+      let expectedHash = expected.algorithm.accessTokenHash(token)
+      guard let stated = hash.stringValue, Secret(stated) == expectedHash else {
+        throw .accessTokenHash
+      }
     }
   }
 

@@ -55,7 +55,7 @@ package struct OIDCDevice: FlowMachine, RetryingMachine {
       return polling
     }
 
-    func doubting(_ doubts: Bool) -> Polling {
+    func markedDoubtful(_ doubts: Bool) -> Polling {
       var polling = self
       polling.isDoubtful = isDoubtful || doubts
       return polling
@@ -202,7 +202,7 @@ extension OIDCDevice {
     case .provider(.called(.devicePoll(code, _), let outcome)) where polling.isAsking:
       return answered(outcome, polling, now)
     // After a restart the poll is repeated, because its reply may be lost.
-    case .daemon(.resumed): return show(polling.doubting(polling.isAsking), problem: problem)
+    case .daemon(.resumed): return show(polling.markedDoubtful(polling.isAsking), problem: problem)
     case .input, .browser, .provider, .daemon, .woken: return .ignore
     }
   }
@@ -214,7 +214,7 @@ extension OIDCDevice {
     case .reply(let reply):
       let request = TokenRequest(provider: provider.name, scope: scope)
       return answered(DevicePoll(TokenReply(reply, to: request, at: now)), polling)
-    case .unreachable(let message, let sent): return slowDown(polling.doubting(sent), message)
+    case .unreachable(let message, let sent): return slowDown(polling.markedDoubtful(sent), message)
     case .unreadable(let message), .noToken(let message): return .fail(.protocolError(message))
     }
   }
@@ -237,7 +237,7 @@ extension OIDCDevice {
     case .rejected(let errorCode) where polling.isDoubtful && errorCode.code == "invalid_grant":
       return requestAnew(polling.metadata)
     case .rejected(let errorCode): return .fail(.rejected(errorCode))
-    case .retry(let message): return slowDown(polling.doubting(true), message)
+    case .retry(let message): return slowDown(polling.markedDoubtful(true), message)
     case .unreadable(let message): return .fail(.protocolError(message))
     }
   }

@@ -25,17 +25,18 @@ extension OIDCMetadata {
   ///   that it needs.
   package static func read(documents: [JSONValue], settings: OIDCSettings) -> Discovery {
     let issuer = settings.issuer.text
-    let ours = documents.filter { $0["issuer"]?.stringValue?.hasSameBytes(as: issuer) ?? false }
-    if ours.isEmpty, let other = documents.first {
+    let matching = documents.filter { $0["issuer"]?.stringValue?.hasSameBytes(as: issuer) ?? false }
+    if matching.isEmpty, let other = documents.first {
       return .unusable(
         message: "the metadata names another issuer than the configured one: expected \(issuer), "
           + "found \(ProviderText.found(other["issuer"]))")
     }
-    if ours.isEmpty, !needsNoDocuments(settings) {
+    if matching.isEmpty, !needsNoDocuments(settings) {
       return .unusable(message: "the provider has no metadata")
     }
     do {
-      return .found(try OIDCMetadata(MetadataReader(documents: ours, settings: settings), settings))
+      return .found(
+        try OIDCMetadata(MetadataReader(documents: matching, settings: settings), settings))
     } catch {
       return .unusable(message: error.message)
     }

@@ -7,11 +7,11 @@ enum OIDCRequest {
   /// configured one if the caller names none.
   ///
   /// - Throws: `invalidParams` if the text is not a valid scope (RFC 6749 §3.3).
-  static func scope(_ asked: String?, _ settings: OIDCSettings) throws(UsherError) -> String {
-    guard let asked else { return settings.scopes.joined(separator: " ") }
+  static func scope(_ requested: String?, _ settings: OIDCSettings) throws(UsherError) -> String {
+    guard let requested else { return settings.scopes.joined(separator: " ") }
     let isToken: (UInt8) -> Bool = { (0x21...0x7E).contains($0) && $0 != 0x22 && $0 != 0x5C }
-    let tokens = asked.split(separator: " ")
-    guard !tokens.isEmpty, asked.utf8.count <= 2048,
+    let tokens = requested.split(separator: " ")
+    guard !tokens.isEmpty, requested.utf8.count <= 2048,
       tokens.allSatisfy({ $0.utf8.allSatisfy(isToken) })
     else { throw ParamsValidation.wrong("scope", "must be scopes separated by spaces") }
     return (tokens.contains("openid") ? [] : ["openid "]).joined() + tokens.joined(separator: " ")

@@ -32,7 +32,7 @@ package enum UserinfoReply: Sendable, Equatable {
       self = .unusable(message: "the userinfo endpoint's answer has no sub")
       return
     }
-    let isMeant = subject.map { $0.hasSameBytes(as: claims.subject) } ?? true
-    self = isMeant ? .claims(claims) : .otherSubject
+    let isSameSubject = subject.map { $0.hasSameBytes(as: claims.subject) } ?? true
+    self = isSameSubject ? .claims(claims) : .otherSubject
   }
 }

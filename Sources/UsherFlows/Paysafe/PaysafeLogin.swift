@@ -45,9 +45,9 @@ struct PaysafeLogin: Codable, Sendable, Equatable {
   }
 
   private static func brand(
-    _ asked: String?, _ settings: PaysafeSettings
+    _ requested: String?, _ settings: PaysafeSettings
   ) throws(UsherError) -> String {
-    guard let brand = asked ?? settings.brandIdentity else {
+    guard let brand = requested ?? settings.brandIdentity else {
       throw ParamsValidation.wrong(
         "brandIdentity", "is missing, and the provider has no brand_identity")
     }

@@ -42,13 +42,13 @@ package struct PaysafeOperation: FlowMachine, RetryingMachine {
     /// Makes the call without an approval. Next: approving, or the end.
     case performing(RetryBackoff)
     /// The customer approves the operation by SCA. Next: retrying, or the end.
-    case approving(Demanded, SCAProcess)
+    case approving(RequiredApproval, SCAProcess)
     /// Makes the call with the approval. Next: approving, or the end.
-    case retrying(Demanded, RetryBackoff)
+    case retrying(RequiredApproval, RetryBackoff)
   }
 
   /// The approval that the wallet demands, with the digest of the operation.
-  private struct Demanded: Codable, Sendable, Equatable {
+  private struct RequiredApproval: Codable, Sendable, Equatable {
     let approval: PaysafeCall.Approval
     /// The digest of the operation when the customer was asked to approve it.
     let digest: String
@@ -85,7 +85,7 @@ package struct PaysafeOperation: FlowMachine, RetryingMachine {
     switch state {
     case .performing: waiting("performing", key: nil)
     case .approving(_, let process): process.view
-    case .retrying(let demanded, _): waiting("retrying", key: demanded.approval.eventID)
+    case .retrying(let required, _): waiting("retrying", key: required.approval.eventID)
     }
   }
 
@@ -97,12 +97,12 @@ package struct PaysafeOperation: FlowMachine, RetryingMachine {
   package mutating func receive(_ event: Event, at transition: inout TransitionContext) -> Answer {
     switch state {
     case .performing(let retrying): return calling(event, nil, retrying, transition.now)
-    case .retrying(let demanded, let retrying):
-      return calling(event, demanded, retrying, transition.now)
-    case .approving(let demanded, var process):
+    case .retrying(let required, let retrying):
+      return calling(event, required, retrying, transition.now)
+    case .approving(let required, var process):
       let answer = process.receive(event, at: transition.now)
-      state = .approving(demanded, process)
-      return approving(answer, demanded)
+      state = .approving(required, process)
+      return approving(answer, required)
     }
   }
 }
@@ -129,53 +129,54 @@ extension PaysafeOperation {
 
   /// Makes the call to the wallet.
   ///
-  /// - Parameter demanded: The approval that the call carries; nil for the first attempt.
-  private mutating func call(_ demanded: Demanded?, _ retrying: RetryBackoff) -> Answer {
-    if let demanded {
+  /// - Parameter required: The approval that the call carries; nil for the first attempt.
+  private mutating func call(_ required: RequiredApproval?, _ retrying: RetryBackoff) -> Answer {
+    if let required {
       // Digests are compared in constant time, like all secrets.
-      guard Secret(demanded.digest) == Secret(operation.digest(showing: shown)) else {
+      guard Secret(required.digest) == Secret(operation.digest(showing: shown)) else {
         return .fail(.operationChanged)
       }
     }
-    setCalling(demanded, retrying.resumed)
-    return .proceed([.call(.operation(operation, account: account, approval: demanded?.approval))])
+    setCalling(required, retrying.resumed)
+    return .proceed([.call(.operation(operation, account: account, approval: required?.approval))])
   }
 
-  private mutating func setCalling(_ demanded: Demanded?, _ retrying: RetryBackoff) {
-    state = demanded.map { .retrying($0, retrying) } ?? .performing(retrying)
+  private mutating func setCalling(_ required: RequiredApproval?, _ retrying: RetryBackoff) {
+    state = required.map { .retrying($0, retrying) } ?? .performing(retrying)
   }
 
   private mutating func calling(
-    _ event: Event, _ demanded: Demanded?, _ retrying: RetryBackoff, _ now: Timestamp
+    _ event: Event, _ required: RequiredApproval?, _ retrying: RetryBackoff, _ now: Timestamp
   ) -> Answer {
     switch event {
     case .provider(
-      .called(.operation(operation, account: account, approval: demanded?.approval), let outcome))
+      .called(.operation(operation, account: account, approval: required?.approval), let outcome))
     where !retrying.isPaused:
-      return answered(outcome, demanded, retrying, now)
+      return answered(outcome, required, retrying, now)
     case .woken where !retrying.isPaused: return .ignore
-    case .woken: return call(demanded, retrying)
+    case .woken: return call(required, retrying)
     // During a pause no call is in progress, so a call repeats nothing.
     case .daemon(.resumed):
       guard operation.isSafe || retrying.isPaused else { return .fail(.interruptedByRestart) }
-      return call(demanded, retrying)
+      return call(required, retrying)
     case .input, .browser, .provider, .daemon: return .ignore
     }
   }
 
   private mutating func answered(
-    _ outcome: CallOutcome, _ demanded: Demanded?, _ retrying: RetryBackoff, _ now: Timestamp
+    _ outcome: CallOutcome, _ required: RequiredApproval?, _ retrying: RetryBackoff,
+    _ now: Timestamp
   ) -> Answer {
     switch outcome {
     case .reply(let reply):
       switch SCADemand.find(in: reply) {
-      case .demand(let demand): return approve(demand, after: demanded, now)
+      case .demand(let demand): return approve(demand, after: required, now)
       case .unreadable(let message): return .fail(.protocolError(message))
-      case nil: return answered(reply, demanded, retrying)
+      case nil: return answered(reply, required, retrying)
       }
     case .unreachable(let message, let sent):
       guard operation.isSafe || !sent else { return .fail(.unknown(message)) }
-      return callLater(demanded, retrying, .unreachable(message), nil)
+      return callLater(required, retrying, .unreachable(message), nil)
     case .unreadable(let message):
       return .fail(.protocolError(operation.isSafe ? message : Failure.outcomeUnknown(message)))
     case .noToken(let message): return .fail(.loginRequired(message))
@@ -185,16 +186,16 @@ extension PaysafeOperation {
   /// Handles a reply that demands no SCA. A final reply of the wallet is passed on to the caller,
   /// who interprets it.
   private mutating func answered(
-    _ reply: HTTPReply, _ demanded: Demanded?, _ retrying: RetryBackoff
+    _ reply: HTTPReply, _ required: RequiredApproval?, _ retrying: RetryBackoff
   ) -> Answer {
     let message = "the provider answers HTTP \(reply.status)"
     switch reply.status {
     // A rate-limited call was not performed.
-    case 429: return callLater(demanded, retrying, .unreachable(message), reply.retryAfter)
+    case 429: return callLater(required, retrying, .unreachable(message), reply.retryAfter)
     case 100..<200, 408, 500...:
       // The reply is not final or may come from a proxy, so the outcome of the call is unknown.
       guard operation.isSafe else { return .fail(.unknown(message)) }
-      return callLater(demanded, retrying, .unreachable(message), reply.retryAfter)
+      return callLater(required, retrying, .unreachable(message), reply.retryAfter)
     default: return finish(reply)
     }
   }
@@ -213,9 +214,9 @@ extension PaysafeOperation {
   }
 
   private mutating func callLater(
-    _ demanded: Demanded?, _ retrying: RetryBackoff, _ failure: Failure, _ after: Duration?
+    _ required: RequiredApproval?, _ retrying: RetryBackoff, _ failure: Failure, _ after: Duration?
   ) -> Answer {
-    let pause = pause(retrying, failure, after: after) { $0.setCalling(demanded, $1) }
+    let pause = pause(retrying, failure, after: after) { $0.setCalling(required, $1) }
     guard let pause else { return .fail(failure) }
     problem?.retryAfterMs = Int(pause.milliseconds)
     return .proceed([.wake(after: pause)])
@@ -226,11 +227,11 @@ extension PaysafeOperation {
 
 extension PaysafeOperation {
   private mutating func approve(
-    _ demand: SCADemand, after last: Demanded?, _ now: Timestamp
+    _ demand: SCADemand, after last: RequiredApproval?, _ now: Timestamp
   ) -> Answer {
     let round = (last?.round ?? 0) + 1
     guard round <= Self.maxRounds else { return .fail(.neverApproved) }
-    let demanded = Demanded(
+    let required = RequiredApproval(
       approval: .init(
         eventID: demand.eventID, walletOperationID: demand.walletOperationID, form: demand.form),
       digest: operation.digest(showing: shown), round: round)
@@ -244,15 +245,17 @@ extension PaysafeOperation {
       // A verified event takes no further challenge, because another attempt could undo the
       // approval.
       asksFirst: demand.eventID == last?.approval.eventID, at: now)
-    state = .approving(demanded, process)
+    state = .approving(required, process)
     problem = nil
-    return approving(answer, demanded)
+    return approving(answer, required)
   }
 
-  private mutating func approving(_ answer: SCAProcess.Answer, _ demanded: Demanded) -> Answer {
+  private mutating func approving(_ answer: SCAProcess.Answer, _ required: RequiredApproval)
+    -> Answer
+  {
     switch answer {
     case .proceed(let effects): return .proceed(effects)
-    case .verified: return call(demanded, RetryBackoff())
+    case .verified: return call(required, RetryBackoff())
     case .fail(let failure): return .fail(failure.retryableWithNewEvent)
     case .refuse(let field, let message): return .refuse(field: field, message: message)
     case .ignore: return .ignore

@@ -28,7 +28,7 @@ package struct SCADemand: Codable, Sendable, Equatable {
   }
 
   /// The demand for SCA in a reply of the wallet API.
-  package enum Reading: Sendable, Equatable {
+  package enum ParseResult: Sendable, Equatable {
     case demand(SCADemand)
     /// The reply demands SCA in a form that cannot be used. The message is a sentence.
     case unreadable(String)
@@ -38,7 +38,7 @@ package struct SCADemand: Codable, Sendable, Equatable {
   ///
   /// A demand is a 401 with the authentication scheme SCA, or a member `scaDetails` in a 2xx or 4xx
   /// reply.
-  package static func find(in reply: HTTPReply) -> Reading? {
+  package static func find(in reply: HTTPReply) -> ParseResult? {
     if reply.status == 401, let challenge = reply.headers["www-authenticate"],
       let details = SCAChallengeHeader.details(in: challenge)
     {
@@ -53,7 +53,7 @@ package struct SCADemand: Codable, Sendable, Equatable {
     return read(details, .body)
   }
 
-  private static func read(_ details: JSONValue, _ form: PaysafeCall.Approval.Form) -> Reading {
+  private static func read(_ details: JSONValue, _ form: PaysafeCall.Approval.Form) -> ParseResult {
     guard let event = details["eventId"]?.stringValue, event.isSCAIdentifier,
       let operation = details["walletOperationId"]?.stringValue, operation.isSCAIdentifier
     else { return .unreadable("the demand for SCA names no eventId or no walletOperationId") }

@@ -72,9 +72,9 @@ struct SCAOption: Codable, Sendable, Equatable {
   /// does not support the verification.
   ///
   /// The method AUTHENTICATOR becomes OTP with the channel AUTHENTICATOR.
-  init?(asked: PaysafeCall.Verification) {
-    let isMethod = asked == .init(method: "AUTHENTICATOR")
-    self.init(.init(isMethod ? .init(method: "OTP", channel: "AUTHENTICATOR") : asked))
+  init?(requested: PaysafeCall.Verification) {
+    let isMethod = requested == .init(method: "AUTHENTICATOR")
+    self.init(.init(isMethod ? .init(method: "OTP", channel: "AUTHENTICATOR") : requested))
   }
 
   /// The id of the option: `METHOD.CHANNEL`, or `METHOD` if there is no channel.
@@ -101,12 +101,12 @@ struct SCAOption: Codable, Sendable, Equatable {
 
   /// Returns whether the caller's request means this option, even if method and channel are spelled
   /// differently.
-  fileprivate func isMatch(for asked: PaysafeCall.Verification) -> Bool {
-    guard asked.form == form else { return false }
+  fileprivate func isMatch(for requested: PaysafeCall.Verification) -> Bool {
+    guard requested.form == form else { return false }
     switch form {
     case .code, .secret: return true
-    case .push: return [asked.method, verification.method].contains("PUSH_NOTIFICATION")
-    case .redirect: return asked == verification
+    case .push: return [requested.method, verification.method].contains("PUSH_NOTIFICATION")
+    case .redirect: return requested == verification
     }
   }
 }
@@ -117,7 +117,7 @@ extension [SCAOption] {
     PaysafeCall.Verification(method: "OTP", channel: "SMS"), .init(method: "OTP", channel: "EMAIL"),
     .init(method: "OTP", channel: "AUTHENTICATOR"), .init(method: "PIN"), .init(method: "PASSWORD"),
     .init(method: "PUSH_NOTIFICATION"), .init(method: "BIOMETRIC", channel: "REDIRECT"),
-  ].compactMap { SCAOption(asked: $0) }
+  ].compactMap { SCAOption(requested: $0) }
 
   /// The supported options of Paysafe's list, each one once. An empty list means all options.
   init(offered: [SCADemand.Offer]) {
@@ -130,7 +130,7 @@ extension [SCAOption] {
   }
 
   /// Returns the option that the caller's request means. An exact match takes precedence.
-  func option(for asked: PaysafeCall.Verification) -> SCAOption? {
-    first { $0.verification == asked } ?? first { $0.isMatch(for: asked) }
+  func option(for requested: PaysafeCall.Verification) -> SCAOption? {
+    first { $0.verification == requested } ?? first { $0.isMatch(for: requested) }
   }
 }

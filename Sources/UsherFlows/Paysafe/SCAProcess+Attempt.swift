@@ -16,7 +16,7 @@ extension SCAProcess {
       }
       return attempt(code, challenge, now)
     case (.input(.resend), .code):
-      return sendUnlessCooling(Sending(option: challenge.option, previous: challenge), now)
+      return sendUnlessCoolingDown(Sending(option: challenge.option, previous: challenge), now)
     case (.input(.password(let password)), .secret):
       guard (1...1024).contains(password.revealed().utf8.count) else {
         return .refuse(field: "input.password", message: "input.password must have 1 to 1024 bytes")
@@ -27,7 +27,7 @@ extension SCAProcess {
         return .refuse(
           field: "input.alternative", message: "input.alternative is not one of the alternatives")
       }
-      return sendUnlessCooling(Sending(option: option, previous: challenge), now)
+      return sendUnlessCoolingDown(Sending(option: option, previous: challenge), now)
     case (.woken, _):
       guard let expiry = challenge.expiresAt, expiry <= now, !challenge.isOver, !isExpired(now)
       else { return woken(now) }

@@ -4,7 +4,7 @@ import UsherCore
 
 // A challenge is sent to the customer.
 extension SCAProcess {
-  mutating func sendUnlessCooling(_ sending: Sending, _ now: Timestamp) -> Answer {
+  mutating func sendUnlessCoolingDown(_ sending: Sending, _ now: Timestamp) -> Answer {
     guard let coolDown, coolDown.until > now else { return send(sending) }
     problem = .rateLimited(coolDown.word, for: coolDown.until - now)
     return .proceed([])
@@ -68,7 +68,7 @@ extension SCAProcess {
       let failure = Failure.unreachable(fault.message)
       let pause = pause(retrying, failure) { $0.state = .challenging(sending, $1) }
       return pause.map { .proceed([.wake(after: $0)]) }
-        ?? keepPrevious(of: sending, failure, now)
+        ?? revertToPrevious(of: sending, failure, now)
     case .noToken(let message): return .fail(.loginRequired(message))
     }
   }
@@ -101,7 +101,7 @@ extension SCAProcess {
       return returnToPrevious(
         from: sending, .rateLimited(refusal.errorCode, for: pause), refusal.failure, now)
     case .completed: return inquire(.completion)
-    case .noChallenge, .other: return keepPrevious(of: sending, refusal.failure, now)
+    case .noChallenge, .other: return revertToPrevious(of: sending, refusal.failure, now)
     case .expired, .exhausted: return .fail(refusal.failure)
     }
   }
@@ -110,7 +110,9 @@ extension SCAProcess {
   /// to the customer.
   ///
   /// - Parameter failure: The failure of the flow if there is no previous challenge.
-  mutating func keepPrevious(of sending: Sending, _ failure: Failure, _ now: Timestamp) -> Answer {
+  mutating func revertToPrevious(of sending: Sending, _ failure: Failure, _ now: Timestamp)
+    -> Answer
+  {
     guard let previous = sending.previous else { return .fail(failure) }
     return show(previous, .notSentAgain(failure), now)
   }
@@ -121,7 +123,7 @@ extension SCAProcess {
   /// - Parameter failure: Why the outcome is unknown.
   mutating func perhapsSent(_ sending: Sending, _ failure: Failure, _ now: Timestamp) -> Answer {
     guard let message = sending.option.form.message else {
-      return keepPrevious(of: sending, failure, now)
+      return revertToPrevious(of: sending, failure, now)
     }
     guard let previous = sending.previous else { return .fail(failure.perhapsSent(message)) }
     return show(previous.reopened(for: sending.option, at: now), .mayHaveBeenSent(message), now)

@@ -70,7 +70,7 @@ extension SCAProcess {
     switch event {
     case .input(.choice(let id)):
       guard let option = options.first(where: { $0.id == id }) else { return .notAnOption }
-      return sendUnlessCooling(Sending(option: option), now)
+      return sendUnlessCoolingDown(Sending(option: option), now)
     case .woken: return woken(now)
     case .daemon(.resumed): return .proceed(timer(now))
     case .input, .browser, .provider, .daemon: return .ignore
@@ -80,7 +80,7 @@ extension SCAProcess {
   /// The options from which the customer can choose: the verifications that the event offers, else
   /// the one that the caller requests, as far as usherd supports them.
   var options: [SCAOption] {
-    let wanted = terms.wanted.flatMap { SCAOption(asked: $0) }.map { [$0] } ?? []
+    let wanted = terms.wanted.flatMap { SCAOption(requested: $0) }.map { [$0] } ?? []
     let offered = offers.map { [SCAOption](offered: $0) } ?? []
     // An event that accepts any method accepts the requested one too, as the caller spells it.
     let all = offers?.isEmpty ?? true ? wanted + offered.filter { !wanted.contains($0) } : offered

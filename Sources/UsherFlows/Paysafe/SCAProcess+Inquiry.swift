@@ -215,6 +215,6 @@ extension SCAProcess {
     state = .watching(watch)
     problem = .unreachable(message)
     let pause = Duration.seconds(min(terms.pollSeconds << min(watch.misses, 6), 60))
-    return .proceed([.wake(after: RetryBackoff.pause(pause, asked: after))])
+    return .proceed([.wake(after: RetryBackoff.pause(pause, requested: after))])
   }
 }

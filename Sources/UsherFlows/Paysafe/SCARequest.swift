@@ -38,7 +38,7 @@ struct SCARequest {
 
   private func checkVerification() throws(UsherError) {
     guard let wanted else { return }
-    guard let option = SCAOption(asked: wanted) else {
+    guard let option = SCAOption(requested: wanted) else {
       throw ParamsValidation.wrong("verification", "is not a supported verification")
     }
     guard option.form != .redirect || instructions.returnURL != nil else {

@@ -154,7 +154,7 @@ struct PhoneAdmission: RetryingMachine, Codable, Sendable, Equatable {
     switch phase {
     case .updating, .reading, .checking:
       account == nil
-        ? AbandonedGrant(kept: .account(grant(nil)), message: Self.tokenIsKept) : nil
+        ? AbandonedGrant(content: .account(grant(nil)), message: Self.tokenIsKept) : nil
     case .validating, .keeping: nil
     }
   }

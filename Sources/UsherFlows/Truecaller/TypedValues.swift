@@ -17,7 +17,7 @@ struct TypedValues {
   /// Returns whether a sentence of the server must not be shown: it repeats a value, or has a run
   /// of as many digits as a code, which may be another code.
   func forbids(sentence: String) -> Bool {
-    sentence.longestNumber >= codeLength || forbids(sentence)
+    sentence.maxNumberDigits >= codeLength || forbids(sentence)
   }
 
   /// Returns whether a text repeats the code, the phone number or a name.
@@ -67,7 +67,7 @@ extension String {
   var decimals: String { unicodeScalars.compactMap { $0.decimal.map { String($0) } }.joined() }
 
   /// The length of the longest run of decimal digits.
-  fileprivate var longestNumber: Int {
+  fileprivate var maxNumberDigits: Int {
     unicodeScalars.split { $0.decimal == nil }.map(\.count).max() ?? 0
   }
 }

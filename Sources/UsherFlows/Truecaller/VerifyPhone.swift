@@ -78,7 +78,7 @@ package struct VerifyPhone: FlowMachine, RetryingMachine {
     }
   }
 
-  package static func takes(
+  package static func acceptsAccount(
     _ subject: String, _ attributes: [String: JSONValue], for params: JSONValue
   ) -> Bool {
     guard let text = params["phoneNumber"]?.stringValue,

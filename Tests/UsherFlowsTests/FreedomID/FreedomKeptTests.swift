@@ -27,7 +27,7 @@ struct FreedomKeptTests {
     driven.answered(Freedom.said(Freedom.tokens()))
     let kept = try #require(driven.flow.grantIfAbandoned?.handoffSecret)
     #expect(kept.tokens?.refreshToken?.unsealed() == Secret("refresh-secret"))
-    #expect(kept.expiresAt == now + FreedomPartnerAuthorize.keptFor)
+    #expect(kept.expiresAt == now + FreedomPartnerAuthorize.handoffLifetime)
     try driven.restart()
     #expect(driven.flow.grantIfAbandoned?.handoffSecret == kept)
   }

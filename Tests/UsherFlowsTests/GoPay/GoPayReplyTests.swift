@@ -167,7 +167,7 @@ struct IdentityReplyTests {
       #expect(refusal.code == String(row.code))
       #expect(refusal.message == "WHY")
       #expect(refusal.isUnauthorized == (row.status == 401))
-      #expect(refusal.isNothingYet == (row.status == 404))
+      #expect(refusal.isPending == (row.status == 404))
       #expect(!refusal.isConflict)
       #expect(
         refusal.failure(gopayName).provider
@@ -190,7 +190,7 @@ struct IdentityReplyTests {
     #expect(theRefusal(no(7, 401, to: call))?.error == .unauthorized)
     #expect(theRefusal(no(nil, 403, to: call))?.error == .notWhitelisted)
     #expect(theRefusal(no(1401, 400, to: call))?.error == .api)
-    #expect(theRefusal(no(900, 404, to: call))?.isNothingYet == false)
+    #expect(theRefusal(no(900, 404, to: call))?.isPending == false)
     #expect(theRefusal(no(nil, 404, to: call))?.sentence == "the provider answers HTTP 404")
   }
 

@@ -142,7 +142,7 @@ struct ExternalIDTests {
   @Test("an X-EXTERNAL-ID of SNAP has 32 decimal digits, and no two drawn ones are equal")
   func digits() {
     var moment = TransitionContext(now: now, entropy: FixedEntropy())
-    let ids = (0..<100).map { _ in ExternalID.draw(&moment) }
+    let ids = (0..<100).map { _ in ExternalID.random(&moment) }
     #expect(ids.allSatisfy { $0.utf8.count == 32 && $0.utf8.allSatisfy(\.isDigit) })
     #expect(Set(ids).count == 100)
   }
@@ -155,7 +155,7 @@ struct ExternalIDTests {
     }
     func id(_ byte: UInt8) -> String {
       var moment = TransitionContext(now: now, entropy: Same(byte: byte))
-      return ExternalID.draw(&moment)
+      return ExternalID.random(&moment)
     }
     #expect(id(0) == "00000000000000000000000000000000")
     // 2^128 - 1 is 340282366920938463463374607431768211455.

@@ -8,7 +8,7 @@ import UsherFlows
 struct AttemptCountTests {
   private func count(_ wrong: Int, at time: Timestamp = now) -> AttemptCount {
     var count = AttemptCount()
-    for _ in 0..<wrong { count.countWrong(at: time) }
+    for _ in 0..<wrong { count.recordFailure(at: time) }
     return count
   }
 
