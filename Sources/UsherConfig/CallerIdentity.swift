@@ -14,17 +14,17 @@ package struct CallerIdentity: Sendable, Hashable {
   package var executable: String?
   /// Whether the kernel reports the caller's unit. If it does not, the caller may belong to any
   /// unit.
-  package var isUnitTold: Bool
+  package var isUnitKnown: Bool
   /// Whether the kernel reports the caller's program. If it does not, the caller may be any
   /// program.
-  package var isExecutableTold: Bool
+  package var isExecutableKnown: Bool
   /// The users to whom ``uid`` may belong as a subordinate id (subuid(5)); empty if it is not such
   /// an id.
   package var subordinateTo: [SubordinateOwner]
 
   package init(
     uid: UInt32, gid: UInt32, groups: [UInt32] = [], unit: String? = nil, executable: String? = nil,
-    isUnitTold: Bool = true, isExecutableTold: Bool = true,
+    isUnitKnown: Bool = true, isExecutableKnown: Bool = true,
     subordinateTo: [SubordinateOwner] = []
   ) {
     self.uid = uid
@@ -32,8 +32,8 @@ package struct CallerIdentity: Sendable, Hashable {
     self.groups = groups
     self.unit = unit
     self.executable = executable
-    self.isUnitTold = isUnitTold
-    self.isExecutableTold = isExecutableTold
+    self.isUnitKnown = isUnitKnown
+    self.isExecutableKnown = isExecutableKnown
     self.subordinateTo = subordinateTo
   }
 

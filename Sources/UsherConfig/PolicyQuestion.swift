@@ -23,11 +23,11 @@ extension Policy {
     // The kernel reports to a daemon that is not root only the programs of its own user's
     // processes.
     if daemonUser != 0, daemonUser != caller.uid, caller.uid != PolicyCheck.nobody {
-      caller.isExecutableTold = false
+      caller.isExecutableKnown = false
     }
     var reply = self.caller(caller).explain(request)
-    caller.isUnitTold = false
-    caller.isExecutableTold = false
+    caller.isUnitKnown = false
+    caller.isExecutableKnown = false
     reply.unidentified = rules.firstUndecided(caller)?.name
     return reply
   }

@@ -52,8 +52,8 @@ final class PolicyRule: Sendable {
   /// its conditions.
   func mayMatch(_ caller: CallerIdentity) -> Bool {
     let match = setting.match
-    let isUnitOpen = match.unit != nil && !caller.isUnitTold
-    let isExecutableOpen = match.executable != nil && !caller.isExecutableTold
+    let isUnitOpen = match.unit != nil && !caller.isUnitKnown
+    let isExecutableOpen = match.executable != nil && !caller.isExecutableKnown
     return (isUnitOpen || isExecutableOpen)
       && (isUnitOpen || match.unit == nil || match.unit == caller.unit)
       && (isExecutableOpen || match.executable == nil || match.executable == caller.executable)
@@ -65,8 +65,8 @@ final class PolicyRule: Sendable {
   func mayMatch(anyUserWithProcessOf caller: CallerIdentity) -> Bool {
     let match = setting.match
     guard match.user != nil || !members.isEmpty else { return false }
-    return (match.unit == nil || !caller.isUnitTold || match.unit == caller.unit)
-      && (match.executable == nil || !caller.isExecutableTold
+    return (match.unit == nil || !caller.isUnitKnown || match.unit == caller.unit)
+      && (match.executable == nil || !caller.isExecutableKnown
         || match.executable == caller.executable)
       && (match.group == nil || !members.isEmpty || group.map(caller.isMember) ?? false)
   }

@@ -39,7 +39,7 @@ struct RuleIndex: Sendable {
   /// Returns the first rule that may match the caller but whose condition on the unit or program
   /// cannot be decided, because the kernel does not report that.
   func firstUndecided(_ caller: CallerIdentity) -> PolicyRule? {
-    if caller.isUnitTold, caller.isExecutableTold { return nil }
+    if caller.isUnitKnown, caller.isExecutableKnown { return nil }
     return byProcess.first { $0.mayMatch(caller) }
   }
 

@@ -46,7 +46,7 @@ struct AuditHead: Sendable, Equatable, Codable {
 
     /// Returns a single break for both if `other` is of the same kind and its rows follow directly;
     /// otherwise nil.
-    func joined(_ other: Break) -> Break? {
+    func merged(_ other: Break) -> Break? {
       guard first != nil, let next = other.first, next == last + 1, what == other.what else {
         return nil
       }
@@ -59,8 +59,8 @@ struct AuditHead: Sendable, Equatable, Codable {
   }
 
   mutating func record(_ one: Break) {
-    if let joined = breaks.last?.joined(one) {
-      breaks[breaks.count - 1] = joined
+    if let merged = breaks.last?.merged(one) {
+      breaks[breaks.count - 1] = merged
     } else {
       breaks.append(one)
     }
@@ -106,14 +106,14 @@ extension AuditHead {
       try head.advance(over: db, sealer)
       if head.last > last { head.record(.behind, at: now) }
       return head
-    case .missing: return try rebuilt(of: db, sealer, at: now, because: .missing)
-    case .unreadable: return try rebuilt(of: db, sealer, at: now, because: .unreadable)
+    case .missing: return try rebuilt(of: db, sealer, at: now, cause: .missing)
+    case .unreadable: return try rebuilt(of: db, sealer, at: now, cause: .unreadable)
     }
   }
 
   /// Advances the head over all rows that follow its last row with a correct hash.
   private mutating func advance(over db: Database, _ sealer: Sealer) throws {
-    while let row = try StoredAuditRow.fetch(db, "n = ?", [last + 1], most: 1).first {
+    while let row = try StoredAuditRow.fetch(db, "n = ?", [last + 1], limit: 1).first {
       guard row.before == hash, row.opened(by: sealer) != nil else { return }
       (last, hash) = (row.n, row.hash)
     }
@@ -122,11 +122,11 @@ extension AuditHead {
   /// Returns a new head that covers the rows from the first to the last one that decrypts, and
   /// records why it was rebuilt.
   private static func rebuilt(
-    of db: Database, _ sealer: Sealer, at now: Timestamp, because cause: Break.What
+    of db: Database, _ sealer: Sealer, at now: Timestamp, cause: Break.What
   ) throws -> AuditHead {
     var head = AuditHead(begunAt: now)
     func find(_ order: String) throws -> StoredAuditRow? {
-      try StoredAuditRow.fetch(db, "n > 0 ORDER BY n \(order)", [], most: maxCandidates)
+      try StoredAuditRow.fetch(db, "n > 0 ORDER BY n \(order)", [], limit: maxCandidates)
         .first { $0.opened(by: sealer) != nil }
     }
     if let first = try find("ASC"), let last = try find("DESC") {

@@ -55,7 +55,7 @@ package actor AuditLog {
     }
   }
 
-  /// Deletes the oldest rows: those that exceed the number `most`, and those older than `cutoff`.
+  /// Deletes the oldest rows: those that exceed the number `limit`, and those older than `cutoff`.
   ///
   /// One call deletes at most a few thousand rows; the next call continues. While ``verify()``
   /// runs, nothing is deleted. Inconsistencies among the deleted rows are recorded in the head, and
@@ -64,13 +64,13 @@ package actor AuditLog {
   /// - Returns: The number of deleted rows.
   @discardableResult
   package func trim(
-    to most: Int, since cutoff: Timestamp, at now: Timestamp
+    to limit: Int, since cutoff: Timestamp, at now: Timestamp
   ) async throws(UsherError) -> Int {
     guard verifications == 0 else { return 0 }
     let first = head.first
-    var trim = AuditTrim(head, sealer, to: most, since: cutoff, at: now)
+    var trim = AuditTrim(head, sealer, to: limit, since: cutoff, at: now)
     for _ in 0..<8 {
-      guard let span = trim.rest else { break }
+      guard let span = trim.remaining else { break }
       trim.process(try await rows(of: span))
     }
     let trimmed = trim.head
@@ -94,13 +94,13 @@ package actor AuditLog {
     of times: ClosedRange<Timestamp>
   ) async throws(UsherError) -> ClosedRange<Int64>? {
     guard head.first <= head.last else { return nil }
-    let kept = head.first...head.last
+    let span = head.first...head.last
     return try await lookUp { db in
       let row = try Row.fetchOne(
         db, sql: "SELECT min(n), max(n) FROM audit WHERE at BETWEEN ? AND ? AND n BETWEEN ? AND ?",
         arguments: [
-          times.lowerBound.milliseconds, times.upperBound.milliseconds, kept.lowerBound,
-          kept.upperBound,
+          times.lowerBound.milliseconds, times.upperBound.milliseconds, span.lowerBound,
+          span.upperBound,
         ])
       guard let row, let first = row[0] as Int64?, let last = row[1] as Int64? else { return nil }
       return first...last
@@ -113,7 +113,7 @@ package actor AuditLog {
     of span: ClosedRange<Int64>, at times: ClosedRange<Timestamp>
   ) async throws(UsherError) -> AuditSlice {
     let stored = try await rows(of: span)
-    var slice = AuditSlice(seen: stored.count, end: stored.last?.n)
+    var slice = AuditSlice(scanned: stored.count, end: stored.last?.n)
     for row in stored where times.contains(row.at) {
       if let row = row.opened(by: sealer) {
         slice.rows.append(row)
@@ -132,7 +132,7 @@ package actor AuditLog {
     verifications += 1
     defer { verifications -= 1 }
     var verifier = try await beginVerification()
-    while let span = verifier.rest {
+    while let span = verifier.remaining {
       guard !Task.isCancelled else { throw UsherError(.cancelled, "the call was cancelled") }
       verifier.process(try await rows(of: span))
     }
@@ -141,8 +141,8 @@ package actor AuditLog {
 
   /// Begins a verification between two changes, when the head in memory equals the one on disk.
   private func beginVerification() async throws(UsherError) -> AuditVerifier {
-    await enter()
-    defer { leave() }
+    await acquire()
+    defer { release() }
     var storedState = try await storedState(of: head)
     if isUnsaved { storedState.head = .head(head) }
     return AuditVerifier(head, sealer, storedState)
@@ -151,12 +151,12 @@ package actor AuditLog {
   private func storedState(
     of head: AuditHead
   ) async throws(UsherError) -> AuditVerifier.StoredState {
-    let (sealer, most) = (sealer, AuditReport.maxFindings)
+    let (sealer, limit) = (sealer, AuditReport.maxFindings)
     return try await lookUp { db in
       func numbers(_ condition: String, _ number: Int64) throws -> [Int64] {
         try Int64.fetchAll(
           db,
-          sql: "SELECT n FROM audit WHERE \(condition) ORDER BY n LIMIT \(most)",
+          sql: "SELECT n FROM audit WHERE \(condition) ORDER BY n LIMIT \(limit)",
           arguments: [number])
       }
       return AuditVerifier.StoredState(
@@ -170,7 +170,7 @@ package actor AuditLog {
   ) async throws(UsherError) -> [StoredAuditRow] {
     try await lookUp {
       try StoredAuditRow.fetch(
-        $0, "n BETWEEN ? AND ? ORDER BY n", [span.lowerBound, span.upperBound], most: Self.batch)
+        $0, "n BETWEEN ? AND ? ORDER BY n", [span.lowerBound, span.upperBound], limit: Self.batch)
     }
   }
 
@@ -192,8 +192,8 @@ extension AuditLog {
   private func change(
     _ plan: (inout AuditHead) throws -> [GroupCommit.Operation]
   ) async throws(UsherError) {
-    await enter()
-    defer { leave() }
+    await acquire()
+    defer { release() }
     var next = head
     let operations: [GroupCommit.Operation]
     do {
@@ -206,7 +206,7 @@ extension AuditLog {
     (head, isUnsaved) = (next, false)
   }
 
-  private func enter() async {
+  private func acquire() async {
     guard isBusy else {
       isBusy = true
       return
@@ -214,7 +214,7 @@ extension AuditLog {
     await withCheckedContinuation { waiting.append($0) }
   }
 
-  private func leave() {
+  private func release() {
     if waiting.isEmpty { isBusy = false } else { waiting.removeFirst().resume() }
   }
 }

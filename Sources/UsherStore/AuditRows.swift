@@ -25,7 +25,7 @@ package struct AuditSlice: Sendable, Equatable {
   /// The numbers of rows that do not decrypt: something other than usherd altered or added them.
   package var unreadable: [Int64] = []
   /// The number of rows that were read, including those outside of the requested time range.
-  package var seen = 0
+  package var scanned = 0
   /// The number of the last row that was read; nil if the range contains no more rows.
   package var end: Int64?
 }
@@ -46,7 +46,7 @@ package struct AuditFinding: Sendable, Equatable {
 /// The result of a verification of the audit log.
 package struct AuditReport: Sendable, Equatable {
   /// The numbers of the first and last row that the log contains; nil if it has no rows.
-  package var kept: ClosedRange<Int64>?
+  package var rows: ClosedRange<Int64>?
   /// The time at which the log was created, or rebuilt because its head was missing.
   package var begunAt: Timestamp
   /// The findings in the order of the rows. If there are more than ``maxFindings``, a last one says

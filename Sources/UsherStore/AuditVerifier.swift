@@ -16,7 +16,7 @@ struct AuditVerifier {
   }
 
   /// The numbers of the rows that remain to be checked; nil when all are checked.
-  private(set) var rest: ClosedRange<Int64>?
+  private(set) var remaining: ClosedRange<Int64>?
   private(set) var report: AuditReport
 
   private let head: AuditHead
@@ -33,24 +33,26 @@ struct AuditVerifier {
     self.sealer = sealer
     later = storedState.later
     before = head.before
-    rest = head.first <= head.last ? head.first...head.last : nil
-    report = AuditReport(kept: rest, begunAt: head.begunAt)
+    remaining = head.first <= head.last ? head.first...head.last : nil
+    report = AuditReport(rows: remaining, begunAt: head.begunAt)
     for one in head.breaks { report.findings.append(one.finding) }
     addFinding(storedState.head)
     addFinding(storedState.earlier, "older than the first row of the log")
-    if rest == nil { end() }
+    if remaining == nil { end() }
   }
 
   /// Processes the next stored rows; an empty array means that there are no more rows.
   mutating func process(_ rows: [StoredAuditRow]) {
     for row in rows { process(row) }
-    if rows.isEmpty, let rest { addFinding(gap: rest, ", and the end of the log is cut off") }
-    if rows.isEmpty { rest = nil }
-    if rest == nil { end() }
+    if rows.isEmpty, let remaining {
+      addFinding(gap: remaining, ", and the end of the log is cut off")
+    }
+    if rows.isEmpty { remaining = nil }
+    if remaining == nil { end() }
   }
 
   private mutating func process(_ row: StoredAuditRow) {
-    guard let next = rest?.lowerBound, next <= row.n else { return }
+    guard let next = remaining?.lowerBound, next <= row.n else { return }
     if next < row.n {
       addFinding(gap: next...row.n - 1)
       before = nil
@@ -64,8 +66,8 @@ struct AuditVerifier {
       }
       before = row.hash
     }
-    rest = row.n < head.last ? row.n + 1...head.last : nil
-    if rest == nil, let before, before != head.hash {
+    remaining = row.n < head.last ? row.n + 1...head.last : nil
+    if remaining == nil, let before, before != head.hash {
       addFinding(row.n, "row \(row.n) is not the last row that was written")
     }
   }
@@ -92,13 +94,13 @@ struct AuditVerifier {
 
   /// Adds one finding for each run of consecutive row numbers.
   private mutating func addFinding(_ numbers: [Int64], _ what: String) {
-    var rest = numbers[...]
-    while let first = rest.first {
+    var remaining = numbers[...]
+    while let first = remaining.first {
       // The numbers are distinct, but come from a file that may have been manipulated: a difference
       // may overflow, so the subtraction wraps around.
-      let run = rest.enumerated().prefix { $0.element &- first == Int64($0.offset) }.count
-      let last = rest[rest.startIndex + run - 1]
-      rest = rest.dropFirst(run)
+      let run = remaining.enumerated().prefix { $0.element &- first == Int64($0.offset) }.count
+      let last = remaining[remaining.startIndex + run - 1]
+      remaining = remaining.dropFirst(run)
       addFinding(
         first, run == 1 ? "row \(first) is \(what)" : "rows \(first) to \(last) are \(what)")
     }

@@ -25,23 +25,23 @@ struct ByteWriter {
 /// Decodes the fields that ``ByteWriter`` wrote. Each method returns nil if the bytes end early or
 /// are malformed.
 struct ByteReader {
-  private var rest: ArraySlice<UInt8>
+  private var remaining: ArraySlice<UInt8>
 
-  init(_ bytes: [UInt8]) { rest = bytes[...] }
+  init(_ bytes: [UInt8]) { remaining = bytes[...] }
 
-  var isAtEnd: Bool { rest.isEmpty }
+  var isAtEnd: Bool { remaining.isEmpty }
 
   mutating func number() -> Int64? {
-    guard rest.count >= 8 else { return nil }
-    let number = rest.prefix(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
-    rest = rest.dropFirst(8)
+    guard remaining.count >= 8 else { return nil }
+    let number = remaining.prefix(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+    remaining = remaining.dropFirst(8)
     return Int64(bitPattern: number)
   }
 
   mutating func field() -> [UInt8]? {
-    guard let count = number(), count >= 0, count <= rest.count else { return nil }
-    defer { rest = rest.dropFirst(Int(count)) }
-    return Array(rest.prefix(Int(count)))
+    guard let count = number(), count >= 0, count <= remaining.count else { return nil }
+    defer { remaining = remaining.dropFirst(Int(count)) }
+    return Array(remaining.prefix(Int(count)))
   }
 
   mutating func text() -> String? { field().flatMap { String(validating: $0, as: UTF8.self) } }

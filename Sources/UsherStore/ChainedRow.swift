@@ -68,11 +68,11 @@ extension StoredAuditRow {
   ///
   /// - Parameter condition: The SQL text after `WHERE`, which may include `ORDER BY`.
   static func fetch(
-    _ db: Database, _ condition: String, _ arguments: StatementArguments, most: Int
+    _ db: Database, _ condition: String, _ arguments: StatementArguments, limit: Int
   ) throws -> [StoredAuditRow] {
     let rows = try Row.fetchCursor(
       db.cachedStatement(
-        sql: "SELECT n, at, sealed, hash FROM audit WHERE \(condition) LIMIT \(most)"),
+        sql: "SELECT n, at, sealed, hash FROM audit WHERE \(condition) LIMIT \(limit)"),
       arguments: arguments)
     var found: [StoredAuditRow] = []
     while let row = try rows.next() {

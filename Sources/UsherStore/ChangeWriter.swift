@@ -23,7 +23,7 @@ struct ChangeWriter: Sendable {
     case .putFlow(let row): try row.upsert(by: sealer)
     case .appendJournal(let row): append(row)
     case .deleteFlow(let id): delete(FlowRow.table, [id.rawValue])
-    case .rememberRequest(let row): remember(row)
+    case .rememberRequest(let row): recordRequest(row)
     case .forgetRequests(let time):
       run("DELETE FROM requests WHERE expires_at <= ?", [time.milliseconds])
     case .forgetAllRequests(let owner):
@@ -73,7 +73,7 @@ struct ChangeWriter: Sendable {
       ])
   }
 
-  private func remember(_ row: RequestRow) -> Operation {
+  private func recordRequest(_ row: RequestRow) -> Operation {
     let key = row.owner.columns + [row.provider.rawValue, row.requestID]
     let isKey = "realm = ? AND uid = ? AND client = ? AND provider = ? AND request_id = ?"
     let now = clock.now().milliseconds

@@ -43,12 +43,12 @@ struct KeySlot {
     form: UInt8 = Self.form, into db: Database
   ) throws {
     let salt = entropy.bytes(Self.saltCount)
-    let box = try dataKey.withUnsafeBytes { bytes in
+    let sealedBox = try dataKey.withUnsafeBytes { bytes in
       try AES.GCM.seal(
         bytes.bindMemory(to: UInt8.self), using: wrappingKey(key, salt: salt, form),
         nonce: AES.GCM.Nonce(data: entropy.bytes(12)), authenticating: authenticated(form))
     }
-    let wrapped = Data([form]) + salt + box.nonce + box.ciphertext + box.tag
+    let wrapped = Data([form]) + salt + sealedBox.nonce + sealedBox.ciphertext + sealedBox.tag
     try db.execute(
       sql: """
         INSERT INTO key_slots (kind, host, created_at, wrapped) VALUES (?, ?, ?, ?)

@@ -6,9 +6,9 @@ protocol SealedRow {
   /// The table, the primary key and the other clear columns that are authenticated.
   var identity: RowIdentity { get }
   /// The encoded values of the hidden columns, before encryption.
-  var hidden: [UInt8] { get }
+  var plaintext: [UInt8] { get }
   /// Sets the hidden columns from decrypted bytes; returns false if the bytes are malformed.
-  mutating func reveal(_ hidden: [UInt8]) -> Bool
+  mutating func restore(from plaintext: [UInt8]) -> Bool
 }
 
 /// A row whose only encrypted column is its payload.
@@ -17,21 +17,21 @@ protocol PayloadRow: SealedRow {
 }
 
 extension PayloadRow {
-  var hidden: [UInt8] { payload.bytes }
+  var plaintext: [UInt8] { payload.bytes }
 
-  mutating func reveal(_ hidden: [UInt8]) -> Bool {
-    payload = SealedPayload(hidden)
+  mutating func restore(from plaintext: [UInt8]) -> Bool {
+    payload = SealedPayload(plaintext)
     return true
   }
 }
 
 extension Sealer {
-  func seal(_ row: some SealedRow) throws -> Data { try seal(row.hidden, as: row.identity) }
+  func seal(_ row: some SealedRow) throws -> Data { try seal(row.plaintext, as: row.identity) }
 
   func open<Row: SealedRow>(_ sealed: Data, into row: Row) throws(UsherError) -> Row {
-    let hidden = try open(sealed, as: row.identity)
+    let plaintext = try open(sealed, as: row.identity)
     var row = row
-    guard row.reveal(hidden) else { throw Self.refusal(row.identity) }
+    guard row.restore(from: plaintext) else { throw Self.refusal(row.identity) }
     return row
   }
 }
@@ -48,7 +48,7 @@ extension FlowRow: SealedRow {
     return identity
   }
 
-  var hidden: [UInt8] {
+  var plaintext: [UInt8] {
     var writer = ByteWriter()
     writer.append(state)
     writer.append(createdAt.milliseconds)
@@ -59,8 +59,8 @@ extension FlowRow: SealedRow {
     return writer.bytes
   }
 
-  mutating func reveal(_ hidden: [UInt8]) -> Bool {
-    var reader = ByteReader(hidden)
+  mutating func restore(from plaintext: [UInt8]) -> Bool {
+    var reader = ByteReader(plaintext)
     guard let state = reader.text(), let created = reader.number(), let updated = reader.number(),
       let requestID = reader.optionalText(), let key = reader.optionalText(),
       let payload = reader.field(), reader.isAtEnd
@@ -86,15 +86,15 @@ extension AccountRow: SealedRow {
     return identity
   }
 
-  var hidden: [UInt8] {
+  var plaintext: [UInt8] {
     var writer = ByteWriter()
     writer.append(subject)
     writer.append(payload.bytes)
     return writer.bytes
   }
 
-  mutating func reveal(_ hidden: [UInt8]) -> Bool {
-    var reader = ByteReader(hidden)
+  mutating func restore(from plaintext: [UInt8]) -> Bool {
+    var reader = ByteReader(plaintext)
     guard let subject = reader.text(), let payload = reader.field(), reader.isAtEnd
     else { return false }
     self.subject = subject
@@ -128,10 +128,10 @@ extension LocalAuthRow: PayloadRow {
 extension CredentialRow: SealedRow {
   var identity: RowIdentity { RowIdentity(table: "credentials", key: [name]) }
 
-  var hidden: [UInt8] { Array(value.revealed().utf8) }
+  var plaintext: [UInt8] { Array(value.revealed().utf8) }
 
-  mutating func reveal(_ hidden: [UInt8]) -> Bool {
-    guard let text = String(validating: hidden, as: UTF8.self) else { return false }
+  mutating func restore(from plaintext: [UInt8]) -> Bool {
+    guard let text = String(validating: plaintext, as: UTF8.self) else { return false }
     value = Secret(text)
     return true
   }

@@ -59,10 +59,10 @@ struct Sealer: Sendable {
 
   func seal(_ clear: [UInt8], as row: RowIdentity) throws -> Data {
     let salt = entropy.bytes(Self.saltCount)
-    let box = try AES.GCM.seal(
+    let sealedBox = try AES.GCM.seal(
       clear, using: key(salt: salt, for: row), nonce: AES.GCM.Nonce(data: entropy.bytes(12)),
       authenticating: row.authenticated.bytes)
-    return Data([Self.form]) + salt + box.nonce + box.ciphertext + box.tag
+    return Data([Self.form]) + salt + sealedBox.nonce + sealedBox.ciphertext + sealedBox.tag
   }
 
   /// Decrypts a row. Throws `storage_unavailable` with the row's name if something other than
@@ -72,9 +72,10 @@ struct Sealer: Sendable {
     let start = 1 + Self.saltCount
     guard bytes.first == Self.form, bytes.count >= start + 28 else { throw Self.refusal(row) }
     do {
-      let box = try AES.GCM.SealedBox(combined: bytes[start...])
+      let sealedBox = try AES.GCM.SealedBox(combined: bytes[start...])
       let key = key(salt: Array(bytes[1..<start]), for: row)
-      return [UInt8](try AES.GCM.open(box, using: key, authenticating: row.authenticated.bytes))
+      return [UInt8](
+        try AES.GCM.open(sealedBox, using: key, authenticating: row.authenticated.bytes))
     } catch {
       throw Self.refusal(row)
     }

@@ -19,13 +19,13 @@ extension Store {
   ) async throws(UsherError) {
     try checkOpen()
     let (sealer, now) = (sealer, writer.clock.now())
-    let put: GroupCommit.Operation = { db in
+    let write: GroupCommit.Operation = { db in
       guard try replacing || !KeySlot.recovery.exists(in: db) else {
         throw UsherError(.conflict, "a recovery key already exists")
       }
       try sealer.wrap(into: .recovery, by: SymmetricKey(data: key.bytes), at: now, in: db)
     }
-    try await commits.commit([RowSets.guarding(KeySlot.recovery.row, by: sealer, put)])
+    try await commits.commit([RowSets.guarding(KeySlot.recovery.row, by: sealer, write)])
     hasRecoverySlot.withLock { $0 = true }
   }
 

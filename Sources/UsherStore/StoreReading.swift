@@ -45,7 +45,7 @@ extension Store {
     case owner(Owner, at: ProviderName?)
     /// The accounts of all owners that a callback from the provider may concern: those with this
     /// ``AccountRow/callTag``.
-    case called(Data, at: ProviderName)
+    case callTag(Data, at: ProviderName)
     case all
   }
 
@@ -202,7 +202,7 @@ extension Store.AccountSelection {
         owner.columns
           + [last?.account.clear.provider.rawValue ?? "", last?.tag ?? Data(), count]
       )
-    case .called(let tag, let provider):
+    case .callTag(let tag, let provider):
       return (
         """
         SELECT id FROM accounts WHERE provider = ? AND call_tag = ? AND rowid > ?

@@ -14,7 +14,7 @@ enum StoreSchema {
   static let digest = "TZTbVeUAq/IHwufl7rZtzQ08lkueI11tNdpuKeajfIs="
 
   /// The migrations from each version to the next. A released migration is never edited.
-  private static let migrations = [first, second, third, fourth, fifth]
+  private static let migrations = [first, second, version3, version4, version5]
   static let firstWithAudit = 3
   /// The first version with authenticated row sets (``RowSets``).
   static let firstWithRowSets = 5
@@ -130,7 +130,7 @@ enum StoreSchema {
 
   /// Adds notes, the audit log and confirmations. The column `hash` of `audit` contains the hash of
   /// the previous row.
-  private static let third = """
+  private static let version3 = """
     CREATE TABLE notes (
       name TEXT NOT NULL PRIMARY KEY,
       sealed BLOB NOT NULL
@@ -155,7 +155,7 @@ enum StoreSchema {
 
   /// Adds columns and indexes by which accounts are found without decrypting all of them. In older
   /// rows both columns are unknown: `wake_at` is 0, which means at once, and `call_tag` is empty.
-  private static let fourth = """
+  private static let version4 = """
     ALTER TABLE accounts ADD COLUMN wake_at INTEGER DEFAULT 0;
     CREATE INDEX accounts_by_waking ON accounts (wake_at) WHERE wake_at IS NOT NULL;
     ALTER TABLE accounts ADD COLUMN call_tag BLOB DEFAULT x'';
@@ -169,7 +169,7 @@ enum StoreSchema {
   ///
   /// `WITHOUT ROWID`: a look-up by key reads the table itself, so a manipulated index cannot hide a
   /// row.
-  private static let fifth = """
+  private static let version5 = """
     CREATE TABLE owners (
       realm TEXT NOT NULL,
       uid INTEGER NOT NULL,

@@ -18,7 +18,7 @@ package struct DirectSocket: Sendable {
     /// An accepted connection. The caller must close it.
     case connection(DirectSocket)
     /// No connection is in the backlog, or the peer has already closed the one that was.
-    case nobody
+    case none
     /// This many connections were closed, and the backlog may contain more.
     case closed(Int)
     /// A connection is in the backlog but cannot be accepted, because descriptors or memory are
@@ -31,7 +31,7 @@ package struct DirectSocket: Sendable {
     /// The peer has shut down its sending side; all bytes that it sent were received.
     case end
     /// No bytes are available now.
-    case nothing
+    case wouldBlock
     /// The connection is broken: recv(2) failed.
     case failed
   }
@@ -51,7 +51,7 @@ package struct DirectSocket: Sendable {
     let result = usher_accept(raw)
     switch -result {
     case ...0: return .connection(DirectSocket(result))
-    case EAGAIN, EINTR, ECONNABORTED: return .nobody
+    case EAGAIN, EINTR, ECONNABORTED: return .none
     default: return .impossible(Errno(-result).words)
     }
   }
@@ -78,7 +78,7 @@ package struct DirectSocket: Sendable {
         switch -result {
         case ...0: .connection(DirectSocket(result))
         case EBUSY: .closed(Int(count))
-        case EAGAIN, EINTR, ECONNABORTED: .nobody
+        case EAGAIN, EINTR, ECONNABORTED: .none
         default: .impossible(Errno(-result).words)
         }
       return (accepted, Int(count))
@@ -91,14 +91,14 @@ package struct DirectSocket: Sendable {
     return poll(&request, 1, 0) > 0
   }
 
-  package func receive(into room: UnsafeMutableRawBufferPointer) -> Received {
+  package func receive(into buffer: UnsafeMutableRawBufferPointer) -> Received {
     while true {
-      let count = recv(raw, room.baseAddress, room.count, 0)
+      let count = recv(raw, buffer.baseAddress, buffer.count, 0)
       if count > 0 { return .bytes(count) }
       if count == 0 { return .end }
       switch errno {
       case EINTR: continue
-      case EAGAIN: return .nothing
+      case EAGAIN: return .wouldBlock
       default: return .failed
       }
     }
@@ -140,15 +140,16 @@ package struct Readiness: OptionSet, Sendable {
   package static let writable = Readiness(rawValue: UInt32(USHER_WRITABLE))
   /// The peer is gone or the descriptor is broken. epoll reports this event even if it is not
   /// watched for.
-  package static let gone = Readiness(rawValue: UInt32(USHER_BROKEN) | UInt32(USHER_HUNG_UP))
+  package static let disconnected = Readiness(
+    rawValue: UInt32(USHER_BROKEN) | UInt32(USHER_HUNG_UP))
 }
 
 /// The result of one ``Poller/wait(_:nanoseconds:)``: the ready descriptors, by the keys under
 /// which they are watched.
 package struct ReadyList {
-  fileprivate static let most = Int(USHER_MOST_READY)
-  fileprivate var keys = [UInt64](repeating: 0, count: ReadyList.most)
-  fileprivate var events = [UInt32](repeating: 0, count: ReadyList.most)
+  fileprivate static let maxEvents = Int(USHER_MOST_READY)
+  fileprivate var keys = [UInt64](repeating: 0, count: ReadyList.maxEvents)
+  fileprivate var events = [UInt32](repeating: 0, count: ReadyList.maxEvents)
   package fileprivate(set) var count = 0
 
   package init() {}
@@ -158,23 +159,23 @@ package struct ReadyList {
   }
 }
 
-/// Watches descriptors with level-triggered epoll. Another thread can end a wait with ``ring()``.
+/// Watches descriptors with level-triggered epoll. Another thread can end a wait with ``wakeUp()``.
 package final class Poller: Sendable {
-  /// The key under which a ``ReadyList`` reports that ``ring()`` was called.
-  package static let bell = UInt64.max
+  /// The key under which a ``ReadyList`` reports that ``wakeUp()`` was called.
+  package static let wakeUpKey = UInt64.max
 
   private let epoll: Descriptor
-  private let ringing: Descriptor
+  private let wakeUpEvent: Descriptor
 
-  /// Creates the epoll instance and the eventfd that ``ring()`` writes to.
+  /// Creates the epoll instance and the eventfd that ``wakeUp()`` writes to.
   ///
   /// - Throws: `internalError` if the process has no descriptors left.
   package init() throws(UsherError) {
     do throws(Errno) {
       epoll = try Descriptor(result: usher_epoll_create())
-      ringing = try Descriptor(result: usher_eventfd())
+      wakeUpEvent = try Descriptor(result: usher_eventfd())
       let result = usher_epoll_add(
-        epoll.raw, ringing.raw, Self.bell, Readiness.readable.rawValue)
+        epoll.raw, wakeUpEvent.raw, Self.wakeUpKey, Readiness.readable.rawValue)
       guard result >= 0 else { throw Errno(-result) }
     } catch {
       throw error.explained("cannot watch descriptors for events")
@@ -185,21 +186,21 @@ package final class Poller: Sendable {
   /// A signal may end the wait early.
   package func wait(_ ready: inout ReadyList, nanoseconds: Int64) {
     let count = usher_epoll_wait(
-      epoll.raw, &ready.keys, &ready.events, CInt(ReadyList.most), nanoseconds)
+      epoll.raw, &ready.keys, &ready.events, CInt(ReadyList.maxEvents), nanoseconds)
     precondition(count >= 0 || count == -EINTR, "the epoll descriptor is invalid")
     ready.count = max(0, Int(count))
   }
 
-  /// Ends the current or next wait, from any thread. Every wait reports the key ``bell`` until
-  /// ``silence()`` is called.
-  package func ring() {
+  /// Ends the current or next wait, from any thread. Every wait reports the key ``wakeUpKey`` until
+  /// ``clearWakeUp()`` is called.
+  package func wakeUp() {
     var one: UInt64 = 1
-    _ = write(ringing.raw, &one, MemoryLayout.size(ofValue: one))
+    _ = write(wakeUpEvent.raw, &one, MemoryLayout.size(ofValue: one))
   }
 
-  package func silence() {
+  package func clearWakeUp() {
     var count: UInt64 = 0
-    _ = read(ringing.raw, &count, MemoryLayout.size(ofValue: count))
+    _ = read(wakeUpEvent.raw, &count, MemoryLayout.size(ofValue: count))
   }
 
   /// Starts to watch a socket.

@@ -28,7 +28,7 @@ package enum LogDestination: Sendable, Equatable {
     guard isJournalStream(environment["JOURNAL_STREAM"], descriptor) else {
       return .standardError(showsPriority: false)
     }
-    return isTaking(journalSocket) ? .journal : .standardError(showsPriority: true)
+    return accepts(journalSocket) ? .journal : .standardError(showsPriority: true)
   }
 
   private static func isJournalStream(_ variable: String?, _ descriptor: CInt) -> Bool {
@@ -37,7 +37,7 @@ package enum LogDestination: Sendable, Equatable {
     return variable == "\(status.st_dev):\(status.st_ino)"
   }
 
-  private static func isTaking(_ socket: String) -> Bool {
+  private static func accepts(_ socket: String) -> Bool {
     guard let address = try? UnixAddress(path: socket),
       let probe = try? Descriptor.socket(AF_UNIX, SOCK_DGRAM)
     else { return false }

@@ -19,7 +19,7 @@ package struct MasterKey: Sendable {
 /// Decodes from buffer to buffer, so that no copy of the key remains in memory.
 enum MasterKeyText {
   /// The length of the longest accepted encoding in bytes: 64 hexadecimal digits and a newline.
-  static let longest = 65
+  static let maxLength = 65
 
   /// Writes the decoded key to `key`, which has 32 bytes. Returns false if `text` is not a valid
   /// encoding.

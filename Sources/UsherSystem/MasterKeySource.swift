@@ -51,7 +51,7 @@ package struct MasterKeySource: Sendable {
     // The buffer has one byte more than the longest encoding, so that a file that is too long is
     // not taken for a valid key.
     var length = 0
-    let room = try LockedBytes(count: MasterKeyText.longest + 1) { buffer in
+    let room = try LockedBytes(count: MasterKeyText.maxLength + 1) { buffer in
       let count = try credentials?.withFile(named: Self.credentialName) { file, _ throws(Errno) in
         try file.read(into: buffer)
       }

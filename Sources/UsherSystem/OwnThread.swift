@@ -17,24 +17,24 @@ enum OwnThread {
     defer { pthread_attr_destroy(&attributes) }
     pthread_attr_setstacksize(&attributes, stackSize)
     pthread_attr_setdetachstate(&attributes, CInt(PTHREAD_CREATE_DETACHED))
-    let work = Unmanaged.passRetained(Work(name, body))
+    let start = Unmanaged.passRetained(ThreadStart(name, body))
     var thread = pthread_t()
     let result = pthread_create(
       &thread, &attributes,
       { raw in
         guard let raw else { return nil }
-        let work = Unmanaged<Work>.fromOpaque(raw).takeRetainedValue()
-        if let name = work.name { _ = usher_name_thread(name) }
-        work.body()
+        let start = Unmanaged<ThreadStart>.fromOpaque(raw).takeRetainedValue()
+        if let name = start.name { _ = usher_name_thread(name) }
+        start.body()
         return nil
-      }, work.toOpaque())
+      }, start.toOpaque())
     guard result == 0 else {
-      work.release()
+      start.release()
       throw Errno(result)
     }
   }
 
-  private final class Work: Sendable {
+  private final class ThreadStart: Sendable {
     let name: String?
     let body: @Sendable () -> Void
 

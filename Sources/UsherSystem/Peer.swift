@@ -67,7 +67,7 @@ extension Peer {
   /// - Parameter fd: A connected Unix socket. The caller keeps ownership.
   /// - Throws: `internalError` if the kernel does not identify the peer or the daemon has no
   ///   descriptors left, because an unidentified peer is not served. `permissionDenied` if the peer
-  ///   has more than `mostGroups` supplementary groups.
+  ///   has more than `maxGroups` supplementary groups.
   package static func read(fd: CInt) throws(UsherError) -> Peer {
     try read(fd: fd, kernel: Kernel())
   }
@@ -120,8 +120,8 @@ extension Peer {
         // The order of the calls matters: the directory is opened first, and `isRunning` is checked
         // last. If the process of the pidfd still runs then, its id was not reused, so the
         // directory is that process's.
-        let isHis = handle.origin == .socket ? true : try process.isOf(uid, begunBy: accepted)
-        if isHis {
+        let isOfUser = handle.origin == .socket ? true : try process.isOf(uid, begunBy: accepted)
+        if isOfUser {
           let seen = try process.identity(units: kernel.units)
           found = pidfd.isRunning ? seen : nil
         }
@@ -154,14 +154,14 @@ extension Peer {
   /// The most supplementary groups that a caller may have. The kernel allows 65,536, and a user
   /// with subordinate ids can have that many. Copying and searching them would make each accept too
   /// slow.
-  package static let mostGroups = 1024
+  package static let maxGroups = 1024
 
   /// Returns the supplementary groups of the peer (SO_PEERGROUPS).
   ///
   /// Empty if the kernel does not support the option (before 4.13). Because a process can also drop
   /// groups, the authorization rules that name a group consult the user database too.
   ///
-  /// - Throws: `permissionDenied` for more than ``mostGroups``.
+  /// - Throws: `permissionDenied` for more than ``maxGroups``.
   private static func groups(fd: CInt) throws(UsherError) -> [UInt32] {
     var room = 32
     // If the buffer is too small, the kernel returns the required size, so the second attempt fits.
@@ -174,11 +174,11 @@ extension Peer {
       }
       if result == 0 { return groups }
       guard result == -ERANGE, count > room else { return [] }
-      guard count <= mostGroups else {
+      guard count <= maxGroups else {
         throw UsherError(
           .permissionDenied,
           "the calling process has \(count) supplementary groups; usherd accepts at most "
-            + "\(mostGroups)")
+            + "\(maxGroups)")
       }
       room = count
     }

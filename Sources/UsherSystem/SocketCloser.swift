@@ -9,7 +9,7 @@ import Synchronization
 package final class SocketCloser: Sendable {
   /// The most sockets in the queue, because each one occupies a descriptor until it is closed. If
   /// the queue is full, `close(_:)` closes the sockets on the calling thread.
-  private static let most = 256
+  private static let limit = 256
 
   private struct State {
     var waiting: [CInt] = []
@@ -29,7 +29,7 @@ package final class SocketCloser: Sendable {
   package func close(_ sockets: some Collection<CInt>) {
     guard !sockets.isEmpty else { return }
     let (isKept, begins) = state.withLock { state in
-      guard state.waiting.count + sockets.count <= Self.most else { return (false, false) }
+      guard state.waiting.count + sockets.count <= Self.limit else { return (false, false) }
       state.waiting += sockets
       defer { state.isClosing = true }
       return (true, !state.isClosing)

@@ -1,12 +1,12 @@
 extension SubordinateUsers {
   /// The parts of `/etc/subuid` that could not be read, for warnings in the journal.
   package struct Gaps: Sendable, Equatable {
-    private static let mostNamed = 8
+    private static let maxNamed = 8
 
-    /// The line numbers of the first ``mostNamed`` malformed lines.
+    /// The line numbers of the first ``maxNamed`` malformed lines.
     private var lines: [Int] = []
     private var lineCount = 0
-    /// The first ``mostNamed`` user names whose look-up failed, each with the cause.
+    /// The first ``maxNamed`` user names whose look-up failed, each with the cause.
     private var failures: [String] = []
     private var failureCount = 0
     /// Whether the file is longer than 4 MiB, so that its end was not read.
@@ -18,12 +18,12 @@ extension SubordinateUsers {
 
     mutating func addLine(_ number: Int) {
       lineCount += 1
-      if lines.count < Self.mostNamed { lines.append(number) }
+      if lines.count < Self.maxNamed { lines.append(number) }
     }
 
     mutating func addFailure(_ name: String, _ cause: String) {
       failureCount += 1
-      if failures.count < Self.mostNamed { failures.append("\(name) (\(cause))") }
+      if failures.count < Self.maxNamed { failures.append("\(name) (\(cause))") }
     }
 
     /// One sentence for each kind of gap, to be logged.
@@ -49,8 +49,8 @@ extension SubordinateUsers {
     }
 
     private static func list(_ named: [String], of count: Int) -> String {
-      let rest = count - named.count
-      return named.joined(separator: ", ") + (rest > 0 ? " and \(rest) more" : "")
+      let unnamed = count - named.count
+      return named.joined(separator: ", ") + (unnamed > 0 ? " and \(unnamed) more" : "")
     }
   }
 }

@@ -17,7 +17,7 @@ package struct SubordinateUsers: Sendable, Equatable {
     let owner: SubordinateOwner
     /// The highest id of this range and all ranges before it in the sorted list, so that a search
     /// can stop early.
-    var reach: UInt32 = 0
+    var highestID: UInt32 = 0
   }
 
   /// The ranges, sorted by first id, then by position in the file.
@@ -36,13 +36,13 @@ extension SubordinateUsers {
   ///
   /// - Parameters:
   ///   - file: Lines such as `anna:100000:65536`.
-  ///   - isWhole: Whether `file` is the complete content. False if the file was cut at a size
+  ///   - isComplete: Whether `file` is the complete content. False if the file was cut at a size
   ///     limit.
   ///   - user: Looks up the uid of a user name.
-  package init(_ file: [UInt8], isWhole: Bool = true, user: (String) -> UserNumberLookup) {
+  package init(_ file: [UInt8], isComplete: Bool = true, user: (String) -> UserNumberLookup) {
     var ranges: [Range] = []
     var gaps = Gaps()
-    gaps.isCut = !isWhole
+    gaps.isCut = !isComplete
     let lines = file.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
     for (place, line) in lines.enumerated() {
       switch SubordinateLine(line) {
@@ -62,17 +62,17 @@ extension SubordinateUsers {
         ranges.append(Range(ids: ids, owner: owner))
       }
     }
-    self.init(ranges: Self.ordered(ranges), isComplete: isWhole, gaps: gaps)
+    self.init(ranges: Self.ordered(ranges), isComplete: isComplete, gaps: gaps)
   }
 
   private static func ordered(_ ranges: [Range]) -> [Range] {
     var ranges = ranges.enumerated()
       .sorted { ($0.element.ids.lowerBound, $0.offset) < ($1.element.ids.lowerBound, $1.offset) }
       .map(\.element)
-    var reach: UInt32 = 0
+    var highestID: UInt32 = 0
     for place in ranges.indices {
-      reach = max(reach, ranges[place].ids.upperBound)
-      ranges[place].reach = reach
+      highestID = max(highestID, ranges[place].ids.upperBound)
+      ranges[place].highestID = highestID
     }
     return ranges
   }
@@ -91,13 +91,13 @@ extension SubordinateUsers {
   ) -> SubordinateUsers? {
     do throws(Errno) {
       var bytes = try Descriptor.open(path, O_RDONLY).read(atMost: limit + 1)
-      let isWhole = bytes.count <= limit
-      if !isWhole {
+      let isComplete = bytes.count <= limit
+      if !isComplete {
         // The last line is incomplete, because the file was cut at the limit.
         let end = bytes.lastIndex(of: UInt8(ascii: "\n")) ?? 0
         bytes.removeSubrange(end...)
       }
-      return SubordinateUsers(bytes, isWhole: isWhole, user: SystemUsers.number(ofUser:))
+      return SubordinateUsers(bytes, isComplete: isComplete, user: SystemUsers.number(ofUser:))
     } catch {
       return error.code == ENOENT ? SubordinateUsers() : nil
     }
@@ -139,7 +139,7 @@ extension SubordinateUsers {
     }
     var found: [Range] = []
     // Ranges may overlap, so a range with a lower first id may contain the id too.
-    while low > 0, ranges[low - 1].reach >= uid {
+    while low > 0, ranges[low - 1].highestID >= uid {
       if ranges[low - 1].ids.contains(uid) { found.append(ranges[low - 1]) }
       low -= 1
     }

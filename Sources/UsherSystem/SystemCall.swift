@@ -94,10 +94,10 @@ extension Descriptor {
     var bytes = try readOnce(atMost: min(limit, Self.firstRead))
     var isMore = bytes.count == Self.firstRead
     while isMore, bytes.count < limit {
-      let most = min(limit - bytes.count, bytes.count)
-      let next = try readOnce(atMost: most)
+      let count = min(limit - bytes.count, bytes.count)
+      let next = try readOnce(atMost: count)
       bytes += next
-      isMore = next.count == most
+      isMore = next.count == count
     }
     return bytes
   }

@@ -26,7 +26,7 @@ package enum UnixListener {
     // process that another thread is starting has a copy of the descriptor.
     defer { flock(lock.raw, LOCK_UN) }
     try removeStale(path: path, address: address)
-    return try bound(to: address, path: path, mode: mode).release()
+    return try boundSocket(to: address, path: path, mode: mode).release()
   }
 
   /// Removes the socket file when the daemon stops. A missing file is not an error.
@@ -35,7 +35,7 @@ package enum UnixListener {
   /// already have bound the path.
   package static func unlink(path: String) { _ = Glibc.unlink(path) }
 
-  private static func bound(
+  private static func boundSocket(
     to address: UnixAddress, path: String, mode: mode_t
   ) throws -> Descriptor {
     do throws(Errno) {

@@ -53,7 +53,7 @@ struct SubordinateCallerTests {
   @Test("a rule about a user and an untold executable also denies the user's subordinate ids")
   func undecided() throws {
     var caller = Self.below
-    caller.isExecutableTold = false
+    caller.isExecutableKnown = false
     let match = ClientMatch(user: .id(1000), executable: "/usr/bin/till")
     #expect(
       try decide([match, ClientMatch(group: .id(60))], by: caller) == .deny(rule: "(no rule)"))
@@ -121,7 +121,7 @@ struct SubordinateCallerTests {
   func unknownProgram() throws {
     var caller = Self.below
     caller.subordinateTo = [.unknown]
-    caller.isExecutableTold = false
+    caller.isExecutableKnown = false
     let match = ClientMatch(user: .id(1000), executable: "/usr/bin/till")
     #expect(
       try decide([match, ClientMatch(group: .id(60))], by: caller) == .deny(rule: "(no rule)"))

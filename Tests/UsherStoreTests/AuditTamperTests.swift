@@ -85,7 +85,7 @@ struct AuditTamperTests {
     let again = try fixture.open()
     let report = try await again.audit.verify()
     #expect(report.findings.map(\.message) == findings)
-    #expect(report.kept == 1...10)
+    #expect(report.rows == 1...10)
     for finding in report.findings {
       #expect(finding.message.contains("\(try #require(finding.n))"))
     }
@@ -124,7 +124,7 @@ struct AuditTamperTests {
     #expect(try await store.audit.rows().map(\.n) == Array(1...8) + [11, 12])
     try await store.audit.trim(to: 2, since: .earliest)
     let report = try await store.audit.verify()
-    #expect(report.kept == 11...12)
+    #expect(report.rows == 11...12)
     #expect(
       report.findings.map(\.message)
         == [
@@ -183,7 +183,7 @@ struct AuditTamperTests {
     let last = try fixture.open(at: minuteLater + .seconds(60))
     let report = try await last.audit.verify()
     #expect(report.findings == [AuditFinding(nil, "\(later) 3")])
-    #expect(report.kept == 1...4)
+    #expect(report.rows == 1...4)
     #expect(report.begunAt == minuteLater)
     // The finding is reported for as long as rows of that age are kept.
     try await last.audit.trim(to: 1, since: minuteLater + .seconds(1))
@@ -205,7 +205,7 @@ struct AuditTamperTests {
           nil,
           "the log's end record was missing at \(StoreFixture.now); rebuilt from the rows up to 0")
       ])
-    #expect(report.kept == 1...1)
+    #expect(report.rows == 1...1)
   }
 
   @Test("audit.verify finds an older audit head that is put back, and no row is lost")
@@ -284,6 +284,6 @@ struct AuditTamperTests {
     let again = try fixture.open()
     try await again.audit.append(.samples(4...5))
     #expect(try await again.audit.rows() == (1...5).map { AuditRow.sample($0) })
-    #expect(try await again.audit.verify().kept == 1...5)
+    #expect(try await again.audit.verify().rows == 1...5)
   }
 }

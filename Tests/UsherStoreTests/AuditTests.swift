@@ -20,21 +20,21 @@ struct AuditTests {
     try await store.audit.append([])
     let rows = (1...3).map { AuditRow.sample($0) }
     #expect(try await store.audit.rows() == rows)
-    #expect(try await store.audit.verify().kept == 1...3)
+    #expect(try await store.audit.verify().rows == 1...3)
     try store.close()
     let again = try fixture.open(at: StoreFixture.now + .seconds(60))
     #expect(try await again.audit.rows() == rows)
     try await again.audit.append(.samples(4...4))
     #expect(try await again.audit.rows().map(\.n) == [1, 2, 3, 4])
     let report = try await again.audit.verify()
-    #expect(report == AuditReport(kept: 1...4, begunAt: StoreFixture.now))
+    #expect(report == AuditReport(rows: 1...4, begunAt: StoreFixture.now))
   }
 
   @Test("an audit log without rows verifies without findings")
   func empty() async throws {
     let store = try fixture.open()
     let report = try await store.audit.verify()
-    #expect(report == AuditReport(kept: nil, begunAt: StoreFixture.now))
+    #expect(report == AuditReport(rows: nil, begunAt: StoreFixture.now))
     try store.close()
     let error = await #expect(throws: UsherError.self) { try await store.audit.verify() }
     #expect(error?.reason == .storageUnavailable)
@@ -84,7 +84,7 @@ struct AuditTests {
     let slice = try await store.audit.slice(of: 1...4, at: time(2)...time(3))
     #expect(slice.rows == [.sample(2), .sample(3)])
     #expect(slice.end == 4)
-    #expect(slice.seen == 4)
+    #expect(slice.scanned == 4)
     let nothing = try await store.audit.slice(of: 6...9, at: .earliest ... .latest)
     #expect(nothing == AuditSlice())
   }
@@ -112,7 +112,7 @@ struct AuditTests {
     let again = try fixture.open()
     #expect(try await again.audit.verify() == .init(kept: 10...20, begunAt: StoreFixture.now))
     #expect(try await again.audit.trim(to: 15, since: .latest) == 11)
-    #expect(try await again.audit.verify().kept == nil)
+    #expect(try await again.audit.verify().rows == nil)
     try await again.audit.append(.samples(21...21))
     #expect(try await again.audit.rows().map(\.n) == [21])
     #expect(try await again.audit.verify() == .init(kept: 21...21, begunAt: StoreFixture.now))

@@ -62,7 +62,7 @@ struct AuditTrimTests {
     for _ in 0..<2 { try await store.audit.trim(to: 100, since: Self.cutoff, at: Self.now) }
     let report = try await store.audit.verify()
     #expect(report.findings.map(\.message) == findings)
-    #expect(report.kept == kept)
+    #expect(report.rows == kept)
   }
 
   @Test(

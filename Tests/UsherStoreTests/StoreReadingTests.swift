@@ -106,15 +106,15 @@ struct StoreReadingTests {
       account("acc_7", provider: "home", callTag: tag),
     ])
     for count in [1, 2, 3, 9] {
-      #expect(try ids(.called(tag, at: work), atMost: count) == ["acc_1", "acc_2", "acc_5"])
-      #expect(try ids(.called(tag, at: home), atMost: count) == ["acc_7"])
+      #expect(try ids(.callTag(tag, at: work), atMost: count) == ["acc_1", "acc_2", "acc_5"])
+      #expect(try ids(.callTag(tag, at: home), atMost: count) == ["acc_7"])
       #expect(
-        try ids(.called(AccountRow.unknownCallTag, at: work), atMost: count) == ["acc_4"])
+        try ids(.callTag(AccountRow.unknownCallTag, at: work), atMost: count) == ["acc_4"])
     }
-    let row = try #require(try store.accounts(.called(tag, at: home), atMost: 1).first)
+    let row = try #require(try store.accounts(.callTag(tag, at: home), atMost: 1).first)
     #expect(try store.open(row).account.callTag == tag)
     try await store.commit([account("acc_1"), account("acc_3", callTag: tag)])
-    #expect(try ids(.called(tag, at: work)) == ["acc_2", "acc_3", "acc_5"])
+    #expect(try ids(.callTag(tag, at: work)) == ["acc_2", "acc_3", "acc_5"])
   }
 
   @Test("an account is found by its subject, owner and provider")

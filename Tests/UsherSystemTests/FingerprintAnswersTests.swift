@@ -9,32 +9,33 @@ struct FingerprintAnswersTests {
     arguments: [
       ("verify-match", true, VerifyStatus.ended(.verdict(.match))),
       ("verify-no-match", true, .ended(.verdict(.noMatch))),
-      ("verify-retry-scan", false, .goesOn(.retryScan)),
-      ("verify-swipe-too-short", false, .goesOn(.swipeTooShort)),
-      ("verify-finger-not-centered", false, .goesOn(.fingerNotCentered)),
-      ("verify-remove-and-retry", false, .goesOn(.removeAndRetry)),
+      ("verify-retry-scan", false, .continues(.retryScan)),
+      ("verify-swipe-too-short", false, .continues(.swipeTooShort)),
+      ("verify-finger-not-centered", false, .continues(.fingerNotCentered)),
+      ("verify-remove-and-retry", false, .continues(.removeAndRetry)),
       ("verify-disconnected", true, .ended(.disconnected)),
       ("verify-disconnected", false, .ended(.disconnected)),
       ("verify-unknown-error", true, .ended(.failed("verify-unknown-error"))),
     ])
-  func known(word: String, isDone: Bool, meaning: VerifyStatus) {
-    #expect(VerifyStatus(word: word, isDone: isDone) == meaning)
+  func known(status: String, isDone: Bool, meaning: VerifyStatus) {
+    #expect(VerifyStatus(status: status, isDone: isDone) == meaning)
   }
 
   @Test("an unknown verify status is a retry hint while the scan runs, and a failure at its end")
   func unknown() {
-    #expect(VerifyStatus(word: "verify-too-fast", isDone: false) == .goesOn(.retryScan))
-    #expect(VerifyStatus(word: "verify-match!", isDone: true) == .ended(.failed("verify-match!")))
+    #expect(VerifyStatus(status: "verify-too-fast", isDone: false) == .continues(.retryScan))
+    #expect(VerifyStatus(status: "verify-match!", isDone: true) == .ended(.failed("verify-match!")))
     #expect(
-      VerifyStatus(word: "verify-retry-scan", isDone: true) == .ended(.failed("verify-retry-scan")))
-    #expect(VerifyStatus(word: "a\nb", isDone: true) == .ended(.failed(#"a\nb"#)))
+      VerifyStatus(status: "verify-retry-scan", isDone: true)
+        == .ended(.failed("verify-retry-scan")))
+    #expect(VerifyStatus(status: "a\nb", isDone: true) == .ended(.failed(#"a\nb"#)))
   }
 
   @Test("a verify-match or verify-no-match that does not end the scan is a failure")
   func halfMatch() {
-    #expect(VerifyStatus(word: "verify-match", isDone: false) == .ended(.failed("verify-match")))
+    #expect(VerifyStatus(status: "verify-match", isDone: false) == .ended(.failed("verify-match")))
     #expect(
-      VerifyStatus(word: "verify-no-match", isDone: false) == .ended(.failed("verify-no-match")))
+      VerifyStatus(status: "verify-no-match", isDone: false) == .ended(.failed("verify-no-match")))
   }
 
   @Test(

@@ -155,7 +155,7 @@ struct ListenerTests {
   func exhausted() async throws {
     try await ask { counts in
       counts.faults = [
-        .impossible("Too many open files"), .nobody, .impossible("Cannot allocate memory"),
+        .impossible("Too many open files"), .none, .impossible("Cannot allocate memory"),
       ]
     }
     let begun = NIODeadline.now()

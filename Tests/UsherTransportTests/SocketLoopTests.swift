@@ -184,7 +184,7 @@ struct SocketLoopTests {
       #expect(
         table[keys[1]] == nil && table[key] === source && table[keys[2]] === sources[2])
       for key in [keys[0], key, keys[2]] { table.remove(key) }
-      #expect(table.isEmpty && table[key] == nil && table[Poller.bell] == nil)
+      #expect(table.isEmpty && table[key] == nil && table[Poller.wakeUpKey] == nil)
     }
     await loop.stop()
   }

@@ -216,7 +216,7 @@ extension AccountRepository {
     for tag in [store.tag(ofCallKey: key, at: provider), AccountRow.unknownCallTag] {
       var last: SealedAccount?
       repeat {
-        let page = try store.accounts(.called(tag, at: provider), after: last, atMost: Self.page)
+        let page = try store.accounts(.callTag(tag, at: provider), after: last, atMost: Self.page)
         for row in page {
           let record: AccountRecord
           do throws(UsherError) {

@@ -27,7 +27,7 @@ struct AuditService: Sendable {
     while let remaining = page.remaining, scanned < maxScanned {
       let slice = try await log.slice(of: remaining, at: times)
       page.append(slice)
-      scanned += slice.seen
+      scanned += slice.scanned
     }
     return page.reply
   }
@@ -36,8 +36,8 @@ struct AuditService: Sendable {
     await repository.flush()
     let report = try await log.verify()
     return .init(
-      whole: report.findings.isEmpty, first: report.kept.map { Int($0.lowerBound) },
-      last: report.kept.map { Int($0.upperBound) }, begunAt: report.begunAt,
+      whole: report.findings.isEmpty, first: report.rows.map { Int($0.lowerBound) },
+      last: report.rows.map { Int($0.upperBound) }, begunAt: report.begunAt,
       findings: report.findings.map { .init(n: $0.n.flatMap(Self.exact), message: $0.message) })
   }
 

@@ -76,7 +76,7 @@ extension FingerprintError {
 /// The meaning of fprintd's D-Bus signal `VerifyStatus`: interface net.reactivated.Fprint.Device,
 /// "Verify Statuses".
 enum VerifyStatus: Equatable {
-  case goesOn(FingerprintHint)
+  case continues(FingerprintHint)
   case ended(End)
 
   enum End: Equatable {
@@ -89,18 +89,18 @@ enum VerifyStatus: Equatable {
   ///
   /// An unknown word is a hint while the scan continues, and a failure if it ended the scan. A
   /// verdict that does not end the scan is a failure too.
-  init(word: String, isDone: Bool) {
+  init(status: String, isDone: Bool) {
     self =
-      switch (word, isDone) {
+      switch (status, isDone) {
       case ("verify-match", true): .ended(.verdict(.match))
       case ("verify-no-match", true): .ended(.verdict(.noMatch))
       case ("verify-disconnected", _): .ended(.disconnected)
       case (_, true), ("verify-match", _), ("verify-no-match", _), ("verify-unknown-error", _):
-        .ended(.failed(Printable.line(String(word.prefix(100)))))
-      case ("verify-swipe-too-short", _): .goesOn(.swipeTooShort)
-      case ("verify-finger-not-centered", _): .goesOn(.fingerNotCentered)
-      case ("verify-remove-and-retry", _): .goesOn(.removeAndRetry)
-      default: .goesOn(.retryScan)
+        .ended(.failed(Printable.line(String(status.prefix(100)))))
+      case ("verify-swipe-too-short", _): .continues(.swipeTooShort)
+      case ("verify-finger-not-centered", _): .continues(.fingerNotCentered)
+      case ("verify-remove-and-retry", _): .continues(.removeAndRetry)
+      default: .continues(.retryScan)
       }
   }
 }

@@ -59,7 +59,7 @@ package final class FingerprintReader: Sendable {
   package func enrolledFingers(
     of user: String
   ) async throws(FingerprintError) -> [String] {
-    try await converse(about: user, Self.interruption()) { device throws(FingerprintError) in
+    try await withDevice(about: user, Self.interruption()) { device throws(FingerprintError) in
       try device.enrolledFingers(of: user)
     }
   }
@@ -90,7 +90,7 @@ package final class FingerprintReader: Sendable {
       state.withLock { $0.scan = nil }
       scan.end.open()
     }
-    return try await converse(about: user, scan.interruption) { device throws(FingerprintError) in
+    return try await withDevice(about: user, scan.interruption) { device throws(FingerprintError) in
       try device.verify(user: user, until: deadline, onHint: onHint)
     }
   }
@@ -125,7 +125,7 @@ package final class FingerprintReader: Sendable {
     }
   }
 
-  private func converse<Value: Sendable>(
+  private func withDevice<Value: Sendable>(
     about user: String, _ interruption: Interruption,
     _ body: @escaping @Sendable (FprintDevice) throws(FingerprintError) -> Value
   ) async throws(FingerprintError) -> Value {
@@ -133,14 +133,14 @@ package final class FingerprintReader: Sendable {
     try begin(interruption)
     defer { end(interruption) }
     let result = await withTaskCancellationHandler {
-      await conversation(interruption, body)
+      await runOnThread(interruption, body)
     } onCancel: {
       interruption.interrupt()
     }
     return try result.get()
   }
 
-  private func conversation<Value: Sendable>(
+  private func runOnThread<Value: Sendable>(
     _ interruption: Interruption,
     _ body: @escaping @Sendable (FprintDevice) throws(FingerprintError) -> Value
   ) async -> Result<Value, FingerprintError> {

@@ -55,7 +55,7 @@ struct FprintDevice {
     user: String, until deadline: MessageBus.Instant, onHint: (FingerprintHint) -> Void
   ) throws(FingerprintError) -> FingerprintVerdict {
     do throws(BusError) {
-      try bus.listen(for: departure, until: .now + callLimit)
+      try bus.listen(for: ownerChangeSignal, until: .now + callLimit)
       // The reader must be released if Claim succeeded, so its outcome must be known: only the time
       // limit ends this call, not a cancellation.
       _ = try bus.call(
@@ -64,15 +64,15 @@ struct FprintDevice {
       throw FingerprintError(error)
     }
     let end = Result { () throws(BusError) in try scan(until: deadline, onHint: onHint) }
-    let disobedience = release()
+    let releaseError = release()
     switch end {
     case .success(.verdict(let verdict)): return verdict
     case .success(.disconnected): throw .unplugged
-    case .success(.failed(let word)):
+    case .success(.failed(let status)):
       // For a reader that was disconnected during the scan, fprintd reports an ordinary failure,
       // but then also refuses to release the reader.
-      if case .refused = disobedience { throw .unplugged }
-      throw .unavailable("the fingerprint reader failed: \(word)")
+      if case .refused = releaseError { throw .unplugged }
+      throw .unavailable("the fingerprint reader failed: \(status)")
     case .failure(.late) where ContinuousClock.now >= deadline: throw .timedOut
     case .failure(let problem): throw FingerprintError(problem)
     }
@@ -87,9 +87,9 @@ struct FprintDevice {
     while true {
       let (signal, message) = try bus.nextSignal(until: deadline)
       guard signal == status else { throw .gone }
-      let (word, isDone) = try message.stringAndFlag()
-      switch VerifyStatus(word: word, isDone: isDone) {
-      case .goesOn(let hint): onHint(hint)
+      let (result, isDone) = try message.stringAndFlag()
+      switch VerifyStatus(status: result, isDone: isDone) {
+      case .continues(let hint): onHint(hint)
       case .ended(let end): return end
       }
     }
@@ -124,7 +124,7 @@ struct FprintDevice {
     BusSignal(sender: owner, path: path, interface: Self.interface, member: "VerifyStatus")
   }
 
-  private var departure: BusSignal {
+  private var ownerChangeSignal: BusSignal {
     BusSignal(
       sender: MessageBus.daemon, path: "/org/freedesktop/DBus", interface: MessageBus.daemon,
       member: "NameOwnerChanged", subject: owner)

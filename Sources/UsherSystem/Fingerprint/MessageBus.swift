@@ -58,7 +58,7 @@ final class MessageBus {
 
   let interruption: Interruption
   private let raw: OpaquePointer
-  private var wanted: [BusSignal] = []
+  private var signals: [BusSignal] = []
   private var arrived: [BusMessage] = []
 
   /// Starts to connect; the first call waits until the connection is established.
@@ -92,13 +92,13 @@ final class MessageBus {
         if let error = message.error { throw error }
         return message
       }
-      if wanted.contains(where: { $0.describes(message) }) { arrived.append(message) }
+      if signals.contains(where: { $0.describes(message) }) { arrived.append(message) }
     }
   }
 
   /// Subscribes to a signal. No signal that is sent after this returns is missed.
   func listen(for signal: BusSignal, until deadline: Instant) throws(BusError) {
-    wanted.append(signal)
+    signals.append(signal)
     _ = try call(
       BusCall(
         destination: Self.daemon, path: "/org/freedesktop/DBus", interface: Self.daemon,
@@ -111,7 +111,7 @@ final class MessageBus {
       let message =
         try arrived.isEmpty
         ? next(until: deadline, mayBeInterrupted: true) : arrived.removeFirst()
-      if let signal = wanted.first(where: { $0.describes(message) }) { return (signal, message) }
+      if let signal = signals.first(where: { $0.describes(message) }) { return (signal, message) }
     }
   }
 

@@ -44,7 +44,7 @@ package final class Listener: LoopSource {
 
   override func ready(_ events: Readiness) {
     guard let socket else { return }
-    guard events.isDisjoint(with: .gone) else {
+    guard events.isDisjoint(with: .disconnected) else {
       // The listener stops for good: another process that has the socket can shut it down again and
       // again, and each time would be reported.
       report("the socket was shut down from outside")
@@ -57,7 +57,7 @@ package final class Listener: LoopSource {
         consecutive += 1
         serve(accepted, consecutive > Self.crowdThreshold).map(logRarely)
       case .closed(let count): consecutive += count
-      case .nobody:
+      case .none:
         consecutive = 0
         return
       case .impossible(let cause): return pause(cause)

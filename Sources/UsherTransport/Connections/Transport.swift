@@ -109,7 +109,7 @@ package final class Transport: LoopSource {
   }
 
   override func ready(_ events: Readiness) {
-    if !events.isDisjoint(with: .gone) { return drainInput() }
+    if !events.isDisjoint(with: .disconnected) { return drainInput() }
     if events.contains(.writable) { sendQueued() }
     if events.contains(.readable), reads, !hasReachedEnd { _ = receive() }
   }
@@ -129,7 +129,7 @@ package final class Transport: LoopSource {
     guard let socket, let user else { return false }
     switch loop.receive(from: socket, { user.received($0) }) {
     case .bytes: return true
-    case .nothing: return false
+    case .wouldBlock: return false
     case .failed: close()
     case .end:
       hasReachedEnd = true

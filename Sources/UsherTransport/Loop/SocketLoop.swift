@@ -85,7 +85,7 @@ extension SocketLoop {
       inbox.isWoken = true
       return (true, true)
     }
-    if needsWakeUp { poller.ring() }
+    if needsWakeUp { poller.wakeUp() }
     return isAccepted
   }
 
@@ -214,7 +214,7 @@ extension SocketLoop {
     if measuresProcessorTime { processorTimeBefore = ProcessorTime.ofThread() }
     for index in 0..<ready.count {
       let (key, events) = ready[index]
-      if key == Poller.bell { poller.silence() } else { sources[key]?.ready(events) }
+      if key == Poller.wakeUpKey { poller.clearWakeUp() } else { sources[key]?.ready(events) }
     }
     runJobs()
     for end in endOfIterationActions { end() }
