@@ -52,8 +52,8 @@ extension AccessPattern {
   /// flow and the pattern allows the caller to start such flows.
   package func allows(_ request: PolicyRequest) -> Bool {
     if method.matches(request.method),
-      request.isUnknown || provider.holds(request.provider) && kind.holds(request.kind),
-      operation.map({ $0.holds(request.operation) }) ?? true
+      request.isUnknown || provider.covers(request.provider) && kind.covers(request.kind),
+      operation.map({ $0.covers(request.operation) }) ?? true
     {
       return true
     }
@@ -68,7 +68,7 @@ extension AccessPattern {
     let isListed =
       method.matches(request.method)
       && (operation == nil || request.operation == nil
-        || operation?.holds(request.operation) == true)
+        || operation?.covers(request.operation) == true)
     return (isListed || request.traits.followsFlowStart && method.matches(FlowStart.name))
       && request.provider.map(provider.matches) ?? true
       && request.kind.map(kind.matches) ?? true

@@ -29,7 +29,7 @@ extension ProviderURL {
   package var reach: HostReach { HostReach(host: host) }
 
   /// Why paths cannot be appended to this URL; nil if they can.
-  var baseComplaint: String? {
+  var baseViolation: String? {
     hasQuery || text.hasSuffix("/") ? "must have no query and no trailing slash" : nil
   }
 

@@ -43,17 +43,17 @@ package struct BSASettings: SettingsSection {
   }
 
   package mutating func bind(_ table: SettingsTable) {
-    table.setting(&baseURL, "base_url", complaint: \.baseComplaint)
-    table.required(&clientKeyCredential, "client_key_credential", complaint: \.credentialComplaint)
-    table.required(&appPackage, "app_package") { $0.visibleComplaint(upTo: 256) }
-    table.required(&appVersion, "app_version") { $0.visibleComplaint(upTo: 256) }
+    table.setting(&baseURL, "base_url", violation: \.baseViolation)
+    table.required(&clientKeyCredential, "client_key_credential", violation: \.credentialViolation)
+    table.required(&appPackage, "app_package") { $0.visibleViolation(upTo: 256) }
+    table.required(&appVersion, "app_version") { $0.visibleViolation(upTo: 256) }
     table.setting(&lang, "lang") { tag in
       tag.isLanguageTag ? nil : "must be a language tag, such as \"en\""
     }
     table.setting(&siteURL, "site_url")
-    table.setting(&deviceName, "device_name", complaint: Self.line)
-    table.setting(&deviceManufacturer, "device_manufacturer", complaint: Self.line)
-    table.setting(&osVersion, "os_version", complaint: Self.line)
+    table.setting(&deviceName, "device_name", violation: Self.line)
+    table.setting(&deviceManufacturer, "device_manufacturer", violation: Self.line)
+    table.setting(&osVersion, "os_version", violation: Self.line)
     table.setting(&otpDigits, "otp_digits", 4...10)
     table.setting(&otpSeconds, "otp_seconds", 30...3600)
     table.setting(&resendSeconds, "resend_seconds", 1...3600)
@@ -120,21 +120,21 @@ package struct BSAPaths: SettingsSection {
   package static var blank: BSAPaths { BSAPaths() }
 
   package mutating func bind(_ table: SettingsTable) {
-    table.setting(&duplicateCheck, "duplicate_check", complaint: \.plainComplaint)
-    table.setting(&idCheck, "id_check", complaint: \.plainComplaint)
-    table.setting(&mail, "mail", complaint: \.plainComplaint)
-    table.setting(&sms, "sms", complaint: \.plainComplaint)
-    table.setting(&mailVerify, "mail_verify", complaint: \.plainComplaint)
-    table.setting(&smsVerify, "sms_verify", complaint: \.plainComplaint)
-    table.setting(&users, "users", complaint: \.plainComplaint)
-    table.setting(&sendOTP, "send_otp", complaint: \.plainComplaint)
-    table.setting(&device, "device") { $0.complaint(placeholder: "userKey", isNeeded: true) }
-    table.setting(&deviceCheck, "device_check", complaint: \.plainComplaint)
-    table.setting(&authExist, "auth_exist", complaint: \.plainComplaint)
-    table.setting(&auth, "auth", complaint: \.plainComplaint)
-    table.setting(&authComplete, "auth_complete", complaint: \.plainComplaint)
-    table.setting(&otpGenerate, "otp_generate", complaint: \.plainComplaint)
-    table.setting(&otp, "otp") { $0.complaint(placeholder: "code", isNeeded: true) }
+    table.setting(&duplicateCheck, "duplicate_check", violation: \.plainViolation)
+    table.setting(&idCheck, "id_check", violation: \.plainViolation)
+    table.setting(&mail, "mail", violation: \.plainViolation)
+    table.setting(&sms, "sms", violation: \.plainViolation)
+    table.setting(&mailVerify, "mail_verify", violation: \.plainViolation)
+    table.setting(&smsVerify, "sms_verify", violation: \.plainViolation)
+    table.setting(&users, "users", violation: \.plainViolation)
+    table.setting(&sendOTP, "send_otp", violation: \.plainViolation)
+    table.setting(&device, "device") { $0.violation(placeholder: "userKey", isNeeded: true) }
+    table.setting(&deviceCheck, "device_check", violation: \.plainViolation)
+    table.setting(&authExist, "auth_exist", violation: \.plainViolation)
+    table.setting(&auth, "auth", violation: \.plainViolation)
+    table.setting(&authComplete, "auth_complete", violation: \.plainViolation)
+    table.setting(&otpGenerate, "otp_generate", violation: \.plainViolation)
+    table.setting(&otp, "otp") { $0.violation(placeholder: "code", isNeeded: true) }
   }
 }
 

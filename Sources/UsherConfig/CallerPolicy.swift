@@ -4,7 +4,7 @@ import UsherAPI
 package struct CallerPolicy: Sendable {
   /// The rules that match the caller, in the order in which they are tried.
   let rules: [PolicyRule]
-  let otherwise: Standing
+  let otherwise: FallbackRights
   /// The clients whose accounts the caller may read.
   package let lenders: [String]
   /// Whether a client rule that matches the caller is limited to some accounts.
@@ -12,7 +12,7 @@ package struct CallerPolicy: Sendable {
   /// Whether a client rule that matches the caller is limited to certain hours.
   package let choosesHours: Bool
 
-  init(rules: [PolicyRule], otherwise: Standing, lenders: [String]) {
+  init(rules: [PolicyRule], otherwise: FallbackRights, lenders: [String]) {
     self.rules = rules
     self.otherwise = otherwise
     self.lenders = lenders
@@ -32,8 +32,8 @@ package struct CallerPolicy: Sendable {
   package var hasNoRights: Bool {
     guard rules.isEmpty else { return false }
     switch otherwise {
-    case .nobody, .unidentified, .subordinate: return true
-    case .everything, .member: return false
+    case .noRights, .unidentified, .subordinate: return true
+    case .allRights, .member: return false
     }
   }
 
@@ -85,7 +85,7 @@ package struct CallerPolicy: Sendable {
     guard let first = rules.first else { return otherwise.decide(request) }
     var objection: Denial?
     for rule in rules {
-      let verdict = rule.judge(request)
+      let verdict = rule.evaluate(request)
       consider(verdict)
       switch verdict.decision {
       case .allowed: return verdict.decision

@@ -46,33 +46,33 @@ package struct ClientRule: SettingsSection {
   package static var blank: ClientRule { ClientRule(name: "", match: .blank, allow: []) }
 
   package mutating func bind(_ table: SettingsTable) {
-    table.required(&name, "name", complaint: \.configNameComplaint)
+    table.required(&name, "name", violation: \.configNameViolation)
     table.table(&match, "match", isRequired: true)
     table.required(&allow, "allow")
     table.setting(&requireLocalAuthSeconds, "require_local_auth_seconds") { seconds in
       (1...86_400).contains(seconds) ? nil : "must be between 1 and 86400, is \(seconds)"
     }
     table.setting(&accounts, "accounts")
-    table.setting(&scopes, "scopes") { Self.complaint($0, "scopes", of: \.isScopeByte) }
-    table.setting(&fields, "fields") { Self.complaint($0, "members", of: \.isVisible) }
+    table.setting(&scopes, "scopes") { Self.violation($0, "scopes", of: \.isScopeByte) }
+    table.setting(&fields, "fields") { Self.violation($0, "members", of: \.isVisible) }
     table.setting(&hours, "hours") { $0.isEmpty ? "must have at least one entry" : nil }
     table.setting(&confirm, "confirm")
     table.setting(&confirms, "confirms")
     table.setting(&owner, "owner")
     table.setting(&share, "share")
     if !share.isEmpty, owner != .client {
-      table.complain(
+      table.reportProblem(
         "share", "needs owner = \"client\": a client cannot share a user's accounts")
     }
   }
 }
 
 extension ClientRule {
-  private static func complaint(
+  private static func violation(
     _ words: [String], _ kind: String, of isAllowed: (UInt8) -> Bool
   ) -> String? {
-    let areGood = words.allSatisfy { $0.consists(upTo: 256, of: isAllowed) }
-    return areGood ? nil : "must be names of \(kind)"
+    let areValid = words.allSatisfy { $0.consists(upTo: 256, of: isAllowed) }
+    return areValid ? nil : "must be names of \(kind)"
   }
 }
 
@@ -108,21 +108,21 @@ package struct ClientMatch: SettingsSection {
   package static var blank: ClientMatch { ClientMatch() }
 
   package mutating func bind(_ table: SettingsTable) {
-    table.setting(&unit, "unit", complaint: Self.complaint(unit:))
+    table.setting(&unit, "unit", violation: Self.violation(unit:))
     table.setting(&user, "user")
     table.setting(&group, "group")
-    table.setting(&executable, "executable", complaint: Self.complaint(executable:))
+    table.setting(&executable, "executable", violation: Self.violation(executable:))
     table.needsOneSetting()
   }
 
   /// Returns why the name of a unit is invalid; nil if it is valid.
-  static func complaint(unit: String) -> String? {
+  static func violation(unit: String) -> String? {
     let isName = unit.consists(upTo: 255) { $0.isWordByte || $0.isOne(of: ":-.@\\") }
     let hasType = unit.hasSuffix(".service") || unit.hasSuffix(".scope")
     return isName && hasType ? nil : "must be a unit's full name, such as \"till.service\""
   }
 
-  static func complaint(executable: String) -> String? {
+  static func violation(executable: String) -> String? {
     executable.isAbsolutePath ? nil : "must be an absolute path"
   }
 }

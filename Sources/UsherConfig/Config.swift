@@ -34,8 +34,8 @@ package struct Config: SettingsSection {
     table.table(&token, "token")
     table.tables(&providers, "provider")
     table.tables(&clients, "client")
-    refuseTwins(providers.map(\.name.rawValue), "provider", table)
-    refuseTwins(clients.map(\.name), "client", table)
+    refuseDuplicates(providers.map(\.name.rawValue), "provider", table)
+    refuseDuplicates(clients.map(\.name), "client", table)
     refuseSharedListeners(table)
     refuseUnknownProviders(table)
     refuseUnknownClients(table)
@@ -45,15 +45,15 @@ package struct Config: SettingsSection {
     providers.first { $0.name == name }
   }
 
-  private func refuseTwins(_ names: [String], _ key: String, _ table: SettingsTable) {
+  private func refuseDuplicates(_ names: [String], _ key: String, _ table: SettingsTable) {
     var first: [String: Int] = [:]
     for (place, name) in names.enumerated() where !name.isEmpty {
-      guard let twin = first[name] else {
+      guard let duplicate = first[name] else {
         first[name] = place
         continue
       }
-      let other = table.position(of: "\(key)[\(twin)].name").map { " at \($0)" } ?? ""
-      table.complain("\(key)[\(place)].name", "\(key) \"\(name)\" is already defined\(other)")
+      let other = table.position(of: "\(key)[\(duplicate)].name").map { " at \($0)" } ?? ""
+      table.reportProblem("\(key)[\(place)].name", "\(key) \"\(name)\" is already defined\(other)")
     }
   }
 
@@ -67,7 +67,7 @@ package struct Config: SettingsSection {
         first[address] = place
         continue
       }
-      table.complain(
+      table.reportProblem(
         "provider[\(place)].callback_listen",
         "\(address.settingText) is already the callback address of provider "
           + "\"\(providers[other].name)\""
@@ -78,7 +78,7 @@ package struct Config: SettingsSection {
   /// Reports a rule that names a provider which is not configured, because the rule would silently
   /// allow nothing there.
   private func refuseUnknownProviders(_ table: SettingsTable) {
-    guard table.isWhole else { return }
+    guard table.isComplete else { return }
     var known = KnownNames(
       "provider", providers.map(\.name.rawValue) + [ProviderConfig.reservedName])
     for (place, client) in clients.enumerated() {
@@ -86,7 +86,7 @@ package struct Config: SettingsSection {
         guard let name = pattern.literalProvider, let refusal = known.refusal(of: name) else {
           continue
         }
-        table.complain("client[\(place)].allow[\(item)]", refusal)
+        table.reportProblem("client[\(place)].allow[\(item)]", refusal)
       }
     }
   }
@@ -94,7 +94,7 @@ package struct Config: SettingsSection {
   /// Reports a rule that names an undefined client or itself, because the entry would silently do
   /// nothing.
   private func refuseUnknownClients(_ table: SettingsTable) {
-    guard table.isWhole else { return }
+    guard table.isComplete else { return }
     var known = KnownNames("client", clients.map(\.name))
     for (place, client) in clients.enumerated() {
       for (key, list, selfish) in [
@@ -103,7 +103,7 @@ package struct Config: SettingsSection {
       ] {
         for (item, name) in list.enumerated() {
           let refusal = name == client.name ? selfish : known.refusal(of: name)
-          if let refusal { table.complain("client[\(place)].\(key)[\(item)]", refusal) }
+          if let refusal { table.reportProblem("client[\(place)].\(key)[\(item)]", refusal) }
         }
       }
     }
@@ -154,16 +154,16 @@ extension Config {
   ) throws(ConfigError) -> Config {
     var problems: [ConfigProblem] = []
     var root = TomlTable()
-    var isWhole = true
+    var isComplete = true
     for (path, bytes) in contents {
       do throws(ConfigError) {
-        problems += root.lay(try TomlTable.parse(bytes, file: path))
+        problems += root.merge(try TomlTable.parse(bytes, file: path))
       } catch {
-        isWhole = false
+        isComplete = false
         problems += error.problems
       }
     }
-    let reading = Reading(isWhole: isWhole)
+    let reading = Reading(isComplete: isComplete)
     let table = SettingsTable(reading: root, path: "", at: nil, for: reading)
     var config = Config()
     config.bind(table)

@@ -34,29 +34,29 @@ package struct FreedomIDSettings: SettingsSection {
   package mutating func bind(_ table: SettingsTable) {
     var mode: FreedomIDMode? = mode
     table.required(&mode, "mode")
-    table.setting(&baseURL, "base_url", complaint: \.baseComplaint)
+    table.setting(&baseURL, "base_url", violation: \.baseViolation)
     table.setting(&consentDays, "consent_days", 1...3650)
-    table.setting(&apiKeyCredential, "api_key_credential", complaint: \.credentialComplaint)
-    table.setting(&clientID, "client_id") { $0.visibleComplaint(upTo: 256) }
-    table.setting(&clientCredential, "client_credential", complaint: \.credentialComplaint)
+    table.setting(&apiKeyCredential, "api_key_credential", violation: \.credentialViolation)
+    table.setting(&clientID, "client_id") { $0.visibleViolation(upTo: 256) }
+    table.setting(&clientCredential, "client_credential", violation: \.credentialViolation)
     table.setting(&redirect, "redirect")
-    table.setting(&apiBaseURL, "api_base_url", complaint: \.baseComplaint)
+    table.setting(&apiBaseURL, "api_base_url", violation: \.baseViolation)
     table.setting(&pollSeconds, "poll_seconds", 1...60)
     table.setting(&callbackListen, "callback_listen")
-    table.setting(&scopes, "scopes", complaint: OIDCSettings.complaint(scopes:))
+    table.setting(&scopes, "scopes", violation: OIDCSettings.violation(scopes:))
     table.setting(&pkce, "pkce")
     table.table(&paths, "paths")
     table.table(&endpoints, "endpoints")
     // The required settings depend on the mode, so an invalid mode ends the check here.
     guard let mode else { return }
     self.mode = mode
-    for (key, isThere) in needs where !isThere {
-      table.complain("mode", "\"\(mode.rawValue)\" needs \(key)")
+    for (key, isSet) in needs where !isSet {
+      table.reportProblem("mode", "\"\(mode.rawValue)\" needs \(key)")
     }
   }
 
   /// The settings that the mode requires, and whether each is present.
-  private var needs: [(key: String, isThere: Bool)] {
+  private var needs: [(key: String, isSet: Bool)] {
     switch mode {
     case .device: [("api_key_credential", apiKeyCredential != nil)]
     case .oauth2, .oidc:
@@ -126,24 +126,24 @@ package struct FreedomIDPaths: SettingsSection {
   package static var blank: FreedomIDPaths { FreedomIDPaths() }
 
   package mutating func bind(_ table: SettingsTable) {
-    table.setting(&accounts, "accounts", complaint: \.plainComplaint)
-    table.setting(&loginOTP, "login_otp", complaint: \.plainComplaint)
-    table.setting(&loginOTPVerify, "login_otp_verify", complaint: \.plainComplaint)
-    table.setting(&loginPassword, "login_password", complaint: \.plainComplaint)
-    table.setting(&loginTwoFactor, "login_two_factor", complaint: \.plainComplaint)
-    table.setting(&loginResend, "login_resend", complaint: \.plainComplaint)
-    table.setting(&deviceToken, "device_token", complaint: \.plainComplaint)
-    table.setting(&deviceConsent, "device_consent", complaint: \.plainComplaint)
-    table.setting(&authorize, "authorize", complaint: \.plainComplaint)
-    table.setting(&token, "token", complaint: \.plainComplaint)
-    table.setting(&userInfo, "user_info", complaint: \.plainComplaint)
-    table.setting(&profile, "profile", complaint: \.plainComplaint)
-    table.setting(&profileStatus, "profile_status", complaint: \.plainComplaint)
-    table.setting(&user, "user", complaint: \.plainComplaint)
-    table.setting(&openid, "openid", complaint: \.plainComplaint)
-    table.setting(&openidToken, "openid_token", complaint: \.plainComplaint)
+    table.setting(&accounts, "accounts", violation: \.plainViolation)
+    table.setting(&loginOTP, "login_otp", violation: \.plainViolation)
+    table.setting(&loginOTPVerify, "login_otp_verify", violation: \.plainViolation)
+    table.setting(&loginPassword, "login_password", violation: \.plainViolation)
+    table.setting(&loginTwoFactor, "login_two_factor", violation: \.plainViolation)
+    table.setting(&loginResend, "login_resend", violation: \.plainViolation)
+    table.setting(&deviceToken, "device_token", violation: \.plainViolation)
+    table.setting(&deviceConsent, "device_consent", violation: \.plainViolation)
+    table.setting(&authorize, "authorize", violation: \.plainViolation)
+    table.setting(&token, "token", violation: \.plainViolation)
+    table.setting(&userInfo, "user_info", violation: \.plainViolation)
+    table.setting(&profile, "profile", violation: \.plainViolation)
+    table.setting(&profileStatus, "profile_status", violation: \.plainViolation)
+    table.setting(&user, "user", violation: \.plainViolation)
+    table.setting(&openid, "openid", violation: \.plainViolation)
+    table.setting(&openidToken, "openid_token", violation: \.plainViolation)
     table.setting(&revoke, "revoke") { path in
-      path.text.hasPrefix("/") ? path.plainComplaint : "must be a path"
+      path.text.hasPrefix("/") ? path.plainViolation : "must be a path"
     }
   }
 }

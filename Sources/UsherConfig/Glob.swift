@@ -11,7 +11,7 @@ struct Glob: Hashable, Sendable {
   var isLiteral: Bool { !text.contains("*") }
 
   /// Returns whether the pattern matches a word. If there is no word, only the pattern `*` matches.
-  func holds(_ word: String?) -> Bool { word.map(matches) ?? (self == .any) }
+  func covers(_ text: String?) -> Bool { text.map(matches) ?? (self == .any) }
 
   /// Returns whether the pattern matches the word. The time is at most proportional to the product
   /// of their lengths, because after a mismatch only the last star takes more characters.

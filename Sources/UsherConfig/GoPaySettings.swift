@@ -48,22 +48,22 @@ package struct GoPaySettings: SettingsSection {
   package static var blank: GoPaySettings { GoPaySettings(clientID: "", merchantID: "") }
 
   package mutating func bind(_ table: SettingsTable) {
-    table.required(&clientID, "client_id") { $0.visibleComplaint(upTo: 256) }
-    table.required(&merchantID, "merchant_id") { $0.visibleComplaint(upTo: 256) }
+    table.required(&clientID, "client_id") { $0.visibleViolation(upTo: 256) }
+    table.required(&merchantID, "merchant_id") { $0.visibleViolation(upTo: 256) }
     table.setting(&exchange, "exchange")
     table.setting(&exchangeSeconds, "exchange_seconds", 5...600)
     table.setting(&redirect, "redirect")
-    table.setting(&snapBaseURL, "snap_base_url", complaint: \.baseComplaint)
-    table.setting(&identityBaseURL, "identity_base_url", complaint: \.baseComplaint)
-    table.setting(&captureBaseURL, "capture_base_url", complaint: \.baseComplaint)
+    table.setting(&snapBaseURL, "snap_base_url", violation: \.baseViolation)
+    table.setting(&identityBaseURL, "identity_base_url", violation: \.baseViolation)
+    table.setting(&captureBaseURL, "capture_base_url", violation: \.baseViolation)
     table.setting(&exchangeURL, "exchange_url")
-    table.setting(&exchangeCredential, "exchange_credential", complaint: \.credentialComplaint)
-    table.setting(&privateKeyCredential, "private_key_credential", complaint: \.credentialComplaint)
+    table.setting(&exchangeCredential, "exchange_credential", violation: \.credentialViolation)
+    table.setting(&privateKeyCredential, "private_key_credential", violation: \.credentialViolation)
     table.setting(
-      &clientSecretCredential, "client_secret_credential", complaint: \.credentialComplaint)
-    table.setting(&channelID, "channel_id") { $0.visibleComplaint(upTo: 256) }
+      &clientSecretCredential, "client_secret_credential", violation: \.credentialViolation)
+    table.setting(&channelID, "channel_id") { $0.visibleViolation(upTo: 256) }
     table.setting(&callbackListen, "callback_listen")
-    table.setting(&callbackCredential, "callback_credential", complaint: \.credentialComplaint)
+    table.setting(&callbackCredential, "callback_credential", violation: \.credentialViolation)
     table.setting(&locale, "locale")
     table.setting(&submissionType, "submission_type") { text in
       text.consists(upTo: 64, of: \.isWordByte) ? nil : "must be up to 64 of A-Z a-z 0-9 _"
@@ -71,13 +71,13 @@ package struct GoPaySettings: SettingsSection {
     table.setting(&pollSeconds, "poll_seconds", 1...60)
     table.setting(&kycDays, "kyc_days", 1...90)
     table.table(&paths, "paths")
-    for (key, isThere) in needs where !isThere {
-      table.complain("exchange", "\"\(exchange.rawValue)\" needs \(key)")
+    for (key, isSet) in needs where !isSet {
+      table.reportProblem("exchange", "\"\(exchange.rawValue)\" needs \(key)")
     }
   }
 
   /// The settings that the value of `exchange` requires, and whether each is present.
-  private var needs: [(key: String, isThere: Bool)] {
+  private var needs: [(key: String, isSet: Bool)] {
     switch exchange {
     case .app: []
     case .backend: [("exchange_url", exchangeURL != nil)]
@@ -130,20 +130,20 @@ package struct GoPayPaths: SettingsSection {
   package static var blank: GoPayPaths { GoPayPaths() }
 
   package mutating func bind(_ table: SettingsTable) {
-    table.setting(&authCodePage, "auth_code_page", complaint: \.plainComplaint)
-    table.setting(&authCode, "auth_code", complaint: \.plainComplaint)
-    table.setting(&sessionToken, "session_token", complaint: \.plainComplaint)
-    table.setting(&temporaryToken, "temporary_token", complaint: \.plainComplaint)
-    table.setting(&b2bToken, "b2b_token", complaint: \.plainComplaint)
-    table.setting(&binding, "binding", complaint: \.plainComplaint)
-    table.setting(&unbinding, "unbinding", complaint: \.plainComplaint)
-    table.setting(&capture, "capture", complaint: \.plainComplaint)
+    table.setting(&authCodePage, "auth_code_page", violation: \.plainViolation)
+    table.setting(&authCode, "auth_code", violation: \.plainViolation)
+    table.setting(&sessionToken, "session_token", violation: \.plainViolation)
+    table.setting(&temporaryToken, "temporary_token", violation: \.plainViolation)
+    table.setting(&b2bToken, "b2b_token", violation: \.plainViolation)
+    table.setting(&binding, "binding", violation: \.plainViolation)
+    table.setting(&unbinding, "unbinding", violation: \.plainViolation)
+    table.setting(&capture, "capture", violation: \.plainViolation)
     table.setting(&submission, "submission") {
-      $0.complaint(placeholder: "submissionId", isNeeded: true)
+      $0.violation(placeholder: "submissionId", isNeeded: true)
     }
-    table.setting(&currentSubmission, "current_submission", complaint: \.plainComplaint)
+    table.setting(&currentSubmission, "current_submission", violation: \.plainViolation)
     table.setting(&callback, "callback") { path in
-      path.text.hasPrefix("/") ? path.plainComplaint : "must be a path"
+      path.text.hasPrefix("/") ? path.plainViolation : "must be a path"
     }
   }
 }

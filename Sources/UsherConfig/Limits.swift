@@ -109,7 +109,7 @@ package struct Limits: SettingsSection {
     table.setting(&finishedFlowHours, "finished_flow_hours", 1...720)
     table.setting(&finishedFlowsPerUser, "finished_flows_per_user", 1...100_000)
     if adminReserve >= connections {
-      table.complain("admin_reserve", "must be less than connections, which is \(connections)")
+      table.reportProblem("admin_reserve", "must be less than connections, which is \(connections)")
     }
   }
 }

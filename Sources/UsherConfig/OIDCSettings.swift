@@ -43,20 +43,20 @@ package struct OIDCSettings: SettingsSection {
 
   package mutating func bind(_ table: SettingsTable) {
     table.required(&issuer, "issuer") { $0.hasQuery ? "must have no query" : nil }
-    table.required(&clientID, "client_id") { $0.visibleComplaint(upTo: 1024) }
-    table.setting(&clientCredential, "client_credential", complaint: \.credentialComplaint)
+    table.required(&clientID, "client_id") { $0.visibleViolation(upTo: 1024) }
+    table.setting(&clientCredential, "client_credential", violation: \.credentialViolation)
     table.setting(&clientAuth, "client_auth")
-    table.setting(&scopes, "scopes", complaint: Self.complaint(scopes:))
+    table.setting(&scopes, "scopes", violation: Self.violation(scopes:))
     table.setting(&redirect, "redirect")
     table.setting(&allowPrivateEndpoints, "allow_private_endpoints")
-    table.setting(&audience, "audience") { $0.visibleComplaint(upTo: 1024) }
+    table.setting(&audience, "audience") { $0.visibleViolation(upTo: 1024) }
     table.setting(&clockSkewSeconds, "clock_skew_seconds", 0...300)
     table.setting(&narrowRefresh, "narrow_refresh")
     table.setting(&revokeReplaced, "revoke_replaced")
     table.table(&endpoints, "endpoints")
-    table.setting(&extraAuthorize, "extra_authorize", complaint: Self.complaint(extra:))
-    if let message = clientAuth.complaint(hasCredential: clientCredential != nil) {
-      table.complain("client_auth", message)
+    table.setting(&extraAuthorize, "extra_authorize", violation: Self.violation(extra:))
+    if let message = clientAuth.violation(hasCredential: clientCredential != nil) {
+      table.reportProblem("client_auth", message)
     }
   }
 
@@ -83,7 +83,7 @@ package struct OIDCSettings: SettingsSection {
 
   /// Returns what is wrong with the scopes (RFC 6749 §3.3; OIDC Core §3.1.2.1); nil if they are
   /// valid.
-  static func complaint(scopes: [String]) -> String? {
+  static func violation(scopes: [String]) -> String? {
     let isToken: (String) -> Bool = { scope in
       scope.consists(upTo: 256) { $0.isVisible && !$0.isOne(of: "\"\\") }
     }
@@ -101,15 +101,15 @@ package struct OIDCSettings: SettingsSection {
     "redirect_uri", "request", "request_uri", "response_mode", "response_type", "scope", "state",
   ]
 
-  private static func complaint(extra: [String: String]) -> String? {
+  private static func violation(extra: [String: String]) -> String? {
     if let name = extra.keys.sorted().first(where: reserved.contains) {
       return "\(name) is set by usherd itself"
     }
-    let areFit = extra.allSatisfy { name, value in
+    let areValid = extra.allSatisfy { name, value in
       name.consists(upTo: 128, of: \.isVisible)
         && value.utf8.count <= 2048 && value.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F }
     }
-    return areFit ? nil : "names must be printable ASCII, values without control characters"
+    return areValid ? nil : "names must be printable ASCII, values without control characters"
   }
 }
 
@@ -129,7 +129,7 @@ package enum OIDCClientAuth: String, TextSetting, Codable, CaseIterable, Equatab
   case post
   case none
 
-  func complaint(hasCredential: Bool) -> String? {
+  func violation(hasCredential: Bool) -> String? {
     switch self {
     case .auto: nil
     case .basic, .post: hasCredential ? nil : "needs client_credential"

@@ -70,7 +70,7 @@ package struct OpeningHours: CodedAsText, Hashable, Sendable {
     minutes = closes > opens ? closes - opens : closes - opens + WeekMinute.minutesOfDay
   }
 
-  package func holds(at time: WeekMinute) -> Bool {
+  package func contains(_ time: WeekMinute) -> Bool {
     days.contains { Self.distance(from: opening(on: $0), to: time.minute) < minutes }
   }
 

@@ -33,7 +33,7 @@ package struct OperationPattern: CodedAsText, Hashable, Sendable {
   package var settingText: String { "\(method):\(path)" }
 
   /// Returns whether the pattern matches the operation; false if the call has no operation.
-  func holds(_ operation: String?) -> Bool { operation.map(matches) ?? false }
+  func covers(_ operation: String?) -> Bool { operation.map(matches) ?? false }
 
   /// Returns whether the pattern matches.
   ///
@@ -46,10 +46,10 @@ package struct OperationPattern: CodedAsText, Hashable, Sendable {
 
   /// Returns whether the path matches, segment by segment. Only as many segments are split as the
   /// pattern has, because a path from a caller may be long.
-  private func matches(path asked: Substring) -> Bool {
+  private func matches(path requested: Substring) -> Bool {
     let slash = UInt8(ascii: "/")
     let patterns = path.utf8.split(separator: slash, omittingEmptySubsequences: false)
-    let segments = asked.utf8.split(
+    let segments = requested.utf8.split(
       separator: slash, maxSplits: patterns.count, omittingEmptySubsequences: false)
     let isOpen = path.hasSuffix("*")
     guard patterns.count == segments.count || (isOpen && segments.count > patterns.count) else {

@@ -32,12 +32,12 @@ package struct PaysafeSettings: SettingsSection {
   package static var blank: PaysafeSettings { PaysafeSettings(baseURL: .blank, clientID: "") }
 
   package mutating func bind(_ table: SettingsTable) {
-    table.required(&baseURL, "base_url", complaint: \.baseComplaint)
+    table.required(&baseURL, "base_url", violation: \.baseViolation)
     table.setting(&brandIdentity, "brand_identity") { name in
       name.isBrandIdentity ? nil : "must be up to 128 of A-Z a-z 0-9 . _ -"
     }
-    table.required(&clientID, "client_id") { $0.visibleComplaint(upTo: 1024) }
-    table.setting(&clientCredential, "client_credential", complaint: \.credentialComplaint)
+    table.required(&clientID, "client_id") { $0.visibleViolation(upTo: 1024) }
+    table.setting(&clientCredential, "client_credential", violation: \.credentialViolation)
     table.setting(&exchange, "exchange")
     table.setting(&exchangeSeconds, "exchange_seconds", 5...600)
     table.setting(&redirect, "redirect")
@@ -73,11 +73,11 @@ package struct PaysafePaths: SettingsSection {
   package static var blank: PaysafePaths { PaysafePaths() }
 
   package mutating func bind(_ table: SettingsTable) {
-    table.setting(&authorize, "authorize") { $0.complaint(placeholder: "brandIdentity") }
-    table.setting(&token, "token") { $0.complaint(placeholder: "brandIdentity") }
-    table.setting(&challenge, "challenge") { $0.complaint(placeholder: "eventId", isNeeded: true) }
-    table.setting(&attempt, "attempt") { $0.complaint(placeholder: "eventId", isNeeded: true) }
-    table.setting(&event, "event") { $0.complaint(placeholder: "eventId", isNeeded: true) }
+    table.setting(&authorize, "authorize") { $0.violation(placeholder: "brandIdentity") }
+    table.setting(&token, "token") { $0.violation(placeholder: "brandIdentity") }
+    table.setting(&challenge, "challenge") { $0.violation(placeholder: "eventId", isNeeded: true) }
+    table.setting(&attempt, "attempt") { $0.violation(placeholder: "eventId", isNeeded: true) }
+    table.setting(&event, "event") { $0.violation(placeholder: "eventId", isNeeded: true) }
   }
 }
 

@@ -49,26 +49,26 @@ package struct Policy: Sendable {
     rules: [ClientRule], access: AccessSettings, sources: ConfigSources = ConfigSources(),
     daemonUser: UInt32, names: PrincipalResolver
   ) throws(ConfigError) {
-    var book = UserNameCache(names, sources)
+    var nameCache = UserNameCache(names, sources)
     self.rules = RuleIndex(
       rules.enumerated().map { place, rule in
         let key = "client[\(place)]"
-        let user = book.user(rule.match.user, "\(key).match.user")
-        let group = book.group(rule.match.group, "\(key).match.group")
+        let user = nameCache.user(rule.match.user, "\(key).match.user")
+        let group = nameCache.group(rule.match.group, "\(key).match.group")
         return PolicyRule(
-          rule, at: sources[key], user: user, group: group, members: book.members(of: group))
+          rule, at: sources[key], user: user, group: group, members: nameCache.members(of: group))
       })
     var lenders: [String: [String]] = [:]
     for rule in rules {
       for name in Set(rule.share) { lenders[name, default: []].append(rule.name) }
     }
     self.lenders = lenders
-    let before = book.unknown
-    memberGroup = book.group(access.group, "access.group")
-    if sources["access.group"] == nil { book.unknown = before }
+    let before = nameCache.unknown
+    memberGroup = nameCache.group(access.group, "access.group")
+    if sources["access.group"] == nil { nameCache.unknown = before }
     memberRule = "(members of \(access.group.settingText))"
     self.daemonUser = daemonUser
-    guard book.unknown.isEmpty else { throw ConfigError(book.unknown) }
+    guard nameCache.unknown.isEmpty else { throw ConfigError(nameCache.unknown) }
   }
 
   /// Returns the part of the policy that applies to a caller. It can be used for the lifetime of
@@ -86,7 +86,7 @@ package struct Policy: Sendable {
         rules: [], otherwise: .subordinate(of: owner, rule: rule.name), lenders: [])
     }
     return CallerPolicy(
-      rules: matching, otherwise: standing(of: caller),
+      rules: matching, otherwise: fallbackRights(of: caller),
       lenders: matching.first.flatMap { lenders[$0.name] } ?? [])
   }
 
@@ -125,12 +125,12 @@ package struct Policy: Sendable {
     self.caller(caller).decide(request)
   }
 
-  private func standing(of caller: CallerIdentity) -> Standing {
-    if caller.uid == 0 { return .everything(rule: "(root)") }
-    if caller.uid == daemonUser { return .everything(rule: "(daemon)") }
+  private func fallbackRights(of caller: CallerIdentity) -> FallbackRights {
+    if caller.uid == 0 { return .allRights(rule: "(root)") }
+    if caller.uid == daemonUser { return .allRights(rule: "(daemon)") }
     if let owner = caller.subordinateTo.first { return .subordinate(of: owner, rule: nil) }
     if let memberGroup, caller.isMember(of: memberGroup) { return .member(rule: memberRule) }
-    return .nobody
+    return .noRights
   }
 }
 
@@ -162,10 +162,10 @@ extension Config {
 }
 
 /// The rights of a caller if no client rule matches it.
-enum Standing: Sendable {
-  case everything(rule: String)
+enum FallbackRights: Sendable {
+  case allRights(rule: String)
   case member(rule: String)
-  case nobody
+  case noRights
   /// The caller's unit or program is not known, and this rule may apply to the caller.
   case unidentified(rule: String)
   /// The caller is a subordinate id of a user. `rule` is the rule that applies to the user but not
@@ -174,10 +174,10 @@ enum Standing: Sendable {
 
   func decide(_ request: PolicyRequest) -> Decision {
     switch self {
-    case .everything(let rule): .allow(rule: rule)
+    case .allRights(let rule): .allow(rule: rule)
     case .member(let rule):
       request.traits.audience == .operators ? .deny(rule: rule) : .allow(rule: rule)
-    case .nobody, .unidentified, .subordinate: .deny(rule: "(no rule)")
+    case .noRights, .unidentified, .subordinate: .deny(rule: "(no rule)")
     }
   }
 }

@@ -37,16 +37,16 @@ extension CallerPolicy {
   }
 }
 
-extension Standing {
+extension FallbackRights {
   fileprivate func why(_ decision: Decision, _ request: PolicyRequest) -> String {
     if decision.rule == "(everybody)" { return "every caller may call \(request.method)" }
     let who = decision.rule.dropFirst().dropLast()
     let may =
       switch self {
-      case .everything: "\(who) may do everything"
+      case .allRights: "\(who) may do everything"
       case .member where decision.isAllowed: "\(who) may use what they own"
       case .member: "\(who) may neither lock nor unlock"
-      case .nobody: "the caller is not in access.group"
+      case .noRights: "the caller is not in access.group"
       case .unidentified(let rule):
         "rule \(rule) may match: the kernel does not report the caller's unit or program"
       case .subordinate(let owner, let rule?):
@@ -95,7 +95,7 @@ extension PolicyRule.Verdict {
       switch denial.cause {
       case .notListed: "does not list the call"
       case .account: "is for other accounts"
-      case .scope(let most): "allows only the scopes \(most.joined(separator: " "))"
+      case .scope(let permitted): "allows only the scopes \(permitted.joined(separator: " "))"
       case .hours(let minutes): "applies \(hours); next in \(Self.words(minutes))"
       }
     }

@@ -70,7 +70,8 @@ extension PolicyCheck {
       if let group = try Self.id(match.group, "client", names.group) { groups.append(group) }
     }
     return CallerIdentity(
-      uid: uid ?? Self.nobody, gid: groups.first ?? Self.nobody, groups: groups, unit: match.unit,
+      uid: uid ?? Self.nobody, gid: groups.first ?? Self.nobody, groups: groups,
+      unit: match.unit,
       executable: match.executable)
   }
 
@@ -89,12 +90,12 @@ extension PolicyCheck {
     }
     if let user { match.user = try Self.principal(user, "user") }
     if let unit {
-      if let complaint = ClientMatch.complaint(unit: unit) { throw Self.wrong("unit", complaint) }
+      if let violation = ClientMatch.violation(unit: unit) { throw Self.wrong("unit", violation) }
       match.unit = unit
     }
     if let executable {
-      if let complaint = ClientMatch.complaint(executable: executable) {
-        throw Self.wrong("executable", complaint)
+      if let violation = ClientMatch.violation(executable: executable) {
+        throw Self.wrong("executable", violation)
       }
       match.executable = executable
     }
@@ -151,10 +152,10 @@ extension PolicyCheck {
   /// - Parameters:
   ///   - name: The rejected value, if the value had to be one of `names`.
   private static func wrong(
-    _ field: String, _ complaint: String, _ name: String = "", _ names: [String] = []
+    _ field: String, _ violation: String, _ name: String = "", _ names: [String] = []
   ) -> UsherError {
     let hint = name.nearest(of: names).map { "; did you mean \($0)?" } ?? ""
-    return UsherError(.invalidParams, "\(field) \(complaint)\(hint)", detail: .init(field: field))
+    return UsherError(.invalidParams, "\(field) \(violation)\(hint)", detail: .init(field: field))
   }
 }
 

@@ -83,7 +83,7 @@ final class PolicyRule: Sendable {
     listed.contains { $0.mayAllow(partial: request) }
   }
 
-  func judge(_ request: PolicyRequest) -> Verdict {
+  func evaluate(_ request: PolicyRequest) -> Verdict {
     guard let pattern = listed.first(where: { $0.allows(request) }) else {
       return Verdict(rule: self, pattern: nil, decision: .deny(rule: name))
     }
@@ -95,13 +95,13 @@ final class PolicyRule: Sendable {
   /// Returns why the rule does not allow a call that it lists; nil if it allows the call.
   private func objection(to request: PolicyRequest) -> Denial.Cause? {
     if let accounts = setting.accounts {
-      let isOther = request.account.map { account in
+      let isOtherAccount = request.account.map { account in
         !accounts.contains { $0.selects(account) }
       }
-      if isOther ?? request.lacksAccount { return .account }
+      if isOtherAccount ?? request.lacksAccount { return .account }
     }
-    if let scopes = setting.scopes, let asked = request.scopes,
-      !asked.allSatisfy({ scope in scopes.contains { $0.hasSameBytes(as: scope) } })
+    if let scopes = setting.scopes, let requested = request.scopes,
+      !requested.allSatisfy({ scope in scopes.contains { $0.hasSameBytes(as: scope) } })
     {
       return .scope(scopes)
     }
@@ -111,8 +111,9 @@ final class PolicyRule: Sendable {
   /// Returns the number of minutes until the rule's hours begin; nil during the hours, and for
   /// calls that the hours do not limit.
   private func minutesUntilOpening(for request: PolicyRequest) -> Int? {
-    guard let hours = setting.hours, let now = request.weekMinute, !request.traits.followsFlowStart,
-      request.traits.audience != .operators, !hours.contains(where: { $0.holds(at: now) })
+    guard let hours = setting.hours, let now = request.weekMinute,
+      !request.traits.followsFlowStart,
+      request.traits.audience != .operators, !hours.contains(where: { $0.contains(now) })
     else { return nil }
     return hours.map { $0.minutesUntilOpening(after: now) }.min()
   }

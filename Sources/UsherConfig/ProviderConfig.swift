@@ -37,11 +37,13 @@ package struct ProviderConfig: SettingsSection {
       if name.rawValue == Self.reservedName && !table.isStored {
         return "is reserved for the daemon; choose another name"
       }
-      return name.rawValue.configNameComplaint
+      return name.rawValue.configNameViolation
     }
     var type: ProviderType? = settings.type
     table.required(&type, "type")
-    if type == .local && !table.isStored { table.complain("type", "is reserved for the daemon") }
+    if type == .local && !table.isStored {
+      table.reportProblem("type", "is reserved for the daemon")
+    }
     http.bind(table)
     guard let type else { return table.ignoreOtherKeys() }
     if type != settings.type { settings = type.settings.blank }

@@ -29,7 +29,7 @@ package struct ProviderPath: CodedAsText, Hashable, Sendable {
   ///
   /// - Parameter isNeeded: Whether the path must have the placeholder, because no other part of the
   ///   request carries the value.
-  func complaint(placeholder name: String, isNeeded: Bool = false) -> String? {
+  func violation(placeholder name: String, isNeeded: Bool = false) -> String? {
     let rest = text.replacing("{\(name)}", with: "", maxReplacements: 1)
     let word = isNeeded ? "must" : "may"
     guard !rest.contains("{"), !rest.contains("}"), !isNeeded || rest != text else {
@@ -39,7 +39,7 @@ package struct ProviderPath: CodedAsText, Hashable, Sendable {
   }
 
   /// Why the path is invalid as one without a placeholder; nil if it has none.
-  var plainComplaint: String? {
+  var plainViolation: String? {
     text.contains { $0 == "{" || $0 == "}" } ? "must have no placeholder in braces" : nil
   }
 
@@ -63,9 +63,10 @@ extension String {
   /// The text encoded as one segment of a path (RFC 3986 §3.3). Unreserved characters are not
   /// encoded, except in a text of dots only, which every server would interpret as `.` or `..`.
   fileprivate var percentEncodedSegment: String {
-    let isDots = allSatisfy { $0 == "." }
+    let isDotSegment = allSatisfy { $0 == "." }
     return utf8.map { byte in
-      let stays = byte.isWordByte || byte.isOne(of: "-~") || (byte == UInt8(ascii: ".") && !isDots)
+      let stays =
+        byte.isWordByte || byte.isOne(of: "-~") || (byte == UInt8(ascii: ".") && !isDotSegment)
       guard !stays else { return String(Unicode.Scalar(byte)) }
       let digits = String(byte, radix: 16, uppercase: true)
       return digits.count == 1 ? "%0\(digits)" : "%\(digits)"

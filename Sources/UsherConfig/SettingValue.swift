@@ -50,7 +50,7 @@ package struct SettingField {
 
   /// Reports a problem with the value, and returns nil as the result of reading it.
   func refuse<Value>(_ message: String) -> Value? {
-    reading.complain(node.position, path, message)
+    reading.reportProblem(node.position, path, message)
     return nil
   }
 
@@ -129,8 +129,8 @@ extension Array: SettingValue where Element: SettingValue {
   package static func read(_ field: SettingField) -> [Element]? {
     guard case .array(let nodes) = field.node.value else { return field.mismatch("an array") }
     let values = nodes.enumerated().map { Element.read(field.child("[\($0)]", $1)) }
-    let good = values.compactMap { $0 }
-    return good.count == values.count ? good : nil
+    let valid = values.compactMap { $0 }
+    return valid.count == values.count ? valid : nil
   }
 
   package var toml: TomlValue { .array(map { TomlNode($0.toml) }) }

@@ -39,42 +39,42 @@ package final class SettingsTable {
 
   /// Binds a setting that keeps its default if the file does not contain it.
   ///
-  /// - Parameter complaint: Returns a description of the error in a value of the right type, or
+  /// - Parameter violation: Returns a description of the error in a value of the right type, or
   ///   nil.
   package func setting<Value: SettingValue>(
-    _ value: inout Value, _ key: String, complaint: (Value) -> String? = { _ in nil }
+    _ value: inout Value, _ key: String, violation: (Value) -> String? = { _ in nil }
   ) {
     switch work {
     case .writing: write(value.toml, key)
-    case .reading: if let read: Value = read(key, complaint) { value = read }
+    case .reading: if let read: Value = read(key, violation) { value = read }
     }
   }
 
   /// Binds a setting that is nil if the file does not contain it.
   package func setting<Value: SettingValue>(
-    _ value: inout Value?, _ key: String, complaint: (Value) -> String? = { _ in nil }
+    _ value: inout Value?, _ key: String, violation: (Value) -> String? = { _ in nil }
   ) {
     switch work {
     case .writing: write(value?.toml, key)
-    case .reading: if let read: Value = read(key, complaint) { value = read }
+    case .reading: if let read: Value = read(key, violation) { value = read }
     }
   }
 
   /// Binds a setting that the file must contain.
   package func required<Value: SettingValue>(
-    _ value: inout Value, _ key: String, complaint: (Value) -> String? = { _ in nil }
+    _ value: inout Value, _ key: String, violation: (Value) -> String? = { _ in nil }
   ) {
     if case .reading(let table, let reading) = work, table[key] == nil {
-      reading.complain(position, path(of: key), "is missing")
+      reading.reportProblem(position, path(of: key), "is missing")
     }
-    setting(&value, key, complaint: complaint)
+    setting(&value, key, violation: violation)
   }
 
   /// Binds a setting that the file must contain and on which other settings depend. The value is
   /// nil if the setting is missing or invalid.
   package func required<Value: SettingValue>(_ value: inout Value?, _ key: String) {
     guard case .reading(let table, let reading) = work else { return setting(&value, key) }
-    if table[key] == nil { reading.complain(position, path(of: key), "is missing") }
+    if table[key] == nil { reading.reportProblem(position, path(of: key), "is missing") }
     value = read(key) { _ in nil }
   }
 
@@ -96,8 +96,8 @@ package final class SettingsTable {
       inner[key] = table
       write(.table(table.output), key)
     case .reading(_, let reading):
-      guard let entry = take(key) else {
-        if isRequired { reading.complain(position, path(of: key), "is missing") }
+      guard let entry = entry(for: key) else {
+        if isRequired { reading.reportProblem(position, path(of: key), "is missing") }
         return
       }
       section = read(entry.node, path(of: key), over: section, for: reading)
@@ -111,9 +111,9 @@ package final class SettingsTable {
       let tables = sections.map { TomlNode(.table($0.tomlTable)) }
       write(tables.isEmpty ? nil : .array(tables), key)
     case .reading(_, let reading):
-      guard let entry = take(key) else { return }
+      guard let entry = entry(for: key) else { return }
       guard case .array(let nodes) = entry.node.value else {
-        reading.complain(
+        reading.reportProblem(
           entry.keyPosition, path(of: key),
           "expected [[\(key)]], found \(entry.node.value.kind)")
         return
@@ -131,25 +131,25 @@ package final class SettingsTable {
     guard case .reading(let table, let reading) = work, !keys.contains(where: { table[$0] != nil })
     else { return }
     let choices = keys.joined(separator: ", ")
-    reading.complain(position, path, "must have at least one of \(choices)")
+    reading.reportProblem(position, path, "must have at least one of \(choices)")
   }
 
   /// Reports a problem that does not concern only one value.
   ///
   /// - Parameter key: A path relative to this table, such as `name` or `provider[1].name`.
-  package func complain(_ key: String, _ message: String) {
+  package func reportProblem(_ key: String, _ message: String) {
     guard let reading else { return }
     let path = path(of: key)
-    reading.complain(reading.positions[path] ?? position, path, message)
+    reading.reportProblem(reading.positions[path] ?? position, path, message)
   }
 
   /// Returns the position of a setting in its file; the key is relative to this table, as in
-  /// ``complain(_:_:)``.
+  /// ``reportProblem(_:_:)``.
   package func position(of key: String) -> SourcePosition? { reading?.positions[path(of: key)] }
 
   /// Whether every file could be parsed. If not, a setting that seems to be missing may be in the
   /// rest of a file.
-  package var isWhole: Bool { reading?.isWhole ?? false }
+  package var isComplete: Bool { reading?.isComplete ?? false }
 
   /// Whether the input was written by ``SettingsSection/encode(to:)`` and does not come from a
   /// file.
@@ -173,14 +173,14 @@ package final class SettingsTable {
     guard case .reading(let table, let reading) = work, !isOpen else { return }
     let known = Set(keys)
     for entry in table.entries where !known.contains(entry.key) {
-      reading.complain(entry.keyPosition, path(of: entry.key), refusal(of: entry.key))
+      reading.reportProblem(entry.keyPosition, path(of: entry.key), refusal(of: entry.key))
     }
   }
 
   private func refusal(of key: String) -> String {
     if SecretKey.isOne(key) { return SecretKey.advice }
-    guard let meant = key.nearest(of: keys) else { return "unknown key" }
-    return "unknown key; did you mean \(meant)?"
+    guard let suggestion = key.nearest(of: keys) else { return "unknown key" }
+    return "unknown key; did you mean \(suggestion)?"
   }
 
   private func path(of key: String) -> String { path.isEmpty ? key : "\(path).\(key)" }
@@ -190,7 +190,7 @@ package final class SettingsTable {
     if let value { written.append(TomlTable.Entry(key, TomlNode(value))) }
   }
 
-  private func take(_ key: String) -> TomlTable.Entry? {
+  private func entry(for key: String) -> TomlTable.Entry? {
     keys.append(key)
     guard case .reading(let table, let reading) = work, let entry = table[key] else { return nil }
     reading.positions[path(of: key)] = entry.node.position
@@ -198,19 +198,19 @@ package final class SettingsTable {
   }
 
   private func read<Value: SettingValue>(
-    _ key: String, _ complaint: (Value) -> String?
+    _ key: String, _ violation: (Value) -> String?
   ) -> Value? {
-    guard let reading, let entry = take(key) else { return nil }
+    guard let reading, let entry = entry(for: key) else { return nil }
     let field = SettingField(path: path(of: key), node: entry.node, reading: reading)
     guard let value = Value.read(field) else { return nil }
-    return if let message = complaint(value) { field.refuse(message) } else { value }
+    return if let message = violation(value) { field.refuse(message) } else { value }
   }
 
   private func read<Section: SettingsSection>(
     _ node: TomlNode, _ path: String, over section: Section, for reading: Reading
   ) -> Section {
     guard case .table(let table) = node.value else {
-      reading.complain(node.position, path, "expected a table, found \(node.value.kind)")
+      reading.reportProblem(node.position, path, "expected a table, found \(node.value.kind)")
       return section
     }
     let inner = SettingsTable(reading: table, path: path, at: node.position, for: reading)
@@ -226,15 +226,15 @@ package final class SettingsTable {
 final class Reading {
   var problems: [ConfigProblem] = []
   var positions: [String: SourcePosition] = [:]
-  let isWhole: Bool
+  let isComplete: Bool
   let ignoresUnknownKeys: Bool
 
-  init(isWhole: Bool = true, ignoresUnknownKeys: Bool = false) {
-    self.isWhole = isWhole
+  init(isComplete: Bool = true, ignoresUnknownKeys: Bool = false) {
+    self.isComplete = isComplete
     self.ignoresUnknownKeys = ignoresUnknownKeys
   }
 
-  func complain(_ position: SourcePosition?, _ path: String, _ message: String) {
+  func reportProblem(_ position: SourcePosition?, _ path: String, _ message: String) {
     problems.append(ConfigProblem(position, key: path, message))
   }
 }

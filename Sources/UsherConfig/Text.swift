@@ -38,18 +38,18 @@ extension String {
   }
 
   /// Why the text is not a valid name of a credential; nil if it is.
-  var credentialComplaint: String? {
+  var credentialViolation: String? {
     isCredentialName ? nil : "must be a credential's name: up to 128 of A-Z a-z 0-9 . _ -"
   }
 
   /// Why the text is not a valid name of a provider or client; nil if it is.
-  var configNameComplaint: String? {
+  var configNameViolation: String? {
     isConfigName ? nil : "must be up to 64 of a-z 0-9 . _ - and begin with a letter or digit"
   }
 
   /// Returns what is wrong with a text that must consist of at most `limit` bytes of printable
   /// ASCII without spaces; nil if nothing is.
-  func visibleComplaint(upTo limit: Int) -> String? {
+  func visibleViolation(upTo limit: Int) -> String? {
     consists(upTo: limit, of: \.isVisible) ? nil : "must be printable ASCII without spaces"
   }
 

@@ -82,9 +82,9 @@ extension TomlTable {
   /// Tables are merged key by key, arrays at the root are appended, other values are replaced.
   /// - Returns: A problem for each key with a table or array on one side and another type on the
   ///   other side, because one of the two values would be lost.
-  package mutating func lay(_ later: TomlTable) -> [ConfigProblem] { lay(later, path: "") }
+  package mutating func merge(_ later: TomlTable) -> [ConfigProblem] { merge(later, path: "") }
 
-  private mutating func lay(_ later: TomlTable, path: String) -> [ConfigProblem] {
+  private mutating func merge(_ later: TomlTable, path: String) -> [ConfigProblem] {
     later.entries.flatMap { entry -> [ConfigProblem] in
       guard let place = index[entry.key] else {
         append(entry)
@@ -93,14 +93,14 @@ extension TomlTable {
       let path = path.isEmpty ? entry.key : "\(path).\(entry.key)"
       let earlier = entries[place].node
       switch (earlier.value, entry.node.value) {
-      case (.table(var table), .table(let laid)):
-        let problems = table.lay(laid, path: path)
+      case (.table(var table), .table(let overlay)):
+        let problems = table.merge(overlay, path: path)
         entries[place].node.value = .table(table)
         return problems
       case (.array(let first), .array(let second)) where path == entry.key:
         entries[place].node.value = .array(first + second)
       case (let first, let second) where !first.hasShape(of: second):
-        return [Self.clash(earlier, entry, path)]
+        return [Self.conflict(earlier, entry, path)]
       case (_, _):
         entries[place] = entry
       }
@@ -108,7 +108,8 @@ extension TomlTable {
     }
   }
 
-  private static func clash(_ earlier: TomlNode, _ entry: Entry, _ path: String) -> ConfigProblem {
+  private static func conflict(_ earlier: TomlNode, _ entry: Entry, _ path: String) -> ConfigProblem
+  {
     let place = earlier.position.map { " at \($0)" } ?? ""
     return ConfigProblem(
       entry.keyPosition, key: path,

@@ -23,7 +23,7 @@ extension TomlTable {
         text.baseAddress?.assumingMemoryBound(to: CChar.self), text.count,
         { context, event in
           guard let context, let event else { return }
-          Unmanaged<TreeBuilder>.fromOpaque(context).takeUnretainedValue().take(event.pointee)
+          Unmanaged<TreeBuilder>.fromOpaque(context).takeUnretainedValue().handle(event.pointee)
         }, Unmanaged.passUnretained(builder).toOpaque(), &failure)
     }
     guard understood else {
@@ -64,7 +64,7 @@ private final class TreeBuilder {
 
   init(file: String) { self.file = file }
 
-  func take(_ event: usher_toml_event) {
+  func handle(_ event: usher_toml_event) {
     switch event.kind {
     case USHER_TOML_TABLE: open(.table([]), event)
     case USHER_TOML_ARRAY: open(.array([]), event)

@@ -33,20 +33,20 @@ package struct TruecallerSettings: SettingsSection {
   }
 
   package mutating func bind(_ table: SettingsTable) {
-    table.required(&appKeyCredential, "app_key_credential", complaint: \.credentialComplaint)
-    table.required(&appLink, "app_link") { $0.visibleComplaint(upTo: 1024) }
+    table.required(&appKeyCredential, "app_key_credential", violation: \.credentialViolation)
+    table.required(&appLink, "app_link") { $0.visibleViolation(upTo: 1024) }
     table.setting(&validation, "validation")
-    table.setting(&validationBaseURL, "validation_base_url", complaint: \.baseComplaint)
-    table.setting(&clientID, "client_id") { $0.visibleComplaint(upTo: 1024) }
-    table.setting(&otpBaseURL, "otp_base_url", complaint: \.baseComplaint)
-    table.setting(&profileBaseURLEU, "profile_base_url_eu", complaint: \.baseComplaint)
-    table.setting(&profileBaseURLNonEU, "profile_base_url_noneu", complaint: \.baseComplaint)
+    table.setting(&validationBaseURL, "validation_base_url", violation: \.baseViolation)
+    table.setting(&clientID, "client_id") { $0.visibleViolation(upTo: 1024) }
+    table.setting(&otpBaseURL, "otp_base_url", violation: \.baseViolation)
+    table.setting(&profileBaseURLEU, "profile_base_url_eu", violation: \.baseViolation)
+    table.setting(&profileBaseURLNonEU, "profile_base_url_noneu", violation: \.baseViolation)
     table.setting(&otpDigits, "otp_digits", 4...10)
-    table.setting(&sdkVersion, "sdk_version", complaint: Self.version)
-    table.setting(&appVersion, "app_version", complaint: Self.version)
+    table.setting(&sdkVersion, "sdk_version", violation: Self.version)
+    table.setting(&appVersion, "app_version", violation: Self.version)
     table.table(&paths, "paths")
     if validation == .oauth, clientID == nil {
-      table.complain("validation", "\"oauth\" needs client_id")
+      table.reportProblem("validation", "\"oauth\" needs client_id")
     }
   }
 
@@ -98,13 +98,13 @@ package struct TruecallerPaths: SettingsSection {
   package static var blank: TruecallerPaths { TruecallerPaths() }
 
   package mutating func bind(_ table: SettingsTable) {
-    table.setting(&create, "create", complaint: \.plainComplaint)
-    table.setting(&verify, "verify", complaint: \.plainComplaint)
-    table.setting(&profile, "profile", complaint: \.plainComplaint)
+    table.setting(&create, "create", violation: \.plainViolation)
+    table.setting(&verify, "verify", violation: \.plainViolation)
+    table.setting(&profile, "profile", violation: \.plainViolation)
     table.setting(&validate, "validate") {
-      $0.complaint(placeholder: "accessToken", isNeeded: true)
+      $0.violation(placeholder: "accessToken", isNeeded: true)
     }
-    table.setting(&key, "key", complaint: \.plainComplaint)
+    table.setting(&key, "key", violation: \.plainViolation)
   }
 }
 

@@ -32,7 +32,7 @@ struct MergeTests {
   func lists() throws {
     let table = try TomlTable.parse(Array("t.a = [1]".utf8), file: "a")
     var laid = table
-    #expect(laid.lay(try TomlTable.parse(Array("t.a = [2]".utf8), file: "b")) == [])
+    #expect(laid.merge(try TomlTable.parse(Array("t.a = [2]".utf8), file: "b")) == [])
     #expect(laid.text == "\n[t]\na = [2]\n" || laid.text == "[t]\na = [2]\n")
   }
 

@@ -27,7 +27,7 @@ struct OpeningHoursTests {
       ("Mon-Sun 00:00-24:00", "Thu 03:07", true), ("Mon-Sun 00:00-24:00", "Sun 23:59", true),
     ])
   func moments(hours: String, moment: String, holds: Bool) throws {
-    #expect(try OpeningHours(setting: hours).holds(at: WeekMinute(setting: moment)) == holds)
+    #expect(try OpeningHours(setting: hours).contains(WeekMinute(setting: moment)) == holds)
   }
 
   @Test(
@@ -38,7 +38,7 @@ struct OpeningHoursTests {
     ])
   func days(text: String, days: [Int]) throws {
     let hours = try OpeningHours(setting: "\(text) 10:00-11:00")
-    let found = (0..<7).filter { hours.holds(at: WeekMinute(weekday: $0, minute: 630)) }
+    let found = (0..<7).filter { hours.contains(WeekMinute(weekday: $0, minute: 630)) }
     #expect(Set(found) == Set(days))
   }
 
@@ -53,11 +53,11 @@ struct OpeningHoursTests {
   func waits(hours: String, moment: String, minutes: Int) throws {
     let hours = try OpeningHours(setting: hours)
     let moment = try WeekMinute(setting: moment)
-    #expect(!hours.holds(at: moment))
+    #expect(!hours.contains(moment))
     #expect(hours.minutesUntilOpening(after: moment) == minutes)
     let opening = WeekMinute(weekday: 0, minute: moment.minute + minutes)
-    #expect(hours.holds(at: opening))
-    #expect(!hours.holds(at: WeekMinute(weekday: 0, minute: moment.minute + minutes - 1)))
+    #expect(hours.contains(opening))
+    #expect(!hours.contains(WeekMinute(weekday: 0, minute: moment.minute + minutes - 1)))
   }
 
   @Test("opening hours keep their setting text")

@@ -128,8 +128,8 @@ enum WalletPath {
       $0 >= 0x20 && $0 != 0x7F && $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "\\")
     }
     let name = decoded.prefix { $0 != UInt8(ascii: ";") }
-    let isDots = !name.isEmpty && name.allSatisfy { $0 == UInt8(ascii: ".") }
-    return decoded.allSatisfy(isHarmless) && !isDots && name.isEmpty == decoded.isEmpty
+    let isDotSegment = !name.isEmpty && name.allSatisfy { $0 == UInt8(ascii: ".") }
+    return decoded.allSatisfy(isHarmless) && !isDotSegment && name.isEmpty == decoded.isEmpty
       && !segment.contains("%25")
   }
 

@@ -18,8 +18,8 @@ package struct ExampleSettings: SettingsSection {
   }
 
   package mutating func bind(_ table: SettingsTable) {
-    table.required(&baseURL, "base_url", complaint: \.baseComplaint)
-    table.required(&apiKeyCredential, "api_key_credential", complaint: \.credentialComplaint)
+    table.required(&baseURL, "base_url", violation: \.baseViolation)
+    table.required(&apiKeyCredential, "api_key_credential", violation: \.credentialViolation)
     table.setting(&tokenSeconds, "token_seconds", 60...86_400)
   }
 }
