@@ -109,7 +109,7 @@ extension Reader {
   private mutating func jsonElements(
     _ left: inout Int
   ) throws(JSONSyntaxError) -> [JSONValue] {
-    try enter()
+    try enterContainer()
     var elements: [JSONValue] = []
     var isFirst = true
     while try nextElement(&isFirst) { elements.append(try jsonValue(&left)) }
@@ -119,7 +119,7 @@ extension Reader {
   private mutating func jsonMembers(
     _ left: inout Int
   ) throws(JSONSyntaxError) -> [String: JSONValue] {
-    try enter()
+    try enterContainer()
     var members: [String: JSONValue] = [:]
     var names = MemberNames()
     while let name = try nextMember(&names) {

@@ -59,7 +59,7 @@ package enum MemberSearch {
     do throws(JSONSyntaxError) {
       var reader = try Reader(bytes, nesting: .max)
       guard reader.current == UInt8(ascii: "{") else { return false }
-      try reader.enter()
+      try reader.enterContainer()
       var isFirst = true
       while let name = try reader.nextScannedMember(isFirst: isFirst) {
         isFirst = false

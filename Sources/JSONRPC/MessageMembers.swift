@@ -12,7 +12,7 @@ struct MessageMembers {
   /// Reads the message at the reader's current position. Members with other names are ignored.
   init(_ reader: inout Reader) throws(JSONSyntaxError) {
     start = reader.at
-    try reader.enter()
+    try reader.enterContainer()
     var names = MemberNames()
     while let name = try reader.nextMember(&names) {
       let value = try reader.value()

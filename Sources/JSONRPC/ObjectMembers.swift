@@ -24,7 +24,7 @@ package struct ObjectMembers: Sendable {
     guard reader.current == UInt8(ascii: "{") else { throw JSONSyntaxError(.notAValue, at: 0) }
     var ranges: [String: Range<Int>] = [:]
     var names = MemberNames()
-    try reader.enter()
+    try reader.enterContainer()
     while let name = try reader.nextMember(&names) {
       let range = try reader.value().range
       ranges[bytes.string(name)] = range.lowerBound + offset..<range.upperBound + offset

@@ -89,14 +89,14 @@ extension Reader {
   }
 
   private mutating func object() throws(JSONSyntaxError) -> Token.Kind {
-    try enter()
+    try enterContainer()
     var names = MemberNames()
     while try nextMember(&names) != nil { _ = try value() }
     return .object
   }
 
   private mutating func array() throws(JSONSyntaxError) -> Token.Kind {
-    try enter()
+    try enterContainer()
     var isFirst = true
     while try nextElement(&isFirst) { _ = try value() }
     return .array
@@ -141,13 +141,13 @@ extension Reader {
 
 extension Reader {
   /// Reads the opening bracket of an object or array.
-  mutating func enter() throws(JSONSyntaxError) {
+  mutating func enterContainer() throws(JSONSyntaxError) {
     guard depth < nesting else { throw JSONSyntaxError(.tooDeep, at: at) }
     depth += 1
     at += 1
   }
 
-  private mutating func leave() {
+  private mutating func leaveContainer() {
     depth -= 1
     at += 1
   }
@@ -192,7 +192,7 @@ extension Reader {
   ) throws(JSONSyntaxError) -> Bool {
     skipSpace()
     if current == closing {
-      leave()
+      leaveContainer()
       return false
     }
     if isFirst { return true }

@@ -80,7 +80,7 @@ package struct Scanner: Sendable {
 
   private func batch(_ reader: inout Reader) throws(JSONSyntaxError) -> Scanned {
     let start = reader.at
-    try reader.enter()
+    try reader.enterContainer()
     var elements: [Scanned.Element] = []
     var isFirst = true
     var isTooLarge = false

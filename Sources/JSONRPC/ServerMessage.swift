@@ -69,7 +69,7 @@ extension ServerMessage {
   ) throws(JSONSyntaxError) -> Found {
     let start = reader.at
     guard reader.current == UInt8(ascii: "[") else { return try object(&reader) }
-    try reader.enter()
+    try reader.enterContainer()
     var all: [MessageMembers] = []
     var refused: Refusal?
     var isFirst = true

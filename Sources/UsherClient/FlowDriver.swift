@@ -121,7 +121,7 @@ package struct FlowDriver: Sendable {
     var latest = flow
     repeat {
       latest = try await session.change(after: latest.revision, patience: patience)
-    } while !latest.status.isFinished && latest.asksSame(as: flow)
+    } while !latest.status.isFinished && latest.hasSameStep(as: flow)
     return latest
   }
 
@@ -131,19 +131,19 @@ package struct FlowDriver: Sendable {
   private func submit(
     _ input: FlowInput, answering flow: Flow
   ) async throws -> (Flow, AnswerFault?) {
-    let seen = session.flow
-    guard seen.asksSame(as: flow) else { return (seen, .tooLate) }
+    let answered = session.flow
+    guard answered.hasSameStep(as: flow) else { return (answered, .tooLate) }
     do {
-      let new = try await session.submit(input, answering: seen)
-      return (new, new.revision > seen.revision ? nil : .withoutEffect(new.problem))
+      let new = try await session.submit(input, answering: answered)
+      return (new, new.revision > answered.revision ? nil : .withoutEffect(new.problem))
     } catch let error as UsherError where [.conflict, .flowFinished].contains(error.reason) {
       try await session.refresh(patience: patience)
-      return (try await session.change(after: seen.revision, patience: patience), .tooLate)
+      return (try await session.change(after: answered.revision, patience: patience), .tooLate)
     } catch let error where error.leavesEffectUnknown {
       let new = try await session.refresh(patience: patience)
-      return (new, new.showsArrival(since: seen) ? nil : .lost(error))
+      return (new, new.showsArrival(since: answered) ? nil : .lost(error))
     } catch let error as UsherError {
-      return (seen, .refused(error))
+      return (answered, .refused(error))
     }
   }
 }
@@ -151,7 +151,7 @@ package struct FlowDriver: Sendable {
 extension Flow {
   /// Whether both flows have the same step and problem, so that an answer to one is an answer to
   /// the other.
-  fileprivate func asksSame(as other: Flow) -> Bool {
+  fileprivate func hasSameStep(as other: Flow) -> Bool {
     step == other.step && problem == other.problem
   }
 
@@ -162,7 +162,7 @@ extension Flow {
   /// after a restart of the daemon. But only an input makes a flow leave a code or a password, and
   /// clears the problem, so a problem of a later revision is about a later input.
   fileprivate func showsArrival(since seen: Flow) -> Bool {
-    if !asksSame(as: seen) { return true }
+    if !hasSameStep(as: seen) { return true }
     let isTyped = step.map { [.enterCode, .enterPassword].contains($0.kind) } ?? false
     return isTyped && problem != nil && revision > seen.revision
   }
@@ -189,12 +189,12 @@ extension FlowSession {
   /// - Throws: The error of the submission if the flow does not show that the answer arrived, or
   ///   the error of reading the flow.
   @discardableResult
-  package func submitOnce(_ input: FlowInput, answering seen: Flow) async throws -> Flow {
+  package func submitOnce(_ input: FlowInput, answering answered: Flow) async throws -> Flow {
     do {
-      return try await submit(input, answering: seen)
+      return try await submit(input, answering: answered)
     } catch let error where error.leavesEffectUnknown {
       let flow = try await refresh(patience: UsherClient.patience)
-      guard flow.showsArrival(since: seen) else { throw error }
+      guard flow.showsArrival(since: answered) else { throw error }
       return flow
     }
   }

@@ -97,5 +97,5 @@ package enum CommandEnding: Sendable, Equatable {
   case killed(signal: Int32)
   /// The command wrote more than the output limit.
   case outputTooLong
-  case outOfTime
+  case timedOut
 }

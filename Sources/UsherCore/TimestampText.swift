@@ -18,7 +18,7 @@ extension Timestamp: CustomStringConvertible {
   /// or a year before 0001.
   public init?(rfc3339 text: String) {
     var reader = TimeReader(text)
-    guard let day = reader.day(), reader.take("T", "t"), let time = reader.timeOfDay(),
+    guard let day = reader.day(), reader.consume("T", "t"), let time = reader.timeOfDay(),
       let offset = reader.offset(), reader.isAtEnd
     else { return nil }
     let seconds = Int64(day.number * 86_400 + time.seconds - offset)
@@ -48,27 +48,27 @@ extension Timestamp: Codable {
 /// Reads the parts of a time in RFC 3339 text. Each method returns nil or false if the text does
 /// not match.
 private struct TimeReader {
-  private var rest: Substring.UTF8View
+  private var remaining: Substring.UTF8View
 
-  init(_ text: String) { rest = text[...].utf8 }
+  init(_ text: String) { remaining = text[...].utf8 }
 
-  var isAtEnd: Bool { rest.isEmpty }
+  var isAtEnd: Bool { remaining.isEmpty }
 
-  mutating func take(_ letters: UnicodeScalar...) -> Bool {
-    guard let byte = rest.first, letters.contains(UnicodeScalar(byte)) else { return false }
-    rest.removeFirst()
+  mutating func consume(_ letters: UnicodeScalar...) -> Bool {
+    guard let byte = remaining.first, letters.contains(UnicodeScalar(byte)) else { return false }
+    remaining.removeFirst()
     return true
   }
 
   mutating func day() -> CalendarDay? {
-    guard let year = number(digits: 4), take("-"), let month = number(digits: 2), take("-"),
+    guard let year = number(digits: 4), consume("-"), let month = number(digits: 2), consume("-"),
       let day = number(digits: 2)
     else { return nil }
     return CalendarDay(year: year, month: month, day: day)
   }
 
   mutating func timeOfDay() -> (seconds: Int, milliseconds: Int, isLeapSecond: Bool)? {
-    guard let minutes = hoursAndMinutes(), take(":"),
+    guard let minutes = hoursAndMinutes(), consume(":"),
       let second = number(digits: 2, in: 0...60), let milliseconds = fraction()
     else { return nil }
     return (minutes * 60 + second, milliseconds, second == 60)
@@ -76,14 +76,14 @@ private struct TimeReader {
 
   /// Reads the offset of a time zone and returns it in seconds east of Greenwich.
   mutating func offset() -> Int? {
-    if take("Z", "z") { return 0 }
-    let isWest = rest.first == UInt8(ascii: "-")
-    guard take("+", "-"), let minutes = hoursAndMinutes() else { return nil }
+    if consume("Z", "z") { return 0 }
+    let isWest = remaining.first == UInt8(ascii: "-")
+    guard consume("+", "-"), let minutes = hoursAndMinutes() else { return nil }
     return isWest ? -minutes * 60 : minutes * 60
   }
 
   private mutating func hoursAndMinutes() -> Int? {
-    guard let hour = number(digits: 2, in: 0...23), take(":"),
+    guard let hour = number(digits: 2, in: 0...23), consume(":"),
       let minute = number(digits: 2, in: 0...59)
     else { return nil }
     return hour * 60 + minute
@@ -91,7 +91,7 @@ private struct TimeReader {
 
   /// Reads a fraction of a second and returns it in milliseconds; 0 if there is none.
   private mutating func fraction() -> Int? {
-    guard take(".") else { return 0 }
+    guard consume(".") else { return 0 }
     var (value, weight, count) = (0, 100, 0)
     while let digit = digit() {
       value += digit * weight
@@ -111,10 +111,10 @@ private struct TimeReader {
   }
 
   private mutating func digit() -> Int? {
-    guard let byte = rest.first, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) else {
+    guard let byte = remaining.first, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) else {
       return nil
     }
-    rest.removeFirst()
+    remaining.removeFirst()
     return Int(byte - UInt8(ascii: "0"))
   }
 }

@@ -51,7 +51,7 @@ struct DocumentationTests {
     #expect(plain.members.map(\.name) == documented.members.map(\.name))
     #expect(plain.members.map(\.isRequired) == documented.members.map(\.isRequired))
     for value: JSONValue in [["stray": 1], ["revision": 1e30], ["uid": -9.3e18], [:]] {
-      #expect(plain.misfit(in: value) == documented.misfit(in: value))
+      #expect(plain.mismatch(in: value) == documented.mismatch(in: value))
     }
   }
 

@@ -90,7 +90,7 @@ struct ExchangeTests {
       {"reason":"exchange_timed_out","title":"Too late","message":"no answer came","retryable":true}
       """#
     let outcome = try await usherctl(
-      "login work --exchange-command swap", programs: ScriptedProgram(.outOfTime),
+      "login work --exchange-command swap", programs: ScriptedProgram(.timedOut),
       asking: [
         .start([:], Reply.flow(1, step: Steps.exchange)),
         .wait(after: 1, Reply.flow(2, status: "failed", failure: failure)),

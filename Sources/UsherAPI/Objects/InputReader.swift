@@ -5,7 +5,7 @@ import UsherCore
 /// not read.
 struct InputReader {
   private var members: [String: JSONValue]
-  private var taken: Set<String> = []
+  private var consumed: Set<String> = []
 
   init(_ json: JSONValue) throws(UsherError) {
     guard case .object(let members) = json else {
@@ -24,7 +24,7 @@ struct InputReader {
   }
 
   mutating func text(_ name: String) throws(UsherError) -> String? {
-    taken.insert(name)
+    consumed.insert(name)
     guard let value = members[name] else { return nil }
     guard case .string(let text) = value else { throw wrong(name, "is not a string") }
     return text
@@ -41,14 +41,14 @@ struct InputReader {
 
   /// Returns whether a member is `true`; `false` and a missing member mean the same.
   mutating func flag(_ name: String) throws(UsherError) -> Bool {
-    taken.insert(name)
+    consumed.insert(name)
     guard let value = members[name] else { return false }
     guard case .bool(let flag) = value else { throw wrong(name, "is not true or false") }
     return flag
   }
 
   mutating func texts(_ name: String) throws(UsherError) -> [String] {
-    taken.insert(name)
+    consumed.insert(name)
     guard let value = members[name] else { throw wrong(name, "is missing") }
     guard case .array(let values) = value else { throw wrong(name, "is not an array") }
     var texts: [String] = []
@@ -66,7 +66,7 @@ struct InputReader {
   mutating func secrets(
     _ name: String, or absent: [String: Secret]?, acceptsNumbers: Bool = false
   ) throws(UsherError) -> [String: Secret] {
-    taken.insert(name)
+    consumed.insert(name)
     guard let value = members[name] else {
       guard let absent else { throw wrong(name, "is missing") }
       return absent
@@ -85,16 +85,16 @@ struct InputReader {
   /// Returns the text of `member`, which must be the only member of the object `name`.
   mutating func onlyText(_ member: String, of name: String) throws(UsherError) -> String {
     let members = try secrets(name, or: nil)
-    if let stray = members.keys.filter({ $0 != member }).min() {
-      throw wrong("\(name).\(stray)", "is not a member of this input")
+    if let unexpected = members.keys.filter({ $0 != member }).min() {
+      throw wrong("\(name).\(unexpected)", "is not a member of this input")
     }
     guard let value = members[member] else { throw wrong("\(name).\(member)", "is missing") }
     return value.revealed()
   }
 
   func finish() throws(UsherError) {
-    if let stray = members.keys.filter({ !taken.contains($0) }).min() {
-      throw wrong(stray, "is not a member of this input")
+    if let unexpected = members.keys.filter({ !consumed.contains($0) }).min() {
+      throw wrong(unexpected, "is not a member of this input")
     }
   }
 

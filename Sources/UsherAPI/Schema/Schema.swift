@@ -64,7 +64,7 @@ extension Schema.Member {
 extension Schema {
   /// A part of a value that does not match a schema, with its path. An element of an array has its
   /// index as its name.
-  struct Misfit: Equatable {
+  struct Mismatch: Equatable {
     var path: [String]
     var what: String
   }
@@ -75,7 +75,7 @@ extension Schema {
   /// Finds only the errors that a decoder does not notice or cannot locate: unknown members, and
   /// numbers that do not fit `Int64`. The decoder reports wrong types. Names are compared byte by
   /// byte, because `String` considers U+212A (KELVIN SIGN) equal to K.
-  func misfit(in value: JSONValue) -> Misfit? {
+  func mismatch(in value: JSONValue) -> Mismatch? {
     switch self {
     case .anything, .string, .number, .boolean, .onlyTrue: return nil
     case .integer:
@@ -83,47 +83,47 @@ extension Schema {
       guard case .number(let number) = value,
         Int64(exactly: number) == nil || number == -0x1p63
       else { return nil }
-      return Misfit(path: [], what: "must be a 64-bit integer")
-    case .nullable(let form), .annotated(let form, _): return form.misfit(in: value)
+      return Mismatch(path: [], what: "must be a 64-bit integer")
+    case .nullable(let form), .annotated(let form, _): return form.mismatch(in: value)
     case .either(let forms):
-      let misfits = forms.map { $0.misfit(in: value) }
-      return misfits.contains(nil) ? nil : misfits.first ?? nil
+      let mismatches = forms.map { $0.mismatch(in: value) }
+      return mismatches.contains(nil) ? nil : mismatches.first ?? nil
     case .map(let form):
       for (name, member) in (value.objectValue ?? [:]).sorted(by: { $0.key < $1.key }) {
-        if let misfit = form.misfit(in: member) { return misfit.under(name) }
+        if let mismatch = form.mismatch(in: member) { return mismatch.under(name) }
       }
       return nil
-    case .object(let known): return Schema.misfit(in: value.objectValue ?? [:], of: known)
+    case .object(let known): return Schema.mismatch(in: value.objectValue ?? [:], of: known)
     case .tagged(name: _, let variants):
       let variant = variants.first { value["type"] == .string($0.type) }
-      return variant.flatMap { Schema.object($0.allMembers).misfit(in: value) }
+      return variant.flatMap { Schema.object($0.allMembers).mismatch(in: value) }
     case .array(let form):
       for (index, element) in (value.arrayValue ?? []).enumerated() {
-        if let misfit = form.misfit(in: element) { return misfit.under("\(index)") }
+        if let mismatch = form.mismatch(in: element) { return mismatch.under("\(index)") }
       }
       return nil
     }
   }
 
   // Unknown members are not sorted, because a caller may send thousands of them.
-  private static func misfit(
+  private static func mismatch(
     in members: [String: JSONValue], of known: [Member]
-  ) -> Misfit? {
-    let stray = members.keys.lazy.filter { name in
+  ) -> Mismatch? {
+    let unexpected = members.keys.lazy.filter { name in
       !known.contains { $0.name.utf8.elementsEqual(name.utf8) }
     }.min { $0.utf8.lexicographicallyPrecedes($1.utf8) }
     for member in known.sorted(by: { $0.name < $1.name }) {
-      if let stray, stray.utf8.lexicographicallyPrecedes(member.name.utf8) { break }
+      if let unexpected, unexpected.utf8.lexicographicallyPrecedes(member.name.utf8) { break }
       guard let value = members[member.name] else { continue }
-      if let misfit = member.schema.misfit(in: value) { return misfit.under(member.name) }
+      if let mismatch = member.schema.mismatch(in: value) { return mismatch.under(member.name) }
     }
-    return stray.map { Misfit(path: [$0], what: "is not a parameter") }
+    return unexpected.map { Mismatch(path: [$0], what: "is not a parameter") }
   }
 }
 
-extension Schema.Misfit {
-  fileprivate func under(_ name: String) -> Schema.Misfit {
-    Schema.Misfit(path: [name] + path, what: what)
+extension Schema.Mismatch {
+  fileprivate func under(_ name: String) -> Schema.Mismatch {
+    Schema.Mismatch(path: [name] + path, what: what)
   }
 }
 

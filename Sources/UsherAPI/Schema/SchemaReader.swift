@@ -27,8 +27,8 @@ enum SchemaReader {
       let schema = isDocumented ? described.documentedSchema : described.schema
       return (schema, described.example as? T)
     }
-    if let words = type as? any CaseIterable.Type, let first = Words.first(of: words) as? T {
-      return (.string(oneOf: Words.all(of: words), format: nil), first)
+    if let words = type as? any CaseIterable.Type, let first = EnumCases.first(of: words) as? T {
+      return (.string(oneOf: EnumCases.all(of: words), format: nil), first)
     }
     if let map = type as? any StringMap.Type {
       return (.map(of: schema(of: map.valueType, isDocumented: isDocumented)), map.empty as? T)
@@ -37,14 +37,14 @@ enum SchemaReader {
       let form = schema(of: optional.wrappedType, isDocumented: isDocumented)
       return (.nullable(form), optional.absent as? T)
     }
-    let notes = Notes(
+    let recorder = Recorder(
       isDocumented ? type as? any SchemaDocumented.Type : nil, isDocumented: isDocumented)
-    let value = try? T(from: NotingDecoder(notes: notes))
-    return (notes.named, value)
+    let value = try? T(from: RecordingDecoder(recorder: recorder))
+    return (recorder.named, value)
   }
 }
 
-private enum Words {
+private enum EnumCases {
   static func first<C: CaseIterable>(of type: C.Type) -> Any? { type.allCases.first }
 
   static func all<C: CaseIterable>(of type: C.Type) -> [String] {
@@ -76,7 +76,7 @@ extension Optional: NullableForm where Wrapped: Decodable {
 
 /// Records what a type's `init(from:)` requests of one decoder. The schema of the type is derived
 /// from the record.
-private final class Notes {
+private final class Recorder {
   var schema: Schema = .object([])
   let isDocumented: Bool
   private let documentation: (any SchemaDocumented.Type)?
@@ -101,9 +101,9 @@ private final class Notes {
     return documentation?.component.map { .annotated(schema, .component($0)) } ?? schema
   }
 
-  func sawOptional(_ name: String) { optionals.insert(name) }
+  func recordOptional(_ name: String) { optionals.insert(name) }
 
-  func sawMember(_ name: String, _ schema: Schema) {
+  func recordMember(_ name: String, _ schema: Schema) {
     guard case .object(var members) = self.schema else { return }
     guard !members.contains(where: { $0.name == name }) else { return }
     let isRequired = schema.isNullable || !optionals.contains(name)
@@ -132,31 +132,33 @@ extension Schema {
 /// The error that the type decodes a value for which there is no placeholder.
 private struct Refused: Error {}
 
-private struct NotingDecoder: Decoder {
-  let notes: Notes
+private struct RecordingDecoder: Decoder {
+  let recorder: Recorder
   var codingPath: [any CodingKey] { [] }
   var userInfo: [CodingUserInfoKey: Any] { [:] }
 
   func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedDecodingContainer<Key> {
-    KeyedDecodingContainer(NotingMembers(notes: notes))
+    KeyedDecodingContainer(RecordingMembers(recorder: recorder))
   }
-  func unkeyedContainer() -> any UnkeyedDecodingContainer { NotingElements(notes: notes) }
-  func singleValueContainer() -> any SingleValueDecodingContainer { NotingValue(notes: notes) }
+  func unkeyedContainer() -> any UnkeyedDecodingContainer { RecordingElements(recorder: recorder) }
+  func singleValueContainer() -> any SingleValueDecodingContainer {
+    RecordingValue(recorder: recorder)
+  }
 }
 
-private struct NotingMembers<Key: CodingKey>: KeyedDecodingContainerProtocol {
-  let notes: Notes
+private struct RecordingMembers<Key: CodingKey>: KeyedDecodingContainerProtocol {
+  let recorder: Recorder
   var codingPath: [any CodingKey] { [] }
   var allKeys: [Key] { [] }
 
   func contains(_ key: Key) -> Bool {
-    notes.sawOptional(key.stringValue)
+    recorder.recordOptional(key.stringValue)
     return true
   }
   func decodeNil(forKey key: Key) -> Bool { false }
   func decode<T: Decodable>(_ type: T.Type, forKey key: Key) throws -> T {
-    let (schema, value) = SchemaReader.read(type, isDocumented: notes.isDocumented)
-    notes.sawMember(key.stringValue, schema)
+    let (schema, value) = SchemaReader.read(type, isDocumented: recorder.isDocumented)
+    recorder.recordMember(key.stringValue, schema)
     guard let value else { throw Refused() }
     return value
   }
@@ -170,20 +172,20 @@ private struct NotingMembers<Key: CodingKey>: KeyedDecodingContainerProtocol {
   func superDecoder(forKey key: Key) throws -> any Decoder { throw Refused() }
 }
 
-private struct NotingElements: UnkeyedDecodingContainer {
-  let notes: Notes
+private struct RecordingElements: UnkeyedDecodingContainer {
+  let recorder: Recorder
   var codingPath: [any CodingKey] { [] }
   var count: Int? { nil }
   var isAtEnd: Bool { currentIndex > 0 }
   var currentIndex = 0
 
-  init(notes: Notes) { self.notes = notes }
+  init(recorder: Recorder) { self.recorder = recorder }
 
   mutating func decodeNil() -> Bool { false }
   mutating func decode<T: Decodable>(_ type: T.Type) throws -> T {
     currentIndex += 1
-    let (schema, value) = SchemaReader.read(type, isDocumented: notes.isDocumented)
-    notes.schema = .array(of: schema)
+    let (schema, value) = SchemaReader.read(type, isDocumented: recorder.isDocumented)
+    recorder.schema = .array(of: schema)
     guard let value else { throw Refused() }
     return value
   }
@@ -194,19 +196,19 @@ private struct NotingElements: UnkeyedDecodingContainer {
   mutating func superDecoder() throws -> any Decoder { throw Refused() }
 }
 
-private struct NotingValue: SingleValueDecodingContainer {
-  let notes: Notes
+private struct RecordingValue: SingleValueDecodingContainer {
+  let recorder: Recorder
   var codingPath: [any CodingKey] { [] }
 
   func decodeNil() -> Bool { false }
   func decode<T: Decodable>(_ type: T.Type) throws -> T {
     if let (schema, value) = primitive(type) {
-      notes.schema = schema
+      recorder.schema = schema
       guard let value = value as? T else { throw Refused() }
       return value
     }
-    let (schema, value) = SchemaReader.read(type, isDocumented: notes.isDocumented)
-    notes.schema = schema
+    let (schema, value) = SchemaReader.read(type, isDocumented: recorder.isDocumented)
+    recorder.schema = schema
     guard let value else { throw Refused() }
     return value
   }

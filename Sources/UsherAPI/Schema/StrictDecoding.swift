@@ -19,7 +19,9 @@ public enum StrictDecoding {
     guard case .object = value else {
       throw wrong(prefix, [], "must be an object: parameters are passed by name")
     }
-    if let misfit = schema.misfit(in: value) { throw wrong(prefix, misfit.path, misfit.what) }
+    if let mismatch = schema.mismatch(in: value) {
+      throw wrong(prefix, mismatch.path, mismatch.what)
+    }
     do {
       return try JSONValueDecoder.decode(type, from: value)
     } catch let error as DecodingError {
@@ -45,7 +47,7 @@ public enum StrictDecoding {
     case .valueNotFound(_, let context):
       wrong(prefix, names(context.codingPath), "must not be null")
     case .typeMismatch(let type, let context):
-      wrong(prefix, names(context.codingPath), "must be \(word(for: type))")
+      wrong(prefix, names(context.codingPath), "must be \(typeName(for: type))")
     case .dataCorrupted(let context):
       wrong(prefix, names(context.codingPath), "has a value that is not allowed")
     @unknown default: UsherError(.invalidParams, "params cannot be decoded", cause: error)
@@ -57,11 +59,11 @@ public enum StrictDecoding {
     path.map { key in key.intValue.map { "\($0)" } ?? key.stringValue }
   }
 
-  private static func word(for type: Any.Type) -> String {
+  private static func typeName(for type: Any.Type) -> String {
     switch type {
     case is String.Type: "a string"
     case is Bool.Type: "true or false"
-    case let integer as any FixedWidthInteger.Type: word(forInteger: integer)
+    case let integer as any FixedWidthInteger.Type: typeName(forInteger: integer)
     case is Double.Type: "a number"
     case is [Any].Type: "an array"
     case is [String: Any].Type: "an object"
@@ -69,7 +71,7 @@ public enum StrictDecoding {
     }
   }
 
-  private static func word<I: FixedWidthInteger>(forInteger type: I.Type) -> String {
+  private static func typeName<I: FixedWidthInteger>(forInteger type: I.Type) -> String {
     I.bitWidth < 64 ? "an integer from \(I.min) to \(I.max)" : "an integer"
   }
 

@@ -8,7 +8,7 @@ extension CommandContext {
       console.json(reply.withoutStepSecrets.encoded())
       return
     }
-    console.facts([
+    console.printProperties([
       ("flow", "\(flow.id)"), ("provider", "\(flow.provider)"), ("kind", flow.kind),
       ("status", flow.status.rawValue), ("state", flow.state), ("revision", "\(flow.revision)"),
       ("step", flow.step?.kind.rawValue), ("problem", flow.problem?.message),
@@ -16,6 +16,6 @@ extension CommandContext {
       ("request", flow.requestId), ("created", "\(flow.createdAt)"),
       ("updated", "\(flow.updatedAt)"), ("expires", "\(flow.expiresAt)"),
     ])
-    console.facts((flow.result?.objectValue ?? [:]).facts)
+    console.printProperties((flow.result?.objectValue ?? [:]).properties)
   }
 }

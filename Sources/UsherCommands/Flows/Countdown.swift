@@ -9,7 +9,7 @@ struct Countdown: Sendable {
 
   /// The longest sleep between two readings of the clock. It is limited because the clock may be
   /// set meanwhile.
-  private static let longestPause = Duration.seconds(60)
+  private static let maxPause = Duration.seconds(60)
 
   /// The time at which the countdown ends.
   let end: Timestamp
@@ -79,7 +79,7 @@ struct Countdown: Sendable {
   /// Returns how long to sleep until the line may change.
   private func pause(at now: Timestamp, _ isLive: Bool) -> Duration {
     let next = now < end ? end : lastChange
-    guard isLive else { return min(next - now, Self.longestPause) }
+    guard isLive else { return min(next - now, Self.maxPause) }
     let part = (next - now).milliseconds % 1000
     return .milliseconds(part == 0 ? 1000 : part)
   }

@@ -58,7 +58,7 @@ final class ExchangeCommand: Sendable {
     case .failed(let status): return failed("failed: status \(status)")
     case .killed(let signal): return failed("failed: signal \(signal)")
     case .outputTooLong: return failed("printed too much")
-    case .outOfTime:
+    case .timedOut:
       console.printMessage("the exchange command did not end in time")
       return nil
     }

@@ -34,7 +34,7 @@ struct FlowParams {
   func json(
     _ base: JSONValue, _ shortForms: [ShortForm], _ named: [NamedParam]
   ) async throws -> JSONValue {
-    var params = try base.adding(shortForms, beside: named)
+    var params = try base.adding(shortForms, besides: named)
     let schema = named.contains { $0.mayBeNonString } ? try await schema() : nil
     for param in named {
       let value = try await value(of: param, by: schema?.member(param.path[...]))
@@ -105,7 +105,7 @@ extension JSONValue {
   /// - Throws: ``CommandFailure`` with status 64 if a parameter is set by two options, or if
   ///   `--params` is not an object.
   fileprivate func adding(
-    _ shortForms: [ShortForm], beside named: [NamedParam]
+    _ shortForms: [ShortForm], besides named: [NamedParam]
   ) throws -> JSONValue {
     var params = self
     for form in shortForms where form.value != nil {

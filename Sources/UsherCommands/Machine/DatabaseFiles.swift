@@ -89,56 +89,56 @@ struct DatabaseFiles {
     let lock = try DatabaseLock(of: path)
     defer { lock.release() }
     let hasLog = try Durable.status(draftLog) != nil
-    let aside = try putAside(wholly: hasLog)
+    let movedPath = try moveAside(exclusively: hasLog)
     do {
       // The log is renamed first, while no other database exists to which it could be applied.
       if hasLog { try Durable.rename(draftLog, log) }
       try Durable.rename(draft, path)
     } catch {
       if hasLog { try Durable.remove(log) }
-      if let aside { try undo(aside) }
+      if let movedPath { try undoMove(movedPath) }
       throw error
     }
-    return aside
+    return movedPath
   }
 
   /// Moves the database to a name that is not used yet.
   ///
-  /// - Parameter wholly: Whether the database has to lose its own name at once. If not, it only
-  ///   gets a second name until it is replaced.
-  private func putAside(wholly: Bool) throws -> String? {
+  /// - Parameter exclusively: Whether the database has to lose its own name at once. If not, it
+  ///   only gets a second name until it is replaced.
+  private func moveAside(exclusively: Bool) throws -> String? {
     let present = try Durable.status(path)
     let presentLog = try Durable.status(log)
     guard present != nil || presentLog != nil else { return nil }
-    if present == nil, let presentLog, let aside = try asideOf(presentLog) {
+    if present == nil, let presentLog, let movedPath = try movedDatabase(ofLog: presentLog) {
       // An earlier run was killed before its last step, which removes the log.
       try Durable.remove(log)
-      return aside
+      return movedPath
     }
-    let aside = try FreeName.beside(path, "before-restore", "-wal")
+    let movedPath = try FreeName.next(to: path, "before-restore", "-wal")
     do {
       let hasLog = presentLog?.st_size ?? 0 > 0
-      if hasLog { try Durable.link(log, aside + "-wal") }
+      if hasLog { try Durable.link(log, movedPath + "-wal") }
       if present != nil {
-        if hasLog || wholly {
-          try Durable.rename(path, aside)
+        if hasLog || exclusively {
+          try Durable.rename(path, movedPath)
         } else {
-          try Durable.link(path, aside)
+          try Durable.link(path, movedPath)
         }
       }
       for file in [log, memory] { try Durable.remove(file) }
     } catch {
-      try undo(aside)
+      try undoMove(movedPath)
       throw error
     }
-    return aside
+    return movedPath
   }
 
   /// Returns the new name of the moved database to which the log belongs; nil if no database was
   /// moved.
-  private func asideOf(_ log: stat) throws -> String? {
+  private func movedDatabase(ofLog log: stat) throws -> String? {
     guard log.st_nlink > 1 else { return nil }
-    for name in FreeName.names(beside: path, "before-restore") {
+    for name in FreeName.names(nextTo: path, "before-restore") {
       guard let kept = try Durable.status(name + "-wal") else {
         if try Durable.status(name) == nil { return nil }
         continue
@@ -149,32 +149,32 @@ struct DatabaseFiles {
   }
 
   /// Restores the database that was moved, in place of the backup, which the daemon cannot open.
-  func putBack(_ aside: String?) throws {
+  func restorePrevious(_ movedPath: String?) throws {
     let lock = try DatabaseLock(of: path)
     defer { lock.release() }
-    guard let aside else { return try remove() }
+    guard let movedPath else { return try remove() }
     // The backup becomes a draft again, so that no daemon creates a database meanwhile.
-    if try Durable.status(aside + "-wal") != nil { try Durable.rename(path, draft) }
+    if try Durable.status(movedPath + "-wal") != nil { try Durable.rename(path, draft) }
     for file in [log, memory] { try Durable.remove(file) }
-    try undo(aside)
+    try undoMove(movedPath)
     discardCopy()
   }
 
-  /// Reverts ``putAside(wholly:)``, wherever that was interrupted. The log keeps both names until
-  /// the end.
-  private func undo(_ aside: String) throws {
-    if try Durable.status(aside + "-wal") != nil, try Durable.status(log) == nil {
-      try Durable.link(aside + "-wal", log)
+  /// Reverts ``moveAside(exclusively:)``, wherever that was interrupted. The log keeps both names
+  /// until the end.
+  private func undoMove(_ movedPath: String) throws {
+    if try Durable.status(movedPath + "-wal") != nil, try Durable.status(log) == nil {
+      try Durable.link(movedPath + "-wal", log)
     }
-    if let kept = try Durable.status(aside) {
+    if let kept = try Durable.status(movedPath) {
       // rename(2) does nothing if both names are links to the same file.
       if let present = try Durable.status(path), present.isSame(as: kept) {
-        try Durable.remove(aside)
+        try Durable.remove(movedPath)
       } else {
-        try Durable.rename(aside, path)
+        try Durable.rename(movedPath, path)
       }
     }
-    try Durable.remove(aside + "-wal")
+    try Durable.remove(movedPath + "-wal")
   }
 
   private func remove() throws {
@@ -185,7 +185,7 @@ struct DatabaseFiles {
 /// Prevents the daemon from using a database, by the `flock` that the daemon itself takes while it
 /// runs.
 final class DatabaseLock {
-  private var held: OpenFile?
+  private var file: OpenFile?
 
   /// Acquires the lock.
   ///
@@ -202,11 +202,11 @@ final class DatabaseLock {
       opened = open(path, flags)
     }
     guard opened >= 0 else { throw Durable.systemFailure("\(path) cannot be opened") }
-    held = OpenFile(path: path, descriptor: opened)
+    file = OpenFile(path: path, descriptor: opened)
     guard flock(opened, LOCK_EX | LOCK_NB) == 0 else {
       throw CommandFailure("\(database) is in use by a running usherd; stop it first")
     }
   }
 
-  func release() { held = nil }
+  func release() { file = nil }
 }

@@ -54,7 +54,7 @@ enum Durable {
   }
 
   /// Creates an empty file of mode 0600 in the directory of a path, under a random name.
-  static func draft(beside path: String) throws -> OpenFile {
+  static func draft(nextTo path: String) throws -> OpenFile {
     try createFile("\(path).new-\(SystemEntropy().bytes(4).hexadecimal)")
   }
 

@@ -27,7 +27,7 @@ package struct MachineTools: Tools {
       switch ending {
       case .exited(let status, let outputs): (status, outputs)
       case .killed(let signal, let outputs): (128 + signal, outputs)
-      case .outOfTime, .outputTooLong:
+      case .timedOut, .outputTooLong:
         throw CommandFailure("\(name) ran too long or printed too much")
       }
     return ToolEnding(

@@ -13,7 +13,7 @@ struct MasterKeyMigration {
   private var file: KeyFile { KeyFile(state: environment.directories.state) }
 
   /// What to do with a sealed credential that this host cannot open: fail, or rename it.
-  enum Unreadable { case refuse, putAside }
+  enum Unreadable { case refuse, moveAside }
 
   /// Ensures that there is a sealed credential that this host can open, made from the key file or
   /// from a new key.
@@ -30,8 +30,8 @@ struct MasterKeyMigration {
     switch try await sealed.find() {
     case .opens: return false
     case .closed(let reason):
-      guard unreadable == .putAside else { throw closed(reason) }
-      try sealed.putAside()
+      guard unreadable == .moveAside else { throw closed(reason) }
+      try sealed.moveAside()
     case .absent: break
     }
     if try file.read() != nil || isRecovered {

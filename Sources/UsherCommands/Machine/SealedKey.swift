@@ -69,8 +69,8 @@ struct SealedKey {
   }
 
   /// Renames a credential that this host cannot open, so that the service starts without it.
-  func putAside() throws {
-    let name = try FreeName.beside(path, "unreadable")
+  func moveAside() throws {
+    let name = try FreeName.next(to: path, "unreadable")
     try Durable.rename(path, name)
     console.printMessage("the sealed key that cannot be opened on this host was renamed to \(name)")
   }
@@ -90,17 +90,17 @@ enum FreeName {
   /// Returns the first name that is not used.
   ///
   /// - Parameter companions: Suffixes of related files, whose names must not be used either.
-  static func beside(_ path: String, _ suffix: String, _ companions: String...) throws -> String {
+  static func next(to path: String, _ suffix: String, _ companions: String...) throws -> String {
     let isFree = { (name: String) in
       try ([""] + companions).allSatisfy { try Durable.status(name + $0) == nil }
     }
-    guard let name = try names(beside: path, suffix).first(where: isFree) else {
+    guard let name = try names(nextTo: path, suffix).first(where: isFree) else {
       throw CommandFailure("there are too many files \(path).\(suffix)-N; remove some of them")
     }
     return name
   }
 
-  static func names(beside path: String, _ suffix: String) -> some Sequence<String> {
+  static func names(nextTo path: String, _ suffix: String) -> some Sequence<String> {
     (1...10_000).lazy.map { $0 == 1 ? "\(path).\(suffix)" : "\(path).\(suffix)-\($0)" }
   }
 }

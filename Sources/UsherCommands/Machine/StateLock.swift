@@ -6,7 +6,7 @@ import Glibc
 /// For the system's daemon the directory of sealed credentials is locked, too, because the state
 /// directory does not exist before the first start.
 final class StateLock {
-  private var held: [OpenFile] = []
+  private var files: [OpenFile] = []
 
   /// Acquires the lock.
   ///
@@ -42,9 +42,9 @@ final class StateLock {
         "another usherctl setup, restore or recover is running on \(directory); wait until it ends",
         status: .tryAgain)
     }
-    held.append(file)
+    files.append(file)
     return file
   }
 
-  func release() { held = [] }
+  func release() { files = [] }
 }

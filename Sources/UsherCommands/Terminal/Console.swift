@@ -77,8 +77,8 @@ extension Console {
   }
 
   /// Prints names and values, one pair per line; nil values are left out.
-  func facts(_ facts: [(name: String, value: String?)]) {
-    let known = facts.compactMap { fact in fact.value.map { (fact.name, $0) } }
+  func printProperties(_ properties: [(name: String, value: String?)]) {
+    let known = properties.compactMap { property in property.value.map { (property.name, $0) } }
     let width = known.map(\.0.count).max() ?? 0
     for (name, value) in known { print(Self.line([name, value.printable], [width, 0])) }
   }

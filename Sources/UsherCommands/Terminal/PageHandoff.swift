@@ -91,8 +91,8 @@ final class PageHandoff: Sendable {
 /// A small HTTP server: reads the heads of a few requests at a time, and closes each connection
 /// after its response.
 private struct HandoffServer {
-  private static let mostConnections = 32
-  private static let longestHead = 16 * 1024
+  private static let maxConnections = 32
+  private static let maxHeadBytes = 16 * 1024
 
   private struct Connection {
     let descriptor: CInt
@@ -136,7 +136,7 @@ private struct HandoffServer {
     _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
     _ = fcntl(descriptor, F_SETFL, O_NONBLOCK)
     // A browser sends its request at once, so the oldest idle connection is not the browser's.
-    if connections.count >= Self.mostConnections { close(connections.removeFirst().descriptor) }
+    if connections.count >= Self.maxConnections { close(connections.removeFirst().descriptor) }
     connections.append(
       Connection(descriptor: descriptor, client: UInt16(bigEndian: address.sin_port)))
   }
@@ -155,11 +155,11 @@ private struct HandoffServer {
     if count < 0, errno == EAGAIN { return false }
     connections[place].head += chunk.prefix(max(count, 0))
     let head = String(decoding: connections[place].head, as: UTF8.self)
-    let isWhole = head.contains("\r\n\r\n")
-    guard isWhole || count <= 0 || head.utf8.count > Self.longestHead else { return false }
+    let isComplete = head.contains("\r\n\r\n")
+    guard isComplete || count <= 0 || head.utf8.count > Self.maxHeadBytes else { return false }
     let connection = connections.remove(at: place)
     defer { close(descriptor) }
-    guard isWhole else { return false }
+    guard isComplete else { return false }
     let answer = reply(head.split(separator: "\r\n"), connection.client)
     let bytes = Array(answer.text.utf8)
     return send(descriptor, bytes, bytes.count, CInt(MSG_NOSIGNAL)) == bytes.count && answer.isLast

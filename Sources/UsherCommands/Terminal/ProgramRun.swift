@@ -17,7 +17,7 @@ final class ProgramRun {
   enum Ending {
     case exited(status: CInt, [[UInt8]])
     case killed(signal: CInt, [[UInt8]])
-    case outOfTime
+    case timedOut
     case outputTooLong
   }
 
@@ -73,7 +73,7 @@ final class ProgramRun {
       }
       if ContinuousClock.now >= deadline {
         kill()
-        return .outOfTime
+        return .timedOut
       }
       waitForOutput()
       let status = waitStatus()

@@ -12,7 +12,7 @@ package struct Shell: Programs {
       .done(output: Secret(String(validating: outputs[0], as: UTF8.self) ?? ""))
     case .exited(let status, _): .failed(status: status)
     case .killed(let signal, _): .killed(signal: signal)
-    case .outOfTime: .outOfTime
+    case .timedOut: .timedOut
     case .outputTooLong: .outputTooLong
     }
   }

@@ -13,15 +13,15 @@ struct AccountShowVerb: Verb {
   func run(at context: CommandContext) async throws {
     try await context.show(AccountGet(account: account)) { reply in
       let account = reply.account
-      context.console.facts([
+      context.console.printProperties([
         ("account", "\(account.id)"), ("provider", "\(account.provider)"),
         ("label", account.label), ("subject", account.subject),
         ("owner", account.owner.map(String.init)),
         ("client", account.client), ("created", "\(account.createdAt)"),
         ("kept alive", account.keepAlive ? "yes" : "no"),
       ])
-      context.console.facts(account.attributes.facts)
-      context.console.facts((account.profile ?? [:]).facts)
+      context.console.printProperties(account.attributes.properties)
+      context.console.printProperties((account.profile ?? [:]).properties)
       for token in account.tokens {
         let expiry = token.expiresAt.map { ", expires \($0)" } ?? ""
         let scope = token.scope.isEmpty ? "" : ", scope \(token.scope)"
@@ -34,17 +34,17 @@ struct AccountShowVerb: Verb {
 extension [String: JSONValue] {
   /// The members of the JSON object as names and values for printing. A member of a nested object
   /// gets a dotted name. Strings are printed as they are, other values as JSON; null is left out.
-  var facts: [(name: String, value: String?)] {
+  var properties: [(name: String, value: String?)] {
     sorted { $0.key < $1.key }.flatMap { name, value in
-      let members = value.objectValue?.facts ?? []
+      let members = value.objectValue?.properties ?? []
       if !members.isEmpty { return members.map { ("\(name.printable).\($0.name)", $0.value) } }
-      return [(name.printable, value.fact)]
+      return [(name.printable, value.propertyText)]
     }
   }
 }
 
 extension JSONValue {
-  fileprivate var fact: String? {
+  fileprivate var propertyText: String? {
     isNull ? nil : stringValue ?? String(decoding: encoded(), as: UTF8.self)
   }
 }

@@ -72,7 +72,7 @@ struct AuditListVerb: Verb {
       reply.rows.map { row in
         [
           "\(row.n)", "\(row.at)", row.client, "\(row.uid)", "\(row.pid)", row.method, row.about,
-          row.given, row.decision.rawValue, row.reason, row.outcome, "\(row.count)",
+          row.disclosed, row.decision.rawValue, row.reason, row.outcome, "\(row.count)",
         ]
       })
     for n in reply.unreadable ?? [] {
@@ -90,12 +90,12 @@ extension AuditList.Entry {
       .filter { !$0.isEmpty }.joined(separator: " ")
   }
 
-  fileprivate var given: String { scope ?? (fields ?? []).joined(separator: ",") }
+  fileprivate var disclosed: String { scope ?? (fields ?? []).joined(separator: ",") }
 
   /// The rule that decided the call, with its conditions, such as `till, not local_auth`.
   fileprivate var reason: String {
-    let held = (conditions ?? [:]).sorted { $0.key < $1.key }
-    return ([rule] + held.map { $0.value ? $0.key : "not \($0.key)" }).joined(separator: ", ")
+    let sorted = (conditions ?? [:]).sorted { $0.key < $1.key }
+    return ([rule] + sorted.map { $0.value ? $0.key : "not \($0.key)" }).joined(separator: ", ")
   }
 }
 

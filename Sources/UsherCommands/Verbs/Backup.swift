@@ -64,7 +64,7 @@ private struct Target {
     }
     self.path = path
     isReplaced = force
-    draft = try Durable.draft(beside: path)
+    draft = try Durable.draft(nextTo: path)
   }
 
   func commit() throws {

@@ -55,7 +55,7 @@ extension CommandContext {
   fileprivate func show(_ question: Confirmation) {
     let (asker, about) = (question.asker, question.about)
     console.print("\(asker.client) wants to call \(about.callText)")
-    console.facts([
+    console.printProperties([
       ("question", question.id.rawValue), ("user", asker.userText), ("unit", asker.unit),
       ("program", asker.executable), ("account", about.accountText), ("scope", about.scope),
       ("summary", about.summary), ("amount", about.amount), ("payee", about.payee),

@@ -45,7 +45,7 @@ struct FlowRunVerb: Verb {
     }
     try flow.checkSuccess()
     context.console.print("flow \(flow.id): \(flow.status.rawValue)")
-    context.console.facts((flow.result?.objectValue ?? [:]).facts)
+    context.console.printProperties((flow.result?.objectValue ?? [:]).properties)
   }
 
   private var shortForms: [ShortForm] {

@@ -11,7 +11,7 @@ struct LocalAuthStatusVerb: Verb {
   func run(at context: CommandContext) async throws {
     let now = context.environment.clock.now()
     try await context.show(LocalAuthStatus()) { status in
-      context.console.facts([
+      context.console.printProperties([
         ("fingerprint", status.biometric.text(at: now)),
         ("passcode", status.passcode.text(at: now)),
       ])

@@ -52,7 +52,7 @@ struct LoginVerb: Verb {
       context.console.print("signed in as \(reply.account.label) (\(reply.account.id))")
       // A person who asks for a grant by name wants to see its result.
       if !grant.isEmpty {
-        context.console.facts((flow.result?["profile"]?.objectValue ?? [:]).facts)
+        context.console.printProperties((flow.result?["profile"]?.objectValue ?? [:]).properties)
       }
     }
   }

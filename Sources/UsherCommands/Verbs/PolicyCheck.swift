@@ -96,11 +96,11 @@ struct PolicyCheckVerb: Verb {
 extension PolicyCheck.Reply {
   fileprivate func show(on console: Console) {
     console.print("\(allowed ? "allowed" : "denied"): \(why)")
-    console.facts(
+    console.printProperties(
       [
         ("  error reason", reason),
         ("  allowed again in", retryAfterMs.map { Duration.milliseconds($0).text }),
-        ("  if", conditions?.demands), ("  scopes at most", conditions?.scopes?.listed),
+        ("  if", conditions?.requirements), ("  scopes at most", conditions?.scopes?.listed),
         ("  members shown", conditions?.fields?.listed), ("  client", client),
         ("  accounts are", owner == .client ? "the client's" : "the user's"),
         ("  may read accounts of", lenders.isEmpty ? nil : lenders.listed),
@@ -120,10 +120,10 @@ extension PolicyCheck.Reply {
 
 extension PolicyCheck.Conditions {
   /// The conditions that the caller must still meet for the call, as text; nil if there are none.
-  fileprivate var demands: String? {
+  fileprivate var requirements: String? {
     let seconds = localAuthSeconds.map { "the user proved presence within the last \($0) s" }
-    let demands = [seconds, confirmation ? "a person approves" : nil].compactMap { $0 }
-    return demands.isEmpty ? nil : demands.joined(separator: ", and ")
+    let requirements = [seconds, confirmation ? "a person approves" : nil].compactMap { $0 }
+    return requirements.isEmpty ? nil : requirements.joined(separator: ", and ")
   }
 }
 

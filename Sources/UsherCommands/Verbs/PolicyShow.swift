@@ -23,7 +23,7 @@ struct PolicyShowVerb: Verb {
     for rule in list.rules {
       let place = rule.file.map { " (\($0):\(rule.line ?? 0))" } ?? ""
       console.print("rule \(rule.name)\(place)")
-      console.facts(rule.facts)
+      console.printProperties(rule.properties)
       console.print("")
     }
     console.printLines(
@@ -38,7 +38,7 @@ struct PolicyShowVerb: Verb {
 extension PolicyList.Rule {
   /// The rule's settings as names and values for printing: `match` and `allow` first, then the
   /// others by name.
-  fileprivate var facts: [(name: String, value: String?)] {
+  fileprivate var properties: [(name: String, value: String?)] {
     let settings = settings.objectValue ?? [:]
     let first = ["match", "allow"]
     let keys = first + settings.keys.filter { !first.contains($0) }.sorted()

@@ -12,7 +12,7 @@ struct ProviderShowVerb: Verb {
 
   func run(at context: CommandContext) async throws {
     try await context.show(ProviderGet(provider: name)) { provider in
-      context.console.facts([("provider", "\(provider.name)"), ("type", provider.type)])
+      context.console.printProperties([("provider", "\(provider.name)"), ("type", provider.type)])
       for flow in provider.flows {
         context.console.print("")
         context.console.print("\(flow.kind): \(flow.summary)")

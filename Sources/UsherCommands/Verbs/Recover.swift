@@ -46,7 +46,7 @@ struct RecoverVerb: Verb {
       if instance != .system {
         try DatabaseLock(of: database).release()
       } else if key != nil {
-        _ = try await migration.seal(.putAside, database: database, isRecovered: true)
+        _ = try await migration.seal(.moveAside, database: database, isRecovered: true)
       }
       try await opener.open(credential)
     } catch {

@@ -38,14 +38,14 @@ struct RestoreVerb: Verb {
     }
     // The backup is checked before the daemon is stopped, so most errors are found early.
     try files.copyBackup(file)
-    let aside: String?
+    let movedPath: String?
     do {
       try await opener.stop()
       if instance == .system, key != nil {
         _ = try await MasterKeyMigration(context: context)
-          .seal(.putAside, database: files.path, isRecovered: true)
+          .seal(.moveAside, database: files.path, isRecovered: true)
       }
-      aside = try files.replaceDatabase()
+      movedPath = try files.replaceDatabase()
     } catch {
       files.discardCopy()
       await opener.resumeService()
@@ -54,35 +54,36 @@ struct RestoreVerb: Verb {
     do {
       try await opener.open(key.map { .recoveryKey($0) })
     } catch {
-      try await putBack(aside, files, opener, because: error)
+      try await restorePrevious(movedPath, files, opener, causedBy: error)
     }
-    if let aside { context.console.printMessage("the previous database is \(aside)") }
+    if let movedPath { context.console.printMessage("the previous database is \(movedPath)") }
     context.console.printMessage("the backup is restored")
     if instance == .system, key != nil {
       try await MasterKeyMigration(context: context).removeFile()
     }
   }
 
-  private func putBack(
-    _ aside: String?, _ files: DatabaseFiles, _ opener: DatabaseOpener, because error: any Error
+  private func restorePrevious(
+    _ movedPath: String?, _ files: DatabaseFiles, _ opener: DatabaseOpener,
+    causedBy error: any Error
   ) async throws -> Never {
     // The unstructured task completes even if the command is cancelled.
-    let putBack = Task {
+    let restorePrevious = Task {
       try await opener.stop()
-      try files.putBack(aside)
+      try files.restorePrevious(movedPath)
       await opener.resumeService()
     }
     do {
-      try await putBack.value
+      try await restorePrevious.value
     } catch {
       throw CommandFailure(
         "the backup cannot be opened, and the database cannot be put back",
         hints: (CommandFailure(error)?.lines ?? [])
-          + (aside.map { ["the database is in \($0)"] } ?? []))
+          + (movedPath.map { ["the database is in \($0)"] } ?? []))
     }
     guard var failure = CommandFailure(error), !(error is CancellationError) else { throw error }
     failure.lines.append(
-      aside == nil ? "there is still no database" : "the previous database is back in place")
+      movedPath == nil ? "there is still no database" : "the previous database is back in place")
     if !recoveryKey {
       failure.lines.append("a backup from another host or with another key needs --recovery-key")
     }

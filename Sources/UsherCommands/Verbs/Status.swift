@@ -51,7 +51,7 @@ struct StatusVerb: Verb {
       let ready = status.locked == true ? "locked" : status.ready ? "ready" : "not ready"
       console.print(
         "usherd \(status.version), \(ready), up \(Duration.seconds(status.uptimeSeconds).text)")
-      console.facts([
+      console.printProperties([
         ("flows", "\(status.flows)"),
         ("connections", "\(status.connections)"),
         ("store", status.store?.summary),

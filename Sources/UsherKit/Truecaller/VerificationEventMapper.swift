@@ -19,7 +19,7 @@ struct VerificationEventMapper: Sendable, Equatable {
     guard flow.revision > revision else { return [] }
     let known = (revision + 1)...flow.revision
     let entered = transitions.filter { known.contains($0.revision) }.map(\.state)
-    var events = (entered.isEmpty ? [flow.state] : entered).compactMap { enter($0) }
+    var events = (entered.isEmpty ? [flow.state] : entered).compactMap { move(to: $0) }
     revision = flow.revision
     if flow.status.isFinished {
       events += end(flow)
@@ -29,7 +29,7 @@ struct VerificationEventMapper: Sendable, Equatable {
     return events
   }
 
-  private mutating func enter(_ newState: String) -> TCVerificationEvent? {
+  private mutating func move(to newState: String) -> TCVerificationEvent? {
     guard newState != state else { return nil }
     defer { state = newState }
     switch TCVerificationState(flowState: newState) {

@@ -60,7 +60,7 @@ final class VerificationService: Sendable {
     self.delegateFeed = delegateFeed
     let (commands, feed) = AsyncStream.makeStream(of: Command.self)
     self.commands = feed
-    Task { for await command in commands { await carryOut(command) } }
+    Task { for await command in commands { await execute(command) } }
   }
 
   func enqueue(_ command: Command) { commands.yield(command) }
@@ -124,7 +124,7 @@ extension VerificationService.State {
 // MARK: - Carrying out requests
 
 extension VerificationService {
-  private func carryOut(_ command: Command) async {
+  private func execute(_ command: Command) async {
     guard state.withLock({ !$0.isClosed }) else {
       command.listener?.finish()
       return
