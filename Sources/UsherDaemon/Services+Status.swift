@@ -10,10 +10,10 @@ extension Services {
   func status(_ caller: Caller) -> SystemStatus.Reply {
     let stored = store.status
     let isAdmin = caller.isAdmin
-    let seen = providers.all.filter { caller.may(ProviderGet.name, provider: $0.name) }
+    let visible = providers.all.filter { caller.may(ProviderGet.name, provider: $0.name) }
     return .init(
       version: Version.current, uptimeSeconds: processContext.uptimeSeconds, ready: true,
-      providers: seen.map {
+      providers: visible.map {
         .init(name: $0.name, type: $0.type, health: health.health(of: $0.name))
       },
       flows: !isAdmin && owners.isWithheld(caller.owner)

@@ -13,11 +13,11 @@ extension AccountRecord {
   ///
   /// - Parameter provider: The account's provider; nil if it is not configured, so that the time of
   ///   its next inquiry is unknown.
-  func waking(at now: Timestamp, for provider: ProviderConfig?) -> Timestamp? {
-    [tokenWaking, inquiryWaking(now, provider)].compactMap(\.self).min()
+  func wakeTime(at now: Timestamp, for provider: ProviderConfig?) -> Timestamp? {
+    [tokenWakeTime, inquiryWakeTime(now, provider)].compactMap(\.self).min()
   }
 
-  private var tokenWaking: Timestamp? {
+  private var tokenWakeTime: Timestamp? {
     let grant = details.grant
     guard grant.death == nil, grant.refreshToken != nil else { return nil }
     let end = grant.refreshExpiresAt
@@ -25,7 +25,7 @@ extension AccountRecord {
     return [end, renewal].compactMap(\.self).min().map { max($0, Self.first) }
   }
 
-  private func inquiryWaking(_ now: Timestamp, _ provider: ProviderConfig?) -> Timestamp? {
+  private func inquiryWakeTime(_ now: Timestamp, _ provider: ProviderConfig?) -> Timestamp? {
     guard let provider, isOf(provider) else {
       return details.attributes.isEmpty ? nil : AccountRow.unknownWakeTime
     }
@@ -40,23 +40,23 @@ extension AccountRecord {
 
 extension AccountRecord {
   /// How a callback from the provider finds the account.
-  enum Calling: Equatable {
-    case nobody
+  enum CallbackKey: Equatable {
+    case noCallbacks
     /// Any callback of the provider may concern the account, because the account's key is unknown.
     case unknown
     case key(String)
   }
 
   /// Returns how callbacks from the provider find the account. The result is stored with the row
-  /// and, like ``waking(at:for:)``, must not depend on settings.
+  /// and, like ``wakeTime(at:for:)``, must not depend on settings.
   ///
   /// - Parameter provider: The account's provider; nil if it is not configured, so that the key is
   ///   unknown.
-  func calling(for provider: ProviderConfig?) -> Calling {
+  func callbackKey(for provider: ProviderConfig?) -> CallbackKey {
     guard let provider, isOf(provider) else {
-      return details.attributes.isEmpty ? .nobody : .unknown
+      return details.attributes.isEmpty ? .noCallbacks : .unknown
     }
     return ProviderRegistry.followUp(of: provider, attributes: details.attributes)
-      .map { .key($0.callKey) } ?? .nobody
+      .map { .key($0.callKey) } ?? .noCallbacks
   }
 }

@@ -15,7 +15,7 @@ struct AccountRecord: Sendable {
   var details: AccountDetails
   var consents = AccountConsents()
   var tokens: [TokenKey: HeldToken]
-  /// The stored result of ``waking(at:for:)``: when the account needs background work.
+  /// The stored result of ``wakeTime(at:for:)``: when the account needs background work.
   var wakeAt: Timestamp?
   /// The stored keyed hash of the account's ``AccountFollowUp/callKey``, by which a provider's
   /// callback finds the account; nil if no callback concerns the account.
@@ -215,8 +215,8 @@ extension AccountRecord {
   /// Returns the tokens' metadata; empty if only the daemon uses the tokens.
   func summaries(at now: Timestamp) -> [TokenSummary] {
     if details.tokensAreInternal { return [] }
-    let held = tokens.sorted { ($0.key.audience, $0.key.scope) < ($1.key.audience, $1.key.scope) }
-    return held.map { key, token in
+    let sorted = tokens.sorted { ($0.key.audience, $0.key.scope) < ($1.key.audience, $1.key.scope) }
+    return sorted.map { key, token in
       TokenSummary(
         audience: key.audience.isEmpty ? nil : key.audience, scope: token.set.scope,
         expiresAt: token.set.expiresAt, status: status(of: token, at: now))

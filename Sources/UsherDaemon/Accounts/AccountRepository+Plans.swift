@@ -97,7 +97,7 @@ extension AccountRepository {
         ? existing?.tokensAreInternal ?? grant.tokensAreInternal : grant.tokensAreInternal,
       broughtBy: existing == nil ? client : existing?.broughtBy,
       authenticator: grant.dropsTOTPSecret
-        ? nil : (existing?.authenticator).taking(grant.totpSecret),
+        ? nil : (existing?.authenticator).updated(with: grant.totpSecret),
       grant: keptRecord?.grant
         ?? .init(
           scope: grant.tokens?.scope ?? "", refreshToken: grant.tokens?.refreshToken,
@@ -229,10 +229,10 @@ extension AccountRepository {
   /// Plans the write of an account's row. Updates the row's wake time and callback tag first.
   func putRow(_ record: inout AccountRecord) throws(UsherError) -> Change {
     let provider = dependencies.configStore.current.provider(record.provider)
-    record.wakeAt = record.waking(at: dependencies.clock.now(), for: provider)
+    record.wakeAt = record.wakeTime(at: dependencies.clock.now(), for: provider)
     record.callTag =
-      switch record.calling(for: provider) {
-      case .nobody: nil
+      switch record.callbackKey(for: provider) {
+      case .noCallbacks: nil
       case .unknown: AccountRow.unknownCallTag
       case .key(let key): store.tag(ofCallKey: key, at: record.provider)
       }

@@ -37,7 +37,7 @@ extension AccountWatch {
   }
 
   /// Asks the provider about an account, and stores the result.
-  func ask(_ inquiry: any AccountInquiry, about record: AccountRecord) {
+  func inquire(_ inquiry: any AccountInquiry, about record: AccountRecord) {
     // The task must not keep the record and its tokens while it waits for the provider.
     let (account, attributes) = (record.id, record.details.attributes)
     let provider = provider(of: record)
@@ -56,12 +56,12 @@ extension AccountWatch {
             metadata: ["account": .string(account.rawValue), "cause": .string(error.message)])
         }
       }
-      let isHopeless = result == .stopPolling
+      let isPollingStopped = result == .stopPolling
       finish(account) { entry in
         entry.isAsking = false
         // If the attributes have changed in the meantime, they are about a newer submission, which
         // has a token of its own: asking about that one may help.
-        if isHopeless, entry.attributes == attributes { entry.isHopeless = true }
+        if isPollingStopped, entry.attributes == attributes { entry.isPollingStopped = true }
       }
     }
   }

@@ -56,12 +56,14 @@ final class AccountWatch: ProviderObserver {
     var isAsking = false
     /// Whether asking the provider is pointless until the account or its provider's configuration
     /// changes, or the daemon restarts.
-    var isHopeless = false
+    var isPollingStopped = false
     /// Whether the account's row failed to decrypt and this has been logged.
     var isUnreadable = false
 
     /// Whether the entry is kept for what it remembers, although no work is due soon.
-    var mustBeKept: Bool { tokens != TokenPlan.Progress() || isRenewing || isAsking || isHopeless }
+    var mustBeKept: Bool {
+      tokens != TokenPlan.Progress() || isRenewing || isAsking || isPollingStopped
+    }
   }
 
   /// - Parameter isWithheld: Whether access to an owner's objects is refused at present (see
@@ -119,7 +121,7 @@ final class AccountWatch: ProviderObserver {
     state.withLock { state in
       for (account, entry) in state.entries where entry.provider.map(changed.contains) ?? true {
         state.entries[account]?.tokens.forgetFailures()
-        state.entries[account]?.isHopeless = false
+        state.entries[account]?.isPollingStopped = false
       }
     }
     await review()
@@ -197,7 +199,7 @@ extension AccountWatch {
   fileprivate enum Step {
     case wait(until: Timestamp)
     case warn, renew
-    case ask(any AccountInquiry)
+    case inquire(any AccountInquiry)
     /// Nothing is to be done.
     case rest
   }
@@ -215,7 +217,7 @@ extension AccountWatch {
       case .wait(let due)?: return setTimer(account, due, round)
       case .warn?: warn(record)
       case .renew?: renew(record)
-      case .ask(let inquiry)?: ask(inquiry, about: record)
+      case .inquire(let inquiry)?: inquire(inquiry, about: record)
       case .rest?: return
       case nil: continue
       }
@@ -288,8 +290,8 @@ extension AccountWatch.Entry {
     _ record: AccountRecord, _ inquiry: (any AccountInquiry)?, at now: Timestamp
   ) {
     let present = inquiry == nil ? [:] : record.details.attributes
-    if attributes != present { (attributes, inquiryAt, isHopeless) = (present, nil, false) }
-    let mayAsk = !isAsking && !isHopeless && !record.tokens.isEmpty
+    if attributes != present { (attributes, inquiryAt, isPollingStopped) = (present, nil, false) }
+    let mayAsk = !isAsking && !isPollingStopped && !record.tokens.isEmpty
     // An inquiry time that has passed means that the inquiry is due. A future time is calculated
     // again, because the wall clock may have been set.
     if !mayAsk || inquiryAt.map({ $0 > now }) ?? true {
@@ -310,7 +312,7 @@ extension AccountWatch.Entry {
       return .renew
     case nil:
       (isAsking, inquiryAt) = (true, nil)
-      return inquiry.map { .ask($0) } ?? .rest
+      return inquiry.map { .inquire($0) } ?? .rest
     }
   }
 }

@@ -21,12 +21,13 @@ extension AuditList.Entry {
   fileprivate init(_ entry: AuditAggregator.Entry) {
     let (event, caller) = (entry.event, entry.caller)
     let conditions = event.conditions.union(event.unmet)
-    let held = conditions.names.map { ($0, !event.unmet.names.contains($0)) }
+    let conditionResults = conditions.names.map { ($0, !event.unmet.names.contains($0)) }
     self.init(
       n: 0, at: entry.at, method: event.method, provider: event.provider, kind: event.kind,
       account: event.account, scope: event.scope, fields: event.fields.isEmpty ? nil : event.fields,
       decision: event.decision == .allowed ? .allowed : .denied, rule: event.rule,
-      conditions: held.isEmpty ? nil : Dictionary(held) { first, _ in first },
+      conditions: conditionResults.isEmpty
+        ? nil : Dictionary(conditionResults) { first, _ in first },
       outcome: event.failure?.rawValue ?? "ok", client: caller.client, uid: caller.uid,
       gid: caller.gid, pid: Int(caller.pid), unit: caller.unit, invocation: caller.invocation,
       executable: caller.executable, flow: event.flow, owner: event.owner,

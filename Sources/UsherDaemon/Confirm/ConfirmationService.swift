@@ -187,12 +187,12 @@ extension ConfirmationService {
     let (questions, answers) = state.withLock { state in
       (state.repository.questions(at: now), state.repository.answers(at: now))
     }
-    let seen = questions.filter { caller.right(over: $0) != nil }
+    let visible = questions.filter { caller.right(over: $0) != nil }
     let known = answers.filter { caller.right(over: $0.question) != nil }
-    let uids = Set((seen + known.map(\.question)).map(\.uid))
+    let uids = Set((visible + known.map(\.question)).map(\.uid))
     let names = await dependencies.lookups.names(of: uids)
     return .init(
-      questions: seen.map { question in
+      questions: visible.map { question in
         Confirmation(
           id: question.id, asker: question.asker(named: names[question.uid]),
           about: about(question.call), askedAt: question.askedAt, expiresAt: question.expiresAt)
@@ -221,7 +221,7 @@ extension ConfirmationService {
         question: question, allow: call.allow, remember: remember,
         at: dependencies.clock.now(), client: caller.isAdmin ? "(admin)" : caller.client,
         uid: caller.uid)
-      let before = try room(for: answer)
+      let before = try checkLimit(for: answer)
       if let row = try answer.row() {
         try await store.commit([.putConfirmation(row)])
       } else if let before, before.isStored {
@@ -235,9 +235,9 @@ extension ConfirmationService {
   }
 
   func forget(_ call: ConfirmForget, _ caller: Caller) async throws(UsherError) -> Done {
-    let answer = try given(call.answer, caller)
+    let answer = try rememberedAnswer(call.answer, caller)
     return try await personLock.withLock(answer.question.person) { () throws(UsherError) in
-      let answer = try given(call.answer, caller)
+      let answer = try rememberedAnswer(call.answer, caller)
       if answer.isStored { try await store.commit([try answer.deletion()]) }
       guard state.withLock({ $0.repository.forget(answer) }) else { throw Self.noAnswer }
       publish("forgotten", answer.question)
@@ -259,7 +259,7 @@ extension ConfirmationService {
   /// Checks the limit of remembered answers for the user of the question.
   ///
   /// - Returns: The earlier answer to the same call, which the new answer replaces, if any.
-  private func room(for answer: GivenAnswer) throws(UsherError) -> GivenAnswer? {
+  private func checkLimit(for answer: GivenAnswer) throws(UsherError) -> GivenAnswer? {
     prune(at: answer.at)
     let (call, person) = (answer.question.call, answer.question.person)
     let limit = dependencies.config.limits.rememberedConfirmationsPerUser
@@ -298,7 +298,9 @@ extension ConfirmationService {
     return question
   }
 
-  private func given(_ id: ConfirmationID, _ caller: Caller) throws(UsherError) -> GivenAnswer {
+  private func rememberedAnswer(_ id: ConfirmationID, _ caller: Caller) throws(UsherError)
+    -> GivenAnswer
+  {
     let now = dependencies.clock.now()
     guard let answer = state.withLock({ $0.repository.answer(id, at: now) }),
       let right = caller.right(over: answer.question)

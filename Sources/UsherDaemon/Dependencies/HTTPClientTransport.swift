@@ -40,20 +40,20 @@ final class HTTPClientTransport: ProviderTransport {
 
   private struct Clients {
     var isShutDown = false
-    var bySettings: [HTTPSettings.Key: Line] = [:]
+    var bySettings: [HTTPSettings.Key: SharedClient] = [:]
     /// The settings of the configured providers; nil before the first ``retain(_:)``. A live flow
     /// may still use other settings.
-    var wanted: Set<HTTPSettings.Key>?
+    var configured: Set<HTTPSettings.Key>?
 
     /// Returns whether no call in progress uses these settings and no configured provider has them.
     func isUnused(_ key: HTTPSettings.Key) -> Bool {
-      guard let wanted, let line = bySettings[key] else { return false }
-      return line.calls == 0 && !wanted.contains(key)
+      guard let configured, let shared = bySettings[key] else { return false }
+      return shared.calls == 0 && !configured.contains(key)
     }
   }
 
   /// An HTTP client and the number of its calls in progress.
-  private struct Line {
+  private struct SharedClient {
     let client: HTTPClient
     var calls = 0
   }
@@ -67,7 +67,7 @@ final class HTTPClientTransport: ProviderTransport {
     } catch {
       return .unreachable(message: TransportError(error: error).sentence, sent: false)
     }
-    defer { giveBack(settings.key) }
+    defer { release(settings.key) }
     return await exchange(request, client, settings)
   }
 
@@ -81,7 +81,7 @@ final class HTTPClientTransport: ProviderTransport {
 
   func retain(_ settings: [HTTPSettings]) {
     let unused = clients.withLock { clients in
-      clients.wanted = Set(settings.map(\.key))
+      clients.configured = Set(settings.map(\.key))
       return clients.bySettings.keys.filter { clients.isUnused($0) }
     }
     for key in unused { drop(key) }
@@ -155,13 +155,13 @@ final class HTTPClientTransport: ProviderTransport {
       let client =
         try clients.bySettings[settings.key]?.client
         ?? HTTPClient(eventLoopGroup: group, configuration: try settings.clientConfiguration())
-      clients.bySettings[settings.key, default: Line(client: client)].calls += 1
+      clients.bySettings[settings.key, default: SharedClient(client: client)].calls += 1
       return client
     }
   }
 
   /// Records that a call has ended, and drops its client if no one needs it any more.
-  private func giveBack(_ key: HTTPSettings.Key) {
+  private func release(_ key: HTTPSettings.Key) {
     let isUnused = clients.withLock { clients in
       clients.bySettings[key]?.calls -= 1
       return clients.isUnused(key)

@@ -40,11 +40,11 @@ extension FlowService {
     if type.usesAccount(isNamed: call.namedAccount != nil) { return true }
     guard type.accountUse == .named, type.knowsAccounts else { return false }
     let request = PolicyRequest(call)
-    let taken = try engine.accounts.accounts(of: caller.owner, at: call.provider, limit: 1) {
+    let accepted = try engine.accounts.accounts(of: caller.owner, at: call.provider, limit: 1) {
       caller.maySee($0, request)
         && type.acceptsAccount($0.subject, $0.details.attributes, for: call.params)
     }
-    return !taken.isEmpty
+    return !accepted.isEmpty
   }
 
   /// The accounts that must be in memory before the policy is evaluated for the call; nil if none.

@@ -8,7 +8,7 @@ import UsherStore
 /// Implementation of the `flow.*` methods.
 struct FlowService: Sendable {
   /// The upper bound of the parameters `waitMs` and `timeoutMs`, in milliseconds.
-  static let longestWait = 60_000
+  static let maxWait = 60_000
 
   let engine: FlowEngine
   let scheduler: any Scheduler
@@ -37,7 +37,7 @@ struct FlowService: Sendable {
       call, owner: caller.owner, client: await caller.flowClient(engine.dependencies),
       in: reservation,
       where: isOffered)
-    return .init(flow: await settled(liveFlow, call.waitMs))
+    return .init(flow: await flowAfterWait(liveFlow, call.waitMs))
   }
 
   func get(_ call: FlowGet, _ caller: Caller) throws(UsherError) -> FlowGet.Reply {
@@ -69,7 +69,7 @@ struct FlowService: Sendable {
   func submit(_ call: FlowSubmit, _ caller: Caller) async throws(UsherError) -> FlowSubmit.Reply {
     try checkWait(call.waitMs, "waitMs")
     let liveFlow = try await engine.submit(call, owner: caller.owner, client: caller.client)
-    return .init(flow: await settled(liveFlow, call.waitMs))
+    return .init(flow: await flowAfterWait(liveFlow, call.waitMs))
   }
 
   func cancel(_ call: FlowCancel, _ caller: Caller) async throws(UsherError) -> FlowCancel.Reply {
@@ -96,7 +96,7 @@ struct FlowService: Sendable {
 
   /// Waits until the flow has a step other than `wait`, has ended, or the time is over; then
   /// returns it.
-  private func settled(_ liveFlow: LiveFlow, _ milliseconds: Int?) async -> Flow {
+  private func flowAfterWait(_ liveFlow: LiveFlow, _ milliseconds: Int?) async -> Flow {
     guard let milliseconds, milliseconds > 0 else { return liveFlow.flow }
     let snapshot = await liveFlow.wait(.milliseconds(milliseconds), scheduler) {
       $0.isFinished || $0.view.step.kind != .wait
@@ -105,9 +105,9 @@ struct FlowService: Sendable {
   }
 
   private func checkWait(_ milliseconds: Int?, _ field: String) throws(UsherError) {
-    guard let milliseconds, !(0...Self.longestWait).contains(milliseconds) else { return }
+    guard let milliseconds, !(0...Self.maxWait).contains(milliseconds) else { return }
     throw UsherError(
-      .invalidParams, "\(field) must be from 0 to \(Self.longestWait)",
+      .invalidParams, "\(field) must be from 0 to \(Self.maxWait)",
       detail: .init(field: field, limit: field))
   }
 
@@ -115,22 +115,22 @@ struct FlowService: Sendable {
   /// step, no result and no text from the provider.
   private func shown(_ flow: Flow, of liveFlow: LiveFlow, to caller: Caller) -> Flow {
     guard !liveFlow.isOpen(to: caller.client) else { return flow }
-    var bare = withoutSecrets(flow)
-    bare.problem = nil
-    bare.failure = flow.failure.map { failure in
+    var redacted = withoutSecrets(flow)
+    redacted.problem = nil
+    redacted.failure = flow.failure.map { failure in
       Failure(
         reason: failure.reason, title: failure.title,
         message: "only the client that started the flow is told the reason",
         retryable: failure.retryable,
         provider: failure.provider.map { ProviderErrorCode(name: $0.name, code: $0.code) })
     }
-    return bare
+    return redacted
   }
 
   private func withoutSecrets(_ flow: Flow) -> Flow {
-    var bare = flow
-    bare.step = nil
-    bare.result = nil
-    return bare
+    var redacted = flow
+    redacted.step = nil
+    redacted.result = nil
+    return redacted
   }
 }

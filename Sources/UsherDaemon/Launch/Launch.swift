@@ -80,11 +80,11 @@ package struct Launch: Sendable {
   /// - Throws: The problems of the configuration or of the state directory.
   package func setting(_ sockets: [String: CInt] = [:]) throws -> DaemonSetting {
     let environment = ProcessInfo.processInfo.environment
-    let places = Directories.defaults(environment: environment, uid: getuid())
-    let runtime = places.runtime
+    let directories = Directories.defaults(environment: environment, uid: getuid())
+    let runtime = directories.runtime
     var setting = DaemonSetting(
       config: try ConfigFiles.load(configFile, environment: environment),
-      stateDirectory: stateDirectory ?? places.state,
+      stateDirectory: stateDirectory ?? directories.state,
       socketPath: socketPath ?? environment["USHER_SOCKET"] ?? "\(runtime)/usherd.sock",
       adminSocketPath: adminSocketPath ?? environment["USHER_ADMIN_SOCKET"]
         ?? "\(runtime)/usherd-admin.sock")
@@ -111,10 +111,11 @@ package struct Launch: Sendable {
 
   /// Returns the log level from the command line, or else that of the configuration.
   private func level(_ settings: LogSettings) throws -> Logger.Level {
-    let word = logLevel ?? settings.level.rawValue
-    guard let level = Logger.Level(rawValue: word) else {
+    let levelName = logLevel ?? settings.level.rawValue
+    guard let level = Logger.Level(rawValue: levelName) else {
       let levels = Logger.Level.allCases.map(\.rawValue).joined(separator: ", ")
-      throw UsherError(.invalidParams, "log level \(word) does not exist; use one of \(levels)")
+      throw UsherError(
+        .invalidParams, "log level \(levelName) does not exist; use one of \(levels)")
     }
     return level
   }

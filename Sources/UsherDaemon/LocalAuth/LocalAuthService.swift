@@ -183,8 +183,8 @@ extension LocalAuthService {
   private func log(_ problem: FingerprintError, _ person: LocalPerson) {
     let cause: String
     switch problem {
-    case .notPermitted(let words): cause = "not permitted: \(words)"
-    case .unavailable(let words): cause = words
+    case .notPermitted(let message): cause = "not permitted: \(message)"
+    case .unavailable(let message): cause = message
     case .unplugged: cause = "it was unplugged"
     case .noReader, .notEnrolled, .inUse, .cancelled, .timedOut: return
     }

@@ -20,12 +20,12 @@ extension ProcessContext {
 
   /// Returns the status of a locked daemon, which does not know its store's and providers' state.
   func lockedStatus(_ caller: Caller) -> SystemStatus.Reply {
-    let seen = dependencies.config.providers.filter {
+    let visible = dependencies.config.providers.filter {
       caller.may(ProviderGet.name, provider: $0.name)
     }
     return .init(
       version: Version.current, uptimeSeconds: uptimeSeconds, ready: false, locked: true,
-      providers: seen.map { .init(name: $0.name, type: $0.type, health: .unknown) }, flows: 0,
+      providers: visible.map { .init(name: $0.name, type: $0.type, health: .unknown) }, flows: 0,
       connections: count.count(of: caller.isAdmin ? nil : caller.uid),
       peerIdentity: caller.isAdmin ? peerIdentity : nil)
   }

@@ -61,8 +61,8 @@ struct ProcessContext: Sendable {
   func betweenCalls<Value: Sendable>(_ change: @escaping @Sendable () -> Value) async -> Value {
     guard let serving else { return change() }
     return await withCheckedContinuation { continuation in
-      let isTaken = serving.execute { continuation.resume(returning: change()) }
-      if !isTaken { continuation.resume(returning: change()) }
+      let isAccepted = serving.execute { continuation.resume(returning: change()) }
+      if !isAccepted { continuation.resume(returning: change()) }
     }
   }
 }

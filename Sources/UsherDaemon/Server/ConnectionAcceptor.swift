@@ -188,10 +188,11 @@ final class ConnectionAcceptor: SocketAcceptor {
     _ scheduler: ConnectionScheduler, on loop: SocketLoop, since begun: NIODeadline
   ) -> String? {
     let isUnauthorized = caller.caller.isUnauthorized
-    let share = FairScheduler.Party(caller.caller, user: uid)
+    let connectionParty = FairScheduler.Party(caller.caller, user: uid)
     let transport = Transport(socket, on: loop, maxUnsent: service.limits.unreadReplyBytes)
     let handler = ConnectionHandler(
-      caller: caller, service: service, scheduler: scheduler, through: transport, party: share
+      caller: caller, service: service, scheduler: scheduler, through: transport,
+      party: connectionParty
     ) { [open, count] handler in
       open.remove(handler)
       if isUnauthorized { count.removeUnauthorized() }
@@ -205,7 +206,7 @@ final class ConnectionAcceptor: SocketAcceptor {
     }
     // Charge the user, too, so that a user without rights is refused if it connects too often.
     // Charge at the end: otherwise the next connect of a flood would not count as having waited.
-    if share != party { scheduler.recordRefusal(party, since: begun) }
+    if connectionParty != party { scheduler.recordRefusal(party, since: begun) }
     return nil
   }
 

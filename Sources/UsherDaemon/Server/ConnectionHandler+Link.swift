@@ -9,8 +9,8 @@ extension ConnectionHandler: ConnectionLink {
   /// Cancels a call. The call is answered now, under its id in the form in which the call contained
   /// it; its later result is dropped.
   func cancel(_ id: RequestID) {
-    guard let place = place(ofCall: id) else { return }
-    let (id, inFlightCall) = inFlight.remove(at: place)
+    guard let index = index(ofCall: id) else { return }
+    let (id, inFlightCall) = inFlight.remove(at: index)
     inFlightCall.task.cancel()
     let error = UsherError(.cancelled, "the call was cancelled")
     send(service.errorReply(error, id, caller.label), inFlightCall.origin)
@@ -18,8 +18,8 @@ extension ConnectionHandler: ConnectionLink {
 
   /// Returns the index of the call in flight with exactly this id. If there is none, returns the
   /// oldest call whose id is the same number in another form, or nil.
-  private func place(ofCall id: RequestID) -> Dictionary<RequestID, InFlightCall>.Index? {
-    if let place = inFlight.index(forKey: id) { return place }
+  private func index(ofCall id: RequestID) -> Dictionary<RequestID, InFlightCall>.Index? {
+    if let index = inFlight.index(forKey: id) { return index }
     return inFlight.indices.filter { inFlight[$0].key.hasValue(of: id) }
       .min { inFlight[$0].value.number < inFlight[$1].value.number }
   }

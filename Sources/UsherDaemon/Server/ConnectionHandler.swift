@@ -249,9 +249,9 @@ final class ConnectionHandler: TransportUser, ScheduledConnection, OpenConnectio
     guard !isRefusing else { return }
     // Include the cost of sending in the measured time if the user is charged for it.
     if slice.start != nil, scheduler.isShared { flush() }
-    let rest: FairScheduler.RemainingWork =
+    let remaining: FairScheduler.RemainingWork =
       !hasWork || isClosing ? .nothing : canRunCall ? .runnable : .blocked
-    mayRead = scheduler.recordWork(self, slice, remaining: rest)
+    mayRead = scheduler.recordWork(self, slice, remaining: remaining)
   }
 
   private var mayContinue: Bool {
@@ -278,12 +278,12 @@ final class ConnectionHandler: TransportUser, ScheduledConnection, OpenConnectio
     var used = 0
     inputTime = nil
     while used < bytes.count, mayContinue {
-      let rest = UnsafeRawBufferPointer(rebasing: bytes[used...])
-      let (piece, length) = splitter.next(rest)
+      let remaining = UnsafeRawBufferPointer(rebasing: bytes[used...])
+      let (piece, length) = splitter.next(remaining)
       used += length
       slice.spend(length)
       switch piece {
-      case .line(let range): answer(UnsafeRawBufferPointer(rebasing: rest[range]))
+      case .line(let range): answer(UnsafeRawBufferPointer(rebasing: remaining[range]))
       case .buffered(let line): answer(line)
       case .tooLong: refuseTooLong()
       case .nothing: if batchedBytes > 0 { enforceLineLimit() }

@@ -360,8 +360,9 @@ actor Refresher: ProviderObserver {
       refusal.refreshToken == refreshToken
     else { return nil }
     // The time is limited by the current setting, which may be lower than when `until` was set.
-    let rest = refusal.until - dependencies.clock.monotonicNow()
-    let applies = rest > .zero && rest <= .seconds(dependencies.config.limits.forceRefreshSeconds)
+    let remaining = refusal.until - dependencies.clock.monotonicNow()
+    let applies =
+      remaining > .zero && remaining <= .seconds(dependencies.config.limits.forceRefreshSeconds)
     return applies ? refusal.error : nil
   }
 
@@ -369,13 +370,13 @@ actor Refresher: ProviderObserver {
   /// to the provider.
   private func chargeForcedRefresh(_ account: AccountID) throws(UsherError) {
     let now = dependencies.clock.monotonicNow()
-    let rest = Duration.seconds(dependencies.config.limits.forceRefreshSeconds)
-    forcedAt = forcedAt.filter { $0.value + rest > now }
+    let interval = Duration.seconds(dependencies.config.limits.forceRefreshSeconds)
+    forcedAt = forcedAt.filter { $0.value + interval > now }
     if let last = forcedAt[account] {
       throw UsherError(
-        .rateLimited, "a refresh of this account was forced less than \(rest) ago",
+        .rateLimited, "a refresh of this account was forced less than \(interval) ago",
         detail: .init(
-          retryAfterMs: Int((last + rest - now).milliseconds), limit: "force_refresh_seconds"))
+          retryAfterMs: Int((last + interval - now).milliseconds), limit: "force_refresh_seconds"))
     }
     forcedAt[account] = now
   }

@@ -16,7 +16,7 @@ struct TokenPlan: Sendable, Equatable {
 
   /// Returns how long before its expiry a token is refreshed: a tenth of its lifetime, at least one
   /// second and at most one minute.
-  static func lead(of lifetime: Duration) -> Duration {
+  static func margin(of lifetime: Duration) -> Duration {
     min(max(lifetime / 10, .seconds(1)), .seconds(60))
   }
 
@@ -49,7 +49,7 @@ struct TokenPlan: Sendable, Equatable {
   static func renewal(of record: AccountRecord, _ end: Timestamp?) -> Timestamp? {
     guard let token = record.tokens[record.mainKey] else { return nil }
     let ends = [token.set.expiresAt, end].compactMap { end in
-      end.map { $0 - lead(of: $0 - token.issuedAt) }
+      end.map { $0 - margin(of: $0 - token.issuedAt) }
     }
     return ends.min()
   }
