@@ -21,14 +21,14 @@ struct SandboxRouter: Sendable {
 
   init(_ context: BackendContext, _ backends: [any Backend]) {
     let traffic = Traffic(clock: context.clock)
-    let faced = backends.flatMap(\.endpoints)
+    let endpoints = backends.flatMap(\.endpoints)
     let controls = ControlAPI(
-      users: context.users, traffic: traffic, endpointNames: Set(faced.map(\.name)))
+      users: context.users, traffic: traffic, endpointNames: Set(endpoints.map(\.name)))
     let outbox = OutboxPages(context: context)
     let control = controls.endpoints + outbox.controls + backends.flatMap(\.controls)
     let index = IndexPage(context: context, backends: backends, controls: control)
     let router = Router(context: SandboxContext.self, options: .autoGenerateHeadEndpoints)
-    Self.add(faced, to: router) { await traffic.handle($0, to: $1) }
+    Self.add(endpoints, to: router) { await traffic.handle($0, to: $1) }
     Self.add(control + [index.endpoint, outbox.page], to: router) { call, endpoint in
       if let rejection = call.rejection { return .complete(rejection) }
       return .complete(await endpoint.handle(call))

@@ -23,7 +23,7 @@ struct FreedomBody {
   mutating func text(_ name: String, _ format: FreedomFormat) -> String? {
     guard let value = rest.removeValue(forKey: name) else { return nil }
     guard let text = value.text, format.fits(text) else {
-      addError(name, format.complaint)
+      addError(name, format.violation)
       return nil
     }
     return text
@@ -66,7 +66,7 @@ struct FreedomBody {
 enum FreedomFormat {
   case phone, email, uuid, date, time, country, gender, link, text, secret
 
-  var complaint: String {
+  var violation: String {
     switch self {
     case .phone: "is not + and 10 to 15 digits"
     case .email: "is not an e-mail address"

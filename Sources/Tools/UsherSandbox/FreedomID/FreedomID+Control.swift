@@ -31,10 +31,10 @@ extension FreedomIDBackend {
       try body.finish()
       let channel = FreedomChannel(rawValue: word)
       guard word == "off" || channel != nil else {
-        throw body.complaint("twoFactor", "must be off, sms, email or totp")
+        throw body.invalid("twoFactor", "must be off, sms, email or totp")
       }
       if let channel, channel != .totp, person.address(channel) == nil {
-        throw body.complaint(
+        throw body.invalid(
           "twoFactor", "needs a phone number or e-mail address, which this account lacks")
       }
       ledger.change(person.id) { $0.twoFactor = channel }
@@ -53,7 +53,7 @@ extension FreedomIDBackend {
       if case .array(let values)? = words {
         grants = values.compactMap(\.text)
         guard grants.count == values.count, grants.allSatisfy(FreedomGrant.partnerWords.contains)
-        else { throw body.complaint("grants", "contains an unknown grant") }
+        else { throw body.invalid("grants", "contains an unknown grant") }
       }
       let token = ledger.issue(
         .partner(grants: grants), to: person.id, settings, now: context.clock.now())
@@ -67,7 +67,7 @@ extension FreedomIDBackend {
       let kind = try body.text("kind") ?? "access"
       try body.finish()
       guard ["access", "all"].contains(kind) else {
-        throw body.complaint("kind", "must be access or all")
+        throw body.invalid("kind", "must be access or all")
       }
       let now = context.clock.now()
       ledger.tokens.updateAll {
@@ -96,7 +96,7 @@ extension FreedomIDBackend {
       try body.finish()
       guard let state = FreedomRequest.State(rawValue: word == "accepted" ? "completed" : word)
       else {
-        throw body.complaint(
+        throw body.invalid(
           "status",
           "must be pending, accepted, completed, rejected, failed or not_found")
       }
@@ -106,7 +106,7 @@ extension FreedomIDBackend {
         let request = ledger.requests.listing.last(where: {
           $0.value.id.lowercased() == id && $0.expires > now
         }),
-        let settled = ledger.settle(request.key, state, settings, now: now)
+        let settled = ledger.setState(request.key, state, settings, now: now)
       else { throw OAuthError("not_found", "there is no such request", status: 404) }
       return .json(settled.json)
     }
@@ -137,7 +137,7 @@ extension FreedomIDBackend {
   private func person(_ body: inout ObjectReader) throws(OAuthError) -> FreedomIDUser {
     let username = try body.text("username")
     guard let person = username.map({ ledger.person(named: $0) }) ?? ledger.people.first else {
-      throw body.complaint("username", "is not in GET /_control/freedomid/people")
+      throw body.invalid("username", "is not in GET /_control/freedomid/people")
     }
     return person
   }

@@ -51,7 +51,7 @@ extension FreedomIDBackend {
   func reportRevocation(of id: String) async -> FreedomRevocation? {
     guard let url = CallbackURL(settings.revokeUri) else { return nil }
     let body: JSON = ["id": .string(id)]
-    let answer = await callBack(url, [:], body.encoded())
+    let answer = await sendCallback(url, [:], body.encoded())
     let revocation = FreedomRevocation(
       time: context.clock.now(), tokenID: id, url: url.text, answer: answer)
     revocations.add(revocation)

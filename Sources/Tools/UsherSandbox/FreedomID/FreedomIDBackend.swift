@@ -4,7 +4,7 @@
 /// documentation specifies the protocols. `device-api.openapi.json` describes the device API.
 package actor FreedomIDBackend: Backend {
   let context: BackendContext
-  let callBack: CallBack
+  let sendCallback: CallbackSender
   var settings = FreedomIDBackendSettings()
   var ledger: FreedomLedger
   var logins: FreedomLogins
@@ -15,13 +15,13 @@ package actor FreedomIDBackend: Backend {
   static let path = "/freedomid"
 
   package init(_ context: BackendContext) {
-    self.init(context, callBack: LoopbackCaller.post)
+    self.init(context, sendCallback: LoopbackCaller.post)
   }
 
-  /// - Parameter callBack: Reports to the partner that a person has logged out.
-  init(_ context: BackendContext, callBack: @escaping CallBack) {
+  /// - Parameter sendCallback: Reports to the partner that a person has logged out.
+  init(_ context: BackendContext, sendCallback: @escaping CallbackSender) {
     self.context = context
-    self.callBack = callBack
+    self.sendCallback = sendCallback
     ledger = FreedomLedger(context.users, tokenGenerator: context.tokenGenerator)
     logins = FreedomLogins(tokenGenerator: context.tokenGenerator)
     visits = FreedomVisits(tokenGenerator: context.tokenGenerator)

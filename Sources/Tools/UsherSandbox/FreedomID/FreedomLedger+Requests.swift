@@ -66,7 +66,7 @@ extension FreedomLedger {
   /// Sets the state of a request.
   ///
   /// - Returns: The changed request; nil if the request is unknown.
-  mutating func settle(
+  mutating func setState(
     _ key: String, _ state: FreedomRequest.State, _ settings: FreedomIDBackendSettings, now: Date
   ) -> FreedomRequest? {
     guard var request = requests.value(key, now: now) else { return nil }

@@ -116,7 +116,7 @@ extension GoPayBackend {
       let isWhitelisted = try body.flag("whitelisted") ?? true
       try body.finish()
       guard let term = GoPayLedger.Link.Term(rawValue: term) else {
-        throw body.complaint("term", "must be short or long")
+        throw body.invalid("term", "must be short or long")
       }
       let token = ledger.link(
         person, term, settings, text: text, isWhitelisted: isWhitelisted,
@@ -144,7 +144,7 @@ extension GoPayBackend {
   private func person(_ body: inout ObjectReader) throws(OAuthError) -> GoPayPerson {
     let username = try body.text("username")
     guard let person = username.map({ ledger.person(named: $0) }) ?? ledger.people.first else {
-      throw body.complaint("username", "is not in GET /_control/gopay/people")
+      throw body.invalid("username", "is not in GET /_control/gopay/people")
     }
     return person
   }

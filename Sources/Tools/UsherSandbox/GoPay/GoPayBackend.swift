@@ -5,7 +5,7 @@
 /// daemon's documentation specifies the protocol.
 package actor GoPayBackend: Backend {
   let context: BackendContext
-  let callBack: CallBack
+  let sendCallback: CallbackSender
   var settings = GoPayBackendSettings()
   var ledger: GoPayLedger
   var visits: GoPayVisits
@@ -18,13 +18,13 @@ package actor GoPayBackend: Backend {
   static let path = "/gopay"
 
   package init(_ context: BackendContext) {
-    self.init(context, callBack: LoopbackCaller.put)
+    self.init(context, sendCallback: LoopbackCaller.put)
   }
 
-  /// - Parameter callBack: Sends a verdict to the partner.
-  init(_ context: BackendContext, callBack: @escaping CallBack) {
+  /// - Parameter sendCallback: Sends a verdict to the partner.
+  init(_ context: BackendContext, sendCallback: @escaping CallbackSender) {
     self.context = context
-    self.callBack = callBack
+    self.sendCallback = sendCallback
     ledger = GoPayLedger(context.users, tokenGenerator: context.tokenGenerator)
     visits = GoPayVisits(tokenGenerator: context.tokenGenerator)
     snap = SnapLedger(tokenGenerator: context.tokenGenerator)

@@ -21,27 +21,27 @@ struct ObjectReader {
   mutating func text(_ name: String, limit: Int = 256) throws(OAuthError) -> String? {
     guard let json = remove(name) else { return nil }
     guard let text = json.text, !text.isEmpty, text.utf8.count <= limit else {
-      throw complaint(name, "is not a string of 1 to \(limit) bytes")
+      throw invalid(name, "is not a string of 1 to \(limit) bytes")
     }
     return text
   }
 
   mutating func requiredText(_ name: String, limit: Int = 256) throws(OAuthError) -> String {
-    guard let text = try text(name, limit: limit) else { throw complaint(name, "is missing") }
+    guard let text = try text(name, limit: limit) else { throw invalid(name, "is missing") }
     return text
   }
 
   mutating func number(_ name: String, in range: ClosedRange<Int>) throws(OAuthError) -> Int? {
     guard let json = remove(name) else { return nil }
     guard case .integer(let number) = json, range.contains(number) else {
-      throw complaint(name, "is not a number from \(range.lowerBound) to \(range.upperBound)")
+      throw invalid(name, "is not a number from \(range.lowerBound) to \(range.upperBound)")
     }
     return number
   }
 
   mutating func flag(_ name: String) throws(OAuthError) -> Bool? {
     guard let json = remove(name) else { return nil }
-    guard case .bool(let flag) = json else { throw complaint(name, "is not true or false") }
+    guard case .bool(let flag) = json else { throw invalid(name, "is not true or false") }
     return flag
   }
 
@@ -53,11 +53,11 @@ struct ObjectReader {
   /// Throws if the object has a member that was not read.
   func finish() throws(OAuthError) {
     if let name = rest.keys.sorted().first {
-      throw complaint(name.printable, "is not a known member")
+      throw invalid(name.printable, "is not a known member")
     }
   }
 
-  func complaint(_ name: String, _ what: String) -> OAuthError {
+  func invalid(_ name: String, _ what: String) -> OAuthError {
     OAuthError("invalid_request", "\(place)\(name) \(what)")
   }
 }

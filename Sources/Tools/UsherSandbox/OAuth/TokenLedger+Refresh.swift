@@ -49,7 +49,7 @@ extension TokenLedger {
     guard asked.allSatisfy(granted.contains) else {
       throw OAuthError("invalid_scope", "the scope exceeds the granted scope")
     }
-    settle(token, known)
+    supersedeParent(token, known)
     var tokens = accessTokens(for: known.grant, grant.authorization, scope: asked, now: now)
     tokens.refreshToken = successor(
       of: token, in: known.grant, scope: terms.bindsRefreshScope ? asked : nil, now: now)
@@ -58,7 +58,7 @@ extension TokenLedger {
 
   /// Supersedes the token's parent and all other tokens issued for that parent. Using the token
   /// proves that the client received the response that contained it.
-  private mutating func settle(_ token: String, _ known: RefreshToken) {
+  private mutating func supersedeParent(_ token: String, _ known: RefreshToken) {
     guard let parent = known.parent else { return }
     refreshTokens.update(parent) { $0.superseded = true }
     refreshTokens.updateAll { $0.superseded = $0.superseded || $0.parent == parent }

@@ -55,7 +55,7 @@ extension Ledger {
     guard device.clientID == client.id else {
       throw OAuthError("invalid_grant", "the device code was issued to another client")
     }
-    try pace(code, device, now)
+    try enforceInterval(code, device, now)
     switch device.state {
     case .waiting:
       throw OAuthError("authorization_pending", "the user code has not been entered yet")
@@ -69,7 +69,9 @@ extension Ledger {
     }
   }
 
-  private mutating func pace(_ code: String, _ device: Device, _ now: Date) throws(OAuthError) {
+  private mutating func enforceInterval(_ code: String, _ device: Device, _ now: Date)
+    throws(OAuthError)
+  {
     let pause = device.lastPoll.map { now.timeIntervalSince($0) }
     devices.update(code) { $0.lastPoll = now }
     if let pause, pause < Double(device.interval) - Self.jitter {

@@ -51,10 +51,10 @@ extension PaysafeBackend {
       let brand = try body.text("brandIdentity") ?? "acme"
       try body.finish()
       guard clients.named(clientID) != nil else {
-        throw body.complaint("clientID", "is not a known client")
+        throw body.invalid("clientID", "is not a known client")
       }
       guard Brand.standard.contains(where: { $0.identity == brand }) else {
-        throw body.complaint("brandIdentity", "is not a known brand")
+        throw body.invalid("brandIdentity", "is not a known brand")
       }
       let now = context.clock.now()
       let authorization = TokenAuthorization(

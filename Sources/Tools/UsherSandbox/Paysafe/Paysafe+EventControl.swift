@@ -42,7 +42,7 @@ extension PaysafeBackend {
       let allowableAttempts = try body.number("allowableAttempts", in: counts)
       let expiring = try body.text("expire")
       guard [nil, "event", "challenge"].contains(expiring) else {
-        throw body.complaint("expire", "must be event or challenge")
+        throw body.invalid("expire", "must be event or challenge")
       }
       try body.finish()
       events.change(event.id) { event in
@@ -64,7 +64,7 @@ extension PaysafeBackend {
       let event = try events.event(call.id, of: nil, now: now)
       var body = try ObjectReader(try? JSON(parsing: call.body))
       guard let approve = try body.flag("approve") else {
-        throw body.complaint("approve", "is missing")
+        throw body.invalid("approve", "is missing")
       }
       try body.finish()
       guard let decided = events.decide(event.id, approve: approve, now: now) else {
@@ -97,11 +97,11 @@ extension ObjectReader {
       return settings.availableVerifications.compactMap { SCAVerification($0) }
     }
     guard case .array(let names) = json else {
-      throw complaint("availableVerifications", "is not a list")
+      throw invalid("availableVerifications", "is not a list")
     }
     return try names.map { name throws(OAuthError) in
       guard let verification = name.text.flatMap({ SCAVerification($0) }) else {
-        throw complaint("availableVerifications", "must contain strings like OTP.SMS")
+        throw invalid("availableVerifications", "must contain strings like OTP.SMS")
       }
       return verification
     }

@@ -40,7 +40,7 @@ extension PaysafeBackend {
       let (event, challenge) = try events.challenge(
         call.parameters["eventId"], of: user, request, now: now)
       let reply = report(
-        event.json(of: challenge, action: whatToOpen(for: challenge, call), now: now), event,
+        event.json(of: challenge, action: redirectMembers(for: challenge, call), now: now), event,
         settings.challengeReply, status: 201)
       await send(challenge, of: event, language: request.language, call)
       return reply
@@ -69,7 +69,7 @@ extension PaysafeBackend {
       if case .pending = event.state, event.expires <= now {
         throw WalletRefusal(410, "EVENT_EXPIRED", "the event has expired")
       }
-      let action = event.openChallenge(at: now).flatMap { whatToOpen(for: $0, call) }
+      let action = event.openChallenge(at: now).flatMap { redirectMembers(for: $0, call) }
       return report(event.json(action: action, now: now), event, settings.eventReply)
     }
   }
@@ -87,7 +87,7 @@ extension PaysafeBackend {
     return .json(.object(members.applying(overrides: overrides)), status: status)
   }
 
-  private func whatToOpen(for challenge: ScaEvent.Challenge, _ call: EndpointCall) -> [String:
+  private func redirectMembers(for challenge: ScaEvent.Challenge, _ call: EndpointCall) -> [String:
     JSON]?
   {
     guard challenge.verification.kind == .redirect else { return nil }

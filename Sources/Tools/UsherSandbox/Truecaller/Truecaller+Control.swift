@@ -57,7 +57,7 @@ extension TruecallerBackend {
       let number = try body.number()
       let deviceID = try body.text("deviceId")
       guard deviceID.map({ UUID(uuidString: $0) != nil }) ?? true else {
-        throw body.complaint("deviceId", "is not a UUID")
+        throw body.invalid("deviceId", "is not a UUID")
       }
       try body.finish()
       ledger.remember(number, deviceID: deviceID, now: context.clock.now())
@@ -94,7 +94,7 @@ extension TruecallerBackend {
       var body = try call.objectInBody()
       let number = try body.number()
       guard case .object(let changes)? = body.remove("profile") else {
-        throw body.complaint("profile", "is missing or not a JSON object")
+        throw body.invalid("profile", "is missing or not a JSON object")
       }
       try body.finish()
       let now = context.clock.now()

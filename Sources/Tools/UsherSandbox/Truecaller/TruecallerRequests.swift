@@ -18,7 +18,7 @@ struct CreateRequest: Sendable, Hashable {
     number = try body.number()
     deviceID = try body.requiredText("deviceId")
     guard UUID(uuidString: deviceID) != nil else {
-      throw body.complaint("deviceId", "is not a UUID")
+      throw body.invalid("deviceId", "is not a UUID")
     }
     try body.expect("simSerial", [.string(deviceID)], "must be a list with only the deviceId")
     try body.expect("clientId", 16, "must be 16")
@@ -26,7 +26,7 @@ struct CreateRequest: Sendable, Hashable {
     try body.expect("os", "ios", "must be ios")
     _ = try body.requiredText("version")
     guard try body.number("sequence", in: 1...1_000_000) != nil else {
-      throw body.complaint("sequence", "is missing")
+      throw body.invalid("sequence", "is missing")
     }
     try body.finish()
   }
@@ -63,10 +63,10 @@ struct TruecallerProfileName: Sendable, Hashable {
   init(_ call: EndpointCall) throws {
     var body = try call.postedObject()
     guard let first = body.remove("firstName")?.text else {
-      throw body.complaint("firstName", "is missing or not a string")
+      throw body.invalid("firstName", "is missing or not a string")
     }
     guard let last = body.remove("lastName")?.text else {
-      throw body.complaint("lastName", "is missing or not a string; it may be empty")
+      throw body.invalid("lastName", "is missing or not a string; it may be empty")
     }
     try body.finish()
     guard Self.isName(first), last.isEmpty || Self.isName(last) else {
@@ -116,6 +116,6 @@ extension ObjectReader {
   fileprivate mutating func expect(
     _ name: String, _ value: JSON, _ complaint: String
   ) throws(OAuthError) {
-    guard remove(name) == value else { throw self.complaint(name, complaint) }
+    guard remove(name) == value else { throw self.invalid(name, complaint) }
   }
 }

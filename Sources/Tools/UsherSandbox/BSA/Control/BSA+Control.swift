@@ -35,7 +35,7 @@ extension BSABackend {
         processed: try body.flag("processed") ?? false, times: times == 0 ? nil : times)
       try body.finish()
       guard endpoint == "*" || wireNames.contains(endpoint) else {
-        throw body.complaint("endpoint", "must be one of *, \(wireNames.joined(separator: ", "))")
+        throw body.invalid("endpoint", "must be one of *, \(wireNames.joined(separator: ", "))")
       }
       guard answer.saysSomething else {
         throw OAuthError("invalid_request", "set rtCode, rtMsg, text, status or data")
@@ -70,7 +70,7 @@ extension BSABackend {
         word.map { ExpirableKind(rawValue: $0).map { [$0] } ?? [] } ?? ExpirableKind.allCases
       guard !kinds.isEmpty else {
         let words = ExpirableKind.allCases.map(\.rawValue)
-        throw body.complaint("what", "must be one of \(words.joined(separator: ", ")), or absent")
+        throw body.invalid("what", "must be one of \(words.joined(separator: ", ")), or absent")
       }
       let now = context.clock.now()
       for kind in kinds {

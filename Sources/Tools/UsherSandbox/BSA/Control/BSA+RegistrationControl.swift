@@ -25,13 +25,13 @@ extension BSABackend {
           uuidString: context.tokenGenerator.uuid())
       try body.finish()
       guard let email = MemberContact(.email, email) else {
-        throw body.complaint("email", "is not a valid e-mail address")
+        throw body.invalid("email", "is not a valid e-mail address")
       }
       guard let phone = MemberContact(.phone, phone) else {
-        throw body.complaint("phoneNum", "is not a valid phone number")
+        throw body.invalid("phoneNum", "is not a valid phone number")
       }
-      guard let type else { throw body.complaint("authType", "must be 0, 3 or 4") }
-      guard let device else { throw body.complaint("deviceId", "is not a UUID") }
+      guard let type else { throw body.invalid("authType", "must be 0, 3 or 4") }
+      guard let device else { throw body.invalid("deviceId", "is not a UUID") }
       let now = context.clock.now()
       do throws(BSARefusal) {
         try members.checkUnique(userKey, email, phone)
@@ -54,24 +54,24 @@ extension BSABackend {
       var body = try call.optionalObject()
       let word = try body.requiredText("state")
       try body.finish()
-      guard let standing = MemberRegistration.Standing(rawValue: word) else {
-        let words = MemberRegistration.Standing.allCases.map(\.rawValue)
-        throw body.complaint("state", "must be one of \(words.joined(separator: ", "))")
+      guard let status = MemberRegistration.Status(rawValue: word) else {
+        let words = MemberRegistration.Status.allCases.map(\.rawValue)
+        throw body.invalid("state", "must be one of \(words.joined(separator: ", "))")
       }
-      members.update(userKey) { $0.standing = standing }
-      guard let registration = members[userKey] else { throw Self.nobody }
+      members.update(userKey) { $0.status = status }
+      guard let registration = members[userKey] else { throw Self.noSuchMember }
       return .json(registration.json(context.clock.now()))
     }
   }
 
   func removeRegistration(_ call: EndpointCall) async -> Reply {
     await respondingWithOAuthErrors {
-      guard members.remove(call.parameters["userKey"] ?? "") else { throw Self.nobody }
+      guard members.remove(call.parameters["userKey"] ?? "") else { throw Self.noSuchMember }
       return .json(["ok": true])
     }
   }
 
-  private static let nobody = OAuthError(
+  private static let noSuchMember = OAuthError(
     "not_found", "no registration has this user key", status: 404)
 
   private var freeUserKey: String {
@@ -95,7 +95,7 @@ extension MemberRegistration {
       "phoneNum": .string(phone.text), "authType": .integer(device.authType.rawValue),
       "deviceId": .string(device.id), "deviceName": .string(device.name),
       "appPackage": .string(device.appPackage), "appVersion": .string(device.appVersion),
-      "hasPushToken": .bool(device.hasPushToken), "state": .string(standing.rawValue),
+      "hasPushToken": .bool(device.hasPushToken), "state": .string(status.rawValue),
       "totp": .string(device.totp.code(at: now)),
       "registeredAt": .number(registered.timeIntervalSince1970),
       "updatedAt": .number(updated.timeIntervalSince1970),

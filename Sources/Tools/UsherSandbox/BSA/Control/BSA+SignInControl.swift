@@ -20,12 +20,12 @@ extension BSABackend {
       let number = try body.text("number")
       let site = BSAClient(site: try body.text("client"))
       try body.finish()
-      guard let way = BSASignIn.Way(rawValue: word) else {
-        throw body.complaint("by", "must be push, qr, otp or totp")
+      guard let trigger = BSASignIn.Trigger(rawValue: word) else {
+        throw body.invalid("by", "must be push, qr, otp or totp")
       }
-      guard let site else { throw body.complaint("client", "must be acme or other") }
+      guard let site else { throw body.invalid("client", "must be acme or other") }
       do throws(BSARefusal) {
-        return .json(try begin(way, at: site, userKey, number: number).json, status: 201)
+        return .json(try begin(trigger, at: site, userKey, number: number).json, status: 201)
       } catch {
         throw error.asConflict
       }
@@ -40,7 +40,7 @@ extension BSABackend {
       let word = try body.requiredText("state")
       try body.finish()
       guard let stage = [BSASignIn.Phase.cancelled, .timedOut].first(where: { $0.name == word })
-      else { throw body.complaint("state", "must be cancelled or timedOut") }
+      else { throw body.invalid("state", "must be cancelled or timedOut") }
       guard signIns.end(signIn.id, as: stage, now: context.clock.now()) else {
         throw OAuthError("over", "the sign-in has already ended", status: 409)
       }
@@ -60,7 +60,7 @@ extension BSASignIn {
   /// The sign-in without its channel key and token.
   fileprivate var json: JSON {
     var members: [String: JSON] = [
-      "id": .string(id), "by": .string(way.rawValue), "client": .string(site.rawValue),
+      "id": .string(id), "by": .string(trigger.rawValue), "client": .string(site.rawValue),
       "state": .string(stage.name), "collected": false,
       "begunAt": .number(begun.timeIntervalSince1970),
       "expiresAt": .number(expires.timeIntervalSince1970),

@@ -10,7 +10,7 @@ enum MemberAuthType: Int, Sendable, Hashable, CaseIterable {
 /// A registered person with one device.
 struct MemberRegistration: Sendable, Hashable {
   /// Whether the person may sign in.
-  enum Standing: String, Sendable, Hashable, CaseIterable {
+  enum Status: String, Sendable, Hashable, CaseIterable {
     case active
     case suspended
     case suspendedForGood
@@ -50,7 +50,7 @@ struct MemberRegistration: Sendable, Hashable {
   let registered: Date
   var updated: Date
   var device: Device
-  var standing = Standing.active
+  var status = Status.active
 
   func contact(_ kind: MemberContact.Kind) -> MemberContact {
     switch kind {
@@ -61,7 +61,7 @@ struct MemberRegistration: Sendable, Hashable {
 
   /// Throws 5006, 5007 or 5008 if the person may not sign in.
   func checkActive() throws(BSARefusal) {
-    if let refusal = standing.refusal { throw refusal }
+    if let refusal = status.refusal { throw refusal }
   }
 }
 

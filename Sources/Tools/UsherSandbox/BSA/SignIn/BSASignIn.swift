@@ -3,7 +3,7 @@ import FoundationEssentials
 /// A person's sign-in at a site.
 struct BSASignIn: Sendable, Hashable {
   /// How the sign-in was begun.
-  enum Way: String, Sendable, Hashable, CaseIterable {
+  enum Trigger: String, Sendable, Hashable, CaseIterable {
     case push
     case qr
     case otp
@@ -42,7 +42,7 @@ struct BSASignIn: Sendable, Hashable {
 
   /// The id, which is also the last part of the page's address.
   let id: String
-  let way: Way
+  let trigger: Trigger
   /// The site at which the person signs in.
   let site: BSAClient
   /// The QR id; nil if the sign-in was not begun by a QR code.

@@ -35,14 +35,15 @@ struct BSASignIns: Sendable {
   /// - Parameter userKey: The person; nil for a QR code, which any person may read.
   /// - Throws: 2010 if the person has a sign-in that has not ended.
   mutating func begin(
-    _ way: BSASignIn.Way, at site: BSAClient, _ userKey: String?, _ settings: BSABackendSettings,
+    _ trigger: BSASignIn.Trigger, at site: BSAClient, _ userKey: String?,
+    _ settings: BSABackendSettings,
     now: Date
   ) throws(BSARefusal) -> BSASignIn {
     if let userKey, isBusy(userKey, now: now) { throw .inProgress }
-    let isQR = way == .qr
+    let isQR = trigger == .qr
     let seconds = Double(isQR ? settings.qrSeconds : settings.authSeconds)
     let signIn = BSASignIn(
-      id: tokenGenerator.token("sgn"), way: way, site: site,
+      id: tokenGenerator.token("sgn"), trigger: trigger, site: site,
       qrID: isQR ? tokenGenerator.token("qr") : nil,
       userKey: isQR ? nil : userKey, begun: now, expires: now.addingTimeInterval(seconds))
     table.insert(signIn, for: signIn.id, until: .distantFuture, now: now)
@@ -72,7 +73,7 @@ struct BSASignIns: Sendable {
       signIn.userKey = userKey
       signIn.channel = channel
       signIn.stage = .underWay
-      if signIn.way == .qr {
+      if signIn.trigger == .qr {
         signIn.expires = now.addingTimeInterval(Double(settings.authSeconds))
       }
     }
@@ -140,7 +141,7 @@ struct BSASignIns: Sendable {
     guard
       let signIn = all(now: now).last(where: {
         $0.channel?.key == channelKey && $0.channel?.device == device
-      }), client == signIn.site || client == .app && signIn.way == .qr
+      }), client == signIn.site || client == .app && signIn.trigger == .qr
     else { throw .channel }
     switch signIn.stage {
     case .waiting, .underWay: throw .inProgress

@@ -11,10 +11,10 @@ extension BSABackend {
 
   func beginAtSite(_ call: EndpointCall) async -> Reply {
     guard let form = try? call.postedForm(), let site = BSAClient(site: form["client"]),
-      let way = form["action"].flatMap(BSASignIn.Way.init)
+      let trigger = form["action"].flatMap(BSASignIn.Trigger.init)
     else { return context.pages.expired() }
     do {
-      let signIn = try begin(way, at: site, form["userKey"], number: form["number"])
+      let signIn = try begin(trigger, at: site, form["userKey"], number: form["number"])
       return .redirect(to: signIn.page)
     } catch {
       return page(of: site, problem: error, userKey: form["userKey"])
@@ -26,22 +26,22 @@ extension BSABackend {
   /// - Throws: 2002 if a parameter is missing, 2008, 5006 to 5008, 3201 if the app is not linked to
   ///   the site, 2010, and 3005, 3006 or 5026 for a number.
   func begin(
-    _ way: BSASignIn.Way, at site: BSAClient, _ userKey: String?, number: String?
+    _ trigger: BSASignIn.Trigger, at site: BSAClient, _ userKey: String?, number: String?
   ) throws(BSARefusal) -> BSASignIn {
     let now = context.clock.now()
-    if way == .qr { return try signIns.begin(.qr, at: site, nil, settings, now: now) }
+    if trigger == .qr { return try signIns.begin(.qr, at: site, nil, settings, now: now) }
     guard let userKey else { throw .parameter("the user key", "is missing") }
     guard site == .acme else { throw .notLinked }
     let person = try person(userKey)
     try person.checkActive()
     // This check must precede that of the number, which uses it up.
     guard !signIns.isBusy(userKey, now: now) else { throw .inProgress }
-    switch way {
+    switch trigger {
     case .push, .qr: break
     case .otp: try loginNumbers.redeem(try Self.typed(number), of: userKey, now: now)
     case .totp: try takeTOTP(try Self.typed(number), of: person, now)
     }
-    return try signIns.begin(way, at: site, userKey, settings, now: now)
+    return try signIns.begin(trigger, at: site, userKey, settings, now: now)
   }
 
   private static func typed(_ number: String?) throws(BSARefusal) -> String {

@@ -75,7 +75,7 @@ extension FreedomIDBackend {
       guard let key = form[name],
         ledger.waiting(for: person, now: now).contains(where: { $0.key == key })
       else { continue }
-      _ = ledger.settle(key, state, settings, now: now)
+      _ = ledger.setState(key, state, settings, now: now)
     }
     return page(of: id)
   }

@@ -66,7 +66,7 @@ extension GoPayBackend {
         .applying(overrides: request.body))
     var answers: [CallbackAnswer] = []
     for _ in 0..<(request.times ?? settings.callbackTimes) {
-      let answer = await callBack(url, headers, body.encoded())
+      let answer = await sendCallback(url, headers, body.encoded())
       pushes.add(submission, url, answer, at: context.clock.now())
       answers.append(answer)
     }

@@ -59,7 +59,7 @@ extension GoPayBackend {
       guard let submission = ledger.lastSubmitted(by: person) else {
         throw IdentityRefusal.noSubmission
       }
-      return .identity(submission.pulled(settings, now: now), settings.currentReply)
+      return .identity(submission.identityRecord(settings, now: now), settings.currentReply)
     }
   }
 

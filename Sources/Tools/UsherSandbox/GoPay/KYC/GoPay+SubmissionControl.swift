@@ -47,7 +47,7 @@ extension GoPayBackend {
         ledger.capture(submission.id) { $0 = .failed(error) }
       } else {
         let names = CaptureError.allCases.map(\.rawValue).joined(separator: ", ")
-        throw body.complaint("outcome", "must be one of SUBMITTED, \(names)")
+        throw body.invalid("outcome", "must be one of SUBMITTED, \(names)")
       }
       return try shown(submission.id, [])
     }
@@ -99,7 +99,7 @@ extension ObjectReader {
     case ("COMPLETED", "INVALID"): return .completed(isValid: false, reason: reason)
     case ("ERROR", nil): return .error(reason: reason)
     default:
-      throw complaint(
+      throw invalid(
         "status",
         "must be INITIATED, IN_PROGRESS, ERROR, or COMPLETED with result VALID or INVALID")
     }
@@ -109,13 +109,13 @@ extension ObjectReader {
     var request = PushRequest()
     if let text = try text("url", limit: 2048) {
       guard let url = CallbackURL(text) else {
-        throw complaint("url", "is not like http://127.0.0.1:8790/v1/callback/partner")
+        throw invalid("url", "is not like http://127.0.0.1:8790/v1/callback/partner")
       }
       request.url = url
     }
     if let name = try text("authorization") {
       guard let kind = GoPayBackendSettings.CallbackAuthorization(rawValue: name) else {
-        throw complaint(
+        throw invalid(
           "authorization", "must be token, credential, bearer, otherPerson, wrong or absent")
       }
       request.authorization = kind
@@ -124,7 +124,7 @@ extension ObjectReader {
     request.times = try number("times", in: GoPayBackendSettings.times)
     if let json = remove("body") {
       guard case .object(let members) = json else {
-        throw complaint("body", "is not a JSON object")
+        throw invalid("body", "is not a JSON object")
       }
       request.body = members
     }

@@ -66,7 +66,7 @@ extension Submission {
   }
 
   /// The response to a pull. It has documents and data of the card, which clients must discard.
-  func pulled(_ settings: GoPayBackendSettings, now: Date) -> [String: JSON] {
+  func identityRecord(_ settings: GoPayBackendSettings, now: Date) -> [String: JSON] {
     var kyc = kyc(settings, now: now) ?? .initiated
     if case .error = kyc, !settings.pullsError { kyc = .inProgress }
     var members: [String: JSON] = [

@@ -2,7 +2,7 @@ import NIOCore
 import NIOPosix
 
 /// Sends a callback with the given address, headers and body.
-typealias CallBack =
+typealias CallbackSender =
   @Sendable (CallbackURL, [String: String], [UInt8]) async -> CallbackAnswer
 
 /// A partner's response to a callback.

@@ -10,7 +10,7 @@ extension GoPayBackend {
       let signature = try call.snapHeader("X-SIGNATURE", .b2b)
       var body = try call.postedObject()
       guard try body.requiredText("grantType") == "client_credentials" else {
-        throw body.complaint("grantType", "is not client_credentials")
+        throw body.invalid("grantType", "is not client_credentials")
       }
       try body.finish()
       guard client == GoPayPartner.clientID else {
@@ -39,7 +39,7 @@ extension GoPayBackend {
       try checkMerchant(try body.requiredText("merchantId"), .binding)
       let code = try body.requiredText("authCode")
       guard try body.requiredText("grantType") == "AUTHORIZATION_CODE" else {
-        throw body.complaint("grantType", "is not AUTHORIZATION_CODE")
+        throw body.invalid("grantType", "is not AUTHORIZATION_CODE")
       }
       try body.finish()
       let token: String

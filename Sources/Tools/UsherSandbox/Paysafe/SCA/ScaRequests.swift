@@ -7,13 +7,13 @@ extension ScaLedger.ChallengeRequest {
     var body = try call.postedObject()
     walletOperationID = try body.requiredText("walletOperationId")
     guard var members = try body.object("verification") else {
-      throw body.complaint("verification", "is missing")
+      throw body.invalid("verification", "is missing")
     }
     verification = try SCAVerification(&members)
     if var action = try members.object("action") {
       language = try action.text("language")
       guard language?.isLanguageTag != false else {
-        throw action.complaint("language", "is not a language tag")
+        throw action.invalid("language", "is not a language tag")
       }
       let url = try action.text("returnUrl", limit: 4096)
       if verification.channel == .redirect {
@@ -22,7 +22,7 @@ extension ScaLedger.ChallengeRequest {
       try action.finish()
     }
     guard verification.channel != .redirect || returnURL != nil else {
-      throw members.complaint("action.returnUrl", "is missing")
+      throw members.invalid("action.returnUrl", "is missing")
     }
     try members.finish()
     if var device = try body.object("deviceInfo") {
@@ -53,7 +53,7 @@ extension ScaLedger.AttemptRequest {
     var body = try call.postedObject()
     walletOperationID = try body.requiredText("walletOperationId")
     guard var members = try body.object("verification") else {
-      throw body.complaint("verification", "is missing")
+      throw body.invalid("verification", "is missing")
     }
     verification = try SCAVerification(&members)
     try members.finish()

@@ -53,13 +53,13 @@ struct SCAVerification: Sendable, Hashable {
   /// Reads the members `method` and `channel`.
   init(_ members: inout ObjectReader) throws(OAuthError) {
     guard let method = Method(rawValue: try members.requiredText("method")) else {
-      throw members.complaint(
+      throw members.invalid(
         "method", "must be one of \(Method.allCases.map(\.rawValue).joined(separator: ", "))")
     }
     self.method = method
     guard let name = try members.text("channel") else { return }
     guard let channel = Channel(rawValue: name) else {
-      throw members.complaint(
+      throw members.invalid(
         "channel", "must be one of \(Channel.allCases.map(\.rawValue).joined(separator: ", "))")
     }
     self.channel = channel

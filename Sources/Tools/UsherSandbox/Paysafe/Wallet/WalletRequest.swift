@@ -52,10 +52,10 @@ extension WalletRequest {
     var members = try ObjectReader(body)
     let amount = try members.amount("amount")
     guard let amount, amount.cents > 0 else {
-      throw members.complaint("amount", "is missing or not above 0")
+      throw members.invalid("amount", "is missing or not above 0")
     }
     guard try members.requiredText("currency") == currency else {
-      throw members.complaint("currency", "must be \(currency)")
+      throw members.invalid("currency", "must be \(currency)")
     }
     let order = PaymentOrder(
       amount: amount, payee: try members.requiredText("payee"),
@@ -78,7 +78,7 @@ extension WalletRequest {
     let single = try members.amount("single")
     try members.finish()
     guard daily != nil || single != nil else {
-      throw members.complaint("daily", "or single is required")
+      throw members.invalid("daily", "or single is required")
     }
     return .setLimits(daily: daily, single: single)
   }
@@ -88,7 +88,7 @@ extension ObjectReader {
   fileprivate mutating func amount(_ name: String) throws(OAuthError) -> Amount? {
     guard let json = remove(name) else { return nil }
     guard let amount = Amount(json) else {
-      throw complaint(name, "is not an amount like \"120.00\"")
+      throw invalid(name, "is not an amount like \"120.00\"")
     }
     return amount
   }
