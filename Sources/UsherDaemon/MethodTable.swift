@@ -80,7 +80,7 @@ struct MethodTable: Sendable {
     }
     wait(CredentialSet.self) { set, _, services async throws(UsherError) in
       let done = try await services.credentials.set(set)
-      await services.tokens.refresher.forgetRefusals()
+      await services.tokens.refresher.clearRefusals()
       return done
     }
     add(CredentialList.self) { _, _, services throws(UsherError) in

@@ -96,7 +96,7 @@ final class Services: Sendable {
     // The event bus exists longer than these services, and a call that has removed a user may end
     // after them.
     owners.addObserver { [events = processContext.events] change, person in
-      if change == .replaced { events.forget(person.owner) }
+      if change == .replaced { events.removeHistory(of: person.owner) }
     }
   }
 
@@ -113,8 +113,8 @@ final class Services: Sendable {
       await flows.engine.resume(owner)
       watch.review(((try? repository.accounts(of: owner)) ?? []).map(\.id))
     case .replaced:
-      try? await confirm.forget(person)
-      try? await localAuthService.forget(person)
+      try? await confirm.deleteAll(of: person)
+      try? await localAuthService.deleteAll(of: person)
     }
   }
 

@@ -144,7 +144,7 @@ struct ClientTokensTests {
     #expect(text(await token(of: "other-client")) == "token-2")
     #expect(text(await token()) == "token-1")
     #expect(text(await token(of: "other-client")) == "token-2")
-    tokens.forget([.work])
+    tokens.removeTokens(of: [.work])
     #expect(text(await token(of: "other-client")) == "token-3")
   }
 
@@ -154,7 +154,7 @@ struct ClientTokensTests {
     async let waiting = token()
     defer { grantor.letGo() }
     try await reached("the provider is asked") { grantor.asked > 0 }
-    tokens.forget([.work])
+    tokens.removeTokens(of: [.work])
     grantor.letGo()
     #expect(text(await waiting) == "token-1")
     #expect(text(await token()) == "token-2")

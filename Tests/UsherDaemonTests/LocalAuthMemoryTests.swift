@@ -45,7 +45,7 @@ struct LocalAuthMemoryTests {
         memory.record(proof(method), of: .bert, to: client)
       }
     }
-    memory.forget(.anna)
+    memory.removeProofs(of: .anna)
     for client in ["till", "(user)"] {
       #expect(memory.proofs(of: .anna, to: client).isEmpty)
       #expect(memory.proofs(of: .bert, to: client).count == 2)

@@ -120,7 +120,7 @@ final class AccountWatch: ProviderObserver {
   func providersChanged(_ changed: Set<ProviderName>) async {
     state.withLock { state in
       for (account, entry) in state.entries where entry.provider.map(changed.contains) ?? true {
-        state.entries[account]?.tokens.forgetFailures()
+        state.entries[account]?.tokens.clearFailures()
         state.entries[account]?.isPollingStopped = false
       }
     }

@@ -239,16 +239,16 @@ extension ConfirmationService {
     return try await personLock.withLock(answer.question.person) { () throws(UsherError) in
       let answer = try rememberedAnswer(call.answer, caller)
       if answer.isStored { try await store.commit([try answer.deletion()]) }
-      guard state.withLock({ $0.repository.forget(answer) }) else { throw Self.noAnswer }
+      guard state.withLock({ $0.repository.remove(answer) }) else { throw Self.noAnswer }
       publish("forgotten", answer.question)
       return Done()
     }
   }
 
   /// Deletes all questions and answers of a user.
-  func forget(_ person: LocalPerson) async throws(UsherError) {
+  func deleteAll(of person: LocalPerson) async throws(UsherError) {
     try await personLock.withLock(person) { () throws(UsherError) in
-      let (open, stored) = state.withLock { $0.repository.forget(person) }
+      let (open, stored) = state.withLock { $0.repository.removeAll(of: person) }
       for question in open { drop(question) }
       var changes: [Change] = []
       for answer in stored { changes.append(try answer.deletion()) }

@@ -118,7 +118,7 @@ struct ConfirmationStore: Sendable {
   }
 
   /// Removes a remembered answer; returns whether there was one.
-  mutating func forget(_ answer: GivenAnswer) -> Bool {
+  mutating func remove(_ answer: GivenAnswer) -> Bool {
     let question = answer.question
     guard entries[question.person]?.answers[question.call]?.question.id == question.id else {
       return false
@@ -130,7 +130,7 @@ struct ConfirmationStore: Sendable {
   /// Removes all questions and answers of a user.
   ///
   /// - Returns: The questions that were open, and the removed answers that are on disk.
-  mutating func forget(_ person: LocalPerson) -> (open: [OpenQuestion], stored: [GivenAnswer]) {
+  mutating func removeAll(of person: LocalPerson) -> (open: [OpenQuestion], stored: [GivenAnswer]) {
     let entry = entries[person] ?? PersonEntries()
     entries[person] = nil
     return (Array(entry.questions.values), entry.answers.values.filter(\.isStored))

@@ -227,7 +227,7 @@ final class EventBus: Sendable {
   }
 
   /// Drops the kept events of an owner, and of the questions about its user.
-  func forget(_ owner: Owner) {
+  func removeHistory(of owner: Owner) {
     let person = LocalPerson(realm: owner.realm, uid: owner.uid)
     state.withLock { state in
       for audience in state.histories.keys {

@@ -77,7 +77,7 @@ extension FlowEngine {
   /// Cancels the flows of one owner, and deletes them and the owner's remembered request ids.
   ///
   /// - Returns: The number of deleted flows.
-  func forget(_ owner: Owner) async throws(UsherError) -> Int {
+  func deleteFlows(of owner: Owner) async throws(UsherError) -> Int {
     let flows = index.flows(of: owner)
     for flow in flows where !flow.isFinished { _ = try await cancel(flow.id, owner: owner) }
     try await store.commit(flows.map { .deleteFlow($0.id) } + [.forgetAllRequests(of: owner)])

@@ -91,13 +91,13 @@ final class LocalAuthAnswers: Sendable {
           ) { report(.hint($0)) }
           if let outcome, !Task.isCancelled { report(.scanned(outcome)) }
         }
-        forget(flow, number)
+        removeScan(number, of: flow)
       }
       state.scans[flow] = Scan(number: number, task: task)
     }
   }
 
-  private func forget(_ flow: FlowID, _ number: Int) {
+  private func removeScan(_ number: Int, of flow: FlowID) {
     state.withLock { state in
       if state.scans[flow]?.number == number { state.scans[flow] = nil }
     }

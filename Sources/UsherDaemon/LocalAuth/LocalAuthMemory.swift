@@ -46,8 +46,8 @@ final class LocalAuthMemory: Sendable {
     }
   }
 
-  /// Forgets all proofs of a user, for example after too many wrong passcodes.
-  func forget(_ person: LocalPerson) {
+  /// Removes all proofs of a user, for example after too many wrong passcodes.
+  func removeProofs(of person: LocalPerson) {
     latest.withLock { latest in latest = latest.filter { $0.key.person != person } }
   }
 }

@@ -91,7 +91,7 @@ final class LocalAuthRepository: Sendable {
     records.withLock { $0[person] = record }
   }
 
-  func forget(_ person: LocalPerson) async throws(UsherError) {
+  func deleteRecord(of person: LocalPerson) async throws(UsherError) {
     try await personLock.withLock(person) { () throws(UsherError) in
       try await store.commit([.deleteLocalAuth(realm: person.realm, uid: person.uid)])
       records.withLock { $0[person] = nil }

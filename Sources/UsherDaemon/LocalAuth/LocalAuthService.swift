@@ -51,9 +51,9 @@ final class LocalAuthService: Sendable {
   }
 
   /// Deletes the passcode, the attempt counters, the saved fingers and the proofs of a user.
-  func forget(_ person: LocalPerson) async throws(UsherError) {
-    try await repository.forget(person)
-    memory.forget(person)
+  func deleteAll(of person: LocalPerson) async throws(UsherError) {
+    try await repository.deleteRecord(of: person)
+    memory.removeProofs(of: person)
   }
 
   private func recordProof(
@@ -219,7 +219,7 @@ extension LocalAuthService {
     return await changing(person, onFailure: ScanOutcome.unavailable) { record in
       record.fingers.recordFailure(at: now)
       guard let until = record.fingers.lockedUntil(at: now) else { return .missed }
-      memory.forget(person)
+      memory.removeProofs(of: person)
       return .lockedOut(until: until)
     }
   }
@@ -303,7 +303,7 @@ extension LocalAuthService {
       record.passcode = hash
       record.passcodes = AttemptCount()
       try await repository.persist(record, of: person)
-      memory.forget(person)
+      memory.removeProofs(of: person)
       return .done
     }
   }
@@ -326,7 +326,7 @@ extension LocalAuthService {
         return .wrong(attemptsLeft: record.passcodes.left)
       }
       // Another person may be at the machine now, so earlier proofs of presence no longer count.
-      memory.forget(person)
+      memory.removeProofs(of: person)
       return .lockedOut(until: until)
     }
     record.passcodes = AttemptCount()

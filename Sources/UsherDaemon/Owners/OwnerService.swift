@@ -27,15 +27,15 @@ struct OwnerService: Sendable {
   func forget(_ call: OwnerForget, _ caller: Caller) async throws(UsherError) -> OwnerForget.Reply {
     let person = person(call.uid)
     let wiped = try await registry.forget(person) { () throws(UsherError) -> OwnerForget.Reply in
-      let flows = try await engine.forget(person.owner)
+      let flows = try await engine.deleteFlows(of: person.owner)
       let records = try repository.accounts(of: person.owner)
       var notRevoked = 0
       for start in stride(from: 0, to: records.count, by: Self.maxConcurrentRevocations) {
         let some = records[start..<min(start + Self.maxConcurrentRevocations, records.count)]
-        notRevoked += try await forget(Array(some), for: caller)
+        notRevoked += try await deleteAccounts(Array(some), for: caller)
       }
-      try await localAuth.forget(person)
-      try await confirm.forget(person)
+      try await localAuth.deleteAll(of: person)
+      try await confirm.deleteAll(of: person)
       return .init(uid: call.uid, accounts: records.count, notRevoked: notRevoked, flows: flows)
     }
     var sum = OwnerForget.Reply(uid: call.uid, accounts: 0, notRevoked: 0, flows: 0)
@@ -50,7 +50,7 @@ struct OwnerService: Sendable {
   /// Deletes accounts and revokes their tokens at the provider.
   ///
   /// - Returns: The number of accounts whose tokens the provider has not revoked yet.
-  private func forget(
+  private func deleteAccounts(
     _ records: [AccountRecord], for caller: Caller
   ) async throws(UsherError) -> Int {
     let results = await withTaskGroup(

@@ -82,9 +82,9 @@ final class ClientTokens: Sendable {
     }
   }
 
-  /// Forgets the tokens of providers whose configuration or credentials changed. Calls that wait
+  /// Removes the tokens of providers whose configuration or credentials changed. Calls that wait
   /// for a request in progress still get its token.
-  func forget(_ providers: Set<ProviderName>) {
+  func removeTokens(of providers: Set<ProviderName>) {
     state.withLock { state in for provider in providers { state.entries[provider] = nil } }
   }
 

@@ -124,7 +124,7 @@ final class ProviderHTTP: ProviderObserver {
   /// Forgets the client tokens of the changed providers, and closes connections that no configured
   /// provider needs any more.
   func providersChanged(_ providers: Set<ProviderName>) {
-    clientTokens.forget(providers)
+    clientTokens.removeTokens(of: providers)
     transport.retain(dependencies.config.providers.map(\.http))
   }
 

@@ -342,8 +342,8 @@ actor Refresher: ProviderObserver {
     return error
   }
 
-  /// Forgets all refusals after a change of a credential: the provider may accept the new one.
-  func forgetRefusals() { refusals = [:] }
+  /// Removes all refusals after a change of a credential: the provider may accept the new one.
+  func clearRefusals() { refusals = [:] }
 
   func providersChanged(_ providers: Set<ProviderName>) {
     refusals = refusals.filter { account, _ in

@@ -114,7 +114,7 @@ actor RevocationQueue {
     let remaining = revocation.limited(to: attempt.unanswered)
     let left = timeLeft(of: remaining)
     guard left > .zero else {
-      await forget(revocation)
+      await deleteNote(of: revocation)
       return result
     }
     result.retriedUntil = dependencies.clock.now() + left
@@ -202,7 +202,7 @@ actor RevocationQueue {
       dependencies.log.notice(
         "the provider has revoked tokens that were deleted earlier", metadata: metadata)
     }
-    await forget(revocation)
+    await deleteNote(of: revocation)
   }
 
   private func logged(_ revocation: Revocation) -> Logger.Metadata {
@@ -213,7 +213,7 @@ actor RevocationQueue {
 
   /// Deletes the note of a revocation. If that fails, the next start asks the provider once more,
   /// which has no effect on tokens that are already revoked (RFC 7009 §2.2).
-  private func forget(_ revocation: Revocation) async {
+  private func deleteNote(of revocation: Revocation) async {
     try? await store.commit([.deleteNote(revocation.noteName)])
   }
 

@@ -68,8 +68,8 @@ struct TokenPlan: Sendable, Equatable {
       failures += 1
     }
 
-    /// Forgets failed refreshes, because something has changed and the next attempt may succeed.
-    mutating func forgetFailures() {
+    /// Clears failed refreshes, because something has changed and the next attempt may succeed.
+    mutating func clearFailures() {
       retryAt = nil
       failures = 0
     }
@@ -79,7 +79,7 @@ struct TokenPlan: Sendable, Equatable {
     mutating func renewed(_ record: AccountRecord, at now: Timestamp) {
       let due = TokenPlan.renewal(of: record, record.details.grant.refreshExpiresAt)
       if let due, due <= now { return failed(at: now) }
-      forgetFailures()
+      clearFailures()
     }
   }
 }

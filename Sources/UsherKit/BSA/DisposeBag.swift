@@ -39,12 +39,12 @@ public final class DisposeBag: Sendable {
       let number = state.count
       state.calls[number] = Task { [weak self] in
         await call()
-        self?.forget(number)
+        self?.remove(number)
       }
     }
   }
 
-  private func forget(_ number: Int) { state.withLock { _ = $0.calls.removeValue(forKey: number) } }
+  private func remove(_ number: Int) { state.withLock { _ = $0.calls.removeValue(forKey: number) } }
 
   /// The tasks of the calls in progress.
   var calls: [Task<Void, Never>] { state.withLock { Array($0.calls.values) } }

@@ -98,7 +98,7 @@ extension VerificationService {
   @discardableResult
   private func stopFollowing() -> Current? {
     let current = state.withLock { state in
-      defer { state.forget() }
+      defer { state.endReports() }
       return state.current
     }
     current?.follower?.cancel()
@@ -113,7 +113,7 @@ extension VerificationService.State {
   }
 
   /// Ends the reports about the verification. The access token stays available.
-  fileprivate mutating func forget() {
+  fileprivate mutating func endReports() {
     current = nil
     expiresAt = nil
     for listener in listeners { listener.finish() }
@@ -140,7 +140,7 @@ extension VerificationService {
     } catch {
       state.withLock { state in
         publish(.failed(TCError(KitError(error))), in: &state)
-        if state.current == nil { state.forget() }
+        if state.current == nil { state.endReports() }
       }
     }
   }
@@ -241,7 +241,7 @@ extension VerificationService {
       state.withLock { state in
         guard state.current?.number == number else { return }
         publish(.failed(TCError(KitError(error))), in: &state)
-        state.forget()
+        state.endReports()
       }
     }
   }
@@ -257,7 +257,7 @@ extension VerificationService {
       state.expiresAt = flow.codeExpiry ?? (flow.isCodeSubmitted ? state.expiresAt : nil)
       state.accessToken = token
       for event in events { publish(event, in: &state) }
-      if flow.status.isFinished { state.forget() }
+      if flow.status.isFinished { state.endReports() }
       return true
     }
   }

@@ -157,7 +157,7 @@ extension FairScheduler {
       if user.lastCall?.connectionID == connectionID { user.lastCall = nil }
     }
     if users[uid]?.connectionCount == 0 { connectedUsers -= 1 }
-    forgetIdle(at: now)
+    removeIdleUsers(at: now)
   }
 
   private mutating func change(_ uid: UInt32, _ body: (inout User) -> Void) {
@@ -173,7 +173,7 @@ extension FairScheduler {
 
   /// Removes users without connections, calls, debt or recent connects. The others are kept, so
   /// that a user cannot lose its debt by reconnecting.
-  private mutating func forgetIdle(at now: NIODeadline) {
+  private mutating func removeIdleUsers(at now: NIODeadline) {
     users = users.filter { _, user in
       user.connectionCount > 0 || user.callsInFlight > 0 || user.isThrottled(now)
         || user.withinShareAt > now
