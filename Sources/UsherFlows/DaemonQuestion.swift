@@ -30,7 +30,7 @@ package enum OneTimeCodeAnswer: Sendable, Equatable {
   /// The code of the present time step.
   ///
   /// - Parameter until: The end of the time step, at which the code becomes invalid.
-  case given(Secret, until: Timestamp)
+  case code(Secret, until: Timestamp)
   /// The client has already received the code of this time step; each code is given out only once.
   /// The value is the start of the next time step.
   case later(Timestamp)

@@ -187,7 +187,7 @@ final class OwnerHarness: Sendable {
       id: ConfirmationID("cnf_1"), realm: "host", uid: Self.uid, unit: nil, executable: nil,
       call: ConfirmCall(PolicyRequest(method: "token.get"), of: "till"), askedAt: now,
       expiresAt: now + .seconds(300))
-    let answer = GivenAnswer(
+    let answer = RememberedAnswer(
       question: question, allow: true, remember: .seconds(86_400), at: now, client: "(user)",
       uid: Self.uid)
     guard let row = try answer.row() else { throw TestError("the confirmation was not stored") }

@@ -124,7 +124,7 @@ struct OpenQuestion: Codable, Sendable, Equatable {
 }
 
 /// A person's remembered answer to the question whether a client may make a call.
-struct GivenAnswer: Codable, Sendable, Equatable {
+struct RememberedAnswer: Codable, Sendable, Equatable {
   /// How long a single-use answer is valid: an approval for the one call that it allows, a refusal
   /// for all equal calls.
   static let onceAllowed = Duration.seconds(300)
@@ -167,7 +167,7 @@ struct GivenAnswer: Codable, Sendable, Equatable {
 }
 
 // Conversion between answers and database rows.
-extension GivenAnswer {
+extension RememberedAnswer {
   init(_ row: ConfirmationRow) throws(UsherError) { self = try row.payload.decoded() }
 
   /// Returns the row that stores the answer; nil if the answer is not stored on disk.

@@ -42,7 +42,7 @@ final class ConfirmationService: Sendable {
 
   func restore() throws(UsherError) {
     for row in try store.loadConfirmations() {
-      let answer = try GivenAnswer(row)
+      let answer = try RememberedAnswer(row)
       // Versions before 0.1.1 ignored the request body in answers about API operations.
       guard answer.question.call.operation == nil else { continue }
       state.withLock { $0.repository.restore(answer) }
@@ -217,7 +217,7 @@ extension ConfirmationService {
     return try await personLock.withLock(question.person) { () throws(UsherError) in
       // Another caller may have answered meanwhile.
       let question = try open(call.confirmation, caller)
-      let answer = GivenAnswer(
+      let answer = RememberedAnswer(
         question: question, allow: call.allow, remember: remember,
         at: dependencies.clock.now(), client: caller.isAdmin ? "(admin)" : caller.client,
         uid: caller.uid)
@@ -259,7 +259,7 @@ extension ConfirmationService {
   /// Checks the limit of remembered answers for the user of the question.
   ///
   /// - Returns: The earlier answer to the same call, which the new answer replaces, if any.
-  private func checkLimit(for answer: GivenAnswer) throws(UsherError) -> GivenAnswer? {
+  private func checkLimit(for answer: RememberedAnswer) throws(UsherError) -> RememberedAnswer? {
     prune(at: answer.at)
     let (call, person) = (answer.question.call, answer.question.person)
     let limit = dependencies.config.limits.rememberedConfirmationsPerUser
@@ -299,7 +299,7 @@ extension ConfirmationService {
   }
 
   private func rememberedAnswer(_ id: ConfirmationID, _ caller: Caller) throws(UsherError)
-    -> GivenAnswer
+    -> RememberedAnswer
   {
     let now = dependencies.clock.now()
     guard let answer = state.withLock({ $0.repository.answer(id, at: now) }),

@@ -26,7 +26,7 @@ struct ConfirmationStore: Sendable {
 
   private struct PersonEntries {
     var questions: [ConfirmCall: OpenQuestion] = [:]
-    var answers: [ConfirmCall: GivenAnswer] = [:]
+    var answers: [ConfirmCall: RememberedAnswer] = [:]
     /// Answered questions that have not expired, so that a second answer throws `conflict`.
     var answered: [OpenQuestion] = []
 
@@ -78,7 +78,7 @@ struct ConfirmationStore: Sendable {
     return answer(id, at: now).map { .answered($0.question) }
   }
 
-  func answer(_ id: ConfirmationID, at now: Timestamp) -> GivenAnswer? {
+  func answer(_ id: ConfirmationID, at now: Timestamp) -> RememberedAnswer? {
     for entry in entries.values.values {
       if let answer = entry.answers.values.first(where: { $0.question.id == id }) {
         return answer.isValid(at: now) ? answer : nil
@@ -88,7 +88,7 @@ struct ConfirmationStore: Sendable {
   }
 
   /// Returns the person's remembered answer about a call, even if it has expired; nil without one.
-  func answer(to call: ConfirmCall, of person: LocalPerson) -> GivenAnswer? {
+  func answer(to call: ConfirmCall, of person: LocalPerson) -> RememberedAnswer? {
     entries[person]?.answers[call]
   }
 
@@ -103,7 +103,7 @@ struct ConfirmationStore: Sendable {
   }
 
   /// Remembers a person's answer and closes the question.
-  mutating func record(_ answer: GivenAnswer) {
+  mutating func record(_ answer: RememberedAnswer) {
     let question = answer.question
     restore(answer)
     guard var entry = entries[question.person] else { return }
@@ -113,12 +113,12 @@ struct ConfirmationStore: Sendable {
     entries[question.person] = entry
   }
 
-  mutating func restore(_ answer: GivenAnswer) {
+  mutating func restore(_ answer: RememberedAnswer) {
     entries[answer.question.person, or: PersonEntries()].answers[answer.question.call] = answer
   }
 
   /// Removes a remembered answer; returns whether there was one.
-  mutating func remove(_ answer: GivenAnswer) -> Bool {
+  mutating func remove(_ answer: RememberedAnswer) -> Bool {
     let question = answer.question
     guard entries[question.person]?.answers[question.call]?.question.id == question.id else {
       return false
@@ -130,7 +130,9 @@ struct ConfirmationStore: Sendable {
   /// Removes all questions and answers of a user.
   ///
   /// - Returns: The questions that were open, and the removed answers that are on disk.
-  mutating func removeAll(of person: LocalPerson) -> (open: [OpenQuestion], stored: [GivenAnswer]) {
+  mutating func removeAll(of person: LocalPerson) -> (
+    open: [OpenQuestion], stored: [RememberedAnswer]
+  ) {
     let entry = entries[person] ?? PersonEntries()
     entries[person] = nil
     return (Array(entry.questions.values), entry.answers.values.filter(\.isStored))
@@ -170,7 +172,7 @@ struct ConfirmationStore: Sendable {
   }
 
   /// Returns the valid answers, the oldest first.
-  func answers(at now: Timestamp) -> [GivenAnswer] {
+  func answers(at now: Timestamp) -> [RememberedAnswer] {
     entries.values.values.flatMap(\.answers.values).filter { $0.isValid(at: now) }
       .sorted { ($0.at, $0.question.id.rawValue) < ($1.at, $1.question.id.rawValue) }
   }

@@ -29,7 +29,7 @@ extension Services {
     let permit = try audit.permit(request, caller, target.accountError)
     let isAudited = M.traits.audit != .denials
     if isAudited { try audit.admit() }
-    try meet(.localAuth, of: permit, request, caller) { () throws(UsherError) in
+    try checkCondition(.localAuth, of: permit, request, caller) { () throws(UsherError) in
       guard let seconds = permit.localAuthSeconds, !request.isUnknown else { return }
       try localAuth.check(within: seconds, of: caller)
     }
@@ -41,13 +41,13 @@ extension Services {
     if let accountError = target.accountError { throw authorized.failed(accountError) }
     // The confirmation is checked last, because the check consumes a confirmation for a single
     // call.
-    try meet(.confirm, of: permit, request, caller) { () throws(UsherError) in
+    try checkCondition(.confirm, of: permit, request, caller) { () throws(UsherError) in
       try confirm.check(permit, request, M.subject.flowStart(of: call), of: caller)
     }
     return authorized
   }
 
-  private func meet(
+  private func checkCondition(
     _ condition: AuditConditions, of permit: Permit, _ request: PolicyRequest, _ caller: Caller,
     _ check: () throws(UsherError) -> Void
   ) throws(UsherError) {

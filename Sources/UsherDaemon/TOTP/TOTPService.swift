@@ -25,7 +25,7 @@ struct TOTPService: Sendable {
         try check(record, caller)
       }
       switch outcome {
-      case .given(let reply): return try ReplyEncoder.encode(reply)
+      case .code(let reply): return try ReplyEncoder.encode(reply)
       case .spent(let next): throw refusal(until: next)
       }
     }
@@ -52,10 +52,10 @@ struct TOTPService: Sendable {
       record.provider == flow.provider, record.mayAct(for: client, at: now),
       let codes = try? codes(of: record)
     else { return .noSecret }
-    guard codes.settings.singleUse else { return .given(codes.reply(at: now)) }
+    guard codes.settings.singleUse else { return .code(codes.reply(at: now)) }
     do throws(UsherError) {
       switch try await once(record, to: client, allowing: { _ in }) {
-      case .given(let reply): return .given(reply)
+      case .code(let reply): return .code(reply)
       case .spent(let next): return .later(next)
       }
     } catch {
@@ -68,7 +68,7 @@ struct TOTPService: Sendable {
 
 extension TOTPService {
   private enum Resolution {
-    case given(TOTPCode.Reply)
+    case code(TOTPCode.Reply)
     /// The client has already received this time step's code. The next is available at `until`.
     case spent(until: Timestamp)
   }
@@ -96,7 +96,7 @@ extension TOTPService {
       try await store.commit(update.changes)
       FailPoint.reach("totp.before-telling")
       repository.installSilently(update)
-      return .given(reply)
+      return .code(reply)
     }
   }
 
@@ -184,7 +184,7 @@ extension AccountRecord {
 }
 
 extension OneTimeCodeAnswer {
-  fileprivate static func given(_ reply: TOTPCode.Reply) -> OneTimeCodeAnswer {
-    .given(reply.code.secret, until: reply.expiresAt)
+  fileprivate static func code(_ reply: TOTPCode.Reply) -> OneTimeCodeAnswer {
+    .code(reply.code.secret, until: reply.expiresAt)
   }
 }

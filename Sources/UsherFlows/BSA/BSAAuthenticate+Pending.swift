@@ -54,7 +54,7 @@ extension BSAAuthenticate {
     _ answer: OneTimeCodeAnswer, _ retrying: RetryBackoff, _ now: Timestamp
   ) -> Answer {
     switch answer {
-    case .given(let number, let until): return poll(Shown(number: Sealed(number), until: until))
+    case .code(let number, let until): return poll(Shown(number: Sealed(number), until: until))
     case .later(let time): return wait(until: time, now)
     case .noSecret:
       return .fail(.rejected("the account has no TOTP secret: run reregisterDevice to get one"))

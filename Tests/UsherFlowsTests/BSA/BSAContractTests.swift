@@ -130,7 +130,7 @@ private func everything() throws -> [(String, FlowEvent<BSACall>)] {
   ]
   let daemonAnswers: [(String, DaemonAnswer)] = [
     ("kept", .stored(BSAParts.account)),
-    ("oneTimeCode", .oneTimeCode(.given(DrivenSignIn.shown, until: soon))),
+    ("oneTimeCode", .oneTimeCode(.code(DrivenSignIn.shown, until: soon))),
     ("standing", .localAuth(.availability(.init(biometric: .noReader, passcode: .ready)))),
   ]
   let calls = try everyCall()

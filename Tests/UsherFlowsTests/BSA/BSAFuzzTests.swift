@@ -86,7 +86,7 @@ private struct Nonsense {
       return .answered(
         .oneTimeCode(
           dice.any(of: [
-            .given(Secret("482613"), until: now + .seconds(60)), .later(now - .seconds(1)),
+            .code(Secret("482613"), until: now + .seconds(60)), .later(now - .seconds(1)),
             .noSecret, .unavailable("full"),
           ])))
     default: return pending.map { .called($0, outcome(of: $0)) } ?? .woken

@@ -63,7 +63,7 @@ extension DrivenBSA where Machine == BSAAuthenticate {
       driven.said("482613")
       driven.said(wish)
     case .totp:
-      driven.answer(.given(shown, until: now + .seconds(40)))
+      driven.answer(.code(shown, until: now + .seconds(40)))
       driven.said(wish)
     }
     if isProved, way == .otp || way == .totp { driven.prove() }
@@ -93,7 +93,7 @@ extension DrivenBSA where Machine == BSAAuthenticate {
     if way == .otp {
       driven.said("482613")
     } else {
-      driven.answer(.given(shown, until: now + .seconds(40)))
+      driven.answer(.code(shown, until: now + .seconds(40)))
     }
     return driven
   }

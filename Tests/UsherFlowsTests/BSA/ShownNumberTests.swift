@@ -74,7 +74,7 @@ struct ShownNumberTests {
         if way == .otp {
           late.said("555555", at: end)
         } else {
-          late.answer(.given(Secret("555555"), until: end + .seconds(60)), at: end)
+          late.answer(.code(Secret("555555"), until: end + .seconds(60)), at: end)
         }
         #expect(late.displayCode?.userCode == "555555")
         #expect(late.calls == [Driven.exists])
@@ -201,10 +201,10 @@ struct SecretNumberTests {
       #expect(driven.pause == pause)
       #expect(driven.state == "generating" && driven.problem?.reason == "no_code_yet")
       #expect(
-        driven.receive(.answered(.oneTimeCode(.given(Driven.shown, until: soon)))) == .ignore)
+        driven.receive(.answered(.oneTimeCode(.code(Driven.shown, until: soon)))) == .ignore)
       driven.receive(.woken)
       #expect(driven.questions == [question])
-      driven.answer(.given(Driven.shown, until: now + .seconds(60)))
+      driven.answer(.code(Driven.shown, until: now + .seconds(60)))
       #expect(driven.displayCode?.userCode == "482613" && driven.problem == nil)
     }
   }
