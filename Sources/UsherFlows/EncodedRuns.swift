@@ -49,10 +49,10 @@ private struct Alphabet {
   func runs(in text: [UInt8]) -> [Range<Int>] {
     var runs: [Range<Int>] = []
     var start = 0
-    for place in 0...text.count
-    where place == text.count || values[Int(text[place])] == Self.none {
-      if place - start >= Self.minRunLength { runs.append(start..<place) }
-      start = place + 1
+    for index in 0...text.count
+    where index == text.count || values[Int(text[index])] == Self.none {
+      if index - start >= Self.minRunLength { runs.append(start..<index) }
+      start = index + 1
     }
     return runs
   }
@@ -63,8 +63,8 @@ private struct Alphabet {
     for run in runs {
       var rest: UInt32 = 0
       var count: UInt32 = 0
-      for place in (run.lowerBound + offset)..<run.upperBound {
-        rest = (rest << bits | UInt32(values[Int(text[place])])) & 0xFFFF
+      for index in (run.lowerBound + offset)..<run.upperBound {
+        rest = (rest << bits | UInt32(values[Int(text[index])])) & 0xFFFF
         count += bits
         guard count >= 8 else { continue }
         count -= 8

@@ -68,13 +68,13 @@ final class FlowCoder: Sendable {
 
   /// Returns the packed form of a machine's complete JSON.
   ///
-  /// - Parameter place: The position of the machine's JSON in `bytes`.
-  func packed(_ bytes: [UInt8], at place: Range<Int>) throws(UsherError) -> [UInt8] {
-    let members = try ObjectMembers(ofStored: bytes, at: place)
-    guard let provider = members[Self.member] else { return Array(bytes[place]) }
-    return bytes[place.lowerBound..<provider.lowerBound]
+  /// - Parameter range: The position of the machine's JSON in `bytes`.
+  func packed(_ bytes: [UInt8], at range: Range<Int>) throws(UsherError) -> [UInt8] {
+    let members = try ObjectMembers(ofStored: bytes, at: range)
+    guard let provider = members[Self.member] else { return Array(bytes[range]) }
+    return bytes[range.lowerBound..<provider.lowerBound]
       + (try placeholder(of: Array(bytes[provider])))
-      + bytes[provider.upperBound..<place.upperBound]
+      + bytes[provider.upperBound..<range.upperBound]
   }
 
   private func placeholder(of json: [UInt8]) throws(UsherError) -> [UInt8] {
@@ -99,9 +99,9 @@ extension ObjectMembers {
   /// Finds the members of a stored JSON object.
   ///
   /// - Throws: `storageUnavailable` if the bytes decrypted but are not a JSON object.
-  init(ofStored bytes: [UInt8], at place: Range<Int>? = nil) throws(UsherError) {
+  init(ofStored bytes: [UInt8], at range: Range<Int>? = nil) throws(UsherError) {
     do {
-      try self.init(of: bytes, at: place)
+      try self.init(of: bytes, at: range)
     } catch {
       throw UsherError(.storageUnavailable, "a stored flow cannot be decoded", cause: error)
     }

@@ -50,11 +50,11 @@ struct StoredFlow: Codable {
     _ payload: SealedPayload
   ) throws(UsherError) -> (flow: StoredFlow, machine: Range<Int>?) {
     let bytes = payload.bytes
-    guard let place = try ObjectMembers(ofStored: bytes)[machine] else {
+    guard let range = try ObjectMembers(ofStored: bytes)[machine] else {
       return (try payload.decoded(), nil)
     }
-    let head = bytes[..<place.lowerBound] + Array("null".utf8) + bytes[place.upperBound...]
-    return (try StoreCoder.decode(from: Array(head)), place)
+    let head = bytes[..<range.lowerBound] + Array("null".utf8) + bytes[range.upperBound...]
+    return (try StoreCoder.decode(from: Array(head)), range)
   }
 }
 
@@ -69,7 +69,7 @@ struct RestoredFlow: Sendable {
   ///
   /// - Throws: `storageUnavailable` if the row decrypts but its content is not valid.
   init(_ row: FlowRow, by coder: FlowCoder) throws(UsherError) {
-    let (stored, place) = try StoredFlow.reading(row.payload)
+    let (stored, range) = try StoredFlow.reading(row.payload)
     self.stored = stored
     guard stored.ending.status == .active else { return }
     guard let type = ProviderRegistry.flow(row.kind, of: stored.type) else {
@@ -78,9 +78,9 @@ struct RestoredFlow: Sendable {
         "flow \(row.id) is of a kind that this usherd does not know; "
           + "install the version that started it")
     }
-    guard let place else { return }
+    guard let range else { return }
     let packed = PackedMachine(
-      type: type, bytes: try coder.packed(row.payload.bytes, at: place), coder: coder)
+      type: type, bytes: try coder.packed(row.payload.bytes, at: range), coder: coder)
     machine = try packed.unpacked()
     self.packed = packed
   }

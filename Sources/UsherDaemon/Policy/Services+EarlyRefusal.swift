@@ -41,9 +41,9 @@ extension Subject where M: Method {
       let found = MemberSearch.find(["provider", "kind", "params"], in: params)
       request.provider = found[0]?.text
       request.kind = found[1]?.text
-      guard case .other(let place)? = found[2] else { break }
+      guard case .other(let range)? = found[2] else { break }
       let inner = MemberSearch.find(
-        ["account", "method", "path"], in: UnsafeRawBufferPointer(rebasing: params[place]))
+        ["account", "method", "path"], in: UnsafeRawBufferPointer(rebasing: params[range]))
       request.named = inner[0]?.text
       if let method = inner[1]?.text, let path = inner[2]?.text {
         request.operation = FlowStart.operation(method: method, path: path)

@@ -56,12 +56,12 @@ extension Services {
 
 extension Config {
   fileprivate func problem(_ failure: CallbackListeners.ListenError) -> ConfigProblem {
-    let place = providers.firstIndex { $0.name == failure.provider }
+    let index = providers.firstIndex { $0.name == failure.provider }
     var message = failure.error.message
     if let cause = failure.error.cause as? IOError {
       message += ": \(String(cString: strerror(cause.errnoCode)))"
     }
-    return problem(place.map { "provider[\($0)].callback_listen" } ?? "", message)
+    return problem(index.map { "provider[\($0)].callback_listen" } ?? "", message)
   }
 }
 

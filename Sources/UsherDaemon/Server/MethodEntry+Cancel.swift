@@ -22,18 +22,18 @@ extension RequestID {
   ///
   /// - Throws: `invalidParams` with the field at fault, as for any method.
   fileprivate init(cancelled params: UnsafeRawBufferPointer?) throws(UsherError) {
-    let place: Range<Int>
+    let range: Range<Int>
     switch params.map({ MemberSearch.only("id", in: $0) }) ?? .missing {
-    case .found(let range): place = range
+    case .found(let found): range = found
     case .missing: throw Self.wrong("id", "is missing")
     case .unexpected(let name): throw Self.wrong(name, "is not a parameter")
     case .notAnObject:
       throw Self.wrong("params", "must be an object: parameters are passed by name")
     }
-    guard place.count <= RequestID.maxBytes else {
+    guard range.count <= RequestID.maxBytes else {
       throw Self.wrong("id", "must have at most \(RequestID.maxBytes) bytes")
     }
-    guard let params, let id = RequestID(value: UnsafeRawBufferPointer(rebasing: params[place]))
+    guard let params, let id = RequestID(value: UnsafeRawBufferPointer(rebasing: params[range]))
     else { throw .wrongType("id", "a string or a number") }
     self = id
   }
