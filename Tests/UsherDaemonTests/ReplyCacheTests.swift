@@ -105,6 +105,9 @@ struct ReplyCacheTests {
     #expect(ask() == nil)
   }
 
+  @Test("the method whose replies a connection caches has the name of TokenGet")
+  func method() { #expect(ConnectionHandler.cachedMethod.description == TokenGet.name) }
+
   @Test("a reply that needs a decision each time, or that has long params, is not cached")
   mutating func notRemembered() throws {
     try insert(isDecided: false)

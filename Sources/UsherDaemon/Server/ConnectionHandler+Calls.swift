@@ -76,7 +76,7 @@ extension ConnectionHandler {
   }
 
   /// The only method whose replies are cached.
-  private static let cachedMethod: StaticString = "token.get"
+  static let cachedMethod: StaticString = "token.get"
 
   /// Answers a line from the reply cache if an equal line was answered before and nothing has
   /// changed since.
