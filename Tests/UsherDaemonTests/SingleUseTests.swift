@@ -165,7 +165,7 @@ struct FlowCodeTests {
     let harness = try TOTPHarness { $0.singleUse = true }
     let record = try await harness.persist()
     let next = harness.clock.now() + .seconds(60)
-    guard case .given = await harness.service.answer(record.id, session()) else {
+    guard case .code = await harness.service.answer(record.id, session()) else {
       Issue.record("the flow got no code")
       return
     }

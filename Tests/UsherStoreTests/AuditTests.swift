@@ -107,15 +107,15 @@ struct AuditTests {
     #expect(try await store.audit.trim(to: 15, since: .earliest) == 5)
     #expect(try await store.audit.rows().map(\.n) == Array(6...20))
     #expect(try await store.audit.trim(to: 15, since: AuditRow.sample(10).at) == 4)
-    #expect(try await store.audit.verify() == .init(kept: 10...20, begunAt: StoreFixture.now))
+    #expect(try await store.audit.verify() == .init(rows: 10...20, begunAt: StoreFixture.now))
     try store.close()
     let again = try fixture.open()
-    #expect(try await again.audit.verify() == .init(kept: 10...20, begunAt: StoreFixture.now))
+    #expect(try await again.audit.verify() == .init(rows: 10...20, begunAt: StoreFixture.now))
     #expect(try await again.audit.trim(to: 15, since: .latest) == 11)
     #expect(try await again.audit.verify().rows == nil)
     try await again.audit.append(.samples(21...21))
     #expect(try await again.audit.rows().map(\.n) == [21])
-    #expect(try await again.audit.verify() == .init(kept: 21...21, begunAt: StoreFixture.now))
+    #expect(try await again.audit.verify() == .init(rows: 21...21, begunAt: StoreFixture.now))
   }
 
   @Test("audit trimming by age stops at the first young row, even if later rows have old times")
@@ -130,7 +130,7 @@ struct AuditTests {
   func many() async throws {
     let store = try fixture.open()
     try await store.audit.append(.samples(1...5000))
-    #expect(try await store.audit.verify() == .init(kept: 1...5000, begunAt: StoreFixture.now))
+    #expect(try await store.audit.verify() == .init(rows: 1...5000, begunAt: StoreFixture.now))
     let first = try await store.audit.trim(to: 10, since: .earliest)
     #expect((1...4990).contains(first))
     var gone = first
@@ -138,7 +138,7 @@ struct AuditTests {
       gone += try await store.audit.trim(to: 10, since: .earliest)
     }
     #expect(gone == 4990)
-    #expect(try await store.audit.verify() == .init(kept: 4991...5000, begunAt: StoreFixture.now))
+    #expect(try await store.audit.verify() == .init(rows: 4991...5000, begunAt: StoreFixture.now))
   }
 
   @Test("a refused audit append leaves no trace, and the next row gets its number")
@@ -158,7 +158,7 @@ struct AuditTests {
     }
     try await store.audit.append([.sample(3)])
     #expect(try await store.audit.rows() == [.sample(1), .sample(2), .sample(3)])
-    #expect(try await store.audit.verify() == .init(kept: 1...3, begunAt: StoreFixture.now))
+    #expect(try await store.audit.verify() == .init(rows: 1...3, begunAt: StoreFixture.now))
   }
 
   @Test(

@@ -89,6 +89,6 @@ struct AuditTrimTests {
         == ["rows 1 to 10 were missing, \(Self.dropped)"])
     let later = Self.now + .seconds(1)
     #expect(try await store.audit.trim(to: 1, since: later, at: later) == 1)
-    #expect(try await store.audit.verify() == .init(kept: 12...12, begunAt: StoreFixture.now))
+    #expect(try await store.audit.verify() == .init(rows: 12...12, begunAt: StoreFixture.now))
   }
 }

@@ -39,7 +39,7 @@ package final class FarEnd: Sendable {
       count = 0
       switch socket.receive(into: UnsafeMutableRawBufferPointer(buffer)) {
       case .bytes(let received): count = received
-      case .nothing: break
+      case .wouldBlock: break
       case .end, .failed: isOver = true
       }
     }

@@ -133,8 +133,10 @@ extension ProviderHealth.Record {
   fileprivate mutating func insert(
     _ pause: ProviderHealth.Pause?, _ account: AccountID, _ now: Timestamp
   ) {
-    if own.count >= ProviderHealth.maxPauses { own = own.filter { $0.value.notBefore > now } }
-    own[account] = pause
+    if perAccount.count >= ProviderHealth.maxPauses {
+      perAccount = perAccount.filter { $0.value.notBefore > now }
+    }
+    perAccount[account] = pause
   }
 }
 
