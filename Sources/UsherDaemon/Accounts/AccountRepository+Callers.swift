@@ -34,8 +34,8 @@ extension AccountRepository {
   ///
   /// - Parameters:
   ///   - isIncluded: Only accounts for which it returns true are chosen.
-  ///   - error: Returns the error if `isIncluded` excludes all accounts of the provider; it is passed
-  ///     one of them.
+  ///   - error: Returns the error if `isIncluded` excludes all accounts of the provider. It is
+  ///     passed one of them.
   func account(
     _ id: AccountID?, _ provider: ProviderName?, for caller: Caller, _ method: String,
     where isIncluded: (AccountRecord) -> Bool = { _ in true },
