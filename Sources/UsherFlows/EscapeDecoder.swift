@@ -100,7 +100,7 @@ struct EscapeDecoder {
     return true
   }
 
-  /// Reads a number of at most `most` digits.
+  /// Reads a number of at most `maxDigits` digits.
   ///
   /// - Returns: Nil if there is no digit.
   private func number(from offset: Int, radix: UInt32, maxDigits: Int) -> (

@@ -27,8 +27,8 @@ package struct RetryBackoff: Codable, Sendable, Equatable {
   /// still wait when the provider has already recovered.
   package static let maxRequestedPause = Duration.seconds(120)
 
-  /// Returns the pause before the next attempt: `own`, or `asked` if that is longer, of which at
-  /// most ``maxRequestedPause`` counts.
+  /// Returns the pause before the next attempt: `own`, or `requested` if that is longer, of which
+  /// at most ``maxRequestedPause`` counts.
   ///
   /// - Parameters:
   ///   - own: The minimum.

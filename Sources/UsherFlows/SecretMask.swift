@@ -116,8 +116,8 @@ struct SecretMask {
     }
   }
 
-  /// Returns the text, and the results of decoding its escapes once, twice and so on. `isWhole` is
-  /// false if there are more levels than ``maxDecodings``.
+  /// Returns the text, and the results of decoding its escapes once, twice and so on.
+  /// `isComplete` is false if there are more levels than ``maxDecodings``.
   private static func decodings(of text: [UInt8]) -> (texts: [[UInt8]], isComplete: Bool) {
     var texts = [text]
     var current = text

@@ -13,8 +13,8 @@ extension FlowEngine {
   /// A flow of a kind that this version does not know stays on disk unchanged, so that a later
   /// version can read it; the other flows are loaded.
   ///
-  /// - Parameter goesOn: Called from time to time, so that the caller can report progress to
-  ///   systemd.
+  /// - Parameter reportProgress: Called from time to time, so that the caller can tell
+  ///   systemd that the start proceeds.
   /// - Returns: The flows that could not be read, each with the reason.
   /// - Throws: `storageUnavailable`, for example if a row fails to decrypt.
   func restore(

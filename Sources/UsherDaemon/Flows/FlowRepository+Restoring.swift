@@ -24,8 +24,8 @@ extension FlowRepository {
 
   /// Reads all flows and passes each flow that can be read to `body`.
   ///
-  /// - Parameter goesOn: Called from time to time, so that the caller can report progress to
-  ///   systemd.
+  /// - Parameter reportProgress: Called from time to time, so that the caller can tell
+  ///   systemd that the start proceeds.
   /// - Returns: The flows that could not be read, each with the reason.
   /// - Throws: `storageUnavailable`, for example if a row fails to decrypt.
   func restore(

@@ -9,8 +9,8 @@ extension TokenSource {
   /// revoked too, because RFC 7009 §2.1 only recommends that a provider invalidates them with the
   /// refresh token.
   ///
-  /// - Parameter isInsisting: Whether a provider that defers the request is asked again, until the
-  ///   time-out of one request is over.
+  /// - Parameter retriesDeferred: Whether a provider that defers the request is asked again, until
+  ///   the time-out of one request is over.
   func revoke(_ revocation: Revocation, retryingDeferred retriesDeferred: Bool) async
     -> RevocationAttempt
   {
