@@ -57,13 +57,15 @@ struct CanaryTests {
       + [("what was answered", Data(shown.joined(separator: "\n").utf8))]
 
     try expectDecoys(places, process)
+    // The full length: a random number of the daemon, of 43 characters, may contain "-dc_".
+    let sandboxToken = /\b(at|rt|ac|dc)_[A-Za-z0-9_-]{43}/
+    #expect(atSandbox.count == 2 && atSandbox.allSatisfy { $0.wholeMatch(of: sandboxToken) != nil })
     for (name, bytes) in places where !name.contains("master.key") {
       for trace in traces where trace.isIn(bytes) {
         Issue.record("\(name) contains a secret: \(excerpt(bytes, trace))")
       }
       let text = String(decoding: bytes, as: UTF8.self)
-      // The full length: a random number of the daemon, of 43 characters, may contain "-dc_".
-      let token = text.firstMatch(of: /\b(at|rt|ac|dc)_[A-Za-z0-9_-]{43}/)
+      let token = text.firstMatch(of: sandboxToken)
       #expect(token == nil, "\(name) contains a token of the sandbox: \(token?.0 ?? "")")
     }
   }
