@@ -85,6 +85,18 @@ struct CallbackServiceTests {
     #expect(harness.kyc(record)?["status"] == "SUBMITTED")
   }
 
+  @Test("log entries name a callback's outcome by its own name")
+  func logNames() {
+    let outcomes: [CallbackOutcome] = [
+      .accepted, .unauthorized, .unknown, .conflict, .otherPath, .otherMethod, .tooLarge,
+      .unavailable,
+    ]
+    for outcome in outcomes {
+      let words = "\(outcome)".replacing(/[A-Z]/) { " \($0.output.lowercased())" }
+      #expect(outcome.logName == words)
+    }
+  }
+
   @Test("a GoPay verdict that cannot be stored is answered as unavailable and changes nothing")
   func failingDisk() async throws {
     let record = try await harness.submit()
