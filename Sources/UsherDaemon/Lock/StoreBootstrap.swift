@@ -8,6 +8,9 @@ struct StoreBootstrap {
   /// daemon accept a database that something other than usherd changed.
   static let acceptingChanges = "usherd.accept-changes"
 
+  /// The name of the systemd credential with the recovery key.
+  static let recoveryKey = "usherd.recovery-key"
+
   let store: Store
   let keyOrigin: MasterKey.Origin
 
@@ -59,7 +62,7 @@ extension DaemonSetting {
   ///
   /// - Throws: `storageUnavailable` if the credential is not a recovery key.
   fileprivate func recoveryKey() throws(UsherError) -> RecoveryKey? {
-    guard let text = try credential(named: "usherd.recovery-key") else { return nil }
+    guard let text = try credential(named: StoreBootstrap.recoveryKey) else { return nil }
     do throws(RecoveryKey.Mistake) {
       return try RecoveryKey(text)
     } catch {

@@ -5,7 +5,9 @@ import UsherSystem
 /// The credentials for providers that systemd passed, as they were at one time. The store's own
 /// keys, which systemd passes in the same way, are never included.
 struct SystemdCredentials: Sendable {
-  private static let keys = ["usherd.master-key", "usherd.recovery-key", "usherd.accept-changes"]
+  private static let keys = [
+    MasterKeySource.credentialName, StoreBootstrap.recoveryKey, StoreBootstrap.acceptingChanges,
+  ]
 
   private var values: [String: Secret] = [:]
   /// For each credential that cannot be read, the error.
