@@ -9,6 +9,15 @@ import UsherTestKit
 
 @testable import UsherDaemon
 
+/// Records the providers that are reported as changed.
+private final class ChangeRecorder: ProviderObserver {
+  private let changes = Recorded<Set<ProviderName>>()
+
+  var all: [Set<ProviderName>] { changes.all }
+
+  func providersChanged(_ changed: Set<ProviderName>) { changes.add(changed) }
+}
+
 @Suite("Credentials of provider calls", .timeLimit(.minutes(10)))
 struct ProofsTests {
   private let harness: FlowHarness
@@ -53,6 +62,16 @@ struct ProofsTests {
       #expect(proofs.named == ["sec": Secret("second")])
       #expect(proofs.missing == nil && proofs.change == nil)
     }
+  }
+
+  @Test("credential.set and credential.delete notify the caches of the providers that name it")
+  func notified() async throws {
+    let observer = ChangeRecorder()
+    harness.dependencies.configStore.register(observer)
+    try await set("second")
+    _ = try await credentials.delete(CredentialDelete(name: "sec"))
+    _ = try await credentials.set(CredentialSet(name: "other", value: WireSecret(Secret("v"))))
+    #expect(observer.all == [[.work], [.work]])
   }
 
   @Test(
