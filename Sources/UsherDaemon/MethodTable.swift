@@ -78,11 +78,7 @@ struct MethodTable: Sendable {
     wait(ProviderCheck.self) { check, _, services async throws(UsherError) in
       try await services.providerService.check(check.provider)
     }
-    wait(CredentialSet.self) { set, _, services async throws(UsherError) in
-      let done = try await services.credentials.set(set)
-      await services.tokens.refresher.clearRefusals()
-      return done
-    }
+    wait(CredentialSet.self) { $0.credentials.set }
     add(CredentialList.self) { _, _, services throws(UsherError) in
       try services.credentials.list()
     }

@@ -88,6 +88,7 @@ final class Credentials: Sendable {
     try await store.commit([.putCredential(call.name, call.value.secret)])
     let now = dependencies.clock.now()
     stored.withLock { $0[call.name] = StoredCredential(value: call.value.secret, setAt: now) }
+    await notifyObservers(of: call.name)
     return Done()
   }
 
@@ -98,7 +99,14 @@ final class Credentials: Sendable {
     }
     try await store.commit([.deleteCredential(call.name)])
     stored.withLock { _ = $0.removeValue(forKey: call.name) }
+    await notifyObservers(of: call.name)
     return Done()
+  }
+
+  /// Notifies the observers of the providers whose configuration names a changed credential.
+  private func notifyObservers(of credential: String) async {
+    let changed = dependencies.config.providers(naming: [credential])
+    if !changed.isEmpty { await dependencies.configStore.notify(changed) }
   }
 
   func list() throws(UsherError) -> CredentialList.Reply {
@@ -150,5 +158,12 @@ extension Credentials {
 
   private func isCurrent(_ provider: ProviderConfig) -> Bool {
     dependencies.configStore.current.provider(provider.name) == provider
+  }
+}
+
+extension Config {
+  /// Returns the names of the providers whose configuration names one of the credentials.
+  func providers(naming credentials: Set<String>) -> Set<ProviderName> {
+    Set(providers.filter { !credentials.isDisjoint(with: $0.credentialNames) }.map(\.name))
   }
 }

@@ -46,7 +46,8 @@ extension ConfigStore {
   }
 }
 
-/// A cache of data about providers, which drops the data when the providers' configuration changes.
+/// A cache of data about providers, which drops the data when the providers' configuration or
+/// credentials change.
 protocol ProviderObserver: AnyObject, Sendable {
   /// Called after settings or credentials of providers have changed; the new ones already apply.
   func providersChanged(_ changed: Set<ProviderName>) async

@@ -1,7 +1,6 @@
 import NIOCore
 import UsherConfig
 import UsherCore
-import UsherFlows
 
 import func Glibc.strerror
 
@@ -43,11 +42,8 @@ extension Services {
       let names = credentials.install(preparation.credentials) { others = exchange() }
       return (others, names)
     }
-    var changed = others
+    let changed = others.union(dependencies.config.providers(naming: names))
     let unused = callbacks.apply(preparation.callbacks)
-    for provider in providers.all where !provider.usedCredentials.isDisjoint(with: names) {
-      changed.insert(provider.name)
-    }
     for listener in unused { await listener.close() }
     if !changed.isEmpty { await dependencies.configStore.notify(changed) }
     return changed
@@ -62,11 +58,5 @@ extension Config {
       message += ": \(String(cString: strerror(cause.errnoCode)))"
     }
     return problem(index.map { "provider[\($0)].callback_listen" } ?? "", message)
-  }
-}
-
-extension ProviderConfig {
-  fileprivate var usedCredentials: Set<String> {
-    Set(credentialNames + [credentialName].compactMap { $0 })
   }
 }

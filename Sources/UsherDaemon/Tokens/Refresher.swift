@@ -342,9 +342,7 @@ actor Refresher: ProviderObserver {
     return error
   }
 
-  /// Removes all refusals after a change of a credential: the provider may accept the new one.
-  func clearRefusals() { refusals = [:] }
-
+  /// Removes the refusals of changed providers, because they may accept the new credential.
   func providersChanged(_ providers: Set<ProviderName>) {
     refusals = refusals.filter { account, _ in
       repository.record(account).map { !providers.contains($0.provider) } ?? false
