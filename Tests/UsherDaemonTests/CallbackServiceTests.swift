@@ -242,8 +242,12 @@ struct AccountInquiryTests {
     #expect(harness.harness.scheduler.pending == [.seconds(5)])
   }
 
-  @Test("the refusal of a submission's token does not end the polling for a later submission")
-  func refusedToken() async throws {
+  enum Change: CaseIterable { case submission, credential }
+
+  @Test(
+    "a refusal does not end the polling if submission or credential have changed meanwhile",
+    arguments: Change.allCases)
+  func refusedMeanwhile(_ change: Change) async throws {
     let (asked, mayAnswer) = (Recorded<String>(), AsyncLatch())
     let server = try await HTTPStub { request in
       asked.add(request.path)
@@ -256,7 +260,10 @@ struct AccountInquiryTests {
     harness.harness.scheduler.advance(by: .seconds(5))
     await #expect(throws: Never.self) {
       try await reached("the provider is asked") { !asked.all.isEmpty }
-      try await harness.submit("req-2", submission: "sub-2", token: "token-2")
+      switch change {
+      case .submission: try await harness.submit("req-2", submission: "sub-2", token: "token-2")
+      case .credential: await harness.watch.providersChanged([VerdictHarness.provider])
+      }
       mayAnswer.open()
       try await harness.harness.scheduler.isSet(.seconds(5))
     }

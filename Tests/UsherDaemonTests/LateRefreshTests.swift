@@ -128,6 +128,21 @@ struct LateRefreshTests {
     }
   }
 
+  @Test("a refusal of the old credential is not remembered if the credential changed meanwhile")
+  func refusedOldCredential() async throws {
+    try await fixture.closing(provider) {
+      // The token must be refreshed for the call, and is served if the refresh fails.
+      let call = TokenGet(account: try await fixture.signIn(seconds: 30).id)
+      let refresh = Task { [fixture] in await fixture.outcome(call) }
+      try await reached("the refresh is sent") { provider.refreshes == 1 }
+      await fixture.harness.refresher.providersChanged([.work])
+      provider.answerRefreshes(#"{"error": "invalid_client"}"#, status: 401)
+      #expect(await refresh.value == "access-1")
+      for _ in 1...2 { #expect(await fixture.outcome(call) == "access-1") }
+      #expect(provider.refreshes == 2, "the refusal of the new credential is remembered")
+    }
+  }
+
   @Test("a refused refresh ends the grant even if the disk fails meanwhile, and is stored later")
   func refusedWithoutDisk() async throws {
     try await fixture.closing(provider) {
