@@ -58,10 +58,12 @@ extension AccountWatch {
       }
       let isPollingStopped = result == .stopPolling
       finish(account) { entry in
-        entry.isAsking = false
         // If the attributes have changed in the meantime, they are about a newer submission, which
         // has a token of its own: asking about that one may help.
-        if isPollingStopped, entry.attributes == attributes { entry.isPollingStopped = true }
+        if isPollingStopped, !entry.isInquiryOutdated, entry.attributes == attributes {
+          entry.isPollingStopped = true
+        }
+        (entry.isAsking, entry.isInquiryOutdated) = (false, false)
       }
     }
   }

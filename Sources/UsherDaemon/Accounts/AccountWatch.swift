@@ -54,6 +54,8 @@ final class AccountWatch: ProviderObserver {
     var inquiryAt: Timestamp?
     /// Whether an inquiry at the provider is in progress; its end schedules the next one.
     var isAsking = false
+    /// Whether the provider or its credential has changed since the inquiry in progress began.
+    var isInquiryOutdated = false
     /// Whether asking the provider is pointless until the account or its provider's configuration
     /// changes, or the daemon restarts.
     var isPollingStopped = false
@@ -122,6 +124,7 @@ final class AccountWatch: ProviderObserver {
       for (account, entry) in state.entries where entry.provider.map(changed.contains) ?? true {
         state.entries[account]?.tokens.clearFailures()
         state.entries[account]?.isPollingStopped = false
+        state.entries[account]?.isInquiryOutdated = entry.isAsking
       }
     }
     await review()

@@ -36,6 +36,8 @@ actor Refresher: ProviderObserver {
     let bootTime: BootTime?
   }
   private var refusals: [AccountID: Refusal] = [:]
+  /// The number of calls of ``providersChanged(_:)``.
+  private var providerChanges = 0
   var unwrittenEnds: [AccountID: EndedGrant] = [:]
 
   /// A provider's refusal of a refresh, after which the grant may still be usable.
@@ -140,6 +142,7 @@ actor Refresher: ProviderObserver {
     guard try await prepareStore(record, key, refreshToken) else {
       return try current(record.id, key)
     }
+    let providerChanges = providerChanges
     FailPoint.reach("refresh.before-send")
     let result = await source.refresh(record, refreshToken.unsealed(), scope: key.scope)
     FailPoint.reach("refresh.after-reply")
@@ -154,13 +157,16 @@ actor Refresher: ProviderObserver {
       let message =
         errorCode.message ?? "provider \(record.provider) refuses to refresh and gives no reason"
       let error = signInRequired(record, message, errorCode)
-      throw recordRefusal(error, record.id, key, refreshToken)
+      recordRefusal(error, record.id, key, refreshToken, asOf: providerChanges)
+      throw error
     case .unusable(let error, let rotated):
       try await persist(rotated: Sealed(rotated), for: refreshToken, record)
       throw error
     case .failed(let error):
       // Only errors from the provider are remembered; a missing credential is checked anew.
-      if error.detail.provider != nil { recordRefusal(error, record.id, key, refreshToken) }
+      if error.detail.provider != nil {
+        recordRefusal(error, record.id, key, refreshToken, asOf: providerChanges)
+      }
       throw error
     }
   }
@@ -330,20 +336,21 @@ actor Refresher: ProviderObserver {
   }
 
   /// Remembers a refusal, so that the provider is not asked again until `force_refresh_seconds`
-  /// have passed.
-  @discardableResult
+  /// have passed. Drops the refusal if a provider has changed since the request was sent.
   private func recordRefusal(
-    _ error: UsherError, _ account: AccountID, _ key: TokenKey, _ refreshToken: Sealed<Secret>
-  ) -> UsherError {
+    _ error: UsherError, _ account: AccountID, _ key: TokenKey, _ refreshToken: Sealed<Secret>,
+    asOf providerChanges: Int
+  ) {
+    guard providerChanges == self.providerChanges else { return }
     let now = dependencies.clock.monotonicNow()
     refusals = refusals.filter { $0.value.until > now }
     let until = now + .seconds(dependencies.config.limits.forceRefreshSeconds)
     refusals[account] = Refusal(key: key, refreshToken: refreshToken, error: error, until: until)
-    return error
   }
 
   /// Removes the refusals of changed providers, because they may accept the new credential.
   func providersChanged(_ providers: Set<ProviderName>) {
+    providerChanges += 1
     refusals = refusals.filter { account, _ in
       repository.record(account).map { !providers.contains($0.provider) } ?? false
     }
