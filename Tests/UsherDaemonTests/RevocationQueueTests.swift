@@ -170,6 +170,43 @@ struct RevocationQueueTests {
     }
   }
 
+  @Test(
+    "a refresh token that a revocation gets while the daemon stops is left to the next start",
+    arguments: [true, false])
+  func rotatedAtStop(isRetry: Bool) async throws {
+    let provider = try await ScriptedProvider()
+    let (fixture, revocation) = try await answered(provider)
+    try await fixture.closing(provider) {
+      let (harness, queue) = (fixture.harness, fixture.harness.revocations)
+      // The access token has expired, so the daemon refreshes to get the one that is required.
+      fixture.clock.advance(by: .seconds(300))
+      provider.answerRevocations(status: 401)
+      let call = Task {
+        if isRetry {
+          await queue.revokeInBackground(revocation)
+        } else {
+          _ = await queue.revoke(revocation)
+        }
+      }
+      try await reached("the refresh is sent") {
+        harness.scheduler.advance(by: .zero)
+        return provider.refreshes == 1
+      }
+      await queue.stop()
+      provider.answerRevocations(status: 503)
+      provider.answerRefreshes(
+        """
+        {"access_token": "access-2", "token_type": "Bearer", "expires_in": 900, \
+        "refresh_token": "refresh-2", "scope": "openid profile"}
+        """)
+      try await reached("the revocation of refresh-2 is stored") {
+        harness.scheduler.advance(by: .milliseconds(250))
+        return try harness.tokensToRevoke() == ["refresh-2", "access-2"]
+      }
+      await call.value
+    }
+  }
+
   @Test("a revocation is tried once more after the machine was off beyond its time limit")
   func longOff() async throws {
     let provider = try await ScriptedProvider()
