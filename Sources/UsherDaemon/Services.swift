@@ -195,6 +195,7 @@ final class Services: Sendable {
     fingerprintReader.close()
     await http.shutdown()
     await tokens.refresher.waitUntilIdle()
+    await revocations.waitUntilIdle()
   }
 
   /// Writes the audit rows that are left and closes the store. Nothing is written after that.

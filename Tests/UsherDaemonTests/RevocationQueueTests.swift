@@ -204,6 +204,7 @@ struct RevocationQueueTests {
         return try harness.tokensToRevoke() == ["refresh-2", "access-2"]
       }
       await call.value
+      await queue.waitUntilIdle()
     }
   }
 

@@ -100,7 +100,12 @@ actor RevocationQueue {
   func stop() {
     isStopped = true
     for entry in running.values { entry.task.cancel() }
-    (running, restored) = ([:], [])
+    restored = []
+  }
+
+  /// Returns when the stopped retries have stored the outcomes of their requests in progress.
+  func waitUntilIdle() async {
+    while let entry = running.values.first { await entry.task.value }
   }
 
   private func mayRetry(_ revocation: Revocation) -> Bool {
@@ -118,6 +123,8 @@ actor RevocationQueue {
       return result
     }
     result.retriedUntil = dependencies.clock.now() + left
+    // Also while the daemon is stopping, because the provider may have replaced the refresh token.
+    if remaining != revocation { await persist(remaining) }
     // The daemon is stopping: its next start continues from the note.
     guard !isStopped else { return result }
     guard mayRetry(revocation) else {
@@ -125,7 +132,6 @@ actor RevocationQueue {
       await end(remaining, as: .rateLimited)
       return result
     }
-    if remaining != revocation { await persist(remaining) }
     startRetries(
       of: remaining, after: max(Self.firstPause, attempt.retryAfter ?? .zero),
       next: Self.firstPause * 2)
@@ -150,6 +156,7 @@ actor RevocationQueue {
   private func retry(
     _ first: Revocation, until deadline: Timestamp, _ firstPause: Duration, _ secondPause: Duration
   ) async {
+    defer { running[first.id] = nil }
     var revocation = first
     var pause = firstPause
     var next = secondPause
@@ -165,14 +172,18 @@ actor RevocationQueue {
       guard revocation.lifetime(at: dependencies.clock.now()) > .zero else {
         return await end(revocation, as: .deadlineExceeded)
       }
-      let attempt = await source.revoke(revocation, retryingDeferred: false)
-      guard !Task.isCancelled else { return }
+      // In a task of its own: a stop must not abort a request that may replace the refresh token.
+      let attempt = await Task(executorPreference: dependencies.executor) {
+        [source, revocation] in
+        await source.revoke(revocation, retryingDeferred: false)
+      }.value
       // A missing provider is retried too: a reload may have removed it only for a moment.
       let remaining = revocation.limited(to: attempt.unanswered + attempt.notConfigured)
       guard !remaining.tokens.isEmpty else {
         return await end(revocation, as: attempt.failure)
       }
-      guard !isLast else {
+      // If the daemon is stopping, the attempt may have been aborted: the next start repeats it.
+      if isLast, !isStopped {
         let isMissing = attempt.unanswered.isEmpty
         return await end(remaining, as: isMissing ? attempt.failure : .deadlineExceeded)
       }
@@ -187,7 +198,6 @@ actor RevocationQueue {
   ///
   /// - Parameter failure: The reason why tokens may still be valid; nil if all are revoked.
   private func end(_ revocation: Revocation, as failure: UsherError.Reason?) async {
-    running[revocation.id] = nil
     audit?.record(
       AuditEvent(
         method: "token.revocation", provider: revocation.provider, account: revocation.account,
