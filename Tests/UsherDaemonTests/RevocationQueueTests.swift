@@ -170,6 +170,20 @@ struct RevocationQueueTests {
     }
   }
 
+  @Test("a revocation is retried if the refresh that it needs gets no usable reply")
+  func unansweredRefresh() async throws {
+    let provider = try await ScriptedProvider()
+    let (fixture, revocation) = try await answered(provider)
+    try await fixture.closing(provider) {
+      fixture.clock.advance(by: .seconds(300))
+      provider.answerRevocations(status: 401)
+      provider.answerRefreshes("", status: 503)
+      let result = await fixture.harness.revocations.revoke(revocation)
+      #expect(result.living.map(\.why) == [.unreachable] && result.retriedUntil != nil)
+      #expect(try fixture.harness.tokensToRevoke() == ["refresh-1"])
+    }
+  }
+
   @Test(
     "a refresh token that a revocation gets while the daemon stops is left to the next start",
     arguments: [true, false])
