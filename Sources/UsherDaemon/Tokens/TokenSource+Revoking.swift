@@ -31,14 +31,16 @@ extension TokenSource {
       var outcome = await endpoint.revoke(refreshToken, bearer: living.last)
       var last = refreshToken
       // The provider may require a bearer token, and the last access token may have expired.
-      if outcome == .refused, dialect.isPublicClient,
-        let fresh = await refresh(
-          record, refreshToken.secret.unsealed(), scope: record.details.grant.scope
-        ).sent
-      {
-        living.append(fresh.revocableAccess)
-        last = fresh.rotated(from: refreshToken)
-        outcome = await endpoint.revoke(last, bearer: living.last)
+      if outcome == .refused, dialect.isPublicClient {
+        let refreshed = await refresh(
+          record, refreshToken.secret.unsealed(), scope: record.details.grant.scope)
+        if let fresh = refreshed.sent {
+          living.append(fresh.revocableAccess)
+          last = fresh.rotated(from: refreshToken)
+          outcome = await endpoint.revoke(last, bearer: living.last)
+        } else if case .failed(let error) = refreshed, error.isRetryable {
+          outcome = .unanswered(after: nil)
+        }
       }
       attempt.record(outcome, last)
     }
