@@ -97,6 +97,18 @@ struct RevocationQueueTests {
     await fixture.close()
   }
 
+  @Test("the tokens of an account that two calls forget at once are revoked once")
+  func forgottenTwice() async throws {
+    let record = try await fixture.signIn()
+    // Both calls have read the account before the first of them deletes it.
+    for _ in 1...2 {
+      _ = try await fixture.tokens.revoker.forget(record, revoke: true, by: asker)
+    }
+    #expect(try notes == 1)
+    await fixture.harness.revocations.stop()
+    await fixture.close()
+  }
+
   @Test("a revocation's time limit follows the boot clock, and the wall clock after a reboot")
   func clocks() async throws {
     fixture.clock.setBootTime(BootTime(boot: "a", milliseconds: 1000))
