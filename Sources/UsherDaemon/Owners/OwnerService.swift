@@ -54,13 +54,13 @@ struct OwnerService: Sendable {
     _ records: [AccountRecord], for caller: Caller
   ) async throws(UsherError) -> Int {
     let results = await withTaskGroup(
-      of: Result<RevocationResult, UsherError>.self
+      of: Result<RevocationResult?, UsherError>.self
     ) { group in
       for record in records {
         group.addTask {
           await Result(awaiting: { () async throws(UsherError) in
             let result = try await revoker.forget(record, revoke: true, by: .init(caller))
-            recordForget(record, caller)
+            if result != nil { recordForget(record, caller) }
             return result
           })
         }
@@ -69,7 +69,7 @@ struct OwnerService: Sendable {
     }
     var notRevoked = 0
     for result in results {
-      if try !result.get().living.isEmpty { notRevoked += 1 }
+      if try result.get()?.living.isEmpty == false { notRevoked += 1 }
     }
     return notRevoked
   }

@@ -32,18 +32,21 @@ struct Revoker: Sendable {
   }
 
   /// Deletes an account, and revokes its tokens if requested.
+  ///
+  /// - Returns: Nil if another call has deleted the account, which revokes the tokens then.
   func forget(
     _ record: AccountRecord, revoke isRevoked: Bool, by asker: Revocation.Asker
-  ) async throws(UsherError) -> RevocationResult {
+  ) async throws(UsherError) -> RevocationResult? {
     let revocation = try await repository.changeLock.withLock(record.lockKey) {
-      () throws(UsherError) -> Revocation in
-      let current = try repository.find(record.id) ?? record
+      () throws(UsherError) -> Revocation? in
+      guard let current = try repository.find(record.id) else { return nil }
       let revocation = Revocation(of: current, by: asker, dependencies)
       let changes = isRevoked ? try revocation.changes() : []
       try await store.commit([.deleteAccount(current.id)] + changes)
       repository.remove(current)
       return revocation
     }
+    guard let revocation else { return nil }
     guard isRevoked else {
       let living = revocation.tokens.map { $0.living(.notAsked) }
       return RevocationResult(revoked: .skipped, living: living)

@@ -101,7 +101,9 @@ struct TokenService: Sendable {
     _ call: AccountForget, of record: AccountRecord, _ caller: Caller
   ) async throws(UsherError) -> AccountForget.Reply {
     let record = try current(record)
-    let result = try await revoker.forget(record, revoke: call.revoke ?? true, by: .init(caller))
+    guard
+      let result = try await revoker.forget(record, revoke: call.revoke ?? true, by: .init(caller))
+    else { throw AccountRepository.notFound(record.id) }
     return .init(
       account: record.id, revoked: result.revoked,
       living: result.living.isEmpty ? nil : result.living, retriedUntil: result.retriedUntil)
