@@ -80,6 +80,22 @@ struct FlowStorageTests {
     #expect(try harness.row(session).status == "expired")
   }
 
+  @Test("a flow ends and undoes its call if the store refuses the decision about an event for good")
+  func refused() async throws {
+    let session = try await harness.open()
+    #expect(await harness.type("earned", session) == nil)
+    harness.store.checkOwners { _ throws(UsherError) in
+      throw UsherError(.permissionDenied, "the owner's data was deleted")
+    }
+    // The expiry would store the account that the flow has earned.
+    harness.scheduler.advance(by: FlowHarness.deadline)
+    try await reached("the flow has ended") { session.flow.status == .failed }
+    #expect(session.flow.failure?.reason == .denied)
+    #expect(try harness.row(session).status == "failed")
+    try await reached("the call is undone") { harness.probe.seen.map(\.call) == ["abandon"] }
+    #expect(try harness.store.loadAccounts().isEmpty)
+  }
+
   @Test("a flow whose account cannot be stored stays as it is, and stores it on the mended disk")
   func storing() async throws {
     let session = try await harness.open(client: "till")
