@@ -89,6 +89,18 @@ extension FlowMachine {
       cleanUp: callsIfAbandoned)
   }
 
+  /// Returns the answer for a flow if the store refuses the decision about an event, for instance
+  /// because the owner's data was deleted. Undoes the event's call.
+  func storeRefused(_ event: EngineEvent) -> EngineAnswer {
+    var calls: [any ProviderCall] = callsIfAbandoned
+    if case .called(let call, let outcome) = event { calls += compensation.cleanUp(call, outcome) }
+    return .fail(
+      failure(
+        .denied, "Not stored", "the flow's next state was not stored" + unknownOutcomeSuffix,
+        retryable: !isOutcomeUnknown),
+      cleanUp: calls)
+  }
+
   /// The answer for a flow whose OAuth `state` is already used by another flow. Only a
   /// `params.state` that the caller chose can collide; the daemon's own states are random.
   var stateInUse: EngineAnswer {

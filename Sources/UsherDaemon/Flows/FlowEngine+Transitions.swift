@@ -201,7 +201,10 @@ extension FlowEngine {
       return await compensate(for: event, flow)
     }
     guard let decision = decide(event, machine, before) else { return }
-    await commitWithRetries(on: decision, flow, after: before)
+    if await commitWithRetries(on: decision, flow, after: before) { return }
+    let answer = machine.storeRefused(event)
+    let end = FlowDecision(answer, machine, before, at: dependencies.clock.now())
+    await commitWithRetries(on: end, flow, after: before)
   }
 
   /// Returns the state machine's decision about an event; nil if it does not concern the flow.
@@ -239,18 +242,23 @@ extension FlowEngine {
   /// Retries storing a decision until the store accepts it or the engine stops. After a stop, the
   /// flow repeats its effects at the next start. Requests that wait in the meantime are refused
   /// with the storage error.
+  ///
+  /// - Returns: False if the store refuses the decision, and would refuse it again.
+  @discardableResult
   private func commitWithRetries(
     on decision: FlowDecision, _ flow: LiveFlow, after before: LiveFlow.Snapshot
-  ) async {
+  ) async -> Bool {
     var pause = Duration.milliseconds(200)
     while true {
       do throws(UsherError) {
-        return try await commit(decision, flow, after: before)
+        try await commit(decision, flow, after: before)
+        return true
       } catch {
         var metadata = flow.metadata
         if let cause = error.cause { metadata["cause"] = .string(String(describing: cause)) }
         dependencies.log.error("\(error.message)", metadata: metadata)
-        guard error.reason == .storageUnavailable, isRunning else { return }
+        guard error.reason == .storageUnavailable else { return false }
+        guard isRunning else { return true }
         await dependencies.scheduler.pause(pause)
         for reply in flow.takeRequests() { reply(.failure(error)) }
         pause = min(pause * 2, .seconds(5))
