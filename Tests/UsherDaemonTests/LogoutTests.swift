@@ -51,9 +51,19 @@ private final class LogoutHarness: Sendable {
   }
 
   /// Delivers Freedom's logout callback.
-  func logOut(_ body: String) async throws -> (outcome: CallbackOutcome, reply: HTTPReply) {
+  ///
+  /// - Parameter isRestarted: Whether the daemon has no account in memory yet.
+  func logOut(
+    _ body: String, isRestarted: Bool = false
+  ) async throws -> (outcome: CallbackOutcome, reply: HTTPReply) {
     let dialect = try #require(ProviderRegistry.callback(of: calls.provider))
-    let outcome = await calls.service.handle(
+    let (harness, service) = (calls.harness, calls.service)
+    let restarted = CallbackService(
+      credentials: service.credentials, engine: service.engine,
+      repository: AccountRepository(
+        dependencies: harness.dependencies, events: harness.events, store: harness.store),
+      watch: service.watch, dependencies: service.dependencies)
+    let outcome = await (isRestarted ? restarted : service).handle(
       .init(
         authorization: nil, body: Array(body.utf8),
         endpoint: .init(dialect: dialect, provider: calls.provider)))
@@ -66,7 +76,7 @@ private final class LogoutHarness: Sendable {
   }
 }
 
-@Suite("Logout at Freedom ID", .timeLimit(.minutes(10)))
+@Suite("Logout at Freedom ID", .mayBlock, .timeLimit(.minutes(10)))
 struct LogoutTests {
   private let harness: LogoutHarness
 
@@ -150,6 +160,18 @@ struct LogoutTests {
     #expect(harness.isSignedIn(record))
     #expect(try await harness.logOut("{\"id\": \"token-2\"}").outcome == .accepted)
     #expect(!harness.isSignedIn(record))
+  }
+
+  @Test("a logout whose account cannot be decrypted gets 503, another one the usual reply")
+  func damaged() async throws {
+    let record = try await harness.signIn("token-1")
+    try execute(
+      "UPDATE accounts SET sealed = zeroblob(64) WHERE id = '\(record.id)'",
+      at: harness.calls.harness.store.status.path)
+    let (outcome, reply) = try await harness.logOut("{\"id\": \"token-1\"}", isRestarted: true)
+    #expect(outcome == .unavailable && reply.status == 503)
+    let other = try await harness.logOut("{\"id\": \"token-2\"}", isRestarted: true)
+    #expect(other.outcome == .unauthorized && other.reply.status == 200)
   }
 
   @Test("a logout that cannot be stored gets 503, and the account stays signed in")
