@@ -68,6 +68,7 @@ package enum CallbackOutcome: Sendable, Equatable {
   case otherPath
   case otherMethod
   case tooLarge
-  /// The call could not be stored, so the provider should send it again.
+  /// The call could not be stored, or an account that it may be about could not be read, so the
+  /// provider should send it again.
   case unavailable
 }

@@ -53,6 +53,7 @@ struct CallbackService: Sendable {
     _ callback: ProviderCallback, _ provider: ProviderConfig, _ dialect: any CallbackDialect
   ) async -> CallbackOutcome {
     do throws(UsherError) {
+      var isIncomplete = false
       var verdicts = try await engine.handleCallback(callback, at: provider.name)
       // A flow that has just ended may have created an account that expects the callback, so
       // accounts are always asked too.
@@ -61,11 +62,14 @@ struct CallbackService: Sendable {
         record async throws(UsherError) in
         verdicts.append(try await offer(callback, to: record, provider))
       } skipped: { error in
+        isIncomplete = true
         dependencies.log.warning(
           "an account could not be read, so a provider's callback was not compared with it",
           metadata: ["cause": .string(error.message)])
       }
       if verdicts.contains(.match) { return .accepted }
+      // The callback may be about the account that could not be read.
+      if isIncomplete { return .unavailable }
       if verdicts.contains(.conflict) { return .conflict }
       guard callback.isAuthenticated, let requestID = callback.requestID else {
         return .unauthorized
