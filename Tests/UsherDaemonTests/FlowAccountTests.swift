@@ -49,6 +49,29 @@ struct FlowAccountTests {
     #expect(record.consents.entries.values.map(\.grantedAt) == [harness.clock.now()])
   }
 
+  @Test("a flow does not hear that an account is forgotten while the store cannot be read")
+  func unreadable() async throws {
+    let (session, record) = (try await harness.open(), try await harness.repository.persist())
+    let told = Recorded<DaemonAnswer>()
+    func ask(_ account: AccountID, _ repository: AccountRepository) {
+      let answers = DaemonAnswers(
+        accounts: repository, localAuth: LocalAuthAnswers(service: harness.localAuth),
+        totp: harness.totp, dependencies: harness.dependencies)
+      answers.answer(.presence(of: account), session) { event in
+        if case .daemon(.answered(let answer)) = event { told.add(answer) }
+      }
+    }
+    ask(record.id, harness.repository)
+    ask(AccountID("acc_none"), harness.repository)
+    #expect(told.all == [.presence(true), .presence(false)])
+    try harness.store.close()
+    ask(
+      record.id,
+      AccountRepository(
+        dependencies: harness.dependencies, events: harness.events, store: harness.store))
+    #expect(told.all.count == 3 && told.all.last != .presence(false))
+  }
+
   @Test("a flow that relies on a consent succeeds while its client has the consent")
   func relying() async throws {
     let record = try await harness.repository.persist(
