@@ -21,7 +21,8 @@ package enum DaemonAnswer: Sendable, Equatable {
   case consents(Set<String>)
   /// The account of ``Effect/store(_:)`` is on disk.
   case stored(AccountID)
-  case presence(Bool)
+  /// Whether the account exists; nil if that is unknown, because the store cannot be read.
+  case presence(Bool?)
   case oneTimeCode(OneTimeCodeAnswer)
 }
 

@@ -53,7 +53,6 @@ struct StubMachine: FlowMachine {
     case .daemon(.answered(.stored(let account))): return move(to: "stored \(account)")
     case .daemon(.answered(.consents(let grants))):
       return move(to: "may " + grants.sorted().joined(separator: " "))
-    case .daemon(.answered(.presence(let isThere))): return move(to: isThere ? "there" : "gone")
     case .daemon(.answered(.oneTimeCode(.code))): return move(to: "shown")
     case .daemon(.answered(.oneTimeCode)): return move(to: "not shown")
     case .input, .browser, .provider, .daemon: return .ignore

@@ -18,12 +18,20 @@ struct DaemonAnswers: Sendable {
       localAuth.answer(question, flow) { report(.daemon(.answered(.localAuth($0)))) }
     case .consents(let account): report(.daemon(.answered(.consents(consents(flow, account)))))
     case .presence(let account):
-      let exists = (try? accounts.account(account, of: flow.owner)) != nil
-      report(.daemon(.answered(.presence(exists))))
+      report(.daemon(.answered(.presence(exists(account, of: flow.owner)))))
     case .oneTimeCode(let account):
       Task(executorPreference: dependencies.executor) {
         report(.daemon(.answered(.oneTimeCode(await totp.answer(account, flow)))))
       }
+    }
+  }
+
+  /// Whether an owner has an account; nil if the store cannot be read.
+  private func exists(_ account: AccountID, of owner: Owner) -> Bool? {
+    do throws(UsherError) {
+      return try accounts.find(account, of: [owner]) != nil
+    } catch {
+      return nil
     }
   }
 

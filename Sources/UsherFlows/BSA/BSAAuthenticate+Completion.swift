@@ -15,15 +15,16 @@ extension BSAAuthenticate {
 
   mutating func checking(_ event: Event, _ session: BSASignInSession) -> Answer {
     switch event {
-    case .daemon(.answered(.presence(true))): return make(.start, session)
-    case .daemon(.answered(.presence(false))):
+    case .daemon(.answered(.presence(true?))): return make(.start, session)
+    case .daemon(.answered(.presence(false?))):
       let failure = Failure(
         reason: .denied, title: "No longer available",
         message: "the account was forgotten in the meantime",
         retryable: false)
       return .fail(failure, cleanUp: callsIfAbandoned)
-    case .daemon(.resumed): return check(session)
-    case .input, .browser, .provider, .daemon, .woken: return .ignore
+    case .daemon(.answered(.presence(nil))): return .proceed([.wake(after: .seconds(1))])
+    case .daemon(.resumed), .woken: return check(session)
+    case .input, .browser, .provider, .daemon: return .ignore
     }
   }
 

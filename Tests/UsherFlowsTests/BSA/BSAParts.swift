@@ -87,8 +87,8 @@ struct DrivenBSA<Machine: FlowMachine> where Machine.Call == BSACall {
   private(set) var last: Answer<BSACall>
   /// The call in progress, or the latest one if no call is in progress.
   private(set) var pending: BSACall?
-  /// Whether the account still exists when the flow asks the daemon for it.
-  var hasAccount = true
+  /// The answer when the flow asks the daemon whether the account still exists.
+  var hasAccount: Bool? = true
 
   init(_ params: Machine.Params, _ origin: FlowContext<BSASettings>) throws {
     var moment = UsherFlowsTests.moment()

@@ -108,6 +108,21 @@ struct WishedTests {
     #expect(driven.cleared == [.cancel(Driven.visit(.push))])
   }
 
+  @Test("a BSA sign-in asks each second for its account while that cannot be looked up")
+  func unknown() throws {
+    var driven = try Driven()
+    driven.hasAccount = nil
+    driven.said(Driven.wish)
+    driven.prove()
+    for _ in 1...3 {
+      #expect(driven.pause == .seconds(1) && driven.state == "starting")
+      driven.receive(.woken)
+    }
+    driven.hasAccount = true
+    driven.receive(.woken)
+    #expect(driven.calls.map(\.name) == ["auth"])
+  }
+
   @Test("a site that waits while a BSA code is shown needs another local authentication")
   func anyProof() throws {
     for age in [0, 100, 301] {
