@@ -49,6 +49,17 @@ struct FlowAccountTests {
     #expect(record.consents.entries.values.map(\.grantedAt) == [harness.clock.now()])
   }
 
+  @Test("a call for an account in an unknown form has no token, so it is not sent again and again")
+  func unknownForm() async throws {
+    let row = AccountRow(
+      id: AccountID("acc_0"), owner: .anna, provider: .work, subject: "broken",
+      payload: try SealedPayload(encoding: ["no": "account"]))
+    try await harness.store.commit([.putAccount(row)])
+    let outcome = await harness.calls.send(harness.call, of: row.id, for: try .sample())
+    #expect(
+      outcome == .noToken(message: "a stored value is not of the form this usherd expects"))
+  }
+
   @Test("a flow does not hear that an account is forgotten while the store cannot be read")
   func unreadable() async throws {
     let (session, record) = (try await harness.open(), try await harness.repository.persist())
