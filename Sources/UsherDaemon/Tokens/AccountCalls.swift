@@ -75,15 +75,12 @@ struct AccountCalls: Sendable {
 }
 
 extension CallOutcome {
-  /// Creates the outcome of a call for which no token could be obtained: `noToken` if a new sign-in
-  /// is needed, else `unreachable`, because nothing was sent.
+  /// Creates the outcome of a call for which no token could be obtained: `unreachable`, because
+  /// nothing was sent, if the same call may succeed later, else `noToken`.
   fileprivate init(withoutToken error: UsherError) {
-    switch error.reason {
-    case .reauthenticationRequired, .consentRequired, .notFound, .providerRejected,
-      .providerProtocolError:
-      self = .noToken(message: error.message)
-    default:
-      self = .unreachable(message: error.message, sent: false)
-    }
+    // After a conflict, the account as it is now may have a token.
+    self =
+      error.isRetryable || error.reason == .conflict
+      ? .unreachable(message: error.message, sent: false) : .noToken(message: error.message)
   }
 }
