@@ -127,25 +127,20 @@ extension BSARegistration {
     _ provider: Provider<BSASettings>, _ now: Timestamp
   ) -> Answer<BSACall> {
     var verification = verification
-    let progress = verification.receive(event, provider, at: now)
+    let answer = verification.receive(event, provider, at: now)
     stage = .verifying(verification)
-    switch progress {
-    case .proceed(let effects):
-      // The user need not type a number for a registration that is going to fail.
-      if takesRegisteredType, verification.isAsking {
-        guard let type = verification.registered else {
-          return fail(.missingMember("data.authType"))
-        }
-        enrolment.authType = type
-        guard type != .none || provider.settings.allowNoLocalAuth else {
-          return fail(.noLocalAuth(provider.name))
-        }
+    // The user need not type a number for a registration that is going to fail.
+    if case .proceed = answer, takesRegisteredType, verification.isAsking {
+      guard let type = verification.registered else { return fail(.missingMember("data.authType")) }
+      enrolment.authType = type
+      guard type != .none || provider.settings.allowNoLocalAuth else {
+        return fail(.noLocalAuth(provider.name))
       }
-      return .proceed(effects)
-    case .verified(let token): return prove(token, provider, at: now)
-    case .fail(let failure): return fail(failure)
-    case .refuse(let field, let message): return .refuse(field: field, message: message)
-    case .ignore: return .ignore
+    }
+    return answer.flowAnswer {
+      prove($0, provider, at: now)
+    } failed: {
+      fail($0)
     }
   }
 }

@@ -70,15 +70,9 @@ package struct BSAVerifyContact: FlowMachine {
     switch state {
     case .refused(let failure): return event == .daemon(.resumed) ? .fail(failure) : .ignore
     case .verifying(var verification):
-      let progress = verification.receive(event, provider, at: transition.now)
+      let answer = verification.receive(event, provider, at: transition.now)
       state = .verifying(verification)
-      switch progress {
-      case .proceed(let effects): return .proceed(effects)
-      case .verified(let token): return finish(verification.contact, token, &transition)
-      case .fail(let failure): return .fail(failure)
-      case .refuse(let field, let message): return .refuse(field: field, message: message)
-      case .ignore: return .ignore
-      }
+      return answer.flowAnswer { finish(verification.contact, $0, &transition) }
     }
   }
 

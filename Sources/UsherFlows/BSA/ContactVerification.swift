@@ -57,16 +57,9 @@ struct ContactVerification: RetryingMachine, Codable, Sendable, Equatable {
     var retrying = RetryBackoff()
   }
 
-  enum Progress: InputRefusing, Equatable {
-    case proceed([Effect<BSACall>])
-    /// The user has verified the contact.
-    ///
-    /// - Parameter disposeToken: BSA's proof of that, which a registration needs.
-    case verified(disposeToken: Sealed<Secret>)
-    case fail(Failure)
-    case refuse(field: String, message: String)
-    case ignore
-  }
+  /// The verification succeeds with BSA's proof of it, the `disposeToken` that a registration
+  /// needs.
+  typealias Answer = PartAnswer<BSACall, Sealed<Secret>>
 
   init(_ contact: BSAContact, of member: BSAMember? = nil) {
     self.contact = contact
@@ -109,7 +102,7 @@ struct ContactVerification: RetryingMachine, Codable, Sendable, Equatable {
 
   mutating func receive(
     _ event: FlowEvent<BSACall>, _ provider: Provider<BSASettings>, at now: Timestamp
-  ) -> Progress {
+  ) -> Answer {
     switch stage {
     case .sending(let sending): handleSending(event, sending, provider, now)
     case .otpSent(let challenge): handleOTPSent(event, challenge, provider, now)
@@ -119,13 +112,13 @@ struct ContactVerification: RetryingMachine, Codable, Sendable, Equatable {
     }
   }
 
-  private mutating func fail(_ failure: Failure) -> Progress {
+  private mutating func fail(_ failure: Failure) -> Answer {
     stage = .done(state: state)
     problem = nil
     return .fail(failure)
   }
 
-  private mutating func show(_ challenge: Challenge, _ problem: Problem?) -> Progress {
+  private mutating func show(_ challenge: Challenge, _ problem: Problem?) -> Answer {
     stage = .otpSent(challenge)
     self.problem = problem
     return .proceed([])
@@ -145,7 +138,7 @@ extension ContactVerification {
   private mutating func handleSending(
     _ event: FlowEvent<BSACall>, _ sending: Sending, _ provider: Provider<BSASettings>,
     _ now: Timestamp
-  ) -> Progress {
+  ) -> Answer {
     switch event {
     case .provider(.called(sendCall, let outcome)) where !sending.retrying.isPaused:
       return sent(BSAReply(outcome), sending, provider, now)
@@ -160,7 +153,7 @@ extension ContactVerification {
 
   private mutating func sent(
     _ reply: BSAReply, _ sending: Sending, _ provider: Provider<BSASettings>, _ now: Timestamp
-  ) -> Progress {
+  ) -> Answer {
     switch reply {
     case .success(let data):
       if member != nil {
@@ -196,7 +189,7 @@ extension ContactVerification {
   }
 
   /// Fails, unless an earlier number is still valid: then the user can enter that.
-  private mutating func notSent(_ failure: Failure, _ sending: Sending) -> Progress {
+  private mutating func notSent(_ failure: Failure, _ sending: Sending) -> Answer {
     guard let previous = sending.previous else { return fail(failure) }
     return show(previous, .notSent(failure))
   }
@@ -207,7 +200,7 @@ extension ContactVerification {
   /// - Parameter cause: A sentence for users.
   private mutating func mayHaveSent(
     _ cause: String, _ sending: Sending, _ provider: Provider<BSASettings>, _ now: Timestamp
-  ) -> Progress {
+  ) -> Answer {
     // The lost reply would have told the user's authentication method, which the flow needs.
     guard member == nil || sending.previous != nil else { return fail(.unknownSending(cause)) }
     sent += 1
@@ -221,12 +214,12 @@ extension ContactVerification {
   private mutating func handleOTPSent(
     _ event: FlowEvent<BSACall>, _ challenge: Challenge, _ provider: Provider<BSASettings>,
     _ now: Timestamp
-  ) -> Progress {
+  ) -> Answer {
     switch event {
     case .input(.code(let number, let fields)):
       let digits = provider.settings.otpDigits
-      if let refusal = Progress.refusal(of: number, digits: digits) { return refusal }
-      if let refusal = Progress.refusal(of: fields) { return refusal }
+      if let refusal = Answer.refusal(of: number, digits: digits) { return refusal }
+      if let refusal = Answer.refusal(of: fields) { return refusal }
       guard now < challenge.expiresAt else {
         return show(challenge, .numberExpired(nil, provider.name))
       }
@@ -257,7 +250,7 @@ extension ContactVerification {
   private mutating func handleVerifying(
     _ event: FlowEvent<BSACall>, _ challenge: Challenge, _ check: Check,
     _ provider: Provider<BSASettings>, _ now: Timestamp
-  ) -> Progress {
+  ) -> Answer {
     switch event {
     case .provider(.called(.verify(contact, let number), let outcome))
     where !check.retrying.isPaused:
@@ -276,7 +269,7 @@ extension ContactVerification {
   private mutating func verified(
     _ reply: BSAReply, _ number: Secret, _ challenge: Challenge, _ check: Check,
     _ provider: Provider<BSASettings>
-  ) -> Progress {
+  ) -> Answer {
     switch reply {
     case .success(let data):
       let members = data.objectValue ?? [:]
@@ -290,7 +283,7 @@ extension ContactVerification {
       }
       stage = .done(state: state)
       problem = nil
-      return .verified(disposeToken: token)
+      return .finish(token)
     case .refused(.numberWrong): return countWrongGuess(challenge, provider.name)
     case .refused(.invalid): return show(challenge, .numberExpired(.invalid, provider.name))
     case .refused(let code) where code.isRetryable:
@@ -309,7 +302,7 @@ extension ContactVerification {
   }
 
   private mutating func countWrongGuess(_ challenge: Challenge, _ provider: ProviderName)
-    -> Progress
+    -> Answer
   {
     guesses += 1
     guard guesses < Self.maxGuesses else {

@@ -253,12 +253,10 @@ extension PaysafeOperation {
   private mutating func approving(_ answer: SCAProcess.Answer, _ required: RequiredApproval)
     -> Answer
   {
-    switch answer {
-    case .proceed(let effects): return .proceed(effects)
-    case .verified: return call(required, RetryBackoff())
-    case .fail(let failure): return .fail(failure.retryableWithNewEvent)
-    case .refuse(let field, let message): return .refuse(field: field, message: message)
-    case .ignore: return .ignore
+    answer.flowAnswer { _ in
+      call(required, RetryBackoff())
+    } failed: {
+      .fail($0.retryableWithNewEvent)
     }
   }
 }

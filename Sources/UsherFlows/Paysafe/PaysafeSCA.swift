@@ -84,13 +84,7 @@ package struct PaysafeSCA: FlowMachine {
   }
 
   private func answer(_ answer: SCAProcess.Answer) -> Answer {
-    switch answer {
-    case .proceed(let effects): .proceed(effects)
-    case .verified(let reason): .finish(Completion(grant: nil, result: result(reason)))
-    case .fail(let failure): .fail(failure)
-    case .refuse(let field, let message): .refuse(field: field, message: message)
-    case .ignore: .ignore
-    }
+    answer.flowAnswer { .finish(Completion(grant: nil, result: result($0))) }
   }
 
   /// Returns the flow's result: the `scaDetails` with which the caller repeats its call to the

@@ -90,7 +90,7 @@ extension SCAProcess {
     _ verdict: SCAVerdict, _ challenge: Challenge, _ now: Timestamp
   ) -> Answer {
     switch verdict.status {
-    case .verified: return .verified(reason: verdict.reason)
+    case .verified: return .finish(verdict.reason)
     case .rejected: return .fail(.refused(terms.provider, reason: verdict.reason))
     case .failed:
       counters.merge(afterAttempt: verdict.counters)

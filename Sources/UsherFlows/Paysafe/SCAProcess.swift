@@ -130,14 +130,9 @@ struct SCAProcess: RetryingMachine, Codable, Sendable, Equatable {
     case completion
   }
 
-  /// The next action. The enclosing flow decides how it ends.
-  enum Answer: InputRefusing, Sendable, Equatable {
-    case proceed([Effect<PaysafeCall>])
-    case verified(reason: String?)
-    case fail(Failure)
-    case refuse(field: String, message: String)
-    case ignore
-  }
+  /// The process succeeds with Paysafe's reason for the status of the verified event; nil if
+  /// Paysafe states none.
+  typealias Answer = PartAnswer<PaysafeCall, String?>
 
   /// Starts the process.
   ///
@@ -193,7 +188,7 @@ extension SCAProcess {
   /// - Returns: The answer that ends the process; nil while the event is open.
   mutating func settled(_ eventStatus: SCAEventStatus, _ now: Timestamp) -> Answer? {
     switch eventStatus.status {
-    case .verified: return .verified(reason: eventStatus.reason)
+    case .verified: return .finish(eventStatus.reason)
     case .rejected: return .fail(.refused(terms.provider, reason: eventStatus.reason))
     case .failed: return .fail(.attemptsExhausted(terms.provider, reason: eventStatus.reason))
     case .pending:
