@@ -273,13 +273,10 @@ extension BSAAuthenticate {
     }
     let place = session.site == nil ? "to" : "to \(site ?? Self.namelessSite) by"
     guard let type = order.authType.localAuthType else { return continueSignIn(session) }
-    var authentication = LocalAuthentication(
-      LocalAuthRequest(
-        type, reason: "sign in \(place) \(provider.name) as \(order.account.subject)",
-        checkDomainStateChanged: true))
-    let questions = authentication.begin()
-    state = .proving(session, authentication)
-    return .asking(questions)
+    let request = LocalAuthRequest(
+      type, reason: "sign in \(place) \(provider.name) as \(order.account.subject)",
+      checkDomainStateChanged: true)
+    return LocalAuthentication.start(request) { state = .proving(session, $0) }
   }
 
   private static let namelessSite = "a site without an address"
@@ -288,18 +285,13 @@ extension BSAAuthenticate {
     _ event: Event, _ session: BSASignInSession, _ authentication: LocalAuthentication,
     _ now: Timestamp
   ) -> Answer {
-    var authentication = authentication
-    switch authentication.receive(event, at: now) {
-    case .ask(let questions):
-      state = .proving(session, authentication)
-      return .asking(questions)
-    case .authenticated(let proof):
-      self.proof = proof
+    authentication.handle(event, at: now) {
+      state = .proving(session, $0)
+    } authenticated: {
+      proof = $0
       return continueSignIn(session)
-    case .failed(let errorCode, let message):
-      return .fail(.notIdentified(errorCode, message, provider.name), cleanUp: callsIfAbandoned)
-    case .refuse(let field, let message): return .refuse(field: field, message: message)
-    case .ignore: return .ignore
+    } failed: {
+      .fail(.notIdentified($0, $1, provider.name), cleanUp: callsIfAbandoned)
     }
   }
 

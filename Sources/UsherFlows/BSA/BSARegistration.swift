@@ -157,35 +157,27 @@ extension BSARegistration {
     }
     // The fingers are not compared with saved ones: before a sign-up there are none (SDK
     // documentation).
-    var authentication = LocalAuthentication(
-      LocalAuthRequest(
-        type, reason: "register \(enrolment.userKey) at \(provider.name)",
-        goodForSeconds: provider.settings.localAuthSeconds))
-    let questions = authentication.begin()
-    stage = .proving(disposeToken, authentication)
+    let request = LocalAuthRequest(
+      type, reason: "register \(enrolment.userKey) at \(provider.name)",
+      goodForSeconds: provider.settings.localAuthSeconds)
     problem = nil
-    return .asking(questions)
+    return LocalAuthentication.start(request) { stage = .proving(disposeToken, $0) }
   }
 
   private mutating func proving(
     _ event: FlowEvent<BSACall>, _ disposeToken: Sealed<Secret>,
     _ authentication: LocalAuthentication, _ provider: Provider<BSASettings>, _ now: Timestamp
   ) -> Answer<BSACall> {
-    var authentication = authentication
-    switch authentication.receive(event, at: now) {
-    case .ask(let questions):
-      stage = .proving(disposeToken, authentication)
-      return .asking(questions)
-    case .authenticated(let proof):
+    authentication.handle(event, at: now) {
+      stage = .proving(disposeToken, $0)
+    } authenticated: { proof in
       let answer = signUp(SigningUp(disposeToken: disposeToken, proof: proof))
       guard proof.serves(.biometric), case .proceed(let effects) = answer else { return answer }
       // Saves the enrolled fingers, because each later sign-in compares with them (SDK
       // documentation).
       return .proceed([.ask(.localAuth(.saveFingers))] + effects)
-    case .failed(let errorCode, let message):
-      return fail(.notIdentified(errorCode, message, provider.name))
-    case .refuse(let field, let message): return .refuse(field: field, message: message)
-    case .ignore: return .ignore
+    } failed: {
+      fail(.notIdentified($0, $1, provider.name))
     }
   }
 }

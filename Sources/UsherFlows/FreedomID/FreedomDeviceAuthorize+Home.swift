@@ -33,20 +33,16 @@ extension FreedomDeviceAuthorize {
     _ event: Event, _ account: NamedAccount, _ authentication: LocalAuthentication, _ now: Timestamp
   ) -> Answer {
     if case .input(.back) = event { return chooseAgain(nil) }
-    var authentication = authentication
-    switch authentication.receive(event, at: now) {
-    case .ask(let questions):
-      state = .proving(account, authentication)
-      return .asking(questions)
-    case .authenticated:
+    return authentication.handle(event, at: now) {
+      state = .proving(account, $0)
+    } authenticated: { _ in
       state = .recalling(account)
       problem = nil
       return .proceed([.ask(.consents(of: account.id))])
-    case .failed(.userCancel, _): return chooseAgain(.notAuthenticated)
-    case .failed(let errorCode, let message):
-      return .fail(.notAuthenticated(errorCode, message, provider.name))
-    case .refuse(let field, let message): return .refuse(field: field, message: message)
-    case .ignore: return .ignore
+    } failed: { errorCode, message in
+      errorCode == .userCancel
+        ? chooseAgain(.notAuthenticated)
+        : .fail(.notAuthenticated(errorCode, message, provider.name))
     }
   }
 

@@ -259,12 +259,9 @@ extension FreedomDeviceAuthorize {
   }
 
   mutating func prove(_ account: NamedAccount) -> Answer {
-    var authentication = LocalAuthentication(
-      LocalAuthRequest(
-        .biometric, reason: "Freedom ID: use of \(account.label)", usePasscodeWhenFailed: true))
-    let questions = authentication.begin()
-    state = .proving(account, authentication)
+    let request = LocalAuthRequest(
+      .biometric, reason: "Freedom ID: use of \(account.label)", usePasscodeWhenFailed: true)
     problem = nil
-    return .asking(questions)
+    return LocalAuthentication.start(request) { state = .proving(account, $0) }
   }
 }

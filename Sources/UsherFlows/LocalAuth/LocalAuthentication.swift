@@ -66,6 +66,41 @@ package struct LocalAuthentication: Codable, Sendable, Equatable {
   /// Starts the authentication and returns the first questions to the authenticator.
   package mutating func begin() -> [LocalAuthQuestion] { queryMethods(Plan()) }
 
+  /// Starts an authentication in a flow.
+  ///
+  /// - Parameter save: Stores the authentication in the flow's state.
+  static func start<Call>(
+    _ request: LocalAuthRequest, save: (LocalAuthentication) -> Void
+  ) -> Answer<Call> {
+    var authentication = LocalAuthentication(request)
+    let questions = authentication.begin()
+    save(authentication)
+    return .asking(questions)
+  }
+
+  /// Returns the answer to an event of the flow whose state contains the authentication.
+  ///
+  /// - Parameters:
+  ///   - save: Stores the authentication in the flow's state if it continues.
+  ///   - authenticated: Returns the answer if the user has authenticated.
+  ///   - failed: Returns the answer if the authentication has failed.
+  func handle<Call>(
+    _ event: FlowEvent<Call>, at now: Timestamp, save: (LocalAuthentication) -> Void,
+    authenticated: (LocalAuthProof) -> Answer<Call>,
+    failed: (LocalAuthErrorCode, _ message: String) -> Answer<Call>
+  ) -> Answer<Call> {
+    var authentication = self
+    switch authentication.receive(event, at: now) {
+    case .ask(let questions):
+      save(authentication)
+      return .asking(questions)
+    case .authenticated(let proof): return authenticated(proof)
+    case .failed(let errorCode, let message): return failed(errorCode, message)
+    case .refuse(let field, let message): return .refuse(field: field, message: message)
+    case .ignore: return .ignore
+    }
+  }
+
   /// The step that the user sees: `localAuth`, or `wait` while no input is expected.
   package var step: Step {
     switch stage {
