@@ -4,7 +4,7 @@ package import UsherCore
 
 /// Signs a user in with a browser: authorization code with PKCE and a loopback redirect (RFC 8252,
 /// RFC 9700, OIDC Core §3.1).
-package struct OIDCAuthorize: FlowMachine, RedeemingCodeGrant {
+package struct OIDCAuthorize: FlowMachine, DiscoveringMachine, RedeemingCodeGrant {
   package typealias Event = FlowEvent<OIDCCall>
   package typealias Answer = UsherFlows.Answer<OIDCCall>
   package static let kind = "authorize"
@@ -115,32 +115,20 @@ package struct OIDCAuthorize: FlowMachine, RedeemingCodeGrant {
   package var callsIfAbandoned: [OIDCCall] {
     if case .signingIn(let signIn) = state { signIn.callsIfAbandoned } else { [] }
   }
-
-  package static func cleanUp(_ call: OIDCCall, _ outcome: CallOutcome) -> [OIDCCall] {
-    OIDCCall.cleaningUp(call, outcome)
-  }
 }
 
 // MARK: - Before the browser
 
 extension OIDCAuthorize {
-  private mutating func discovering(
-    _ event: Event, _ retrying: RetryBackoff, _ transition: inout TransitionContext
+  mutating func discover(_ retrying: RetryBackoff) { state = .discovering(retrying) }
+
+  mutating func discovered(
+    _ metadata: OIDCMetadata, _ transition: inout TransitionContext
   ) -> Answer {
-    switch event {
-    case .provider(.discovered(.found(let metadata))):
-      guard let endpoint = metadata.authorizationEndpoint else {
-        return .fail(.protocolError("the provider names no authorization endpoint"))
-      }
-      return start(OIDCAttempt(metadata, authorizationEndpoint: endpoint, &transition), nil)
-    case .provider(.discovered(.unusable(let message))): return .fail(.protocolError(message))
-    case .provider(.discovered(.unreachable(let message))):
-      return retry(retrying, .unreachable(message)) { $0.state = .discovering($1) }
-    case .woken where retrying.isPaused, .daemon(.resumed):
-      state = .discovering(retrying.resumed)
-      return .proceed([.discover])
-    case .input, .browser, .provider, .daemon, .woken: return .ignore
+    guard let endpoint = metadata.authorizationEndpoint else {
+      return .fail(.protocolError("the provider names no authorization endpoint"))
     }
+    return start(OIDCAttempt(metadata, authorizationEndpoint: endpoint, &transition), nil)
   }
 }
 

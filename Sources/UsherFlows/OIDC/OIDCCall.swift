@@ -79,17 +79,16 @@ package enum OIDCCall: ProviderCall {
   }
 }
 
-extension OIDCCall {
-  /// Returns the calls that revoke the tokens of a reply that arrived after its flow had ended, as
-  /// ``FlowMachine/cleanUp(_:_:)`` requires.
-  static func cleaningUp(_ call: OIDCCall, _ outcome: CallOutcome) -> [OIDCCall] {
+extension FlowMachine where Call == OIDCCall {
+  /// Returns the calls that revoke the tokens of a reply that arrived after its flow had ended.
+  package static func cleanUp(_ call: OIDCCall, _ outcome: CallOutcome) -> [OIDCCall] {
     guard case .reply(let reply) = outcome else { return [] }
     switch call {
     case .exchange(_, let metadata), .devicePoll(_, let metadata):
       let request = TokenRequest(provider: ProviderName(""), scope: "")
       let answer = TokenReply(reply, to: request, at: Timestamp(milliseconds: 0))
       guard case .granted(let tokens) = answer else { return [] }
-      return revoking(tokens, metadata)
+      return OIDCCall.revoking(tokens, metadata)
     case .discovery, .jwks, .refresh, .revoke, .userinfo, .deviceAuthorization: return []
     }
   }

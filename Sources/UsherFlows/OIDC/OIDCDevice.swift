@@ -3,7 +3,7 @@ package import UsherConfig
 package import UsherCore
 
 /// Signs a user in on another device: the user enters there a code that this flow shows (RFC 8628).
-package struct OIDCDevice: FlowMachine, RetryingMachine {
+package struct OIDCDevice: FlowMachine, DiscoveringMachine {
   package typealias Event = FlowEvent<OIDCCall>
   package typealias Answer = UsherFlows.Answer<OIDCCall>
   package static let kind = "device"
@@ -101,7 +101,7 @@ package struct OIDCDevice: FlowMachine, RetryingMachine {
 
   package mutating func receive(_ event: Event, at transition: inout TransitionContext) -> Answer {
     switch state {
-    case .discovering(let retrying): return discovering(event, retrying)
+    case .discovering(let retrying): return discovering(event, retrying, &transition)
     case .requesting(let metadata, let retrying):
       return requesting(event, metadata, retrying, transition.now)
     case .polling(let polling): return self.polling(event, polling, transition.now)
@@ -116,10 +116,6 @@ package struct OIDCDevice: FlowMachine, RetryingMachine {
     if case .signingIn(let signIn) = state { signIn.callsIfAbandoned } else { [] }
   }
 
-  package static func cleanUp(_ call: OIDCCall, _ outcome: CallOutcome) -> [OIDCCall] {
-    OIDCCall.cleaningUp(call, outcome)
-  }
-
   package static func providerErrorCode(
     for ending: Failure.Reason, provider: ProviderName
   ) -> ProviderErrorCode? {
@@ -131,21 +127,15 @@ package struct OIDCDevice: FlowMachine, RetryingMachine {
 // MARK: - Getting a code
 
 extension OIDCDevice {
-  private mutating func discovering(_ event: Event, _ retrying: RetryBackoff) -> Answer {
-    switch event {
-    case .provider(.discovered(.found(let metadata))):
-      guard metadata.deviceAuthorizationEndpoint != nil else {
-        return .fail(.protocolError("the provider names no device authorization endpoint"))
-      }
-      return request(metadata, RetryBackoff())
-    case .provider(.discovered(.unusable(let message))): return .fail(.protocolError(message))
-    case .provider(.discovered(.unreachable(let message))):
-      return retry(retrying, .unreachable(message)) { $0.state = .discovering($1) }
-    case .woken where retrying.isPaused, .daemon(.resumed):
-      state = .discovering(retrying.resumed)
-      return .proceed([.discover])
-    case .input, .browser, .provider, .daemon, .woken: return .ignore
+  mutating func discover(_ retrying: RetryBackoff) { state = .discovering(retrying) }
+
+  mutating func discovered(
+    _ metadata: OIDCMetadata, _ transition: inout TransitionContext
+  ) -> Answer {
+    guard metadata.deviceAuthorizationEndpoint != nil else {
+      return .fail(.protocolError("the provider names no device authorization endpoint"))
     }
+    return request(metadata, RetryBackoff())
   }
 
   private mutating func request(_ metadata: OIDCMetadata, _ retrying: RetryBackoff) -> Answer {
