@@ -56,7 +56,7 @@ extension BSARegistrationFlow {
   }
 }
 
-extension BSARegister.OwnParams {
+extension BSARegisterParams {
   package static var memberDescriptions: [String: String] {
     [
       "email": "The user's e-mail address.",
@@ -71,9 +71,7 @@ extension BSARegister.OwnParams {
       "pushToken": "The SDK's `token`: the target of push messages.",
     ]
   }
-}
 
-extension BSARegister {
   package static var example: FlowExample {
     .init(
       [
@@ -85,7 +83,7 @@ extension BSARegister {
   }
 }
 
-extension BSAReregisterDevice.OwnParams {
+extension BSAReregisterDeviceParams {
   package static var memberDescriptions: [String: String] {
     [
       "userKey": userKeyDescription,
@@ -98,9 +96,7 @@ extension BSAReregisterDevice.OwnParams {
       """,
     ]
   }
-}
 
-extension BSAReregisterDevice {
   package static var example: FlowExample {
     .init(
       ["userKey": "ada.l", "name": "Ada", "verifyBy": "email", "verifyData": "ada@example.org"],

@@ -4,86 +4,62 @@ package import UsherCore
 
 /// Registers a user with this machine as the device (SDK documentation, Sign Up; page BSA in
 /// Usher.docc).
-package struct BSARegister: BSARegistrationFlow {
+package typealias BSARegister = BSARegistrationFlow<BSARegisterParams>
+
+package struct BSARegisterParams: BSARegistrationParams {
   package static let kind = "register"
   package static let summary = "Register a person and this machine's device."
   package static let purpose = BSARegistration.Purpose.signUp
 
-  package typealias Params = ComposedParams<OwnParams, BSAAppParams>
+  package var email: String
+  package var phoneNumber: String
+  package var userKey: String
+  package var name: String
+  package var authType: BSAAuthType
+  package var agreeGccs: Bool?
+  package var agreePerson: Bool?
+  package var agreeDevice: Bool?
+  package var verifyBy: BSAContact.Channel?
 
-  package struct OwnParams: BSARegistrationParams {
-    package var email: String
-    package var phoneNumber: String
-    package var userKey: String
-    package var name: String
-    package var authType: BSAAuthType
-    package var agreeGccs: Bool?
-    package var agreePerson: Bool?
-    package var agreeDevice: Bool?
-    package var verifyBy: BSAContact.Channel?
+  package var requestedType: BSAAuthType? { authType }
 
-    package var requestedType: BSAAuthType? { authType }
-
-    package var missingAgreements: [String] {
-      [(agreeGccs, "agreeGccs"), (agreePerson, "agreePerson"), (agreeDevice, "agreeDevice")]
-        .filter { $0.0 != true }.map(\.1)
-    }
-
-    package func contacts(
-      _ context: FlowContext<BSASettings>
-    ) throws(EarlyFailure) -> BSAEnrolment.Contacts {
-      let email = try context.contact("email", .email, email)
-      let phone = try context.contact("phoneNumber", .sms, phoneNumber)
-      return .init(
-        verified: verifyBy == .sms ? phone : email, email: email.target, phone: phone.target)
-    }
+  package var missingAgreements: [String] {
+    [(agreeGccs, "agreeGccs"), (agreePerson, "agreePerson"), (agreeDevice, "agreeDevice")]
+      .filter { $0.0 != true }.map(\.1)
   }
 
-  package let provider: Provider<BSASettings>
-  package var registration: BSARegistration?
-  package var refusal: Failure?
-
-  package init(provider: Provider<BSASettings>, registration: BSARegistration?, refusal: Failure?) {
-    self.provider = provider
-    self.registration = registration
-    self.refusal = refusal
+  package func contacts(
+    _ context: FlowContext<BSASettings>
+  ) throws(EarlyFailure) -> BSAEnrolment.Contacts {
+    let email = try context.contact("email", .email, email)
+    let phone = try context.contact("phoneNumber", .sms, phoneNumber)
+    return .init(
+      verified: verifyBy == .sms ? phone : email, email: email.target, phone: phone.target)
   }
 }
 
 /// Replaces the device that a user has registered by this machine (provider contract §5.6,
 /// REREGISTER; page BSA in Usher.docc).
-package struct BSAReregisterDevice: BSARegistrationFlow {
+package typealias BSAReregisterDevice = BSARegistrationFlow<BSAReregisterDeviceParams>
+
+package struct BSAReregisterDeviceParams: BSARegistrationParams {
   package static let kind = "reregisterDevice"
   package static let summary = "Replace a registered device with this machine's device."
   package static let purpose = BSARegistration.Purpose.replacement
 
-  package typealias Params = ComposedParams<OwnParams, BSAAppParams>
+  package var userKey: String
+  package var name: String
+  package var verifyBy: BSAContact.Channel
+  package var verifyData: String
+  package var authType: BSAAuthType?
 
-  package struct OwnParams: BSARegistrationParams {
-    package var userKey: String
-    package var name: String
-    package var verifyBy: BSAContact.Channel
-    package var verifyData: String
-    package var authType: BSAAuthType?
+  package var requestedType: BSAAuthType? { authType }
+  package var missingAgreements: [String] { [] }
 
-    package var requestedType: BSAAuthType? { authType }
-    package var missingAgreements: [String] { [] }
-
-    package func contacts(
-      _ context: FlowContext<BSASettings>
-    ) throws(EarlyFailure) -> BSAEnrolment.Contacts {
-      .init(verified: try context.contact("verifyData", verifyBy, verifyData))
-    }
-  }
-
-  package let provider: Provider<BSASettings>
-  package var registration: BSARegistration?
-  package var refusal: Failure?
-
-  package init(provider: Provider<BSASettings>, registration: BSARegistration?, refusal: Failure?) {
-    self.provider = provider
-    self.registration = registration
-    self.refusal = refusal
+  package func contacts(
+    _ context: FlowContext<BSASettings>
+  ) throws(EarlyFailure) -> BSAEnrolment.Contacts {
+    .init(verified: try context.contact("verifyData", verifyBy, verifyData))
   }
 }
 
@@ -99,6 +75,14 @@ package struct BSAAppParams: Codable, Sendable {
 /// The parameters of `register` or of `reregisterDevice` besides ``BSAAppParams``, which the two
 /// flows share.
 package protocol BSARegistrationParams: Codable, Sendable, SchemaDocumented {
+  /// See ``FlowMachine/kind``.
+  static var kind: String { get }
+  /// See ``FlowMachine/summary``.
+  static var summary: String { get }
+  /// See ``FlowMachine/example``.
+  static var example: FlowExample { get }
+  static var purpose: BSARegistration.Purpose { get }
+
   var userKey: String { get }
   var name: String { get }
 
@@ -111,20 +95,18 @@ package protocol BSARegistrationParams: Codable, Sendable, SchemaDocumented {
 }
 
 /// A flow that registers this machine as the user's device; ``BSARegistration`` does the work.
-package protocol BSARegistrationFlow: FlowMachine
-where Call == BSACall, Params == ComposedParams<OwnParams, BSAAppParams> {
-  associatedtype OwnParams: BSARegistrationParams
+package struct BSARegistrationFlow<OwnParams: BSARegistrationParams>: FlowMachine {
+  package typealias Call = BSACall
+  package typealias Params = ComposedParams<OwnParams, BSAAppParams>
+  package static var kind: String { OwnParams.kind }
+  package static var summary: String { OwnParams.summary }
+  package static var example: FlowExample { OwnParams.example }
 
-  static var purpose: BSARegistration.Purpose { get }
-
-  var registration: BSARegistration? { get set }
+  package let provider: Provider<BSASettings>
+  private var registration: BSARegistration?
   /// The failure of a flow that failed before any call; nil for any other flow.
-  var refusal: Failure? { get set }
+  private var refusal: Failure?
 
-  init(provider: Provider<BSASettings>, registration: BSARegistration?, refusal: Failure?)
-}
-
-extension BSARegistrationFlow {
   package static func begin(
     _ params: Params, _ context: FlowContext<BSASettings>, at transition: inout TransitionContext
   ) throws(UsherError) -> (Self, Answer<Call>) {
@@ -150,7 +132,8 @@ extension BSARegistrationFlow {
         try context.disposeToken(handle, for: enrolment.contact)
       }
       let (registration, answer) = BSARegistration.begin(
-        purpose, enrolment, authType: type, disposeToken: token, provider, at: transition.now)
+        OwnParams.purpose, enrolment, authType: type, disposeToken: token, provider,
+        at: transition.now)
       return (Self(provider: provider, registration: registration, refusal: nil), answer)
     } catch {
       let flow = Self(provider: provider, registration: nil, refusal: error.failure)

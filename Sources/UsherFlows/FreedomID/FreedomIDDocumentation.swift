@@ -95,16 +95,14 @@ extension PartnerUser: SchemaDocumented {
   }
 }
 
-extension FreedomCreateUser.OwnParams {
+extension FreedomCreateUserParams {
   package static var memberDescriptions: [String: String] {
     [
       "account": "The partner's own account.",
       "phone": "Required: the user's phone number, `+` and 10 to 15 digits.",
     ]
   }
-}
 
-extension FreedomCreateUser {
   package static var resultMembers: [Schema.Member] {
     [.init("freedomId", .text, "The new user's id at Freedom, a UUID.")]
   }
@@ -116,16 +114,14 @@ extension FreedomCreateUser {
   }
 }
 
-extension FreedomUpdateUser.OwnParams {
+extension FreedomUpdateUserParams {
   package static var memberDescriptions: [String: String] {
     [
       "account": "The partner's own account.",
       "freedomId": "Required: the user's id at Freedom, a UUID.",
     ]
   }
-}
 
-extension FreedomUpdateUser {
   package static var resultMembers: [Schema.Member] {
     [.init("freedomId", .text, "The user's id at Freedom, a UUID.")]
   }

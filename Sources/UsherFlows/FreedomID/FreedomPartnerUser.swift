@@ -72,7 +72,7 @@ extension UInt8 {
 
 /// The call that creates or updates a user at Freedom ID. It is never repeated if it may have
 /// succeeded, because no other call tells whether it did.
-package struct FreedomUserRequest: RetryingMachine, Codable, Sendable, Equatable {
+struct FreedomUserRequest: RetryingMachine, Codable, Sendable, Equatable {
   let provider: ProviderName
   let account: AccountID
   let user: PartnerUser

@@ -4,55 +4,44 @@ package import UsherCore
 
 /// Creates a user at Freedom ID (provider contract §4.2, §4.3, create user; page FreedomID in
 /// Usher.docc).
-package struct FreedomCreateUser: FreedomUserFlow {
+package typealias FreedomCreateUser = FreedomUserFlow<FreedomCreateUserParams>
+
+package struct FreedomCreateUserParams: FreedomUserParams {
   package static let kind = "createUser"
   package static let summary = "Creates a user at Freedom."
 
-  package typealias Params = ComposedParams<OwnParams, PartnerUser>
+  package var account: AccountID?
 
-  package struct OwnParams: FreedomUserParams {
-    package var account: AccountID?
-
-    package var freedomId: String? { nil }
-    package func missingMember(_ user: PartnerUser) -> String? { user.phone == nil ? "phone" : nil }
-  }
-
-  package let provider: Provider<FreedomIDSettings>
-  package var state: FreedomUserState
-
-  package init(provider: Provider<FreedomIDSettings>, state: FreedomUserState) {
-    self.provider = provider
-    self.state = state
-  }
+  package var freedomId: String? { nil }
+  package func missingMember(_ user: PartnerUser) -> String? { user.phone == nil ? "phone" : nil }
 }
 
 /// Updates a user's data at Freedom ID (provider contract §4.2, §4.3, update user; page FreedomID
 /// in Usher.docc).
-package struct FreedomUpdateUser: FreedomUserFlow {
+package typealias FreedomUpdateUser = FreedomUserFlow<FreedomUpdateUserParams>
+
+package struct FreedomUpdateUserParams: FreedomUserParams {
   package static let kind = "updateUser"
   package static let summary = "Changes the data that Freedom has about a user."
 
-  package typealias Params = ComposedParams<OwnParams, PartnerUser>
+  package var account: AccountID?
+  package var freedomId: String?
 
-  package struct OwnParams: FreedomUserParams {
-    package var account: AccountID?
-    package var freedomId: String?
-
-    package func missingMember(_: PartnerUser) -> String? { freedomId == nil ? "freedomId" : nil }
-  }
-
-  package let provider: Provider<FreedomIDSettings>
-  package var state: FreedomUserState
-
-  package init(provider: Provider<FreedomIDSettings>, state: FreedomUserState) {
-    self.provider = provider
-    self.state = state
-  }
+  package func missingMember(_: PartnerUser) -> String? { freedomId == nil ? "freedomId" : nil }
 }
 
 /// The parameters of a flow that creates or updates a user, without the user's data (provider
 /// contract §4.3, create user).
 package protocol FreedomUserParams: Codable, Sendable, SchemaDocumented {
+  /// See ``FlowMachine/kind``.
+  static var kind: String { get }
+  /// See ``FlowMachine/summary``.
+  static var summary: String { get }
+  /// See ``FlowMachine/resultMembers``.
+  static var resultMembers: [Schema.Member] { get }
+  /// See ``FlowMachine/example``.
+  static var example: FlowExample { get }
+
   /// The user's id at Freedom ID, a UUID; nil to create a user.
   var freedomId: String? { get }
 
@@ -64,24 +53,24 @@ package protocol FreedomUserParams: Codable, Sendable, SchemaDocumented {
 /// account.
 ///
 /// A call that may have succeeded is not repeated.
-package protocol FreedomUserFlow: FreedomFlow
-where Call == FreedomPartnerCall, Params == ComposedParams<OwnParams, PartnerUser> {
-  associatedtype OwnParams: FreedomUserParams
-
-  var state: FreedomUserState { get set }
-
-  init(provider: Provider<FreedomIDSettings>, state: FreedomUserState)
-}
-
-package enum FreedomUserState: Codable, Sendable, Equatable {
-  /// The flow failed before any call to Freedom ID.
-  case refused(Failure)
-  /// Sends the data to Freedom ID. Next: the end.
-  case sending(FreedomUserRequest)
-}
-
-extension FreedomUserFlow {
+package struct FreedomUserFlow<OwnParams: FreedomUserParams>: FreedomFlow {
+  package typealias Call = FreedomPartnerCall
+  package typealias Params = ComposedParams<OwnParams, PartnerUser>
+  package static var kind: String { OwnParams.kind }
+  package static var summary: String { OwnParams.summary }
+  package static var resultMembers: [Schema.Member] { OwnParams.resultMembers }
+  package static var example: FlowExample { OwnParams.example }
   package static var needsAccount: Bool { true }
+
+  package let provider: Provider<FreedomIDSettings>
+  private var state: State
+
+  private enum State: Codable, Sendable, Equatable {
+    /// The flow failed before any call to Freedom ID.
+    case refused(Failure)
+    /// Sends the data to Freedom ID. Next: the end.
+    case sending(FreedomUserRequest)
+  }
 
   package static func begin(
     _ params: Params, _ context: FlowContext<FreedomIDSettings>,
