@@ -88,7 +88,7 @@ struct OpenRPCTests {
     let objects: Set = [
       "Account", "Confirmation", "ErrorData", "Event", "Failure", "Field", "Flow", "FlowParams",
       "FlowResult", "LivingToken", "Operation", "Option", "Problem", "Provider", "ProviderError",
-      "Step", "StepInput", "TokenSummary",
+      "Revocation", "Step", "StepInput", "TokenSummary",
     ]
     #expect(objects.subtracting(schemas.keys) == [])
     for (name, schema) in schemas { check(schema, name) }

@@ -17,7 +17,7 @@ extension TokenService {
 
   func revoke(
     _ call: TokenRevoke, _ caller: Caller
-  ) async throws(UsherError) -> TokenRevoke.Reply {
+  ) async throws(UsherError) -> RevocationReply {
     try await revoke(
       of: try repository.account(call.account, call.provider, for: caller, TokenRevoke.name), caller
     )
@@ -25,7 +25,7 @@ extension TokenService {
 
   func forget(
     _ call: AccountForget, _ caller: Caller
-  ) async throws(UsherError) -> AccountForget.Reply {
+  ) async throws(UsherError) -> RevocationReply {
     try await forget(
       call,
       of: try repository.account(call.account, call.provider, for: caller, AccountForget.name),

@@ -24,39 +24,7 @@ public struct AccountForget: Method, Equatable {
     self.revoke = revoke
   }
 
-  public struct Reply: Codable, Sendable, Equatable {
-    public var account: AccountID
-    /// The outcome of the revocation at the provider: of the refresh token, or of the access tokens
-    /// if there is no refresh token.
-    public var revoked: Revocation
-    /// The tokens that may still be valid at the provider; nil if there are none.
-    public var living: [LivingToken]?
-    /// The time until which the daemon retries the revocation in the background, even after a
-    /// restart; nil if it does not retry.
-    public var retriedUntil: Timestamp?
-
-    public init(
-      account: AccountID, revoked: Revocation, living: [LivingToken]? = nil,
-      retriedUntil: Timestamp? = nil
-    ) {
-      self.account = account
-      self.revoked = revoked
-      self.living = living
-      self.retriedUntil = retriedUntil
-    }
-  }
-
-  /// The outcome of a revocation of an account's tokens at the provider (RFC 7009).
-  public enum Revocation: String, Codable, Sendable, CaseIterable {
-    /// The provider revoked the tokens.
-    case done
-    /// There was no token to revoke, the provider does not support revocation, or the caller did
-    /// not request it.
-    case skipped
-    /// The provider has not revoked the tokens so far; the daemon has deleted them nevertheless.
-    /// ``Reply/living`` gives the reason, ``Reply/retriedUntil`` whether the daemon retries.
-    case failed
-  }
+  public typealias Reply = RevocationReply
 }
 
 extension AccountForget {
@@ -72,22 +40,6 @@ extension AccountForget {
     "revoke": """
     Whether to revoke the tokens at the provider; default true. If false, they are only \
     deleted here.
-    """,
-  ]
-}
-
-extension AccountForget.Reply: SchemaDocumented {
-  public static let memberDescriptions: [String: String] = [
-    "account": "The id of the deleted account.",
-    "revoked": """
-    The outcome for the refresh token, or for the access tokens if there is no refresh token: \
-    `done`, `skipped` (nothing to revoke, not supported or not wanted) or `failed` (`living` \
-    gives the reason).
-    """,
-    "living": "The tokens that may still be valid at the provider; absent if there are none.",
-    "retriedUntil": """
-    The time until which the daemon retries the revocation in the background, even after a \
-    restart; absent if it does not retry.
     """,
   ]
 }

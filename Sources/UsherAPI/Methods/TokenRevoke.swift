@@ -20,26 +20,7 @@ public struct TokenRevoke: Method, Equatable {
     self.provider = provider
   }
 
-  public struct Reply: Codable, Sendable, Equatable {
-    public var account: AccountID
-    /// The outcome for the refresh token, or for the access tokens if there is no refresh token.
-    public var revoked: AccountForget.Revocation
-    /// The tokens that may still be valid at the provider; nil if there are none.
-    public var living: [LivingToken]?
-    /// The time until which the daemon retries the revocation in the background, even after a
-    /// restart; nil if it does not retry.
-    public var retriedUntil: Timestamp?
-
-    public init(
-      account: AccountID, revoked: AccountForget.Revocation, living: [LivingToken]? = nil,
-      retriedUntil: Timestamp? = nil
-    ) {
-      self.account = account
-      self.revoked = revoked
-      self.living = living
-      self.retriedUntil = retriedUntil
-    }
-  }
+  public typealias Reply = RevocationReply
 }
 
 extension TokenRevoke {
@@ -51,22 +32,6 @@ extension TokenRevoke {
     "provider": """
     The provider, as an alternative to `account` if the caller has only one account there. \
     With several accounts the call fails with `invalid_params` and field `account`.
-    """,
-  ]
-}
-
-extension TokenRevoke.Reply: SchemaDocumented {
-  public static let memberDescriptions: [String: String] = [
-    "account": "The id of the account.",
-    "revoked": """
-    The outcome for the refresh token, or for the access tokens if there is no refresh token: \
-    `done`, `skipped` (nothing to revoke or not supported) or `failed` (`living` gives the \
-    reason).
-    """,
-    "living": "The tokens that may still be valid at the provider; absent if there are none.",
-    "retriedUntil": """
-    The time until which the daemon retries the revocation in the background, even after a \
-    restart; absent if it does not retry.
     """,
   ]
 }

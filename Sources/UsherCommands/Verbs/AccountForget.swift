@@ -17,7 +17,7 @@ struct AccountForgetVerb: Verb {
       account: which.account, provider: which.provider, revoke: noRevoke ? false : nil)
     try await context.show(method) { reply in
       context.console.print("forgot \(reply.account)")
-      context.console.printRevocation(reply.revoked, reply.living, reply.retriedUntil)
+      context.console.printRevocation(reply)
     }
   }
 }

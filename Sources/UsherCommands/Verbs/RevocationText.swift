@@ -2,12 +2,12 @@ import UsherClient
 
 extension Console {
   /// Prints what `account forget` and `token revoke` report about tokens at the provider.
-  func printRevocation(
-    _ revoked: AccountForget.Revocation, _ living: [LivingToken]?, _ retriedUntil: Timestamp?
-  ) {
-    guard let living, !living.isEmpty else { return printMessage(revoked.text) }
+  func printRevocation(_ reply: RevocationReply) {
+    guard let living = reply.living, !living.isEmpty else {
+      return printMessage(reply.revoked.text)
+    }
     for token in living { printMessage(token.text) }
-    if let retriedUntil {
+    if let retriedUntil = reply.retriedUntil {
       printMessage("usherd retries until \(retriedUntil); for the result, see: usherctl audit")
     }
     printMessage(
@@ -15,7 +15,7 @@ extension Console {
   }
 }
 
-extension AccountForget.Revocation {
+extension RevocationReply.Outcome {
   fileprivate var text: String {
     switch self {
     case .done: "tokens revoked at the provider"

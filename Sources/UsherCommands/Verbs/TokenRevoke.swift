@@ -13,7 +13,7 @@ struct TokenRevokeVerb: Verb {
     let method = TokenRevoke(account: which.account, provider: which.provider)
     try await context.show(method) { reply in
       context.console.print("deleted the tokens of \(reply.account)")
-      context.console.printRevocation(reply.revoked, reply.living, reply.retriedUntil)
+      context.console.printRevocation(reply)
     }
   }
 }

@@ -218,7 +218,7 @@ struct RevocationAttempt: Sendable {
   var retryAfter: Duration?
 
   /// The outcome for the refresh token, or for the access tokens if there is no refresh token.
-  var outcome: AccountForget.Revocation {
+  var outcome: RevocationReply.Outcome {
     let decisive = verdicts.filter { $0.token.kind == .refreshToken }
     let all = (decisive.isEmpty ? verdicts : decisive).map(\.verdict)
     if all.allSatisfy({ $0 == .living(.unsupported) || $0 == .living(.notAsked) }) {
@@ -255,8 +255,14 @@ struct RevocationAttempt: Sendable {
 
 /// The result of a revocation, as it is reported to the caller.
 struct RevocationResult: Sendable {
-  var revoked: AccountForget.Revocation
+  var revoked: RevocationReply.Outcome
   var living: [LivingToken]
   /// The time until which the revocation is retried in the background; nil if it is not.
   var retriedUntil: Timestamp?
+
+  func reply(about account: AccountID) -> RevocationReply {
+    RevocationReply(
+      account: account, revoked: revoked, living: living.isEmpty ? nil : living,
+      retriedUntil: retriedUntil)
+  }
 }

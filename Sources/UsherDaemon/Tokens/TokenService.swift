@@ -89,24 +89,18 @@ struct TokenService: Sendable {
 
   func revoke(
     of record: AccountRecord, _ caller: Caller
-  ) async throws(UsherError) -> TokenRevoke.Reply {
-    let record = try current(record)
-    let result = try await revoker.drop(record, by: .init(caller))
-    return .init(
-      account: record.id, revoked: result.revoked,
-      living: result.living.isEmpty ? nil : result.living, retriedUntil: result.retriedUntil)
+  ) async throws(UsherError) -> RevocationReply {
+    try await revoker.drop(current(record), by: .init(caller)).reply(about: record.id)
   }
 
   func forget(
     _ call: AccountForget, of record: AccountRecord, _ caller: Caller
-  ) async throws(UsherError) -> AccountForget.Reply {
+  ) async throws(UsherError) -> RevocationReply {
     let record = try current(record)
     guard
       let result = try await revoker.forget(record, revoke: call.revoke ?? true, by: .init(caller))
     else { throw AccountRepository.notFound(record.id) }
-    return .init(
-      account: record.id, revoked: result.revoked,
-      living: result.living.isEmpty ? nil : result.living, retriedUntil: result.retriedUntil)
+    return result.reply(about: record.id)
   }
 
   /// Returns the account as it is now: it may have been forgotten since the authorization.
