@@ -169,6 +169,6 @@ extension OIDCSettings: ProviderTypeSettings {
   package var tokenAddresses: [String] {
     [issuer.text] + [endpoints.token?.text].compactMap(\.self)
   }
-  package var mayNarrowRefresh: Bool { narrowRefresh }
+  package var mayNarrowRefresh: Bool? { narrowRefresh }
   package var revokesReplaced: Bool { revokeReplaced }
 }

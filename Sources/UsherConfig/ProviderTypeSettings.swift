@@ -15,8 +15,8 @@ package protocol ProviderTypeSettings: SettingsSection {
   /// such codes.
   var oneTimeCodes: TOTPSettings? { get }
   /// Whether a refresh may request a part of the granted scope, because that leaves the grant
-  /// unchanged.
-  var mayNarrowRefresh: Bool { get }
+  /// unchanged: the setting `narrow_refresh`. Nil if the type has no such setting.
+  var mayNarrowRefresh: Bool? { get }
   /// Whether the daemon revokes a refresh token that a new sign-in replaces. At providers other
   /// than OpenID Connect, a revocation may end more than the token, such as a binding or a device.
   var revokesReplaced: Bool { get }
@@ -29,7 +29,7 @@ package protocol ProviderTypeSettings: SettingsSection {
 extension ProviderTypeSettings {
   package var callbackAddress: LoopbackAddress? { nil }
   package var oneTimeCodes: TOTPSettings? { nil }
-  package var mayNarrowRefresh: Bool { false }
+  package var mayNarrowRefresh: Bool? { nil }
   package var revokesReplaced: Bool { false }
 
   package func view<Settings: ProviderTypeSettings>(as type: Settings.Type) -> Settings? {

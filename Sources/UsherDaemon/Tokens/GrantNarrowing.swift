@@ -26,11 +26,13 @@ extension AccountRecord {
         field: field, next: dependencies.signIn(at: provider, account: id, scope: scope)))
   }
 
-  /// The error for a request for a token with only a part of the granted scope: such a request
-  /// could make the provider narrow the grant for every caller.
-  var partialScopeRefused: UsherError {
+  /// Returns the error for a request for a token with only a part of the granted scope: such a
+  /// request could make the provider narrow the grant for every caller.
+  ///
+  /// - Parameter hasSetting: Whether the provider's type has the setting `narrow_refresh`.
+  func partialScopeRefused(hasSetting: Bool) -> UsherError {
     let advice =
-      details.place?.variety == .oidc
+      hasSetting
       ? "leave scope out, or set narrow_refresh if this provider does not" : "leave scope out"
     return UsherError(
       .invalidParams,

@@ -314,9 +314,9 @@ actor Refresher: ProviderObserver {
       // Unless forced, the provider is not asked again: it has stated the scope that it grants.
       return isForced ? nil : record.narrowing(dependencies)
     }
-    let isSafe =
-      dependencies.configStore.current.provider(record.provider)?.settings.mayNarrowRefresh == true
-    return isSafe ? nil : record.partialScopeRefused
+    let setting =
+      dependencies.configStore.current.provider(record.provider)?.settings.mayNarrowRefresh
+    return setting == true ? nil : record.partialScopeRefused(hasSetting: setting != nil)
   }
 
   /// Returns the reply of a refresh or, if the refresh failed, the existing token while it is
