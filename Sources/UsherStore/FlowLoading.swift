@@ -64,11 +64,4 @@ extension Store {
   }
 
   private static let page = 1024
-
-  /// Returns the journal (the transitions) of all flows, in the order of appending.
-  package func loadJournal() throws(UsherError) -> [JournalRow] {
-    var rows: [JournalRow] = []
-    try readJournal { rows.append($0) }
-    return rows
-  }
 }

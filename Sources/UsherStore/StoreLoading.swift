@@ -20,19 +20,6 @@ extension Store {
     ) { try $0.next() as Bool }.first ?? false
   }
 
-  package func loadAccounts() throws(UsherError) -> [AccountRow] {
-    try load("SELECT \(AccountRow.table.columns) FROM accounts") { columns in
-      let clear = try AccountRow(clear: &columns)
-      let tag: Data = try columns.next()
-      return try self.open(columns.next(), tagged: tag, into: clear)
-    }
-  }
-
-  package func loadTokens() throws(UsherError) -> [TokenRow] { try loadRows(TokenRow.self) }
-
-  /// Returns all consents, including expired ones.
-  package func loadConsents() throws(UsherError) -> [ConsentRow] { try loadRows(ConsentRow.self) }
-
   package func loadLocalAuth() throws(UsherError) -> [LocalAuthRow] {
     try loadRows(LocalAuthRow.self)
   }

@@ -21,8 +21,4 @@ package enum ProcessHardening {
     umask(0o077)
     return refused
   }
-
-  /// Whether the kernel may write a core dump of this process and lets processes of the same user
-  /// read its memory.
-  package static var isDumpable: Bool { usher_is_dumpable() != 0 }
 }

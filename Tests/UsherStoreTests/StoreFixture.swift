@@ -193,7 +193,26 @@ extension OwnerRow {
   }
 }
 
+// Reads whole tables that the daemon never reads at once.
 extension Store {
+  func loadAccounts() throws(UsherError) -> [AccountRow] {
+    try load("SELECT \(AccountRow.table.columns) FROM accounts") { columns in
+      let clear = try AccountRow(clear: &columns)
+      let tag: Data = try columns.next()
+      return try self.open(columns.next(), tagged: tag, into: clear)
+    }
+  }
+
+  func loadTokens() throws(UsherError) -> [TokenRow] { try loadRows(TokenRow.self) }
+
+  func loadConsents() throws(UsherError) -> [ConsentRow] { try loadRows(ConsentRow.self) }
+
+  func loadJournal() throws(UsherError) -> [JournalRow] {
+    var rows: [JournalRow] = []
+    try readJournal { rows.append($0) }
+    return rows
+  }
+
   /// Returns the remembered requests, including expired ones.
   func loadRequests() throws(UsherError) -> [RequestRow] {
     try load(

@@ -1,3 +1,4 @@
+import CSystemd
 import FoundationEssentials
 import Glibc
 import Testing
@@ -99,7 +100,7 @@ struct ProcessHardeningTests {
       #expect(umask(0) == 0o077)
       let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
       #expect(status.contains("CoreDumping:\t0"))
-      #expect(ProcessHardening.isDumpable == false)
+      #expect(usher_is_dumpable() == 0)
     }
   }
 }

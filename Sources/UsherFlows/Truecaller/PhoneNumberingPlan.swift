@@ -17,8 +17,6 @@ package struct PhoneNumberingPlan: Equatable, Sendable {
     self = plan
   }
 
-  package static let countries = all.keys.sorted()
-
   private init?(_ columns: [Substring]) {
     guard columns.count == 3 || columns.count == 4 else { return nil }
     let bounds = columns[2].split(separator: "-").compactMap { Int($0) }
@@ -30,7 +28,7 @@ package struct PhoneNumberingPlan: Equatable, Sendable {
     firstDigits = columns.count == 4 ? String(columns[3]) : "123456789"
   }
 
-  private static let all: [String: PhoneNumberingPlan] = {
+  static let all: [String: PhoneNumberingPlan] = {
     let entries = table.split(whereSeparator: { $0 == "\n" || $0 == "," })
       .map { $0.split(separator: " ") }
       .compactMap { columns in PhoneNumberingPlan(columns).map { (String(columns[0]), $0) } }

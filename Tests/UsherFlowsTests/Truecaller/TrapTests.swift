@@ -3,7 +3,8 @@ import Testing
 import UsherAPI
 import UsherConfig
 import UsherCore
-import UsherFlows
+
+@testable import UsherFlows
 
 @Suite("Traps in Truecaller's documentation")
 struct TruecallerTrapTests {
@@ -60,7 +61,7 @@ struct TruecallerTrapTests {
   @Test("Truecaller's list of European countries has 44 codes with a numbering plan (trap 2)")
   func list() {
     let settings = Provider<TruecallerSettings>(truecaller())!.settings
-    let europe = PhoneNumberingPlan.countries.filter {
+    let europe = PhoneNumberingPlan.all.keys.filter {
       settings.profileBase(of: $0) == settings.profileBaseURLEU
     }
     #expect(europe.count == 44)
