@@ -127,8 +127,14 @@ extension FreedomLogin {
   ) -> Progress {
     switch event {
     case .input(.form(let fields)):
-      do throws(InvalidLoginForm) {
-        let name = try FreedomName(method, fields)
+      let field = FreedomName.field(of: method).name
+      if let refusal = Progress.refusal(of: fields, otherThan: [field]) { return refusal }
+      let place = "input.fields.\(field)"
+      guard let typed = fields[field] else {
+        return .refuse(field: place, message: "\(place) is missing")
+      }
+      do throws(InvalidValue) {
+        let name = try FreedomName(method, typed, from: place)
         guard method == .phoneOTP else { return show(.password(name)) }
         if let noCodeBefore, now < noCodeBefore {
           return show(.form(method), .tooEarly(noCodeBefore - now))
@@ -136,7 +142,7 @@ extension FreedomLogin {
         noCodeBefore = nil
         return call(PendingTask(task: .send(name)), nil, device)
       } catch {
-        return .refuse(field: error.field, message: error.message)
+        return .refuse(field: place, message: error.message)
       }
     case .input(.back): return show(.choosing)
     case .input, .browser, .provider, .daemon, .woken: return .ignore

@@ -10,32 +10,17 @@ struct FreedomName: Codable, Sendable, Equatable {
 
   /// Reads the input to the form of a log-in method.
   ///
-  /// - Throws: What is wrong with the form, without any of its values.
-  init(_ method: FreedomLogin.Method, _ fields: [String: Secret]) throws(InvalidLoginForm) {
-    let field = Self.field(of: method)
-    if let unexpected = fields.keys.filter({ $0 != field.name }).min() {
-      throw InvalidLoginForm(
-        field: "input.fields.\(unexpected)", message: "this is not a field of the step")
-    }
-    let place = "input.fields.\(field.name)"
-    guard let typed = fields[field.name]?.revealed() else {
-      throw InvalidLoginForm(field: place, message: "\(place) is missing")
-    }
+  /// - Parameter place: The place of the input, for the message about an invalid one.
+  init(
+    _ method: FreedomLogin.Method, _ typed: Secret, from place: String
+  ) throws(InvalidValue) {
+    let text =
+      switch method {
+      case .phoneOTP, .phonePassword: try FreedomParameter.phone(typed.revealed(), place)
+      case .emailPassword: try FreedomParameter.email(typed.revealed(), place)
+      }
     self.method = method
-    switch method {
-    case .phoneOTP, .phonePassword:
-      guard let phone = FreedomPhone.read(typed) else {
-        throw InvalidLoginForm(field: place, message: "\(place) must be + and 10 to 15 digits")
-      }
-      text = Sealed(Secret(phone))
-    case .emailPassword:
-      guard let email = FreedomEmail.read(typed) else {
-        throw InvalidLoginForm(
-          field: place,
-          message: "\(place) must be an address with one @ and at most 254 bytes")
-      }
-      text = Sealed(Secret(email))
-    }
+    self.text = Sealed(Secret(text))
   }
 
   static func field(of method: FreedomLogin.Method) -> Field {
@@ -51,42 +36,6 @@ struct FreedomName: Codable, Sendable, Equatable {
     case .phoneOTP, .phonePassword: .phone(text.unsealed())
     case .emailPassword: .email(text.unsealed())
     }
-  }
-}
-
-/// An invalid input to a log-in form. The sentence contains nothing of the input.
-struct InvalidLoginForm: Error {
-  let field: String
-  let message: String
-}
-
-/// A phone number in the format of Freedom ID: `^\+\d{10,15}$` (provider contract §4.3).
-enum FreedomPhone {
-  /// Reads a number that the user typed.
-  ///
-  /// - Returns: The number without blanks, dashes, dots and brackets; nil if it is invalid.
-  static func read(_ text: String) -> String? {
-    let plain = text.filter { !" -.()\u{A0}".contains($0) }
-    let digits = plain.dropFirst().utf8
-    guard text.utf8.count <= 64, plain.hasPrefix("+"), (10...15).contains(digits.count),
-      digits.allSatisfy(\.isDigit)
-    else { return nil }
-    return plain
-  }
-}
-
-enum FreedomEmail {
-  /// Reads an e-mail address that the user typed.
-  ///
-  /// - Returns: The text; nil if it is not an address: an empty side of the `@`, blanks or control
-  ///   characters.
-  static func read(_ text: String) -> String? {
-    let parts = text.split(separator: "@", omittingEmptySubsequences: false)
-    guard text.utf8.count <= 254, parts.count == 2, parts.allSatisfy({ !$0.isEmpty }),
-      text.unicodeScalars.allSatisfy({ $0.value > 0x20 && $0.value != 0x7F }),
-      !text.contains(where: \.isWhitespace)
-    else { return nil }
-    return text
   }
 }
 

@@ -3,7 +3,8 @@ import UsherAPI
 import UsherConfig
 import UsherCore
 
-/// Validates parameters of Freedom ID flows. The message about an invalid parameter names it.
+/// Validates parameters and inputs of Freedom ID flows. The message about an invalid one begins
+/// with its name and contains nothing of its value.
 enum FreedomParameter {
   /// Returns a UUID (RFC 9562 §4) in lower case.
   static func uuid(_ text: String, _ name: String) throws(InvalidValue) -> String {
@@ -14,11 +15,26 @@ enum FreedomParameter {
     return text.lowercased()
   }
 
-  static func phone(_ text: String) throws(InvalidValue) -> String {
-    guard let phone = FreedomPhone.read(text) else {
-      throw InvalidValue("phone must be + and 10 to 15 digits")
-    }
-    return phone
+  /// Returns a phone number without blanks, dashes, dots and brackets: `^\+\d{10,15}$` (provider
+  /// contract §4.3).
+  static func phone(_ text: String, _ name: String) throws(InvalidValue) -> String {
+    let plain = text.filter { !" -.()\u{A0}".contains($0) }
+    let digits = plain.dropFirst().utf8
+    guard text.utf8.count <= 64, plain.hasPrefix("+"), (10...15).contains(digits.count),
+      digits.allSatisfy(\.isDigit)
+    else { throw InvalidValue("\(name) must be + and 10 to 15 digits") }
+    return plain
+  }
+
+  /// Returns an e-mail address unchanged. Neither side of its `@` is empty, and it has no blanks or
+  /// control characters.
+  static func email(_ text: String, _ name: String) throws(InvalidValue) -> String {
+    let parts = text.split(separator: "@", omittingEmptySubsequences: false)
+    guard text.utf8.count <= 254, parts.count == 2, parts.allSatisfy({ !$0.isEmpty }),
+      text.unicodeScalars.allSatisfy({ $0.value > 0x20 && $0.value != 0x7F }),
+      !text.contains(where: \.isWhitespace)
+    else { throw InvalidValue("\(name) must be an address with one @ and at most 254 bytes") }
+    return text
   }
 }
 
@@ -28,12 +44,11 @@ extension PartnerUser {
   /// - Throws: A message that names the invalid parameter.
   func checked() throws(InvalidValue) -> PartnerUser {
     var user = self
-    user.phone = try phone.map { text throws(InvalidValue) in try FreedomParameter.phone(text) }
+    user.phone = try phone.map { text throws(InvalidValue) in
+      try FreedomParameter.phone(text, "phone")
+    }
     user.email = try email.map { text throws(InvalidValue) in
-      guard let email = FreedomEmail.read(text) else {
-        throw InvalidValue("email must be an address with one @ and at most 254 bytes")
-      }
-      return email
+      try FreedomParameter.email(text, "email")
     }
     try Self.checkText(firstname, "firstname")
     try Self.checkText(lastname, "lastname")

@@ -80,7 +80,7 @@ package struct FreedomRequestProfile: FreedomFlow, RetryingMachine {
   private static func person(_ params: Params) throws(InvalidValue) -> ProfileRequest.Person {
     switch (params.freedomId, params.phone) {
     case (let id?, nil): .freedomID(try FreedomParameter.uuid(id, "freedomId"))
-    case (nil, let phone?): .phone(try FreedomParameter.phone(phone))
+    case (nil, let phone?): .phone(try FreedomParameter.phone(phone, "phone"))
     case (nil, nil), (.some, .some):
       throw InvalidValue("exactly one of freedomId and phone must be given")
     }
