@@ -16,7 +16,7 @@ package enum ActivatedSockets {
   ///
   /// - Throws: `internalError` with a sentence for the author of the unit: an unknown name, a
   ///   duplicate name, or a descriptor that is not a listening Unix stream socket.
-  package static func take(known: [String] = known) throws -> [String: CInt] {
+  package static func take() throws -> [String: CInt] {
     var list: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
     let count = usher_listen_fds(&list)
     guard count >= 0 else {
@@ -29,12 +29,10 @@ package enum ActivatedSockets {
       passed.append((name.map { String(cString: $0) } ?? "unknown", 3 + CInt(index)))
       free(name)
     }
-    return try checked(passed, known: known)
+    return try checked(passed)
   }
 
-  static func checked(
-    _ passed: [(name: String, descriptor: CInt)], known: [String]
-  ) throws -> [String: CInt] {
+  static func checked(_ passed: [(name: String, descriptor: CInt)]) throws -> [String: CInt] {
     var sockets: [String: CInt] = [:]
     for (name, descriptor) in passed {
       let shown = Printable.value(name)

@@ -6,8 +6,6 @@ import UsherTestKit
 
 @Suite("Sockets passed by systemd", .mayBlock)
 struct ActivatedSocketsTests {
-  private let known = ["usherd-admin.sock", "usherd.sock"]
-
   @Test("listening sockets that systemd passes are taken by their names")
   func taken() throws {
     let directory = try TemporaryDirectory()
@@ -18,13 +16,13 @@ struct ActivatedSocketsTests {
       close(admin)
     }
     let sockets = try ActivatedSockets.checked(
-      [("usherd.sock", app), ("usherd-admin.sock", admin)], known: known)
+      [("usherd.sock", app), ("usherd-admin.sock", admin)])
     #expect(sockets == ["usherd.sock": app, "usherd-admin.sock": admin])
   }
 
   @Test("a passed socket with an unknown name is an error that lists the known names")
   func unknownName() {
-    let sentence = refusal { _ = try ActivatedSockets.checked([("web\n", 3)], known: known) }
+    let sentence = refusal { _ = try ActivatedSockets.checked([("web\n", 3)]) }
     #expect(
       sentence == #"systemd passed a socket named web\n; "#
         + "FileDescriptorName= must be one of usherd-admin.sock, usherd.sock")
@@ -36,7 +34,7 @@ struct ActivatedSocketsTests {
     let app = try boundSocket(directory.file("app"))
     defer { close(app) }
     let sentence = refusal {
-      _ = try ActivatedSockets.checked([("usherd.sock", app), ("usherd.sock", app)], known: known)
+      _ = try ActivatedSockets.checked([("usherd.sock", app), ("usherd.sock", app)])
     }
     #expect(sentence?.hasPrefix("systemd passed two sockets named usherd.sock") == true)
   }
@@ -54,7 +52,7 @@ struct ActivatedSocketsTests {
     }
     for descriptor in [stream, datagram, file] {
       let sentence = refusal {
-        _ = try ActivatedSockets.checked([("usherd.sock", descriptor)], known: known)
+        _ = try ActivatedSockets.checked([("usherd.sock", descriptor)])
       }
       #expect(sentence == "the socket named usherd.sock is not a listening unix stream socket")
     }

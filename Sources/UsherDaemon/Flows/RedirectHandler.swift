@@ -117,7 +117,6 @@ enum RedirectTimes {
 /// Answers the first request on a connection to a redirect listener, then closes the connection.
 final class RedirectHandler: ChannelInboundHandler {
   typealias InboundIn = HTTPServerRequestPart
-  typealias OutboundOut = HTTPServerResponsePart
 
   private let validator: RedirectValidator
   private let port: RedirectPort

@@ -90,7 +90,6 @@ extension String {
 /// Reads one HTTP request, passes it to the service, writes the response and closes the connection.
 private final class CallbackHandler: ChannelInboundHandler {
   typealias InboundIn = HTTPServerRequestPart
-  typealias OutboundOut = HTTPServerResponsePart
 
   private let endpoint: CallbackListener.Endpoint
   private let service: CallbackService
