@@ -55,6 +55,7 @@ extension BSA {
       /// The answer that cancels the authentication, which then fails with `USER_CANCEL`.
       public static let cancel = Answer(act: .submit(.cancelLocalAuth))
 
+      /// The answer with the passcode, which has 1 to 128 characters.
       public static func passcode(_ passcode: String) -> Answer {
         Answer(act: .submit(.passcode(Secret(passcode))))
       }

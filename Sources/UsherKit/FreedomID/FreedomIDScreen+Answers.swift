@@ -24,6 +24,7 @@ extension FreedomIDScreen.Form {
 }
 
 extension FreedomIDScreen.Password {
+  /// Submits the password, which has 1 to 256 characters.
   public func enter(_ password: String) -> FreedomIDAnswer {
     FreedomIDAnswer(.password(Secret(password)))
   }
@@ -32,6 +33,7 @@ extension FreedomIDScreen.Password {
 }
 
 extension FreedomIDScreen.Code {
+  /// Submits the code, which has exactly ``FreedomIDScreen/Code/digits`` digits.
   public func enter(_ code: String) -> FreedomIDAnswer {
     FreedomIDAnswer(.code(Secret(code), fields: [:]))
   }
@@ -58,6 +60,7 @@ extension FreedomIDScreen.Fingerprint {
   /// The answer that starts the fingerprint reader.
   public func scan() -> FreedomIDAnswer { FreedomIDAnswer(.biometric) }
 
+  /// Submits the passcode, which has 1 to 128 characters.
   public func enter(passcode: String) -> FreedomIDAnswer {
     FreedomIDAnswer(.passcode(Secret(passcode)))
   }
@@ -70,6 +73,7 @@ extension FreedomIDScreen.Fingerprint {
 }
 
 extension FreedomIDScreen.Passcode {
+  /// Submits the passcode, which has 1 to 128 characters.
   public func enter(_ passcode: String) -> FreedomIDAnswer {
     FreedomIDAnswer(.passcode(Secret(passcode)))
   }
