@@ -80,8 +80,6 @@ package struct TOTPSettings: SettingsSection {
   /// Whether each client gets the code of a time step only once.
   package var singleUse = false
 
-  package init() {}
-
   package static var blank: TOTPSettings { TOTPSettings() }
 
   package mutating func bind(_ table: SettingsTable) {

@@ -148,8 +148,6 @@ package struct OIDCEndpoints: SettingsSection {
   package var jwks: ProviderURL?
   package var deviceAuthorization: ProviderURL?
 
-  package init() {}
-
   package static var blank: OIDCEndpoints { OIDCEndpoints() }
 
   package mutating func bind(_ table: SettingsTable) {

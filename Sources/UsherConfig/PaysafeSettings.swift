@@ -68,8 +68,6 @@ package struct PaysafePaths: SettingsSection {
   package var attempt = ProviderPath("/auth/sca/events/{eventId}/attempts")
   package var event = ProviderPath("/auth/sca/events/{eventId}")
 
-  package init() {}
-
   package static var blank: PaysafePaths { PaysafePaths() }
 
   package mutating func bind(_ table: SettingsTable) {

@@ -3,8 +3,6 @@ package struct StoreSettings: SettingsSection {
   /// The database. A relative path is relative to the state directory.
   package var url = StoreURL.sqlite(path: "usherd.db")
 
-  package init() {}
-
   package static var blank: StoreSettings { StoreSettings() }
 
   package mutating func bind(_ table: SettingsTable) { table.setting(&url, "url") }
@@ -38,8 +36,6 @@ package enum StoreURL: CodedAsText, Equatable, Sendable {
 package struct AccessSettings: SettingsSection {
   /// The group whose members may use their own accounts and flows.
   package var group = Principal.name("usher")
-
-  package init() {}
 
   package static var blank: AccessSettings { AccessSettings() }
 
@@ -94,8 +90,6 @@ package struct AuditSettings: SettingsSection {
   package var maxRows = 100_000
   /// The maximum age of an audit row, in days.
   package var maxDays = 90
-
-  package init() {}
 
   package static var blank: AuditSettings { AuditSettings() }
 

@@ -33,7 +33,7 @@ struct EarlyDenialTests {
       return rule
     }
     return try Policy(
-      rules: rules, access: AccessSettings(), daemonUser: 990,
+      rules: rules, access: .blank, daemonUser: 990,
       names: PrincipalResolver(user: { _ in nil }, group: { _ in 50 }))
   }
 
@@ -91,7 +91,7 @@ struct EarlyDenialTests {
           name: "r", match: ClientMatch(user: .id(1000)), allow: [try AccessPattern(setting: $0)])
       }
       let policy = try Policy(
-        rules: rules, access: AccessSettings(), daemonUser: 990,
+        rules: rules, access: .blank, daemonUser: 990,
         names: PrincipalResolver(user: { _ in nil }, group: { _ in 50 }))
       let caller = policy.caller(CallerIdentity(uid: 1000, gid: 1000, groups: groups))
       #expect(caller.denial(partial: PolicyRequest(method: method))?.rule == rule, "\(method)")

@@ -26,7 +26,7 @@ struct PaysafeTests {
 
   @Test("the default paths of a paysafe provider have the documented values")
   func paths() {
-    let paths = PaysafePaths()
+    let paths = PaysafePaths.blank
     #expect(paths.authorize.settingText == "/auth/brands/{brandIdentity}/authorize")
     #expect(paths.token.settingText == "/auth/brands/{brandIdentity}/token")
     #expect(paths.challenge.settingText == "/auth/sca/events/{eventId}/challenges")
@@ -49,7 +49,7 @@ struct PaysafeTests {
       settings.operations.map(\.settingText) == ["GET:/wallets/*", "*:/wallets/*/payments"])
     #expect(settings.paths.token.settingText == "https://id.example.com/{brandIdentity}/token")
     #expect(settings.paths.event.settingText == "/events/{eventId}")
-    #expect(settings.paths.attempt == PaysafePaths().attempt)
+    #expect(settings.paths.attempt == PaysafePaths.blank.attempt)
   }
 
   private let full = """

@@ -53,7 +53,7 @@ struct PolicyTests {
       ClientRule(name: "anna", match: ClientMatch(user: .id(1000)), allow: []),
     ]
     let policy = try Policy(
-      rules: rules, access: AccessSettings(), daemonUser: 990, names: Self.names)
+      rules: rules, access: .blank, daemonUser: 990, names: Self.names)
     for (caller, client) in [
       (Self.till, "tills"), (Self.anna, "anna"), (Self.member, "(user)"), (Self.root, "(user)"),
       (Self.stranger, "(user)"), (Self.daemon, "(user)"),

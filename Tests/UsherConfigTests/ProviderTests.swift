@@ -109,7 +109,7 @@ struct ProviderTests {
   @Test("each oidc endpoint accepts any https URL and refuses http", arguments: OIDCEndpoints.keys)
   func endpoints(key: String) throws {
     let good = try load(provider + "[provider.endpoints]\n\(key) = \"https://x.example/e?q=1\"\n")
-    #expect(try oidc(good).endpoints != OIDCEndpoints())
+    #expect(try oidc(good).endpoints != OIDCEndpoints.blank)
     #expect(
       problems(provider + "[provider.endpoints]\n\(key) = \"http://x.example/e\"\n")
         .hasSuffix(".\(key): must be https; http is for loopback hosts only"))

@@ -63,7 +63,7 @@ struct RuleConditionTests {
     for (rules, chooses) in [(rules, true), ([rules[0]], false), ([], false)] {
       let names = PrincipalResolver(user: { _ in nil }, group: { _ in nil })
       let policy = try Policy(
-        rules: rules, access: AccessSettings(), daemonUser: 990, names: names)
+        rules: rules, access: .blank, daemonUser: 990, names: names)
       #expect(policy.caller(Self.till).choosesAccounts == chooses)
     }
   }

@@ -9,7 +9,7 @@ struct RuleIndexTests {
   private static let names = PrincipalResolver(user: { _ in nil }, group: { _ in nil })
 
   private static func policy(_ rules: [ClientRule]) throws -> Policy {
-    try Policy(rules: rules, access: AccessSettings(), daemonUser: 990, names: names)
+    try Policy(rules: rules, access: .blank, daemonUser: 990, names: names)
   }
 
   /// Returns the names of the rules that match the caller.
@@ -116,7 +116,7 @@ struct RuleIndexTests {
     }
     do throws(ConfigError) {
       _ = try Policy(
-        rules: rules, access: AccessSettings(), daemonUser: 990,
+        rules: rules, access: .blank, daemonUser: 990,
         names: PrincipalResolver(user: note, group: { _ in nil }))
       Issue.record("the unknown user bob was resolved")
     } catch {

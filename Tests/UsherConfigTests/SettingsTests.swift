@@ -29,7 +29,7 @@ struct SettingsTests {
 
   @Test("audit.max_rows and audit.max_days are read, and refused outside their ranges")
   func audit() throws {
-    #expect([AuditSettings().maxRows, AuditSettings().maxDays] == [100_000, 90])
+    #expect([AuditSettings.blank.maxRows, AuditSettings.blank.maxDays] == [100_000, 90])
     let config = try load("[audit]\nmax_rows = 1000\nmax_days = 3650\n")
     #expect([config.audit.maxRows, config.audit.maxDays] == [1000, 3650])
     #expect(

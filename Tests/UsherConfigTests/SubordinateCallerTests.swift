@@ -20,7 +20,7 @@ struct SubordinateCallerTests {
         name: "rule\(place)", match: match, allow: [try AccessPattern(setting: "account.list")])
     }
     let policy = try Policy(
-      rules: rules, access: AccessSettings(), daemonUser: 990, names: Self.names)
+      rules: rules, access: .blank, daemonUser: 990, names: Self.names)
     let caller = policy.caller(caller)
     #expect(caller.hasNoRights == !caller.decide(.init(method: "account.list")).isAllowed)
     return caller.decide(PolicyRequest(method: method))

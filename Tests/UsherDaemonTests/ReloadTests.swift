@@ -107,7 +107,7 @@ struct ReloadTests {
     #expect(
       problems.first?.message
         == "cannot be changed from \"sqlite:usherd.db\" while usherd runs; stop usherd first")
-    #expect(lockController.processContext.dependencies.config.store == StoreSettings())
+    #expect(lockController.processContext.dependencies.config.store == StoreSettings.blank)
     await lockController.end()
   }
 

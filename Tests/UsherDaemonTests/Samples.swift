@@ -164,7 +164,7 @@ extension Policy {
     _ rules: [ClientRule], daemonUser: UInt32 = 990, group: UInt32? = 50
   ) throws -> Policy {
     try Policy(
-      rules: rules, access: AccessSettings(), daemonUser: daemonUser,
+      rules: rules, access: .blank, daemonUser: daemonUser,
       names: PrincipalResolver(user: { _ in nil }, group: { _ in group }))
   }
 }

@@ -7,8 +7,6 @@ package import UsherCore
 package struct SNAPToken: ClientTokenCall {
   package var name: String { "b2b_token" }
 
-  package init() {}
-
   package func render(_ context: RenderContext<GoPaySettings>) throws(UsherError) -> HTTPRequest {
     let settings = context.provider.settings
     let name = settings.privateKeyCredential

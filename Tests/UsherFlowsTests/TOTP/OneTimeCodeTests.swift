@@ -19,7 +19,7 @@ private func codes(
   _ seed: [UInt8] = Seed.sha1, digits: Int = 6, period: Int = 60,
   _ algorithm: TOTPAlgorithm = .sha1
 ) -> OneTimeCode {
-  var settings = TOTPSettings()
+  var settings = TOTPSettings.blank
   settings.digits = digits
   settings.periodSeconds = period
   settings.algorithm = algorithm
@@ -67,7 +67,7 @@ struct OneTimeCodeTests {
       (1_234_567_890, "713351"), (2_000_000_000, "864010"), (20_000_000_000, "948864"),
     ])
   func bsa(seconds: Double, code: String) {
-    let codes = OneTimeCode(TOTPKey(bytes: Seed.sha1), TOTPSettings())
+    let codes = OneTimeCode(TOTPKey(bytes: Seed.sha1), TOTPSettings.blank)
     #expect(codes.code(at: seconds) == code)
   }
 
