@@ -146,7 +146,7 @@ extension RedirectParseResult {
       self = .refused("the URL is too long")
       return
     }
-    let text = url.revealed().trimmingBlanks()
+    let text = url.revealed().trimmingWhiteSpace()
     let whole = text.prefix { $0 != "#" }
     let parts = whole.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
     guard let place = parts.first.flatMap({ Location(String($0)) }),
@@ -189,7 +189,7 @@ private struct Location: Equatable {
 }
 
 extension String {
-  fileprivate func trimmingBlanks() -> Substring {
+  fileprivate func trimmingWhiteSpace() -> Substring {
     let trimmed = drop { $0.isWhitespace }
     guard let end = trimmed.lastIndex(where: { !$0.isWhitespace }) else { return "" }
     return trimmed[...end]

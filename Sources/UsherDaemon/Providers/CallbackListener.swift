@@ -79,14 +79,6 @@ private final class CurrentEndpoint: Sendable {
   }
 }
 
-extension String {
-  fileprivate var trimmingBlanks: String {
-    let trimmed = drop { $0 == " " || $0 == "\t" }
-    return String(
-      trimmed.prefix(trimmed.count - trimmed.reversed().prefix { $0 == " " || $0 == "\t" }.count))
-  }
-}
-
 /// Reads one HTTP request, passes it to the service, writes the response and closes the connection.
 private final class CallbackHandler: ChannelInboundHandler {
   typealias InboundIn = HTTPServerRequestPart

@@ -133,7 +133,7 @@ extension HTTPReply {
 
 extension String {
   /// The text without leading and trailing spaces and tabs (RFC 9110 §5.6.3).
-  fileprivate var trimmingBlanks: String {
+  package var trimmingBlanks: String {
     let isBlank = { (character: Character) in character == " " || character == "\t" }
     let start = drop { isBlank($0) }
     return String(start.reversed().drop { isBlank($0) }.reversed())
