@@ -34,12 +34,16 @@ extension Failure {
       retryable: true, provider: errorCode)
   }
 
-  package static func unreachable(_ message: String, _ errorCode: ProviderErrorCode? = nil)
-    -> Failure
-  {
+  /// The failure of a flow that cannot reach its provider.
+  ///
+  /// - Parameter retryable: False if the call may have taken effect, so that no caller simply
+  ///   repeats it.
+  package static func unreachable(
+    _ message: String, _ errorCode: ProviderErrorCode? = nil, retryable: Bool = true
+  ) -> Failure {
     Failure(
       reason: .providerUnreachable, title: "Provider unreachable", message: message,
-      retryable: true, provider: errorCode)
+      retryable: retryable, provider: errorCode)
   }
 
   /// The failure of a flow whose account has no usable token, so that the user must sign in again.

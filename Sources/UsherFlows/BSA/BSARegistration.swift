@@ -295,9 +295,7 @@ extension Failure {
   ///
   /// - Parameter cause: A sentence for users.
   fileprivate static func mayBeRegistered(_ cause: String) -> Failure {
-    var failure = unusableRegistration(.unreachable(cause))
-    failure.retryable = false
-    return failure
+    unusableRegistration(.unreachable(cause, retryable: false))
   }
 
   /// The failure of a repeated device replacement: BSA says that the proof of the contact was used

@@ -58,9 +58,7 @@ extension Failure {
   /// The failure of a flow for which BSA may have sent a number. It is not retryable, because only
   /// the user may request another number.
   static func unknownSending(_ cause: String) -> Failure {
-    var failure = Failure.unreachable("\(cause); whether a number was sent is not known")
-    failure.retryable = false
-    return failure
+    .unreachable("\(cause); whether a number was sent is not known", retryable: false)
   }
 
   static func missingMember(_ member: String) -> Failure {

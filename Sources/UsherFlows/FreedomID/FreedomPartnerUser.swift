@@ -167,9 +167,8 @@ extension Failure {
     _ message: String, _ provider: ProviderName, _ fault: FreedomReplyError? = nil
   ) -> Failure {
     let errorCode = fault?.errorCode ?? .streamError
-    var failure = Failure.unreachable(
-      outcomeUnknown(message), errorCode.providerErrorCode(provider, fault?.refusal))
-    failure.retryable = false
-    return failure
+    return .unreachable(
+      outcomeUnknown(message), errorCode.providerErrorCode(provider, fault?.refusal),
+      retryable: false)
   }
 }

@@ -285,9 +285,7 @@ extension Failure {
   /// The failure of a flow whose call may have been performed. It is not retryable, so that no
   /// caller simply repeats the call.
   fileprivate static func unknown(_ message: String) -> Failure {
-    var failure = Failure.unreachable(outcomeUnknown(message))
-    failure.retryable = false
-    return failure
+    .unreachable(outcomeUnknown(message), retryable: false)
   }
 
   fileprivate static let interruptedByRestart = Failure.unknown(

@@ -68,9 +68,8 @@ extension Failure {
   /// The failure of a flow that may have had a code sent, but lost the token to verify it. It is
   /// not retryable, because only the user may request another code.
   static func unknownSending(_ cause: String, _ errorCode: ProviderErrorCode) -> Failure {
-    var failure = Failure.unreachable("\(cause); whether a code was sent is not known", errorCode)
-    failure.retryable = false
-    return failure
+    .unreachable(
+      "\(cause); whether a code was sent is not known", errorCode, retryable: false)
   }
 
   static func otherNumber(_ provider: ProviderName) -> Failure {
