@@ -10,22 +10,15 @@ struct OpenRPCTests {
   private let document = OpenRPC.document(
     version: "0.0.0", methods: Methods.all, flows: ProviderRegistry.descriptions)
 
-  private static var folder: String {
-    let parts = #filePath.split(separator: "/", omittingEmptySubsequences: false)
-    return parts.dropLast().joined(separator: "/")
-  }
-
-  /// A difference is a change of the protocol. `USHER_UPDATE_GOLDEN=1 swift test` writes the file
-  /// again, and its diff shows the change that clients will notice.
+  /// A difference is a change of the protocol that clients will notice.
   @Test("the OpenRPC document equals the golden file")
   func golden() throws {
-    let path = "\(Self.folder)/Fixtures/openrpc.json"
-    if ProcessInfo.processInfo.environment["USHER_UPDATE_GOLDEN"] == "1" {
+    let file = try goldenFile("openrpc.json") {
       let encoder = JSONEncoder()
       encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-      try (encoder.encode(document) + Data("\n".utf8)).write(to: URL(filePath: path))
+      return try encoder.encode(document) + Data("\n".utf8)
     }
-    let golden = try JSONValue(parsing: [UInt8](Data(contentsOf: URL(filePath: path))))
+    let golden = try JSONValue(parsing: [UInt8](file))
     #expect(names(document) == names(golden))
     for name in names(document) {
       #expect(method(name, in: document) == method(name, in: golden), "\(name)")
