@@ -41,6 +41,15 @@ struct PartialGrantTests {
     #expect(record.details.profile == nil && record.details.label == "A.")
   }
 
+  @Test("a null attribute of a grant removes the account's attribute and is not stored")
+  func removed() async throws {
+    _ = try await harness.repository.persist(known())
+    let attributes: [String: JSONValue] = ["pushToken": .null, "deviceId": .null]
+    let record = try await harness.repository.persist(
+      AccountGrant(subject: "ada", label: "Ada", attributes: attributes, tokens: nil))
+    #expect(record.details.attributes == ["localAuthType": "PASSCODE"])
+  }
+
   @Test("a grant that drops the TOTP secret keeps the account's tokens")
   func secret() async throws {
     _ = try await harness.repository.persist(known())

@@ -43,6 +43,9 @@ struct ResendTests {
     var driven = try DrivenContact()
     driven.refused(3006)
     #expect(driven.end == End(.providerRejected, "3006") && driven.failure?.retryable == true)
+    #expect(
+      driven.failure?.message
+        == "the provider sends no more numbers to this contact at present")
     #expect(driven.state == "sending")
   }
 }

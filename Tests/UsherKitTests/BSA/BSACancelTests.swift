@@ -24,6 +24,7 @@ extension BSAKitTests {
         try await then?()
         for call in calls { await call.value }
         recorder.stopRecording()
+        #expect(!recorder.log.contains("was answered"))
         return await recorder.all()
       }
     }

@@ -56,6 +56,24 @@ extension BSAKitTests {
       #expect(params?["pushToken"] == nil && params?["authType"] == "none")
     }
 
+    @Test("requestSignUp sends each agreement as the program gives it")
+    func agreements() async throws {
+      let refusals: [(String, @Sendable (inout BSA.SignUpData.UserData) -> Void)] = [
+        ("agreeGccs", { $0.agreeGccs = false }), ("agreePerson", { $0.agreePerson = false }),
+        ("agreeDevice", { $0.agreeDevice = false }),
+      ]
+      for (refused, refuse) in refusals {
+        let daemon = BSADaemon(.registered)
+        try await daemon.run { _ in
+          var data = BSA.SignUpData.UserData.complete
+          refuse(&data)
+          _ = await recordedEvents { $0.signUp(data) }
+        }
+        let params = daemon.params(of: "flow.start").first?["params"]
+        for (name, _) in refusals { #expect(params?[name] == .bool(name != refused)) }
+      }
+    }
+
     @Test("requestSignUp without prior local authentication fails with 9009 and cancels its flow")
     func noLocalAuth() async throws {
       let daemon = BSADaemon(.looking, .scanning)

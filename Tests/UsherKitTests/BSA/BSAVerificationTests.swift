@@ -89,6 +89,14 @@ extension BSAKitTests {
       }
     }
 
+    @Test("verifyOTPNumber fails with BSA's own rtCode if BSA refuses to check the code")
+    func refused() async throws {
+      check(
+        try await recordedEvents(
+          .advances([.verifying], then: [.failed("provider_rejected", "4711")])),
+        is: [.failed(4711, "why it failed"), .completed])
+    }
+
     @Test("verifyOTPNumber fails with 3006 if no code was requested for this contact and channel")
     func noneRequested() async throws {
       try await BSADaemon(.otpSent).run { _ in
