@@ -47,6 +47,24 @@ struct LocalAuthMethodsTests {
     let biometric = await methods.status(try .anna()).biometric
     #expect(biometric.state == .unavailable)
     #expect(biometric.message == "the fingerprint reader is in use")
+    harness.reader.fail(.noReader)
+    #expect(await methods.status(try .anna()).biometric == .init(state: .noReader))
+  }
+
+  @Test("a locked fingerprint reader has its end in localAuth.status and is not among the methods")
+  func lockedReader() async throws {
+    harness.reader.enrol("left-thumb")
+    for _ in 1...5 {
+      async let outcome = harness.localAuth.scan(.anna) { _ in }
+      try await harness.reader.answer(.success(.noMatch))
+      _ = await outcome
+    }
+    let status = await methods.status(try .anna())
+    #expect(status.methods == [])
+    #expect(
+      status.biometric
+        == .init(
+          state: .lockedOut, fingers: 1, lockedUntil: harness.clock.now() + .seconds(30)))
   }
 
   @Test("a client whose rule asks for confirmation or presence cannot set a first passcode")

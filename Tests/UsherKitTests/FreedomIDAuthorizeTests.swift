@@ -77,6 +77,17 @@ struct FreedomIDAuthorizeTests {
     #expect(viewer.ends == [.failed(message: "why it failed")])
   }
 
+  @Test("a Freedom ID code screen is shown again for each wrong code, even with the same problem")
+  func wrongCode() async throws {
+    let wrong = FreedomIDFlowSnapshot.code(attemptsLeft: 2).with(problem: "wrong_code")
+    let daemon = FreedomIDDaemon(
+      .code(), inputs: [.advances([wrong]), .advances([]), .advances([.authorized])])
+    let viewer = FreedomIDViewer.willing()
+    #expect(try await daemon.authorize(viewer).firstname == "Aigerim")
+    #expect(viewer.shown.map(\.problem) == [nil, "wrong_code", "wrong_code"])
+    #expect(daemon.inputs.count == 3)
+  }
+
   @Test("a Freedom ID flow without a step shows the waiting screen")
   func noStep() async throws {
     let viewer = FreedomIDViewer.willing()

@@ -152,6 +152,22 @@ struct FreedomBrowserTests {
     #expect(driven.flow.view.problem == nil)
   }
 
+  @Test("the Freedom ID oauth2 flow shows the old link while its request for a new one is repeated")
+  func renewalAway() throws {
+    var driven = try PartnerAuthorize()
+    driven.toBrowser(for: 30)
+    let uri = try #require(driven.step?.redirectURI)
+    driven.clock = now + .seconds(30)
+    driven.receive(.woken)
+    driven.answered(.reply(reply([:], status: 503)))
+    #expect(driven.timer == .seconds(1))
+    #expect(driven.flow.view.problem?.reason == "provider_unreachable")
+    #expect(driven.state == "browser" && driven.step?.redirectURI == uri)
+    driven.receive(.woken)
+    driven.answerLink()
+    #expect(driven.flow.view.problem == nil && driven.step?.redirectURI == uri)
+  }
+
   @Test("the Freedom ID oauth2 flow accepts a redirect of the old link while it requests a new one")
   func backFromOld() throws {
     var driven = try PartnerAuthorize()
