@@ -13,6 +13,7 @@ final class ScriptedProvider: Sendable {
     var refreshReply: HTTPStub.Reply?
     var revocationStatus = 200
     var revoked: [String] = []
+    var operations: [String] = []
   }
 
   private final class Script: Sendable {
@@ -31,6 +32,12 @@ final class ScriptedProvider: Sendable {
   }
 
   var issuer: ProviderURL { get throws { try ProviderURL(setting: server.origin) } }
+
+  /// The address of a call that is refused with 401 unless its body is the token `access-2`.
+  var operationURL: String { server.origin + "/operation" }
+
+  /// The bodies of the calls at ``operationURL``, in order.
+  var operations: [String] { script.state.withLock { $0.operations } }
 
   /// The number of refreshes that have arrived.
   var refreshes: Int { script.state.withLock { $0.refreshes } }
@@ -71,6 +78,9 @@ final class ScriptedProvider: Sendable {
         }
         return .init(status: state.revocationStatus)
       }
+    case "/operation":
+      script.state.withLock { $0.operations.append(request.body) }
+      return .init(status: request.body == "access-2" ? 201 : 401)
     case let path where path.contains("/.well-known/"):
       return .init(
         json: """
