@@ -29,6 +29,28 @@ struct FlowAccountTests {
     #expect(session.flow.result?["account"] == .string(record.id.rawValue))
   }
 
+  @Test("the events of a flow tell its changes in order, with state, step and revision")
+  func events() async throws {
+    let told = Recorded<Event>()
+    _ = harness.events.listen(since: nil) { told.add($0.event) }
+    let session = try await harness.open()
+    for word in ["halfway", "poll", "done"] {
+      #expect(await harness.type(word, session) == nil)
+    }
+    let flows = told.all.filter { $0.topic == .flow }
+    #expect(flows.map(\.what) == ["started", "moved", "finished"])
+    #expect(flows.map(\.state) == ["asking", "halfway", "done"])
+    #expect(flows.map(\.step) == [.enterCode, .enterCode, nil])
+    #expect(flows.map(\.revision) == [1, 2, 3])
+    #expect(flows.map(\.status) == [.active, .active, .succeeded])
+    for event in flows {
+      #expect(event.flow == session.id && event.provider == .work && event.kind == "stub")
+    }
+    let others = told.all.filter { $0.topic != .flow }
+    #expect(others.map(\.topic) == [.account] && others.map(\.what) == ["added"])
+    #expect(others.first?.account?.rawValue == session.flow.result?["account"]?.stringValue)
+  }
+
   @Test("a flow may store an account with its first answer")
   func atOnce() async throws {
     let session = try await harness.open(
