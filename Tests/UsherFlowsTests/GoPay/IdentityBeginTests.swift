@@ -109,7 +109,7 @@ struct IdentityMissingTests {
   @Test("an absent or malformed userCorrelationId fails GoPay verify with GPE-2206")
   func correlationID() throws {
     let long = String(repeating: "c", count: 257)
-    for id in [nil, "", " ", "\u{3000}", "a b", "é", "a\nb", long] {
+    for id in [nil, "", " ", "\u{3000}", "a b", "é", "a\nb", "a\u{0}", long] {
       check(try Driven(correlationID: id), "userCorrelationId", "preparing")
     }
     let whole = String(repeating: "c", count: 256)
@@ -119,7 +119,7 @@ struct IdentityMissingTests {
   @Test("a token that no header can carry fails GoPay verify with GPE-2206")
   func token() throws {
     let long = String(repeating: "t", count: 4097)
-    for token in ["", " ", "a b", "ü", "a\r\nX-Evil: 1", long] {
+    for token in ["", " ", "a b", "ü", "a\r\nX-Evil: 1", "a\u{0}", long] {
       check(try Driven(.none, token: token), "token", "kyc")
       check(try Driven(token: token), "token", "authCode")
     }
