@@ -22,6 +22,22 @@ struct SCAAttemptTests {
     ]) { try await submit($0, SCAEvent.attempt(SCAEvent.pin, "2468")) }
     #expect(tried.status == .verified && tried.statusReason == "CORRECT")
     #expect(tried.attemptsLeft == nil)
+    #expect(tried.id == "flw_1" && tried.eventID == "e" && tried.walletOperationID == "w")
+    #expect(tried.verification == SCAEvent.pin)
+  }
+
+  @Test("a wrong SCA attempt returns failed with the attempts left and the daemon's message")
+  func wrong() async throws {
+    let tried = try await wallet([
+      .found, .returnsStep(PaysafeFlow.enterCode()),
+      .answers(
+        code,
+        PaysafeFlow.snapshot(
+          "sca", 7, "challenged", step: PaysafeFlow.enterCode(attemptsLeft: 2),
+          problem: PaysafeFlow.problem("wrong_code"))),
+    ]) { try await submit($0) }
+    #expect(tried.status == .failed && tried.attemptsLeft == 2)
+    #expect(tried.statusReason == "what went wrong")
   }
 
   @Test("an SCA attempt waits for a challenge that is being sent")

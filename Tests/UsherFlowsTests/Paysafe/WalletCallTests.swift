@@ -93,6 +93,10 @@ struct WalletCallTests {
       .operation(.init(method: .put, path: "/x", body: body), account: account, approval: nil))
     #expect(put.method == .put && put.body?.revealed() == #"{"a":"é","b":1}"#)
     #expect(Set(put.headers.map(\.name)) == ["Accept", "Content-Type", "Authorization"])
+    for method in [HTTPRequest.Method.post, .patch, .delete] {
+      let call = WalletOperation(method: method, path: "/x")
+      #expect(try render(.operation(call, account: account, approval: nil)).method == method)
+    }
   }
 
   @Test("a Paysafe operation request carries its approval in a header or in the body, as demanded")

@@ -104,6 +104,7 @@ struct PaysafeControlTests {
     _ = try await event.challenge("PIN")
     #expect(try await bank.send(.post, path, json: ["approve": true]).status == 409)
     _ = try await event.challenge("PUSH_NOTIFICATION")
+    #expect(try await event.attempt("PUSH_NOTIFICATION", "1").refusal() == "INVALID_REQUEST")
     #expect(try await bank.send(.post, path, json: ["approve": "yes"]).status == 400)
     let reply = try await bank.send(.post, path, json: ["approve": false])
     #expect(try reply.json()["status"] == "REJECTED")
