@@ -190,9 +190,12 @@ struct PhoneAdmissionTests {
 
   @Test("a profile of another number fails Truecaller verifyPhone with TCError 15")
   func otherProfile() throws {
-    var driven = try Phase.profile.driven()
-    driven.answered(["phoneNumber": "919876543211"])
-    #expect(driven.failure?.provider?.code == "15")
+    for isVerifiedBefore in [false, true] {
+      var driven = try isVerifiedBefore ? DrivenVerification() : Phase.profile.driven()
+      if isVerifiedBefore { driven.answered(["accessToken": "otp-access-secret", "status": 1]) }
+      driven.answered(["phoneNumber": "919876543211"])
+      #expect(driven.failure?.provider?.code == "15")
+    }
   }
 }
 

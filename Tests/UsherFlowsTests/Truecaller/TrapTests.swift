@@ -8,11 +8,16 @@ import UsherCore
 
 @Suite("Traps in Truecaller's documentation")
 struct TruecallerTrapTests {
-  @Test("a verify reply of Truecaller without TTL and token changes neither (trap 1)")
-  func wiped() throws {
+  @Test(
+    "a verify reply of Truecaller without TTL and token, or with null, changes neither (trap 1)",
+    arguments: [
+      ["code": 4220, "message": "wrong"],
+      ["code": 4220, "message": "wrong", "verificationToken": nil, "tokenTtl": nil],
+    ] as [JSONValue])
+  func wiped(body: JSONValue) throws {
     var driven = try DrivenVerification()
     driven.toVerify()
-    driven.answered(["code": 4220, "message": "wrong"], status: 422, at: now + .seconds(10))
+    driven.answered(body, status: 422, at: now + .seconds(10))
     #expect(driven.step?.expiresAt == now + .seconds(90))
     driven.receive(DrivenVerification.code(), at: now + .seconds(20))
     #expect(driven.calls == [.verify(try phone(), code: otp, token: verificationToken)])

@@ -150,6 +150,10 @@ struct VerifyPhoneTests {
     var driven = try DrivenVerification(provider: truecaller { $0.otpDigits = 4 })
     driven.toCode()
     #expect(driven.step?.digits == 4)
+    driven.receive(DrivenVerification.code("123456"))
+    #expect(
+      driven.last
+        == .refuse(field: "input.code", message: "input.code must be 4 digits 0 to 9"))
     driven.receive(DrivenVerification.code("1234"))
     #expect(driven.state == "otpReceived")
   }
