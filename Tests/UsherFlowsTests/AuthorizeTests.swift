@@ -225,6 +225,16 @@ struct AuthorizeRedirectTests {
     }
   }
 
+  @Test("a pasted redirect URL with an error ends OIDC authorize as a redirect with it does")
+  func pastedError() throws {
+    var driven = try DrivenAuthorize()
+    driven.toBrowser()
+    let query = "error=access_denied&state=\(driven.query["state"] ?? "")"
+    driven.receive(.input(.redirect(url: Secret("\(DrivenAuthorize.redirectURI)?\(query)"))))
+    #expect(driven.failure?.reason == .denied)
+    #expect(driven.failure?.provider?.code == "access_denied")
+  }
+
   @Test(
     "a redirect with neither a code nor an error ends OIDC authorize with provider_protocol_error")
   func neither() throws {

@@ -295,9 +295,11 @@ struct FreedomBrowserTests {
   func lateRestart() throws {
     var driven = try PartnerAuthorize()
     driven.toBrowser(for: 100)
+    let uri = driven.step?.redirectURI
     driven.clock = now + .seconds(100)
     try driven.restart()
-    #expect(driven.expectation != nil && driven.calls.count == 1)
+    #expect(driven.expectation.map { "http://127.0.0.1:40001\($0.path)" } == uri)
+    #expect(uri != nil && driven.calls.count == 1)
     driven.answerLink(for: 50)
     #expect(driven.timer == .seconds(50))
   }
