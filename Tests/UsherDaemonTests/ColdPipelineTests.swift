@@ -114,6 +114,21 @@ struct ColdPipelineTests {
     await harness.end()
   }
 
+  @Test("a second call of a batch with the id of a call that still waits is refused")
+  func twin() async throws {
+    let record = try await harness.signIn()
+    let params = #"{"account":"\#(record.id.rawValue)","forceRefresh":true}"#
+    // Both calls run in one time slice, so the first one waits while the second one is read.
+    let connection = try await harness.connect(isAlone: true)
+    let batch = [CallLine.line("token.get", params, id: 5), CallLine.line("rpc.hello", id: 5)]
+    let replies = try CallLine.parse(
+      try await connection.answer("[\(batch.joined(separator: ","))]")
+    ).arrayValue
+    #expect(replies?.map { $0["id"] } == [5, .null])
+    #expect(replies?.last?["error"]?["code"] == -32600)
+    await harness.end()
+  }
+
   @Test("system.lock answers a waiting token.get and the calls behind it as locked")
   func locked() async throws {
     let record = try await harness.signIn()

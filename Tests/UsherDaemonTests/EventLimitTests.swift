@@ -102,7 +102,7 @@ struct EventLimitTests {
     let since = try await cursor()
     publish(300)
     let connection = try await harness.connect()
-    _ = try await answer(Self.subscription(since: since), on: connection)
+    let subscribed = try await answer(Self.subscription(since: since), on: connection)
     var last: Int64 = 0
     for _ in 0..<256 {
       let event = try JSONValue(parsing: try await connection.line())
@@ -112,6 +112,10 @@ struct EventLimitTests {
     let lost = try JSONValue(parsing: try await connection.line())
     #expect(lost["method"] == "events.lost")
     #expect(lost["params"]?["cursor"]?.integerValue == last)
+    // The subscription has ended.
+    let name = try #require(subscribed["result"]?["subscription"]?.stringValue)
+    let end = CallLine.line("events.unsubscribe", #"{"subscription":"\#(name)"}"#)
+    #expect(try await answer(end, on: connection)["error"]?["data"]?["reason"] == "not_found")
     _ = try await answer(Self.subscription(since: last), on: connection)
     for _ in 0..<44 {
       #expect(try JSONValue(parsing: try await connection.line())["method"] == "events.notify")

@@ -52,4 +52,19 @@ struct ShutdownTests {
     #expect(flow.state == "discovering" && restored.snapshot.view.state != "discovering")
     await next.end()
   }
+
+  @Test("a shutdown answers flow.start with waitMs at once, although the provider is silent")
+  func unanswered() async throws {
+    let provider = HeldProvider()
+    let harness = try LockControllerHarness(holdsTimers: true, transport: provider)
+    let lockController = try await harness.begun()
+    async let started = lockController.services().flows.start(
+      FlowStart(provider: .work, kind: "authorize", params: [:], waitMs: 60_000), .program())
+    await provider.asked.wait()
+    lockController.processContext.waits.end()
+    let flow = try await started.flow
+    #expect(flow.status == .active && flow.step?.kind == .wait)
+    provider.mayAnswer.open()
+    await lockController.end()
+  }
 }
