@@ -126,6 +126,7 @@ struct SetupTests {
     let status = ["status", "--admin"]
     let told = try await machine.usherctl(status, asking: [.keys(hasRecoveryKey: true)])
     #expect(told.status == 0 && told.error.contains("is still in \(left)"), "\(told)")
+    #expect(told.output.contains(/recovery key +set\n/), "\(told)")
     let user = try await machine.usherctl(
       status, user: 1000, asking: [.keys(hasRecoveryKey: true)])
     #expect(user.error == "", "\(user)")
