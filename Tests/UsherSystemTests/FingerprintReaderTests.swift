@@ -86,6 +86,7 @@ struct FingerprintReaderTests {
       #expect(alice.fprintd.releases == releases + 1)
     }
     #expect(try await alice.verdict(Alice.known) == .match)
+    _ = try await alice.reader.enrolledFingers(of: "alice")
     #expect(try await alice.fprintd.connections() == before, "a bus connection is left")
     // A scan that is cancelled before it begins does not claim the reader.
     let scan = Scan(alice.reader, "alice", within: .seconds(90))

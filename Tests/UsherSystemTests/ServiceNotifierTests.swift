@@ -28,6 +28,12 @@ struct ServiceNotifierTests {
     #expect(sent.last == #"STATUS=x\nREADY=1"#)
   }
 
+  @Test("a notification that extends a timeout carries the time in microseconds")
+  func extending() {
+    notifier.extendTimeout(by: .milliseconds(1500))
+    #expect(sent.last == "EXTEND_TIMEOUT_USEC=1500000")
+  }
+
   @Test("a reload notification carries the monotonic time in microseconds")
   func reloading() throws {
     var before = timespec()
