@@ -104,5 +104,7 @@ struct TruecallerProfileTests {
     #expect(try fixture.app.reason(of: "token.get", ["account": account]) == "not_found")
     #expect(
       try fixture.app.reason(of: "token.get", ["provider": "truecaller"]) == "interaction_required")
+    // Truecaller still knows the number.
+    #expect(try fixture.app.finished(fixture.verify())["state"] == "verifiedBefore")
   }
 }
