@@ -14,7 +14,7 @@
 package struct BatchCollector: Sendable {
   private var slots: [Slot]
   private var open: Int
-  /// The number of bytes of the replies so far.
+  /// The total number of bytes of the batch's replies so far.
   package private(set) var filledBytes = 0
 
   private enum Slot: Sendable {

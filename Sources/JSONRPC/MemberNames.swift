@@ -24,15 +24,16 @@ struct Text: Sendable, Hashable {
 /// so that an object of any size takes linear time. Swift's hashing is seeded per process, so a
 /// peer cannot choose names that collide.
 ///
-/// Each comparison with an escaped name unescapes it again, up to the length of the shorter name.
-/// That is done for up to four names, or up to eight short ones, because a set for every small
-/// object costs more. More names go into the set, which unescapes each name once.
+/// As soon as a name of the object has an escape, each comparison unescapes both names again. From
+/// then on a name is compared with the others one by one only if it is among the first four, or
+/// among the first eight and at most eight bytes long: for so few names a set costs more. Otherwise
+/// all names go into the set, which unescapes each name once.
 struct MemberNames {
   private static let inlineLimit = 16
   /// The number of names up to which an object with an escaped name is compared name by name.
   private static let escapedNamesLimit = 4
-  /// The number of names up to which an object with an escaped name is compared name by name if all
-  /// of its names are short.
+  /// The number of names up to which an object with an escaped name is compared name by name if the
+  /// names after the first four are short.
   private static let shortNamesLimit = 8
   /// The maximum number of bytes of a short name, before unescaping.
   private static let shortLimit = 8

@@ -18,7 +18,8 @@ public struct MethodTraits: Sendable, Hashable {
   public var handsOutSecret = false
   /// Whether the reply contains members of a person's profile. A rule's `fields` can restrict them.
   public var showsProfiles = false
-  /// Whether the clients that a rule's `share` names may call this method for the rule's accounts.
+  /// Whether a client may call this method also for accounts that another client owns and shares
+  /// with it (`share` in the rule of the client that owns them).
   public var readsSharedAccounts = false
   /// Whether a client that may start a flow may also call this method for that flow, as
   /// `flow.submit` for example.

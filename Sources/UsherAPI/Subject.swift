@@ -19,7 +19,8 @@ public enum Subject<M>: Sendable {
   /// The one account that the method acts on. The call names it by its id, or as the caller's only
   /// account at a provider.
   case oneAccount(@Sendable (M) -> (AccountID?, ProviderName?))
-  /// The same, among the accounts that have one-time codes.
+  /// The one account that the method acts on, as in ``oneAccount(_:)``, but chosen only among
+  /// accounts that have one-time codes.
   case oneAccountWithCodes(@Sendable (M) -> (AccountID?, ProviderName?))
   /// A token of one account, with the requested scope; nil for the whole granted scope.
   case token(@Sendable (M) -> (AccountID?, ProviderName?), scope: @Sendable (M) -> String?)

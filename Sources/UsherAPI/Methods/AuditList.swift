@@ -63,7 +63,7 @@ public struct AuditList: Method, Equatable {
   public struct Entry: Codable, Sendable, Equatable {
     /// The number of the row. Numbers begin at 1 and have no gaps.
     public var n: Int
-    /// The time of the call; for several calls, of the last one.
+    /// The time of the call; if the row represents several calls, the time of the last one.
     public var at: Timestamp
     public var method: String
     public var provider: ProviderName?

@@ -23,16 +23,16 @@ public struct Confirmation: Codable, Sendable, Equatable {
     self.expiresAt = expiresAt
   }
 
-  /// The caller whose call must be confirmed, as the kernel identifies its process.
+  /// The program whose call a person must confirm, as the kernel identifies its process.
   public struct Asker: Codable, Sendable, Equatable {
-    /// The name of the client rule that matches the caller.
+    /// The program's client name: the name of the first client rule that matches the program.
     public var client: String
     public var uid: UInt32
-    /// The name of the caller's user; nil if the uid has none.
+    /// The name of the user as which the program runs; nil if the uid has none.
     public var user: String?
-    /// The caller's unit of the system instance; nil if it is unknown.
+    /// The program's unit of the system instance of systemd; nil if it is unknown.
     public var unit: String?
-    /// The path of the caller's program; nil if it is unknown.
+    /// The path of the program's executable; nil if it is unknown.
     public var executable: String?
 
     public init(
@@ -47,16 +47,17 @@ public struct Confirmation: Codable, Sendable, Equatable {
     }
   }
 
-  /// The call that a person must confirm.
+  /// The RPC call that a person must confirm.
   public struct About: Codable, Sendable, Equatable {
     public var method: String
     public var provider: ProviderName?
     /// The kind of the flow that the call starts; nil if it starts none.
     public var kind: String?
     public var account: AccountID?
-    /// The label of the account that the call is about; nil if the account does not exist any more.
+    /// The label of the account that the RPC call is about; nil if the account does not exist any
+    /// more.
     public var label: String?
-    /// The OAuth scope that the call requests for a token; nil if it names none.
+    /// The OAuth scope that the RPC call requests for a token; nil if it names none.
     public var scope: String?
     /// The call of the provider's API that the flow is to make, as `METHOD:/path?query`; nil if
     /// there is none. An answer is valid once, for exactly this call with this body.
@@ -120,7 +121,7 @@ public struct Confirmation: Codable, Sendable, Equatable {
     }
   }
 
-  /// The caller that answered a question on behalf of a person.
+  /// The program that sent a person's answer to the question.
   public struct Answerer: Codable, Sendable, Equatable {
     /// The name of the client's rule; `(user)` for the user's own programs, `(admin)` for the admin
     /// socket.

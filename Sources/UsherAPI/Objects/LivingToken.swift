@@ -26,7 +26,7 @@ public struct LivingToken: Codable, Sendable, Equatable {
   public enum Reason: String, Codable, Sendable, Equatable, CaseIterable {
     /// The caller did not request the revocation.
     case notAsked = "not_asked"
-    /// The provider does not support the revocation of such tokens.
+    /// The provider does not support the revocation of tokens of this kind.
     case unsupported
     /// The provider refused the revocation.
     case refused

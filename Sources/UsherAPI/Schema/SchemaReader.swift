@@ -91,8 +91,9 @@ private final class Recorder {
     components = documentation?.memberComponents ?? [:]
   }
 
-  /// The schema of the type. If the type is a component, the schema is marked as the component's
-  /// definition.
+  /// The schema of the type whose `init(from:)` was recorded. If the OpenRPC document defines that
+  /// type in `components.schemas` (``SchemaDocumented/component``), the schema carries the
+  /// component's name.
   var named: Schema {
     assert(
       Set(descriptions.keys).isSubset(of: schema.members.map(\.name)),
@@ -129,7 +130,7 @@ extension Schema {
   }
 }
 
-/// The error that the type decodes a value for which there is no placeholder.
+/// The error of a recording decoder if a type decodes a value for which there is no placeholder.
 private struct Refused: Error {}
 
 private struct RecordingDecoder: Decoder {
