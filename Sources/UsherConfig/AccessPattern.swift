@@ -49,7 +49,8 @@ extension AccessPattern {
   package var literalProvider: String? { provider.isLiteral ? provider.text : nil }
 
   /// Returns whether the pattern allows the call: either directly, or because the call manages a
-  /// flow and the pattern allows the caller to start such flows.
+  /// flow (as `flow.submit` does) and the pattern allows the caller to start flows of the same
+  /// provider and kind.
   package func allows(_ request: PolicyRequest) -> Bool {
     if method.matches(request.method),
       request.isUnknown || provider.covers(request.provider) && kind.covers(request.kind),
@@ -91,8 +92,9 @@ package struct PolicyRequest: Sendable, Hashable {
   package var account: Account?
   /// Whether the call starts a flow that uses an account's token.
   package var usesAccount = false
-  /// Whether the call acts on one account, which is not known. Such a call is refused later. A rule
-  /// that is limited to some accounts does not allow it.
+  /// Whether the call acts on one account, but it cannot be determined on which, for example
+  /// because there are several at the provider. The call is refused later. A rule that is limited
+  /// to some accounts does not allow it.
   package var lacksAccount = false
   /// Whether the object that the call names does not exist for this caller, so that its provider
   /// and kind are not known. In this case the method alone decides, and an allowed call is answered

@@ -53,13 +53,14 @@ package struct Permit: Sendable, Equatable {
 /// The refusal of an RPC call by the policy, and its cause.
 package struct Denial: Sendable, Equatable {
   package enum Cause: Sendable, Equatable {
-    /// No client rule that matches the caller has such a call in its `allow`.
+    /// No client rule that matches the caller lists the call in its `allow`.
     case notListed
-    /// The rule is limited to other accounts. To the caller, this account does not exist.
+    /// The rule's `accounts` exclude the account that the call acts on. To the caller, the account
+    /// does not exist.
     case account
-    /// The call requests a scope that is not among these, which the rule allows.
+    /// The call requests an OAuth scope that is not among these, the `scopes` of the rule.
     case scope([String])
-    /// The call is outside of the rule's `hours`, which begin again in this many minutes.
+    /// The call is made outside of the rule's `hours`, which begin again in this many minutes.
     case hours(minutes: Int)
   }
 

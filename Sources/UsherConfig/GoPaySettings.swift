@@ -119,7 +119,8 @@ package struct GoPayPaths: SettingsSection {
   package var b2bToken = ProviderPath("/v1.0/access-token/b2b")
   package var binding = ProviderPath("/v1.0/registration-account-binding")
   package var unbinding = ProviderPath("/v1.0/registration-account-unbinding")
-  /// The call that returns the URL of the capture page.
+  /// The path of the call that returns the URL of the page where the user photographs card and
+  /// face.
   package var capture = ProviderPath("/coe/v1/submissions/urls")
   package var submission = ProviderPath("/coe/v1/submissions/{submissionId}")
   package var currentSubmission = ProviderPath(

@@ -38,11 +38,13 @@ package struct Limits: SettingsSection {
   package var liveFlowsPerUser = 1024
   /// The maximum number of flows that one user starts in a minute.
   package var flowStartsPerMinute = 30
-  /// The maximum number of calls of one user in a minute that check whether an e-mail address,
-  /// phone number or user key is registered at a provider.
+  /// The maximum number of calls of `registration.checkDuplicate` and `registration.checkUserKey`
+  /// in a minute by one user's programs (by uid) or by one client that owns its accounts. The calls
+  /// tell whether an e-mail address, a phone number or a user key (a person's id at BSA) is
+  /// registered.
   package var registrationChecksPerMinute = 30
-  /// The maximum number of open questions to a person about the calls of one user's programs (page
-  /// Access in Usher.docc, "A person agrees").
+  /// The maximum number of unanswered questions whether a call by a user's programs is allowed
+  /// (page Access in Usher.docc, "A person agrees").
   package var openConfirmationsPerUser = 64
   /// The maximum number of remembered answers to questions about the calls of one user's programs.
   package var rememberedConfirmationsPerUser = 4096

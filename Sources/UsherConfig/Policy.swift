@@ -166,10 +166,11 @@ enum FallbackRights: Sendable {
   case allRights(rule: String)
   case member(rule: String)
   case noRights
-  /// The caller's unit or program is not known, and this rule may apply to the caller.
+  /// The kernel does not report the caller's unit or program, and a rule with a condition on it,
+  /// `rule`, may apply to the caller.
   case unidentified(rule: String)
-  /// The caller is a subordinate id of a user. `rule` is the rule that applies to the user but not
-  /// to the id; nil if there is none.
+  /// The caller's uid is a subordinate id of a user (subuid(5)). `rule` is the rule that applies to
+  /// the user but not to the subordinate id; nil if there is none.
   case subordinate(of: SubordinateOwner, rule: String?)
 
   func decide(_ request: PolicyRequest) -> Decision {

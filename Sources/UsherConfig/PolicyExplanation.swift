@@ -68,7 +68,7 @@ extension SubordinateOwner {
     }
   }
 
-  /// The verb for a sentence about a rule that gives new objects to this owner.
+  /// The verb for a sentence about a rule that matches the owner of the caller's subordinate id.
   fileprivate var verb: String {
     switch self {
     case .user: "matches"
@@ -87,7 +87,7 @@ extension PolicyCheck.Verdict {
 }
 
 extension PolicyRule.Verdict {
-  /// The cause of a denial as a phrase that follows the name of the rule.
+  /// Why the rule allows or denies the call, as a phrase that follows the name of the rule.
   fileprivate var words: String {
     switch decision {
     case .allowed: "lists it as \"\(pattern?.settingText ?? "")\""

@@ -9,8 +9,8 @@ final class PolicyRule: Sendable {
   let position: SourcePosition?
   let user: UInt32?
   let group: UInt32?
-  /// The members that the user database lists for the rule's group. A process can drop its groups,
-  /// and must not evade the rule that way.
+  /// The users that the user database lists as members of the rule's `group`. Because a process can
+  /// drop its groups, the rule matches these users even if their process is not in the group.
   let members: Set<UInt32>
   /// The patterns of `allow`, and `confirm.*` if the rule may answer the questions about other
   /// clients' calls.
@@ -33,7 +33,7 @@ final class PolicyRule: Sendable {
   /// The decision of one client rule on an RPC call, and its reason.
   struct Verdict {
     let rule: PolicyRule
-    /// The pattern of `allow` that matches the call; nil if none does.
+    /// The pattern of the rule's `allow` that matches the call; nil if none does.
     let pattern: AccessPattern?
     let decision: Decision
   }
@@ -60,8 +60,8 @@ final class PolicyRule: Sendable {
       && isAbout(caller)
   }
 
-  /// Returns whether the rule has a condition on users, and may match a process like the caller's
-  /// if an unknown user runs it.
+  /// Returns whether the rule has a condition on the user or on a group's members, and may match
+  /// the caller's process (unit, executable, groups) if an unknown user runs it.
   func mayMatch(anyUserWithProcessOf caller: CallerIdentity) -> Bool {
     let match = setting.match
     guard match.user != nil || !members.isEmpty else { return false }

@@ -13,7 +13,7 @@ package final class SettingsTable {
   private let path: String
   private let position: SourcePosition?
   private var keys: [String] = []
-  /// The nested tables that were written, by key.
+  /// The nested tables of this table that were written so far, by their keys.
   private var inner: [String: SettingsTable] = [:]
   private var isOpen = false
   private var written = TomlTable()
