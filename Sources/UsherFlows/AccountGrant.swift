@@ -48,7 +48,8 @@ package struct AccountGrant: Sendable, Equatable {
   }
 }
 
-/// An account or a secret that the daemon stores although its flow was cancelled or expired.
+/// What the provider had already granted when the flow was cancelled or expired: an account, or
+/// tokens for a later flow. The daemon stores it, so that the user need not sign in again.
 package struct AbandonedGrant: Sendable, Equatable {
   package enum Content: Sendable, Equatable {
     case account(AccountGrant)

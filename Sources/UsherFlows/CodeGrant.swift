@@ -23,8 +23,9 @@ protocol CodeGrant: FlowMachine, RetryingMachine {
   static var redirectForm: RedirectForm { get }
   /// The URL at which the app itself receives the redirect; nil if the daemon listens.
   var appRedirectURI: String? { get }
-  /// Whether PKCE makes a stolen code useless to another local user (RFC 7636). If it does not and
-  /// another user may hold the port, the flow fails and the user is not sent to the provider.
+  /// Whether PKCE makes a stolen authorization code useless to another local user (RFC 7636). If it
+  /// does not, and another user may hold the redirect port, the flow fails before it opens the
+  /// provider's page.
   var hasPKCE: Bool { get }
   /// The error code of the provider's SDK for a listener that cannot be opened; nil if the SDK has
   /// none.
@@ -35,9 +36,10 @@ protocol CodeGrant: FlowMachine, RetryingMachine {
   func secret(of round: Round) -> Secret
   /// Enters the state in which the flow waits until the loopback listener is open.
   mutating func prepare(_ round: Round)
-  /// Enters the state in which the user is in the browser.
+  /// Enters the state in which the user signs in on the provider's page in the browser.
   mutating func show(_ round: Round, redirectURI: String, _ listener: ListenerState)
-  /// Continues when the redirect URI is known: by default the user is sent to the browser.
+  /// Continues when the redirect URI is known. By default the flow shows the provider's page
+  /// (``show(_:redirectURI:_:)``).
   mutating func opened(
     _ round: Round, redirectURI: String, _ listener: ListenerState
   ) -> Answer<Call>
@@ -46,7 +48,7 @@ protocol CodeGrant: FlowMachine, RetryingMachine {
     _ answer: AuthorizationResponse, _ round: Round, redirectURI: String,
     _ transition: inout TransitionContext
   ) -> Answer<Call>
-  /// Starts another round with new secrets; the problem tells the user why.
+  /// Starts another round with new secrets. `problem` tells the user why the last round failed.
   mutating func renew(
     _ round: Round, _ problem: Problem, _ transition: inout TransitionContext
   ) -> Answer<Call>
@@ -65,7 +67,7 @@ extension CodeGrant {
     return .proceed([])
   }
 
-  /// Returns the view of the state in which the user is in the browser.
+  /// Returns the flow's view while the user is on the provider's page in the browser.
   func browser(
     _ state: String, at url: String, redirectURI: String, _ listener: ListenerState
   ) -> FlowView {

@@ -48,7 +48,7 @@ package protocol FlowMachine: Codable, Sendable, Equatable {
   /// The provider's configuration at the start of the flow. It holds no secret, and later changes
   /// of the configuration do not affect it.
   var provider: Provider<Call.Settings> { get }
-  /// The present state as the flow's owner sees it.
+  /// The present state and step of the flow, as the client that started it sees them.
   var view: FlowView { get }
 
   /// Starts a flow.

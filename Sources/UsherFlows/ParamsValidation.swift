@@ -52,9 +52,10 @@ enum ParamsValidation {
     return text
   }
 
-  /// Returns the id of the account that the flow requires.
+  /// Returns the id of the account that the flow requires: the one that `params.account` names, or
+  /// else the caller's only account at the provider.
   ///
-  /// - Throws: `invalidParams` if the caller named none.
+  /// - Throws: `invalidParams` if there is none.
   static func account<Settings>(_ context: FlowContext<Settings>) throws(UsherError) -> AccountID {
     guard let account = context.account?.id else { throw wrong("account", "is missing") }
     return account

@@ -30,7 +30,8 @@ extension Redirect {
 
   /// Returns the redirect that the listener has to wait for.
   ///
-  /// - Parameter earlier: The redirect URI before a restart, whose port is requested again.
+  /// - Parameter earlier: The redirect URI that the flow had before the daemon was restarted; its
+  ///   port is requested again. Nil if the flow had none.
   func expectation(
     state: Secret, earlier: String? = nil, form: RedirectForm = .oauth
   ) -> RedirectExpectation {

@@ -37,7 +37,7 @@ package struct RetryBackoff: Codable, Sendable, Equatable {
     max(own, min(requested ?? own, maxRequestedPause))
   }
 
-  /// Ends the pause: it is over, or a restart cut it short. The next attempt starts now.
+  /// Ends the pause, because it is over or the daemon was restarted. The next attempt starts now.
   package mutating func endPause() { isPaused = false }
 
   /// The same count at the start of the next attempt: without the pause.

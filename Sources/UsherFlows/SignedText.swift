@@ -10,7 +10,7 @@ package struct SignedText: Codable, Sendable, Equatable {
 package struct SignatureKeySource: Sendable {
   /// The URL from which the key is fetched; the cache of keys uses it as its index.
   package var url: String
-  /// The call that fetches the key.
+  /// The provider call that fetches the key with which the signature is verified.
   package var call: any ProviderCall
   /// Reads the key from the outcome of ``call``.
   package var read: @Sendable (CallOutcome) -> SignatureKey

@@ -89,8 +89,8 @@ package struct BSAVerifyContact: FlowMachine {
   }
 }
 
-/// An error in the parameters that fails the flow, as in the SDK, instead of the call that starts
-/// it.
+/// An error in the parameters of `flow.start` for which the call succeeds and the flow fails,
+/// because BSA's SDK reports it as a failure of the operation.
 package struct EarlyFailure: Error {
   let failure: Failure
 

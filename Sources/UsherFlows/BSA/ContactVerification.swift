@@ -10,7 +10,7 @@ import UsherCore
 /// ``problem``, and forwards every event while the verification runs. Numbers occur only in events
 /// and calls, never in this value.
 struct ContactVerification: RetryingMachine, Codable, Sendable, Equatable {
-  /// The number of wrong numbers from the user that ends the verification.
+  /// The number of wrong one-time numbers with which the user ends the verification.
   static let maxGuesses = 5
   /// The maximum number of messages that are sent, the first one included.
   static let sendLimit = 5
@@ -50,8 +50,8 @@ struct ContactVerification: RetryingMachine, Codable, Sendable, Equatable {
     let resendAt: Timestamp
   }
 
-  /// A number that the user typed. It is held only during a pause before the next attempt, and only
-  /// in memory.
+  /// BSA's check of a one-time number that the user typed. The number is kept only in memory, and
+  /// only during a pause before the check is repeated.
   private struct Check: Codable, Sendable, Equatable {
     var number = Transient(nil)
     var retrying = RetryBackoff()
@@ -70,8 +70,8 @@ struct ContactVerification: RetryingMachine, Codable, Sendable, Equatable {
 
   mutating func begin() -> [Effect<BSACall>] { send(Sending()) }
 
-  /// The state for the flow's view. The SDK documentation names no such states, so the names are
-  /// the daemon's own.
+  /// The name of the state in the flow's view. BSA's SDK documentation names no states of a
+  /// verification, so the names are the daemon's own.
   var state: String {
     switch stage {
     case .sending: "sending"

@@ -128,8 +128,8 @@ struct FreedomIDRefusal: Equatable {
 }
 
 extension String {
-  /// Returns whether the text contains the user input, in any case. If the input is a number, only
-  /// the digits are compared, whatever separates them.
+  /// Returns whether the text contains what the user typed, in any letter case. If the user typed a
+  /// number, only the digits are compared, whatever separates them.
   fileprivate func repeats(_ typed: Secret) -> Bool {
     guard !typed.isEmpty else { return false }
     let text = typed.revealed().lowercased()

@@ -34,7 +34,7 @@ struct FreedomLogin: Codable, Sendable, Equatable {
   enum Task: Codable, Sendable, Equatable {
     /// Requests the first code for the phone number.
     case send(FreedomName)
-    /// Requests another code.
+    /// Requests another code, which replaces the one of this challenge.
     case resend(FreedomChallenge)
     case password(FreedomName)
     case code(FreedomChallenge)

@@ -138,7 +138,7 @@ extension FreedomPartnerAuthorize {
 }
 
 extension FreedomIDRefusal {
-  /// Whether the refusal means that the access token of the call is invalid.
+  /// Whether the refusal means that the access token of the refused request is invalid.
   fileprivate var endsTokens: Bool {
     switch tokenErrorCode {
     case .autheticationError, .authError, .accessDenied: true

@@ -11,7 +11,7 @@ struct Capture: Codable, Sendable, Equatable {
   /// Whether this flow itself created the binding between the user and the GoPay account with SNAP,
   /// so that it has to remove the binding if it fails.
   let isBound: Bool
-  /// The capture token; nil while one is requested.
+  /// GoPay's token for the calls of this capture; nil while it is being requested.
   var token: Sealed<Secret>?
   var page: Page?
   /// Whether the capture token replaces one that GoPay refused, and no call with the new one has
@@ -25,7 +25,7 @@ struct Capture: Codable, Sendable, Equatable {
   /// The credential for which GoPay issues a capture token.
   enum Source: Codable, Sendable, Equatable {
     case link(KnownLink)
-    /// The log-in of the user that returned this auth code.
+    /// The auth code that the user's log-in at GoPay returned.
     case login(code: Sealed<Secret>)
   }
 

@@ -4,7 +4,7 @@ import UsherCore
 
 /// An auth code of GoPay that the app, the partner's backend or the daemon redeems.
 ///
-/// One deadline applies to all three ways, and it survives a restart.
+/// One deadline applies to all three ways. It stays the same if the daemon is restarted.
 struct CodeExchange: Codable, Sendable, Equatable {
   let code: Sealed<Secret>
   let deadline: Timestamp

@@ -27,7 +27,8 @@ enum GoPayErrorCode: Int, CaseIterable {
   /// Whether the SDK lets the app try again.
   var isRetryable: Bool { traits.isRetryable }
 
-  /// The reason for the flow's failure, unless the reply tells a more specific one.
+  /// The reason of the failure of a flow that ends with this error, unless GoPay's reply tells a
+  /// more specific one.
   var reason: Failure.Reason { traits.reason }
 
   private var traits: (title: String, isRetryable: Bool, reason: Failure.Reason) {

@@ -82,8 +82,9 @@ extension IdentityRequest {
     }
   }
 
-  /// Returns why the configured credentials do not allow the auth code to be redeemed; nil if they
-  /// do. The flow then fails before the user does anything.
+  /// Returns why the daemon cannot redeem GoPay's auth code with the configured credentials; nil if
+  /// it can, or if it does not redeem the code. With a reason, the flow fails before the user logs
+  /// in.
   private func credentialFlaw(_ context: FlowContext<GoPaySettings>) -> String? {
     guard receiver == .exchange else { return nil }
     let (settings, name) = (context.provider.settings, context.provider.name)

@@ -9,9 +9,9 @@ package enum LocalAuthQuestion: Sendable, Equatable {
   /// Same as `availability`, but the fingerprint reader is not asked, because an unresponsive
   /// fprintd would delay the answer. Fingers are reported as unavailable.
   case passcodeAvailability
-  /// One scan of any of the owner's fingers. Hints may come before the answer,
-  /// ``LocalAuthAnswer/scanned(_:)``. When the flow's step no longer says `scanning`, the reader is
-  /// released and nothing more is reported.
+  /// One fingerprint scan, which any enrolled finger of the user passes. Hints may come before the
+  /// answer, ``LocalAuthAnswer/scanned(_:)``. When the flow's step no longer says `scanning`, the
+  /// reader is released and nothing more is reported.
   case scan
   /// Same as `scan`, but a match is reported as ``ScanOutcome/changed`` if the enrolled fingers
   /// differ from those that the flow's client saved at the flow's provider.
@@ -77,7 +77,7 @@ package struct LocalAuthAvailability: Sendable, Equatable {
   }
 }
 
-/// The outcome of a scan of a finger.
+/// The outcome of one fingerprint scan.
 package enum ScanOutcome: Sendable, Equatable {
   case matched
   /// An enrolled finger matched, but the enrolled fingers differ from those that the flow's client

@@ -36,7 +36,7 @@ package struct LocalAuthentication: Codable, Sendable, Equatable {
   private struct Plan: Codable, Sendable, Equatable {
     /// Whether a finger may be used; false if the passcode has already replaced the finger.
     var wantsFinger = true
-    /// Whether a scan starts at once, without input from the user.
+    /// Whether the fingerprint scan starts at once, without input from the user.
     var scans = true
   }
 
@@ -136,7 +136,8 @@ package struct LocalAuthentication: Codable, Sendable, Equatable {
     }
   }
 
-  /// Repeats the question or the check that a restart of the daemon interrupted.
+  /// Continues after a restart of the daemon: an interrupted question, fingerprint scan or passcode
+  /// check begins again with the question which methods are available.
   private mutating func resume() -> Progress {
     switch stage {
     case .looking(let plan): return .ask(queryMethods(plan))

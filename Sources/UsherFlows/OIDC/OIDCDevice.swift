@@ -43,8 +43,8 @@ package struct OIDCDevice: FlowMachine, DiscoveringMachine {
     var interval: Int
     /// Whether a poll is in progress; false while the flow waits for the next one.
     var isAsking = false
-    /// Whether the reply to a poll was lost. That reply may have contained the tokens, so the
-    /// device code may be spent.
+    /// Whether the reply to a poll was lost. That reply may have contained the tokens; then the
+    /// provider has invalidated the device code.
     var isDoubtful = false
 
     /// The same polling after a reply which shows that the device code is not spent, because the

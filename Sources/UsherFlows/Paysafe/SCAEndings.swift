@@ -43,7 +43,10 @@ extension Failure {
     return failure
   }
 
-  /// The failure of a flow for whose event usherd supports none of the verifications.
+  /// The failure of a flow whose SCA event cannot be approved by any verification that usherd
+  /// supports.
+  /// - Parameter wantsReturnURL: Whether the event can be approved on a page of the provider, but
+  ///   the flow has no `returnUrl` to which that page would lead the browser back.
   static func noVerification(wantsReturnURL: Bool) -> Failure {
     Failure(
       reason: .invalidRequest, title: "No way to approve",
@@ -107,8 +110,8 @@ extension Problem {
       provider: errorCode)
   }
 
-  /// The problem that the reply to the customer's last input was lost, on the network or by a
-  /// restart.
+  /// The problem that the reply to the customer's last input was lost, on the network or because
+  /// the daemon was restarted.
   static let answerLost = Problem(
     reason: Problem.interrupted.reason, title: Problem.interrupted.title,
     message: "the provider's answer was lost; please do this step again")

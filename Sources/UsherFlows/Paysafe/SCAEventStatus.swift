@@ -34,8 +34,9 @@ struct SCACounters: Codable, Sendable, Equatable {
     allowableAttempts = newer.allowableAttempts ?? allowableAttempts
   }
 
-  /// Applies the counters of the reply to an attempt. The attempt has changed the number of
-  /// attempts, so that number is unknown unless the reply reports it.
+  /// Applies the counters in Paysafe's reply to a submitted attempt. Paysafe has counted the
+  /// attempt, so the known number of attempts is out of date and is dropped unless the reply
+  /// reports a new one.
   mutating func merge(afterAttempt newer: SCACounters) {
     currentAttempts = nil
     merge(newer)

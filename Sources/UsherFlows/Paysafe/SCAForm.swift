@@ -60,7 +60,8 @@ struct SCAOption: Codable, Sendable, Equatable {
   /// The phone number or e-mail address to which the challenge is sent, masked by Paysafe.
   var target: String?
 
-  /// Creates an option from an offer of Paysafe; nil if usherd does not support the verification.
+  /// Creates the customer's option for a verification that Paysafe offers; nil if usherd does not
+  /// support the verification.
   init?(_ offer: SCADemand.Offer) {
     guard let form = offer.verification.form else { return nil }
     verification = offer.verification
@@ -68,10 +69,11 @@ struct SCAOption: Codable, Sendable, Equatable {
     target = offer.target
   }
 
-  /// Creates an option that the caller requests although Paysafe did not offer it; nil if usherd
-  /// does not support the verification.
+  /// Creates the customer's option for a verification (method and channel) that the caller
+  /// requests, whether or not Paysafe offers it; nil if usherd does not support the verification.
   ///
-  /// The method AUTHENTICATOR becomes OTP with the channel AUTHENTICATOR.
+  /// AUTHENTICATOR is a channel at Paysafe. If the caller names it as the method, without a
+  /// channel, the option has the method OTP and the channel AUTHENTICATOR.
   init?(requested: PaysafeCall.Verification) {
     let isMethod = requested == .init(method: "AUTHENTICATOR")
     self.init(.init(isMethod ? .init(method: "OTP", channel: "AUTHENTICATOR") : requested))

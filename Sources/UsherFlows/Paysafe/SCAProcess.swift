@@ -38,7 +38,7 @@ struct SCAProcess: RetryingMachine, Codable, Sendable, Equatable {
     let pollSeconds: Int
   }
 
-  /// A period in which Paysafe sends no other challenge.
+  /// A period in which Paysafe refuses to send another challenge for the SCA event.
   struct CoolDown: Codable, Sendable, Equatable {
     let until: Timestamp
     let word: ProviderErrorCode
@@ -64,7 +64,7 @@ struct SCAProcess: RetryingMachine, Codable, Sendable, Equatable {
     case inquiring(UnknownOutcome, RetryBackoff)
   }
 
-  /// A challenge that is being sent.
+  /// A request to Paysafe to send a challenge, which has not been answered yet.
   struct Sending: Codable, Sendable, Equatable {
     let option: SCAOption
     /// The challenge that this one replaces. It may stay valid until the new one is sent.

@@ -75,8 +75,9 @@ struct PhoneAdmission: RetryingMachine, Codable, Sendable, Equatable {
     name.map { .updating($0) } ?? .reading
   }
 
-  /// The view of the flow in this part. Internal steps that belong to one state of the SDK look the
-  /// same to the owner, and a state that the flow has left does not come back.
+  /// What clients see of the flow while this last part of the verification runs. Phases that are
+  /// one state in Truecaller's SDK have the same view, and the view never returns to an earlier
+  /// state.
   var view: FlowView {
     if account != nil, isConfirmed != true {
       return waiting("creating", for: "the provider's profile")

@@ -88,8 +88,8 @@ package struct VerifyPhone: FlowMachine, RetryingMachine {
     return number.isPending(at: subject, attributes)
   }
 
-  /// Returns a flow that has failed. The SDK reports such an error as a failed flow, so the call
-  /// that starts the flow succeeds.
+  /// Returns a flow that fails at once because of its parameters. Truecaller's SDK reports wrong
+  /// parameters as a failed verification, so `flow.start` succeeds and the flow fails.
   private static func refused(
     _ failure: Failure, _ provider: Provider<TruecallerSettings>
   ) -> (VerifyPhone, Answer) {
