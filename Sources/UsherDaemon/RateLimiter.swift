@@ -7,7 +7,8 @@ final class RateLimiter: Sendable {
   /// For each owner, the time at which the bucket is full again. A missing owner has a full bucket.
   private let fullTimes = Mutex<[Owner: Timestamp]>([:])
 
-  /// Takes a call from the owner's bucket. Returns nil if it is allowed, else the time to wait.
+  /// Charges one call to the owner. Returns nil if the call is allowed, else the time after which
+  /// it would be.
   func acquire(_ owner: Owner, at now: Timestamp, perMinute: Int) -> Duration? {
     let window = Duration.milliseconds(60_000)
     let price = window / max(perMinute, 1)

@@ -48,7 +48,8 @@ final class AccountWatch: ProviderObserver {
     var tokens = TokenPlan.Progress()
     /// Whether a token refresh is in progress; its end schedules the account's next task.
     var isRenewing = false
-    /// The attributes that the inquiries are about.
+    /// The account's attributes for which ``inquiryAt`` was planned. Other attributes begin a new
+    /// series of inquiries at the provider.
     var attributes: [String: JSONValue] = [:]
     /// When the provider is to be asked.
     var inquiryAt: Timestamp?
@@ -134,7 +135,8 @@ final class AccountWatch: ProviderObserver {
   /// Reviews accounts whose owners became withheld or are no longer withheld.
   func review(_ accounts: [AccountID]) { for account in accounts { process(account) } }
 
-  /// Tells the owner what the provider has decided about an account.
+  /// Publishes an event with the verdict of the provider about an account (such as a GoPay
+  /// submission), if `update` has changed it.
   private func announce(_ update: AccountRepository.Update) {
     let record = update.record
     guard update.before?.details.attributes ?? [:] != record.details.attributes, !isStopped,
@@ -166,7 +168,8 @@ final class AccountWatch: ProviderObserver {
     !isWithheld(record.owner) && provider(of: record) != nil
   }
 
-  /// Returns the inquiry to make about the account; nil if there is none or the owner is withheld.
+  /// Returns the inquiry by which the provider is asked for its verdict about the account; nil if
+  /// the provider has no inquiries, or access to the owner's objects is refused at present.
   private func inquiry(of record: AccountRecord) -> (any AccountInquiry)? {
     isWithheld(record.owner) ? nil : followUp(of: record) as? any AccountInquiry
   }

@@ -8,7 +8,7 @@ import UsherCore
 struct AuditAggregator {
   /// A future audit row, for one call or for several equal calls.
   struct Entry: Sendable, Equatable {
-    /// The time of the call; for several calls, of the last one.
+    /// The time of the call; if the row represents several calls, the time of the last one.
     var at: Timestamp
     var event: AuditEvent
     var caller: AuditedCaller
@@ -58,7 +58,7 @@ struct AuditAggregator {
   /// Outcome of recording an RPC call that equals an earlier one.
   enum RepeatOutcome: Sendable, Equatable {
     case counted
-    /// The call became an audit row of its own, because it is the first of its minute.
+    /// The call became an audit row of its own, because it is the first equal call of its minute.
     case written
     /// The buffer is full: the RPC call must not be served.
     case refused

@@ -8,7 +8,7 @@ struct AuditRepeat: Sendable {
   /// The position in the counts of the ``AuditAggregator``, valid in the minute of the last record.
   var position: AuditAggregator.Position?
 
-  /// Creates a repeat; nil if each such call is a row of its own.
+  /// Creates a repeat of a recorded call; nil if each call of this kind is an audit row of its own.
   init?(_ event: AuditEvent, by caller: AuditedCaller) {
     guard event.isRepeatable else { return nil }
     self.event = event.shortened

@@ -31,7 +31,7 @@ struct ConfirmCall: Codable, Sendable {
   let amount: String?
   let payee: String?
 
-  /// Takes the parts from a call of a client.
+  /// Takes the parts of a client's RPC call that a person is shown and must agree to.
   ///
   /// - Parameter start: The flow that the call starts; nil for other calls.
   init(_ request: PolicyRequest, _ start: FlowStart? = nil, of client: String) {
@@ -191,7 +191,8 @@ extension RememberedAnswer {
 /// The condition under which a caller may answer a question about a client's call.
 enum ConfirmRight {
   case unconditional
-  /// The user must have proved presence at this machine in a flow of the same client.
+  /// The user of the caller must have proved presence at this machine (by passcode or finger) in a
+  /// flow of the caller's client.
   case withProof
 }
 

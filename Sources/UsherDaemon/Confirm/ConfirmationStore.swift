@@ -10,11 +10,13 @@ struct ConfirmationStore: Sendable {
   enum Decision: Equatable {
     case agreed
     case refused
-    /// The question is open and waits for an answer.
+    /// A question about the call is open and waits for an answer.
     case asked(OpenQuestion)
-    /// No question about the call is open, and none has been answered.
+    /// There is neither an open question nor a valid answer about the call, so a question must be
+    /// asked.
     case unasked
-    /// A question is needed, but the user has too many open ones until the earliest expires.
+    /// A question must be asked, but the user has reached the limit of open questions. `until` is
+    /// when the first of them expires.
     case full(until: Timestamp)
   }
 
@@ -40,7 +42,7 @@ struct ConfirmationStore: Sendable {
 
   /// Decides about a call. A single-use answer that allows it is consumed.
   ///
-  /// - Parameter users: Tells which users share one user's limits.
+  /// - Parameter users: Tells which subordinate ids share a user's limits.
   mutating func decide(
     on call: ConfirmCall, of person: LocalPerson, at now: Timestamp, limit: Int,
     _ users: SubordinateUsers
@@ -92,9 +94,10 @@ struct ConfirmationStore: Sendable {
     entries[person]?.answers[call]
   }
 
-  /// Returns the number of the user's remembered answers to other calls.
+  /// Returns the number of remembered answers, to calls other than `call`, of all users who share
+  /// the user's limits.
   ///
-  /// - Parameter users: Tells which users share one user's limits.
+  /// - Parameter users: Tells which subordinate ids share a user's limits.
   mutating func answers(
     of person: LocalPerson, otherThan call: ConfirmCall, _ users: SubordinateUsers
   ) -> Int {

@@ -34,7 +34,7 @@ extension AccountRecord {
       || covers(scope: details.grant.scope, to: client, at: now)
   }
 
-  /// Removes the profile members that no valid consent of any client opens.
+  /// Removes the profile members that no client has a valid consent to read.
   mutating func minimise(at now: Timestamp) {
     guard details.isByConsent else { return }
     details.profile = details.profile?.only(consents.members(at: now))
@@ -50,8 +50,8 @@ extension [String: JSONValue] {
 }
 
 extension AccountRepository {
-  /// Plans the withdrawal of consents and the removal of profile members that no other consent
-  /// opens.
+  /// Plans the withdrawal of consents for an account, and the deletion of the profile members that
+  /// no client may read any more because its consent was withdrawn.
   ///
   /// - Returns: Nil if no consent matches, or the account was forgotten in the meantime.
   func update(

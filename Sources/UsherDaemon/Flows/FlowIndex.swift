@@ -163,7 +163,8 @@ final class FlowReservation: Sendable {
   private let owner: Owner
   private let isReserved = Atomic(true)
 
-  /// Reserves a place. Returns nil if the owner's flows and reservations have reached the limit.
+  /// Reserves a place for one flow of the owner. Returns nil if the owner's flows and reservations
+  /// have reached the limit.
   init?(
     _ index: FlowIndex, for owner: Owner, atMost limit: Int,
     _ users: SubordinateUsers = SubordinateUsers()

@@ -22,12 +22,12 @@ extension FlowRepository {
   /// The number of rows that are read between two calls of `reportProgress`.
   private static let progressInterval = 5000
 
-  /// Reads all flows and passes each flow that can be read to `body`.
+  /// Reads all flows from the store and passes each one that can be decoded to `body`.
   ///
-  /// - Parameter reportProgress: Called from time to time, so that the caller can tell
-  ///   systemd that the start proceeds.
-  /// - Returns: The flows that could not be read, each with the reason.
-  /// - Throws: `storageUnavailable`, for example if a row fails to decrypt.
+  /// - Parameter reportProgress: Called after every ``progressInterval`` rows, so that the caller
+  ///   can report progress to systemd.
+  /// - Returns: The flows that were decrypted but could not be decoded, each with the reason.
+  /// - Throws: `storageUnavailable` if the database cannot be read or a row cannot be decrypted.
   func restore(
     _ reportProgress: () -> Void, _ body: (LiveFlow) -> Void
   ) async throws(UsherError) -> [(flow: FlowID, error: UsherError)] {

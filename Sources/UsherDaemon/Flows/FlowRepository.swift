@@ -32,8 +32,8 @@ struct FlowRepository: Sendable {
     }
   }
 
-  /// Runs `body`. If an account is to be stored, `body` runs under the lock on the owner's accounts
-  /// at the provider.
+  /// Runs `body`, which commits a transition. If `grant` is to be stored as an account, `body` runs
+  /// under the lock on the accounts of the flow's owner at the provider.
   func withAccountLock(
     for grant: AccountGrant?, _ flow: LiveFlow, _ body: () async throws(UsherError) -> Void
   ) async throws(UsherError) {

@@ -14,7 +14,8 @@ struct FlowService: Sendable {
   let scheduler: any Scheduler
   private let lists = AsyncKeyedLock<Owner>()
 
-  /// Reserves a place for a new flow before the call gets a task. Throws if a limit is reached.
+  /// Reserves a place for the flow that `flow.start` is about to start, before a task is created
+  /// for the call. Throws if the caller's owner has reached a limit of flows.
   func admit(_ call: FlowStart, _ caller: Caller) throws(UsherError) -> FlowReservation {
     try checkWait(call.waitMs, "waitMs")
     return try engine.admit(caller.owner)

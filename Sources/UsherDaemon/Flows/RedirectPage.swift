@@ -8,11 +8,14 @@ enum RedirectPage: Sendable, Equatable {
   /// The sign-in failed. Carries the reason as a sentence without a full stop; nil if it is
   /// unknown.
   case notSignedIn(String?)
-  /// The user has to repeat the sign-in. Carries the reason as a sentence without a full stop.
+  /// The user has to sign in again on the provider's page. Carries the reason as a sentence without
+  /// a full stop.
   case again(String)
-  /// The sign-in's outcome is unknown yet, or the client program shows the user another step.
+  /// The flow is still active: the outcome of the sign-in is not known yet, or the client program
+  /// shows the user another step.
   case pending
-  /// No flow waits for this answer. The page does not reveal whether a flow did before, or whose.
+  /// No flow waits for this redirect. The page does not reveal whether a flow waited before, or
+  /// whose.
   case notOurs
   case otherUser, onlyGET, unknown, busy
 

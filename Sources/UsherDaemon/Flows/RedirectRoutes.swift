@@ -4,7 +4,7 @@ import UsherFlows
 /// The redirect that one flow expects, and the closure that receives the answer.
 final class RedirectRoute: Sendable {
   let expectation: RedirectExpectation
-  /// The user whose browser may deliver the answer.
+  /// The uid of the user whose browser may deliver the provider's redirect.
   let owner: UInt32
   let onAnswer: @Sendable (AuthorizationResponse) async -> RedirectPage?
 

@@ -35,7 +35,7 @@ struct LocalAuthRecord: Codable, Sendable, Equatable {
 struct LocalAuthAsker: Sendable {
   /// The client; nil for the daemon itself, and for a flow that has no client.
   var client: String?
-  /// The provider of the flow that asks.
+  /// The provider of the flow that asks for the local authentication.
   var purpose = ProviderConfig.local.name
 
   /// Whether each successful scan saves the enrolled fingers. Only flows of usherd's own provider
@@ -56,7 +56,8 @@ struct DomainState: Codable, Sendable, Equatable {
 
 /// The local authentication records of all users, in memory and on disk.
 final class LocalAuthRepository: Sendable {
-  /// Serializes read, decision and write for each user.
+  /// Serializes, for each user, the changes of the local authentication record: read, decide,
+  /// write.
   let personLock = AsyncKeyedLock<LocalPerson>()
   private let store: Store
   private let records = Mutex<[LocalPerson: LocalAuthRecord]>([:])

@@ -62,8 +62,8 @@ final class InFlightCalls: Sendable {
     }
   }
 
-  /// Stores the task of a call. In the meantime, the call may have ended, or the daemon may have
-  /// been locked.
+  /// Stores the task of an RPC call, and cancels it if the daemon was locked since the task was
+  /// created.
   private func setTask(_ task: Task<Void, Never>, _ number: Int) {
     let isStopped = state.withLock { state in
       state.running[number]?.task = task
@@ -97,7 +97,7 @@ final class InFlightCalls: Sendable {
   }
 }
 
-/// The outcome of an RPC call, from the call itself or from a lock, whichever comes first.
+/// The outcome of an RPC call: its own, or the error `locked` if the daemon is locked before that.
 private final class PendingOutcome<Reply: Sendable>: Sendable {
   typealias Outcome = Result<Reply, UsherError>
 

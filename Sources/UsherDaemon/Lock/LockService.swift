@@ -57,7 +57,8 @@ struct LockService: Sendable {
     return Done()
   }
 
-  /// Checks one attempt at the passcode of the caller's user. It counts like any other attempt.
+  /// Checks a passcode of the caller's user for `system.unlock`. A wrong one counts towards the
+  /// lockout as in any other passcode check.
   private func check(
     _ passcode: Secret, _ caller: Caller, in store: Store
   ) async throws(UsherError) {

@@ -24,7 +24,7 @@ struct OwnerRecord: Codable, Sendable, Equatable {
   /// True from `owner.forget` until everything is deleted, even if the daemon is restarted.
   private(set) var isBeingForgotten: Bool?
 
-  /// A name other than the recorded one that the user database returned for the uid.
+  /// A user name, other than the recorded one, that the user database returned for the uid.
   struct Other: Codable, Sendable, Equatable {
     let name: String
     let at: Timestamp

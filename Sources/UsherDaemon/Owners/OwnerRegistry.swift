@@ -19,9 +19,12 @@ final class OwnerRegistry: Sendable {
     case withheld
     /// The objects may be handed out and used again.
     case restored
-    /// Decisions about calls may change; background work continues.
+    /// The result of the comparison with the user database has changed, so the user's next calls
+    /// may be admitted or refused differently. Background work for the user continues.
     case reviewed
-    /// Nothing is stored for the uid any more; state in memory about the user must be dropped.
+    /// Nothing is stored for the uid any more, because it belongs to another user now or
+    /// `owner.forget` has deleted everything. State in memory about the earlier user must be
+    /// dropped.
     case replaced
   }
 
@@ -36,13 +39,13 @@ final class OwnerRegistry: Sendable {
   struct Entry {
     /// The user's record; nil if the user database has not identified the user yet.
     var record: OwnerRecord?
-    /// Whether the record is stored in this form.
+    /// Whether the record on disk equals ``record``.
     var isStored = false
     var verdict = OwnerRecord.Verdict.same
     /// The start of the last look-up that was answered, by the monotonic clock.
     var comparedAt: Timestamp?
-    /// Whether a connection was admitted after the last comparison, so that the comparison should
-    /// be repeated.
+    /// Whether a connection was admitted since the user was last compared with the user database,
+    /// so that the comparison should be repeated.
     var isAssumed = false
     /// Whether the operator has begun to delete the user's stored objects.
     var isBeingForgotten: Bool { record?.isBeingForgotten ?? false }
@@ -58,7 +61,8 @@ final class OwnerRegistry: Sendable {
   let entries = Mutex<[LocalPerson: Entry]>([:])
   /// The users whose objects were deleted, until the next call from their uids.
   let forgotten = Mutex<Set<LocalPerson>>([])
-  /// Serializes comparison, write and installation for each user.
+  /// Serializes, for each user, the comparison with the user database, the write of the record and
+  /// the update of ``entries``.
   let personLock = AsyncKeyedLock<LocalPerson>()
   private let observers = Mutex<[Observer]>([])
   /// Whether every owner has a record (``recordAll()``).
@@ -166,7 +170,8 @@ extension OwnerRegistry {
     !caller.isAdmin && !Owner.isTransient(caller.uid)
   }
 
-  /// Applies the result of a look-up. Must be called while holding the user's lock.
+  /// Applies the answer of the user database about a user's name. Must be called while holding
+  /// ``personLock`` for the user.
   private func recordComparison(
     _ found: UserLookup, of person: LocalPerson, since began: Timestamp
   ) async throws(UsherError) {
@@ -221,8 +226,11 @@ extension OwnerRegistry {
     return try store.loadOwner(realm: person.realm, uid: person.uid).map(Entry.init)
   }
 
-  /// Stores the user's record if it has changed. If the store fails and the new record differs only
-  /// in the time of its last confirmation, the old record is kept.
+  /// Stores a user's record if it has changed or is not on disk yet.
+  ///
+  /// If the write fails and the new record differs from the one on disk only in the time at which
+  /// the user database last confirmed the user name, `entry` gets the record on disk back. After
+  /// any other failed write, `entry` keeps the new record and is marked as not stored.
   private func save(_ entry: inout Entry, after before: Entry, of person: LocalPerson) async {
     guard entry.record != before.record || !entry.isStored else { return }
     let isStored = await write(entry.record, of: person)

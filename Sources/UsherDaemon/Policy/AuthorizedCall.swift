@@ -10,8 +10,8 @@ struct AuthorizedCall: Sendable {
   let audit: AuditRecorder
   /// The account that the call is about; nil if it is about none, or none exists for the caller.
   var target: AccountRecord?
-  /// The data that the call hands out and the audit log records, and of which account. Read when
-  /// the call has succeeded.
+  /// What the RPC call hands out of which account, for the audit log: a token's scope or profile
+  /// members. Read when the call has succeeded.
   var disclosure: Disclosure?
   /// ``AccountRepository/generation`` before the decision; a change invalidates a cached decision.
   var generation = 0
@@ -72,7 +72,8 @@ struct AuthorizedCall: Sendable {
     }
   }
 
-  /// Responds from a task of its own, and records the outcome in the audit log.
+  /// Returns a response that runs `body` in a task of its own and then records the outcome of the
+  /// RPC call in the audit log.
   ///
   /// - Parameter flow: Returns the flow that the call has started; nil if it starts none.
   func later<Reply: Encodable & Sendable>(
@@ -269,7 +270,7 @@ extension Permit {
 }
 
 extension Denial.Cause {
-  /// The condition that was not met; none if no rule lists the call at all.
+  /// The condition of the client rule that was not met; none if no rule lists the call at all.
   var unmet: AuditConditions {
     switch self {
     case .notListed: []

@@ -118,7 +118,8 @@ extension Services {
     }
   }
 
-  /// Finds the one account that a call acts on, which the call need not name.
+  /// Finds the one account that an RPC call acts on: the account that it names by id, or else the
+  /// one that `find` chooses at the provider. If there is no such account, `target` gets the error.
   private func resolve(
     _ named: (id: AccountID?, provider: ProviderName?), in target: inout CallTarget,
     by find: (AccountID?, ProviderName?) throws(UsherError) -> AccountRecord

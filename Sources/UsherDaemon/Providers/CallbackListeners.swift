@@ -57,9 +57,9 @@ final class CallbackListeners: Sendable {
     return Change(endpoints: endpoints, new: new)
   }
 
-  /// Applies a prepared change.
+  /// Applies a prepared change of the listening addresses for provider callbacks.
   ///
-  /// - Returns: The listeners that are no longer needed and that the caller must close.
+  /// - Returns: The listeners that no provider uses any more; the caller must close them.
   func apply(_ change: Change) -> [CallbackListener] {
     let (open, unused) = listeners.withLock { listeners in
       let unused = listeners.filter { change.endpoints[$0.key] == nil }

@@ -6,7 +6,7 @@ import UsherCore
 struct CredentialTags: Codable, Sendable, Equatable {
   private var byName: [String: Data] = [:]
 
-  /// Creates tags that match no credential.
+  /// Creates an empty set of tags, which matches no credential.
   init() {}
 
   init(_ values: [String: Secret], tag: (String, Secret) -> Data) {
@@ -20,7 +20,7 @@ struct CredentialTags: Codable, Sendable, Equatable {
 struct CallCredentials: Sendable {
   /// The credential that the provider's calls need; nil for an OAuth public client.
   var credential: Secret?
-  /// All credentials of the provider that the call may contain, by name.
+  /// The provider's credentials that are set, readable and may be sent in the call, by name.
   var named: [String: Secret] = [:]
   /// The reason why the needed credential cannot be read; nil if it can.
   var missing: UsherError?

@@ -128,8 +128,8 @@ final class ProviderHTTP: ProviderObserver {
     transport.retain(dependencies.config.providers.map(\.http))
   }
 
-  /// Renders a call as an HTTP request. A missing credential, or one of another provider, matters
-  /// only if the call needs it.
+  /// Renders a provider call as an HTTP request. If a credential is not set, or was set for another
+  /// provider, this throws only if the call contains the credential.
   private func render<Call: ProviderCall>(
     _ call: Call, _ origin: Origin, _ accessToken: Secret?, _ clientToken: Secret?
   ) throws(UsherError) -> HTTPRequest {

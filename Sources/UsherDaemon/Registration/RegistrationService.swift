@@ -20,7 +20,8 @@ struct RegistrationService: Sendable {
     fileprivate let provider: Provider<BSASettings>
   }
 
-  /// Checks a call's parameters and the rate limit before a task is created for the call.
+  /// Checks the parameters of `registration.checkDuplicate` and the rate limit, before a task is
+  /// created that asks the provider.
   func admit(_ call: RegistrationCheckDuplicate, _ caller: Caller) throws(UsherError) -> Question {
     let provider = try open(call.provider)
     let channel: BSAContact.Channel =

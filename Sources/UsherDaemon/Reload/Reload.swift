@@ -121,7 +121,8 @@ extension LockController {
 }
 
 extension DaemonSetting {
-  /// Returns a problem for each change of the configuration that needs a restart.
+  /// Returns a problem for each changed setting that takes effect only when the daemon is
+  /// restarted.
   fileprivate func problems(with config: Config) -> [ConfigProblem] {
     guard config.store.url != self.config.store.url else { return [] }
     return [

@@ -14,9 +14,10 @@ struct Caller: Sendable {
   let isAdmin: Bool
   /// The caller's name in the journal: `uid 1000`, `till.service`.
   let label: String
-  /// The caller as it is written to the audit log.
+  /// The caller's client, ids, unit and executable, in the form in which the audit log stores them.
   let audited: AuditedCaller
-  /// The other owners whose accounts the caller's policy rules let it read.
+  /// The other owners, clients with accounts of their own, whose rules share their accounts with
+  /// the caller's client.
   let lenders: Set<Owner>
   /// The time at which the connection was accepted, by the monotonic clock; nil for a caller
   /// without a connection.

@@ -61,8 +61,8 @@ final class ConnectionHandler: TransportUser, ScheduledConnection, OpenConnectio
   var ending = Ending.open
   /// Whether the time for answers is over: all remaining calls are refused at once.
   var isRefusing = false
-  /// The number of seconds for sending written replies before the connection is closed.
-  /// ``drain(unreadReplySeconds:)`` replaces it.
+  /// The number of seconds for which a closing connection may still send replies that are written.
+  /// Initially the setting `unread_reply_seconds`; ``drain(unreadReplySeconds:)`` replaces it.
   var lastReplySeconds: Int
   /// Whether replies that cannot be sent at once are dropped: from a lock of the daemon until the
   /// calls that were in flight at that time are answered.

@@ -10,7 +10,7 @@ final class EventFeed: Sendable {
     var subscriptions: [String: Subscription] = [:]
     /// The names of the subscriptions with something to send, each once, in the order of turns.
     var ready: [String] = []
-    /// The number of waiting events of all subscriptions.
+    /// The number of events that wait to be sent, over all subscriptions of the connection.
     var queued = 0
     /// Whether the connection has been woken and has not removed all events since.
     var isAwake = false

@@ -6,7 +6,7 @@ import UsherCore
 final class RepeatedNotice: Sendable {
   private struct State {
     var last: Timestamp?
-    /// The number of occurrences since the last log entry.
+    /// How often the event occurred since the last log entry about it.
     var count = 0
   }
 

@@ -209,10 +209,12 @@ actor Refresher: ProviderObserver {
     return try current(record.id, key)
   }
 
-  /// Returns the tokens from a refresh that must be revoked because the account changed in the
-  /// meantime. If the account was forgotten or its tokens were revoked, these are all tokens. If
-  /// the user signed in again, it is only the token that ends the grant, and only if the provider's
-  /// setting `revoke_replaced` is on.
+  /// Returns the tokens of a refresh to revoke at the provider, because the account changed during
+  /// the refresh and they are not stored.
+  ///
+  /// If the account was deleted or its grant has ended, these are all tokens. If the user signed in
+  /// again meanwhile, it is only the first one, normally the refresh token: revoking it ends the
+  /// earlier grant. That requires the provider's setting `revoke_replaced`.
   func tokensToRevoke(
     _ tokens: [Revocation.Token], of record: AccountRecord
   ) throws(UsherError) -> [Revocation.Token] {

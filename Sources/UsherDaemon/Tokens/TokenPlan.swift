@@ -7,7 +7,7 @@ struct TokenPlan: Sendable, Equatable {
   enum Action: Int, Sendable {
     /// Refresh the access token, which also keeps the grant alive.
     case renew
-    /// Notify the owner that the grant is about to expire.
+    /// Notify the account's owner that the grant is about to expire.
     case warn
   }
 
@@ -56,7 +56,8 @@ struct TokenPlan: Sendable, Equatable {
 
   /// The completed and failed tasks of an account, on which the next task depends.
   struct Progress: Sendable, Equatable {
-    /// The grant expiry of which the owner was notified.
+    /// The expiry of the grant that the last warning to the account's owner named; nil before the
+    /// first.
     var warnedOf: Timestamp?
     /// The time at which a refresh is retried that failed or returned a token that was due at once.
     var retryAt: Timestamp?
@@ -74,8 +75,8 @@ struct TokenPlan: Sendable, Equatable {
       failures = 0
     }
 
-    /// Records a refresh. A new token that is due at once counts as a failure: without a pause the
-    /// provider would be asked again and again.
+    /// Records a successful refresh. If the new token must be refreshed at once, this counts as a
+    /// failure, so that there is a pause: otherwise the provider would be asked again and again.
     mutating func renewed(_ record: AccountRecord, at now: Timestamp) {
       let due = TokenPlan.renewal(of: record, record.details.grant.refreshExpiresAt)
       if let due, due <= now { return failed(at: now) }
