@@ -8,7 +8,7 @@ import UsherCore
 /// The head is created together with the tables. If it is missing, something other than usherd
 /// removed it.
 struct AuditHead: Sendable, Equatable, Codable {
-  /// The name of the note that contains the head.
+  /// The name of the note (``NoteRow``) that contains the head of the audit log.
   static let name = "audit.head"
   /// The value that takes the place of the previous row's hash in the first row.
   static let origin = Data(count: 32)
@@ -30,10 +30,11 @@ struct AuditHead: Sendable, Equatable, Codable {
 
   struct Break: Sendable, Equatable, Codable {
     var at: Timestamp
-    /// The number of the first row concerned; nil if the break concerns the head.
+    /// The number of the first row concerned; nil if the inconsistency is in the stored head
+    /// itself.
     var first: Int64?
-    /// The number of the last row concerned; for a break of the head, the number of the log's last
-    /// row at that time.
+    /// The number of the last row concerned; for an inconsistency in the stored head itself, the
+    /// number of the log's last row at that time.
     var last: Int64
     var what: What
 
@@ -73,11 +74,11 @@ struct AuditHead: Sendable, Equatable, Codable {
 }
 
 extension AuditHead {
-  /// The head as it was found in the database.
+  /// The result of reading the head of the audit log from the database.
   enum Stored: Equatable {
     case head(AuditHead)
     case missing
-    /// The note with the head failed to decrypt.
+    /// The note that contains the head failed to decrypt or to decode.
     case unreadable
   }
 

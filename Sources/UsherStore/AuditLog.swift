@@ -15,7 +15,8 @@ package actor AuditLog {
   private let sealer: Sealer
   private let commits: GroupCommit
   private var head: AuditHead
-  /// Whether the head in memory was repaired at start-up and is not in the database yet.
+  /// Whether the head (number and hash of the last row) in memory was repaired at start-up and is
+  /// not in the database yet.
   private var isUnsaved: Bool
   /// Whether a change of the log is in progress, so that the next one must wait.
   private var isBusy = false
@@ -24,7 +25,8 @@ package actor AuditLog {
   /// The number of calls of ``verify()`` in progress, during which no rows are deleted.
   private var verifications = 0
 
-  /// Reads the head and repairs it if necessary. Blocks; called at start-up only.
+  /// Reads the head of the log from the database and repairs it if necessary. Blocks; called at
+  /// start-up only.
   init(
     _ database: DatabaseQueue, sealer: Sealer, commits: GroupCommit, at now: Timestamp
   ) throws {
@@ -139,7 +141,8 @@ package actor AuditLog {
     return verifier.report
   }
 
-  /// Begins a verification between two changes, when the head in memory equals the one on disk.
+  /// Begins a verification while no change of the log is in progress, so that the head (number and
+  /// hash of the last row) in memory belongs to the rows that the database contains.
   private func beginVerification() async throws(UsherError) -> AuditVerifier {
     await acquire()
     defer { release() }

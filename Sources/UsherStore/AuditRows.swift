@@ -32,7 +32,8 @@ package struct AuditSlice: Sendable, Equatable {
 
 /// An inconsistency of the audit log, found by a verification.
 package struct AuditFinding: Sendable, Equatable {
-  /// The number of the first row concerned; nil if the finding concerns the head.
+  /// The number of the first row concerned; nil if the finding is about the stored number and hash
+  /// of the last row (``AuditHead``).
   package var n: Int64?
   /// A sentence in lower case without a period, which `usherctl` shows to the operator.
   package var message: String

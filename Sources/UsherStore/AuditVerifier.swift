@@ -6,12 +6,13 @@ import UsherCore
 /// Checks that no row is missing, that each row decrypts and contains the hash of the previous row,
 /// that the last row is the one that the head names, and that there are no other rows.
 struct AuditVerifier {
-  /// The head in the database, and the rows outside of the range that the head in memory names.
+  /// What the database contains in addition to the rows of the log: the stored head, and the
+  /// numbers of rows outside of the range that the head in memory names.
   struct StoredState {
     var head: AuditHead.Stored
-    /// The numbers of the rows before the head's first row, in order.
+    /// The numbers of stored rows that are lower than the number of the log's first row, in order.
     var earlier: [Int64]
-    /// The numbers of the rows after the head's last row, in order.
+    /// The numbers of stored rows that are higher than the number of the log's last row, in order.
     var later: [Int64]
   }
 
@@ -25,7 +26,8 @@ struct AuditVerifier {
   /// The hash of the row before the next row to check; nil if it is unknown.
   private var before: Data?
 
-  /// Creates a verifier and adds the findings that concern the head.
+  /// Creates a verifier and adds the findings about the stored head and about rows before the log's
+  /// first.
   ///
   /// - Parameter head: The head in the daemon's memory.
   init(_ head: AuditHead, _ sealer: Sealer, _ storedState: StoredState) {

@@ -74,7 +74,8 @@ package enum Conflict: Error, Equatable {
   /// This flow was started with the same `requestId`. The error is `request_id_reused`, with the
   /// flow in its `detail`.
   case request(FlowID)
-  /// This account of the owner has the same subject at the provider. The error is `conflict`.
+  /// Another account, with this id, has the same owner, provider and subject as the one that was to
+  /// be stored. The error is `conflict`.
   case account(AccountID)
 }
 

@@ -32,8 +32,8 @@ actor GroupCommit {
     self.executor = executor
   }
 
-  /// Writes a unit of operations, all or none. The unit is written even if the caller's task is
-  /// cancelled in the meantime.
+  /// Writes the operations, all or none, in a transaction that they may share with other units.
+  /// They are written even if the task that called this function is cancelled in the meantime.
   func commit(_ unit: [Operation], as kind: Kind = .store) async throws(UsherError) {
     let outcome = await withCheckedContinuation { caller in
       waiting.append(Waiting(unit: unit, kind: kind, caller: caller))

@@ -51,7 +51,7 @@ struct GuardedRows: Sendable {
 /// to compute the hash of a row or to find another set of rows with the same digest. The cost of an
 /// update depends only on the number of changed rows.
 struct RowSets: Equatable {
-  /// The name of the note that contains the digests.
+  /// The name of the note (``NoteRow``) that contains the digests of all guarded tables.
   static let name = "row-sets"
 
   private var digests: [String: [UInt8]] = [:]
@@ -119,8 +119,9 @@ struct RowSets: Equatable {
     try NoteRow(name: Self.name, payload: SealedPayload(bytes)).upsert(by: sealer)(db)
   }
 
-  /// Returns an operation that makes a change of the given rows and updates the digests. It must
-  /// run in a transaction.
+  /// Returns an operation that performs `change`, which may change only `rows`, and stores the new
+  /// digest of their table, by which deleted and replaced rows are detected. It must run in a
+  /// transaction.
   static func guarding(
     _ rows: GuardedRows, by sealer: Sealer, _ change: @escaping GroupCommit.Operation
   ) -> GroupCommit.Operation {

@@ -9,8 +9,8 @@ package import UsherCore
 // A single statement needs no isolation. GRDB's isolated read would crash the process if the
 // connection has been closed in the meantime.
 extension Store {
-  /// Returns whether a flow of any owner was started with this `requestId` at the provider, as far
-  /// as such requests are still remembered.
+  /// Returns whether a flow of any owner was started with this `requestId` at the provider within
+  /// the period for which the store remembers request ids.
   package func isRemembered(
     _ requestID: String, at provider: ProviderName
   ) throws(UsherError) -> Bool {
