@@ -7,9 +7,10 @@ package enum AnswerFault: Sendable {
   case refused(UsherError)
   /// The daemon accepted the answer, but the flow has the same step and this problem.
   case withoutEffect(Problem?)
-  /// The reply was lost, and the flow, read again, does not show that the answer arrived.
+  /// The reply to `flow.submit` was lost, and the flow, read again, does not show that the answer
+  /// arrived.
   case lost(any Error)
-  /// The flow changed before the answer arrived, so its present step is another one.
+  /// The flow changed before the answer arrived at the daemon, so its present step is another one.
   case tooLate
 }
 

@@ -157,7 +157,8 @@ extension UsherClient {
 }
 
 extension JSONValue {
-  /// The time for which the call asks the daemon to wait, at most a minute.
+  /// The time for which these parameters (`timeoutMs` or `waitMs`) ask the daemon to hold back its
+  /// reply, at most a minute.
   fileprivate var wait: Duration {
     let milliseconds = self["timeoutMs"]?.integerValue ?? self["waitMs"]?.integerValue ?? 0
     return .milliseconds(min(max(milliseconds, 0), 60_000))

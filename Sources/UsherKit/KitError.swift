@@ -25,15 +25,17 @@ struct KitError: Error, Sendable, Equatable {
   }
 
   enum Kind: Sendable, Equatable, CaseIterable {
-    /// A parameter of the SDK call, or the answer that the program gave to a step, is invalid.
+    /// A parameter of the call to UsherKit's API, or the program's answer to a step of the flow, is
+    /// invalid.
     case invalidRequest
-    /// The daemon has no such provider, or the provider has no such flow.
+    /// The daemon has no provider with the configured name, or the provider has no flow of the kind
+    /// that the call needs.
     case notConfigured
     /// A person has to sign in, or to sign in again.
     case signInRequired
-    /// No flow of the daemon waits for the answer that the program gave.
+    /// The program gave an answer, but no flow of the daemon waits for an answer of this kind.
     case nothingWaiting
-    /// A rule of the daemon's policy forbids the call.
+    /// The daemon's policy (a client rule) does not permit this program to make the call.
     case notPermitted
     /// The person refused, or the provider did so on the person's behalf.
     case denied

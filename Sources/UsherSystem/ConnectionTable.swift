@@ -2,8 +2,8 @@ import Glibc
 
 /// Parses the kernel's list of TCP sockets: `/proc/net/tcp` and `tcp6`, proc(5).
 enum ConnectionTable {
-  /// Returns the text of such a list. Nil if the file cannot be read or has 16 MiB or more (a
-  /// hundred thousand sockets).
+  /// Returns the text of one of the kernel's socket lists, such as `/proc/net/tcp`. Nil if the file
+  /// cannot be read or has 16 MiB or more (a hundred thousand sockets).
   static func text(of path: String) -> String? {
     let limit = 16 << 20
     guard let file = try? Descriptor.open(path, O_RDONLY),

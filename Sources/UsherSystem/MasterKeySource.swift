@@ -5,7 +5,8 @@ import UsherCore
 package struct MasterKeySource: Sendable {
   /// The name of the systemd credential with the key. It takes precedence over the key file.
   package static let credentialName = "usherd.master-key"
-  /// The name of the key file in the state directory, which is used if there is no such credential.
+  /// The name of the file in the state directory that contains the master key, if systemd passes no
+  /// credential with it.
   package static let fileName = "master.key"
 
   private let credentials: CredentialsDirectory?

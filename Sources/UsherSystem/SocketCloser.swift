@@ -20,8 +20,8 @@ package final class SocketCloser: Sendable {
   private let start: @Sendable (@escaping @Sendable () -> Void) -> Void
   private let state = Mutex(State())
 
-  /// - Parameter start: Starts a function on another thread and returns. At most one such function
-  ///   runs at a time.
+  /// - Parameter start: Starts a function, which closes sockets, on another thread and returns. At
+  ///   most one function that was passed to it runs at a time.
   package init(on start: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void) {
     self.start = start
   }

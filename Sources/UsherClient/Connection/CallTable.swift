@@ -9,7 +9,8 @@ struct CallTable<Waiter> {
   private enum Call {
     /// The JSON-RPC id is reserved, but the call has not begun.
     case reserved
-    /// The program cancelled the call between the reservation of its id and its begin.
+    /// The program cancelled the call after its JSON-RPC id was reserved and before it was begun;
+    /// it will fail with this error.
     case cancelledEarly(any Error)
     /// The call waits to be sent, because the limit of calls in flight is reached.
     case queued([UInt8], Waiter)

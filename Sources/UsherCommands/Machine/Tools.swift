@@ -2,7 +2,7 @@ package import UsherCore
 
 /// Runs system programs such as systemctl: without a shell and without secrets in the arguments.
 package protocol Tools: Sendable {
-  /// Returns the program's absolute path; nil if there is no such program.
+  /// Returns the absolute path of the system program with this name; nil if it is not installed.
   func path(of name: String) -> String?
 
   /// Runs a program to its end.
@@ -39,9 +39,9 @@ package struct ToolEnding: Sendable, Equatable, CustomStringConvertible {
 }
 
 extension Tools {
-  /// Returns the program's absolute path.
+  /// Returns the absolute path of the system program with this name.
   ///
-  /// - Throws: ``CommandFailure`` if there is no such program.
+  /// - Throws: ``CommandFailure`` if it is not installed.
   func find(_ name: String) throws -> String {
     guard let path = path(of: name) else { throw CommandFailure("\(name) is not installed") }
     return path

@@ -141,7 +141,8 @@ private struct HandoffServer {
       Connection(descriptor: descriptor, client: UInt16(bigEndian: address.sin_port)))
   }
 
-  /// Reads from a connection and answers its request when the head is complete.
+  /// Reads from a connection of the browser, and answers its HTTP request when the request's header
+  /// has arrived completely.
   ///
   /// - Returns: Whether the last response was sent.
   private mutating func read(

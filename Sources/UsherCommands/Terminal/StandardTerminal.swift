@@ -46,8 +46,8 @@ package final class StandardTerminal: Terminal {
     if !isWritten { handleWriteFailure(stream, errno) }
   }
 
-  /// Ends the program after a failed write to standard output. The reader is gone or the disk is
-  /// full, and a script must not take partial output for all of it.
+  /// Ends usherctl after a failed write to standard output: the reader is gone or the disk is full,
+  /// and a script must not take partial output for all of it.
   private func handleWriteFailure(_ stream: TerminalStream, _ failure: CInt) {
     guard stream == .output else { return }
     if failure == EPIPE {

@@ -18,7 +18,7 @@ public enum BSAError: Error, Sendable, Equatable {
   case unreachable(message: String)
   /// An answer cannot be decoded, or the daemon has an internal error.
   case notUnderstood(message: String)
-  /// The daemon has no such provider, or the provider has no such call.
+  /// The daemon has no provider of the configured name, or that provider does not support the call.
   case notConfigured(message: String)
   /// A rule of the daemon's policy, or the provider's configuration, forbids the call.
   case notPermitted(message: String)

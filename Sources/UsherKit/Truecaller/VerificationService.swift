@@ -42,8 +42,8 @@ final class VerificationService: Sendable {
 
   struct Current {
     let number: Int
-    /// The phone number that is verified; nil if another program started the verification, or this
-    /// one before a restart.
+    /// The phone number that is verified; nil if the verification was started by another program,
+    /// or by this program before it was restarted.
     let phone: PhoneRequest?
     let session: FlowSession
     var follower: Task<Void, Never>?

@@ -11,7 +11,7 @@ enum BusError: Error, Equatable {
   case gone
   /// The reply does not match the interface of the called service.
   case malformed
-  /// The deadline of the call passed.
+  /// The called service did not reply before the deadline.
   case late
   case interrupted
 }

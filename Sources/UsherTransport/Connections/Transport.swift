@@ -122,7 +122,7 @@ package final class Transport: LoopSource {
 
   private func adjust() { setInterest(interest) }
 
-  /// Reads once from the socket and passes the bytes to the user.
+  /// Reads once from the socket and passes the bytes to ``user``, the object that handles them.
   ///
   /// - Returns: Whether bytes were read, so that more may follow.
   private func receive() -> Bool {

@@ -181,7 +181,8 @@ package final class ConnectionScheduler {
 
   /// Registers a call whose reply needs an asynchronous task.
   ///
-  /// - Returns: False if the connection's user has too many such calls.
+  /// - Returns: False if the connection's user has reached the limit of calls that wait for their
+  ///   reply (`calls_in_flight_per_user`).
   package func beginCall(_ party: FairScheduler.Party) -> Bool {
     applyTerms()
     return fairScheduler.beginCall(of: party, at: loop.now)

@@ -255,7 +255,8 @@ extension FairScheduler {
 
   /// Registers a call that runs in an asynchronous task and charges its fixed cost.
   ///
-  /// - Returns: False if the user has reached the limit of such calls.
+  /// - Returns: False if the user has reached the limit of calls that run in asynchronous tasks
+  ///   (`calls_in_flight_per_user`).
   mutating func beginCall(of party: Party, at now: NIODeadline) -> Bool {
     guard case .user(let uid) = party, let user = users[uid] else { return true }
     guard user.callsInFlight < terms.callsInFlight else { return false }
