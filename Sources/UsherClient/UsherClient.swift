@@ -121,7 +121,9 @@ extension UsherClient {
     retriesAfterLoss: Int = 1, patience: Duration = UsherClient.patience
   ) async throws -> [UInt8] {
     guard bytes.count + method.utf8.count < JSONLimits().lineBytes - 128 else {
-      throw UsherError(.messageTooLarge, "the call is larger than usherd accepts")
+      throw UsherError(
+        .messageTooLarge,
+        "the parameters of \(method) have \(bytes.count) bytes, more than usherd accepts")
     }
     let limit = deadline ?? Self.defaultDeadline + params.wait
     let policy = RetryPolicy(

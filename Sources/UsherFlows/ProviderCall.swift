@@ -114,7 +114,9 @@ package struct RenderContext<Settings: ProviderTypeSettings>: Sendable {
   package func credential(named name: String?) throws(UsherError) -> Secret {
     guard let name else {
       throw UsherError(
-        .internalError, "the configuration of provider \(provider.name) names no such credential")
+        .internalError,
+        "provider \(provider.name): the setting that names the credential of this call is missing; "
+          + "add it to the configuration")
     }
     guard let credential = credentials[name] else {
       throw UsherError(.internalError, .missing(name, of: provider.name))

@@ -84,10 +84,12 @@ extension Conflict {
     switch self {
     case .request(let flow):
       UsherError(
-        .requestIDReused, "this requestId has already started a flow",
+        .requestIDReused, "this requestId has already started flow \(flow): choose a new one",
         detail: UsherError.Detail(field: "requestId", flow: flow), cause: self)
-    case .account:
-      UsherError(.conflict, "this person's account is already stored", cause: self)
+    case .account(let account):
+      UsherError(
+        .conflict, "account \(account) of the same person is already stored: try again",
+        cause: self)
     }
   }
 }

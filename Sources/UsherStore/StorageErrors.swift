@@ -25,7 +25,7 @@ extension UsherError {
     switch error.extendedResultCode {
     case .SQLITE_CONSTRAINT_FOREIGNKEY:
       return UsherError(
-        .notFound, "the object that this refers to is no longer stored", cause: fault)
+        .notFound, "the account or flow to which this change belongs was deleted", cause: fault)
     case .SQLITE_CONSTRAINT:
       return UsherError(
         .internalError, "the store refused a change that conflicts with stored data", cause: fault)

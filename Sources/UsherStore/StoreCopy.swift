@@ -21,7 +21,7 @@ extension Store {
       let source = try DatabaseQueue(
         path: file.path, configuration: StoreOpening.configuration(readonly: true))
       guard begin(source) else {
-        throw UsherError(.overloaded, "another copy of the database is being made")
+        throw UsherError(.overloaded, "another copy of the database is being made: try again later")
       }
       defer { copying.withLock { $0 = nil } }
       do {

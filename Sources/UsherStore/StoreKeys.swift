@@ -21,7 +21,9 @@ extension Store {
     let (sealer, now) = (sealer, writer.clock.now())
     let write: GroupCommit.Operation = { db in
       guard try replacing || !KeySlot.recovery.exists(in: db) else {
-        throw UsherError(.conflict, "a recovery key already exists")
+        throw UsherError(
+          .conflict,
+          "a recovery key already exists; to replace it, run: usherctl setup --new-recovery-key")
       }
       try sealer.wrap(into: .recovery, by: SymmetricKey(data: key.bytes), at: now, in: db)
     }

@@ -78,7 +78,7 @@ struct BackupTests {
   @Test("usherctl backup leaves no file if the daemon refuses the backup")
   func refused() async throws {
     let error = #"""
-      {"code":-32003,"message":"another copy of the database is being made",\#
+      {"code":-32003,"message":"another copy of the database is being made: try again later",\#
       "data":{"reason":"overloaded","retryable":true,"correlationId":"c"}}
       """#
     let done = try await machine.usherctl(

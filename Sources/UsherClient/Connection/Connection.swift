@@ -70,7 +70,9 @@ extension Connection {
   ) async throws -> [UInt8] {
     let id = state.withLock { $0.calls.reserve() }
     let timer = channel.eventLoop.scheduleTask(in: TimeAmount(deadline)) {
-      self.giveUp(id, UsherError(.deadlineExceeded, "usherd did not answer \(method) in time"))
+      self.giveUp(
+        id,
+        UsherError(.deadlineExceeded, "usherd did not answer \(method) before the call's deadline"))
     }
     defer { timer.cancel() }
     return try await withTaskCancellationHandler {
