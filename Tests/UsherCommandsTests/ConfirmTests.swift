@@ -131,10 +131,10 @@ struct ConfirmTests {
         .ask("confirm.list", reply),
         .refuse(
           "confirm.answer", ["confirmation": "cnf_1", "allow": true, "remember": "once"],
-          Reply.error(1002, "conflict", "this question was already answered")),
+          Reply.error(1002, "conflict", "question cnf_1 was already answered")),
         .ask("confirm.answer", ["confirmation": "cnf_2", "allow": true, "remember": "once"], "{}"),
       ])
-    #expect(outcome.error.contains("this question was already answered"))
+    #expect(outcome.error.contains("question cnf_1 was already answered"))
     #expect(outcome.error.hasSuffix("allowed once\n"))
     #expect(outcome.status == 0)
   }

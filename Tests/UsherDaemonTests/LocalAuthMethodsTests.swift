@@ -125,7 +125,8 @@ struct LocalAuthMethodsTests {
   @Test("localAuth.setPasscode needs the old passcode, and a wrong one gives the attempts left")
   func old() async throws {
     #expect(
-      try await set("till-4711", old: "x")?.message == "no passcode is set, so old must be absent")
+      try await set("till-4711", old: "x")?.message
+        == "no passcode is set, so \"old\" must be absent")
     #expect(try await set("till-4711") == nil)
     let missing = try await set("till-4712")
     #expect(missing?.reason == .invalidParams && missing?.detail.field == "old")

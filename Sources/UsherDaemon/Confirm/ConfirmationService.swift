@@ -78,7 +78,8 @@ extension ConfirmationService {
     if let field = call.tooLongField {
       throw UsherError(
         .invalidParams,
-        "\(field) is too long: a call that needs approval may have \(ConfirmCall.maxBytes) bytes",
+        "\(field) is too long: the texts of a call that needs approval may have at most "
+          + "\(ConfirmCall.maxBytes) bytes together",
         field: field)
     }
     let now = dependencies.clock.now()
@@ -88,7 +89,9 @@ extension ConfirmationService {
     case .agreed: return
     case .refused:
       throw UsherError(
-        .permissionDenied, "a person has refused this call; see: usherctl confirm list")
+        .permissionDenied,
+        "a person has refused this call of \(request.method); to withdraw the refusal, see: "
+          + "usherctl confirm list")
     case .asked(let question, let isNew):
       if isNew { publish("asked", question) }
       // The client may repeat the call later.
@@ -290,7 +293,7 @@ extension ConfirmationService {
     case nil: throw Self.noQuestion
     case .answered(let answered):
       guard caller.right(over: answered) != nil else { throw Self.noQuestion }
-      throw UsherError(.conflict, "this question was already answered", field: "confirmation")
+      throw UsherError(.conflict, "question \(id) was already answered", field: "confirmation")
     case .open(let open): question = open
     }
     guard let right = caller.right(over: question) else { throw Self.noQuestion }
@@ -317,11 +320,17 @@ extension ConfirmationService {
   }
 
   private static var noQuestion: UsherError {
-    UsherError(.notFound, "the confirmation question does not exist", field: "confirmation")
+    UsherError(
+      .notFound,
+      "the confirmation question does not exist or has expired; see: usherctl confirm list",
+      field: "confirmation")
   }
 
   private static var noAnswer: UsherError {
-    UsherError(.notFound, "no remembered answer has this id; it may have expired", field: "answer")
+    UsherError(
+      .notFound,
+      "no remembered answer has this id; it may have expired; see: usherctl confirm list",
+      field: "answer")
   }
 }
 

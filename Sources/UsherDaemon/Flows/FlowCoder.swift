@@ -103,7 +103,8 @@ extension ObjectMembers {
     do {
       try self.init(of: bytes, at: range)
     } catch {
-      throw UsherError(.storageUnavailable, "a stored flow cannot be decoded", cause: error)
+      throw UsherError(
+        .storageUnavailable, "a stored flow is damaged: it is not a JSON object", cause: error)
     }
   }
 }

@@ -31,7 +31,8 @@ extension FlowEngine {
     else {
       throw UsherError(
         .rateLimited,
-        "this user already has \(limits.liveFlowsPerUser) live flows", limit: "live_flows_per_user")
+        "this user already has \(limits.liveFlowsPerUser) live flows: cancel one first",
+        limit: "live_flows_per_user")
     }
     return reservation
   }

@@ -30,12 +30,12 @@ struct LocalAuthMethods: Sendable {
     switch change {
     case .done: return Done()
     case .oldIsNeeded:
-      throw UsherError(.invalidParams, "a passcode is set: old is required", field: "old")
+      throw UsherError(.invalidParams, "a passcode is set: \"old\" is required", field: "old")
     case .refused(let outcome):
       throw outcome.refusal(
         "the old passcode", field: "old", at: clock.now(),
         ifNotEnrolled: UsherError(
-          .invalidParams, "no passcode is set, so old must be absent", field: "old"))
+          .invalidParams, "no passcode is set, so \"old\" must be absent", field: "old"))
     }
   }
 
@@ -75,7 +75,7 @@ struct LocalAuthMethods: Sendable {
       let (least, most) = (Self.passcodeLength.lowerBound, Self.passcodeLength.upperBound)
       throw UsherError(
         .invalidParams,
-        "new must have \(least) to \(most) characters, not all of them blank", field: "new")
+        "\"new\" must have \(least) to \(most) characters, not all of them blank", field: "new")
     }
   }
 }

@@ -23,7 +23,9 @@ struct StoreBootstrap {
     // A key is never created for an existing database, nor a database for an existing key, because
     // that would hide the loss of the other.
     guard isNew || setting.hasDatabase else {
-      throw UsherError(.storageUnavailable, "the database \(setting.databasePath) no longer exists")
+      throw UsherError(
+        .storageUnavailable,
+        "the database \(setting.databasePath) no longer exists; restore a backup: usherctl restore")
     }
     guard setting.hasDatabase || !setting.isBeingRestored else {
       throw UsherError(

@@ -87,7 +87,9 @@ final class OwnerRegistry: Sendable {
     guard owner.client == nil else { return }
     let person = LocalPerson(owner)
     if forgotten.withLock({ $0.contains(person) }) {
-      throw UsherError(.permissionDenied, "uid \(owner.uid): its stored data was deleted")
+      throw UsherError(
+        .permissionDenied,
+        "uid \(owner.uid): its stored data was deleted during the call; try again")
     }
     try checkNotBeingForgotten(person)
   }

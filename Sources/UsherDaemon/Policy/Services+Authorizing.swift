@@ -200,7 +200,8 @@ extension Denial {
     case .hours(let minutes):
       let wait = Duration.seconds(minutes * 60)
       return UsherError(
-        .permissionDenied, "you may call \(request.method) again in \(wait.inWords)",
+        .permissionDenied,
+        "rule \(rule) allows \(request.method) only in its hours: try again in \(wait.inWords)",
         detail: .init(retryAfterMs: Int(wait.milliseconds)))
     }
   }

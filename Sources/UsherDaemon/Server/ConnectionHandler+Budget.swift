@@ -37,7 +37,8 @@ extension ConnectionHandler {
       id,
       UsherError(
         .overloaded,
-        "this connection has \(limits.unreadReplyBytes) bytes of unread replies: read them first",
+        "the unread replies on this connection have reached the limit of "
+          + "\(limits.unreadReplyBytes) bytes: read them first",
         limit: "unread_reply_bytes"), origin)
     return true
   }
@@ -50,8 +51,8 @@ extension ConnectionHandler {
     guard result.count > Self.maxShortReplyBytes, isFull else { return }
     throw UsherError(
       .overloaded,
-      "the call was made and its reply dropped: this connection holds "
-        + "\(limits.unreadReplyBytes) bytes of replies",
+      "the call was made and its reply dropped: the unread replies on this connection have reached "
+        + "the limit of \(limits.unreadReplyBytes) bytes",
       detail: .init(limit: "unread_reply_bytes", retryable: false))
   }
 
@@ -65,7 +66,8 @@ extension ConnectionHandler {
       .null,
       UsherError(
         .overloaded,
-        "the line was dropped: this connection holds \(limits.unreadReplyBytes) bytes of replies",
+        "the line was dropped: with it, the unread replies on this connection reach the limit of "
+          + "\(limits.unreadReplyBytes) bytes",
         limit: "unread_reply_bytes"))
   }
 }

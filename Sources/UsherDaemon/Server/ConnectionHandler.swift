@@ -296,7 +296,8 @@ final class ConnectionHandler: TransportUser, ScheduledConnection, OpenConnectio
     refuse(
       .null,
       UsherError(
-        .messageTooLarge, "a line may have \(limits.maxLineBytes) bytes", limit: "max_line_bytes"))
+        .messageTooLarge, "a line may have at most \(limits.maxLineBytes) bytes",
+        limit: "max_line_bytes"))
     // The line was not parsed, so the connection has not shown that its peer sends JSON.
     if !hasReceivedJSON { close() }
   }

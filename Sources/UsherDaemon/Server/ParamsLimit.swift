@@ -23,7 +23,7 @@ struct ParamsLimit: Sendable {
     guard params.count <= bytes else {
       throw UsherError(
         .messageTooLarge,
-        "the parameters of this call may have \(bytes) bytes", limit: "params_bytes")
+        "the parameters of this call may have at most \(bytes) bytes", limit: "params_bytes")
     }
     do {
       // The scanner has already checked the nesting of the whole line against the configured limit.
@@ -35,7 +35,8 @@ struct ParamsLimit: Sendable {
       }
       throw UsherError(
         .messageTooLarge,
-        "the parameters of a call may have \(values) values", limit: "params_values")
+        "the parameters of a call may have at most \(values) JSON values, nested ones included",
+        limit: "params_values")
     }
   }
 

@@ -64,7 +64,7 @@ struct AccountCalls: Sendable {
     _ account: AccountID, for provider: ProviderConfig, on client: String?
   ) throws(UsherError) -> AccountRecord {
     guard let record = try repository.find(account) else {
-      throw UsherError(.reauthenticationRequired, "the account has been forgotten")
+      throw UsherError(.reauthenticationRequired, "account \(account) was forgotten: sign in again")
     }
     if let client, !record.mayAct(for: client, at: dependencies.clock.now()) {
       throw UsherError(.consentRequired, "the consent was revoked")

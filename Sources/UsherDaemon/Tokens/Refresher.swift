@@ -381,7 +381,7 @@ actor Refresher: ProviderObserver {
     forcedAt = forcedAt.filter { $0.value + interval > now }
     if let last = forcedAt[account] {
       throw UsherError(
-        .rateLimited, "a refresh of this account was forced less than \(interval) ago",
+        .rateLimited, "a refresh of account \(account) was forced less than \(interval) ago",
         detail: .init(
           retryAfterMs: Int((last + interval - now).milliseconds), limit: "force_refresh_seconds"))
     }

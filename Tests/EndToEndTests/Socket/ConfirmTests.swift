@@ -199,6 +199,6 @@ struct ConfirmAnswererTests {
     #expect(denied.status == 0 && denied.errors == "refused for a minute\n")
     #expect(try kiosk.outcome() == "permission_denied")
     let again = try fixture.daemon.usherctl(["confirm", "allow", next, "--admin"])
-    #expect(again.status == 1 && again.errors.contains("this question was already answered"))
+    #expect(again.status == 1 && again.errors.contains("question \(next) was already answered"))
   }
 }
