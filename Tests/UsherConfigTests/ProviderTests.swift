@@ -25,7 +25,7 @@ struct ProviderTests {
   }
 
   @Test(
-    "a provider name has 1 to 64 of a-z 0-9 . _ -, starts with a letter or digit, and is not local",
+    "a provider name matches [a-z0-9][a-z0-9._-]{0,63} and is not the word `local`",
     arguments: [
       ("work", true), ("a", true), ("0", true), ("a.b_c-d", true),
       (String(repeating: "a", count: 64), true), (String(repeating: "a", count: 65), false),

@@ -50,7 +50,8 @@ struct SubordinateCallerTests {
     }
   }
 
-  @Test("a rule about a user and an untold executable also denies the user's subordinate ids")
+  @Test(
+    "a rule by user and executable denies the user's subordinate ids if the executable is unknown")
   func undecided() throws {
     var caller = Self.below
     caller.isExecutableKnown = false
@@ -117,7 +118,7 @@ struct SubordinateCallerTests {
     }
   }
 
-  @Test("a rule about an untold executable also denies subordinate ids with an unknown owner")
+  @Test("a rule by user and executable denies subordinate ids if owner and executable are unknown")
   func unknownProgram() throws {
     var caller = Self.below
     caller.subordinateTo = [.unknown]

@@ -13,7 +13,7 @@ final class WorkCounterTests: Sendable {
     await counter.waitUntilIdle()
   }
 
-  @Test("all that wait for no work go on when the last work ends, and not before")
+  @Test("WorkCounter resumes all waiting tasks when the last work ends, and not before")
   func last() async {
     for _ in 1...2 { counter.begin() }
     await withTaskGroup { group in

@@ -127,7 +127,7 @@ struct AccountInquiryTests {
     await harness.close()
   }
 
-  @Test("a restart announces no GoPay submission again and continues the polling schedule")
+  @Test("a restarted usherd announces no GoPay submission again and continues the polling schedule")
   func restart() async throws {
     try await harness.submit()
     harness.harness.clock.advance(by: .seconds(12))

@@ -101,7 +101,8 @@ struct ConfirmationServiceTests {
     #expect(harness.told.filter { $0.hasPrefix("asked") }.count == 2)
   }
 
-  @Test("a confirmation denied for once refuses all such calls for a minute, then asks again")
+  @Test(
+    "a call that a person refused once is refused for a minute; the next one asks a new question")
   func refused() async throws {
     let id = try harness.question(kiosk)
     try await harness.answer(id, false, by: admin)

@@ -162,7 +162,8 @@ struct LogoutTests {
     #expect(!harness.isSignedIn(record))
   }
 
-  @Test("a logout whose account cannot be decrypted gets 503, another one the usual reply")
+  @Test(
+    "a Freedom ID logout callback about an account that cannot be decrypted gets HTTP 503")
   func damaged() async throws {
     let record = try await harness.signIn("token-1")
     try execute(
@@ -174,7 +175,7 @@ struct LogoutTests {
     #expect(other.outcome == .unauthorized && other.reply.status == 200)
   }
 
-  @Test("a logout that cannot be stored gets 503, and the account stays signed in")
+  @Test("a Freedom ID logout callback that cannot be stored gets HTTP 503 and signs nobody out")
   func failingDisk() async throws {
     let record = try await harness.signIn("token-1")
     try harness.calls.harness.store.close()

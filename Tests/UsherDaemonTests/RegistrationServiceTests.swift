@@ -73,7 +73,7 @@ struct RegistrationServiceTests {
   }
 
   @Test(
-    "rtCode 0 means available and rtCodes 2019 and 2009 mean taken, in both checks",
+    "BSA rtCode 0 means available, 2019 and 2009 mean taken, in both registration checks",
     arguments: [(0, false), (2019, true), (2009, true)])
   func answers(code: Int, isTaken: Bool) async throws {
     for status in [200, 409] {

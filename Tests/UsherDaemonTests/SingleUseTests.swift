@@ -35,7 +35,7 @@ struct SingleUseTests {
     #expect(try await harness.refusal(record.id, "till")?.detail.retryAfterMs == 60_000)
   }
 
-  @Test("a code given for one account does not affect another account")
+  @Test("with single_use, a TOTP code given for one account does not block another account's code")
   func accounts() async throws {
     let first = try await harness.persist("first")
     let second = try await harness.persist("second")

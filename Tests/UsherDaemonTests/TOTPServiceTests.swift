@@ -176,7 +176,7 @@ struct TOTPSecretTests {
     #expect(try await harness.code(record, "till") != code, "of a new one none was given")
   }
 
-  @Test("a TOTP secret is in no file in plaintext, nor in totp.list, the account or its dump")
+  @Test("a TOTP secret is in plaintext in no file, totp.list, account.get or dump() of the account")
   func canary() async throws {
     let harness = try TOTPHarness { $0.singleUse = true }
     let record = try await harness.persist()

@@ -27,7 +27,8 @@ struct AuthorizeExchangeTests {
     #expect(driven.failure?.provider?.code == code)
   }
 
-  @Test("OIDC authorize repeats an unsent exchange after 1, 2, 4, 8 and 16 seconds, then fails")
+  @Test(
+    "OIDC authorize repeats an unsent code exchange with pauses doubled from 1 to 16 s, then fails")
   func unsent() throws {
     var driven = try driven()
     let call = try #require(driven.calls.first)

@@ -34,7 +34,7 @@ struct MetadataTests {
       ])
   }
 
-  @Test("two metadata documents are merged, and the first one wins")
+  @Test("two metadata documents of an OpenID provider are merged; the first wins where they differ")
   func merged() throws {
     let second: JSONValue = [
       "issuer": "https://id.example.com", "token_endpoint": "https://other.example.com/token",

@@ -41,7 +41,7 @@ struct FreedomNextRequestTests {
   }
 
   @Test(
-    "a user's Freedom ID consent does not count for a client from its first call after a reload")
+    "once a reload gives a program a client rule, its next call needs its own Freedom ID consent")
   func anotherClient() throws {
     try warm()
     let config = try String(

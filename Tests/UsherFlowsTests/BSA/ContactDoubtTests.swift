@@ -40,7 +40,7 @@ struct SendingDoubtTests {
     #expect(driven.state == "otpSent" && driven.problem == nil)
   }
 
-  @Test("a restart during the pause after a refused connection sends the BSA code at once")
+  @Test("a usherd restarted in the pause after a refused connection has the BSA code sent at once")
   func restart() throws {
     var driven = try DrivenContact()
     driven.answered(BSAParts.gone)
@@ -97,7 +97,7 @@ struct CheckingDoubtTests {
     #expect(driven.last == .proceed([]) && driven.problem?.reason == "code_expired")
   }
 
-  @Test("the user types a BSA code under check again after a restart, as it is not stored")
+  @Test("after a restart of usherd the user types a BSA code again that was being checked")
   func restarted() throws {
     var paused = try DrivenContact.verifying()
     paused.answered(BSAParts.gone)
@@ -116,7 +116,7 @@ struct CheckingDoubtTests {
     #expect(forgotten.problem == .interrupted, "the timer fires before the code is typed")
   }
 
-  @Test("a restart changes nothing while BSA verifyContact waits for the code")
+  @Test("a restart of usherd changes nothing while BSA verifyContact waits for the code")
   func sent() throws {
     var driven = try DrivenContact.sent()
     driven.type()

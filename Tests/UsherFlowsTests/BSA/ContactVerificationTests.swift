@@ -65,7 +65,7 @@ struct ContactVerificationTests {
     #expect(driven.flow == before)
   }
 
-  @Test("BSA verifyContact refuses unknown fields and a step back")
+  @Test("BSA verifyContact refuses input with unknown fields and a request for the previous step")
   func unrelatedEvents() throws {
     var driven = try DrivenContact.sent()
     let before = driven.flow

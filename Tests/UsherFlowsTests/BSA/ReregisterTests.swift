@@ -161,7 +161,8 @@ struct ReregisterPersonTests {
     }
   }
 
-  @Test("BSA reregisterDevice follows the authType of the reply to the last resend")
+  @Test(
+    "BSA reregisterDevice uses the authType that BSA reported when the code was last sent again")
   func registeredLast() throws {
     var driven = try DrivenReregister.sent(4)
     driven.say(.resend, at: now + .seconds(30))
@@ -171,7 +172,7 @@ struct ReregisterPersonTests {
     #expect(driven.questions == [.localAuth(.availability)])
   }
 
-  @Test("a resend checks the member again and fails if BSA does not confirm it")
+  @Test("BSA reregisterDevice checks the member again before a resend, and fails if BSA refuses")
   func resend() throws {
     var driven = try DrivenReregister.sent()
     driven.say(.resend, at: now + .seconds(30))
@@ -238,7 +239,8 @@ struct ReplacementTests {
     }
   }
 
-  @Test("a restart repeats BSA's replacement call if the local authentication is at most 300 s old")
+  @Test(
+    "a restarted usherd repeats BSA's replacement call up to 300 s after the local authentication")
   func restart() throws {
     var driven = try DrivenReregister.replacing()
     let call = try #require(driven.calls.first)

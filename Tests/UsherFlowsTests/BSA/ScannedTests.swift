@@ -42,7 +42,7 @@ struct ScannedTests {
     }
   }
 
-  @Test("BSA authenticate by qr refuses an impossible QR id, an unknown field and a step back")
+  @Test("BSA authenticate by qr refuses an impossible QR id, an unknown field and the input back")
   func refused() throws {
     var driven = try Driven(.qr)
     let before = driven.flow

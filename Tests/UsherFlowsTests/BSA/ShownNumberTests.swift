@@ -115,7 +115,8 @@ struct ShownNumberTests {
     }
   }
 
-  @Test("a restart shows the same BSA code and polls at once for the site that waits")
+  @Test(
+    "a restarted usherd shows the same BSA one-time code and polls at once for the waiting site")
   func restart() throws {
     for way in Self.numbers {
       var driven = try Driven.showing(way)
@@ -244,7 +245,7 @@ struct SecretNumberTests {
     #expect(driven.failure?.message == "the disk is full")
   }
 
-  @Test("a restart asks the daemon for the code again, and a provider's reply is not taken for it")
+  @Test("a restarted BSA authenticate by TOTP asks for the code again and ignores replies of BSA")
   func restart() throws {
     var driven = try asking()
     #expect(driven.receive(.woken) == .ignore)

@@ -146,7 +146,8 @@ struct HeldUpSignInTests {
     }
   }
 
-  @Test("BSA's start call has ten delays of its own; completion and token share ten")
+  @Test(
+    "BSA may defer the start call ten times, and the completion and token calls ten times together")
   func counts() throws {
     var driven = try Leg.start.driven()
     for _ in 1...10 {
@@ -295,7 +296,7 @@ struct HeldUpSignInTests {
     }
   }
 
-  @Test("a restart repeats the pending call of a BSA sign-in")
+  @Test("a restarted usherd repeats the call of a BSA sign-in that was in progress")
   func restarts() throws {
     for leg in Leg.allCases {
       for way in Way.allCases {

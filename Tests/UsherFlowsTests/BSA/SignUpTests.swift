@@ -117,7 +117,8 @@ struct SignUpTests {
     #expect(driven.pause == .seconds(30))
   }
 
-  @Test("a restart in a retry pause repeats the sign-up; a lost reply then ends BSA register")
+  @Test(
+    "a usherd restarted in a retry pause repeats the sign-up; a lost reply then ends BSA register")
   func restartInPause() throws {
     var driven = try DrivenRegister.signingUp()
     let call = try #require(driven.calls.first)

@@ -228,7 +228,7 @@ struct IdentityReplyTests {
     }
   }
 
-  @Test("a refusal of GoPay's identity or capture API without an error code is an API error")
+  @Test("a refusal by GoPay's identity or capture API without an error code has the code GPE-2215")
   func silent() {
     for json in [["success": false], ["success": false, "errors": []]] as [JSONValue] {
       let no = theRefusal(read(json, to: capture))
@@ -305,7 +305,8 @@ struct PartnerReplyTests {
     #expect(silent?.sentence == "the exchange failed")
   }
 
-  @Test("a GoPay backend's refusal without a reason is an API error; a server fault is retried")
+  @Test(
+    "a GoPay backend's refusal without a reason has the code GPE-2215; a server fault is retried")
   func other() {
     for status in [400, 401, 403, 404, 409] {
       #expect(theRefusal(read([:], status, to: exchange))?.error == .api)

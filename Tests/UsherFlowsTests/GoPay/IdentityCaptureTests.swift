@@ -296,7 +296,7 @@ struct IdentityCaptureTests {
     #expect(nowhere.receive(.input(.redirect(url: Secret("https://x/")))) == .ignore)
   }
 
-  @Test("a restart repeats GoPay's pending capture call, and the capture page stays")
+  @Test("a restarted usherd repeats GoPay's pending capture call, and the capture page stays")
   func restart() throws {
     var driven = try driven()
     let first = driven.calls

@@ -160,7 +160,7 @@ struct IdentityHandoverTests {
     #expect(driven.flow == before)
   }
 
-  @Test("a restart keeps GoPay's exchange step with its code and deadline")
+  @Test("a restarted usherd keeps GoPay's exchange step with its code and deadline")
   func restart() throws {
     var driven = try driven()
     let view = driven.flow.view
@@ -172,7 +172,7 @@ struct IdentityHandoverTests {
     #expect(driven.state == "kyc")
   }
 
-  @Test("GoPay's exchange step refuses a step back")
+  @Test("GoPay's exchange step refuses the input that asks for the previous step")
   func back() throws {
     var driven = try driven()
     driven.receive(.input(.back(.exchangeCredential)))

@@ -122,7 +122,7 @@ struct IdentityLogInTests {
     #expect(driven.state == "waitAck")
   }
 
-  @Test("GoPay's log-in page refuses a step back")
+  @Test("GoPay's log-in step refuses the input that asks for the previous step")
   func back() throws {
     var driven = try driven()
     driven.receive(.input(.back(.openURL)))
@@ -271,7 +271,7 @@ struct IdentityAuthCodeTests {
     #expect(driven.code == "GPE-2215" && driven.failure?.reason == .providerUnreachable)
   }
 
-  @Test("a restart repeats GoPay's auth-code call, also in a retry pause")
+  @Test("a restarted usherd repeats GoPay's auth-code call, also in a retry pause")
   func restart() throws {
     var driven = try driven()
     let call = driven.calls

@@ -12,7 +12,7 @@ struct AttemptCountTests {
     return count
   }
 
-  @Test("up to four wrong attempts do not lock, and the remaining ones are counted")
+  @Test("up to four wrong passcodes or fingers do not lock; the attempts left are counted")
   func free() {
     for wrong in 0...4 {
       var count = count(wrong)
@@ -22,7 +22,7 @@ struct AttemptCountTests {
   }
 
   @Test(
-    "the fifth wrong attempt locks for 30 s and each later one for longer, up to an hour",
+    "the fifth wrong passcode or finger locks for 30 s, each later one for longer, up to an hour",
     arguments: [(5, 30), (6, 60), (7, 300), (8, 900), (9, 3600), (10, 3600), (50, 3600)])
   func grows(wrong: Int, seconds: Int) {
     var count = count(wrong)
@@ -32,7 +32,8 @@ struct AttemptCountTests {
     #expect(count.left == 1)
   }
 
-  @Test("a clock that is set back neither ends a lock nor makes it longer")
+  @Test(
+    "a clock that is set back neither ends nor lengthens a lock after wrong passcodes or fingers")
   func clockSetBack() {
     var count = count(5)
     let yesterday = now - .seconds(86_400)

@@ -266,7 +266,8 @@ struct LocalAuthRestartTests {
     #expect(driven.asked == [.availability] && driven.problem == nil)
   }
 
-  @Test("a restart during a fingerprint scan starts it again and keeps the count of wrong fingers")
+  @Test(
+    "a usherd restarted during a fingerprint scan scans again and keeps the count of wrong fingers")
   func scanning() throws {
     var driven = try DrivenAuthentication.scanning(orPasscode: true)
     driven.answer(.scanned(.missed))
@@ -279,7 +280,7 @@ struct LocalAuthRestartTests {
     #expect(driven.step?.methods == [.passcode], "the wrong fingers before the restart count")
   }
 
-  @Test("a restart during a passcode check asks for the passcode and starts no scan")
+  @Test("a usherd restarted during a passcode check asks for the passcode and scans no fingerprint")
   func checking() throws {
     var driven = try DrivenAuthentication.scanning(orPasscode: true)
     driven.say(.passcode(passcode))
@@ -290,7 +291,8 @@ struct LocalAuthRestartTests {
     #expect(driven.step?.methods == [.biometric, .passcode] && driven.step?.scanning == false)
   }
 
-  @Test("after the fallback to the passcode, a restart does not offer the finger again")
+  @Test(
+    "a usherd restarted after the fallback to the passcode does not offer the fingerprint again")
   func leftFinger() throws {
     var driven = try DrivenAuthentication.scanning(orPasscode: true)
     driven.say(.fallback)
@@ -301,7 +303,7 @@ struct LocalAuthRestartTests {
     #expect(driven.step?.methods == [.passcode] && driven.problem == .interrupted)
   }
 
-  @Test("a restart changes nothing while local/authenticate asks for the passcode")
+  @Test("a restart of usherd changes nothing while local/authenticate asks for the passcode")
   func asking() throws {
     var driven = try DrivenAuthentication.asking()
     let view = driven.flow.view
@@ -309,7 +311,7 @@ struct LocalAuthRestartTests {
     #expect(driven.last == .ignore && driven.flow.view == view)
   }
 
-  @Test("a restart shows a passcode lock that remains, and no lock once it is over")
+  @Test("local/authenticate shows a passcode lock after a restart of usherd only while it lasts")
   func lockedWhileAsking() throws {
     for (availability, reason) in [
       (LocalAuthAvailability.Passcode.lockedOut(until: soon), "passcode_locked"), (.ready, nil),
@@ -322,7 +324,7 @@ struct LocalAuthRestartTests {
     }
   }
 
-  @Test("a restart shows a passcode lock instead of the interruption")
+  @Test("local/authenticate shows a passcode lock, not the interruption, after a restart of usherd")
   func locked() throws {
     var driven = try DrivenAuthentication.checking()
     try driven.restart()

@@ -49,7 +49,7 @@ struct SCADemandTests {
   }
 
   @Test(
-    "Paysafe's SCA scheme is found among others in WWW-Authenticate, in any case, with commas",
+    "Paysafe's scheme SCA is found in WWW-Authenticate in any letter case, beside quoted commas",
     arguments: [
       #"Bearer realm="a, b", error="invalid_token", SCA realm="x", auth-param1="B64""#,
       #"SCA realm="Authentication, \"quoted, twice\"", auth-param1="B64", Bearer realm="SCA x""#,

@@ -117,7 +117,7 @@ struct SCAParamsTests {
   }
 
   @Test(
-    "Paysafe sca refuses operation texts that are blank, too long or could mislead the customer")
+    "Paysafe sca refuses operation texts that are blank, over 256 bytes or have control characters")
   func operation() throws {
     let good = Operation(summary: "Pay", amount: "120.00 EUR", payee: "Bäckerei  Müller")
     #expect(try refusedField { $0.operation = good } == nil)

@@ -108,7 +108,7 @@ struct OneTimeCodeTests {
 @Suite("Secrets of authenticators")
 struct TOTPKeyTests {
   @Test(
-    "a TOTP secret is read in any case, with or without blanks and padding",
+    "a TOTP secret is read in any letter case, with or without blanks and padding",
     arguments: [
       "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ", "gezdgnbvgy3tqojqgezdgnbvgy3tqojq",
       "GEZD GNBV GY3T QOJQ GEZD GNBV GY3T QOJQ", "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ======",

@@ -33,7 +33,7 @@ struct PhoneNumberTests {
   }
 
   @Test(
-    "a country for Truecaller is the two-letter code of a known country, in any case",
+    "a country for Truecaller is the two-letter code of a known country, in any letter case",
     arguments: [
       ("IN", true), ("in", true), ("In", true), ("", false), ("I", false), ("IND", false),
       ("ZZ", false), ("ın", false), ("ＩＮ", false), ("IN ", false), ("91", false), ("AQ", false),

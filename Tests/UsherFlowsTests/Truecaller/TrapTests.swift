@@ -49,7 +49,7 @@ struct TruecallerTrapTests {
   }
 
   @Test(
-    "a European country code in any case, also GB or UK, selects Truecaller's EU host (trap 2)",
+    "a European country, also GB or UK, selects Truecaller's EU host in any letter case (trap 2)",
     arguments: [
       ("DE", "15112345678", "eu"), ("de", "15112345678", "eu"), ("GB", "7911123456", "eu"),
       ("UK", "7911123456", "eu"), ("uk", "7911123456", "eu"), ("CH", "791234567", "eu"),

@@ -158,7 +158,7 @@ struct VerifyPhoneTests {
     #expect(driven.state == "otpReceived")
   }
 
-  @Test("Truecaller verifyPhone refuses an unknown field and a step back")
+  @Test("Truecaller verifyPhone refuses an unknown field and the request for the previous step")
   func otherInput() throws {
     var driven = try DrivenVerification()
     driven.toCode()

@@ -244,7 +244,9 @@ struct VerifyTroubleTests {
     }
   }
 
-  @Test("a request for a code that may have sent one is not repeated", arguments: [408, 425, 500])
+  @Test(
+    "a Truecaller code request after which a code may have been sent is not repeated",
+    arguments: [408, 425, 500])
   func perhapsSent(status: Int) throws {
     var driven = try DrivenVerification()
     driven.answered(.reply(reply(text: "", status: status)))

@@ -7,7 +7,8 @@ import UsherFlows
 
 @Suite("Truecaller verifyPhone after a restart")
 struct VerifyRestartTests {
-  @Test("a restart repeats a code request that was not sent; one in progress fails verifyPhone")
+  @Test(
+    "a restarted usherd repeats an unsent Truecaller code request; one in progress fails the flow")
   func creating() throws {
     var driven = try DrivenVerification()
     let request = driven.last
@@ -19,7 +20,7 @@ struct VerifyRestartTests {
     #expect(driven.failure?.provider?.code == "9")
   }
 
-  @Test("a restart keeps the rest of a Truecaller code's TTL")
+  @Test("a restarted usherd keeps the rest of a Truecaller code's TTL")
   func remaining() throws {
     var driven = try DrivenVerification()
     driven.toCode()
@@ -33,7 +34,7 @@ struct VerifyRestartTests {
     #expect(driven.state == "otpReceived")
   }
 
-  @Test("a restart during Truecaller's check of a code asks for the code again")
+  @Test("a usherd restarted during Truecaller's check of a code asks for the code again")
   func interrupted() throws {
     var driven = try DrivenVerification()
     driven.toVerify()
@@ -76,7 +77,8 @@ struct VerifyRestartTests {
     }
   }
 
-  @Test("a restart repeats Truecaller's validation, name or profile call without another code")
+  @Test(
+    "a restarted usherd repeats Truecaller's validation, name or profile call without a new code")
   func admitted() throws {
     for stage in [Phase.validate, .update, .profile] {
       var driven = try stage.driven()

@@ -130,7 +130,8 @@ struct FreedomProfileTests {
     #expect(try await app.consent(device, ["read.phone"]).status == 200)
   }
 
-  @Test("Freedom ID accepts the scheme of an access token in any case (RFC 7235, section 2.1)")
+  @Test(
+    "Freedom ID accepts the scheme of an access token in any letter case (RFC 7235, section 2.1)")
   func scheme() async throws {
     let app = try FreedomApp()
     let access = try await app.partnerTokens().access

@@ -135,7 +135,7 @@ struct SnapTests {
     #expect(unbound.responseCode == "4010900")
   }
 
-  @Test("SNAP accepts the scheme of both tokens in any case (RFC 7235, section 2.1)")
+  @Test("SNAP accepts the scheme of both tokens in any letter case (RFC 7235, section 2.1)")
   func scheme() async throws {
     let app = try GoPayApp()
     let partner = try await SnapPartner(app)

@@ -43,7 +43,8 @@ struct TruecallerProfileTests {
     #expect(changed["email"] == "alice@example.com")
   }
 
-  @Test("Truecaller accepts the scheme of an access token in any case (RFC 7235, section 2.1)")
+  @Test(
+    "Truecaller accepts the scheme of an access token in any letter case (RFC 7235, section 2.1)")
   func scheme() async throws {
     let app = try TruecallerApp()
     let token = try await app.accessToken()
