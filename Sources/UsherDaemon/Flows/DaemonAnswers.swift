@@ -1,6 +1,7 @@
 import UsherConfig
 import UsherCore
 import UsherFlows
+import UsherStore
 
 /// Answers the questions that flows ask the daemon, for example whether the user is present.
 struct DaemonAnswers: Sendable {
