@@ -22,10 +22,11 @@ struct AccountCopies {
     let store = try Store.open(
       path: daemon.databasePath, masterKey: key, keyStorage: { PlainKey(bytes: Array($0)) },
       clock: SystemClock(), entropy: SystemEntropy())
-    guard let account = try store.loadAccounts().first else {
+    guard let first = try store.accounts(.all, atMost: 1).first else {
       throw BenchError("there is no account to copy")
     }
-    let tokens = try store.loadTokens().filter { $0.account == account.id }
+    let original = try store.open(first)
+    let (account, tokens) = (original.account, original.tokens)
     // Four tasks run in parallel, because sealing takes longer than writing.
     try await withThrowingTaskGroup(of: Void.self) { group in
       var next = 1
