@@ -6,18 +6,21 @@ import UsherTestKit
 
 /// Checks that each flow reads back the form in which an earlier version stored it.
 ///
-/// `Fixtures/StoredFlows` has one file per machine type, with the stored form of each state by
-/// name. A flow that is in progress during an upgrade is in one of these forms, so a form that was
-/// released is never rewritten: `USHER_UPDATE_GOLDEN=1` adds the states that a file does not have.
+/// `Fixtures/StoredFlows` has one file per machine, with the stored form of each state by name. A
+/// flow that is in progress during an upgrade is in one of these forms, so a form that was released
+/// is never rewritten: `USHER_UPDATE_GOLDEN=1` adds the states that a file does not have.
 ///
-/// - Parameter variant: Tells apart files of one machine type, for example by the provider's mode.
+/// - Parameters:
+///   - name: The file's name without its extension, by default the name of the machine's type. A
+///     generic type needs a name per machine.
+///   - variant: Tells apart files of one machine, for example by the provider's mode.
 func checkStoredForms<Machine: FlowMachine>(
-  _ flows: [DrivenFlow<Machine>], variant: String = "",
+  _ flows: [DrivenFlow<Machine>], in name: String = "\(Machine.self)", variant: String = "",
   at location: SourceLocation = #_sourceLocation
 ) throws {
   let folder = URL(filePath: #filePath).deletingLastPathComponent()
     .appending(path: "Fixtures/StoredFlows")
-  let file = folder.appending(path: "\(Machine.self)\(variant).json")
+  let file = folder.appending(path: "\(name)\(variant).json")
   var forms: [String: String] = [:]
   if let content = try? Data(contentsOf: file) {
     forms = try JSONDecoder().decode([String: String].self, from: content)

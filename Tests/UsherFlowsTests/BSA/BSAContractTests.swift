@@ -181,7 +181,10 @@ private func everyCall() throws -> [(String, BSACall, JSONValue?)] {
 
 @Suite("The contract of BSA's flows")
 struct BSAContractTests {
-  private func check<Machine: FlowMachine>(_ standings: [Standing<Machine>]) throws {
+  /// - Parameter name: The name of the file of stored forms.
+  private func check<Machine: FlowMachine>(
+    _ standings: [Standing<Machine>], storedIn name: String
+  ) throws {
     let everything = try everything()
     let flows = standings.map { standing in
       DrivenFlow(
@@ -191,7 +194,7 @@ struct BSAContractTests {
     // The step contains the one-time code that the user is to type.
     let secrets = BSAParts.secrets.filter { $0 != "482613" }
     #expect(checkProviderContract(flows, secrets: secrets, at: moment()) == [])
-    try checkStoredForms(flows)
+    try checkStoredForms(flows, in: name)
     for standing in standings {
       let flow = standing.driven.flow
       var dumped = "\(flow) \(String(reflecting: flow))"
@@ -207,10 +210,10 @@ struct BSAContractTests {
 
   @Test("every state of a BSA flow handles its own events and ignores or refuses all others")
   func everyState() throws {
-    try check(Standing<BSAVerifyContact>.all())
-    try check(Standing<BSARegister>.all())
-    try check(Standing<BSAReregisterDevice>.all())
-    try check(Standing<BSAAuthenticate>.all())
+    try check(Standing<BSAVerifyContact>.all(), storedIn: "BSAVerifyContact")
+    try check(Standing<BSARegister>.all(), storedIn: "BSARegister")
+    try check(Standing<BSAReregisterDevice>.all(), storedIn: "BSAReregisterDevice")
+    try check(Standing<BSAAuthenticate>.all(), storedIn: "BSAAuthenticate")
   }
 
   private func restart<Machine: FlowMachine>(_ standings: [Standing<Machine>]) throws {

@@ -84,14 +84,15 @@ struct FreedomPartnerContractTests {
     create.answered(Freedom.gone)
     flows.append(.init("paused", create.flow, unrelatedEvents: unrelatedEvents))
     #expect(checkProviderContract(flows, secrets: secrets, at: moment()) == [])
-    try checkStoredForms(flows)
+    try checkStoredForms(flows, in: "FreedomCreateUser")
     let update = try UpdateFlow()
     #expect(
       checkProviderContract(
         [.init("sending", update.flow, unrelatedEvents: unrelatedEvents + [.woken])],
         secrets: secrets, at: moment())
         == [])
-    try checkStoredForms([.init("sending", update.flow, unrelatedEvents: [])])
+    try checkStoredForms(
+      [.init("sending", update.flow, unrelatedEvents: [])], in: "FreedomUpdateUser")
   }
 
   @Test("a plain JSON encoder refuses a Freedom ID oauth2 flow state that contains secrets")
