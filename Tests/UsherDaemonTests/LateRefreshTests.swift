@@ -131,8 +131,9 @@ struct LateRefreshTests {
   @Test("a refusal of the old credential is not remembered if the credential changed meanwhile")
   func refusedOldCredential() async throws {
     try await fixture.closing(provider) {
-      // The token must be refreshed for the call, and is served if the refresh fails.
-      let call = TokenGet(account: try await fixture.signIn(seconds: 30).id)
+      let call = TokenGet(account: try await fixture.signIn(seconds: 300).id)
+      // The token has 30 s left. The call wants 60 s, but gets this token if the refresh fails.
+      fixture.clock.advance(by: .seconds(270))
       let refresh = Task { [fixture] in await fixture.outcome(call) }
       try await reached("the refresh is sent") { provider.refreshes == 1 }
       await fixture.harness.refresher.providersChanged([.work])
