@@ -112,7 +112,7 @@ extension ServiceFixture {
 /// Clients of `ada` that call `token.get` without pause, with the client library.
 struct Load {
   private let fixture: ServiceFixture
-  private let clients: Int
+  let clients: Int
 
   /// Starts the clients, and returns when each has got a token. `ada` must have signed in.
   init(_ fixture: ServiceFixture, clients: Int = 50) throws {

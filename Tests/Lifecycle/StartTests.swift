@@ -152,7 +152,10 @@ struct StartTests {
     }
     try load.isThere()
     let end = try load.end()
-    #expect(end.failed == 0 && end.calls > 500, "\(end.said)\n\(fixture.journal)")
+    // Each client had an answer from each process before the next restart. The last calls may be
+    // cut off by the end of the load.
+    #expect(
+      end.failed == 0 && end.calls >= 3 * load.clients, "\(end.said)\n\(fixture.journal)")
     #expect(Set(processes).count == 4)
     #expect(try fixture.property("NRestarts") == "0", "no restart was automatic")
     #expect(try fixture.identity(of: ServiceFixture.socket) == socket)
