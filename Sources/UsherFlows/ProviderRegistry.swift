@@ -1,7 +1,5 @@
-package import JSONRPC
 import UsherAPI
 package import UsherConfig
-package import UsherCore
 
 /// The definitions of all varieties of provider. A variety is a provider type, or one mode of it.
 package enum ProviderRegistry {
@@ -29,45 +27,10 @@ package enum ProviderRegistry {
     flows(of: variety).first { $0.kind == kind }
   }
 
-  /// See ``ProviderDefinition/tokens(_:attributes:installation:)``.
-  package static func tokens(
-    of provider: ProviderConfig, attributes: [String: JSONValue], installation: String? = nil
-  ) -> TokenHandling {
-    provider.definition.tokens(provider, attributes, installation)
-  }
-
-  /// The account attributes that ``tokens(of:attributes:installation:)`` reads, over all varieties.
+  /// The account attributes that ``ProviderDefinition/tokens(attributes:installation:)`` reads,
+  /// over all varieties.
   package static let tokenAttributes: Set<String> = ProviderVariety.allCases.reduce(into: []) {
     $0.formUnion(definition(of: $1).tokenAttributes)
-  }
-
-  package static func probe(of provider: ProviderConfig) -> ProviderProbe? {
-    provider.definition.probe(provider)
-  }
-
-  /// See ``ProviderDefinition/followUp(_:attributes:)``.
-  ///
-  /// - Parameter attributes: The attributes of the account.
-  package static func followUp(
-    of provider: ProviderConfig, attributes: [String: JSONValue]
-  ) -> (any AccountFollowUp)? {
-    provider.definition.followUp(provider, attributes)
-  }
-
-  package static func callback(of provider: ProviderConfig) -> (any CallbackDialect)? {
-    provider.definition.callback(provider)
-  }
-
-  package static func signatureKeys(of provider: ProviderConfig) -> SignatureKeySource? {
-    provider.definition.signatureKeys(provider)
-  }
-
-  package static func grant(_ text: String, of variety: ProviderVariety) -> String? {
-    definition(of: variety).grant(text)
-  }
-
-  package static func hasScopes(_ variety: ProviderVariety) -> Bool {
-    definition(of: variety).hasScopes
   }
 
   /// Returns the flow that signs a user in at this variety of provider.
@@ -92,67 +55,19 @@ package enum ProviderRegistry {
 }
 
 extension ProviderConfig {
-  fileprivate var definition: any ProviderDefinition.Type {
-    ProviderRegistry.definition(of: settings.variety)
+  package var definition: any ProviderDefinition {
+    ProviderRegistry.definition(of: settings.variety).init(config: self)
   }
-
-  package var oauthClient: OAuthClient { definition.oauthClient(self) }
 
   /// The name of the credential that authenticates the client; nil for a public client.
-  package var credentialName: String? { oauthClient.credential }
-
-  package var credentialNames: [String] { definition.credentialNames(self) }
-
-  /// See ``ProviderDefinition/flaw(of:named:_:)``.
-  package func flaw(of credential: Secret, named name: String) -> String? {
-    definition.flaw(of: credential, named: name, self)
-  }
+  package var credentialName: String? { definition.oauthClient.credential }
 }
 
-// Pass the untyped provider configuration to a definition as its own settings type.
 extension ProviderDefinition {
-  private static func provider(_ config: ProviderConfig) -> Provider<Settings> {
+  fileprivate init(config: ProviderConfig) {
     guard let provider = Provider<Settings>(config) else {
       preconditionFailure("\(config.settings.variety) is defined for other settings than its own")
     }
-    return provider
-  }
-
-  fileprivate static func tokens(
-    _ config: ProviderConfig, _ attributes: [String: JSONValue], _ installation: String?
-  ) -> TokenHandling {
-    tokens(provider(config), attributes: attributes, installation: installation)
-  }
-
-  fileprivate static func oauthClient(_ config: ProviderConfig) -> OAuthClient {
-    oauthClient(provider(config).settings)
-  }
-
-  fileprivate static func credentialNames(_ config: ProviderConfig) -> [String] {
-    credentialNames(provider(config).settings)
-  }
-
-  fileprivate static func flaw(
-    of credential: Secret, named name: String, _ config: ProviderConfig
-  ) -> String? {
-    flaw(of: credential, named: name, provider(config).settings)
-  }
-
-  fileprivate static func probe(_ config: ProviderConfig) -> ProviderProbe? {
-    probe(provider(config))
-  }
-
-  fileprivate static func followUp(
-    _ config: ProviderConfig, _ attributes: [String: JSONValue]
-  ) -> (any AccountFollowUp)? {
-    followUp(provider(config), attributes: attributes)
-  }
-
-  fileprivate static func signatureKeys(_ config: ProviderConfig) -> SignatureKeySource? {
-    signatureKeys(provider(config).settings)
-  }
-
-  fileprivate static func callback(_ config: ProviderConfig) -> (any CallbackDialect)? {
-    callback(provider(config).settings)
+    self.init(provider: provider)
   }
 }

@@ -56,7 +56,7 @@ private final class LogoutHarness: Sendable {
   func logOut(
     _ body: String, isRestarted: Bool = false
   ) async throws -> (outcome: CallbackOutcome, reply: HTTPReply) {
-    let dialect = try #require(ProviderRegistry.callback(of: calls.provider))
+    let dialect = try #require(calls.provider.definition.callback)
     let (harness, service) = (calls.harness, calls.service)
     let restarted = CallbackService(
       credentials: service.credentials, engine: service.engine,

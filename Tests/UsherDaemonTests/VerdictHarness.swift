@@ -131,7 +131,7 @@ final class VerdictHarness: Sendable {
       {"submissionId": "\(submission)", "partnerSessionId": "\(requestID)", \
       "status": "\(status)", "result": \(result)}
       """
-    guard let dialect = ProviderRegistry.callback(of: provider) else {
+    guard let dialect = provider.definition.callback else {
       throw TestError("the provider accepts no callbacks")
     }
     return await service.handle(

@@ -23,7 +23,7 @@ struct TokenDialectTests {
   private func dialect(
     _ provider: ProviderConfig, _ attributes: [String: JSONValue] = [:]
   ) throws -> any TokenDialect {
-    switch ProviderRegistry.tokens(of: provider, attributes: attributes) {
+    switch provider.definition.tokens(attributes: attributes, installation: nil) {
     case .known(let dialect): dialect
     case .discovered(let dialect): dialect(metadata())
     }
@@ -196,8 +196,8 @@ struct TokenDialectTests {
       OIDCCall.revoking(short, metadata()) == [
         .revoke(.init(token: Secret("access-secret"), kind: .accessToken), metadata())
       ])
-    guard case .discovered(let make) = ProviderRegistry.tokens(of: try provider(), attributes: [:])
-    else {
+    let handling = try provider().definition.tokens(attributes: [:], installation: nil)
+    guard case .discovered(let make) = handling else {
       Issue.record("the token dialect is known without discovery")
       return
     }
@@ -220,7 +220,7 @@ struct ProviderProbeTests {
   @Test("the probe of a Paysafe provider requests its brand's config token")
   func call() throws {
     let provider = try wallet()
-    let probe = try #require(ProviderRegistry.probe(of: provider))
+    let probe = try #require(provider.definition.probe)
     #expect(probe.subject == "token")
     #expect(probe.call as? PaysafeCall == .configToken(brand: "acme"))
     let request = try probe.call.rendered(at: provider, credential: Secret("s"))
@@ -230,8 +230,8 @@ struct ProviderProbeTests {
 
   @Test("a Paysafe provider without a brand and a provider with discovery have no probe")
   func none() throws {
-    #expect(ProviderRegistry.probe(of: try wallet(brand: nil)) == nil)
-    #expect(ProviderRegistry.probe(of: try provider()) == nil)
+    #expect(try wallet(brand: nil).definition.probe == nil)
+    #expect(try provider().definition.probe == nil)
   }
 
   /// A probe's outcome and its judgement: `isFine` for a confidential client, then a public one.
@@ -282,7 +282,7 @@ struct ProviderProbeTests {
     ])
   func judgements(row: Row) throws {
     for (isPublic, isFine) in zip([false, true], row.isFine) {
-      let probe = try #require(ProviderRegistry.probe(of: wallet(isPublic: isPublic)))
+      let probe = try #require(wallet(isPublic: isPublic).definition.probe)
       let found = probe.evaluate(row.outcome)
       #expect(found.fine == isFine)
       #expect(found.message == row.message)

@@ -29,7 +29,7 @@ extension AccountRecord {
     guard let provider, isOf(provider) else {
       return details.attributes.isEmpty ? nil : AccountRow.unknownWakeTime
     }
-    let followUp = ProviderRegistry.followUp(of: provider, attributes: details.attributes)
+    let followUp = provider.definition.followUp(attributes: details.attributes)
     guard let inquiry = followUp as? any AccountInquiry, !inquiry.isFinished else { return nil }
     return max(inquiry.nextInquiry(after: now) ?? now, Self.first)
   }
@@ -56,7 +56,7 @@ extension AccountRecord {
     guard let provider, isOf(provider) else {
       return details.attributes.isEmpty ? .noCallbacks : .unknown
     }
-    return ProviderRegistry.followUp(of: provider, attributes: details.attributes)
+    return provider.definition.followUp(attributes: details.attributes)
       .map { .key($0.callKey) } ?? .noCallbacks
   }
 }

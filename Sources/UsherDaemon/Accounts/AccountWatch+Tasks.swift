@@ -77,9 +77,7 @@ extension AccountWatch {
   }
 
   func followUp(of record: AccountRecord) -> (any AccountFollowUp)? {
-    provider(of: record).flatMap {
-      ProviderRegistry.followUp(of: $0, attributes: record.details.attributes)
-    }
+    provider(of: record)?.definition.followUp(attributes: record.details.attributes)
   }
 
   /// Applies `change` to the account's follow-up (provider-specific state) and stores the outcome.

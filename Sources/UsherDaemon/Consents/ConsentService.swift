@@ -68,7 +68,7 @@ struct ConsentService: Sendable {
   /// type may accept several spellings.
   private func storedName(_ grant: String, at provider: ProviderName) -> String {
     let variety = (try? providers?.named(provider))?.settings.variety
-    return variety.flatMap { ProviderRegistry.grant(grant, of: $0) } ?? grant
+    return variety.flatMap { ProviderRegistry.definition(of: $0).grant(grant) } ?? grant
   }
 
   /// Removes expired consents, and the profile members that no other consent opens. Called once a

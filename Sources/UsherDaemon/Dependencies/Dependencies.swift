@@ -107,10 +107,10 @@ extension Dependencies {
     guard let variety = configStore.current.provider(provider)?.settings.variety,
       let flow = ProviderRegistry.signIn(of: variety, isKnown: account != nil)
     else { return nil }
+    let definition = ProviderRegistry.definition(of: variety)
     var grants: [String] = []
     for word in scope.split(separator: " ") {
-      guard let grant = ProviderRegistry.grant(String(word), of: variety), !grants.contains(grant)
-      else { continue }
+      guard let grant = definition.grant(String(word)), !grants.contains(grant) else { continue }
       grants.append(grant)
     }
     return .init(

@@ -38,7 +38,7 @@ final class CallbackListeners: Sendable {
     var new: [LoopbackAddress: CallbackListener] = [:]
     do throws(ListenError) {
       for provider in providers {
-        guard let dialect = ProviderRegistry.callback(of: provider) else { continue }
+        guard let dialect = provider.definition.callback else { continue }
         let address = dialect.address
         guard
           endpoints.updateValue(.init(dialect: dialect, provider: provider), forKey: address) == nil

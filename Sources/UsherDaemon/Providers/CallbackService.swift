@@ -86,7 +86,7 @@ struct CallbackService: Sendable {
   private func offer(
     _ callback: ProviderCallback, to record: AccountRecord, _ provider: ProviderConfig
   ) async throws(UsherError) -> CallbackVerdict {
-    let followUp = ProviderRegistry.followUp(of: provider, attributes: record.details.attributes)
+    let followUp = provider.definition.followUp(attributes: record.details.attributes)
     guard let verdict = followUp?.validate(callback, token: record.mainToken) else {
       return .noMatch
     }

@@ -67,7 +67,7 @@ final class Credentials: Sendable {
 
   /// Returns all credentials of a provider that are set and readable, by name.
   func named(of provider: ProviderConfig) -> [String: Secret] {
-    provider.credentialNames.reduce(into: [:]) { found, name in
+    provider.definition.credentialNames.reduce(into: [:]) { found, name in
       found[name] = (try? credential(named: name)) ?? nil
     }
   }
@@ -164,6 +164,9 @@ extension Credentials {
 extension Config {
   /// Returns the names of the providers whose configuration names one of the credentials.
   func providers(naming credentials: Set<String>) -> Set<ProviderName> {
-    Set(providers.filter { !credentials.isDisjoint(with: $0.credentialNames) }.map(\.name))
+    let naming = providers.filter {
+      !credentials.isDisjoint(with: $0.definition.credentialNames)
+    }
+    return Set(naming.map(\.name))
   }
 }

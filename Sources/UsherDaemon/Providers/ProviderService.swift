@@ -68,7 +68,7 @@ extension ProviderService {
 
   private func probe(_ provider: ProviderConfig) async -> [ProviderCheck.Finding] {
     let credentials = credentials(provider)
-    guard let probe = ProviderRegistry.probe(of: provider), credentials.allSatisfy(\.fine) else {
+    guard let probe = provider.definition.probe, credentials.allSatisfy(\.fine) else {
       return credentials
     }
     let outcome = await http.send(probe.call, for: provider)
@@ -96,10 +96,9 @@ extension ProviderService {
   /// Returns one finding for each credential that the provider's configuration names: whether it is
   /// set and usable.
   private func credentials(_ provider: ProviderConfig) -> [ProviderCheck.Finding] {
-    guard provider.credentialName == nil, !provider.credentialNames.isEmpty else {
-      return [credential(provider)]
-    }
-    return provider.credentialNames.map { credential($0, of: provider) }
+    let names = provider.definition.credentialNames
+    guard provider.credentialName == nil, !names.isEmpty else { return [credential(provider)] }
+    return names.map { credential($0, of: provider) }
   }
 
   private func credential(_ name: String, of provider: ProviderConfig) -> ProviderCheck.Finding {
@@ -107,7 +106,9 @@ extension ProviderService {
     do throws(UsherError) {
       let value = try credentials.credential(named: name)
       let check = CredentialCheck(nil, named: value.map { [name: $0] } ?? [:])
-      let flaw = check.flaw(in: name, of: provider.name) { provider.flaw(of: $0, named: name) }
+      let flaw = check.flaw(in: name, of: provider.name) {
+        provider.definition.flaw(of: $0, named: name)
+      }
       return .init(subject: subject, fine: flaw == nil, message: flaw ?? "it is set")
     } catch {
       return .init(subject: subject, fine: false, message: error.message)

@@ -25,7 +25,7 @@ actor SignatureVerifier {
   /// Verifies a signature. If the signature does not match the cached key, the key is fetched once
   /// more before the signature is refused.
   func verify(_ signed: SignedText, provider: ProviderConfig) async -> IDTokenVerdict {
-    guard let source = ProviderRegistry.signatureKeys(of: provider) else {
+    guard let source = provider.definition.signatureKeys else {
       return .keyless(message: "provider \(provider.name) does not sign profiles")
     }
     if let (key, fetchedAt) = keys[source.url],

@@ -117,7 +117,7 @@ struct TokenService: Sendable {
     }
     guard let scope = call.scope else { return record.mainKey }
     if let variety = dependencies.configStore.current.tokenPlace(of: record.provider)?.variety,
-      !ProviderRegistry.hasScopes(variety)
+      !ProviderRegistry.definition(of: variety).hasScopes
     {
       throw UsherError(
         .invalidParams, "tokens of provider \(record.provider) have no scope", field: "scope")

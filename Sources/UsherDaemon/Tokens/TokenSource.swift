@@ -99,8 +99,8 @@ struct TokenSource: Sendable {
   func dialect(
     of provider: ProviderConfig, _ record: AccountRecord
   ) async -> Result<any TokenDialect, UsherError> {
-    let handling = ProviderRegistry.tokens(
-      of: provider, attributes: record.details.attributes,
+    let handling = provider.definition.tokens(
+      attributes: record.details.attributes,
       installation: installation(record.owner, provider.name))
     switch handling {
     case .known(let dialect): return .success(dialect)

@@ -1,21 +1,16 @@
-package import JSONRPC
-package import UsherConfig
+import UsherConfig
 
 /// The provider definition of BSA, whose calls all carry the client key.
-package enum BSAProvider: ProviderDefinition {
-  package static let flows: [any FlowMachine.Type] = [
+struct BSAProvider: ProviderDefinition {
+  static let flows: [any FlowMachine.Type] = [
     BSAAuthenticate.self, BSARegister.self, BSAReregisterDevice.self, BSAVerifyContact.self,
   ]
 
-  package static func tokens(
-    _ provider: Provider<BSASettings>, attributes: [String: JSONValue], installation: String?
-  ) -> TokenHandling {
-    .known(PlainTokens())
-  }
+  let provider: Provider<BSASettings>
 
-  package static func oauthClient(_ settings: BSASettings) -> OAuthClient {
+  var oauthClient: OAuthClient {
     OAuthClient(id: "", credential: settings.clientKeyCredential, auth: .none)
   }
 
-  package static func probe(_ provider: Provider<BSASettings>) -> ProviderProbe? { .bsa }
+  var probe: ProviderProbe? { .bsa }
 }

@@ -10,8 +10,6 @@ struct FreedomIDTokens: TokenDialect {
   /// `device`.
   var device: String?
 
-  var isPublicClient: Bool { false }
-
   func renewal(_ refreshToken: Secret, scope: String?) -> (any ProviderCall)? {
     switch mode {
     case .device: FreedomDeviceCall.renewal(refreshToken, device: device)

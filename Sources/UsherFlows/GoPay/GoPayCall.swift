@@ -79,11 +79,3 @@ package struct CaptureSession: Codable, Sendable, Equatable {
   package var returnURL: String?
   package var locale: GoPayLocale
 }
-
-extension GoPaySettings {
-  /// The names of all credentials that are configured.
-  package var credentialNames: [String] {
-    [exchangeCredential, privateKeyCredential, clientSecretCredential, callbackCredential]
-      .compactMap(\.self)
-  }
-}

@@ -1,45 +1,38 @@
-package import JSONRPC
-package import UsherConfig
-package import UsherCore
+import JSONRPC
+import UsherConfig
+import UsherCore
 
 /// The provider definition of GoPay Verify. GoPay does not use OAuth; the credentials sign its
 /// requests.
-package enum GoPayProvider: ProviderDefinition {
-  package static let flows: [any FlowMachine.Type] = [VerifyIdentity.self]
-  package static let tokenAttributes: Set = [GoPayTokens.deviceAttribute]
+struct GoPayProvider: ProviderDefinition {
+  static let flows: [any FlowMachine.Type] = [VerifyIdentity.self]
+  static let tokenAttributes: Set = [GoPayTokens.deviceAttribute]
 
-  package static func tokens(
-    _ provider: Provider<GoPaySettings>, attributes: [String: JSONValue], installation: String?
-  ) -> TokenHandling {
-    .known(GoPayTokens(provider.settings, attributes))
+  let provider: Provider<GoPaySettings>
+
+  func tokens(attributes: [String: JSONValue], installation: String?) -> TokenHandling {
+    .known(GoPayTokens(settings, attributes))
   }
 
-  package static func oauthClient(_ settings: GoPaySettings) -> OAuthClient {
-    OAuthClient(id: settings.clientID, credential: nil, auth: .none)
+  var oauthClient: OAuthClient { OAuthClient(id: settings.clientID, credential: nil, auth: .none) }
+
+  var credentialNames: [String] {
+    [
+      settings.exchangeCredential, settings.privateKeyCredential,
+      settings.clientSecretCredential, settings.callbackCredential,
+    ].compactMap(\.self)
   }
 
-  package static func credentialNames(_ settings: GoPaySettings) -> [String] {
-    settings.credentialNames
-  }
-
-  package static func flaw(
-    of credential: Secret, named name: String, _ settings: GoPaySettings
-  ) -> String? {
+  func flaw(of credential: Secret, named name: String) -> String? {
     name == settings.privateKeyCredential && (try? SNAPPrivateKey(credential)) == nil
       ? UnusableKey.sentence : nil
   }
 
-  package static func probe(_ provider: Provider<GoPaySettings>) -> ProviderProbe? {
-    .gopay(provider.settings)
+  var probe: ProviderProbe? { .gopay(settings) }
+
+  func followUp(attributes: [String: JSONValue]) -> (any AccountFollowUp)? {
+    IdentityVerdict(settings, attributes)
   }
 
-  package static func followUp(
-    _ provider: Provider<GoPaySettings>, attributes: [String: JSONValue]
-  ) -> (any AccountFollowUp)? {
-    IdentityVerdict(provider.settings, attributes)
-  }
-
-  package static func callback(_ settings: GoPaySettings) -> (any CallbackDialect)? {
-    GoPayCallback(settings)
-  }
+  var callback: (any CallbackDialect)? { GoPayCallback(settings) }
 }

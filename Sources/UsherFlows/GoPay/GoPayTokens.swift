@@ -21,10 +21,6 @@ struct GoPayTokens: TokenDialect {
     device = attributes[Self.deviceAttribute]?.stringValue
   }
 
-  var isPublicClient: Bool { false }
-
-  func renewal(_ refreshToken: Secret, scope: String?) -> (any ProviderCall)? { nil }
-
   func revocation(_ token: Secret, _ kind: TokenKind, bearer: Secret?) -> (any ProviderCall)? {
     // With other ways of exchange, the partner's backend manages the binding.
     guard let device, exchange == .snap else { return nil }

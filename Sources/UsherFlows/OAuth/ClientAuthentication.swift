@@ -18,7 +18,7 @@ struct ClientAuthentication {
   init<Settings: ProviderTypeSettings>(
     _ context: RenderContext<Settings>, accepted: [String]?
   ) throws(UsherError) {
-    let client = context.provider.config.oauthClient
+    let client = context.provider.config.definition.oauthClient
     guard let name = client.credential else {
       fields = [("client_id", client.id)]
       headers = []

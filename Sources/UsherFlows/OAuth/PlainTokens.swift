@@ -1,15 +1,5 @@
-import UsherCore
-
 /// The handling of access tokens that can be neither refreshed nor revoked.
 ///
 /// It is used for Truecaller and BSA, for which no endpoint to do so is known, and for the provider
 /// `local`, which issues no tokens.
-struct PlainTokens: TokenDialect {
-  var isPublicClient: Bool { false }
-
-  func renewal(_ refreshToken: Secret, scope: String?) -> (any ProviderCall)? { nil }
-
-  func revocation(_ token: Secret, _ kind: TokenKind, bearer: Secret?) -> (any ProviderCall)? {
-    nil
-  }
-}
+struct PlainTokens: TokenDialect {}

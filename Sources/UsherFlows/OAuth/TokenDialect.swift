@@ -38,11 +38,19 @@ package enum TokenKind: String, Codable, Sendable {
 }
 
 extension TokenDialect {
+  package var isPublicClient: Bool { false }
+
+  package func renewal(_ refreshToken: Secret, scope: String?) -> (any ProviderCall)? { nil }
+
   package func read(
     _ reply: HTTPReply, to request: TokenRequest, at now: Timestamp
   ) -> TokenReply { TokenReply(reply, to: request, at: now) }
 
   package func flaw(in tokens: TokenSet, of subject: String) -> String? { nil }
+
+  package func revocation(
+    _ token: Secret, _ kind: TokenKind, bearer: Secret?
+  ) -> (any ProviderCall)? { nil }
 
   /// Accepts 200, which a server also sends for an unknown token (RFC 7009 §2.2), and 204.
   package func hasRevoked(_ reply: HTTPReply) -> Bool { [200, 204].contains(reply.status) }

@@ -1,19 +1,23 @@
-package import JSONRPC
-package import UsherConfig
+import JSONRPC
+import UsherConfig
 
 /// The definition of providers that speak OpenID Connect and publish their metadata (OIDC
 /// Discovery).
-package enum OIDCProvider: ProviderDefinition {
-  package static let flows: [any FlowMachine.Type] = [OIDCAuthorize.self, OIDCDevice.self]
-  package static let hasScopes = true
+struct OIDCProvider: ProviderDefinition {
+  static let flows: [any FlowMachine.Type] = [OIDCAuthorize.self, OIDCDevice.self]
 
-  package static func tokens(
-    _ provider: Provider<OIDCSettings>, attributes: [String: JSONValue], installation: String?
-  ) -> TokenHandling {
-    .discovered { OIDCTokens(provider: provider, metadata: $0) }
+  let provider: Provider<OIDCSettings>
+}
+
+/// The parts of the definition that all providers have whose flows are those of OpenID Connect.
+extension ProviderDefinition where Settings == OIDCSettings {
+  static var hasScopes: Bool { true }
+
+  func tokens(attributes: [String: JSONValue], installation: String?) -> TokenHandling {
+    .discovered { [provider] in OIDCTokens(provider: provider, metadata: $0) }
   }
 
-  package static func oauthClient(_ settings: OIDCSettings) -> OAuthClient {
+  var oauthClient: OAuthClient {
     OAuthClient(
       id: settings.clientID, credential: settings.clientCredential, auth: settings.clientAuth)
   }

@@ -32,8 +32,4 @@ struct PaysafeTokens: TokenDialect {
       return error.message
     }
   }
-
-  func revocation(_ token: Secret, _ kind: TokenKind, bearer: Secret?) -> (any ProviderCall)? {
-    nil
-  }
 }

@@ -8,7 +8,7 @@ import UsherCore
 @Suite("The probe of BSA")
 struct BSAProbeTests {
   private func probe() throws -> ProviderProbe {
-    try #require(ProviderRegistry.probe(of: BSAParts.provider()))
+    try #require(BSAParts.provider().definition.probe)
   }
 
   @Test("BSA's probe asks for the device whose id is all zeros")

@@ -113,10 +113,10 @@ struct ExampleProviderTests {
 
   @Test("the example provider names its API key, and its tokens are neither renewed nor revoked")
   func definition() throws {
-    let provider = try #require(Provider<ExampleSettings>(example()))
+    let definition = ExampleProvider(provider: try #require(Provider(example())))
     #expect(ExampleProvider.flows.map { $0.kind } == ["signIn"])
-    #expect(ExampleProvider.credentialNames(provider.settings) == ["example-key"])
-    let handling = ExampleProvider.tokens(provider, attributes: [:], installation: nil)
+    #expect(definition.credentialNames == ["example-key"])
+    let handling = definition.tokens(attributes: [:], installation: nil)
     guard case .known(let dialect) = handling else {
       return #expect(Bool(false), "the token dialect needs discovery")
     }

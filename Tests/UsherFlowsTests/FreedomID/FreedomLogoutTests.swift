@@ -10,11 +10,11 @@ struct FreedomLogoutTests {
   private static func dialect(
     _ change: (inout FreedomIDSettings) throws -> Void = { _ in }
   ) throws -> (any CallbackDialect)? {
-    ProviderRegistry.callback(
-      of: try Freedom.provider {
-        $0.callbackListen = try LoopbackAddress(setting: "127.0.0.1:8791")
-        try change(&$0)
-      })
+    let provider = try Freedom.provider {
+      $0.callbackListen = try LoopbackAddress(setting: "127.0.0.1:8791")
+      try change(&$0)
+    }
+    return provider.definition.callback
   }
 
   private func read(_ body: String) throws -> ProviderCallback {
@@ -23,7 +23,7 @@ struct FreedomLogoutTests {
   }
 
   private func followUp(_ attributes: [String: JSONValue]) throws -> (any AccountFollowUp)? {
-    ProviderRegistry.followUp(of: try Freedom.provider(), attributes: attributes)
+    try Freedom.provider().definition.followUp(attributes: attributes)
   }
 
   @Test("Freedom ID log-out callbacks are accepted only in mode oauth2 with a callback address")

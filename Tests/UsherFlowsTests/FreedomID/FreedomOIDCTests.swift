@@ -68,7 +68,7 @@ struct FreedomOIDCTests {
   func renewed() throws {
     let provider = try Self.provider()
     guard
-      case .discovered(let dialect) = ProviderRegistry.tokens(of: provider, attributes: [:]),
+      case .discovered(let dialect) = provider.definition.tokens(attributes: [:], installation: nil),
       let call = dialect(Self.found).renewal(Secret("refresh-secret"), scope: nil)
     else {
       Issue.record("the provider has no token dialect")
@@ -113,10 +113,10 @@ struct FreedomOIDCTests {
   @Test("Freedom ID in mode oidc has scopes and authorize, but no probe and no callback")
   func others() throws {
     let provider = try Self.provider()
-    #expect(ProviderRegistry.probe(of: provider) == nil)
-    #expect(ProviderRegistry.callback(of: provider) == nil)
-    #expect(ProviderRegistry.hasScopes(.freedomidOIDC))
-    #expect(!ProviderRegistry.hasScopes(.freedomidOAuth2))
+    #expect(provider.definition.probe == nil)
+    #expect(provider.definition.callback == nil)
+    let varieties: [ProviderVariety] = [.freedomidOIDC, .freedomidOAuth2]
+    #expect(varieties.map { ProviderRegistry.definition(of: $0).hasScopes } == [true, false])
     #expect(ProviderRegistry.signIn(of: .freedomidOIDC)?.kind == "authorize")
     #expect(ProviderRegistry.signIn(of: .freedomidOAuth2)?.namesAccount == true)
   }
@@ -126,7 +126,7 @@ struct FreedomOIDCTests {
 struct FreedomProbeTests {
   private func evaluate(_ outcome: CallOutcome) throws -> (fine: Bool, message: String) {
     let provider = try Freedom.provider { $0.mode = .device }
-    let probe = try #require(ProviderRegistry.probe(of: provider))
+    let probe = try #require(provider.definition.probe)
     #expect(probe.call.name == "accounts" && probe.call.account == nil)
     return probe.evaluate(outcome)
   }
@@ -143,6 +143,6 @@ struct FreedomProbeTests {
       let (fine, message) = try evaluate(outcome)
       #expect(!fine && !message.isEmpty)
     }
-    #expect(ProviderRegistry.probe(of: try Freedom.provider()) == nil)
+    #expect(try Freedom.provider().definition.probe == nil)
   }
 }

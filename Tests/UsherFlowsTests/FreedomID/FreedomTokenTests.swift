@@ -11,7 +11,7 @@ struct FreedomTokenTests {
       $0.mode = mode
       $0.apiKeyCredential = "freedom-api-key"
     }
-    switch ProviderRegistry.tokens(of: provider, attributes: [:]) {
+    switch provider.definition.tokens(attributes: [:], installation: nil) {
     case .known(let dialect): return dialect
     case .discovered(let dialect): return dialect(metadata())
     }

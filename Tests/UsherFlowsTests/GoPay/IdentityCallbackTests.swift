@@ -152,7 +152,7 @@ struct CallbackDialectTests {
       $0.callbackListen = try LoopbackAddress(setting: "127.0.0.1:8790")
       change(&$0)
     }
-    return try #require(ProviderRegistry.callback(of: provider))
+    return try #require(provider.definition.callback)
   }
 
   private static let good: JSONValue = [
@@ -182,8 +182,8 @@ struct CallbackDialectTests {
 
   @Test("GoPay callbacks are off unless callback_listen is set")
   func off() throws {
-    #expect(ProviderRegistry.callback(of: try gopay()) == nil)
-    #expect(ProviderRegistry.callback(of: try provider()) == nil)
+    #expect(try gopay().definition.callback == nil)
+    #expect(try provider().definition.callback == nil)
   }
 
   @Test("GoPay callbacks are PUT requests at the configured address and path")

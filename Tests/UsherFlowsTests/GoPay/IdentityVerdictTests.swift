@@ -22,8 +22,8 @@ struct IdentityVerdictTests {
   private func followUp(
     _ status: String = "SUBMITTED", _ changes: [String: JSONValue?] = [:], days: Int = 7
   ) throws -> (any AccountInquiry)? {
-    ProviderRegistry.followUp(
-      of: try gopay { $0.kycDays = days }, attributes: Self.attributes(status, changes))
+    let provider = try gopay { $0.kycDays = days }
+    return provider.definition.followUp(attributes: Self.attributes(status, changes))
       as? any AccountInquiry
   }
 
@@ -60,14 +60,14 @@ struct IdentityVerdictTests {
   @Test("the daemon polls only for GoPay accounts with a complete submission record")
   func none() throws {
     let provider = try gopay()
-    #expect(ProviderRegistry.followUp(of: provider, attributes: [:]) == nil)
-    #expect(ProviderRegistry.followUp(of: provider, attributes: ["kyc": "x"]) == nil)
+    #expect(provider.definition.followUp(attributes: [:]) == nil)
+    #expect(provider.definition.followUp(attributes: ["kyc": "x"]) == nil)
     for name in ["requestId", "submissionId", "status", "submittedAt", "updatedAt"] {
       #expect(try followUp("SUBMITTED", [name: .some(nil)]) == nil)
       #expect(try followUp("SUBMITTED", [name: "?"]) == nil || name.hasSuffix("Id"))
     }
     #expect(try followUp() != nil)
-    #expect(ProviderRegistry.followUp(of: try UsherFlowsTests.provider(), attributes: [:]) == nil)
+    #expect(try UsherFlowsTests.provider().definition.followUp(attributes: [:]) == nil)
   }
 
   @Test(
@@ -168,8 +168,7 @@ struct IdentityVerdictTests {
       return
     }
     #expect(attributes["kyc"]?["reasonCode"] == "BLUR" && attributes["kyc"]?["status"] == "ERROR")
-    let verdict = try #require(
-      ProviderRegistry.followUp(of: try gopay(), attributes: attributes))
+    let verdict = try #require(try gopay().definition.followUp(attributes: attributes))
     guard
       case .attributes(let last) = verdict.changes(
         from: Self.callback("COMPLETED", "INVALID"), at: later)

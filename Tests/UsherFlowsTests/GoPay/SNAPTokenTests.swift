@@ -73,7 +73,7 @@ struct SNAPTokenTests {
 
   @Test("the probe of a SNAP provider requests a client token, and other modes have no probe")
   func probe() throws {
-    let probe = try #require(ProviderRegistry.probe(of: gopay(.snap)))
+    let probe = try #require(gopay(.snap).definition.probe)
     #expect(probe.call.name == "b2b_token")
     #expect(probe.subject == "client token")
     let good: JSONValue = ["accessToken": "b2b-secret", "expiresIn": "900"]
@@ -83,8 +83,8 @@ struct SNAPTokenTests {
     #expect(probe.evaluate(.reply(reply(text: "", status: 502))) == (false, "it answers HTTP 502"))
     #expect(!probe.evaluate(.reply(reply(text: "{}"))).fine)
     #expect(probe.evaluate(.unreachable(message: "gone", sent: false)) == (false, "gone"))
-    #expect(ProviderRegistry.probe(of: try gopay(.app)) == nil)
-    #expect(ProviderRegistry.probe(of: try gopay(.backend)) == nil)
+    #expect(try gopay(.app).definition.probe == nil)
+    #expect(try gopay(.backend).definition.probe == nil)
   }
 }
 
@@ -94,8 +94,8 @@ struct GoPayTokensTests {
     _ exchange: GoPayExchange = .snap, _ attributes: [String: JSONValue] = ["deviceId": "dev-1"]
   ) throws -> any TokenDialect {
     guard
-      case .known(let dialect) = ProviderRegistry.tokens(
-        of: try gopay(exchange), attributes: attributes)
+      case .known(let dialect) = try gopay(exchange).definition.tokens(
+        attributes: attributes, installation: nil)
     else { throw UsherError(.internalError, "not known") }
     return dialect
   }
@@ -139,11 +139,11 @@ struct GoPayTokensTests {
       $0.exchangeCredential = "backend"
       $0.callbackCredential = "callback"
     }
-    #expect(Set(provider.credentialNames) == ["backend", "key", "secret", "callback"])
+    #expect(Set(provider.definition.credentialNames) == ["backend", "key", "secret", "callback"])
     #expect(provider.credentialName == nil)
-    #expect(provider.flaw(of: PartnerKeys.good, named: "key") == nil)
-    #expect(provider.flaw(of: PartnerKeys.short, named: "key") == UnusableKey.sentence)
-    #expect(provider.flaw(of: Secret("x"), named: "key") == UnusableKey.sentence)
-    #expect(provider.flaw(of: Secret("x"), named: "secret") == nil)
+    #expect(provider.definition.flaw(of: PartnerKeys.good, named: "key") == nil)
+    #expect(provider.definition.flaw(of: PartnerKeys.short, named: "key") == UnusableKey.sentence)
+    #expect(provider.definition.flaw(of: Secret("x"), named: "key") == UnusableKey.sentence)
+    #expect(provider.definition.flaw(of: Secret("x"), named: "secret") == nil)
   }
 }

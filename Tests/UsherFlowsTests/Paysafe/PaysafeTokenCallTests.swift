@@ -103,7 +103,8 @@ struct PaysafeTokenCallTests {
 @Suite("Paysafe tokens")
 struct PaysafeTokensTests {
   private func dialect(_ attributes: [String: JSONValue]) throws -> any TokenDialect {
-    let handling = ProviderRegistry.tokens(of: try Driven.provider(), attributes: attributes)
+    let handling = try Driven.provider().definition.tokens(
+      attributes: attributes, installation: nil)
     guard case .known(let dialect) = handling else { throw UnusableReply("not known") }
     return dialect
   }

@@ -192,7 +192,7 @@ struct TruecallerCallTests {
 
   @Test("the probe of Truecaller succeeds if the reply has an RSA key")
   func probe() throws {
-    let probe = try #require(ProviderRegistry.probe(of: truecaller()))
+    let probe = try #require(truecaller().definition.probe)
     #expect(probe.call.name == "key")
     #expect(probe.evaluate(.reply(reply([["keyType": "RSA", "key": "AA=="]]))).fine)
     #expect(!probe.evaluate(.reply(reply([]))).fine)
@@ -201,8 +201,8 @@ struct TruecallerCallTests {
 
   @Test("an access token of Truecaller cannot be revoked")
   func tokens() throws {
-    guard case .known(let dialect) = ProviderRegistry.tokens(of: truecaller(), attributes: [:])
-    else { return #expect(Bool(false)) }
+    let handling = truecaller().definition.tokens(attributes: [:], installation: nil)
+    guard case .known(let dialect) = handling else { return #expect(Bool(false)) }
     #expect(dialect.revocation(otpToken, .accessToken, bearer: nil) == nil)
     #expect(truecaller().credentialName == "app-key")
   }
