@@ -74,14 +74,12 @@ package protocol FlowMachine: Codable, Sendable, Equatable {
   /// example to revoke tokens that the flow holds.
   var callsIfAbandoned: [Call] { get }
 
-  /// Whether the provider may be performing an operation of the flow at present. If it is, and the
-  /// flow is cancelled or expires, the outcome is unknown.
-  var isOutcomeUnknown: Bool { get }
-
-  /// The clause that says what may have happened while ``isOutcomeUnknown`` is true. It is appended
-  /// to the message of the flow's failure after a semicolon: "…; an SMS may have been sent all the
-  /// same".
-  var unknownOutcomeClause: String { get }
+  /// The clause that says what may have happened if the flow is cancelled or expires in its present
+  /// state; nil if the provider performs no operation of the flow at present.
+  ///
+  /// The clause is appended to the message of the flow's failure after a semicolon: "…; an SMS may
+  /// have been sent all the same".
+  var unknownOutcome: String? { get }
 
   /// The account or the handoff secret (a secret for a later flow) that the daemon stores if the
   /// flow is cancelled or expires in its present state. The daemon also stores a handoff secret if
@@ -115,8 +113,8 @@ extension FlowMachine {
     _ callback: ProviderCallback, token: (AccountID) -> Secret?
   ) -> CallbackVerdict { .noMatch }
   package var callsIfAbandoned: [Call] { [] }
-  package var isOutcomeUnknown: Bool { false }
-  package var unknownOutcomeClause: String { .operationUnknown }
+  package var unknownOutcome: String? { nil }
+  package var isOutcomeUnknown: Bool { unknownOutcome != nil }
   package var grantIfAbandoned: AbandonedGrant? { nil }
   package var consumedHandoffSecret: String? { nil }
   package static func cleanUp(_ call: Call, _ outcome: CallOutcome) -> [Call] { [] }

@@ -121,10 +121,12 @@ struct StubMachine: FlowMachine {
     return .proceed(effects)
   }
 
-  var isOutcomeUnknown: Bool { ["in the dark", "sending"].contains(state) }
-
-  var unknownOutcomeClause: String {
-    state == "sending" ? .perhapsSent("an SMS") : .operationUnknown
+  var unknownOutcome: String? {
+    switch state {
+    case "in the dark": .operationUnknown
+    case "sending": .perhapsSent("an SMS")
+    default: nil
+    }
   }
 
   var grantIfAbandoned: AbandonedGrant? {

@@ -113,7 +113,7 @@ extension FlowMachine {
 
   /// The end of a failure message, which says that the outcome of a sent call is unknown, if it is.
   fileprivate var unknownOutcomeSuffix: String {
-    isOutcomeUnknown ? "; " + unknownOutcomeClause : ""
+    unknownOutcome.map { "; " + $0 } ?? ""
   }
 
   fileprivate func failure(

@@ -203,11 +203,12 @@ package struct BSAAuthenticate: FlowMachine, RetryingMachine {
     }
   }
 
-  package var isOutcomeUnknown: Bool {
+  package var unknownOutcome: String? {
     switch state {
-    case .completing(_, _, let attempt): !attempt.isPaused || attempt.isLost
-    case .fetching: true
-    case .refused, .scan, .proving, .generating, .pending, .checking, .starting: false
+    case .completing(_, _, let attempt):
+      attempt.isPaused && !attempt.isLost ? nil : .operationUnknown
+    case .fetching: .operationUnknown
+    case .refused, .scan, .proving, .generating, .pending, .checking, .starting: nil
     }
   }
 

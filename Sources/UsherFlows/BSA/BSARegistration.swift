@@ -99,17 +99,13 @@ package struct BSARegistration: RetryingMachine, Codable, Sendable, Equatable {
     }
   }
 
-  /// Whether a call that registers the user or sends a number is in progress.
-  var isOutcomeUnknown: Bool {
+  /// See ``FlowMachine/unknownOutcome``.
+  var unknownOutcome: String? {
     switch stage {
-    case .verifying(let verification): verification.isSending
-    case .signingUp(let work): !work.retrying.isPaused
-    case .proving, .over: false
+    case .verifying(let verification): verification.unknownOutcome
+    case .signingUp(let work): work.retrying.isPaused ? nil : .operationUnknown
+    case .proving, .over: nil
     }
-  }
-
-  var unknownOutcomeClause: String {
-    if case .verifying = stage { .perhapsSent("a number") } else { .operationUnknown }
   }
 
   private mutating func fail(_ failure: Failure) -> Answer<BSACall> {

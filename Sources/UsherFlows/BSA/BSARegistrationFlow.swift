@@ -174,10 +174,7 @@ package struct BSARegistrationFlow<OwnParams: BSARegistrationParams>: FlowMachin
     return registration?.receive(event, provider, at: transition.now) ?? .ignore
   }
 
-  package var isOutcomeUnknown: Bool { registration?.isOutcomeUnknown ?? false }
-  package var unknownOutcomeClause: String {
-    registration?.unknownOutcomeClause ?? .operationUnknown
-  }
+  package var unknownOutcome: String? { registration?.unknownOutcome }
 }
 
 extension BSAEnrolment {

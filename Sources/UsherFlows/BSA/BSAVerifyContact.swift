@@ -60,11 +60,9 @@ package struct BSAVerifyContact: FlowMachine {
     }
   }
 
-  package var isOutcomeUnknown: Bool {
-    if case .verifying(let verification) = state { verification.isSending } else { false }
+  package var unknownOutcome: String? {
+    if case .verifying(let verification) = state { verification.unknownOutcome } else { nil }
   }
-
-  package var unknownOutcomeClause: String { .perhapsSent("a number") }
 
   package mutating func receive(_ event: Event, at transition: inout TransitionContext) -> Answer {
     switch state {

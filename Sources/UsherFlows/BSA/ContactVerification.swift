@@ -83,8 +83,10 @@ struct ContactVerification: RetryingMachine, Codable, Sendable, Equatable {
 
   var isAsking: Bool { if case .otpSent = stage { true } else { false } }
 
-  var isSending: Bool {
-    if case .sending(let sending) = stage { !sending.retrying.isPaused } else { false }
+  /// See ``FlowMachine/unknownOutcome``.
+  var unknownOutcome: String? {
+    guard case .sending(let sending) = stage, !sending.retrying.isPaused else { return nil }
+    return .perhapsSent("a number")
   }
 
   func step(_ settings: BSASettings) -> Step {

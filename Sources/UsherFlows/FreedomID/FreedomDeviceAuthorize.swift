@@ -143,11 +143,9 @@ package struct FreedomDeviceAuthorize: FreedomFlow, RetryingMachine {
     return [person.untying(from: call.device)]
   }
 
-  package var isOutcomeUnknown: Bool {
-    if case .authentication(let login) = state { login.isSending } else { false }
+  package var unknownOutcome: String? {
+    if case .authentication(let login) = state { login.unknownOutcome } else { nil }
   }
-
-  package var unknownOutcomeClause: String { .perhapsSent("a code") }
 }
 
 // MARK: - Account check

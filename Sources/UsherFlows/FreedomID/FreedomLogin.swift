@@ -94,13 +94,12 @@ struct FreedomLogin: Codable, Sendable, Equatable {
     }
   }
 
-  /// Whether a request that makes Freedom ID send a code is in progress.
-  var isSending: Bool {
-    if case .calling(let pending) = stage {
-      pending.task.sends && !pending.retrying.isPaused
-    } else {
-      false
+  /// See ``FlowMachine/unknownOutcome``.
+  var unknownOutcome: String? {
+    guard case .calling(let pending) = stage, pending.task.sends, !pending.retrying.isPaused else {
+      return nil
     }
+    return .perhapsSent("a code")
   }
 
   mutating func show(_ stage: Phase, _ problem: Problem? = nil) -> Progress {

@@ -108,7 +108,7 @@ struct FreedomUserRequest: RetryingMachine, Codable, Sendable, Equatable {
   }
 
   /// Whether the call is in progress; false during a pause before the next attempt.
-  var isOutcomeUnknown: Bool { !retrying.isPaused }
+  var isUnderWay: Bool { !retrying.isPaused }
 
   var view: FlowView { waiting("sending", for: "the provider's answer") }
 

@@ -101,12 +101,9 @@ package struct FreedomRequestProfile: FreedomFlow, RetryingMachine {
     }
   }
 
-  package var isOutcomeUnknown: Bool {
-    if case .requested(_, let retrying) = state { !retrying.isPaused } else { false }
-  }
-
-  package var unknownOutcomeClause: String {
-    "the person may be asked for the profile all the same"
+  package var unknownOutcome: String? {
+    guard case .requested(_, let retrying) = state, !retrying.isPaused else { return nil }
+    return "the person may be asked for the profile all the same"
   }
 }
 

@@ -113,10 +113,7 @@ package struct FreedomUserFlow<OwnParams: FreedomUserParams>: FreedomFlow {
     }
   }
 
-  package var isOutcomeUnknown: Bool {
-    switch state {
-    case .refused: false
-    case .sending(let request): request.isOutcomeUnknown
-    }
+  package var unknownOutcome: String? {
+    if case .sending(let request) = state, request.isUnderWay { .operationUnknown } else { nil }
   }
 }

@@ -110,21 +110,12 @@ package struct PaysafeOperation: FlowMachine, RetryingMachine {
 // MARK: - The call
 
 extension PaysafeOperation {
-  /// Whether a call that changes something, or a challenge that notifies the customer, is in
-  /// progress; false during a pause before the next attempt.
-  package var isOutcomeUnknown: Bool {
+  package var unknownOutcome: String? {
     switch state {
     case .performing(let retrying), .retrying(_, let retrying):
-      !operation.isSafe && !retrying.isPaused
-    case .approving(_, let process): process.messageUnderWay != nil
+      operation.isSafe || retrying.isPaused ? nil : .operationUnknown
+    case .approving(_, let process): process.unknownOutcome
     }
-  }
-
-  package var unknownOutcomeClause: String {
-    guard case .approving(_, let process) = state, let message = process.messageUnderWay else {
-      return .operationUnknown
-    }
-    return .perhapsSent(message)
   }
 
   /// Makes the call to the wallet.

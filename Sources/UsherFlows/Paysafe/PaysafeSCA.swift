@@ -73,11 +73,7 @@ package struct PaysafeSCA: FlowMachine {
 
   package var view: FlowView { process.view }
 
-  package var isOutcomeUnknown: Bool { process.messageUnderWay != nil }
-
-  package var unknownOutcomeClause: String {
-    process.messageUnderWay.map { String.perhapsSent($0) } ?? .operationUnknown
-  }
+  package var unknownOutcome: String? { process.unknownOutcome }
 
   package mutating func receive(_ event: Event, at transition: inout TransitionContext) -> Answer {
     answer(process.receive(event, at: transition.now))

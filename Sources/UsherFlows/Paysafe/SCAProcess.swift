@@ -166,13 +166,13 @@ struct SCAProcess: RetryingMachine, Codable, Sendable, Equatable {
 
 // Functions that all states of the process use.
 extension SCAProcess {
-  /// The message that Paysafe may be sending to the customer now, with an article; nil if there is
-  /// none.
-  var messageUnderWay: String? {
+  /// See ``FlowMachine/unknownOutcome``: Paysafe may be sending a message to the customer.
+  var unknownOutcome: String? {
     switch state {
     case .challenging(let sending, let retrying) where !retrying.isPaused:
-      sending.option.form.message
-    case .inquiring(.challenge(let sending), _): sending.option.form.message
+      sending.option.form.message.map { .perhapsSent($0) }
+    case .inquiring(.challenge(let sending), _):
+      sending.option.form.message.map { .perhapsSent($0) }
     case .required, .choosing, .challenging, .challenged, .watching, .attempting, .inquiring: nil
     }
   }

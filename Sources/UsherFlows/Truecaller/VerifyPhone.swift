@@ -131,11 +131,10 @@ package struct VerifyPhone: FlowMachine, RetryingMachine {
     }
   }
 
-  package var isOutcomeUnknown: Bool {
-    if case .creating(_, let request) = state { !request.retrying.isPaused } else { false }
+  package var unknownOutcome: String? {
+    guard case .creating(_, let request) = state, !request.retrying.isPaused else { return nil }
+    return .perhapsSent("an SMS")
   }
-
-  package var unknownOutcomeClause: String { .perhapsSent("an SMS") }
 
   package var grantIfAbandoned: AbandonedGrant? {
     if case .admitting(let admission) = state { admission.grantIfAbandoned } else { nil }

@@ -133,7 +133,7 @@ struct SignUpTests {
   func dark() throws {
     var driven = try DrivenRegister()
     #expect(driven.flow.isOutcomeUnknown)
-    #expect(driven.flow.unknownOutcomeClause == "a number may have been sent all the same")
+    #expect(driven.flow.unknownOutcome == "a number may have been sent all the same")
     driven.said()
     driven.type()
     #expect(!driven.flow.isOutcomeUnknown)
@@ -141,7 +141,7 @@ struct SignUpTests {
     #expect(!driven.flow.isOutcomeUnknown)
     driven.prove()
     #expect(driven.flow.isOutcomeUnknown && driven.flow.callsIfAbandoned.isEmpty)
-    #expect(driven.flow.unknownOutcomeClause == "whether the operation was performed is not known")
+    #expect(driven.flow.unknownOutcome == "whether the operation was performed is not known")
     driven.answered(BSAParts.gone)
     #expect(!driven.flow.isOutcomeUnknown)
     driven.receive(.woken)

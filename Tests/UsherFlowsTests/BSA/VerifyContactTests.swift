@@ -116,7 +116,7 @@ struct VerifyContactTests {
   func dark() throws {
     var driven = try DrivenContact()
     #expect(driven.flow.isOutcomeUnknown)
-    #expect(driven.flow.unknownOutcomeClause == "a number may have been sent all the same")
+    #expect(driven.flow.unknownOutcome == "a number may have been sent all the same")
     driven.answered(BSAParts.gone)
     #expect(!driven.flow.isOutcomeUnknown)
     for driven in [try DrivenContact.sent(), try .verifying()] {

@@ -118,7 +118,7 @@ struct DeviceResendTests {
   func restart() throws {
     for start in [try Driven.named(.phoneOTP), try Driven.resending()] {
       #expect(start.flow.isOutcomeUnknown)
-      #expect(start.flow.unknownOutcomeClause == "a code may have been sent all the same")
+      #expect(start.flow.unknownOutcome == "a code may have been sent all the same")
       var driven = start
       driven.answered(Driven.gone)
       #expect(!driven.flow.isOutcomeUnknown)

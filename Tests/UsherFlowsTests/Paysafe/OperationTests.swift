@@ -99,7 +99,7 @@ struct OperationTests {
     var sca = try DrivenSCA(wanting: .sms)
     #expect(
       sca.flow.isOutcomeUnknown
-        && sca.flow.unknownOutcomeClause == "an SMS may have been sent all the same")
+        && sca.flow.unknownOutcome == "an SMS may have been sent all the same")
     sca.answer(WalletReplies.gone)
     #expect(sca.flow.isOutcomeUnknown)
     sca.receive(.woken)
@@ -115,11 +115,11 @@ struct OperationTests {
     #expect(!unsent.flow.isOutcomeUnknown)
     #expect(try !DrivenSCA(wanting: .pin).flow.isOutcomeUnknown)
     var payment = try DrivenOperation.payment()
-    #expect(payment.flow.unknownOutcomeClause == "whether the operation was performed is not known")
+    #expect(payment.flow.unknownOutcome == "whether the operation was performed is not known")
     payment.answer(SCADemandTests.byHeader)
     while payment.choice != nil { payment.submit(.choice("OTP.SMS")) }
     #expect(payment.flow.isOutcomeUnknown)
-    #expect(payment.flow.unknownOutcomeClause == "an SMS may have been sent all the same")
+    #expect(payment.flow.unknownOutcome == "an SMS may have been sent all the same")
   }
 
   @Test(
