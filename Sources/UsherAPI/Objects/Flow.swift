@@ -81,7 +81,7 @@ public struct Problem: Codable, Sendable, Equatable {
 }
 
 /// The reason why a flow ended without success.
-public struct Failure: Codable, Sendable, Equatable {
+public struct Failure: Error, Codable, Sendable, Equatable {
   public var reason: Reason
   public var title: String
   public var message: String

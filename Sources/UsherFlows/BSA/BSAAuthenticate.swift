@@ -119,15 +119,15 @@ package struct BSAAuthenticate: FlowMachine, RetryingMachine {
         ?? BSADevice.id(account.subject, at: context.installationID),
       authType: known ?? .passcode, hasQRID: params.qrId != nil)
     var flow = BSAAuthenticate(provider: context.provider, order: order, state: .scan)
-    do throws(EarlyFailure) {
+    do throws(Failure) {
       try context.checkApp(params.clientKey, nil, "")
       // An account without a stored authentication type must not skip local authentication.
-      guard known != nil else { throw EarlyFailure(.unknownPerson(context.provider.name)) }
+      guard known != nil else { throw .unknownPerson(context.provider.name) }
       let answer = flow.set(out: try context.line("qrId", params.qrId), at: transition.now)
       return (flow, answer)
     } catch {
-      flow.state = .refused(error.failure)
-      return (flow, .fail(error.failure))
+      flow.state = .refused(error)
+      return (flow, .fail(error))
     }
   }
 

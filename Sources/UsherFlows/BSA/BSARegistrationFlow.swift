@@ -30,7 +30,7 @@ package struct BSARegisterParams: BSARegistrationParams {
 
   package func contacts(
     _ context: FlowContext<BSASettings>
-  ) throws(EarlyFailure) -> BSAEnrolment.Contacts {
+  ) throws(Failure) -> BSAEnrolment.Contacts {
     let email = try context.contact("email", .email, email)
     let phone = try context.contact("phoneNumber", .sms, phoneNumber)
     return .init(
@@ -58,7 +58,7 @@ package struct BSAReregisterDeviceParams: BSARegistrationParams {
 
   package func contacts(
     _ context: FlowContext<BSASettings>
-  ) throws(EarlyFailure) -> BSAEnrolment.Contacts {
+  ) throws(Failure) -> BSAEnrolment.Contacts {
     .init(verified: try context.contact("verifyData", verifyBy, verifyData))
   }
 }
@@ -91,7 +91,7 @@ package protocol BSARegistrationParams: Codable, Sendable, SchemaDocumented {
   /// The names of the required consents that the user has not given.
   var missingAgreements: [String] { get }
 
-  func contacts(_ context: FlowContext<BSASettings>) throws(EarlyFailure) -> BSAEnrolment.Contacts
+  func contacts(_ context: FlowContext<BSASettings>) throws(Failure) -> BSAEnrolment.Contacts
 }
 
 /// A flow that registers this machine as the user's device; ``BSARegistration`` does the work.
@@ -111,24 +111,22 @@ package struct BSARegistrationFlow<OwnParams: BSARegistrationParams>: FlowMachin
     _ params: Params, _ context: FlowContext<BSASettings>, at transition: inout TransitionContext
   ) throws(UsherError) -> (Self, Answer<Call>) {
     let provider = context.provider
-    do throws(EarlyFailure) {
+    do throws(Failure) {
       try context.checkApp(params.clientKey, params.appPackage, "the appPackage")
       let missing = params.own.missingAgreements.joined(separator: ", ")
       guard missing.isEmpty else {
-        throw EarlyFailure(
-          .impossible(.agreementMissing, "not agreed to: \(missing)", provider.name))
+        throw .impossible(.agreementMissing, "not agreed to: \(missing)", provider.name)
       }
       let enrolment = try enrolment(params, context)
       let type = params.own.requestedType
       if type == BSAAuthType.none, !provider.settings.allowNoLocalAuth {
-        throw EarlyFailure(.noLocalAuth(provider.name))
+        throw .noLocalAuth(provider.name)
       }
       guard params.disposeToken == nil || type != nil else {
-        throw EarlyFailure(
-          .impossible(
-            .parameterMissing, "authType is required if a disposeToken is given", provider.name))
+        throw .impossible(
+          .parameterMissing, "authType is required if a disposeToken is given", provider.name)
       }
-      let token = try params.disposeToken.map { handle throws(EarlyFailure) in
+      let token = try params.disposeToken.map { handle throws(Failure) in
         try context.disposeToken(handle, for: enrolment.contact)
       }
       let (registration, answer) = BSARegistration.begin(
@@ -136,23 +134,18 @@ package struct BSARegistrationFlow<OwnParams: BSARegistrationParams>: FlowMachin
         at: transition.now)
       return (Self(provider: provider, registration: registration, refusal: nil), answer)
     } catch {
-      let flow = Self(provider: provider, registration: nil, refusal: error.failure)
-      return (flow, .fail(error.failure))
+      return (Self(provider: provider, registration: nil, refusal: error), .fail(error))
     }
   }
 
   private static func enrolment(
     _ params: Params, _ context: FlowContext<BSASettings>
-  ) throws(EarlyFailure) -> BSAEnrolment {
+  ) throws(Failure) -> BSAEnrolment {
     let own = params.own
     let contacts = try own.contacts(context)
     return BSAEnrolment(
-      userKey: try context.checked("userKey") { () throws(InvalidValue) in
-        try BSAUserKey.checked(own.userKey)
-      },
-      name: try context.checked("name") { () throws(InvalidValue) in
-        try BSAName.checked(own.name)
-      },
+      userKey: try context.checked("userKey", try BSAUserKey.checked(own.userKey)),
+      name: try context.checked("name", try BSAName.checked(own.name)),
       contact: contacts.verified, email: contacts.email, phoneNumber: contacts.phone,
       authType: own.requestedType ?? .none,
       pushToken: try context.line("pushToken", params.pushToken),
@@ -191,20 +184,19 @@ extension BSAEnrolment {
 extension FlowContext<BSASettings> {
   fileprivate func contact(
     _ member: String, _ channel: BSAContact.Channel, _ text: String
-  ) throws(EarlyFailure) -> BSAContact {
-    try checked(member) { () throws(InvalidValue) in try BSAContact(channel, text) }
+  ) throws(Failure) -> BSAContact {
+    try checked(member, try BSAContact(channel, text))
   }
 
   /// Returns text that is sent to the provider unchanged; nil for nil.
   ///
   /// - Throws: If the text is not 1 to 4096 printable ASCII characters without spaces.
-  func line(_ member: String, _ text: String?) throws(EarlyFailure) -> String? {
+  func line(_ member: String, _ text: String?) throws(Failure) -> String? {
     guard let text else { return nil }
     guard text.isVisible(upTo: 4096) else {
-      throw EarlyFailure(
-        .impossible(
-          .parameterMissing, "\(member) must be 1 to 4096 of printable ASCII without spaces",
-          provider.name))
+      throw .impossible(
+        .parameterMissing, "\(member) must be 1 to 4096 of printable ASCII without spaces",
+        provider.name)
     }
     return text
   }

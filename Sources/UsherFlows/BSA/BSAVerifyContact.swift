@@ -34,19 +34,17 @@ package struct BSAVerifyContact: FlowMachine {
     _ params: Params, _ context: FlowContext<BSASettings>, at transition: inout TransitionContext
   ) throws(UsherError) -> (BSAVerifyContact, Answer) {
     let provider = context.provider
-    do throws(EarlyFailure) {
+    do throws(Failure) {
       try context.checkApp(params.clientKey, params.bundleIdentifier, "the bundleIdentifier")
-      let contact = try context.checked("sendTarget") { () throws(InvalidValue) in
-        try BSAContact(params.sendType, params.sendTarget)
-      }
+      let contact = try context.checked(
+        "sendTarget", try BSAContact(params.sendType, params.sendTarget))
       var verification = ContactVerification(contact)
       let effects = verification.begin()
       return (
         BSAVerifyContact(provider: provider, state: .verifying(verification)), .proceed(effects)
       )
     } catch {
-      let flow = BSAVerifyContact(provider: provider, state: .refused(error.failure))
-      return (flow, .fail(error.failure))
+      return (BSAVerifyContact(provider: provider, state: .refused(error)), .fail(error))
     }
   }
 
@@ -87,35 +85,28 @@ package struct BSAVerifyContact: FlowMachine {
   }
 }
 
-/// An error in the parameters of `flow.start` for which the call succeeds and the flow fails,
-/// because BSA's SDK reports it as a failure of the operation.
-package struct EarlyFailure: Error {
-  let failure: Failure
-
-  init(_ failure: Failure) { self.failure = failure }
-}
-
+// Checks of parameters of `flow.start`. If one fails, the call succeeds and the flow fails, because
+// BSA's SDK reports it as a failure of the operation.
 extension FlowContext<BSASettings> {
   /// Checks that the caller's SDK is configured with the same client key and app package as the
   /// daemon. A value that the caller does not pass is not compared.
-  func checkApp(_ clientKey: WireSecret?, _ package: String?, _ name: String) throws(EarlyFailure) {
+  func checkApp(_ clientKey: WireSecret?, _ package: String?, _ name: String) throws(Failure) {
     if let clientKey, !credential.accepts(clientKey.secret) {
-      throw EarlyFailure(.otherApp("the clientKey", provider.name))
+      throw .otherApp("the clientKey", provider.name)
     }
     if let package, Secret(package) != Secret(provider.settings.appPackage) {
-      throw EarlyFailure(.otherApp(name, provider.name))
+      throw .otherApp(name, provider.name)
     }
   }
 
   /// Validates a parameter and turns a rejection into a failure of the flow.
   func checked<Value>(
-    _ member: String, _ check: () throws(InvalidValue) -> Value
-  ) throws(EarlyFailure) -> Value {
+    _ member: String, _ value: @autoclosure () throws(InvalidValue) -> Value
+  ) throws(Failure) -> Value {
     do throws(InvalidValue) {
-      return try check()
+      return try value()
     } catch {
-      throw EarlyFailure(
-        .impossible(.parameterMissing, "\(member) \(error.message)", provider.name))
+      throw .impossible(.parameterMissing, "\(member) \(error.message)", provider.name)
     }
   }
 
@@ -125,15 +116,14 @@ extension FlowContext<BSASettings> {
   ///   contact.
   func disposeToken(
     _ handle: WireSecret, for contact: BSAContact
-  ) throws(EarlyFailure) -> Sealed<Secret> {
+  ) throws(Failure) -> Sealed<Secret> {
     let kept = handoffSecrets.first {
       Secret($0.handle) == handle.secret && $0.purpose == contact.key
     }
     guard let kept else {
-      throw EarlyFailure(
-        .impossible(
-          .invalid, "disposeToken was not issued to this client for this contact, or has expired",
-          provider.name))
+      throw .impossible(
+        .invalid, "disposeToken was not issued to this client for this contact, or has expired",
+        provider.name)
     }
     return kept.secret
   }

@@ -1,4 +1,5 @@
 import UsherAPI
+import UsherCore
 
 /// A field of the user's profile that a client may be allowed to read (SDK documentation,
 /// DataGrants; provider contract §4.3). The raw value is the spelling of the SDK.
@@ -93,35 +94,35 @@ package enum PartnerGrant: Codable, Hashable, Sendable {
   }
 }
 
-/// An error in the list of grants that a caller requests.
-enum GrantError: Error, Equatable {
-  case none
-  /// There is no grant with this name. The name is cleaned for display.
-  case unknown(String)
-}
-
 extension [String] {
   /// Returns the grants with these names, each once, in the order in which ``DataGrant`` lists
   /// them.
-  func dataGrants() throws(GrantError) -> [DataGrant] {
-    let grants = try grants { DataGrant(either: $0) }
+  ///
+  /// - Throws: The failure of a flow that requests no grant or an unknown one.
+  func dataGrants(at provider: ProviderName) throws(Failure) -> [DataGrant] {
+    let grants = try grants(at: provider) { DataGrant(either: $0) }
     return DataGrant.allCases.filter(grants.contains)
   }
 
   /// Returns the grants of the partner API with these names, each once, in the order of
   /// ``PartnerGrant/all``.
-  func partnerGrants() throws(GrantError) -> [PartnerGrant] {
-    let grants = try grants { PartnerGrant(either: $0) }
+  ///
+  /// - Throws: As ``dataGrants(at:)`` does.
+  func partnerGrants(at provider: ProviderName) throws(Failure) -> [PartnerGrant] {
+    let grants = try grants(at: provider) { PartnerGrant(either: $0) }
     return PartnerGrant.all.filter(grants.contains)
   }
 
   private func grants<Grant: Hashable>(
-    _ read: (String) -> Grant?
-  ) throws(GrantError) -> Set<Grant> {
-    guard !isEmpty else { throw .none }
+    at provider: ProviderName, _ read: (String) -> Grant?
+  ) throws(Failure) -> Set<Grant> {
+    guard !isEmpty else { throw .emptyGrants(provider) }
     var grants: Set<Grant> = []
     for text in self {
-      guard let grant = read(text) else { throw .unknown(ProviderText.clean(text, limit: 100)) }
+      guard let grant = read(text) else {
+        let shown = ProviderText.clean(text, limit: 100)
+        throw .invalid("grant \"\(shown)\" does not exist", provider)
+      }
       grants.insert(grant)
     }
     return grants

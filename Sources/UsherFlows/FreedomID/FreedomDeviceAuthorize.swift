@@ -76,27 +76,22 @@ package struct FreedomDeviceAuthorize: FreedomFlow, RetryingMachine {
     _ params: Params, _ context: FlowContext<FreedomIDSettings>,
     at transition: inout TransitionContext
   ) throws(UsherError) -> (FreedomDeviceAuthorize, Answer) {
-    func order(_ grants: [DataGrant]) -> Request {
-      Request(
+    func flow(_ grants: [DataGrant], _ state: State) -> FreedomDeviceAuthorize {
+      let order = Request(
         grants: grants, device: context.installationID, account: context.account,
         accounts: context.accounts, client: context.client)
+      return FreedomDeviceAuthorize(provider: context.provider, order: order, state: state)
     }
-    func refused(_ failure: Failure) -> (FreedomDeviceAuthorize, Answer) {
-      let flow = FreedomDeviceAuthorize(
-        provider: context.provider, order: order([]), state: .refused(failure))
-      return (flow, .fail(failure))
-    }
-    guard !params.grants.isEmpty else { return refused(.emptyGrants(context.provider.name)) }
-    if let key = params.apiKey, !context.credential.accepts(key.secret) {
-      return refused(.otherAPIKey(context.provider.name))
-    }
-    do throws(GrantError) {
-      let order = order(try params.grants.dataGrants())
-      let flow = FreedomDeviceAuthorize(
-        provider: context.provider, order: order, state: .checking(RetryBackoff()))
-      return (flow, .proceed([.call(.accounts(device: order.device))]))
+    do throws(Failure) {
+      let provider = context.provider.name
+      guard !params.grants.isEmpty else { throw .emptyGrants(provider) }
+      if let key = params.apiKey, !context.credential.accepts(key.secret) {
+        throw .otherAPIKey(provider)
+      }
+      let flow = flow(try params.grants.dataGrants(at: provider), .checking(RetryBackoff()))
+      return (flow, .proceed([.call(.accounts(device: context.installationID))]))
     } catch {
-      return refused(.flawed(error, context.provider.name))
+      return (flow([], .refused(error)), .fail(error))
     }
   }
 

@@ -51,13 +51,6 @@ extension Failure {
       provider: FreedomIDErrorCode.dataGrantsCanNotBeEmpty.providerErrorCode(provider))
   }
 
-  static func flawed(_ flaw: GrantError, _ provider: ProviderName) -> Failure {
-    switch flaw {
-    case .none: .emptyGrants(provider)
-    case .unknown(let text): .invalid("grant \"\(text)\" does not exist", provider)
-    }
-  }
-
   /// The failure of a flow with an invalid parameter, which the message names.
   static func invalid(_ message: String, _ provider: ProviderName) -> Failure {
     Failure(

@@ -35,8 +35,6 @@ package struct FreedomPartnerAuthorize: FreedomFlow, CodeGrant {
   var usesKeptTokens: Bool?
 
   enum State: Codable, Sendable, Equatable {
-    /// The flow failed before any call to Freedom ID.
-    case refused(Failure)
     /// Opens the loopback listener. Next: visiting, or the end.
     case preparing(Sealed<Secret>)
     /// The user is in the browser, or waits for the link to the page. Next: exchanging, preparing,
@@ -56,24 +54,23 @@ package struct FreedomPartnerAuthorize: FreedomFlow, CodeGrant {
     at transition: inout TransitionContext
   ) throws(UsherError) -> (FreedomPartnerAuthorize, Answer) {
     let provider = context.provider
-    do throws(GrantError) {
-      let secret = FreedomVisit.secret(&transition)
-      var flow = FreedomPartnerAuthorize(
-        provider: provider, grants: try params.grants.partnerGrants(), account: context.account,
-        state: .preparing(secret))
+    let secret = FreedomVisit.secret(&transition)
+    func flow(_ grants: [PartnerGrant]) -> FreedomPartnerAuthorize {
+      FreedomPartnerAuthorize(
+        provider: provider, grants: grants, account: context.account, state: .preparing(secret))
+    }
+    do throws(Failure) {
+      var flow = flow(try params.grants.partnerGrants(at: provider.name))
       let answer = flow.resume(with: context.handoffSecrets) ?? flow.start(secret, nil)
       return (flow, answer)
     } catch {
-      let failure = Failure.flawed(error, provider.name)
-      let flow = FreedomPartnerAuthorize(
-        provider: provider, grants: [], account: context.account, state: .refused(failure))
-      return (flow, .fail(failure))
+      return (flow([]), .fail(error))
     }
   }
 
   package var view: FlowView {
     switch state {
-    case .refused, .preparing: waiting("preparing", for: "the local callback listener")
+    case .preparing: waiting("preparing", for: "the local callback listener")
     case .visiting(let visit):
       visit.link.map {
         FlowView(state: "browser", step: .openURL($0.step(visit)), problem: problem)
@@ -85,7 +82,6 @@ package struct FreedomPartnerAuthorize: FreedomFlow, CodeGrant {
 
   package mutating func receive(_ event: Event, at transition: inout TransitionContext) -> Answer {
     switch state {
-    case .refused(let failure): event == .daemon(.resumed) ? .fail(failure) : .ignore
     case .preparing(let secret): preparing(event, secret)
     case .visiting(let visit): visiting(event, visit, &transition)
     case .exchanging(let code, let retrying): exchanging(event, code, retrying, &transition)

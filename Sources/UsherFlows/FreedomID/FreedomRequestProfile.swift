@@ -23,12 +23,11 @@ package struct FreedomRequestProfile: FreedomFlow, RetryingMachine {
   }
 
   package let provider: Provider<FreedomIDSettings>
-  private var state: State
+  /// The state; nil if the flow failed before any call to Freedom ID.
+  private var state: State?
   var problem: Problem?
 
   private enum State: Codable, Sendable, Equatable {
-    /// The flow failed before any call to Freedom ID.
-    case refused(Failure)
     /// Sends the request to Freedom ID. Next: pending, or the end.
     case requested(Inquiry, RetryBackoff)
     /// Polls until the other user has decided. Next: the end.
@@ -53,49 +52,44 @@ package struct FreedomRequestProfile: FreedomFlow, RetryingMachine {
     at transition: inout TransitionContext
   ) throws(UsherError) -> (FreedomRequestProfile, Answer) {
     let account = try ParamsValidation.account(context)
-    func refused(_ failure: Failure) -> (FreedomRequestProfile, Answer) {
-      (FreedomRequestProfile(provider: context.provider, state: .refused(failure)), .fail(failure))
-    }
-    let grants: [DataGrant]
-    do throws(GrantError) {
-      grants = try params.grants.dataGrants()
-    } catch {
-      return refused(.flawed(error, context.provider.name))
-    }
-    do throws(InvalidValue) {
-      let inquiry = Inquiry(
-        account: account,
-        request: ProfileRequest(
-          id: transition.uuid(), createdAt: transition.now, person: try person(params),
-          grants: grants))
-      var flow = FreedomRequestProfile(
-        provider: context.provider, state: .requested(inquiry, RetryBackoff()))
-      let answer = flow.request(inquiry, RetryBackoff())
+    var flow = FreedomRequestProfile(provider: context.provider, state: nil)
+    do throws(Failure) {
+      let grants = try params.grants.dataGrants(at: context.provider.name)
+      let request = ProfileRequest(
+        id: transition.uuid(), createdAt: transition.now,
+        person: try person(params, context.provider.name), grants: grants)
+      let answer = flow.request(Inquiry(account: account, request: request), RetryBackoff())
       return (flow, answer)
     } catch {
-      return refused(.invalid(error.message, context.provider.name))
+      return (flow, .fail(error))
     }
   }
 
-  private static func person(_ params: Params) throws(InvalidValue) -> ProfileRequest.Person {
-    switch (params.freedomId, params.phone) {
-    case (let id?, nil): .freedomID(try FreedomParameter.uuid(id, "freedomId"))
-    case (nil, let phone?): .phone(try FreedomParameter.phone(phone, "phone"))
-    case (nil, nil), (.some, .some):
-      throw InvalidValue("exactly one of freedomId and phone must be given")
+  private static func person(
+    _ params: Params, _ provider: ProviderName
+  ) throws(Failure) -> ProfileRequest.Person {
+    do throws(InvalidValue) {
+      return switch (params.freedomId, params.phone) {
+      case (let id?, nil): .freedomID(try FreedomParameter.uuid(id, "freedomId"))
+      case (nil, let phone?): .phone(try FreedomParameter.phone(phone, "phone"))
+      case (nil, nil), (.some, .some):
+        throw InvalidValue("exactly one of freedomId and phone must be given")
+      }
+    } catch {
+      throw .invalid(error.message, provider)
     }
   }
 
   package var view: FlowView {
     switch state {
-    case .refused, .requested: waiting("requested", for: "the request to reach the provider")
+    case nil, .requested: waiting("requested", for: "the request to reach the provider")
     case .pending: waiting("pending", for: "the person's answer")
     }
   }
 
   package mutating func receive(_ event: Event, at transition: inout TransitionContext) -> Answer {
     switch state {
-    case .refused(let failure): event == .daemon(.resumed) ? .fail(failure) : .ignore
+    case nil: .ignore
     case .requested(let inquiry, let retrying): requesting(event, inquiry, retrying)
     case .pending(let inquiry, let isAsking): pending(event, inquiry, isAsking)
     }

@@ -63,11 +63,10 @@ package struct FreedomUserFlow<OwnParams: FreedomUserParams>: FreedomFlow {
   package static var needsAccount: Bool { true }
 
   package let provider: Provider<FreedomIDSettings>
-  private var state: State
+  /// The state; nil if the flow failed before any call to Freedom ID.
+  private var state: State?
 
   private enum State: Codable, Sendable, Equatable {
-    /// The flow failed before any call to Freedom ID.
-    case refused(Failure)
     /// Sends the data to Freedom ID. Next: the end.
     case sending(FreedomUserRequest)
   }
@@ -89,14 +88,13 @@ package struct FreedomUserFlow<OwnParams: FreedomUserParams>: FreedomFlow {
       let request = FreedomUserRequest(provider.name, account, user, id: id)
       return (Self(provider: provider, state: .sending(request)), .proceed([.call(request.call)]))
     } catch {
-      let failure = Failure.invalid(error.message, provider.name)
-      return (Self(provider: provider, state: .refused(failure)), .fail(failure))
+      return (Self(provider: provider, state: nil), .fail(.invalid(error.message, provider.name)))
     }
   }
 
   package var view: FlowView {
     switch state {
-    case .refused: FlowView(state: "sending", step: .wait(.init(for: "nothing")))
+    case nil: FlowView(state: "sending", step: .wait(.init(for: "nothing")))
     case .sending(let request): request.view
     }
   }
@@ -105,7 +103,7 @@ package struct FreedomUserFlow<OwnParams: FreedomUserParams>: FreedomFlow {
     _ event: FlowEvent<Call>, at transition: inout TransitionContext
   ) -> Answer<Call> {
     switch state {
-    case .refused(let failure): return event == .daemon(.resumed) ? .fail(failure) : .ignore
+    case nil: return .ignore
     case .sending(var request):
       let answer = request.receive(event)
       state = .sending(request)

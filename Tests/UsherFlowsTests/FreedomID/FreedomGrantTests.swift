@@ -1,5 +1,6 @@
 import JSONRPC
 import Testing
+import UsherAPI
 import UsherConfig
 import UsherCore
 
@@ -60,15 +61,19 @@ struct FreedomGrantTests {
       "read.emails", "read.date_of_birth", "read.firstname", "read.data_of_birth",
       "read.firstname",
     ]
-    #expect(try words.dataGrants() == [.dateOfBirth, .firstname, .emails])
+    let provider = ProviderName("freedom")
+    #expect(try words.dataGrants(at: provider) == [.dateOfBirth, .firstname, .emails])
     #expect(
-      try (words + ["openid", "read.profile"]).partnerGrants()
+      try (words + ["openid", "read.profile"]).partnerGrants(at: provider)
         == [.data(.dateOfBirth), .data(.firstname), .data(.emails), .profile, .openid])
-    #expect(throws: GrantError.none) { try [String]().dataGrants() }
-    #expect(throws: GrantError.none) { try [String]().partnerGrants() }
-    #expect(throws: GrantError.unknown("openid")) { try ["read.phone", "openid"].dataGrants() }
-    #expect(throws: GrantError.unknown("ab")) {
-      try ["read.phone", "a\u{202E}b"].partnerGrants()
+    let empty = Failure.emptyGrants(provider)
+    #expect(throws: empty) { try [String]().dataGrants(at: provider) }
+    #expect(throws: empty) { try [String]().partnerGrants(at: provider) }
+    #expect(throws: Failure.invalid("grant \"openid\" does not exist", provider)) {
+      try ["read.phone", "openid"].dataGrants(at: provider)
+    }
+    #expect(throws: Failure.invalid("grant \"ab\" does not exist", provider)) {
+      try ["read.phone", "a\u{202E}b"].partnerGrants(at: provider)
     }
   }
 
