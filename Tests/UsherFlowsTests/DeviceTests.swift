@@ -100,6 +100,27 @@ struct DeviceTests {
     }
   }
 
+  @Test(
+    "the device flow classifies the reply to a poll by its HTTP status and its error code",
+    arguments: [
+      (400, "authorization_pending", .proceed([.wake(after: .seconds(5))])),
+      (428, "authorization_pending", .proceed([.wake(after: .seconds(5))])),
+      (200, "authorization_pending", .proceed([.wake(after: .seconds(5))])),
+      (400, "slow_down", .proceed([.wake(after: .seconds(10))])),
+      (429, "slow_down", .proceed([.wake(after: .seconds(10))])),
+      (403, "access_denied", .fail(.denied(word("access_denied")))),
+      (400, "expired_token", .fail(.expired(word("expired_token")))),
+      (400, "invalid_grant", .fail(.rejected(word("invalid_grant")))),
+      (401, "invalid_client", .fail(.rejected(word("invalid_client")))),
+      (500, "slow_down", .proceed([.wake(after: .seconds(10))])),
+    ] as [(Int, String, Answer<OIDCCall>)])
+  func classified(status: Int, error: String, expected: Answer<OIDCCall>) throws {
+    var driven = try DrivenDevice()
+    driven.toPolling()
+    let reply = reply(["error": .string(error)], status: status)
+    #expect(driven.polled(.reply(reply)) == expected)
+  }
+
   @Test("every slow_down adds 5 seconds to the polling interval of the device flow for good")
   func slowDown() throws {
     var driven = try DrivenDevice()

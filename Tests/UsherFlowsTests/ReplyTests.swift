@@ -278,22 +278,4 @@ struct DeviceReplyTests {
     #expect(device.verificationURIComplete == nil)
     #expect(device.verificationURI == "https://id.example.com/d")
   }
-
-  @Test(
-    "the reply to a device poll is classified by its HTTP status and its error code",
-    arguments: [
-      (400, "authorization_pending", .pending), (428, "authorization_pending", .pending),
-      (200, "authorization_pending", .pending), (400, "slow_down", .slowDown),
-      (429, "slow_down", .slowDown), (403, "access_denied", .denied(word("access_denied"))),
-      (400, "expired_token", .expired(word("expired_token"))),
-      (400, "invalid_grant", .rejected(word("invalid_grant"))),
-      (401, "invalid_client", .rejected(word("invalid_client"))),
-      (500, "slow_down", .retry(message: "the provider answers HTTP 500")),
-    ] as [(Int, String, DevicePoll)])
-  func poll(status: Int, error: String, expected: DevicePoll) {
-    let answer = TokenReply(
-      reply(["error": .string(error)], status: status),
-      to: TokenRequest(provider: name, scope: ""), at: now)
-    #expect(DevicePoll(answer) == expected)
-  }
 }

@@ -46,38 +46,3 @@ extension DeviceAuthorization {
       interval: Int(min(max(interval, 1), 300)))
   }
 }
-
-/// The result of one poll (RFC 8628 §3.5).
-package enum DevicePoll: Sendable, Equatable {
-  case granted(TokenSet)
-  case pending
-  /// The provider asks the daemon to increase the interval by five seconds for all further polls.
-  case slowDown
-  /// The user refused the sign-in.
-  case denied(ProviderErrorCode)
-  /// The device code has expired before the user finished.
-  case expired(ProviderErrorCode)
-  case rejected(ProviderErrorCode)
-  case retry(message: String)
-  case unreadable(message: String)
-
-  package init(_ reply: TokenReply) {
-    switch reply {
-    case .granted(let tokens): self = .granted(tokens)
-    case .dead(let errorCode), .misconfigured(let errorCode), .rejected(let errorCode):
-      self.init(errorCode)
-    case .retry(let message, _): self = .retry(message: message)
-    case .unreadable(let message): self = .unreadable(message: message)
-    }
-  }
-
-  private init(_ errorCode: ProviderErrorCode) {
-    switch errorCode.code {
-    case "authorization_pending": self = .pending
-    case "slow_down": self = .slowDown
-    case "access_denied": self = .denied(errorCode)
-    case "expired_token": self = .expired(errorCode)
-    default: self = .rejected(errorCode)
-    }
-  }
-}

@@ -203,32 +203,40 @@ extension OIDCDevice {
     switch outcome {
     case .reply(let reply):
       let request = TokenRequest(provider: provider.name, scope: scope)
-      return answered(DevicePoll(TokenReply(reply, to: request, at: now)), polling)
+      return answered(TokenReply(reply, to: request, at: now), polling)
     case .unreachable(let message, let sent): return slowDown(polling.markedDoubtful(sent), message)
     case .unreadable(let message), .noToken(let message): return .fail(.protocolError(message))
     }
   }
 
-  private mutating func answered(_ poll: DevicePoll, _ polling: Polling) -> Answer {
-    switch poll {
+  private mutating func answered(_ reply: TokenReply, _ polling: Polling) -> Answer {
+    switch reply {
     case .granted(let tokens):
       let (signIn, answer) = OIDCSignIn.begin(tokens, polling.metadata, terms)
       state = .signingIn(signIn)
       problem = nil
       notice = nil
       return answer
-    case .pending: return show(polling.unspent)
-    case .slowDown:
+    case .dead(let errorCode), .misconfigured(let errorCode), .rejected(let errorCode):
+      return refused(errorCode, polling)
+    case .retry(let message, _): return slowDown(polling.markedDoubtful(true), message)
+    case .unreadable(let message): return .fail(.protocolError(message))
+    }
+  }
+
+  /// Handles the error code in the reply to a poll (RFC 8628 §3.5).
+  private mutating func refused(_ errorCode: ProviderErrorCode, _ polling: Polling) -> Answer {
+    switch errorCode.code {
+    case "authorization_pending": return show(polling.unspent)
+    // The provider asks for five seconds more between all further polls.
+    case "slow_down":
       var slower = polling.unspent
       slower.interval += 5
       return show(slower)
-    case .denied(let errorCode): return .fail(.denied(errorCode))
-    case .expired(let errorCode): return .fail(.expired(errorCode))
-    case .rejected(let errorCode) where polling.isDoubtful && errorCode.code == "invalid_grant":
-      return requestAnew(polling.metadata)
-    case .rejected(let errorCode): return .fail(.rejected(errorCode))
-    case .retry(let message): return slowDown(polling.markedDoubtful(true), message)
-    case .unreadable(let message): return .fail(.protocolError(message))
+    case "access_denied": return .fail(.denied(errorCode))
+    case "expired_token": return .fail(.expired(errorCode))
+    case "invalid_grant" where polling.isDoubtful: return requestAnew(polling.metadata)
+    default: return .fail(.rejected(errorCode))
     }
   }
 
