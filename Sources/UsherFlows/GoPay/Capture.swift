@@ -24,7 +24,7 @@ struct Capture: Codable, Sendable, Equatable {
 
   /// The credential for which GoPay issues a capture token.
   enum Source: Codable, Sendable, Equatable {
-    case link(KnownLink)
+    case link(LinkingToken)
     /// The auth code that the user's log-in at GoPay returned.
     case login(code: Sealed<Secret>)
   }
@@ -55,7 +55,7 @@ struct Capture: Codable, Sendable, Equatable {
     return [made, token].compactMap(\.self)
   }
 
-  var link: KnownLink? { if case .link(let link) = source { link } else { nil } }
+  var link: LinkingToken? { if case .link(let link) = source { link } else { nil } }
 
   var step: Step {
     guard let page else { return .wait(.init(for: "the capture page")) }
@@ -65,7 +65,7 @@ struct Capture: Codable, Sendable, Equatable {
   var call: GoPayCall {
     guard let token = token?.unsealed() else {
       return switch source {
-      case .link(let link): .temporaryToken(link.token, requestID: session.requestID)
+      case .link(let link): .temporaryToken(link, requestID: session.requestID)
       case .login(let code): .sessionToken(code: code.unsealed(), requestID: session.requestID)
       }
     }

@@ -61,12 +61,15 @@ package enum GoPayCall: ProviderCall {
   }
 }
 
-/// The token that links a user of the partner to a GoPay account, as a call refers to it.
-package enum LinkingToken: Sendable, Equatable {
-  case token(Secret)
+/// The token that links a user of the partner to a GoPay account, as flows and calls refer to it.
+package enum LinkingToken: Codable, Sendable, Equatable {
+  case token(Sealed<Secret>)
   /// The linking token that this account stores. Flows do not know it; the engine puts it into the
   /// request.
   case account(AccountID)
+
+  /// The linking token itself; nil if an account stores it.
+  var secret: Sealed<Secret>? { if case .token(let token) = self { token } else { nil } }
 }
 
 /// The values that identify a capture in calls to GoPay.

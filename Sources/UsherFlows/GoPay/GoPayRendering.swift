@@ -123,7 +123,7 @@ extension LinkingToken {
     -> HTTPRequest.Header
   {
     switch self {
-    case .token(let token): return .init("authorization", token)
+    case .token(let token): return .init("authorization", token.unsealed())
     case .account:
       guard let token = context.accessToken else {
         throw UsherError(

@@ -13,7 +13,7 @@ struct IdentityRequest: Codable, Sendable, Equatable {
   let receiver: VerifyIdentity.CredentialReceiver
   /// The linking token that the caller passed, or the account that the caller named; nil without
   /// either.
-  let link: KnownLink?
+  let link: LinkingToken?
   /// The URL at which the app itself receives the redirect; nil if the daemon listens.
   let redirectURI: String?
   let returnURL: String?
@@ -57,8 +57,8 @@ struct IdentityRequest: Codable, Sendable, Equatable {
     }
   }
 
-  func authCode(_ link: KnownLink) -> GoPayCall {
-    .authCode(link.token, correlationID: correlationID, requestID: requestID)
+  func authCode(_ link: LinkingToken) -> GoPayCall {
+    .authCode(link, correlationID: correlationID, requestID: requestID)
   }
 }
 
@@ -104,22 +104,4 @@ extension IdentityRequest {
       return key ?? secret
     }
   }
-}
-
-/// A linking token as a flow knows it: the token itself, or the account that stores it.
-enum KnownLink: Codable, Sendable, Equatable {
-  case token(Sealed<Secret>)
-  case account(AccountID)
-
-  /// The linking token in the form in which a GoPay call refers to it.
-  var token: LinkingToken {
-    switch self {
-    case .token(let token): .token(token.unsealed())
-    case .account(let account): .account(account)
-    }
-  }
-
-  /// The linking token itself; nil if an account stores it, because flows do not know the tokens of
-  /// accounts.
-  var secret: Sealed<Secret>? { if case .token(let token) = self { token } else { nil } }
 }

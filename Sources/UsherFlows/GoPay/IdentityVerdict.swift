@@ -49,7 +49,7 @@ struct IdentityVerdict: AccountInquiry {
 
   func changes(from outcome: CallOutcome, at now: Timestamp) -> FollowUpOutcome {
     // The reply is read in the same way for each token, so any value will do.
-    let call = GoPayCall.currentSubmission(.token(Secret("")), requestID: record.requestID)
+    let call = GoPayCall.currentSubmission(.token(Sealed(Secret(""))), requestID: record.requestID)
     switch GoPayReply(outcome, to: call) {
     case .success(let data): return changes(from: try? KYCStatus(data), at: now)
     case .refused(let refusal) where refusal.isUnauthorized: return .stopPolling

@@ -5,16 +5,16 @@ import UsherCore
 
 // Asks for an existing verdict first: a verified user need not be captured again.
 extension VerifyIdentity {
-  mutating func requestSubmission(of link: KnownLink, _ retrying: RetryBackoff) -> Answer {
+  mutating func requestSubmission(of link: LinkingToken, _ retrying: RetryBackoff) -> Answer {
     state = .current(link, retrying)
-    return .proceed([.call(.currentSubmission(link.token, requestID: order.requestID))])
+    return .proceed([.call(.currentSubmission(link, requestID: order.requestID))])
   }
 
   mutating func current(
-    _ event: Event, _ link: KnownLink, _ retrying: RetryBackoff,
+    _ event: Event, _ link: LinkingToken, _ retrying: RetryBackoff,
     _ transition: inout TransitionContext
   ) -> Answer {
-    let call = GoPayCall.currentSubmission(link.token, requestID: order.requestID)
+    let call = GoPayCall.currentSubmission(link, requestID: order.requestID)
     switch event {
     case .provider(.called(call, let outcome)) where !retrying.isPaused:
       return answered(GoPayReply(outcome, to: call), link, retrying, &transition)
@@ -25,7 +25,7 @@ extension VerifyIdentity {
   }
 
   private mutating func answered(
-    _ reply: GoPayReply, _ link: KnownLink, _ retrying: RetryBackoff,
+    _ reply: GoPayReply, _ link: LinkingToken, _ retrying: RetryBackoff,
     _ transition: inout TransitionContext
   ) -> Answer {
     switch reply {
@@ -186,7 +186,7 @@ extension VerifyIdentity {
   ///     if none is known.
   ///   - isBound: Whether this flow created the binding, so that the daemon must remove it later.
   private mutating func finish(
-    _ record: KYCRecord, _ link: KnownLink?, isBound: Bool = false
+    _ record: KYCRecord, _ link: LinkingToken?, isBound: Bool = false
   ) -> Answer {
     state = .submitted
     problem = nil

@@ -14,7 +14,7 @@ extension VerifyIdentity {
   }
 
   mutating func authCode(
-    _ event: Event, _ link: KnownLink, _ retrying: RetryBackoff,
+    _ event: Event, _ link: LinkingToken, _ retrying: RetryBackoff,
     _ transition: inout TransitionContext
   ) -> Answer {
     let call = order.authCode(link)

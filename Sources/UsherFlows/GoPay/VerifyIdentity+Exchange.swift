@@ -70,7 +70,7 @@ extension VerifyIdentity {
         guard case .snap = exchange.way else {
           return acknowledge(try data.exchanged(), exchange, &transition)
         }
-        let link = KnownLink.token(Sealed(try data.linkingToken()))
+        let link = LinkingToken.token(Sealed(try data.linkingToken()))
         return capture(.link(link), isBound: true, &transition)
       } catch {
         return .fail(.unusable(gopay: error.message, provider.name))
@@ -99,7 +99,7 @@ extension VerifyIdentity {
     guard Secret(exchanged.correlationID) == Secret(order.correlationID) else {
       return .fail(.otherCorrelation(provider.name))
     }
-    let link = exchanged.token.map { KnownLink.token(Sealed($0)) } ?? order.link
+    let link = exchanged.token.map { LinkingToken.token(Sealed($0)) } ?? order.link
     return capture(link.map { .link($0) } ?? .login(code: exchange.code), &transition)
   }
 

@@ -46,11 +46,11 @@ package struct VerifyIdentity: FlowMachine, CodeGrant {
     /// end.
     case login(LinkLogin, redirectURI: String, ListenerState)
     /// Requests an auth code with the linking token. Next: waitAck, or the end.
-    case authCode(KnownLink, RetryBackoff)
+    case authCode(LinkingToken, RetryBackoff)
     /// Waits until the auth code is redeemed. Next: kyc, authCode, preparing, login, or the end.
     case waitAck(CodeExchange)
     /// Requests the status of an earlier submission. Next: kyc, or the end.
-    case current(KnownLink, RetryBackoff)
+    case current(LinkingToken, RetryBackoff)
     /// The user photographs card and face. Next: the end.
     case kyc(Capture)
     /// The user has submitted, and the flow has succeeded.

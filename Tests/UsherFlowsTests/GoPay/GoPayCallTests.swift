@@ -44,7 +44,9 @@ struct GoPayCallTests {
 
   @Test("the GoPay auth-code call has the linking token without Bearer (traps 6 and 7)")
   func authCode() throws {
-    let calls: [(LinkingToken, Secret?)] = [(.token(Self.link), nil), (Self.account, Self.link)]
+    let calls: [(LinkingToken, Secret?)] = [
+      (.token(Sealed(Self.link)), nil), (Self.account, Self.link),
+    ]
     for (link, held) in calls {
       let request = try render(
         GoPayCall.authCode(link, correlationID: "corr-1", requestID: "req-1"), accessToken: held)
@@ -62,7 +64,7 @@ struct GoPayCallTests {
     #expect(session.url == "https://identity.midtrans.com/gopay-id/sdk/v1/token")
     #expect(headers(session) == identity.merging(typed) { $1 })
     #expect(try body(session) == ["clientId": "acme-sdk", "authCode": "auth-code-secret"])
-    for (link, held) in [(LinkingToken.token(Self.link), nil), (Self.account, Self.link)] {
+    for (link, held) in [(LinkingToken.token(Sealed(Self.link)), nil), (Self.account, Self.link)] {
       let request = try render(
         GoPayCall.temporaryToken(link, requestID: "req-1"), accessToken: held)
       #expect(request.method == .get)
@@ -76,7 +78,7 @@ struct GoPayCallTests {
 
   @Test("GoPay's call for the current submission has the linking token, given or the account's")
   func current() throws {
-    for (link, held) in [(LinkingToken.token(Self.link), nil), (Self.account, Self.link)] {
+    for (link, held) in [(LinkingToken.token(Sealed(Self.link)), nil), (Self.account, Self.link)] {
       let request = try render(
         GoPayCall.currentSubmission(link, requestID: "req-1"), accessToken: held)
       #expect(request.method == .get)
@@ -99,7 +101,7 @@ struct GoPayCallTests {
       #expect(call.account == AccountID("acc_1"))
       #expect(throws: UsherError.self) { try render(call) }
     }
-    #expect(GoPayCall.temporaryToken(.token(Self.link), requestID: "req-1").account == nil)
+    #expect(GoPayCall.temporaryToken(.token(Sealed(Self.link)), requestID: "req-1").account == nil)
   }
 
   @Test("GoPay's capture calls have the session's headers, language, return URL and escaped ids")
@@ -252,14 +254,14 @@ struct GoPayCallTests {
 
   /// One call of each kind, with the secrets that it contains.
   private static let all: [GoPayCall] = [
-    .authCode(.token(link), correlationID: "corr-1", requestID: "req-1"),
+    .authCode(.token(Sealed(link)), correlationID: "corr-1", requestID: "req-1"),
     .exchange(code: code, correlationID: "corr-1", requestID: "req-1"),
     .binding(code: code, device: device, externalID: "1"),
     .unbinding(token: link, device: device), .sessionToken(code: code, requestID: "req-1"),
-    .temporaryToken(.token(link), requestID: "req-1"),
+    .temporaryToken(.token(Sealed(link)), requestID: "req-1"),
     .capture(session, token: Secret("capture-secret")),
     .submission(id: "sub-1", session, token: Secret("capture-secret")),
-    .currentSubmission(.token(link), requestID: "req-1"),
+    .currentSubmission(.token(Sealed(link)), requestID: "req-1"),
   ]
 
   @Test(

@@ -6,7 +6,7 @@ import UsherCore
 
 @testable import UsherFlows
 
-private let link = LinkingToken.token(Secret("linking-secret"))
+private let link = LinkingToken.token(Sealed(Secret("linking-secret")))
 private let session = CaptureSession(id: "s-1", requestID: "req-1", locale: .id)
 private let capture = GoPayCall.capture(session, token: Secret("capture-secret"))
 private let binding = GoPayCall.binding(

@@ -7,7 +7,7 @@ import UsherFlows
 
 private typealias Driven = DrivenIdentity
 
-private let link = LinkingToken.token(Secret("linking-secret"))
+private let link = LinkingToken.token(Sealed(Secret("linking-secret")))
 
 @Suite("Start of GoPay verify")
 struct IdentityBeginTests {

@@ -192,7 +192,7 @@ struct IdentityCaptureTests {
     driven.receive(.woken)
     let question = driven.pending
     driven.refused(401, 1401)
-    let link = LinkingToken.token(Secret("linking-secret"))
+    let link = LinkingToken.token(Sealed(Secret("linking-secret")))
     #expect(driven.calls == [.temporaryToken(link, requestID: "req-1")])
     #expect(driven.flow.view == view)
     driven.answered(data: ["token": "second-secret"])

@@ -17,10 +17,11 @@ private let secrets = [
 /// Events that no state handles.
 private let foreignEvents: [FlowEvent<GoPayCall>] = [
   .called(.unbinding(token: Secret("t"), device: device), .reply(reply([:]))),
-  .called(.authCode(.token(Secret("other")), correlationID: "c", requestID: "r"), Driven.gone),
-  .called(.temporaryToken(.token(Secret("other")), requestID: "req-1"), Driven.gone),
+  .called(
+    .authCode(.token(Sealed(Secret("other"))), correlationID: "c", requestID: "r"), Driven.gone),
+  .called(.temporaryToken(.token(Sealed(Secret("other"))), requestID: "req-1"), Driven.gone),
   .called(.sessionToken(code: Secret("other"), requestID: "req-1"), Driven.gone),
-  .called(.currentSubmission(.token(Secret("other")), requestID: "req-1"), Driven.gone),
+  .called(.currentSubmission(.token(Sealed(Secret("other"))), requestID: "req-1"), Driven.gone),
   .called(.exchange(code: Secret("o"), correlationID: "c", requestID: "r"), Driven.gone),
   .called(.binding(code: Secret("o"), device: device, externalID: "0"), Driven.gone),
   .input(.code(Secret("1"), fields: [:])), .input(.denied), .input(.password(Secret("p"))),

@@ -33,14 +33,16 @@ struct IdentityBackendTests {
     var driven = try driven()
     driven.answered(["userCorrelationId": "corr-5678", "token": "handed-secret"])
     #expect(
-      driven.calls == [.temporaryToken(.token(Secret("handed-secret")), requestID: "req-1")])
+      driven.calls == [.temporaryToken(.token(Sealed(Secret("handed-secret"))), requestID: "req-1")]
+    )
     #expect(driven.flow.callsIfAbandoned == [])
     driven = try self.driven()
     driven.answered(["userCorrelationId": "corr-5678"])
     #expect(driven.calls == [.sessionToken(code: Secret("code-secret"), requestID: "req-1")])
     driven = try self.driven(token: "given-secret")
     driven.answered(["userCorrelationId": "corr-5678", "token": nil])
-    #expect(driven.calls == [.temporaryToken(.token(Secret("given-secret")), requestID: "req-1")])
+    #expect(
+      driven.calls == [.temporaryToken(.token(Sealed(Secret("given-secret"))), requestID: "req-1")])
   }
 
   @Test("another userCorrelationId from the backend fails GoPay verify with GPE-2214")
@@ -173,7 +175,7 @@ struct IdentityBindingTests {
       var driven = try driven(token: token)
       driven.answered(Self.yes)
       #expect(driven.state == "kyc")
-      let bound = LinkingToken.token(Secret("bound-secret"))
+      let bound = LinkingToken.token(Sealed(Secret("bound-secret")))
       #expect(driven.calls == [.temporaryToken(bound, requestID: "req-1")])
     }
   }

@@ -52,7 +52,7 @@ struct IdentityHandoverTests {
   @Test("GoPay verify prefers the app's linking token to the given one, and both to the log-in's")
   func tokens() throws {
     func link(_ token: String) -> [GoPayCall] {
-      [.temporaryToken(.token(Secret(token)), requestID: "req-1")]
+      [.temporaryToken(.token(Sealed(Secret(token))), requestID: "req-1")]
     }
     var driven = try driven(token: "given-secret")
     driven.receive(Self.success(token: "handed-secret"))
