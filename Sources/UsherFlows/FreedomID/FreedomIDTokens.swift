@@ -22,8 +22,10 @@ struct FreedomIDTokens: TokenDialect {
     switch FreedomIDReply(.reply(reply)) {
     case .success(let members):
       do throws(UnusableReply) {
-        let tokens = try FreedomIDTokenSet(members, scope: request.scope)
-        return .granted(tokens.set(previous: request.previous, keepsID: mode == .oauth2))
+        return .granted(
+          try TokenSet(
+            freedomID: members, scope: request.scope, previous: request.previous,
+            keepsID: mode == .oauth2))
       } catch {
         return .unreadable(message: error.message)
       }
@@ -63,39 +65,28 @@ struct FreedomIDTokens: TokenDialect {
   }
 }
 
-/// A reply of Freedom ID's token endpoint.
-struct FreedomIDTokenSet: Equatable {
-  /// The id of this set of tokens, which Freedom ID sends to the `revoke_uri` when the user logs
-  /// out.
-  let id: String?
-  private let access: Secret
-  private let refresh: Secret?
-  private let expiresAt: Timestamp?
-  private let refreshExpiresAt: Timestamp?
-  private let scope: String
-
-  init(_ members: [String: JSONValue], scope: String) throws(UnusableReply) {
-    guard let access = try Self.token("access_token", members) else {
-      throw UnusableReply("the provider's answer has no access_token")
-    }
-    self.access = access
-    refresh = try Self.token("refresh_token", members)
-    expiresAt = try Self.time("access_expire_at", members)
-    refreshExpiresAt = try Self.time("refresh_expire_at", members)
-    id = members["id"]?.stringValue.map { ProviderText.clean($0, limit: 128) }
-    self.scope = scope
-  }
-
-  /// Returns the tokens as the daemon stores them.
+extension TokenSet {
+  /// Reads the reply of Freedom ID's token endpoint.
   ///
   /// - Parameters:
   ///   - previous: The tokens before a refresh. Their refresh token stays if the reply contains
   ///     none.
-  ///   - keepsID: Whether the account stores the hash of the tokens' id.
-  func set(previous: TokenSet? = nil, keepsID: Bool = false) -> TokenSet {
-    TokenSet(
-      accessToken: Sealed(access), tokenType: "Bearer", expiresAt: expiresAt, scope: scope,
-      refreshToken: refresh.map { Sealed($0) } ?? previous?.refreshToken,
+  ///   - keepsID: Whether the account stores the hash of the tokens' id, which Freedom ID sends to
+  ///     the `revoke_uri` when the user logs out.
+  init(
+    freedomID members: [String: JSONValue], scope: String, previous: TokenSet? = nil,
+    keepsID: Bool = false
+  ) throws(UnusableReply) {
+    guard let access = try Self.token("access_token", members) else {
+      throw UnusableReply("the provider's answer has no access_token")
+    }
+    let refresh = try Self.token("refresh_token", members)
+    let expiresAt = try Self.time("access_expire_at", members)
+    let refreshExpiresAt = try Self.time("refresh_expire_at", members)
+    let id = members["id"]?.stringValue.map { ProviderText.clean($0, limit: 128) }
+    self.init(
+      accessToken: access, tokenType: "Bearer", expiresAt: expiresAt, scope: scope,
+      refreshToken: refresh ?? previous?.refreshToken,
       refreshExpiresAt: refreshExpiresAt ?? (refresh == nil ? previous?.refreshExpiresAt : nil),
       attributes: keepsID
         ? id.map { [FreedomTokenID.attribute: FreedomTokenID.hash(of: $0)] } : nil)
@@ -105,12 +96,12 @@ struct FreedomIDTokenSet: Equatable {
   /// ASCII is allowed (RFC 6749 appendix A.12).
   private static func token(
     _ name: String, _ members: [String: JSONValue]
-  ) throws(UnusableReply) -> Secret? {
+  ) throws(UnusableReply) -> Sealed<Secret>? {
     guard let value = members[name], !value.isNull else { return nil }
     guard let text = value.visibleText(upTo: 65_536) else {
       throw UnusableReply("the provider's \(name) has characters that are not allowed in a token")
     }
-    return Secret(text)
+    return Sealed(Secret(text))
   }
 
   private static func time(

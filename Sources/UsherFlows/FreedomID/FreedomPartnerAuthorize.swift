@@ -260,9 +260,9 @@ extension FreedomPartnerAuthorize {
     case .success(let members):
       do throws(UnusableReply) {
         let scope = grants.map(\.text).joined(separator: " ")
-        let tokens = try FreedomIDTokenSet(members, scope: scope)
+        let tokens = try TokenSet(freedomID: members, scope: scope, keepsID: true)
         problem = nil
-        return handleTokens(tokens.set(keepsID: true), &transition)
+        return handleTokens(tokens, &transition)
       } catch {
         return .fail(.unusable(error.message, .parsingError, provider.name))
       }

@@ -28,7 +28,7 @@ struct SignedIn: Codable, Sendable, Equatable {
     label =
       ProviderText.shown(account["label"]?.stringValue, limit: 100)?.masked
       ?? "Freedom ID \(id.prefix(8))"
-    tokens = try FreedomIDTokenSet(members, scope: Self.scope).set()
+    tokens = try TokenSet(freedomID: members, scope: Self.scope)
   }
 
   var grant: AccountGrant {
