@@ -292,11 +292,16 @@ package enum Effect<Call: Sendable>: Sendable {
 }
 
 /// What the engine has to do after the machine has handled an event.
-package enum Answer<Call: Sendable>: Sendable {
+package typealias Answer<Call: Sendable> = FlowAnswer<Call, Completion>
+
+/// What the engine has to do after a machine, or a part of one such as the verification of a
+/// contact, has handled an event.
+package enum FlowAnswer<Call: Sendable, Value: Sendable>: Sendable {
   /// The flow continues: the engine stores the new state, then performs the effects in order.
   case proceed([Effect<Call>])
-  /// The flow succeeds. The account and its tokens become durable together with the flow's end.
-  case finish(Completion)
+  /// The flow succeeds. The account and its tokens become durable together with the flow's end. If
+  /// a part succeeds, the flow that contains it continues with the value.
+  case finish(Value)
   /// The flow fails. Each call in `cleanUp` is made once. A call with a
   /// ``ProviderCall/revokedToken`` is retried until the provider has answered.
   case fail(Failure, cleanUp: [Call] = [])
@@ -307,7 +312,22 @@ package enum Answer<Call: Sendable>: Sendable {
 }
 
 extension Effect: Equatable where Call: Equatable {}
-extension Answer: Equatable where Call: Equatable {}
+extension FlowAnswer: Equatable where Call: Equatable, Value: Equatable {}
+
+extension FlowAnswer {
+  /// Returns the answer of the flow that contains the part. A part makes no clean-up calls.
+  func flowAnswer(
+    finished: (Value) -> Answer<Call>, failed: (Failure) -> Answer<Call> = { .fail($0) }
+  ) -> Answer<Call> {
+    switch self {
+    case .proceed(let effects): .proceed(effects)
+    case .finish(let value): finished(value)
+    case .fail(let failure, cleanUp: _): failed(failure)
+    case .refuse(let field, let message): .refuse(field: field, message: message)
+    case .ignore: .ignore
+    }
+  }
+}
 
 /// The result of a successful flow.
 package struct Completion: Sendable, Equatable {

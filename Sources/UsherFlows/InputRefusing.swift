@@ -6,7 +6,7 @@ protocol InputRefusing {
   static func refuse(field: String, message: String) -> Self
 }
 
-extension Answer: InputRefusing {}
+extension FlowAnswer: InputRefusing {}
 
 // Refusals that several flows share.
 extension InputRefusing {

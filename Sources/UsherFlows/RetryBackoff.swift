@@ -66,10 +66,10 @@ extension RetryingMachine {
   ///   - failure: Why the last attempt failed. It is shown as a problem during the pause.
   ///   - requested: The value of the provider's `Retry-After`.
   ///   - save: Stores the back-off in the machine's state.
-  mutating func retry<Call>(
+  mutating func retry<Call, Value>(
     _ backoff: RetryBackoff, _ failure: Failure, after requested: Duration? = nil,
     _ save: (inout Self, RetryBackoff) -> Void
-  ) -> Answer<Call> {
+  ) -> FlowAnswer<Call, Value> {
     pause(backoff, failure, after: requested, save).map { .proceed([.wake(after: $0)]) }
       ?? .fail(failure)
   }

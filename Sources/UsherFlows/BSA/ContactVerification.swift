@@ -59,7 +59,7 @@ struct ContactVerification: RetryingMachine, Codable, Sendable, Equatable {
 
   /// The verification succeeds with BSA's proof of it, the `disposeToken` that a registration
   /// needs.
-  typealias Answer = PartAnswer<BSACall, Sealed<Secret>>
+  typealias Answer = FlowAnswer<BSACall, Sealed<Secret>>
 
   init(_ contact: BSAContact, of member: BSAMember? = nil) {
     self.contact = contact

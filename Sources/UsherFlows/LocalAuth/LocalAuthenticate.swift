@@ -67,9 +67,9 @@ package struct LocalAuthenticate: FlowMachine {
   }
 }
 
-extension Answer {
+extension FlowAnswer {
   /// Continues with questions to the local authenticator.
-  package static func asking(_ questions: [LocalAuthQuestion]) -> Answer {
+  package static func asking(_ questions: [LocalAuthQuestion]) -> Self {
     .proceed(questions.map { .ask(.localAuth($0)) })
   }
 }

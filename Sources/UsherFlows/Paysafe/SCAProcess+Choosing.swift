@@ -34,9 +34,9 @@ extension SCAProcess {
   private mutating func requestStatusLater(
     _ message: String, _ after: Duration?, _ retrying: RetryBackoff, _ notice: Problem?
   ) -> Answer {
-    let failure = Failure.unreachable(message)
-    let pause = pause(retrying, failure, after: after) { $0.state = .required($1, notice: notice) }
-    return pause.map { .proceed([.wake(after: $0)]) } ?? .fail(failure)
+    retry(retrying, .unreachable(message), after: after) {
+      $0.state = .required($1, notice: notice)
+    }
   }
 
   /// Sends a challenge for the requested or the only verification; with several, lets the customer

@@ -132,7 +132,7 @@ struct SCAProcess: RetryingMachine, Codable, Sendable, Equatable {
 
   /// The process succeeds with Paysafe's reason for the status of the verified event; nil if
   /// Paysafe states none.
-  typealias Answer = PartAnswer<PaysafeCall, String?>
+  typealias Answer = FlowAnswer<PaysafeCall, String?>
 
   /// Starts the process.
   ///
