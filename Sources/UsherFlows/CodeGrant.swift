@@ -157,9 +157,7 @@ extension CodeGrant {
   private var isFixed: Bool { appRedirectURI == nil && redirect.isFixed }
 
   private func failed(_ failure: Failure) -> Answer<Call> {
-    var failure = failure
-    failure.provider = listenerErrorCode ?? failure.provider
-    return .fail(failure)
+    .fail(copy(failure) { $0.provider = listenerErrorCode ?? $0.provider })
   }
 
   /// Counts a round in which the provider may have redeemed the code.

@@ -20,9 +20,15 @@ extension Failure {
 
   /// The failure of a flow that the provider rejected without an error code.
   ///
-  /// - Parameter message: A sentence for people: lower case, no period, no secret.
-  package static func rejected(_ message: String) -> Failure {
-    Failure(reason: .providerRejected, title: "Refused", message: message, retryable: false)
+  /// - Parameters:
+  ///   - message: A sentence for people: lower case, no period, no secret.
+  ///   - errorCode: The code that the provider's SDK has for the failure; nil if it has none.
+  package static func rejected(
+    _ message: String, _ errorCode: ProviderErrorCode? = nil
+  ) -> Failure {
+    Failure(
+      reason: .providerRejected, title: "Refused", message: message, retryable: false,
+      provider: errorCode)
   }
 
   package static let otherPerson = Failure.rejected(

@@ -25,9 +25,7 @@ package struct PersonClaims: Codable, Sendable, Equatable {
 
   /// Returns these claims, overridden by the claims of `newer`.
   package func merging(_ newer: PersonClaims) -> PersonClaims {
-    var merged = self
-    merged.profile.merge(newer.profile) { _, newer in newer }
-    return merged
+    copy(self) { $0.profile.merge(newer.profile) { _, newer in newer } }
   }
 
   private static let standard: Set<String> = [

@@ -41,11 +41,7 @@ package struct RetryBackoff: Codable, Sendable, Equatable {
   package mutating func endPause() { isPaused = false }
 
   /// The same count at the start of the next attempt: without the pause.
-  var resumed: RetryBackoff {
-    var backoff = self
-    backoff.endPause()
-    return backoff
-  }
+  var resumed: RetryBackoff { copy(self) { $0.endPause() } }
 }
 
 /// A machine, or a part of one, that repeats a call after a temporary failure.

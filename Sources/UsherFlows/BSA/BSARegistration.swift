@@ -182,9 +182,7 @@ extension BSARegistration {
 
 extension BSARegistration {
   private mutating func signUp(_ work: SigningUp) -> Answer<BSACall> {
-    var work = work
-    work.retrying.endPause()
-    stage = .signingUp(work)
+    stage = .signingUp(copy(work) { $0.retrying.endPause() })
     problem = nil
     return .proceed([.call(call(work))])
   }
@@ -209,9 +207,8 @@ extension BSARegistration {
       guard work.retrying.isPaused || purpose == .replacement else {
         return fail(.mayBeRegistered("the daemon was restarted before the provider answered"))
       }
-      var work = work
-      work.isLost = work.isLost || !work.retrying.isPaused
-      return again(work, provider, now)
+      let mayBeDone = work.isLost || !work.retrying.isPaused
+      return again(copy(work) { $0.isLost = mayBeDone }, provider, now)
     case .input, .browser, .provider, .daemon, .woken: return .ignore
     }
   }
@@ -306,9 +303,9 @@ extension Failure {
 
   /// Adds the hint that the user may be registered nevertheless.
   fileprivate static func unusableRegistration(_ failure: Failure) -> Failure {
-    var failure = failure
-    failure.message +=
-      "; the person may be registered nevertheless: if so, run reregisterDevice for this device"
-    return failure
+    copy(failure) {
+      $0.message +=
+        "; the person may be registered nevertheless: if so, run reregisterDevice for this device"
+    }
   }
 }

@@ -131,9 +131,7 @@ struct ContactVerification: RetryingMachine, Codable, Sendable, Equatable {
 
 extension ContactVerification {
   private mutating func send(_ sending: Sending) -> [Effect<BSACall>] {
-    var sending = sending
-    sending.retrying.endPause()
-    stage = .sending(sending)
+    stage = .sending(copy(sending) { $0.retrying.endPause() })
     return [.call(sendCall)]
   }
 

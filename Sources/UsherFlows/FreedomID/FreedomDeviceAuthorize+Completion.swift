@@ -46,9 +46,7 @@ extension FreedomDeviceAuthorize {
     case .provider(.called(call(completion), let outcome)) where !completion.retrying.isPaused:
       return completed(outcome, completion, now)
     case .woken where completion.retrying.isPaused, .daemon(.resumed):
-      var completion = completion
-      completion.retrying.endPause()
-      return send(completion)
+      return send(copy(completion) { $0.retrying.endPause() })
     case .input, .browser, .provider, .daemon, .woken: return .ignore
     }
   }
@@ -63,10 +61,8 @@ extension FreedomDeviceAuthorize {
     case .noToken: return signInAgain(completion, nil)
     case .failed(let fault):
       let failure = Failure.unreachable(fault, provider.name)
-      return retry(completion.retrying, failure, after: fault.retryAfter) {
-        var completion = completion
-        completion.retrying = $1
-        $0.state = .completing(completion)
+      return retry(completion.retrying, failure, after: fault.retryAfter) { flow, backoff in
+        flow.state = .completing(copy(completion) { $0.retrying = backoff })
       }
     case .unreadable(let flaw): return .fail(.unusable(flaw, provider.name))
     }
@@ -78,10 +74,11 @@ extension FreedomDeviceAuthorize {
     _ completion: FreedomCompletion, _ refusal: FreedomIDRefusal?
   ) -> Answer {
     guard !hasSignedInAgain else {
-      var failure = Failure.rejected("the provider accepts no token of this log-in")
-      failure.provider = FreedomIDErrorCode.autheticationError.providerErrorCode(
-        provider.name, refusal)
-      return .fail(failure)
+      let errorCode = FreedomIDErrorCode.autheticationError
+      return .fail(
+        .rejected(
+          "the provider accepts no token of this log-in",
+          errorCode.providerErrorCode(provider.name, refusal)))
     }
     hasSignedInAgain = true
     tied.removeAll { $0.id == completion.account.id }

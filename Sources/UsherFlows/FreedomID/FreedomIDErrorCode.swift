@@ -115,9 +115,8 @@ extension Failure {
   }
 
   static func otherPerson(_ provider: ProviderName) -> Failure {
-    var failure = Failure.otherPerson
-    failure.provider = FreedomIDErrorCode.authError.providerErrorCode(provider)
-    return failure
+    .rejected(
+      Failure.otherPerson.message, FreedomIDErrorCode.authError.providerErrorCode(provider))
   }
 }
 

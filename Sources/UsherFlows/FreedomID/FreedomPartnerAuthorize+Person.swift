@@ -126,9 +126,7 @@ extension FreedomPartnerAuthorize {
 
   private func failKeepingTokens(_ failure: Failure) -> Answer {
     guard let kept = grantIfAbandoned else { return .fail(failure) }
-    var failure = failure
-    failure.message += "; " + kept.message
-    return .fail(failure)
+    return .fail(copy(failure) { $0.message += "; " + kept.message })
   }
 
   private mutating func failDroppingTokens(_ failure: Failure) -> Answer {

@@ -132,10 +132,8 @@ extension FreedomPartnerAuthorize {
   private mutating func requestLink(
     _ visit: FreedomVisit, after effects: [Effect<FreedomPartnerCall>] = []
   ) -> Answer {
-    var visit = visit
-    visit.asking = visit.asking ?? RetryBackoff()
-    visit.asking?.endPause()
-    state = .visiting(visit)
+    let asking = visit.asking?.resumed ?? RetryBackoff()
+    state = .visiting(copy(visit) { $0.asking = asking })
     return .proceed(effects + [.call(visit.call(grants))])
   }
 
@@ -180,10 +178,9 @@ extension FreedomPartnerAuthorize {
       return .fail(.refused(refusal, as: refusal.clientErrorCode, provider.name))
     case .failed(let fault):
       let asking = visit.asking ?? RetryBackoff()
-      return retry(asking, .unreachable(fault, provider.name), after: fault.retryAfter) {
-        var visit = visit
-        visit.asking = $1
-        $0.state = .visiting(visit)
+      let failure = Failure.unreachable(fault, provider.name)
+      return retry(asking, failure, after: fault.retryAfter) { flow, backoff in
+        flow.state = .visiting(copy(visit) { $0.asking = backoff })
       }
     case .unreadable(let flaw): return .fail(.unusable(flaw, provider.name))
     case .noToken(let message): return .fail(.noToken(message, provider.name))

@@ -51,14 +51,11 @@ extension Failure {
   /// - Parameter code: The `error_code` of the redirect. Only `100102` is known to mean that the
   ///   user declined.
   static func redirected(_ code: String, _ provider: ProviderName) -> Failure {
-    guard code == "100102" else {
-      let sentence = "the provider answers \(code.isEmpty ? "with an error" : code)"
-      var failure = Failure.rejected(sentence, says: nil, provider)
-      failure.provider?.error = code
-      return failure
-    }
-    var failure = Failure.denied("the person did not agree", provider)
-    failure.provider?.error = code
-    return failure
+    let sentence = "the provider answers \(code.isEmpty ? "with an error" : code)"
+    let failure =
+      code == "100102"
+      ? Failure.denied("the person did not agree", provider)
+      : .rejected(sentence, says: nil, provider)
+    return copy(failure) { $0.provider?.error = code }
   }
 }

@@ -13,9 +13,7 @@ extension GoPayCall {
   }
 
   package func render(_ context: RenderContext<GoPaySettings>) throws(UsherError) -> HTTPRequest {
-    var request = try self.request(context)
-    request.resultCode = .snap
-    return request
+    copy(try request(context)) { $0.resultCode = .snap }
   }
 
   private func request(_ context: RenderContext<GoPaySettings>) throws(UsherError) -> HTTPRequest {

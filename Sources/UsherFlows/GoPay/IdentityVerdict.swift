@@ -69,8 +69,6 @@ struct IdentityVerdict: AccountInquiry {
 
   private func changes(from reported: KYCStatus?, at now: Timestamp) -> FollowUpOutcome {
     guard let reported, let record = record.updated(by: reported, at: now) else { return .nothing }
-    var attributes = attributes
-    attributes[KYCRecord.attribute] = record.json
-    return .attributes(attributes)
+    return .attributes(copy(attributes) { $0[KYCRecord.attribute] = record.json })
   }
 }

@@ -72,9 +72,7 @@ extension VerifyIdentity {
     case .input(let input): return answered(input, capture)
     case .woken where capture.page == nil && !capture.retrying.isPaused: return .ignore
     case .woken, .daemon(.resumed):
-      var capture = capture
-      capture.retrying.endPause()
-      return sendCall(of: capture)
+      return sendCall(of: copy(capture) { $0.retrying.endPause() })
     case .browser, .provider, .daemon: return .ignore
     }
   }
@@ -125,10 +123,9 @@ extension VerifyIdentity {
       return sendCall(of: capture)
     case .failed(let fault):
       guard capture.page == nil else { return pollLater(fault, capture) }
-      return retry(capture.retrying, fault.failure(provider.name), after: fault.retryAfter) {
-        var capture = capture
-        capture.retrying = $1
-        $0.state = .kyc(capture)
+      let failure = fault.failure(provider.name)
+      return retry(capture.retrying, failure, after: fault.retryAfter) { flow, backoff in
+        flow.state = .kyc(copy(capture) { $0.retrying = backoff })
       }
     case .unreadable(let message), .noToken(let message):
       return .fail(.unusable(gopay: message, provider.name))

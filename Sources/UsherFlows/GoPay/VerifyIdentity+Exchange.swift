@@ -33,9 +33,7 @@ extension VerifyIdentity {
     case .woken where !exchange.retrying.isPaused:
       return .proceed([.wake(after: exchange.deadline - transition.now)])
     case .woken, .daemon(.resumed):
-      var exchange = exchange
-      exchange.retrying.endPause()
-      state = .waitAck(exchange)
+      state = .waitAck(copy(exchange) { $0.retrying.endPause() })
       return .proceed(exchange.effects(order, at: transition.now))
     case .input, .browser, .provider, .daemon: return .ignore
     }
@@ -81,10 +79,8 @@ extension VerifyIdentity {
     case .failed(let fault):
       let failure = fault.failure(provider.name)
       let rest = exchange.deadline - transition.now
-      let pause = pause(exchange.retrying, failure, after: fault.retryAfter) {
-        var exchange = exchange
-        exchange.retrying = $1
-        $0.state = .waitAck(exchange)
+      let pause = pause(exchange.retrying, failure, after: fault.retryAfter) { flow, backoff in
+        flow.state = .waitAck(copy(exchange) { $0.retrying = backoff })
       }
       return pause.map { .proceed([.wake(after: min($0, rest))]) } ?? .fail(failure)
     case .unreadable(let message), .noToken(let message):

@@ -105,9 +105,7 @@ extension HTTPReply {
   package var withoutByteOrderMark: HTTPReply {
     let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
     guard body.starts(with: byteOrderMark) else { return self }
-    var reply = self
-    reply.body.removeFirst(byteOrderMark.count)
-    return reply
+    return copy(self) { $0.body.removeFirst(byteOrderMark.count) }
   }
 
   /// Whether the provider has not processed the request and asks for it again later.

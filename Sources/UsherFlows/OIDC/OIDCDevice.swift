@@ -49,16 +49,10 @@ package struct OIDCDevice: FlowMachine, DiscoveringMachine {
 
     /// The same polling after a reply which shows that the device code is not spent, because the
     /// user has not finished.
-    var unspent: Polling {
-      var polling = self
-      polling.isDoubtful = false
-      return polling
-    }
+    var unspent: Polling { copy(self) { $0.isDoubtful = false } }
 
     func markedDoubtful(_ doubts: Bool) -> Polling {
-      var polling = self
-      polling.isDoubtful = isDoubtful || doubts
-      return polling
+      copy(self) { $0.isDoubtful = isDoubtful || doubts }
     }
   }
 
@@ -171,9 +165,7 @@ extension OIDCDevice {
 
 extension OIDCDevice {
   private mutating func show(_ polling: Polling, problem: Problem? = nil) -> Answer {
-    var polling = polling
-    polling.isAsking = false
-    state = .polling(polling)
+    state = .polling(copy(polling) { $0.isAsking = false })
     self.problem = problem
     return .proceed([.wake(after: .seconds(polling.interval))])
   }
@@ -185,9 +177,7 @@ extension OIDCDevice {
       guard now < polling.device.expiresAt else {
         return .fail(.expired(ProviderErrorCode(name: provider.name, code: "expired_token")))
       }
-      var asking = polling
-      asking.isAsking = true
-      state = .polling(asking)
+      state = .polling(copy(polling) { $0.isAsking = true })
       return .proceed([.call(.devicePoll(deviceCode: code, polling.metadata))])
     case .provider(.called(.devicePoll(code, _), let outcome)) where polling.isAsking:
       return answered(outcome, polling, now)
@@ -229,10 +219,7 @@ extension OIDCDevice {
     switch errorCode.code {
     case "authorization_pending": return show(polling.unspent)
     // The provider asks for five seconds more between all further polls.
-    case "slow_down":
-      var slower = polling.unspent
-      slower.interval += 5
-      return show(slower)
+    case "slow_down": return show(copy(polling.unspent) { $0.interval += 5 })
     case "access_denied": return .fail(.denied(errorCode))
     case "expired_token": return .fail(.expired(errorCode))
     case "invalid_grant" where polling.isDoubtful: return requestAnew(polling.metadata)
@@ -253,8 +240,7 @@ extension OIDCDevice {
   /// Doubles the interval between polls for the rest of the flow, because a poll timed out (RFC
   /// 8628 §3.5).
   private mutating func slowDown(_ polling: Polling, _ message: String) -> Answer {
-    var slower = polling
-    slower.interval = max(polling.interval, min(polling.interval * 2, Self.maxInterval))
-    return show(slower, problem: .unreachable(message))
+    let interval = max(polling.interval, min(polling.interval * 2, Self.maxInterval))
+    return show(copy(polling) { $0.interval = interval }, problem: .unreachable(message))
   }
 }

@@ -159,8 +159,7 @@ extension SCAProcess {
     _ option: SCAOption, _ details: SCAChallengeDetails, problem: Problem?, _ now: Timestamp
   ) -> Answer {
     coolDown = nil
-    var option = option
-    option.target = details.target ?? option.target
+    let option = copy(option) { $0.target = details.target ?? $0.target }
     let expiresAt = details.expiresAt.after(now)
     func challenge(_ input: Challenge.Input) -> Challenge {
       Challenge(option: option, input: input, sentAt: now, expiresAt: expiresAt)

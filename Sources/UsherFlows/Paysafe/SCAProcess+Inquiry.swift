@@ -97,9 +97,7 @@ extension SCAProcess {
         let message = "the provider's answer was lost, and the event does not show what was sent"
         return perhapsSent(sending, .unreachable(message), now)
       }
-      var again = sending
-      again.isRepeated = true
-      return send(again, retrying)
+      return send(copy(sending) { $0.isRepeated = true }, retrying)
     case .attempt(let challenge): return show(challenge, .answerLost, now)
     case .completion:
       let message = "the provider reports both that the event is settled and that it is not"
@@ -149,9 +147,7 @@ extension SCAProcess.Sending {
 // outcome.
 extension SCAProcess {
   mutating func watch(_ watch: Watch, _ problem: Problem?) -> Answer {
-    var watch = watch
-    watch.isAsking = false
-    state = .watching(watch)
+    state = .watching(copy(watch) { $0.isAsking = false })
     self.problem = problem
     return .proceed([.wake(after: .seconds(terms.pollSeconds))])
   }
@@ -169,9 +165,7 @@ extension SCAProcess {
   }
 
   private mutating func pollStatus(_ watch: Watch) -> Answer {
-    var watch = watch
-    watch.isAsking = true
-    state = .watching(watch)
+    state = .watching(copy(watch) { $0.isAsking = true })
     return .proceed([.call(.event(terms.event))])
   }
 
@@ -201,9 +195,7 @@ extension SCAProcess {
   private mutating func stillOpen(_ watch: Watch, _ now: Timestamp) -> Answer {
     if isExpired(now) { return .fail(.eventExpired(nil)) }
     if let expiry = watch.expiresAt, expiry <= now { return choose(.challengeExpired, now) }
-    var watch = watch
-    watch.misses = 0
-    return self.watch(watch, nil)
+    return self.watch(copy(watch) { $0.misses = 0 }, nil)
   }
 
   /// Schedules the next poll after a failed one, with a longer pause. The customer may be

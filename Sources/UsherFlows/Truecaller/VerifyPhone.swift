@@ -170,9 +170,7 @@ extension FlowContext<TruecallerSettings> {
 
 extension VerifyPhone {
   private mutating func create(_ claim: PhoneClaim, _ request: CodeRequest) -> Answer {
-    var request = request
-    request.retrying.endPause()
-    state = .creating(claim, request)
+    state = .creating(claim, copy(request) { $0.retrying.endPause() })
     return .proceed([.call(claim.create)])
   }
 
