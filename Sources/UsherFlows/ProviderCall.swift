@@ -108,6 +108,29 @@ package struct RenderContext<Settings: ProviderTypeSettings>: Sendable {
     self.transition = transition
   }
 
+  /// Returns the credential that the provider's configuration names.
+  ///
+  /// - Throws: A sentence that says how to set the credential.
+  func requiredCredential() throws(UsherError) -> Secret {
+    guard let credential, !credential.isEmpty else {
+      throw UsherError(
+        .internalError, .missing(provider.config.credentialName ?? "", of: provider.name))
+    }
+    return credential
+  }
+
+  /// Returns the access token of the call's account.
+  ///
+  /// - Throws: `internalError` if the engine provided no token, which it does for every call with
+  ///   an account.
+  func requiredAccessToken() throws(UsherError) -> Secret {
+    guard let accessToken else {
+      throw UsherError(
+        .internalError, "the provider call needs the account's access token and has none")
+    }
+    return accessToken
+  }
+
   /// Returns a credential by its name.
   ///
   /// - Throws: A sentence that says how to set the credential.

@@ -82,7 +82,7 @@ struct TokenDialectTests {
     for secret in [nil, Secret("")] {
       let error = #expect(throws: UsherError.self) { try render(call, provider, secret) }
       #expect(error?.reason == .internalError)
-      #expect(error?.message == "credential wallet-secret of provider work is not set")
+      #expect(error?.message == String.missing("wallet-secret", of: provider.name))
     }
   }
 

@@ -81,9 +81,7 @@ package struct BSASignInSession: Codable, Sendable, Equatable {
 
 extension BSACall {
   package func render(_ context: RenderContext<BSASettings>) throws(UsherError) -> HTTPRequest {
-    guard let key = context.credential else {
-      throw UsherError(.internalError, "provider \(context.provider.name) has no client key")
-    }
+    let key = try context.requiredCredential()
     let wire = BSAWire(settings: context.provider.settings, clientKey: key)
     let paths = wire.settings.paths
     func url(_ path: ProviderPath) -> String { path.url(under: wire.settings.baseURL) }

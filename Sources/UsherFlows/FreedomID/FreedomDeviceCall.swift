@@ -103,9 +103,7 @@ extension FreedomDeviceCall {
   package func render(_ context: RenderContext<FreedomIDSettings>) throws(UsherError) -> HTTPRequest
   {
     let settings = context.provider.settings
-    guard let key = context.credential else {
-      throw UsherError(.internalError, "provider \(context.provider.name) has no API key")
-    }
+    let key = try context.requiredCredential()
     func request(
       _ method: HTTPRequest.Method, _ path: ProviderPath, _ body: [String: JSONValue]?,
       device: String?, _ headers: [HTTPRequest.Header] = []

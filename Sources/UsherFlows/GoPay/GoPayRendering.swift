@@ -122,12 +122,7 @@ extension LinkingToken {
   {
     switch self {
     case .token(let token): return .init("authorization", token.unsealed())
-    case .account:
-      guard let token = context.accessToken else {
-        throw UsherError(
-          .internalError, "the GoPay call needs the account's linking token and has none")
-      }
-      return .init("authorization", token)
+    case .account: return .init("authorization", try context.requiredAccessToken())
     }
   }
 }

@@ -19,34 +19,27 @@ struct ClientAuthentication {
     _ context: RenderContext<Settings>, accepted: [String]?
   ) throws(UsherError) {
     let client = context.provider.config.definition.oauthClient
-    guard let name = client.credential else {
+    guard client.credential != nil else {
       fields = [("client_id", client.id)]
       headers = []
       return
     }
-    guard let secret = context.credential, !secret.isEmpty else {
-      throw UsherError(
-        .internalError, "credential \(name) of provider \(context.provider.name) is not set")
-    }
-    switch Self.method(client.auth, accepted) {
-    case .basic:
-      fields = []
-      headers = [Self.basic(client.id, secret)]
-    case .post:
+    let secret = try context.requiredCredential()
+    if Self.usesPost(client.auth, accepted ?? []) {
       fields = [("client_id", client.id), ("client_secret", secret.revealed())]
       headers = []
+    } else {
+      fields = []
+      headers = [Self.basic(client.id, secret)]
     }
   }
 
-  private enum Method { case basic, post }
-
-  private static func method(_ configured: OIDCClientAuth, _ accepted: [String]?) -> Method {
+  private static func usesPost(_ configured: OIDCClientAuth, _ accepted: [String]) -> Bool {
     switch configured {
-    case .basic: return .basic
-    case .post: return .post
+    case .basic: false
+    case .post: true
     case .auto, .none:
-      guard let accepted, !accepted.contains("client_secret_basic") else { return .basic }
-      return accepted.contains("client_secret_post") ? .post : .basic
+      !accepted.contains("client_secret_basic") && accepted.contains("client_secret_post")
     }
   }
 

@@ -22,14 +22,7 @@ extension HTTPRequest.Header {
   }
 
   /// Returns the header with the access token of the call's account.
-  ///
-  /// - Throws: `internalError` if the engine provided no token, which it does for every call with
-  ///   an account.
   static func bearer<Settings>(_ context: RenderContext<Settings>) throws(UsherError) -> Self {
-    guard let token = context.accessToken else {
-      throw UsherError(
-        .internalError, "the provider call needs the account's access token and has none")
-    }
-    return .bearer(token)
+    .bearer(try context.requiredAccessToken())
   }
 }

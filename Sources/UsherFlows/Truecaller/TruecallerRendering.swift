@@ -30,13 +30,8 @@ extension TruecallerCall {
       return .json(
         .post, settings.profileURL(number), body, [.bearer(token)] + (try Self.headers(context)))
     case .profile(let number, let token): return try Self.profile(of: number, token, context)
-    case .keptProfile(let number, let account):
-      guard let token = context.accessToken else {
-        throw UsherError(
-          .internalError,
-          "the call for account \(account) was built before its access token was loaded")
-      }
-      return try Self.profile(of: number, token, context)
+    case .keptProfile(let number, _):
+      return try Self.profile(of: number, try context.requiredAccessToken(), context)
     case .keys: return .json(.get, settings.keysURL, nil, [])
     }
   }
@@ -60,7 +55,8 @@ extension TruecallerCall {
     let header =
       switch settings.validation {
       case .oauth: HTTPRequest.Header("clientId", public: settings.clientID ?? "")
-      case .none, .legacy, .sdk28: try appKey(context)
+      case .none, .legacy, .sdk28:
+        HTTPRequest.Header("appKey", try context.requiredCredential())
       }
     let url = path.url(under: base, "accessToken", token.revealed())
     let method: HTTPRequest.Method = settings.validation == .legacy ? .post : .get
@@ -74,20 +70,9 @@ extension TruecallerCall {
   ) throws(UsherError) -> [HTTPRequest.Header] {
     let settings = context.provider.settings
     return [
-      try appKey(context), .init("appLink", public: settings.appLink),
+      .init("appKey", try context.requiredCredential()), .init("appLink", public: settings.appLink),
       .init("sdkVersion", public: settings.sdkVersion), .init("sdkVariant", public: "native"),
     ]
-  }
-
-  private static func appKey(_ context: RenderContext<TruecallerSettings>) throws(UsherError)
-    -> HTTPRequest.Header
-  {
-    guard let key = context.credential, !key.isEmpty else {
-      let name = context.provider.settings.appKeyCredential
-      throw UsherError(
-        .internalError, "credential \(name) of provider \(context.provider.name) is not set")
-    }
-    return .init("appKey", key)
   }
 }
 

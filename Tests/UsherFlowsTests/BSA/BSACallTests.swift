@@ -272,7 +272,7 @@ struct BSACallTests {
     for expected in contacts + registrations + signIns {
       let error = #expect(throws: UsherError.self) { try expected.call.render(context) }
       #expect(error?.reason == .internalError)
-      #expect(error?.message == "provider bsa has no client key")
+      #expect(error?.message == String.missing("bsa-client-key", of: ProviderName("bsa")))
     }
   }
 }

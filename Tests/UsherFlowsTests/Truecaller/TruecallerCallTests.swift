@@ -133,7 +133,7 @@ struct TruecallerCallTests {
     for call in calls {
       for key in [nil, Secret("")] {
         let error = #expect(throws: UsherError.self) { try render(call, key: key) }
-        #expect(error?.message == "credential app-key of provider truecaller is not set")
+        #expect(error?.message == String.missing("app-key", of: ProviderName("truecaller")))
       }
     }
   }
