@@ -1,5 +1,5 @@
 /// An identifier of one kind of object. Each kind has its own type, so that a flow's id cannot be
-/// used as an account's.
+/// used as an account's. Coders encode an identifier as its text.
 public protocol Identifier: Sendable, Hashable, Codable, RawRepresentable, CustomStringConvertible
 where RawValue == String {
   init(rawValue: String)
@@ -9,15 +9,6 @@ extension Identifier {
   public init(_ text: String) { self.init(rawValue: text) }
 
   public var description: String { rawValue }
-
-  public init(from decoder: any Decoder) throws {
-    self.init(rawValue: try decoder.singleValueContainer().decode(String.self))
-  }
-
-  public func encode(to encoder: any Encoder) throws {
-    var container = encoder.singleValueContainer()
-    try container.encode(rawValue)
-  }
 }
 
 /// The id of a flow, such as a sign-in: `flw_…`.
