@@ -63,7 +63,7 @@ extension PolicyCheck {
       for (place, name) in named.enumerated() {
         let field = "groups.\(place)"
         groups.append(
-          try Self.id(try Self.principal(name, field), field, names.group) ?? Self.nobody)
+          try Self.id(try Self.read(name, field), field, names.group) ?? Self.nobody)
       }
     } else {
       groups = uid.map(names.groups) ?? []
@@ -88,7 +88,7 @@ extension PolicyCheck {
       }
       match = rule.match
     }
-    if let user { match.user = try Self.principal(user, "user") }
+    if let user { match.user = try Self.read(user, "user") }
     if let unit {
       if let violation = ClientMatch.violation(unit: unit) { throw Self.wrong("unit", violation) }
       match.unit = unit
@@ -116,14 +116,8 @@ extension PolicyCheck {
     }
     request.scopes = scope.map { $0.split(separator: " ").map(String.init) }
     request.weekMinute =
-      try at.map { (text) throws(UsherError) in
-        try Self.read("at") { () throws(SettingError) in try WeekMinute(setting: text) }
-      } ?? now
+      try at.map { (text) throws(UsherError) -> WeekMinute in try Self.read(text, "at") } ?? now
     return request
-  }
-
-  private static func principal(_ text: String, _ field: String) throws(UsherError) -> Principal {
-    try read(field) { () throws(SettingError) in try Principal(setting: text) }
   }
 
   private static func id(
@@ -137,11 +131,11 @@ extension PolicyCheck {
     return id
   }
 
-  private static func read<Value>(
-    _ field: String, _ body: () throws(SettingError) -> Value
-  ) throws(UsherError) -> Value {
+  private static func read<Setting: TextSetting>(
+    _ text: String, _ field: String
+  ) throws(UsherError) -> Setting {
     do throws(SettingError) {
-      return try body()
+      return try Setting(setting: text)
     } catch {
       throw wrong(field, error.message)
     }
@@ -156,20 +150,5 @@ extension PolicyCheck {
   ) -> UsherError {
     let hint = name.nearest(of: names).map { "; did you mean \($0)?" } ?? ""
     return UsherError(.invalidParams, "\(field) \(violation)\(hint)", detail: .init(field: field))
-  }
-}
-
-extension TomlValue {
-  fileprivate var json: JSONValue {
-    switch self {
-    case .table(let table):
-      .object(Dictionary(table.entries.map { ($0.key, $0.node.value.json) }) { _, last in last })
-    case .array(let nodes): .array(nodes.map(\.value.json))
-    case .string(let text): .string(text)
-    case .integer(let number): .integer(number)
-    case .float(let number): JSONValue(number) ?? .null
-    case .boolean(let truth): .bool(truth)
-    case .date: .null
-    }
   }
 }

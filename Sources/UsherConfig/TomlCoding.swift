@@ -1,52 +1,36 @@
-/// Encodes a value with any coder, so that the same tree can be written as JSON.
+import JSONRPC
+
+/// Encodes a value with any coder as the JSON value of the same form.
 extension TomlValue: Codable {
-  package init(from decoder: any Decoder) throws {
-    if let table = try? decoder.container(keyedBy: AnyKey.self) {
-      let entries = try table.allKeys.map { key in
-        TomlTable.Entry(key.stringValue, TomlNode(try table.decode(TomlValue.self, forKey: key)))
-      }
-      self = .table(TomlTable(entries))
-      return
-    }
-    let container = try decoder.singleValueContainer()
-    if let truth = try? container.decode(Bool.self) {
-      self = .boolean(truth)
-    } else if let number = try? container.decode(Int64.self) {
-      self = .integer(number)
-    } else if let number = try? container.decode(Double.self) {
-      self = .float(number)
-    } else if let text = try? container.decode(String.self) {
-      self = .string(text)
-    } else {
-      self = .array(try container.decode([TomlValue].self).map { TomlNode($0) })
+  package init(from decoder: any Decoder) throws { self.init(try JSONValue(from: decoder)) }
+
+  package func encode(to encoder: any Encoder) throws { try json.encode(to: encoder) }
+
+  private init(_ json: JSONValue) {
+    switch json {
+    case .object(let members):
+      self = .table(
+        TomlTable(members.map { TomlTable.Entry($0.key, TomlNode(TomlValue($0.value))) }))
+    case .array(let elements): self = .array(elements.map { TomlNode(TomlValue($0)) })
+    case .string(let text): self = .string(text)
+    case .integer(let number): self = .integer(number)
+    case .number(let number): self = .float(number)
+    case .bool(let truth): self = .boolean(truth)
+    case .null: self = .date
     }
   }
 
-  package func encode(to encoder: any Encoder) throws {
-    if case .table(let table) = self {
-      var container = encoder.container(keyedBy: AnyKey.self)
-      for entry in table.entries {
-        try container.encode(entry.node.value, forKey: AnyKey(entry.key))
-      }
-      return
-    }
-    var container = encoder.singleValueContainer()
+  /// The JSON value of the same form; null for a date.
+  var json: JSONValue {
     switch self {
-    case .string(let text): try container.encode(text)
-    case .integer(let number): try container.encode(number)
-    case .float(let number): try container.encode(number)
-    case .boolean(let truth): try container.encode(truth)
-    case .array(let nodes): try container.encode(nodes.map(\.value))
-    case .table, .date: try container.encodeNil()
+    case .table(let table):
+      .object(Dictionary(table.entries.map { ($0.key, $0.node.value.json) }) { _, last in last })
+    case .array(let nodes): .array(nodes.map(\.value.json))
+    case .string(let text): .string(text)
+    case .integer(let number): .integer(number)
+    case .float(let number): .number(number)
+    case .boolean(let truth): .bool(truth)
+    case .date: .null
     }
   }
-}
-
-private struct AnyKey: CodingKey {
-  let stringValue: String
-  var intValue: Int? { nil }
-
-  init(_ text: String) { stringValue = text }
-  init?(stringValue: String) { self.init(stringValue) }
-  init?(intValue: Int) { nil }
 }
