@@ -44,6 +44,25 @@ package struct RetryBackoff: Codable, Sendable, Equatable {
   var resumed: RetryBackoff { copy(self) { $0.endPause() } }
 }
 
+// Events of a state that makes one call, which is safe to repeat.
+extension FlowEvent {
+  /// Returns the outcome of the state's call; nil for any other event, and during a pause.
+  func outcome(of call: Call, _ backoff: RetryBackoff) -> CallOutcome? {
+    guard !backoff.isPaused, case .provider(.called(call, let outcome)) = self else { return nil }
+    return outcome
+  }
+
+  /// Whether the state makes its call again, because the pause before the next attempt is over or
+  /// the daemon was restarted.
+  func repeatsCall(_ backoff: RetryBackoff) -> Bool {
+    switch self {
+    case .woken: backoff.isPaused
+    case .daemon(.resumed): true
+    case .input, .browser, .provider, .daemon: false
+    }
+  }
+}
+
 /// A machine, or a part of one, that repeats a call after a temporary failure.
 protocol RetryingMachine {
   /// Why the last attempt failed, for the user.

@@ -42,13 +42,10 @@ extension FreedomDeviceAuthorize {
   mutating func completing(
     _ event: Event, _ completion: FreedomCompletion, _ now: Timestamp
   ) -> Answer {
-    switch event {
-    case .provider(.called(call(completion), let outcome)) where !completion.retrying.isPaused:
-      return completed(outcome, completion, now)
-    case .woken where completion.retrying.isPaused, .daemon(.resumed):
-      return send(copy(completion) { $0.retrying.endPause() })
-    case .input, .browser, .provider, .daemon, .woken: return .ignore
-    }
+    let retrying = completion.retrying
+    if event.repeatsCall(retrying) { return send(copy(completion) { $0.retrying.endPause() }) }
+    return event.outcome(of: call(completion), retrying).map { completed($0, completion, now) }
+      ?? .ignore
   }
 
   private mutating func completed(

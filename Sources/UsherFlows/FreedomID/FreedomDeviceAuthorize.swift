@@ -148,14 +148,11 @@ package struct FreedomDeviceAuthorize: FreedomFlow, RetryingMachine {
 extension FreedomDeviceAuthorize {
   private mutating func checking(_ event: Event, _ retrying: RetryBackoff) -> Answer {
     let call = FreedomDeviceCall.accounts(device: order.device)
-    switch event {
-    case .provider(.called(call, let outcome)) where !retrying.isPaused:
-      return checked(outcome, retrying)
-    case .woken where retrying.isPaused, .daemon(.resumed):
+    if event.repeatsCall(retrying) {
       state = .checking(retrying.resumed)
       return .proceed([.call(call)])
-    case .input, .browser, .provider, .daemon, .woken: return .ignore
     }
+    return event.outcome(of: call, retrying).map { checked($0, retrying) } ?? .ignore
   }
 
   private mutating func checked(_ outcome: CallOutcome, _ retrying: RetryBackoff) -> Answer {

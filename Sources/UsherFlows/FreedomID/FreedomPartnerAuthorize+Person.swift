@@ -58,13 +58,10 @@ extension FreedomPartnerAuthorize {
     _ event: Event, _ tokens: TokenSet, _ retrying: RetryBackoff,
     _ transition: inout TransitionContext
   ) -> Answer {
-    switch event {
-    case .provider(.called(.user(tokens.accessToken.unsealed()), let outcome))
-    where !retrying.isPaused:
-      return completed(outcome, tokens, retrying, &transition)
-    case .woken where retrying.isPaused, .daemon(.resumed): return complete(tokens, retrying)
-    case .input, .browser, .provider, .daemon, .woken: return .ignore
-    }
+    if event.repeatsCall(retrying) { return complete(tokens, retrying) }
+    let call = FreedomPartnerCall.user(token: tokens.accessToken.unsealed())
+    guard let outcome = event.outcome(of: call, retrying) else { return .ignore }
+    return completed(outcome, tokens, retrying, &transition)
   }
 
   private mutating func completed(

@@ -112,13 +112,9 @@ extension FreedomRequestProfile {
   private mutating func requesting(
     _ event: Event, _ inquiry: Inquiry, _ retrying: RetryBackoff
   ) -> Answer {
-    switch event {
-    case .provider(.called(.profile(inquiry.account, inquiry.request), let outcome))
-    where !retrying.isPaused:
-      return answered(outcome, inquiry, retrying)
-    case .woken where retrying.isPaused, .daemon(.resumed): return request(inquiry, retrying)
-    case .input, .browser, .provider, .daemon, .woken: return .ignore
-    }
+    if event.repeatsCall(retrying) { return request(inquiry, retrying) }
+    let call = FreedomPartnerCall.profile(inquiry.account, inquiry.request)
+    return event.outcome(of: call, retrying).map { answered($0, inquiry, retrying) } ?? .ignore
   }
 }
 

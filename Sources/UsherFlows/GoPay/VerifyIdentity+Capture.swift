@@ -14,14 +14,10 @@ extension VerifyIdentity {
     _ event: Event, _ link: LinkingToken, _ retrying: RetryBackoff,
     _ transition: inout TransitionContext
   ) -> Answer {
+    if event.repeatsCall(retrying) { return requestSubmission(of: link, retrying.resumed) }
     let call = GoPayCall.currentSubmission(link, requestID: order.requestID)
-    switch event {
-    case .provider(.called(call, let outcome)) where !retrying.isPaused:
-      return answered(GoPayReply(outcome, to: call), link, retrying, &transition)
-    case .woken where retrying.isPaused, .daemon(.resumed):
-      return requestSubmission(of: link, retrying.resumed)
-    case .input, .browser, .provider, .daemon, .woken: return .ignore
-    }
+    guard let outcome = event.outcome(of: call, retrying) else { return .ignore }
+    return answered(GoPayReply(outcome, to: call), link, retrying, &transition)
   }
 
   private mutating func answered(

@@ -18,27 +18,25 @@ extension VerifyIdentity {
     _ transition: inout TransitionContext
   ) -> Answer {
     let call = order.authCode(link)
-    switch event {
-    case .provider(.called(call, let outcome)) where !retrying.isPaused:
-      switch GoPayReply(outcome, to: call) {
-      case .success(let data):
-        do throws(UnusableReply) {
-          return exchange(try data.authCode(), &transition)
-        } catch {
-          return .fail(.unusable(gopay: error.message, provider.name))
-        }
-      case .refused(let refusal): return .fail(refusal.failure(provider.name))
-      case .failed(let fault):
-        return retry(retrying, fault.failure(provider.name), after: fault.retryAfter) {
-          $0.state = .authCode(link, $1)
-        }
-      case .unreadable(let message), .noToken(let message):
-        return .fail(.unusable(gopay: message, provider.name))
-      }
-    case .woken where retrying.isPaused, .daemon(.resumed):
+    if event.repeatsCall(retrying) {
       state = .authCode(link, retrying.resumed)
       return .proceed([.call(call)])
-    case .input, .browser, .provider, .daemon, .woken: return .ignore
+    }
+    guard let outcome = event.outcome(of: call, retrying) else { return .ignore }
+    switch GoPayReply(outcome, to: call) {
+    case .success(let data):
+      do throws(UnusableReply) {
+        return exchange(try data.authCode(), &transition)
+      } catch {
+        return .fail(.unusable(gopay: error.message, provider.name))
+      }
+    case .refused(let refusal): return .fail(refusal.failure(provider.name))
+    case .failed(let fault):
+      return retry(retrying, fault.failure(provider.name), after: fault.retryAfter) {
+        $0.state = .authCode(link, $1)
+      }
+    case .unreadable(let message), .noToken(let message):
+      return .fail(.unusable(gopay: message, provider.name))
     }
   }
 }

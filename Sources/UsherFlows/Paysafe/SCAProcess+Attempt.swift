@@ -72,10 +72,7 @@ extension SCAProcess {
   private mutating func answered(
     _ outcome: CallOutcome, _ challenge: Challenge, _ now: Timestamp
   ) -> Answer {
-    let reply = SCAReply(outcome, about: terms.event, from: terms.provider) {
-      members throws(UnusableReply) in try SCAVerdict(members)
-    }
-    switch reply {
+    switch SCAReply(outcome, about: terms.event, from: terms.provider, SCAVerdict.init) {
     case .success(let verdict): return handleVerdict(verdict, challenge, now)
     case .refused(let refusal): return refused(refusal, challenge, now)
     case .failed(let fault) where !fault.mayHaveTakenEffect:

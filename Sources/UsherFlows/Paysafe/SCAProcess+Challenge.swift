@@ -53,10 +53,7 @@ extension SCAProcess {
   private mutating func answered(
     _ outcome: CallOutcome, _ sending: Sending, _ retrying: RetryBackoff, _ now: Timestamp
   ) -> Answer {
-    let reply = SCAReply(outcome, about: terms.event, from: terms.provider) {
-      members throws(UnusableReply) in ChallengeReply(members)
-    }
-    switch reply {
+    switch SCAReply(outcome, about: terms.event, from: terms.provider, ChallengeReply.init) {
     case .success(let reply):
       counters.merge(reply.counters)
       return open(sending.option, reply.details, problem: nil, now)

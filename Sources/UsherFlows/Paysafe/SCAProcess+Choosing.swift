@@ -12,22 +12,21 @@ extension SCAProcess {
   mutating func required(
     _ event: Event, _ retrying: RetryBackoff, _ notice: Problem?, _ now: Timestamp
   ) -> Answer {
-    switch event {
-    case .provider(.called(.event(terms.event), let outcome)) where !retrying.isPaused:
-      switch readStatus(outcome) {
-      case .success(let eventStatus): return settled(eventStatus, now) ?? present(notice, now)
-      case .refused(let refusal):
-        guard case .tooMany(let after) = refusal.kind else { return .fail(refusal.failure) }
-        return requestStatusLater(refusal.failure.message, after, retrying, notice)
-      case .failed(let fault):
-        return requestStatusLater(fault.message, fault.retryAfter, retrying, notice)
-      case .unreadable(let message): return .fail(.protocolError(message))
-      case .noToken(let message): return .fail(.loginRequired(message))
-      }
-    case .woken where retrying.isPaused, .daemon(.resumed):
+    let call = PaysafeCall.event(terms.event)
+    if event.repeatsCall(retrying) {
       state = .required(retrying.resumed, notice: notice)
-      return .proceed([.call(.event(terms.event))])
-    case .input, .browser, .provider, .daemon, .woken: return .ignore
+      return .proceed([.call(call)])
+    }
+    guard let outcome = event.outcome(of: call, retrying) else { return .ignore }
+    switch readStatus(outcome) {
+    case .success(let eventStatus): return settled(eventStatus, now) ?? present(notice, now)
+    case .refused(let refusal):
+      guard case .tooMany(let after) = refusal.kind else { return .fail(refusal.failure) }
+      return requestStatusLater(refusal.failure.message, after, retrying, notice)
+    case .failed(let fault):
+      return requestStatusLater(fault.message, fault.retryAfter, retrying, notice)
+    case .unreadable(let message): return .fail(.protocolError(message))
+    case .noToken(let message): return .fail(.loginRequired(message))
     }
   }
 

@@ -16,12 +16,9 @@ extension SCAProcess {
   mutating func inquiring(
     _ event: Event, _ unknown: UnknownOutcome, _ retrying: RetryBackoff, _ now: Timestamp
   ) -> Answer {
-    switch event {
-    case .provider(.called(.event(terms.event), let outcome)) where !retrying.isPaused:
-      return answered(outcome, unknown, retrying, now)
-    case .woken where retrying.isPaused, .daemon(.resumed): return inquire(unknown, retrying)
-    case .input, .browser, .provider, .daemon, .woken: return .ignore
-    }
+    if event.repeatsCall(retrying) { return inquire(unknown, retrying) }
+    return event.outcome(of: .event(terms.event), retrying)
+      .map { answered($0, unknown, retrying, now) } ?? .ignore
   }
 
   private mutating func answered(

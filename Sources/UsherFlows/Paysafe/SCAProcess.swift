@@ -178,9 +178,7 @@ extension SCAProcess {
   }
 
   func readStatus(_ outcome: CallOutcome) -> SCAReply<SCAEventStatus> {
-    SCAReply(outcome, about: terms.event, from: terms.provider) {
-      members throws(UnusableReply) in try SCAEventStatus(members)
-    }
+    SCAReply(outcome, about: terms.event, from: terms.provider, SCAEventStatus.init)
   }
 
   /// Applies a status of the event that Paysafe has reported.
