@@ -175,11 +175,6 @@ package struct HTTPRequest: Sendable, Equatable {
     package var member: String
     /// The beginning of the codes of successful calls.
     package var success: String
-
-    package init(_ member: String, success: String) {
-      self.member = member
-      self.success = success
-    }
   }
 
   package struct Header: Sendable, Equatable {

@@ -3,11 +3,11 @@ import Testing
 import UsherAPI
 import UsherConfig
 import UsherCore
-import UsherFlows
 import UsherStore
 import UsherTestKit
 
 @testable import UsherDaemon
+@testable import UsherFlows
 
 private let right = Secret("till-4711")
 
@@ -39,7 +39,7 @@ struct LocalAuthStandInTests {
   /// Returns whether a sign-up by finger needs no further step.
   private func isProof(_ session: LiveFlow) async throws -> Bool {
     var authentication = LocalAuthentication(
-      LocalAuthRequest(.biometric, reason: "register", goodForSeconds: 300))
+      LocalAuthRequest(localAuthType: .biometric, reason: "register", goodForSeconds: 300))
     let event = FlowEvent<NoCall>.daemon(
       .answered(.localAuth(await harness.ask(try #require(authentication.begin().first), session))))
     if case .authenticated = authentication.receive(event, at: harness.clock.now()) { return true }
@@ -52,7 +52,8 @@ struct LocalAuthStandInTests {
     let session = try await harness.open(id: "flw_1", client: "till")
     let other = try await harness.open(id: "flw_2", client: "desk")
     let proof = try await authenticate(
-      LocalAuthRequest(.biometric, reason: "you", usePasscodeWhenFailed: true), session)
+      LocalAuthRequest(localAuthType: .biometric, reason: "you", usePasscodeWhenFailed: true),
+      session)
     #expect(proof.method == .passcode)
     #expect(try await isProof(session))
     #expect(try await !isProof(other), "another client's flow must not use the passcode")
@@ -62,7 +63,7 @@ struct LocalAuthStandInTests {
   func passcode() async throws {
     _ = try await harness.localAuth.setPasscode(right, old: nil, isReset: true, of: .anna)
     let session = try await harness.open(id: "flw_1", client: "till")
-    _ = try await authenticate(LocalAuthRequest(.passcode, reason: "you"), session)
+    _ = try await authenticate(LocalAuthRequest(localAuthType: .passcode, reason: "you"), session)
     #expect(try await !isProof(session))
   }
 }

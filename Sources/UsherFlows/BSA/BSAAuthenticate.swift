@@ -275,7 +275,7 @@ extension BSAAuthenticate {
     let place = session.site == nil ? "to" : "to \(site ?? Self.namelessSite) by"
     guard let type = order.authType.localAuthType else { return continueSignIn(session) }
     let request = LocalAuthRequest(
-      type, reason: "sign in \(place) \(provider.name) as \(order.account.subject)",
+      localAuthType: type, reason: "sign in \(place) \(provider.name) as \(order.account.subject)",
       checkDomainStateChanged: true)
     return LocalAuthentication.start(request) { state = .proving(session, $0) }
   }

@@ -184,7 +184,7 @@ private struct BSAWire {
 
 extension HTTPRequest.ResultCode {
   /// `rtCode`, which is 0 for a success (contract §5.3).
-  fileprivate static let rtCode = Self("rtCode", success: "0")
+  fileprivate static let rtCode = Self(member: "rtCode", success: "0")
 }
 
 extension BSAMember {

@@ -154,7 +154,7 @@ extension BSARegistration {
     // The fingers are not compared with saved ones: before a sign-up there are none (SDK
     // documentation).
     let request = LocalAuthRequest(
-      type, reason: "register \(enrolment.userKey) at \(provider.name)",
+      localAuthType: type, reason: "register \(enrolment.userKey) at \(provider.name)",
       goodForSeconds: provider.settings.localAuthSeconds)
     problem = nil
     return LocalAuthentication.start(request) { stage = .proving(disposeToken, $0) }

@@ -250,7 +250,8 @@ extension FreedomDeviceAuthorize {
 
   mutating func prove(_ account: NamedAccount) -> Answer {
     let request = LocalAuthRequest(
-      .biometric, reason: "Freedom ID: use of \(account.label)", usePasscodeWhenFailed: true)
+      localAuthType: .biometric, reason: "Freedom ID: use of \(account.label)",
+      usePasscodeWhenFailed: true)
     problem = nil
     return LocalAuthentication.start(request) { state = .proving(account, $0) }
   }

@@ -93,15 +93,8 @@ struct FreedomUserRequest: RetryingMachine, Codable, Sendable, Equatable {
   let user: PartnerUser
   /// The user's id at Freedom ID; nil to create a user.
   let id: String?
-  private var retrying = RetryBackoff()
+  private(set) var retrying = RetryBackoff()
   var problem: Problem?
-
-  init(_ provider: ProviderName, _ account: AccountID, _ user: PartnerUser, id: String?) {
-    self.provider = provider
-    self.account = account
-    self.user = user
-    self.id = id
-  }
 
   var call: FreedomPartnerCall {
     id.map { .update(account, id: $0, user) } ?? .create(account, user)

@@ -85,7 +85,8 @@ package struct FreedomUserFlow<OwnParams: FreedomUserParams>: FreedomFlow {
       let id = try params.own.freedomId.map { id throws(InvalidValue) in
         try FreedomParameter.uuid(id, "freedomId")
       }
-      let request = FreedomUserRequest(provider.name, account, user, id: id)
+      let request = FreedomUserRequest(
+        provider: provider.name, account: account, user: user, id: id)
       return (Self(provider: provider, state: .sending(request)), .proceed([.call(request.call)]))
     } catch {
       return (Self(provider: provider, state: nil), .fail(.invalid(error.message, provider.name)))

@@ -54,7 +54,7 @@ package struct SNAPToken: ClientTokenCall {
 
 extension HTTPRequest.ResultCode {
   /// `responseCode`, which begins with the HTTP status (contract §3.4).
-  static let snap = Self("responseCode", success: "2")
+  static let snap = Self(member: "responseCode", success: "2")
 }
 
 extension ProviderProbe {

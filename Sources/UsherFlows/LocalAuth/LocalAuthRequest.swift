@@ -8,23 +8,12 @@ package struct LocalAuthRequest: Codable, Sendable, Equatable {
   package var reason: String
   /// Whether the request fails if the enrolled fingers differ from those that the flow's client
   /// saved at the flow's provider.
-  package var checkDomainStateChanged: Bool
+  package var checkDomainStateChanged = false
   /// Whether the user may give a passcode if the finger is not recognized.
-  package var usePasscodeWhenFailed: Bool
+  package var usePasscodeWhenFailed = false
   /// The maximum age, in seconds, of an earlier successful authentication by the same client that
   /// satisfies this request; nil requires a new one.
   package var goodForSeconds: Int?
-
-  package init(
-    _ type: LocalAuthType, reason: String, checkDomainStateChanged: Bool = false,
-    usePasscodeWhenFailed: Bool = false, goodForSeconds: Int? = nil
-  ) {
-    localAuthType = type
-    self.reason = reason
-    self.checkDomainStateChanged = checkDomainStateChanged
-    self.usePasscodeWhenFailed = usePasscodeWhenFailed
-    self.goodForSeconds = goodForSeconds
-  }
 }
 
 /// A method of local authentication. `NONE` of the SDK documentation is not a choice here, because

@@ -27,7 +27,7 @@ package struct LocalAuthenticate: FlowMachine {
     let reason = try ParamsValidation.text(params.reason, "reason") ?? ""
     var authentication = LocalAuthentication(
       LocalAuthRequest(
-        params.localAuthType, reason: reason,
+        localAuthType: params.localAuthType, reason: reason,
         checkDomainStateChanged: params.checkDomainStateChanged ?? false,
         usePasscodeWhenFailed: params.usePasscodeWhenFailed ?? false))
     let questions = authentication.begin()

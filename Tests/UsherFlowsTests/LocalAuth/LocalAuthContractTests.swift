@@ -2,8 +2,9 @@ import Testing
 import UsherAPI
 import UsherConfig
 import UsherCore
-import UsherFlows
 import UsherTestKit
+
+@testable import UsherFlows
 
 /// Events that no state handles.
 private let foreignEvents: [FlowEvent<NoCall>] = [
@@ -68,7 +69,8 @@ struct LocalAuthContractTests {
   @Test("another provider's flow can contain a local authentication as a step")
   func embedded() {
     var step = LocalAuthentication(
-      LocalAuthRequest(.biometric, reason: "see the data", usePasscodeWhenFailed: true))
+      LocalAuthRequest(
+        localAuthType: .biometric, reason: "see the data", usePasscodeWhenFailed: true))
     #expect(step.begin() == [.availability])
     let answer = DaemonAnswer.localAuth(
       .availability(.init(biometric: .noReader, passcode: .ready)))
