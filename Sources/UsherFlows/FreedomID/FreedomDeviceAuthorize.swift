@@ -99,7 +99,7 @@ package struct FreedomDeviceAuthorize: FreedomFlow, RetryingMachine {
     switch state {
     case .refused, .checking: waiting("accountCheck", for: "the accounts of this device")
     case .authentication(let login):
-      FlowView(state: "authentication", step: login.step(hasHome: !tied.isEmpty), problem: problem)
+      FlowView(state: "authentication", step: login.step, problem: problem)
     case .keeping: waiting("authentication", for: "the account to be stored")
     case .home: FlowView(state: "home", step: .choose(choice), problem: problem)
     case .proving(_, let authentication):

@@ -1,4 +1,5 @@
 import JSONRPC
+import UsherAPI
 package import UsherConfig
 package import UsherCore
 
@@ -11,7 +12,7 @@ package enum FreedomDeviceCall: ProviderCall {
   case accounts(device: String)
   case otp(phone: Secret, device: String)
   case otpCheck(challenge: String, code: Secret, device: String)
-  case password(LoginName, password: Secret, device: String)
+  case password(FreedomName, password: Secret, device: String)
   case twoFactor(challenge: String, code: Secret, device: String)
   case resend(challenge: String, device: String)
   /// Submits the grants that the user agreed to; the reply is the user's profile.
@@ -74,27 +75,8 @@ package enum FreedomDeviceCall: ProviderCall {
     case .otpCheck(challenge: _, let code, device: _),
       .twoFactor(challenge: _, let code, device: _):
       [code]
-    case .password(let name, let password, device: _): [name.text, password]
+    case .password(let name, let password, device: _): [name.text.unsealed(), password]
     case .accounts, .resend, .consent, .renewal, .untying: []
-    }
-  }
-}
-
-/// The phone number or e-mail address with which a user signs in to Freedom ID.
-package enum LoginName: Sendable, Equatable {
-  case phone(Secret)
-  case email(Secret)
-
-  package var text: Secret {
-    switch self {
-    case .phone(let text), .email(let text): text
-    }
-  }
-
-  fileprivate var member: String {
-    switch self {
-    case .phone: "phone"
-    case .email: "email"
     }
   }
 }
@@ -122,7 +104,8 @@ extension FreedomDeviceCall {
       return request(.post, paths.loginOTPVerify, .answer(to: challenge, code), device: device)
     case .password(let name, let password, let device):
       let body: [String: JSONValue] = [
-        name.member: .revealing(name.text), "password": .revealing(password),
+        FreedomName.field(of: name.method).name: .revealing(name.text.unsealed()),
+        "password": .revealing(password),
       ]
       return request(.post, paths.loginPassword, body, device: device)
     case .twoFactor(let challenge, let code, let device):

@@ -5,9 +5,9 @@ extension FreedomLogin.Task {
   func call(_ typed: Secret?, _ device: String) -> FreedomDeviceCall {
     let typed = typed ?? Secret("")
     return switch self {
-    case .send(let name): .otp(phone: name.login.text, device: device)
+    case .send(let name): .otp(phone: name.text.unsealed(), device: device)
     case .resend(let challenge): .resend(challenge: challenge.id, device: device)
-    case .password(let name): .password(name.login, password: typed, device: device)
+    case .password(let name): .password(name, password: typed, device: device)
     case .code(let challenge):
       switch challenge.purpose {
       case .twoFactor: .twoFactor(challenge: challenge.id, code: typed, device: device)

@@ -64,10 +64,8 @@ struct FreedomLogin: Codable, Sendable, Equatable {
     case ignore
   }
 
-  /// Returns the step that the user sees.
-  ///
-  /// - Parameter hasHome: Whether there are accounts to go back to.
-  func step(hasHome: Bool) -> Step {
+  /// The step that the user sees.
+  var step: Step {
     switch stage {
     case .choosing:
       .choose(
@@ -207,7 +205,7 @@ extension FreedomLogin {
     switch event {
     case .provider(.called(let call, let outcome)) where !pending.retrying.isPaused:
       guard call == pending.task.call(call.secret, device) else { return .ignore }
-      let reply = FreedomIDReply(outcome, hiding: call.typed + [pending.task.name.login.text])
+      let reply = FreedomIDReply(outcome, hiding: call.typed + [pending.task.name.text.unsealed()])
       return answered(reply, call.secret, pending, provider, now)
     case .woken where pending.retrying.isPaused:
       guard let typed = pending.typed.secret else {

@@ -4,10 +4,20 @@ import UsherCore
 
 /// The phone number or e-mail address with which a user logs in, together with the log-in method.
 /// It is sealed in storage.
-struct FreedomName: Codable, Sendable, Equatable {
+package struct FreedomName: Codable, Sendable, Equatable {
   let method: FreedomLogin.Method
-  private let text: Sealed<Secret>
+  let text: Sealed<Secret>
 
+  static func field(of method: FreedomLogin.Method) -> Field {
+    switch method {
+    case .phoneOTP, .phonePassword:
+      Field(name: "phone", type: .phone, required: true, maxLength: 32)
+    case .emailPassword: Field(name: "email", type: .email, required: true, maxLength: 254)
+    }
+  }
+}
+
+extension FreedomName {
   /// Reads the input to the form of a log-in method.
   ///
   /// - Parameter place: The place of the input, for the message about an invalid one.
@@ -19,23 +29,7 @@ struct FreedomName: Codable, Sendable, Equatable {
       case .phoneOTP, .phonePassword: try FreedomParameter.phone(typed.revealed(), place)
       case .emailPassword: try FreedomParameter.email(typed.revealed(), place)
       }
-    self.method = method
-    self.text = Sealed(Secret(text))
-  }
-
-  static func field(of method: FreedomLogin.Method) -> Field {
-    switch method {
-    case .phoneOTP, .phonePassword:
-      Field(name: "phone", type: .phone, required: true, maxLength: 32)
-    case .emailPassword: Field(name: "email", type: .email, required: true, maxLength: 254)
-    }
-  }
-
-  var login: LoginName {
-    switch method {
-    case .phoneOTP, .phonePassword: .phone(text.unsealed())
-    case .emailPassword: .email(text.unsealed())
-    }
+    self.init(method: method, text: Sealed(Secret(text)))
   }
 }
 

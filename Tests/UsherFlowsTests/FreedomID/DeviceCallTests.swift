@@ -39,11 +39,11 @@ struct DeviceCallTests {
       name: "login_otp_verify", method: .post, path: "login/otp/verify",
       body: ["challenge_id": "ch-1", "code": "739146"]),
     Expected(
-      call: .password(.email(Driven.email), password: Driven.password, device: installation),
+      call: .password(Driven.emailName, password: Driven.password, device: installation),
       name: "login_password", method: .post, path: "login/password",
       body: ["email": "aigerim@example.kz", "password": "Pass-word-secret"]),
     Expected(
-      call: .password(.phone(Driven.phone), password: Driven.password, device: installation),
+      call: .password(Driven.phoneName, password: Driven.password, device: installation),
       name: "login_password", method: .post, path: "login/password",
       body: ["phone": "+77011234567", "password": "Pass-word-secret"]),
     Expected(

@@ -125,12 +125,12 @@ struct DeviceContractTests {
         Driven.login()
       ),
       (
-        "login", .password(.email(Driven.email), password: Driven.password, device: installation),
+        "login", .password(Driven.emailName, password: Driven.password, device: installation),
         Driven.login()
       ),
       (
         "other login",
-        .password(.phone(Driven.phone), password: Driven.password, device: installation),
+        .password(Driven.phoneName, password: Driven.password, device: installation),
         Driven.login()
       ),
       ("consent", consent, Driven.profile()),

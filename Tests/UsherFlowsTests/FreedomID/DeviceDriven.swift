@@ -15,6 +15,8 @@ struct DeviceDriven {
   static let key = Secret("api-key-secret")
   static let phone = Secret("+77011234567")
   static let email = Secret("aigerim@example.kz")
+  static let phoneName = FreedomName(method: .phonePassword, text: Sealed(phone))
+  static let emailName = FreedomName(method: .emailPassword, text: Sealed(email))
   static let password = Secret("Pass-word-secret")
   static let code = Secret("739146")
   static let subject = "11111111-0000-4000-8000-000000000001"

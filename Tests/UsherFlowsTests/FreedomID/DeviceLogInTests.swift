@@ -3,7 +3,8 @@ import Testing
 import UsherAPI
 import UsherConfig
 import UsherCore
-import UsherFlows
+
+@testable import UsherFlows
 
 private typealias Driven = DeviceDriven
 
@@ -70,8 +71,7 @@ struct DeviceLogInTests {
   @Test("the Freedom ID sign-in by email or phone asks for the password before any call")
   func password() throws {
     for (way, name) in [
-      (Driven.Way.emailPassword, LoginName.email(Driven.email)),
-      (.phonePassword, .phone(Driven.phone)),
+      (Driven.Way.emailPassword, Driven.emailName), (.phonePassword, Driven.phoneName),
     ] {
       var driven = try Driven.named(way)
       #expect(driven.last == .proceed([]), "the flow makes no call before the password is entered")
@@ -158,7 +158,7 @@ struct DeviceLogInTests {
         if way == .phonePassword { driven.say(.password(Driven.password)) }
         switch driven.calls.first {
         case .otp(let phone, device: _): #expect(phone == Driven.phone)
-        case .password(.phone(let phone), password: _, device: _): #expect(phone == Driven.phone)
+        case .password(let name, password: _, device: _): #expect(name == Driven.phoneName)
         default: #expect(Bool(false), "\(driven.last)")
         }
       }
@@ -199,7 +199,8 @@ struct DeviceLogInTests {
     driven.say(.form(["email": Secret(text)]))
     driven.say(.password(Driven.password))
     let call = FreedomDeviceCall.password(
-      .email(Secret(text)), password: Driven.password, device: installation)
+      FreedomName(method: .emailPassword, text: Sealed(Secret(text))), password: Driven.password,
+      device: installation)
     #expect(driven.calls == [call])
   }
 

@@ -39,7 +39,7 @@ struct DeviceRefusalTests {
     driven.refused(401, 100_201)
     driven.say(.password(Secret("another")))
     let call = FreedomDeviceCall.password(
-      .email(Driven.email), password: Secret("another"), device: installation)
+      Driven.emailName, password: Secret("another"), device: installation)
     #expect(driven.calls == [call])
     #expect(driven.problem == nil)
     driven.answered(Driven.login())
