@@ -15,12 +15,7 @@ package enum Decision: Sendable, Equatable {
     .denied(Denial(rule: rule, cause: cause))
   }
 
-  package var isAllowed: Bool {
-    switch self {
-    case .allowed: true
-    case .denied: false
-    }
-  }
+  package var isAllowed: Bool { if case .allowed = self { true } else { false } }
 
   package var rule: String {
     switch self {

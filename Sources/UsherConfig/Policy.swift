@@ -134,17 +134,6 @@ package struct Policy: Sendable {
   }
 }
 
-extension ClientMatch {
-  /// Returns why the condition on the executable can never match; nil if it can.
-  ///
-  /// - Parameter user: The uid of the condition ``user``; nil without such a condition.
-  fileprivate func executableFlaw(user: UInt32?, daemonUser: UInt32) -> String? {
-    guard executable != nil, let user, daemonUser != 0, user != daemonUser else { return nil }
-    return "can never match: the daemon runs as uid \(daemonUser), and the kernel does not tell it "
-      + "which program a process of uid \(user) runs; match by unit instead"
-  }
-}
-
 extension Config {
   /// Returns a problem for each rule with a condition on the program of another user's process,
   /// which the kernel does not report to this daemon.
@@ -152,11 +141,14 @@ extension Config {
     daemonUser: UInt32, names: PrincipalResolver
   ) -> [ConfigProblem] {
     clients.enumerated().compactMap { place, rule in
-      let user = rule.match.user?.id(by: names.user)
+      guard daemonUser != 0, rule.match.executable != nil,
+        let user = rule.match.user?.id(by: names.user), user != daemonUser
+      else { return nil }
       let key = "client[\(place)].match.executable"
-      return rule.match.executableFlaw(user: user, daemonUser: daemonUser).map {
-        ConfigProblem(sources[key], key: key, $0)
-      }
+      return ConfigProblem(
+        sources[key], key: key,
+        "can never match: the daemon runs as uid \(daemonUser), and the kernel does not tell it "
+          + "which program a process of uid \(user) runs; match by unit instead")
     }
   }
 }
