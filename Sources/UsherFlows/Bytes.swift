@@ -21,6 +21,13 @@ extension String {
 }
 
 extension JSONValue {
+  /// The text of an integer or a string, the two forms in which servers write codes; nil for any
+  /// other value and for an empty text.
+  var codeText: String? {
+    let text = integerValue.map { String($0) } ?? stringValue
+    return text?.isEmpty == false ? text : nil
+  }
+
   /// Returns the text if it consists of 1 to `limit` visible bytes, as in
   /// `isVisible(upTo:)`; nil otherwise.
   func visibleText(upTo limit: Int) -> String? {

@@ -34,21 +34,10 @@ extension [String: JSONValue] {
   /// Whether the body reports an error, whatever the HTTP status: by the provider's result code, or
   /// by a member that only errors have.
   fileprivate func isRefusal(by resultCode: HTTPRequest.ResultCode?) -> Bool {
-    let code = resultCode.flatMap { self[$0.member]?.shortText }
+    let code = resultCode.flatMap { self[$0.member]?.codeText }
     let isFailed = resultCode.map { code?.hasPrefix($0.success) == false } ?? false
     return isFailed || self["success"] == false || self["data"]?["error"] != nil
       || ["error", "code", "errors", "reason"].contains { self[$0] != nil && self[$0] != "" }
-  }
-}
-
-extension JSONValue {
-  /// The digits of an integer, or a text that is not empty; otherwise nil.
-  fileprivate var shortText: String? {
-    switch self {
-    case .integer(let number): String(number)
-    case .string(let text): text.isEmpty ? nil : text
-    case .null, .bool, .number, .array, .object: nil
-    }
   }
 }
 

@@ -85,7 +85,7 @@ struct FreedomIDRefusal: Equatable {
     isInBody = error.map { !$0.isNull } ?? false
     let body = error?.objectValue ?? [:]
     let repeatsSecret: (String) -> Bool = { text in typed.contains { text.repeats($0) } }
-    let code = body["code"].flatMap { $0.integerValue.map { String($0) } ?? $0.stringValue } ?? ""
+    let code = body["code"]?.codeText ?? ""
     self.code = repeatsSecret(code) ? nil : ProviderText.shown(code, limit: 100)
     let text = body["message"]?.stringValue ?? error?.stringValue ?? ""
     message = repeatsSecret(text) ? nil : ProviderText.shown(text)

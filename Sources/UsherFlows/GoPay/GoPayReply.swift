@@ -169,13 +169,7 @@ extension GoPayErrorCode {
 
 extension JSONValue {
   /// The value as a code for display, if it is a number or text; nil for anything else.
-  var gopayCode: String? {
-    switch self {
-    case .integer(let number): return String(number)
-    case .string(let text): return ProviderText.shown(text, limit: 100)
-    case .null, .bool, .number, .array, .object: return nil
-    }
-  }
+  var gopayCode: String? { ProviderText.shown(codeText, limit: 100) }
 
   /// The text cleaned for display; nil if there is none.
   var gopayText: String? { ProviderText.shown(stringValue) }
