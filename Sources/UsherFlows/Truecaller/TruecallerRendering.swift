@@ -29,19 +29,14 @@ extension TruecallerCall {
       ]
       return .json(
         .post, settings.profileURL(number), body, [.bearer(token)] + (try Self.headers(context)))
-    case .profile(let number, let token): return try Self.profile(of: number, token, context)
+    case .profile(let number, let token):
+      let headers = [HTTPRequest.Header.bearer(token)] + (try Self.headers(context))
+      return .json(.get, settings.profileURL(number), nil, headers)
     case .keptProfile(let number, _):
-      return try Self.profile(of: number, try context.requiredAccessToken(), context)
+      let headers = [try HTTPRequest.Header.bearer(context)] + (try Self.headers(context))
+      return .json(.get, settings.profileURL(number), nil, headers)
     case .keys: return .json(.get, settings.keysURL, nil, [])
     }
-  }
-
-  private static func profile(
-    of number: PhoneNumber, _ token: Secret, _ context: RenderContext<TruecallerSettings>
-  ) throws(UsherError) -> HTTPRequest {
-    .json(
-      .get, context.provider.settings.profileURL(number), nil,
-      [.bearer(token)] + (try headers(context)))
   }
 
   private static func validation(
