@@ -10,7 +10,9 @@ extension Services {
   func status(_ caller: Caller) -> SystemStatus.Reply {
     let stored = store.status
     let isAdmin = caller.isAdmin
-    let visible = providers.all.filter { caller.may(ProviderGet.name, provider: $0.name) }
+    let visible = dependencies.config.providers.filter {
+      caller.may(ProviderGet.name, provider: $0.name)
+    }
     return .init(
       version: Version.current, uptimeSeconds: processContext.uptimeSeconds, ready: true,
       providers: visible.map {

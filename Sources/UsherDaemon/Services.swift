@@ -23,7 +23,6 @@ final class Services: Sendable {
   let consents: ConsentService
   let clients: ClientService
   let repository: AccountRepository
-  let providers: Providers
   let providerService: ProviderService
   let credentials: Credentials
   let localAuth: LocalAuthMethods
@@ -50,16 +49,14 @@ final class Services: Sendable {
     audit = processContext.audit
 
     let access = try ProviderAccess(processContext, store)
-    (providers, health) = (access.providers, access.health)
-    (credentials, http) = (access.credentials, access.http)
+    (health, credentials, http) = (access.health, access.credentials, access.http)
     let lifecycle = TokenLifecycle(processContext, store, access)
     (repository, revocations) = (lifecycle.repository, lifecycle.revocations)
     fingerprintReader = processContext.setting.fingerprints()
     localAuthService = LocalAuthService(
       dependencies: dependencies, repository: LocalAuthRepository(store: store),
       reader: fingerprintReader, rounds: processContext.setting.passcodeRounds)
-    totp = TOTPService(
-      dependencies: dependencies, store: store, repository: repository, providers: providers)
+    totp = TOTPService(dependencies: dependencies, store: store, repository: repository)
     owners = OwnerRegistry(dependencies: dependencies, store: store)
     // The reference is weak, because the registry notifies the flows and accounts of changes.
     let runtime = FlowRuntime(
@@ -67,8 +64,7 @@ final class Services: Sendable {
     ) { [weak owners] in owners?.isWithheld($0) ?? true }
     (watch, callbacks) = (runtime.watch, runtime.callbacks)
 
-    consents = ConsentService(
-      store: store, repository: repository, clock: dependencies.clock, providers: providers)
+    consents = ConsentService(repository: repository)
     localAuth = LocalAuthMethods(service: localAuthService, clock: dependencies.clock)
     confirm = ConfirmationService(
       dependencies: dependencies, store: store, events: processContext.events,
@@ -78,15 +74,14 @@ final class Services: Sendable {
       revoker: lifecycle.revoker, localAuth: localAuthService, confirm: confirm, audit: audit)
     flows = FlowService(engine: runtime.engine, scheduler: processContext.waits)
     tokens = TokenService(
-      dependencies: dependencies, repository: repository, providers: providers,
-      refresher: lifecycle.refresher, revoker: lifecycle.revoker)
+      dependencies: dependencies, repository: repository, refresher: lifecycle.refresher,
+      revoker: lifecycle.revoker)
     accounts = AccountService(repository: repository, clock: dependencies.clock)
-    clients = ClientService(
-      engine: runtime.engine, providers: providers, consents: consents, revoker: lifecycle.revoker)
+    clients = ClientService(engine: runtime.engine, consents: consents, revoker: lifecycle.revoker)
     providerService = ProviderService(
-      providers: providers, credentials: credentials, http: http, metadata: access.metadata,
-      verifier: access.verifier, clock: dependencies.clock)
-    registration = RegistrationService(dependencies: dependencies, providers: providers) {
+      configStore: dependencies.configStore, credentials: credentials, http: http,
+      metadata: access.metadata, verifier: access.verifier, clock: dependencies.clock)
+    registration = RegistrationService(dependencies: dependencies) {
       [http] call, provider async throws(UsherError) in
       try http.checkCredential(of: provider.config)
       return await http.send(call, for: provider.config)
@@ -156,7 +151,7 @@ final class Services: Sendable {
   /// - Throws: An error with a message for the operator if an address cannot be bound.
   func listen() async throws(UsherError) {
     do throws(CallbackListeners.ListenError) {
-      _ = callbacks.apply(try await callbacks.prepare(for: providers.all))
+      _ = callbacks.apply(try await callbacks.prepare(for: dependencies.config.providers))
     } catch {
       throw error.error
     }

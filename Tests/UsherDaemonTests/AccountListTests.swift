@@ -56,11 +56,10 @@ struct AccountListTests {
     for number in 1...3 { try await harness.signIn("usr_\(number)") }
     let repository = harness.repository()
     try await repository.persist(.sample("usr_bare"))
-    let service = ConsentService(store: harness.store, repository: repository, clock: harness.clock)
+    let service = ConsentService(repository: repository)
     #expect(try service.list(.init(), caller).consents.count == 3)
     let codes = TOTPService(
-      dependencies: repository.dependencies, store: harness.store, repository: repository,
-      providers: Providers(repository.dependencies.configStore))
+      dependencies: repository.dependencies, store: harness.store, repository: repository)
     _ = try codes.list(.init(), caller)
     try await harness.signIn("usr_4", in: repository)
     #expect(refusal { _ = try service.list(.init(), caller) }?.reason == .messageTooLarge)

@@ -107,16 +107,15 @@ struct AccountElsewhereTests {
     var config = Config()
     config.providers = [try .sample()]
     let configStore = ConfigStore.fake(config)
-    let providers = Providers(configStore)
-    for provider in providers.offered {
-      #expect(try providers.tokenPlace(of: provider.name) == provider.tokenPlace)
+    for provider in config.providers + [.local] {
+      #expect(try configStore.tokenPlace(of: provider.name) == provider.tokenPlace)
     }
     let unknown = ProviderName("none")
-    let error = #expect(throws: UsherError.self) { try providers.tokenPlace(of: unknown) }
-    let same = #expect(throws: UsherError.self) { try providers.named(unknown) }
+    let error = #expect(throws: UsherError.self) { try configStore.tokenPlace(of: unknown) }
+    let same = #expect(throws: UsherError.self) { try configStore.provider(named: unknown) }
     #expect(error?.reason == .notFound && error?.message == same?.message)
     config.providers = [try Self.other()]
     configStore.replace(by: config, configStore.current.policy)
-    #expect(try providers.tokenPlace(of: .work) == Self.other().tokenPlace)
+    #expect(try configStore.tokenPlace(of: .work) == Self.other().tokenPlace)
   }
 }

@@ -32,8 +32,7 @@ struct TokenRenewalTests {
     harness = try FlowHarness(config: config)
     watch = AccountWatch(
       dependencies: harness.dependencies, repository: harness.repository,
-      providers: Providers(harness.dependencies.configStore), refresher: harness.refresher,
-      calls: harness.calls, events: harness.events)
+      refresher: harness.refresher, calls: harness.calls, events: harness.events)
     _ = harness.events.listen(since: nil) { [told] entry in
       if entry.event.topic == .token { told.add(entry.event.what) }
     }
@@ -143,8 +142,7 @@ struct TokenRenewalTests {
       processors: 2, log: .silent)
     // The watch asks whether the owner is withheld after it has read the account.
     let watch = AccountWatch(
-      dependencies: interrupted, repository: repository,
-      providers: Providers(dependencies.configStore), refresher: harness.refresher,
+      dependencies: interrupted, repository: repository, refresher: harness.refresher,
       calls: harness.calls, events: harness.events
     ) { _ in
       if !isPlanned { change() }

@@ -75,7 +75,8 @@ struct CallbackReloadTests {
           + "Address already in use"
       ])
     #expect(problems.map(\.key) == ["provider[1].callback_listen"])
-    #expect(try lockController.services().providers.all.map(\.name.rawValue) == ["gopay"])
+    let providers = try lockController.services().dependencies.config.providers
+    #expect(providers.map(\.name.rawValue) == ["gopay"])
     try await TestSocket.nobodyListens(at: second)
     #expect(try TestSocket(connectedTo: first).answer(to: "GET / HTTP/1.1\r\n\r\n") != "")
     await lockController.end()

@@ -41,17 +41,14 @@ final class ConsentHarness: Sendable {
     let (dependencies, store, repository) = (
       harness.dependencies, harness.store, harness.repository
     )
-    let providers = Providers(config)
     let revoker = Revoker(
       dependencies: dependencies, store: store, repository: repository, queue: harness.revocations)
     flows = FlowService(engine: harness.engine, scheduler: harness.scheduler)
     accounts = AccountService(repository: repository, clock: harness.clock)
-    consents = ConsentService(store: store, repository: repository, clock: harness.clock)
-    clients = ClientService(
-      engine: harness.engine, providers: providers, consents: consents, revoker: revoker)
+    consents = ConsentService(repository: repository)
+    clients = ClientService(engine: harness.engine, consents: consents, revoker: revoker)
     tokens = TokenService(
-      dependencies: dependencies, repository: repository, providers: providers,
-      refresher: harness.refresher,
+      dependencies: dependencies, repository: repository, refresher: harness.refresher,
       revoker: revoker)
   }
 

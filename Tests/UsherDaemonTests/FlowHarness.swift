@@ -59,9 +59,7 @@ final class FlowHarness: Sendable {
       dependencies: dependencies)
     let metadata = MetadataCache(http: http, dependencies: dependencies)
     source = TokenSource(
-      dependencies: dependencies, providers: Providers(dependencies.config), http: http,
-      metadata: metadata,
-      health: health)
+      dependencies: dependencies, http: http, metadata: metadata, health: health)
     revocations = RevocationQueue(
       dependencies: dependencies, store: store, source: source)
     refresher = Refresher(
@@ -71,9 +69,7 @@ final class FlowHarness: Sendable {
     calls = AccountCalls(
       dependencies: dependencies, http: http, repository: repository, refresher: refresher)
     localAuth = .fake(dependencies, store, reader)
-    totp = TOTPService(
-      dependencies: dependencies, store: store, repository: repository,
-      providers: Providers(dependencies.config))
+    totp = TOTPService(dependencies: dependencies, store: store, repository: repository)
     let effects = EffectRunner(
       dependencies: dependencies, http: http, bearer: calls, metadata: metadata,
       verifier: IDTokenVerifier(http: http, dependencies: dependencies),
@@ -83,9 +79,8 @@ final class FlowHarness: Sendable {
         accounts: repository, localAuth: LocalAuthAnswers(service: localAuth), totp: totp,
         dependencies: dependencies))
     engine = FlowEngine(
-      dependencies: dependencies, store: store, providers: Providers(dependencies.config),
-      credentials: credentials, accounts: repository, events: events, effects: effects,
-      revocations: revocations)
+      dependencies: dependencies, store: store, credentials: credentials, accounts: repository,
+      events: events, effects: effects, revocations: revocations)
   }
 
   var call: StubCall { StubCall(name: "effect", probe: place.path) }

@@ -42,8 +42,7 @@ struct RegistrationServiceTests {
 
     /// Returns a new service with its own memory. Use one per test.
     func service() -> RegistrationService {
-      RegistrationService(dependencies: dependencies, providers: Providers(dependencies.config)) {
-        call, provider in
+      RegistrationService(dependencies: dependencies) { call, provider in
         self.asked.withLock { $0.append(call) }
         return self.outcome.withLock { $0 }
       }
@@ -259,7 +258,7 @@ struct RegistrationServiceTests {
     var config = Config()
     config.providers = [ProviderConfig(name: ProviderName("bsa"), settings: settings)]
     let dependencies = Dependencies.fake(FakeClock(), FakeScheduler(FakeClock()), config: config)
-    let service = RegistrationService(dependencies: dependencies, providers: Providers(config)) {
+    let service = RegistrationService(dependencies: dependencies) {
       _, _ throws(UsherError) in throw UsherError(.providerRejected, "the credential is not set")
     }
     let error = await thrown { try await isAvailable(service) }

@@ -31,7 +31,7 @@ struct ReloadTests {
   }
 
   private func names(_ lockController: LockController) throws -> [ProviderName] {
-    try lockController.services().providers.all.map(\.name)
+    try lockController.services().dependencies.config.providers.map(\.name)
   }
 
   @Test("a reload applies providers, limits and rules at once")
@@ -229,7 +229,7 @@ struct ReloadTests {
     let lockController = try await harness.begun()
     _ = try await reload(lockController)
     let health = try lockController.services().health
-    for provider in try lockController.services().providers.all {
+    for provider in try lockController.services().dependencies.config.providers {
       health.record(
         .unreachable(message: "gone", sent: false), of: provider, at: harness.clock.now())
     }

@@ -161,11 +161,14 @@ struct RevocationQueueTests {
     try await fixture.closing(provider) {
       let (harness, source) = (fixture.harness, fixture.source)
       let configStore = ConfigStore.fake(Config())
+      let dependencies = Dependencies(
+        configStore: configStore, clock: harness.clock, entropy: FixedEntropy(),
+        scheduler: harness.scheduler, processors: 2, log: .silent)
       let queue = RevocationQueue(
         dependencies: harness.dependencies, store: harness.store,
         source: TokenSource(
-          dependencies: harness.dependencies, providers: Providers(configStore), http: source.http,
-          metadata: source.metadata, health: source.health),
+          dependencies: dependencies, http: source.http, metadata: source.metadata,
+          health: source.health),
         audit: audit)
       await queue.revokeInBackground(revocation)
       try await harness.scheduler.isSet(.zero)

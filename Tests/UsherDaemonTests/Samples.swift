@@ -88,10 +88,6 @@ extension ConfigStore {
   }
 }
 
-extension Providers {
-  init(_ config: Config) { self.init(.fake(config)) }
-}
-
 extension TokenSet {
   static func sample(
     _ accessToken: String = "access-1", refreshToken: String? = "refresh-1",

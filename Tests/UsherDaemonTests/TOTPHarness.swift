@@ -43,8 +43,7 @@ final class TOTPHarness: Sendable {
     let repository = AccountRepository(
       dependencies: dependencies, events: EventBus(historyLimit: 1), store: harness.store)
     return TOTPService(
-      dependencies: dependencies, store: harness.store, repository: repository,
-      providers: Providers(dependencies.config))
+      dependencies: dependencies, store: harness.store, repository: repository)
   }
 
   @discardableResult

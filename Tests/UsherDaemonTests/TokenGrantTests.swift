@@ -32,7 +32,6 @@ final class TokenFixture: Sendable {
     harness = try FlowHarness(config: config, log: log)
     tokens = TokenService(
       dependencies: harness.dependencies, repository: harness.repository,
-      providers: Providers(config),
       refresher: harness.refresher,
       revoker: Revoker(
         dependencies: harness.dependencies, store: harness.store, repository: harness.repository,

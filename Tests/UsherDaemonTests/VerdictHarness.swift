@@ -16,7 +16,7 @@ final class VerdictHarness: Sendable {
 
   let harness: FlowHarness
   let provider: ProviderConfig
-  let configStore: ConfigStore
+  var configStore: ConfigStore { harness.dependencies.configStore }
   let watch: AccountWatch
   let service: CallbackService
   var refresher: Refresher { harness.refresher }
@@ -42,11 +42,10 @@ final class VerdictHarness: Sendable {
     var config = Config()
     config.providers = [provider]
     harness = try FlowHarness(config: config)
-    configStore = .fake(config)
     watch = AccountWatch(
       dependencies: harness.dependencies, repository: harness.repository,
-      providers: Providers(configStore), refresher: harness.refresher, calls: harness.calls,
-      events: harness.events, isWithheld: isWithheld)
+      refresher: harness.refresher, calls: harness.calls, events: harness.events,
+      isWithheld: isWithheld)
     service = CallbackService(
       credentials: harness.credentials, engine: harness.engine, repository: harness.repository,
       watch: watch,

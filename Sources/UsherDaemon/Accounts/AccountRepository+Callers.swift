@@ -57,7 +57,7 @@ extension AccountRepository {
       if let error, let other = try accounts(for: caller, method, at: provider, limit: 0).first {
         throw error(other)
       }
-      _ = try Providers(dependencies.configStore).named(provider)
+      _ = try dependencies.configStore.provider(named: provider)
     }
     return try onlyAccount(among: records, at: provider, field: "account")
   }

@@ -73,7 +73,8 @@ extension AccountWatch {
 extension AccountWatch {
   /// Returns the account's provider; nil if it is not configured or the name means another one now.
   func provider(of record: AccountRecord) -> ProviderConfig? {
-    (try? providers.named(record.provider)).flatMap { record.isOf($0) ? $0 : nil }
+    dependencies.configStore.current.provider(record.provider)
+      .flatMap { record.isOf($0) ? $0 : nil }
   }
 
   func followUp(of record: AccountRecord) -> (any AccountFollowUp)? {

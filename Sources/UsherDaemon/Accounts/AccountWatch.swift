@@ -17,7 +17,6 @@ import UsherStore
 final class AccountWatch: ProviderObserver {
   let dependencies: Dependencies
   let repository: AccountRepository
-  let providers: Providers
   let refresher: Refresher
   let calls: AccountCalls
   let events: EventBus
@@ -72,13 +71,12 @@ final class AccountWatch: ProviderObserver {
   /// - Parameter isWithheld: Whether access to an owner's objects is refused at present (see
   ///   ``OwnerRow``). No work is done for such an owner's accounts.
   init(
-    dependencies: Dependencies, repository: AccountRepository, providers: Providers,
-    refresher: Refresher, calls: AccountCalls, events: EventBus,
+    dependencies: Dependencies, repository: AccountRepository, refresher: Refresher,
+    calls: AccountCalls, events: EventBus,
     isWithheld: @escaping @Sendable (Owner) -> Bool = { _ in false }
   ) {
     self.dependencies = dependencies
     self.repository = repository
-    self.providers = providers
     self.refresher = refresher
     self.calls = calls
     self.events = events

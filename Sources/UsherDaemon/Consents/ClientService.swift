@@ -7,7 +7,6 @@ import UsherStore
 /// secrets and consents, and forgets the accounts that it created and no other client uses.
 struct ClientService: Sendable {
   let engine: FlowEngine
-  let providers: Providers
   let consents: ConsentService
   let revoker: Revoker
 
@@ -20,7 +19,7 @@ struct ClientService: Sendable {
     let (owner, client) = (caller.owner, caller.client)
     let repository = consents.repository
     if try !repository.hasAccounts(of: owner, at: call.provider) {
-      _ = try providers.named(call.provider)
+      _ = try engine.dependencies.configStore.provider(named: call.provider)
     }
     var reply = ClientClear.Reply(cancelled: 0, forgotten: 0, kept: 0)
     let flows = engine.flows(of: owner) {
@@ -32,14 +31,14 @@ struct ClientService: Sendable {
       if ended.snapshot.ending.status == .cancelled { reply.cancelled += 1 }
     }
     // Only a flow of a configured provider can use a handoff secret, so otherwise none is removed.
-    if let provider = try? providers.named(call.provider) {
+    if let provider = engine.dependencies.configStore.current.provider(call.provider) {
       try await engine.dropHandoffSecrets(at: provider, of: owner, client)
     }
     let records = try repository.accounts(for: caller, ClientClear.name, at: call.provider)
     for record in records where record.involves(client) && isCovered(record) {
       let isForgotten = try await revoker.forget(record, by: .init(caller)) { current in
         current.details.broughtBy == client
-          && !current.consents.includeOthers(than: client, at: consents.clock.now())
+          && !current.consents.includeOthers(than: client, at: engine.dependencies.clock.now())
       }
       if isForgotten {
         reply.forgotten += 1

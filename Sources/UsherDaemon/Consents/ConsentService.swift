@@ -8,11 +8,10 @@ import UsherStore
 struct ConsentService: Sendable {
   private static let page = 256
 
-  let store: Store
   let repository: AccountRepository
-  let clock: any Clock
-  /// The configured providers, for checking and translating names in calls; nil: any name is valid.
-  var providers: Providers?
+
+  private var configStore: ConfigStore { repository.dependencies.configStore }
+  private var now: Timestamp { repository.dependencies.clock.now() }
 
   /// Implements `consent.list`. Blocks if the accounts are not in memory.
   ///
@@ -20,7 +19,7 @@ struct ConsentService: Sendable {
   func list(
     _ call: ConsentList, of record: AccountRecord?, _ caller: Caller
   ) throws(UsherError) -> ConsentList.Reply {
-    let now = clock.now()
+    let now = now
     let records =
       call.account == nil
       ? try repository.list(for: caller, ConsentList.name, at: call.provider) {
@@ -47,7 +46,7 @@ struct ConsentService: Sendable {
     where isCovered: (AccountRecord) -> Bool
   ) async throws(UsherError) -> ConsentRevoke.Reply {
     guard call.account != nil || call.provider != nil else { throw AccountRepository.nothingNamed }
-    if let provider = call.provider, providers.map({ (try? $0.named(provider)) == nil }) ?? false,
+    if let provider = call.provider, configStore.current.provider(provider) == nil,
       try !repository.hasAccounts(of: caller.owner, at: provider)
     {
       throw UsherError(.notFound, "provider \(provider) does not exist", field: "provider")
@@ -56,7 +55,7 @@ struct ConsentService: Sendable {
     for record in try records(call.account, record, call.provider, caller, ConsentRevoke.name)
     where isCovered(record) {
       revoked += try await withdraw(from: record) { key, consent in
-        consent.isValid(at: clock.now()) && caller.mayManageConsents(of: key.client)
+        consent.isValid(at: now) && caller.mayManageConsents(of: key.client)
           && call.client.map { $0 == key.client } ?? true
           && call.grant.map { storedName($0, at: record.provider) == key.grant } ?? true
       }
@@ -67,8 +66,8 @@ struct ConsentService: Sendable {
   /// Returns the stored name of a grant, which callers may spell differently, because a provider
   /// type may accept several spellings.
   private func storedName(_ grant: String, at provider: ProviderName) -> String {
-    let variety = (try? providers?.named(provider))?.settings.variety
-    return variety.flatMap { ProviderRegistry.definition(of: $0).grant(grant) } ?? grant
+    configStore.current.provider(provider)
+      .flatMap { ProviderRegistry.definition(of: $0.settings.variety).grant(grant) } ?? grant
   }
 
   /// Removes expired consents, and the profile members that no other consent opens. Called once a
@@ -76,12 +75,12 @@ struct ConsentService: Sendable {
   func sweep() async throws(UsherError) {
     var last: AccountID?
     repeat {
-      let ids = try store.accountsWithConsents(
-        expiredBy: clock.now(), after: last, atMost: Self.page)
+      let ids = try repository.store.accountsWithConsents(
+        expiredBy: now, after: last, atMost: Self.page)
       for id in ids {
         // An account that fails to decrypt is not shown to any client, so its consents can wait.
         guard let record = repository.record(id) else { continue }
-        try await withdraw(from: record) { !$1.isValid(at: clock.now()) }
+        try await withdraw(from: record) { !$1.isValid(at: now) }
       }
       last = ids.count == Self.page ? ids.last : nil
     } while last != nil
@@ -96,10 +95,9 @@ struct ConsentService: Sendable {
     where isIncluded: (AccountConsents.Key, AccountConsents.Consent) -> Bool
   ) async throws(UsherError) -> Int {
     try await repository.changeLock.withLock(record.lockKey) { () throws(UsherError) in
-      guard
-        let plan = try repository.update(record.id, at: clock.now(), withdrawing: isIncluded)
+      guard let plan = try repository.update(record.id, at: now, withdrawing: isIncluded)
       else { return 0 }
-      try await store.commit(plan.update.changes)
+      try await repository.store.commit(plan.update.changes)
       repository.install(plan.update)
       return plan.withdrawn
     }

@@ -48,7 +48,7 @@ extension FlowEngine {
     where isVisible: (AccountRecord) -> Bool = { _ in true }
   ) async throws(UsherError) -> LiveFlow {
     defer { reservation.release() }
-    let provider = try providers.named(call.provider)
+    let provider = try dependencies.configStore.provider(named: call.provider)
     guard let type = ProviderRegistry.flow(call.kind, of: provider.settings.variety) else {
       throw UsherError(
         .invalidParams, "provider \(call.provider) has no flow of kind \(call.kind)", field: "kind")

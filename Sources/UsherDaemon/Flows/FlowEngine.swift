@@ -19,7 +19,6 @@ import UsherSystem
 final class FlowEngine: Sendable {
   let dependencies: Dependencies
   let store: Store
-  let providers: Providers
   let credentials: Credentials
   let accounts: AccountRepository
   let events: EventBus
@@ -40,13 +39,12 @@ final class FlowEngine: Sendable {
   private let isStopped = Atomic(false)
 
   init(
-    dependencies: Dependencies, store: Store, providers: Providers, credentials: Credentials,
+    dependencies: Dependencies, store: Store, credentials: Credentials,
     accounts: AccountRepository, events: EventBus, effects: EffectRunner,
     revocations: RevocationQueue, isWithheld: @escaping @Sendable (Owner) -> Bool = { _ in false }
   ) {
     self.dependencies = dependencies
     self.store = store
-    self.providers = providers
     self.credentials = credentials
     self.accounts = accounts
     self.events = events

@@ -25,16 +25,16 @@ struct FlowRuntime: Sendable {
       dependencies: dependencies, group: processContext.browsers,
       uid: dependencies.sockets.loopbackUser, holders: dependencies.sockets.loopbackListeners)
     engine = FlowEngine(
-      dependencies: dependencies, store: store, providers: access.providers,
-      credentials: access.credentials, accounts: tokens.repository, events: events,
+      dependencies: dependencies, store: store, credentials: access.credentials,
+      accounts: tokens.repository, events: events,
       effects: EffectRunner(
         dependencies: dependencies, http: access.http, bearer: tokens.calls,
         metadata: access.metadata, verifier: access.verifier, listeners: listeners,
         answers: answers),
       revocations: tokens.revocations, isWithheld: isWithheld)
     watch = AccountWatch(
-      dependencies: dependencies, repository: tokens.repository, providers: access.providers,
-      refresher: tokens.refresher, calls: tokens.calls, events: events, isWithheld: isWithheld)
+      dependencies: dependencies, repository: tokens.repository, refresher: tokens.refresher,
+      calls: tokens.calls, events: events, isWithheld: isWithheld)
     callbacks = CallbackListeners(
       on: processContext.outside,
       CallbackService(

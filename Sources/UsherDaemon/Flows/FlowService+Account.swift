@@ -55,7 +55,7 @@ extension FlowService {
   }
 
   private func type(of call: FlowStart) -> (any FlowMachine.Type)? {
-    (try? engine.providers.named(call.provider))
+    engine.dependencies.configStore.current.provider(call.provider)
       .flatMap { ProviderRegistry.flow(call.kind, of: $0.settings.variety) }
   }
 }

@@ -2,10 +2,8 @@ import UsherAPI
 import UsherCore
 import UsherStore
 
-/// Access to providers: the configured providers, their credentials and health, and the requests to
-/// them.
+/// Access to providers: their credentials and health, and the requests to them.
 struct ProviderAccess: Sendable {
-  let providers: Providers
   let health: ProviderHealth
   let credentials: Credentials
   let http: ProviderHTTP
@@ -15,7 +13,6 @@ struct ProviderAccess: Sendable {
   init(_ processContext: ProcessContext, _ store: Store) throws(UsherError) {
     let (setting, events) = (processContext.setting, processContext.events)
     let dependencies = processContext.dependencies
-    providers = Providers(dependencies.configStore)
     health = ProviderHealth(dependencies.configStore) {
       [clock = dependencies.clock] provider, health in
       events.publish(

@@ -6,7 +6,7 @@ import UsherFlows
 
 /// Implementation of `provider.list`, `provider.get` and `provider.check`.
 struct ProviderService: Sendable {
-  let providers: Providers
+  let configStore: ConfigStore
   let credentials: Credentials
   let http: ProviderHTTP
   let metadata: MetadataCache
@@ -15,12 +15,13 @@ struct ProviderService: Sendable {
 
   /// Returns the providers that the caller may use.
   func list(_ caller: Caller) -> ProviderList.Reply {
-    let visible = providers.offered.filter { caller.may(ProviderGet.name, provider: $0.name) }
+    let offered = configStore.current.config.providers + [.local]
+    let visible = offered.filter { caller.may(ProviderGet.name, provider: $0.name) }
     return .init(providers: visible.map(entry))
   }
 
   func get(_ name: ProviderName) throws(UsherError) -> ProviderGet.Reply {
-    entry(try providers.named(name))
+    entry(try configStore.provider(named: name))
   }
 
   private func entry(_ provider: ProviderConfig) -> ProviderGet.Reply {
@@ -40,7 +41,7 @@ struct ProviderService: Sendable {
 extension ProviderService {
   /// Checks everything that a sign-in at the provider needs, without cached answers.
   func check(_ name: ProviderName) async throws(UsherError) -> ProviderCheck.Reply {
-    let provider = try providers.named(name)
+    let provider = try configStore.provider(named: name)
     let findings =
       if let provider = Provider<OIDCSettings>(provider) {
         await check(provider)

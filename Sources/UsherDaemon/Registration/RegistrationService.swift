@@ -9,7 +9,6 @@ import UsherSystem
 /// configuration and are rate-limited.
 struct RegistrationService: Sendable {
   let dependencies: Dependencies
-  let providers: Providers
   /// Sends one request to the provider; throws if the credential that it needs is not set.
   let send: @Sendable (BSACall, Provider<BSASettings>) async throws(UsherError) -> CallOutcome
   private let budget = RateLimiter()
@@ -52,7 +51,7 @@ struct RegistrationService: Sendable {
 
   /// Returns the provider if its configuration permits registration checks.
   private func open(_ name: ProviderName) throws(UsherError) -> Provider<BSASettings> {
-    let config = try providers.named(name)
+    let config = try dependencies.configStore.provider(named: name)
     guard let provider = Provider<BSASettings>(config) else {
       throw UsherError(
         .invalidParams, "provider \(name) is of type \(config.type), not bsa", field: "provider")

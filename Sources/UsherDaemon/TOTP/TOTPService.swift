@@ -13,7 +13,6 @@ struct TOTPService: Sendable {
   let dependencies: Dependencies
   let store: Store
   let repository: AccountRepository
-  let providers: Providers
 
   func code(of record: AccountRecord, _ caller: Caller) throws(UsherError) -> Response {
     try check(record, caller)
@@ -138,14 +137,14 @@ extension TOTPService {
   /// Returns the settings of the provider's one-time codes; nil if the provider is not configured
   /// any more or has no such codes.
   private func settings(of record: AccountRecord) -> TOTPSettings? {
-    (try? providers.named(record.provider))?.settings.oneTimeCodes
+    dependencies.configStore.current.provider(record.provider)?.settings.oneTimeCodes
   }
 
   /// Returns the generator of an account's one-time codes.
   ///
   /// - Throws: `notFound` if the account has no codes or its provider is not configured any more.
   private func codes(of record: AccountRecord) throws(UsherError) -> AccountCodes {
-    let provider = try providers.named(record.provider)
+    let provider = try dependencies.configStore.provider(named: record.provider)
     guard let settings = provider.settings.oneTimeCodes,
       let authenticator = record.details.authenticator
     else { throw noCodes(record) }

@@ -12,9 +12,8 @@ struct TokenLifecycle: Sendable {
     let (dependencies, events) = (processContext.dependencies, processContext.events)
     repository = AccountRepository(dependencies: dependencies, events: events, store: store)
     let source = TokenSource(
-      dependencies: dependencies, providers: access.providers, http: access.http,
-      metadata: access.metadata, health: access.health,
-      installation: store.installationID(of:provider:))
+      dependencies: dependencies, http: access.http, metadata: access.metadata,
+      health: access.health, installation: store.installationID(of:provider:))
     revocations = RevocationQueue(
       dependencies: dependencies, store: store, source: source, audit: processContext.audit)
     refresher = Refresher(

@@ -15,7 +15,6 @@ struct TokenService: Sendable {
 
   let dependencies: Dependencies
   let repository: AccountRepository
-  let providers: Providers
   let refresher: Refresher
   let revoker: Revoker
 
@@ -33,7 +32,7 @@ struct TokenService: Sendable {
     }
     // Tokens of a provider that is not configured are kept, and handed out when the provider is
     // configured again.
-    guard record.isFrom(try providers.tokenPlace(of: record.provider)) else {
+    guard record.isFrom(try dependencies.configStore.tokenPlace(of: record.provider)) else {
       throw dependencies.elsewhere(record)
     }
     let key = try key(for: call, record)

@@ -16,9 +16,9 @@ extension TokenSource {
   {
     let tokens = revocation.tokens.filter { $0.isAlive(at: dependencies.clock.now()) }
     let record = revocation.record
-    guard let provider = try? providers.named(revocation.provider), record.isOf(provider) else {
-      return RevocationAttempt(tokens, living: .notConfigured)
-    }
+    guard let provider = dependencies.configStore.current.provider(revocation.provider),
+      record.isOf(provider)
+    else { return RevocationAttempt(tokens, living: .notConfigured) }
     guard case .success(let dialect) = await dialect(of: provider, record) else {
       return RevocationAttempt(tokens, living: .unreachable)
     }

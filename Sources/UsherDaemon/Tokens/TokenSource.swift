@@ -32,7 +32,6 @@ struct TokenSource: Sendable {
   }
 
   let dependencies: Dependencies
-  let providers: Providers
   let http: ProviderHTTP
   let metadata: MetadataCache
   let health: ProviderHealth
@@ -47,7 +46,7 @@ struct TokenSource: Sendable {
     {
       throw unreachable(record, "the provider did not answer the last call", after: pause)
     }
-    let provider = try providers.named(record.provider)
+    let provider = try dependencies.configStore.provider(named: record.provider)
     guard record.isOf(provider) else { throw dependencies.elsewhere(record) }
     try http.checkCredential(of: provider)
     return provider
