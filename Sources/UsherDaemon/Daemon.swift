@@ -58,7 +58,7 @@ package struct Daemon: ServiceLifecycle.Service {
       ("usherd-admin.sock", setting.adminSocketPath, UInt32(0o600), true),
     ] {
       let passed = setting.passedSockets[name]
-      let descriptor = try passed ?? setting.sockets.bind(path, mode: mode)
+      let descriptor = try passed ?? setting.sockets.bind(path, mode)
       servers.append(
         try await SocketServer.serve(
           descriptor, path: passed == nil ? path : nil, isAdmin: isAdmin, on: loop,

@@ -42,7 +42,10 @@ struct DependenciesTests {
   func disk() async throws {
     let harness = try LockControllerHarness()
     var setting = harness.setting
-    setting.disk = BrokenDisk()
+    setting.disk.exists = { _ in false }
+    setting.disk.openStore = { (_: StoreAccess) throws(UsherError) -> Store in
+      throw UsherError(.storageUnavailable, "input/output error")
+    }
     let error = await #expect(throws: UsherError.self) {
       try await begun(setting, harness.dependencies)
     }
@@ -52,12 +55,16 @@ struct DependenciesTests {
   @Test("backup copies of the database older than an hour are removed, and other files stay")
   func copies() {
     let now = Timestamp(seconds: 1_800_000_000)
-    let disk = ListedDisk([
+    let files = [
       "usherd.db": now - .seconds(7200), "usherd.db.backup-old": now - .seconds(3601),
       "usherd.db.backup-new": now - .seconds(3599), "other.backup-old": now - .seconds(7200),
-    ])
+    ]
+    let removed = Recorded<String>()
+    let disk = Disk(
+      files: { _ in files.map { DiskFile(name: $0.key, changedAt: $0.value) } },
+      remove: { removed.add($0) })
     BackupCopies(database: "/state/usherd.db", on: disk).sweep(before: now - BackupCopies.maxAge)
-    #expect(disk.removed.withLock { $0 } == ["/state/usherd.db.backup-old"])
+    #expect(removed.all == ["/state/usherd.db.backup-old"])
   }
 
   @Test("a passcode is checked while every thread of the blocking pool hangs")
@@ -154,44 +161,4 @@ private final class OwnThreads: TaskExecutor {
 /// A pool whose threads are all in use.
 private struct HangingPool: BlockingPool {
   func start(_ body: @escaping @Sendable () -> Void) {}
-}
-
-/// A disk without a database. Keys and credentials are read from this machine's files.
-private protocol DiskWithoutDatabase: Disk {}
-
-extension DiskWithoutDatabase {
-  func exists(_ path: String) -> Bool { false }
-  func files(in directory: String) -> [DiskFile] { [] }
-  func remove(_ path: String) {}
-  func masterKey(
-    _ source: MasterKeySource, in stateDirectory: String, generating: () throws -> Bool
-  ) throws -> MasterKey {
-    try LocalDisk().masterKey(source, in: stateDirectory, generating: generating)
-  }
-  func credentialNames(in directory: CredentialsDirectory) throws -> [String] {
-    try LocalDisk().credentialNames(in: directory)
-  }
-  func credential(named name: String, in directory: CredentialsDirectory) throws -> Secret? {
-    try LocalDisk().credential(named: name, in: directory)
-  }
-  func isOpened(_ database: String, by key: RecoveryKey) throws(UsherError) -> Bool { false }
-  func openStore(_ opening: StoreAccess) throws(UsherError) -> Store {
-    throw UsherError(.storageUnavailable, "input/output error")
-  }
-}
-
-/// A disk on which the store cannot be opened.
-private struct BrokenDisk: DiskWithoutDatabase {}
-
-/// A directory with the given files.
-private final class ListedDisk: DiskWithoutDatabase {
-  private let listed: [String: Timestamp]
-  let removed = Mutex<[String]>([])
-
-  init(_ listed: [String: Timestamp]) { self.listed = listed }
-
-  func files(in directory: String) -> [DiskFile] {
-    listed.map { DiskFile(name: $0.key, changedAt: $0.value) }
-  }
-  func remove(_ path: String) { removed.withLock { $0.append(path) } }
 }

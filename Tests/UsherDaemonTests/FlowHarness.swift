@@ -53,7 +53,7 @@ final class FlowHarness: Sendable {
     repository = AccountRepository(dependencies: dependencies, events: events, store: store)
     let group = MultiThreadedEventLoopGroup.singleton
     credentials = try Credentials(
-      store: store, passed: nil, on: LocalDisk(), dependencies: dependencies)
+      store: store, passed: nil, on: Disk(), dependencies: dependencies)
     http = ProviderHTTP(
       through: HTTPClientTransport(on: group), credentials: credentials, health: health,
       dependencies: dependencies)
@@ -73,8 +73,7 @@ final class FlowHarness: Sendable {
     let effects = EffectRunner(
       dependencies: dependencies, http: http, bearer: calls, metadata: metadata,
       verifier: IDTokenVerifier(http: http, dependencies: dependencies),
-      listeners: RedirectListeners(
-        dependencies: dependencies, group: group, uid: { _, _ in nil }),
+      listeners: RedirectListeners(dependencies: dependencies, group: group),
       answers: DaemonAnswers(
         accounts: repository, localAuth: LocalAuthAnswers(service: localAuth), totp: totp,
         dependencies: dependencies))

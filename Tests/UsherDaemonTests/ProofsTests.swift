@@ -30,7 +30,7 @@ struct ProofsTests {
     config.providers = [provider]
     harness = try FlowHarness(config: config)
     credentials = try Credentials(
-      store: harness.store, passed: nil, on: LocalDisk(), dependencies: harness.dependencies)
+      store: harness.store, passed: nil, on: Disk(), dependencies: harness.dependencies)
     try await set("first")
   }
 

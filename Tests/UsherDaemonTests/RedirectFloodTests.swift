@@ -36,12 +36,11 @@ struct RedirectFloodTests {
   func lookupOffTheLoop() async throws {
     let loop = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     let isLoopFree = DispatchSemaphore(value: 0)
-    let listeners = RedirectListeners(
-      dependencies: .fake(), group: loop,
-      uid: { _, _ in
-        loop.next().execute { isLoopFree.signal() }
-        return TestDeadline().isSignalled(isLoopFree) ? 1000 : nil
-      })
+    let sockets = LocalSockets(loopbackUser: { _, _ in
+      loop.next().execute { isLoopFree.signal() }
+      return TestDeadline().isSignalled(isLoopFree) ? 1000 : nil
+    })
+    let listeners = RedirectListeners(dependencies: .fake(sockets: sockets), group: loop)
     let expectation = RedirectExpectation(
       host: "127.0.0.1", port: nil, path: "/callback", state: Secret("our-state"))
     let listener = try await listeners.open(expectation, for: 1000) { _ in nil }

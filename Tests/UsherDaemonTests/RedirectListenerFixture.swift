@@ -30,9 +30,12 @@ final class RedirectListenerFixture: Sendable {
     scheduler = FakeScheduler(clock)
     let box = LookupBox()
     let log = log
+    let sockets = LocalSockets(
+      loopbackUser: { _, _ in box.body.withLock { $0 }() }, loopbackListeners: { _ in nil })
     listeners = RedirectListeners(
-      dependencies: .fake(clock, scheduler, log: Logger(label: "test") { _ in log }),
-      group: MultiThreadedEventLoopGroup.singleton, uid: { _, _ in box.body.withLock { $0 }() })
+      dependencies: .fake(
+        clock, scheduler, sockets: sockets, log: Logger(label: "test") { _ in log }),
+      group: MultiThreadedEventLoopGroup.singleton)
     box.body.withLock { body in
       body = { [weak self] in self?.lookUp() }
     }

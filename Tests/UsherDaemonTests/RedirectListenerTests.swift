@@ -24,7 +24,8 @@ struct RedirectListenerTests {
   ) async throws -> (replies: [Web.Reply], answers: [AuthorizationResponse]) {
     let answers = Recorded<AuthorizationResponse>()
     let listeners = RedirectListeners(
-      dependencies: .fake(), group: MultiThreadedEventLoopGroup.singleton, uid: { _, _ in uid })
+      dependencies: .fake(sockets: .browsers(of: uid)),
+      group: MultiThreadedEventLoopGroup.singleton)
     let expectation = RedirectExpectation(
       host: "127.0.0.1", port: nil, path: path, state: Secret("our-state"), form: form)
     let listener = try await listeners.open(expectation, for: 1000) { answer in
@@ -48,7 +49,7 @@ struct RedirectListenerTests {
   func noDescriptors() async throws {
     let listeners = RedirectListeners(
       dependencies: .fake(descriptors: DescriptorBudget(limit: 0)),
-      group: MultiThreadedEventLoopGroup.singleton, uid: { _, _ in 1000 })
+      group: MultiThreadedEventLoopGroup.singleton)
     let expectation = RedirectExpectation(
       host: "127.0.0.1", port: nil, path: "/callback", state: Secret("our-state"), form: .oauth)
     do throws(RedirectListenError) {

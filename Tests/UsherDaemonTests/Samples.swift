@@ -59,12 +59,20 @@ extension Dependencies {
   static func fake(
     _ clock: FakeClock = FakeClock(), _ scheduler: FakeScheduler? = nil, config: Config = Config(),
     executor: (any TaskExecutor)? = nil, users: UserDatabase = .fake,
-    descriptors: DescriptorBudget = .unlimited, log: Logger = .silent
+    sockets: LocalSockets = .browsers(of: nil), descriptors: DescriptorBudget = .unlimited,
+    log: Logger = .silent
   ) -> Dependencies {
     Dependencies(
       configStore: .fake(config), clock: clock, entropy: FixedEntropy(),
       scheduler: scheduler ?? FakeScheduler(clock), executor: executor ?? TaskDelays.executor,
-      users: users, processors: 2, descriptors: descriptors, log: log)
+      users: users, sockets: sockets, processors: 2, descriptors: descriptors, log: log)
+  }
+}
+
+extension LocalSockets {
+  /// - Parameter user: The user of every browser; nil if the kernel does not know it.
+  static func browsers(of user: UInt32?) -> LocalSockets {
+    LocalSockets(loopbackUser: { _, _ in user }, loopbackListeners: { _ in nil })
   }
 }
 

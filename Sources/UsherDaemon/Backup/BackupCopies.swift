@@ -7,12 +7,12 @@ struct BackupCopies {
   /// The time for which a copy is kept if it is not fetched.
   static let maxAge = Duration.seconds(3600)
 
-  private let disk: any Disk
+  private let disk: Disk
   private let directory: String
   private let prefix: String
 
   /// - Parameter database: The path of the database, beside which the copies are stored.
-  init(database: String, on disk: any Disk) {
+  init(database: String, on disk: Disk) {
     self.disk = disk
     let slash = database.lastIndex(of: "/")
     directory = slash.map { String(database[...$0]) } ?? "./"
@@ -26,7 +26,7 @@ struct BackupCopies {
   /// - Parameter time: Copies changed at or after this time are kept. Nil removes all copies, which
   ///   is safe only while the daemon makes none.
   func sweep(before time: Timestamp? = nil) {
-    for file in disk.files(in: directory) where file.name.hasPrefix("\(prefix).backup-") {
+    for file in disk.files(directory) where file.name.hasPrefix("\(prefix).backup-") {
       if time.map({ file.changedAt < $0 }) ?? true { disk.remove(directory + file.name) }
     }
   }

@@ -25,7 +25,7 @@ final class Dependencies: Sendable {
   /// The threads for functions that compute for a long time. They are separate from ``blocking``,
   /// so that a user database that hangs does not delay the check of a passcode.
   let computing: any BlockingPool
-  let sockets: any LocalSockets
+  let sockets: LocalSockets
   let users: UserDatabase
   let lookups: UserLookups
   /// The uid as which the daemon runs.
@@ -43,7 +43,7 @@ final class Dependencies: Sendable {
     configStore: ConfigStore, clock: any Clock, entropy: any Entropy, scheduler: any Scheduler,
     executor: (any TaskExecutor)? = nil, blocking: any BlockingPool = DispatchPool.blocking,
     computing: any BlockingPool = DispatchPool.computing, users: UserDatabase = .system,
-    sockets: any LocalSockets = KernelSockets(), daemonUser: UInt32 = getuid(),
+    sockets: LocalSockets = LocalSockets(), daemonUser: UInt32 = getuid(),
     processors: Int, descriptors: DescriptorBudget = .unlimited, log: Logger
   ) {
     self.configStore = configStore

@@ -3,46 +3,51 @@ package import UsherCore
 package import UsherStore
 package import UsherSystem
 
-/// The file system for the daemon's database and the files beside it. All functions block.
-package protocol Disk: Sendable {
-  func exists(_ path: String) -> Bool
+/// The file system for the daemon's database and the files beside it: by default this machine's.
+/// All functions block.
+package struct Disk: Sendable {
+  package var exists: @Sendable (_ path: String) -> Bool = { access($0, F_OK) == 0 }
 
-  /// Returns the regular files of a directory; none if the directory cannot be read.
-  ///
-  /// - Parameter directory: The path with its trailing slash.
-  func files(in directory: String) -> [DiskFile]
+  /// Returns the regular files of a directory; none if the directory cannot be read. The path must
+  /// end with a slash.
+  package var files: @Sendable (_ directory: String) -> [DiskFile] = { DiskFile.all(in: $0) }
 
   /// Removes a file. A file that is missing, or that the daemon may not remove, is ignored.
-  func remove(_ path: String)
+  package var remove: @Sendable (_ path: String) -> Void = { _ = unlink($0) }
 
   /// Returns the master key: from a credential, or else from the file in the state directory, which
-  /// is created if it is missing.
-  ///
-  /// - Throws: The errors of ``MasterKeySource/load(stateDirectory:generating:)``.
-  func masterKey(
-    _ source: MasterKeySource, in stateDirectory: String, generating: () throws -> Bool
-  ) throws -> MasterKey
+  /// is created if it is missing. See ``MasterKeySource/load(stateDirectory:generating:)``.
+  package var masterKey:
+    @Sendable (MasterKeySource, _ stateDirectory: String, _ generating: () throws -> Bool) throws
+      -> MasterKey = { source, directory, generating in
+        try source.load(stateDirectory: directory, generating: try generating())
+      }
 
   /// Returns the sorted names of the credentials that systemd passed.
-  ///
-  /// - Throws: The errors of ``CredentialsDirectory/names()``.
-  func credentialNames(in directory: CredentialsDirectory) throws -> [String]
+  package var credentialNames: @Sendable (CredentialsDirectory) throws -> [String] = {
+    try $0.names()
+  }
 
   /// Returns a credential that systemd passed; nil if there is none of this name.
-  ///
-  /// - Throws: The errors of ``CredentialsDirectory/secret(named:)``.
-  func credential(named name: String, in directory: CredentialsDirectory) throws -> Secret?
+  package var credential: @Sendable (_ name: String, CredentialsDirectory) throws -> Secret? = {
+    try $1.secret(named: $0)
+  }
 
-  /// Returns whether a recovery key opens a database.
-  ///
-  /// - Throws: The errors of ``Store/isOpened(at:by:)``.
-  func isOpened(_ database: String, by key: RecoveryKey) throws(UsherError) -> Bool
+  /// Returns whether a recovery key opens a database. See ``Store/isOpened(at:by:)``.
+  package var isOpened: @Sendable (_ database: String, RecoveryKey) throws(UsherError) -> Bool = {
+    database, key throws(UsherError) in
+    try Store.isOpened(at: database, by: key)
+  }
 
-  /// Opens or creates the database.
-  ///
-  /// Throws the errors of
+  /// Opens or creates the database. See
   /// ``Store/open(path:masterKey:recoveryKey:acceptsChanges:keyStorage:clock:entropy:executor:)``.
-  func openStore(_ opening: StoreAccess) throws(UsherError) -> Store
+  package var openStore: @Sendable (StoreAccess) throws(UsherError) -> Store = {
+    opening throws(UsherError) in
+    try Store.open(
+      path: opening.path, masterKey: opening.masterKey, recoveryKey: opening.recoveryKey,
+      acceptsChanges: opening.acceptsChanges, keyStorage: LockedBytes.keyStorage,
+      clock: opening.clock, entropy: opening.entropy, executor: opening.executor)
+  }
 }
 
 /// Parameters for opening a database.
@@ -57,38 +62,4 @@ package struct StoreAccess {
   package let entropy: any Entropy
   /// The executor of the store's tasks; nil for Swift's global executor.
   package let executor: (any TaskExecutor)?
-}
-
-/// The file system of this machine.
-struct LocalDisk: Disk {
-  func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
-
-  func files(in directory: String) -> [DiskFile] { DiskFile.all(in: directory) }
-
-  func remove(_ path: String) { unlink(path) }
-
-  func masterKey(
-    _ source: MasterKeySource, in stateDirectory: String, generating: () throws -> Bool
-  ) throws -> MasterKey {
-    try source.load(stateDirectory: stateDirectory, generating: try generating())
-  }
-
-  func credentialNames(in directory: CredentialsDirectory) throws -> [String] {
-    try directory.names()
-  }
-
-  func credential(named name: String, in directory: CredentialsDirectory) throws -> Secret? {
-    try directory.secret(named: name)
-  }
-
-  func isOpened(_ database: String, by key: RecoveryKey) throws(UsherError) -> Bool {
-    try Store.isOpened(at: database, by: key)
-  }
-
-  func openStore(_ opening: StoreAccess) throws(UsherError) -> Store {
-    try Store.open(
-      path: opening.path, masterKey: opening.masterKey, recoveryKey: opening.recoveryKey,
-      acceptsChanges: opening.acceptsChanges, keyStorage: LockedBytes.keyStorage,
-      clock: opening.clock, entropy: opening.entropy, executor: opening.executor)
-  }
 }

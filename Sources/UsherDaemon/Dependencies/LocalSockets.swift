@@ -1,58 +1,40 @@
-package import UsherCore
-package import UsherSystem
+import UsherCore
+import UsherSystem
 
 /// Operations on local sockets that do not carry bytes: binding the daemon's own sockets, and
-/// identifying the peer of a connection. Tests replace them.
-package protocol LocalSockets: Sendable {
+/// identifying the peer of a connection. By default those of this machine's kernel.
+package struct LocalSockets: Sendable {
   /// Binds a Unix socket at a path, with the given file mode, and listens. Blocks.
-  ///
-  /// - Throws: The errors of ``UnixListener/bind(path:mode:creatingParent:)``.
-  func bind(_ path: String, mode: UInt32) throws -> CInt
+  var bind: @Sendable (_ path: String, _ mode: UInt32) throws -> CInt = {
+    try UnixListener.bind(path: $0, mode: $1, creatingParent: true)
+  }
 
   /// Removes the file of a Unix socket. Must be called while the socket is still open.
-  func unlink(_ path: String)
+  var unlink: @Sendable (_ path: String) -> Void = { UnixListener.unlink(path: $0) }
 
   /// Returns the uid of the user at the other end of a Unix socket connection.
-  ///
-  /// - Throws: The errors of ``Peer/user(fd:)``.
-  func user(_ descriptor: CInt) throws(UsherError) -> UInt32
+  var user: @Sendable (_ descriptor: CInt) throws(UsherError) -> UInt32 = {
+    descriptor throws(UsherError) in try Peer.user(fd: descriptor)
+  }
 
   /// Returns the process at the other end of a Unix socket connection.
-  ///
-  /// - Throws: The errors of ``Peer/read(fd:)``.
-  func peer(_ descriptor: CInt) throws(UsherError) -> Peer
+  var peer: @Sendable (_ descriptor: CInt) throws(UsherError) -> Peer = {
+    descriptor throws(UsherError) in try Peer.read(fd: descriptor)
+  }
 
   /// Whether the kernel identifies a peer's process by a pidfd, and not only by a process id, which
   /// may be reused.
-  var tellsPeerByDescriptor: Bool { get }
+  var tellsPeerByDescriptor: @Sendable () -> Bool = { Peer.kernelHandsOutPidfds }
 
   /// Returns the user at the client's end of a loopback TCP connection, like
   /// ``LoopbackPeer/uid(client:server:)``. May block.
-  func loopbackUser(client: LoopbackPeer.Endpoint, server: LoopbackPeer.Endpoint) -> UInt32?
+  var loopbackUser:
+    @Sendable (_ client: LoopbackPeer.Endpoint, _ server: LoopbackPeer.Endpoint) -> UInt32? = {
+      LoopbackPeer.uid(client: $0, server: $1)
+    }
 
   /// Returns the users that listen at an address, like ``LoopbackPeer/listeners(at:)``. May block.
-  func loopbackListeners(at endpoint: LoopbackPeer.Endpoint) -> Set<UInt32>?
-}
-
-/// The sockets of this machine's kernel.
-struct KernelSockets: LocalSockets {
-  func bind(_ path: String, mode: UInt32) throws -> CInt {
-    try UnixListener.bind(path: path, mode: mode, creatingParent: true)
-  }
-
-  func unlink(_ path: String) { UnixListener.unlink(path: path) }
-
-  func user(_ descriptor: CInt) throws(UsherError) -> UInt32 { try Peer.user(fd: descriptor) }
-
-  func peer(_ descriptor: CInt) throws(UsherError) -> Peer { try Peer.read(fd: descriptor) }
-
-  var tellsPeerByDescriptor: Bool { Peer.kernelHandsOutPidfds }
-
-  func loopbackUser(client: LoopbackPeer.Endpoint, server: LoopbackPeer.Endpoint) -> UInt32? {
-    LoopbackPeer.uid(client: client, server: server)
-  }
-
-  func loopbackListeners(at endpoint: LoopbackPeer.Endpoint) -> Set<UInt32>? {
-    LoopbackPeer.listeners(at: endpoint)
+  var loopbackListeners: @Sendable (LoopbackPeer.Endpoint) -> Set<UInt32>? = {
+    LoopbackPeer.listeners(at: $0)
   }
 }

@@ -21,9 +21,7 @@ struct FlowRuntime: Sendable {
     let answers = DaemonAnswers(
       accounts: tokens.repository, localAuth: LocalAuthAnswers(service: localAuth), totp: totp,
       dependencies: dependencies)
-    let listeners = RedirectListeners(
-      dependencies: dependencies, group: processContext.browsers,
-      uid: dependencies.sockets.loopbackUser, holders: dependencies.sockets.loopbackListeners)
+    let listeners = RedirectListeners(dependencies: dependencies, group: processContext.browsers)
     engine = FlowEngine(
       dependencies: dependencies, store: store, credentials: access.credentials,
       accounts: tokens.repository, events: events,

@@ -17,18 +17,12 @@ final class RedirectValidator: Sendable {
   }
 
   let dependencies: Dependencies
-  private let uid: @Sendable (LoopbackPeer.Endpoint, LoopbackPeer.Endpoint) -> UInt32?
   private let otherUserNotice: RepeatedNotice
   private let lookups = Mutex(Lookups())
 
-  init(
-    dependencies: Dependencies,
-    uid: @escaping @Sendable (LoopbackPeer.Endpoint, LoopbackPeer.Endpoint) -> UInt32?,
-    otherUserNotice: RepeatedNotice
-  ) {
+  init(_ dependencies: Dependencies) {
     self.dependencies = dependencies
-    self.uid = uid
-    self.otherUserNotice = otherUserNotice
+    otherUserNotice = RepeatedNotice(dependencies.clock)
   }
 
   enum Verdict {
@@ -59,10 +53,11 @@ final class RedirectValidator: Sendable {
     _ route: RedirectRoute, client: SocketAddress?, server: SocketAddress?
   ) async -> RedirectPage? {
     guard mayLookUp(for: route.owner) else { return .busy }
+    let loopbackUser = dependencies.sockets.loopbackUser
     // Runs on a blocking thread: without netlink, as in the system unit, the look-up reads the list
     // of all sockets.
     guard let client = client?.endpoint, let server = server?.endpoint,
-      await dependencies.blocking.run({ [uid] in uid(client, server) }) == route.owner
+      await dependencies.blocking.run({ loopbackUser(client, server) }) == route.owner
     else {
       if let count = otherUserNotice.due() {
         dependencies.log.notice(

@@ -26,24 +26,13 @@ final class RedirectListeners: Sendable {
   private let connections = RedirectConnections()
   private let ports = Mutex<[SocketAddress: RedirectPort]>([:])
   private let portLock = AsyncKeyedLock<SocketAddress>()
-  private let holders: @Sendable (LoopbackPeer.Endpoint) -> Set<UInt32>?
   private let portInUseNotice: RepeatedNotice
 
-  /// - Parameters:
-  ///   - group: The event loops of the listeners. Slow work should not run on them.
-  ///   - uid: Returns the uid of a loopback connection's peer, as the kernel reports it. May block.
-  ///   - holders: Returns the users that listen at an address, as the kernel reports them. May
-  ///     block.
-  init(
-    dependencies: Dependencies, group: any EventLoopGroup,
-    uid: @escaping @Sendable (LoopbackPeer.Endpoint, LoopbackPeer.Endpoint) -> UInt32?,
-    holders: @escaping @Sendable (LoopbackPeer.Endpoint) -> Set<UInt32>? = { _ in nil }
-  ) {
+  /// - Parameter group: The event loops of the listeners. Slow work should not run on them.
+  init(dependencies: Dependencies, group: any EventLoopGroup) {
     self.dependencies = dependencies
     self.group = group
-    self.holders = holders
-    validator = RedirectValidator(
-      dependencies: dependencies, uid: uid, otherUserNotice: RepeatedNotice(dependencies.clock))
+    validator = RedirectValidator(dependencies)
     portInUseNotice = RepeatedNotice(dependencies.clock)
   }
 
@@ -146,8 +135,8 @@ final class RedirectListeners: Sendable {
 
   private func portInUse(_ address: SocketAddress, _ owner: UInt32) async -> RedirectListenError {
     let port = address.port ?? 0
-    let users = await dependencies.blocking.run { [holders] in
-      address.endpoint.flatMap(holders) ?? []
+    let users = await dependencies.blocking.run { [sockets = dependencies.sockets] in
+      address.endpoint.flatMap(sockets.loopbackListeners) ?? []
     }
     let known = await dependencies.lookups.names(of: users)
     let names = users.sorted().map { known[$0] ?? "\($0)" }

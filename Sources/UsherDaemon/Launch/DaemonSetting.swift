@@ -40,10 +40,10 @@ package struct DaemonSetting: Sendable {
   package var transport: @Sendable (any EventLoopGroup) -> any ProviderTransport = {
     HTTPClientTransport(on: $0)
   }
-  package var disk: any Disk = LocalDisk()
+  package var disk = Disk()
   package var entropy: any Entropy = SystemEntropy()
   package var users = UserDatabase.system
-  package var sockets: any LocalSockets = KernelSockets()
+  package var sockets = LocalSockets()
   /// The uid as which the daemon runs.
   package var daemonUser: UInt32 = getuid()
   /// The number of processors that the daemon may use; at least 1.

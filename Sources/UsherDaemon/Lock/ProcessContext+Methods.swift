@@ -36,7 +36,7 @@ extension ProcessContext {
   }
 
   /// How the daemon identifies connected processes: by pidfd, or by process id on older kernels.
-  var peerIdentity: String { dependencies.sockets.tellsPeerByDescriptor ? "pidfd" : "pid" }
+  var peerIdentity: String { dependencies.sockets.tellsPeerByDescriptor() ? "pidfd" : "pid" }
 }
 
 extension Limits {

@@ -36,7 +36,7 @@ struct StoreBootstrap {
     }
     do {
       let key = try setting.disk.masterKey(
-        MasterKeySource(credentials: setting.credentials), in: setting.stateDirectory
+        MasterKeySource(credentials: setting.credentials), setting.stateDirectory
       ) { try !setting.hasDatabase || setting.recoveryKeyOpensDatabase }
       keyOrigin = key.origin
       store = try key.bytes.withUnsafeBytes { bytes throws(UsherError) in
@@ -77,14 +77,14 @@ extension DaemonSetting {
   fileprivate var recoveryKeyOpensDatabase: Bool {
     get throws(UsherError) {
       try recoveryKey().map { key throws(UsherError) in
-        try disk.isOpened(databasePath, by: key)
+        try disk.isOpened(databasePath, key)
       } ?? false
     }
   }
 
   fileprivate func credential(named name: String) throws(UsherError) -> Secret? {
     do {
-      return try credentials.flatMap { try disk.credential(named: name, in: $0) }
+      return try credentials.flatMap { try disk.credential(name, $0) }
     } catch {
       throw UsherError(.storageUnavailable, "the credential \(name) cannot be read", cause: error)
     }

@@ -13,7 +13,7 @@ import UsherSystem
 final class Credentials: Sendable {
   private let store: Store
   private let directory: CredentialsDirectory?
-  private let disk: any Disk
+  private let disk: Disk
   /// The credentials that systemd passed, as of the opening of the store or the last reload.
   private let passed = Mutex(SystemdCredentials())
   private let stored: Mutex<[String: StoredCredential]>
@@ -25,7 +25,7 @@ final class Credentials: Sendable {
   }
 
   init(
-    store: Store, passed: CredentialsDirectory?, on disk: any Disk, dependencies: Dependencies
+    store: Store, passed: CredentialsDirectory?, on disk: Disk, dependencies: Dependencies
   ) throws(UsherError) {
     self.store = store
     directory = passed

@@ -22,13 +22,13 @@ struct SystemdCredentials: Sendable {
   /// Reads the credentials. Blocks.
   ///
   /// - Parameter directory: The directory of the credentials; nil if systemd passes none.
-  init(_ directory: CredentialsDirectory?, on disk: any Disk) {
+  init(_ directory: CredentialsDirectory?, on disk: Disk) {
     self.directory = directory?.path ?? ""
     guard let directory else { return }
     do {
-      for name in try disk.credentialNames(in: directory) where !Self.keys.contains(name) {
+      for name in try disk.credentialNames(directory) where !Self.keys.contains(name) {
         do {
-          values[name] = try disk.credential(named: name, in: directory)
+          values[name] = try disk.credential(name, directory)
         } catch {
           flaws[name] = error
         }

@@ -14,7 +14,7 @@ final class ConnectionAcceptor: SocketAcceptor {
   private let open: OpenConnections
   /// The uids whose processes may use the admin socket.
   private let admins: Set<UInt32>
-  private let sockets: any LocalSockets
+  private let sockets: LocalSockets
   private let shared = Mutex<OnLoop<ConnectionScheduler>?>(nil)
   /// Users that connected so often that they get no error; their connects are closed after a look
   /// at the uid.
