@@ -4,7 +4,6 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 import UsherStore
-import UsherTransport
 
 extension Services {
   func status(_ caller: Caller) -> SystemStatus.Reply {

@@ -3,7 +3,6 @@ import UsherAPI
 import UsherConfig
 import UsherCore
 import UsherFlows
-import UsherTransport
 
 // The methods that can be answered without the services, that is, also while the daemon is locked.
 extension ProcessContext {

@@ -1,25 +1,13 @@
 import UsherConfig
 import UsherTransport
 
-// The limits of connections, taken from the current configuration.
+// The terms on which connections share an event loop, taken from the current configuration.
 
 extension FairScheduler.Terms {
   init(_ limits: Limits) {
     self.init(
       sharePercent: limits.userSharePercent, connectAttempts: limits.connectionsPerUser,
       callsInFlight: limits.callsInFlightPerUser)
-  }
-}
-
-extension ConnectionCount {
-  /// Creates a counter of connections with the limits of the current configuration.
-  convenience init(_ configStore: ConfigStore) {
-    self.init {
-      let limits = configStore.current.config.limits
-      return ConnectionCount.Limits(
-        all: limits.connections, adminReserve: limits.adminReserve,
-        perUser: limits.connectionsPerUser, unauthorized: limits.unauthorizedConnections)
-    }
   }
 }
 
