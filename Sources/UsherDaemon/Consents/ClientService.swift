@@ -36,15 +36,15 @@ struct ClientService: Sendable {
     }
     let records = try repository.accounts(for: caller, ClientClear.name, at: call.provider)
     for record in records where record.involves(client) && isCovered(record) {
-      let isForgotten = try await revoker.forget(record, by: .init(caller)) { current in
+      let result = try await revoker.forget(record, by: .init(caller)) { current in
         current.details.broughtBy == client
           && !current.consents.includeOthers(than: client, at: engine.dependencies.clock.now())
       }
-      if isForgotten {
-        reply.forgotten += 1
-      } else {
+      if result == nil, try repository.find(record.id) != nil {
         try await consents.withdraw(from: record) { key, _ in key.client == client }
         reply.kept += 1
+      } else {
+        reply.forgotten += 1
       }
     }
     return reply

@@ -31,15 +31,18 @@ struct Revoker: Sendable {
     return await revoke(revocation)
   }
 
-  /// Deletes an account, and revokes its tokens if requested.
+  /// Deletes an account if `condition` returns true for its current state, and revokes its tokens
+  /// if requested. If the account stays, nothing is revoked.
   ///
-  /// - Returns: Nil if another call has deleted the account, which revokes the tokens then.
+  /// - Returns: Nil if the account stays, or if another call has deleted it, which revokes the
+  ///   tokens then.
   func forget(
-    _ record: AccountRecord, revoke isRevoked: Bool, by asker: Revocation.Asker
+    _ record: AccountRecord, revoke isRevoked: Bool = true, by asker: Revocation.Asker,
+    if condition: (AccountRecord) -> Bool = { _ in true }
   ) async throws(UsherError) -> RevocationResult? {
     let revocation = try await repository.changeLock.withLock(record.lockKey) {
       () throws(UsherError) -> Revocation? in
-      guard let current = try repository.find(record.id) else { return nil }
+      guard let current = try repository.find(record.id), condition(current) else { return nil }
       let revocation = Revocation(of: current, by: asker, dependencies)
       let changes = isRevoked ? try revocation.changes() : []
       try await store.commit([.deleteAccount(current.id)] + changes)
@@ -52,29 +55,6 @@ struct Revoker: Sendable {
       return RevocationResult(revoked: .skipped, living: living)
     }
     return await revoke(revocation)
-  }
-
-  /// Deletes an account if `condition` returns true for its current state, then revokes its tokens.
-  /// If the account stays, nothing is revoked.
-  ///
-  /// - Returns: Whether the account no longer exists.
-  func forget(
-    _ record: AccountRecord, by asker: Revocation.Asker, if condition: (AccountRecord) -> Bool
-  ) async throws(UsherError) -> Bool {
-    let revocation = try await repository.changeLock.withLock(record.lockKey) {
-      () throws(UsherError) -> Revocation? in
-      guard let current = try repository.find(record.id) else {
-        return Revocation(of: record, [], by: asker, dependencies)
-      }
-      guard condition(current) else { return nil }
-      let revocation = Revocation(of: current, by: asker, dependencies)
-      try await store.commit([.deleteAccount(current.id)] + revocation.changes())
-      repository.remove(current)
-      return revocation
-    }
-    guard let revocation else { return false }
-    _ = await revoke(revocation)
-    return true
   }
 
   private func revoke(_ revocation: Revocation) async -> RevocationResult {
