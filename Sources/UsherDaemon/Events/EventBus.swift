@@ -164,23 +164,6 @@ final class EventBus: Sendable {
     }
   }
 
-  /// Starts listening. Past events after `since` are delivered before this method returns.
-  ///
-  /// - Parameter isInAudience: Returns whether the listener may belong to an audience. Events of
-  ///   other audiences do not affect the result. The listener itself decides about each event.
-  /// - Returns: The number for ``stop(_:)``, the cursor of the newest event, and whether events
-  ///   after `since` are no longer kept.
-  func listen(
-    since: Int?, audience isInAudience: (Audience) -> Bool = { _ in true },
-    _ body: @escaping @Sendable (Entry) -> Void
-  ) -> (listener: Int, cursor: Int, hasGap: Bool) {
-    let begun = listen(
-      since: since, audience: isInAudience, receiving: { _ in true }, atMost: .max,
-      where: { _ in true }, body)
-    for entry in begun.past { body(entry) }
-    return (begun.listener, begun.cursor, begun.hasGap)
-  }
-
   /// Starts listening. Only later events are delivered to `body`; past events are returned.
   ///
   /// - Parameters:
@@ -191,8 +174,9 @@ final class EventBus: Sendable {
   ///   - limit: The maximum number of past events that are returned.
   ///   - isWanted: Selects the past events that are returned.
   func listen(
-    since: Int?, audience isInAudience: (Audience) -> Bool, receiving mayReceive: (Entry) -> Bool,
-    atMost limit: Int, where isWanted: (Entry) -> Bool, _ body: @escaping @Sendable (Entry) -> Void
+    since: Int?, audience isInAudience: (Audience) -> Bool = { _ in true },
+    receiving mayReceive: (Entry) -> Bool = { _ in true }, atMost limit: Int = .max,
+    where isWanted: (Entry) -> Bool = { _ in true }, _ body: @escaping @Sendable (Entry) -> Void
   ) -> SubscriptionStart {
     let (listener, relevant) = state.withLock { state in
       state.nextListener += 1
