@@ -162,7 +162,7 @@ extension LocalAuthService {
     }
     do throws(FingerprintError) {
       let verdict = try await reader.verify(user: user, within: Self.scanLimit) {
-        onHint($0.sentence)
+        onHint($0.rawValue)
       }
       switch verdict {
       case .match:

@@ -1,18 +1,6 @@
 import UsherFlows
 import UsherSystem
 
-extension FingerprintHint {
-  /// The reader's request to present the finger again, as a sentence for the user.
-  var sentence: String {
-    switch self {
-    case .retryScan: "the reader could not read the finger: touch it again"
-    case .swipeTooShort: "that was too short: swipe again"
-    case .fingerNotCentered: "the finger was not in the middle: touch again"
-    case .removeAndRetry: "take the finger away, then touch again"
-    }
-  }
-}
-
 /// The reason why a finger cannot be scanned, before or during a scan.
 enum ReaderObstacle: Error, Equatable {
   case noReader

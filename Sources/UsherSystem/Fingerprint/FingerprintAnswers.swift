@@ -6,13 +6,14 @@ package enum FingerprintVerdict: Sendable, Equatable {
   case noMatch
 }
 
-/// Why the user has to present the finger again during a scan. The scan continues.
+/// Why the user has to present the finger again during a scan, as a sentence for the user. The scan
+/// continues.
 package enum FingerprintHint: String, Sendable, Equatable {
   /// The finger was not read. Also stands for reasons that this version of usherd does not know.
-  case retryScan
-  case swipeTooShort
-  case fingerNotCentered
-  case removeAndRetry
+  case retryScan = "the reader could not read the finger: touch it again"
+  case swipeTooShort = "that was too short: swipe again"
+  case fingerNotCentered = "the finger was not in the middle: touch again"
+  case removeAndRetry = "take the finger away, then touch again"
 }
 
 /// Why a fingerprint scan has no verdict.
