@@ -18,10 +18,9 @@ package actor AuditLog {
   /// Whether the head (number and hash of the last row) in memory was repaired at start-up and is
   /// not in the database yet.
   private var isUnsaved: Bool
-  /// Whether a change of the log is in progress, so that the next one must wait.
-  private var isBusy = false
-  /// The callers that wait to make a change, in order.
-  private var waiting: [CheckedContinuation<Void, Never>] = []
+  private enum LockKey { case head }
+  /// Held during a change of the log, so that the next one waits.
+  private let headLock = AsyncKeyedLock<LockKey>()
   /// The number of calls of ``verify()`` in progress, during which no rows are deleted.
   private var verifications = 0
 
@@ -144,11 +143,11 @@ package actor AuditLog {
   /// Begins a verification while no change of the log is in progress, so that the head (number and
   /// hash of the last row) in memory belongs to the rows that the database contains.
   private func beginVerification() async throws(UsherError) -> AuditVerifier {
-    await acquire()
-    defer { release() }
-    var storedState = try await storedState(of: head)
-    if isUnsaved { storedState.head = .head(head) }
-    return AuditVerifier(head, sealer, storedState)
+    try await headLock.withLock(.head) { () throws(UsherError) in
+      var storedState = try await storedState(of: head)
+      if isUnsaved { storedState.head = .head(head) }
+      return AuditVerifier(head, sealer, storedState)
+    }
   }
 
   private func storedState(
@@ -195,29 +194,16 @@ extension AuditLog {
   private func change(
     _ plan: (inout AuditHead) throws -> [GroupCommit.Operation]
   ) async throws(UsherError) {
-    await acquire()
-    defer { release() }
-    var next = head
-    let operations: [GroupCommit.Operation]
-    do {
-      operations = try plan(&next)
-      guard next != head else { return }
-      try await commits.commit(operations + [try next.write(by: sealer)], as: .audit)
-    } catch {
-      throw .storage(error)
+    try await headLock.withLock(.head) { () throws(UsherError) in
+      var next = head
+      do {
+        let operations = try plan(&next)
+        guard next != head else { return }
+        try await commits.commit(operations + [try next.write(by: sealer)], as: .audit)
+      } catch {
+        throw .storage(error)
+      }
+      (head, isUnsaved) = (next, false)
     }
-    (head, isUnsaved) = (next, false)
-  }
-
-  private func acquire() async {
-    guard isBusy else {
-      isBusy = true
-      return
-    }
-    await withCheckedContinuation { waiting.append($0) }
-  }
-
-  private func release() {
-    if waiting.isEmpty { isBusy = false } else { waiting.removeFirst().resume() }
   }
 }
