@@ -139,7 +139,7 @@ MAY = {
     "UsherSystem/ProcessDirectory.swift": "clocks, files",
     "UsherSystem/ProcessHardening.swift": "process",
     "UsherSystem/ServiceNotifier.swift": "clocks",
-    "UsherSystem/StderrLogHandler.swift": "clocks",
+    "UsherSystem/DaemonLogHandler.swift": "clocks",
     "UsherSystem/SubordinateUsers.swift": "files, users",
     "UsherSystem/SystemCall.swift": "files, sockets",
     "UsherSystem/SystemUsers": "files, users",

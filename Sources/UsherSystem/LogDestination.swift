@@ -5,8 +5,8 @@ import Logging
 /// The destination of log entries: the journal or standard error.
 package enum LogDestination: Sendable, Equatable {
   case journal
-  /// Standard error. `showsPriority` is true if the stream leads to the journal, which interprets a
-  /// syslog priority such as `<6>` at the start of a line.
+  /// Standard error. `showsPriority` is true if the stream leads to the journal, which interprets
+  /// and removes a syslog priority such as `<6>` at the start of a line.
   case standardError(showsPriority: Bool)
 
   /// Returns the journal if standard error is connected to it and its socket accepts entries;
@@ -53,13 +53,7 @@ package func bootstrapLogging(_ threshold: LogThreshold) {
   let destination = LogDestination.choose(environment: ProcessInfo.processInfo.environment)
   LoggingSystem.bootstrap(
     { label, provider in
-      var handler: any LogHandler =
-        switch destination {
-        case .journal:
-          JournalLogHandler(label: label, threshold: threshold)
-        case .standardError(let showsPriority):
-          StderrLogHandler(label: label, threshold: threshold, showsPriority: showsPriority)
-        }
+      var handler = DaemonLogHandler(label: label, threshold: threshold, to: destination)
       handler.metadataProvider = provider
       return handler
     }, metadataProvider: nil)

@@ -18,16 +18,3 @@ package final class LogThreshold: Sendable {
 
   private static func place(of level: Logger.Level) -> Int { levels.firstIndex(of: level) ?? 0 }
 }
-
-/// The level of one logger: its own level if one was set, otherwise that of the shared threshold.
-struct LevelChoice: Sendable {
-  let threshold: LogThreshold
-  private var own: Logger.Level?
-
-  init(_ threshold: LogThreshold) { self.threshold = threshold }
-
-  var level: Logger.Level {
-    get { own ?? threshold.level }
-    set { own = newValue }
-  }
-}

@@ -17,18 +17,20 @@ private func event(
 }
 
 @Suite("Log entries for the journal")
-struct JournalLogHandlerTests {
+struct JournalEntryTests {
   private final class Journal: Sendable {
     let entries = Mutex<[[String]]>([])
     var last: [String] { entries.withLock { $0.last ?? [] } }
   }
 
   private let journal = Journal()
-  private var handler: JournalLogHandler {
-    JournalLogHandler(label: "usherd.flows", threshold: LogThreshold(.info)) { [journal] fields in
-      journal.entries.withLock { $0.append(fields) }
-      return true
-    }
+  private var handler: DaemonLogHandler {
+    DaemonLogHandler(
+      label: "usherd.flows", threshold: LogThreshold(.info), to: .journal,
+      send: { [journal] fields in
+        journal.entries.withLock { $0.append(fields) }
+        return true
+      })
   }
 
   @Test("a journal entry has message, priority, identifier, code place and logger name")
@@ -113,8 +115,8 @@ struct JournalLogHandlerTests {
   @Test("all log handlers follow the shared threshold, unless one has a level of its own")
   func threshold() {
     let threshold = LogThreshold(.info)
-    let one = JournalLogHandler(label: "a", threshold: threshold) { _ in true }
-    let two = StderrLogHandler(label: "b", threshold: threshold)
+    let one = DaemonLogHandler(label: "a", threshold: threshold, to: .journal)
+    let two = DaemonLogHandler(label: "b", threshold: threshold)
     var own = one
     own.logLevel = .warning
     for level in Logger.Level.allCases {
@@ -130,9 +132,9 @@ struct JournalLogHandlerTests {
     var pipes: [CInt] = [0, 0]
     try #require(pipe(&pipes) == 0)
     defer { close(pipes[0]) }
-    let handler = JournalLogHandler(
-      label: "l", threshold: LogThreshold(.info), send: { _ in false },
-      fallback: StderrLogHandler(label: "l", threshold: LogThreshold(.info), descriptor: pipes[1]))
+    let handler = DaemonLogHandler(
+      label: "l", threshold: LogThreshold(.info), to: .journal, send: { _ in false },
+      descriptor: pipes[1])
     handler.log(event: event())
     close(pipes[1])
     #expect(try text(from: pipes[0]).hasSuffix(" info signed in\n"))
@@ -140,7 +142,7 @@ struct JournalLogHandlerTests {
 
   @Test("the real journal call reports success on a machine without a journal")
   func real() {
-    #expect(JournalLogHandler.sendToJournal(["MESSAGE=usherd test", "PRIORITY=7"]))
+    #expect(DaemonLogHandler.sendToJournal(["MESSAGE=usherd test", "PRIORITY=7"]))
   }
 
   private func text(from descriptor: CInt) throws -> String {
@@ -152,16 +154,16 @@ struct JournalLogHandlerTests {
 }
 
 @Suite("Log lines on standard error")
-struct StderrLogHandlerTests {
+struct LogLineTests {
   private func line(
     _ event: LogEvent, showsPriority: Bool = false, metadata: Logger.Metadata = [:]
   ) throws -> String {
     var pipes: [CInt] = [0, 0]
     try #require(pipe(&pipes) == 0)
     defer { close(pipes[0]) }
-    var handler = StderrLogHandler(
-      label: "l", threshold: LogThreshold(.info), showsPriority: showsPriority,
-      descriptor: pipes[1],
+    var handler = DaemonLogHandler(
+      label: "l", threshold: LogThreshold(.info),
+      to: .standardError(showsPriority: showsPriority), descriptor: pipes[1],
       clock: FakeClock(Timestamp(milliseconds: 1_700_000_000_250)))
     handler.metadata = metadata
     handler.log(event: event)

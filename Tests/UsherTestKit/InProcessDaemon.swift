@@ -129,11 +129,11 @@ final class InProcessDaemon: Sendable {
   /// Appends log lines to an open file.
   private struct FileLogHandler: LogHandler {
     private let log: OpenLog
-    private var lines: StderrLogHandler
+    private var lines: DaemonLogHandler
 
     init(_ log: OpenLog, label: String, _ threshold: LogThreshold) {
       self.log = log
-      lines = StderrLogHandler(label: label, threshold: threshold, descriptor: log.descriptor)
+      lines = DaemonLogHandler(label: label, threshold: threshold, descriptor: log.descriptor)
     }
 
     var metadata: Logger.Metadata {
