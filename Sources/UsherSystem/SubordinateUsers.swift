@@ -38,8 +38,10 @@ extension SubordinateUsers {
   ///   - file: Lines such as `anna:100000:65536`.
   ///   - isComplete: Whether `file` is the complete content. False if the file was cut at a size
   ///     limit.
-  ///   - user: Looks up the uid of a user name.
-  package init(_ file: [UInt8], isComplete: Bool = true, user: (String) -> UserNumberLookup) {
+  ///   - user: Returns the uid of a user name; nil if no user has this name.
+  package init(
+    _ file: [UInt8], isComplete: Bool = true, user: (String) throws(Errno) -> UInt32?
+  ) {
     var ranges: [Range] = []
     var gaps = Gaps()
     gaps.isCut = !isComplete
@@ -53,10 +55,10 @@ extension SubordinateUsers {
         if let number = UInt32(name) {
           owner = .user(number)
         } else {
-          switch user(name) {
-          case .number(let number): owner = .user(number)
-          case .nobody: break
-          case .failed(let cause): gaps.addFailure(name, cause)
+          do throws(Errno) {
+            owner = try user(name).map { .user($0) } ?? .unknown
+          } catch {
+            gaps.addFailure(name, error.words)
           }
         }
         ranges.append(Range(ids: ids, owner: owner))
@@ -78,7 +80,7 @@ extension SubordinateUsers {
   }
 
   package init(_ text: String = "", user: (String) -> UInt32? = { _ in nil }) {
-    self.init(Array(text.utf8)) { user($0).map { .number($0) } ?? .nobody }
+    self.init(Array(text.utf8)) { user($0) }
   }
 
   /// Reads the machine's current `/etc/subuid`. May query a remote user database, so it must not be
@@ -97,7 +99,7 @@ extension SubordinateUsers {
         let end = bytes.lastIndex(of: UInt8(ascii: "\n")) ?? 0
         bytes.removeSubrange(end...)
       }
-      return SubordinateUsers(bytes, isComplete: isComplete, user: SystemUsers.number(ofUser:))
+      return SubordinateUsers(bytes, isComplete: isComplete, user: SystemUsers.userID(named:))
     } catch {
       return error.code == ENOENT ? SubordinateUsers() : nil
     }

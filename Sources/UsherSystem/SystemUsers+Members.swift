@@ -6,7 +6,7 @@ extension SystemUsers {
   ///
   /// May look up names over the network, so it must not be called on an event loop.
   package static func memberIDs(of gid: UInt32) -> [UInt32] {
-    let listed = memberNames(of: gid).compactMap { userID(named: $0) }
+    let listed = memberNames(of: gid).compactMap { try? userID(named: $0) }
     return Array(Set(listed + localUserIDs(withPrimaryGroup: gid)))
   }
 

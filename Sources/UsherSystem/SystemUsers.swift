@@ -7,7 +7,7 @@ import Glibc
 package enum SystemUsers {
   /// Returns the gid of a group, or nil if there is no group with this name.
   package static func groupID(named name: String) -> UInt32? {
-    lookUp { (entry: UnsafeMutablePointer<group>, buffer, size, found) in
+    try? lookUp { (entry: UnsafeMutablePointer<group>, buffer, size, found) in
       getgrnam_r(name, entry, buffer, size, found)
     } read: {
       $0.gr_gid
@@ -16,7 +16,7 @@ package enum SystemUsers {
 
   /// Returns the names of the users that the user database lists in a group.
   static func memberNames(of gid: UInt32) -> [String] {
-    let names = lookUp { (entry: UnsafeMutablePointer<group>, buffer, size, found) in
+    let names = try? lookUp { (entry: UnsafeMutablePointer<group>, buffer, size, found) in
       getgrgid_r(gid, entry, buffer, size, found)
     } read: { entry in
       var names: [String] = []
@@ -31,44 +31,36 @@ package enum SystemUsers {
   }
 
   /// Returns the uid of a user, or nil if there is no user with this name.
-  package static func userID(named name: String) -> UInt32? {
-    if case .number(let uid) = number(ofUser: name) { uid } else { nil }
-  }
-
-  /// Looks up the uid of a user name. Distinguishes an unknown name from a failed look-up, as far
-  /// as the C library does.
-  package static func number(ofUser name: String) -> UserNumberLookup {
-    let found = attempt { (entry: UnsafeMutablePointer<passwd>, buffer, size, found) in
+  ///
+  /// - Throws: The error of a failed look-up, as far as the C library distinguishes it from an
+  ///   unknown name.
+  package static func userID(named name: String) throws(Errno) -> UInt32? {
+    try lookUp { (entry: UnsafeMutablePointer<passwd>, buffer, size, found) in
       getpwnam_r(name, entry, buffer, size, found)
     } read: {
       $0.pw_uid
-    }
-    return switch found {
-    case .found(let uid): .number(uid)
-    case .nothing: .nobody
-    case .failed(let error): .failed(error.words)
     }
   }
 
   /// Looks up the name of a uid. Distinguishes a uid without a name from a failed look-up, as far
   /// as the C library does: an unreachable directory service may look like an unknown uid.
   package static func user(of uid: UInt32) -> UserLookup {
-    let found = attempt { (entry: UnsafeMutablePointer<passwd>, buffer, size, found) in
-      getpwuid_r(uid, entry, buffer, size, found)
-    } read: {
-      $0.pw_name.map { String(cString: $0) }
-    }
-    return switch found {
-    case .found(let name): .named(name)
-    case .nothing: .nameless
-    case .failed: .failed
+    do throws(Errno) {
+      let name = try lookUp { (entry: UnsafeMutablePointer<passwd>, buffer, size, found) in
+        getpwuid_r(uid, entry, buffer, size, found)
+      } read: {
+        $0.pw_name.map { String(cString: $0) }
+      }
+      return name.map { .named($0) } ?? .nameless
+    } catch {
+      return .failed
     }
   }
 
   /// Returns the gids of all groups of a user, the primary one first. Empty if the uid has no name
   /// in the user database.
   package static func groupIDs(of uid: UInt32) -> [UInt32] {
-    let found = lookUp { (entry: UnsafeMutablePointer<passwd>, buffer, size, found) in
+    let found = try? lookUp { (entry: UnsafeMutablePointer<passwd>, buffer, size, found) in
       getpwuid_r(uid, entry, buffer, size, found)
     } read: { entry in
       entry.pw_name.map { (name: String(cString: $0), group: entry.pw_gid) }
@@ -88,9 +80,11 @@ package enum SystemUsers {
 
   /// Calls a reentrant look-up function such as getpwnam_r(3) with a buffer that is doubled until
   /// it is large enough, up to 1 MiB.
-  private static func attempt<Entry, Value>(
+  ///
+  /// - Returns: What `read` makes of the entry; nil if there is none.
+  private static func lookUp<Entry, Value>(
     _ call: Call<Entry>, read: (Entry) -> Value?
-  ) -> Attempt<Value> {
+  ) throws(Errno) -> Value? {
     let entry = UnsafeMutablePointer<Entry>.allocate(capacity: 1)
     defer { entry.deallocate() }
     var size = 1024
@@ -99,26 +93,14 @@ package enum SystemUsers {
       defer { buffer.deallocate() }
       var found: UnsafeMutablePointer<Entry>?
       switch call(entry, buffer, size, &found) {
-      case 0: return found.flatMap { read($0.pointee) }.map { .found($0) } ?? .nothing
-      case ENOENT, ESRCH: return .nothing
+      case 0: return found.flatMap { read($0.pointee) }
+      case ENOENT, ESRCH: return nil
       case EINTR: continue
       case ERANGE: size *= 2
-      case let code: return .failed(Errno(code))
+      case let code: throw Errno(code)
       }
     }
-    return .failed(Errno(ERANGE))
-  }
-
-  private enum Attempt<Value> {
-    case found(Value)
-    case nothing
-    case failed(Errno)
-  }
-
-  private static func lookUp<Entry, Value>(
-    _ call: Call<Entry>, read: (Entry) -> Value?
-  ) -> Value? {
-    if case .found(let value) = attempt(call, read: read) { value } else { nil }
+    throw Errno(ERANGE)
   }
 }
 
@@ -128,13 +110,4 @@ package enum UserLookup: Sendable, Equatable {
   case nameless
   /// The user database did not answer the look-up.
   case failed
-}
-
-/// The result of looking up the uid of a user name.
-package enum UserNumberLookup: Sendable, Equatable {
-  case number(UInt32)
-  /// No user has this name.
-  case nobody
-  /// The user database did not answer the look-up, for this reason.
-  case failed(String)
 }

@@ -1,17 +1,19 @@
 import Testing
 import UsherCore
 
+import var Glibc.ECONNREFUSED
+
 @testable import UsherSystem
 
 @Suite("File of subordinate user ids")
 struct SubordinateFileTests {
   private func read(_ text: String) -> SubordinateUsers {
-    SubordinateUsers(Array(text.utf8)) { name in
+    SubordinateUsers(Array(text.utf8)) { name throws(Errno) in
       switch name {
-      case "anna": .number(1000)
-      case "bob": .number(1001)
-      case "far": .failed("Connection refused")
-      default: .nobody
+      case "anna": return 1000
+      case "bob": return 1001
+      case "far": throw Errno(ECONNREFUSED)
+      default: return nil
       }
     }
   }
@@ -37,7 +39,7 @@ struct SubordinateFileTests {
   @Test("a subordinate id line that is not UTF-8 does not affect the other lines")
   func notUTF8() {
     let bytes: [UInt8] = [0xFF, 0xFE] + Array(":200000:1\nanna:300000:65536\n".utf8)
-    let users = SubordinateUsers(bytes) { $0 == "anna" ? .number(1000) : .nobody }
+    let users = SubordinateUsers(bytes) { $0 == "anna" ? 1000 : nil }
     #expect(users.owners(ofSubordinate: 300_000) == [.user(1000)])
     #expect(users.owners(ofSubordinate: 200_000) == [.unknown])
   }

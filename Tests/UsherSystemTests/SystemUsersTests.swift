@@ -5,17 +5,17 @@ import Testing
 @Suite("Users and groups of the system")
 struct SystemUsersTests {
   @Test("the user and the group root are found by name and by id 0")
-  func root() {
+  func root() throws {
     #expect(SystemUsers.groupID(named: "root") == 0)
-    #expect(SystemUsers.userID(named: "root") == 0)
+    #expect(try SystemUsers.userID(named: "root") == 0)
     #expect(SystemUsers.user(of: 0) == .named("root"))
     #expect(SystemUsers.groupIDs(of: 0).first == 0)
   }
 
   @Test("an unknown user or group is nil, and an unknown uid has no groups")
-  func nobody() {
+  func nobody() throws {
     #expect(SystemUsers.groupID(named: "no-such-group") == nil)
-    #expect(SystemUsers.userID(named: "no-such-user") == nil)
+    #expect(try SystemUsers.userID(named: "no-such-user") == nil)
     #expect(SystemUsers.user(of: 4_000_000_001) == .nameless)
     #expect(SystemUsers.groupIDs(of: 4_000_000_001) == [])
   }

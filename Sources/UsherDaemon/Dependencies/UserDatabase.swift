@@ -36,6 +36,6 @@ package struct UserDatabase: Sendable {
 extension PrincipalResolver {
   /// The look-ups in this machine's user database.
   package static let system = PrincipalResolver(
-    user: { SystemUsers.userID(named: $0) }, group: { SystemUsers.groupID(named: $0) },
+    user: { try? SystemUsers.userID(named: $0) }, group: { SystemUsers.groupID(named: $0) },
     groups: { SystemUsers.groupIDs(of: $0) }, members: { SystemUsers.memberIDs(of: $0) })
 }
