@@ -122,12 +122,22 @@ extension AccountRepository {
   }
 
   private func cached(_ id: AccountID, of owners: [Owner]?) -> AccountRecord? {
-    let capacity = capacity
     // Takes equally long for another owner's account and an unknown id, and marks neither as used.
-    return state.withLock { state -> (value: AccountRecord?, evicted: [AccountID: AccountRecord]) in
+    withState { state, capacity in
       let isOwned = state.records.contains(id) { owners?.contains($0.owner) ?? true }
-      return isOwned ? state.records.use(id, capacity: capacity) : (value: nil, evicted: [:])
-    }.value
+      return isOwned ? state.records.use(id, capacity: capacity) : nil
+    }
+  }
+
+  /// Reads or changes the cached data. Evicted data is freed after the lock is released.
+  private func withState<Value: Sendable>(
+    _ body: (inout State, _ capacity: Int) -> Value
+  ) -> Value {
+    let capacity = capacity
+    let (value, _, _) = state.withLock { state in
+      (body(&state, capacity), state.records.takeEvicted(), state.lists.takeEvicted())
+    }
+    return value
   }
 
   private func unsealed(_ row: SealedAccount) throws(UsherError) -> AccountRecord {
@@ -234,23 +244,15 @@ extension AccountRepository {
 
   /// Returns a list of accounts from memory; nil if the list or one of its accounts is not there.
   private func cached(_ list: List) -> [AccountRecord]? {
-    let capacity = capacity
-    let (records, _, _) = state.withLock { state in
-      let (ids, evicted) = state.lists.use(list, capacity: capacity)
-      var records: [AccountRecord]? = []
-      var dropped: [LRUCache<AccountID, AccountRecord>.Evicted] = []
-      for id in ids ?? [] {
-        let (record, evicted) = state.records.use(id, capacity: capacity)
-        if !evicted.isEmpty { dropped.append(evicted) }
-        guard let record else {
-          records = nil
-          break
-        }
-        records?.append(record)
+    withState { state, capacity in
+      guard let ids = state.lists.use(list, capacity: capacity) else { return nil }
+      var records: [AccountRecord] = []
+      for id in ids {
+        guard let record = state.records.use(id, capacity: capacity) else { return nil }
+        records.append(record)
       }
-      return (ids == nil ? nil : records, evicted, dropped)
+      return records
     }
-    return records
   }
 
   private func read(
@@ -301,12 +303,11 @@ extension AccountRepository {
   /// Caches a record that was read from disk, and returns its current state; nil if the account was
   /// removed during the read.
   private func cacheRead(_ record: AccountRecord, _ read: Int) -> AccountRecord? {
-    let capacity = capacity
-    let (record, _) = state.withLock { state in
-      if let changed = state.reads[read]?[record.id] { return (changed, [:]) }
-      return (record, state.records.insert(record, as: record.id, capacity: capacity))
+    withState { state, capacity in
+      if let changed = state.reads[read]?[record.id] { return changed }
+      state.records.insert(record, as: record.id, capacity: capacity)
+      return record
     }
-    return record
   }
 
   /// Caches the records of a list that was read from disk, and returns their current state.
@@ -315,23 +316,19 @@ extension AccountRepository {
   private func cacheRead(
     _ found: [AccountID: AccountRecord], _ list: List, _ read: Int, isComplete: Bool
   ) -> [AccountRecord] {
-    let (capacity, listLimit) = (capacity, listLimit)
-    let (records, _, _) = state.withLock { state in
+    let listLimit = listLimit
+    return withState { state, capacity in
       var found = found
       for (id, changed) in state.reads[read] ?? [:] {
         found[id] = changed.flatMap { list.has($0) ? $0 : nil }
       }
-      var dropped: [LRUCache<AccountID, AccountRecord>.Evicted] = []
-      guard isComplete, found.count <= listLimit else {
-        return (found, LRUCache<List, Set<AccountID>>.Evicted(), dropped)
-      }
+      guard isComplete, found.count <= listLimit else { return Array(found.values) }
       for record in found.values {
-        let evicted = state.records.insert(record, as: record.id, capacity: capacity)
-        if !evicted.isEmpty { dropped.append(evicted) }
+        state.records.insert(record, as: record.id, capacity: capacity)
       }
-      return (found, state.lists.insert(Set(found.keys), as: list, capacity: capacity), dropped)
+      state.lists.insert(Set(found.keys), as: list, capacity: capacity)
+      return Array(found.values)
     }
-    return Array(records.values)
   }
 }
 
@@ -363,12 +360,12 @@ extension AccountRepository {
   }
 
   private func cache(_ record: AccountRecord) {
-    let (capacity, listLimit) = (capacity, listLimit)
-    _ = state.withLock { state in
+    let listLimit = listLimit
+    withState { state, capacity in
       state.changeLists(of: record) { $0.insert(record.id) }
       state.dropLists(of: record, longerThan: listLimit)
       state.recordChange(record, as: record.id)
-      return state.records.insert(record, as: record.id, capacity: capacity)
+      state.records.insert(record, as: record.id, capacity: capacity)
     }
     changes.add(1, ordering: .releasing)
   }

@@ -5,21 +5,20 @@
 /// generation is evicted. So at least the most recently used half of the capacity is present, and
 /// each operation takes the same time for any size.
 struct LRUCache<Key: Hashable, Value> {
-  /// Evicted values, which the caller frees after releasing its lock, because freeing takes time.
-  typealias Evicted = [Key: Value]
-
   private var young: [Key: Value] = [:]
   private var old: [Key: Value] = [:]
+  private var evicted: [[Key: Value]] = []
 
   var count: Int { young.count + old.count }
 
   /// Returns the value for a key and marks it as used.
   ///
   /// - Parameter capacity: The capacity of the cache from now on, at least 2.
-  mutating func use(_ key: Key, capacity: Int) -> (value: Value?, evicted: Evicted) {
-    if let value = young[key] { return (value, [:]) }
-    guard let value = old.removeValue(forKey: key) else { return (nil, [:]) }
-    return (value, insertYoung(value, as: key, capacity: capacity))
+  mutating func use(_ key: Key, capacity: Int) -> Value? {
+    if let value = young[key] { return value }
+    guard let value = old.removeValue(forKey: key) else { return nil }
+    insertYoung(value, as: key, capacity: capacity)
+    return value
   }
 
   /// Returns the value for a key without marking it as used.
@@ -35,9 +34,9 @@ struct LRUCache<Key: Hashable, Value> {
   }
 
   /// Stores a value and marks it as used.
-  mutating func insert(_ value: Value, as key: Key, capacity: Int) -> Evicted {
+  mutating func insert(_ value: Value, as key: Key, capacity: Int) {
     old[key] = nil
-    return insertYoung(value, as: key, capacity: capacity)
+    insertYoung(value, as: key, capacity: capacity)
   }
 
   /// Changes the value for a key, if present, without marking it as used.
@@ -54,13 +53,19 @@ struct LRUCache<Key: Hashable, Value> {
     old[key] = nil
   }
 
-  private mutating func insertYoung(_ value: Value, as key: Key, capacity: Int) -> Evicted {
+  /// Returns the values that were evicted since the last call. The caller frees them after
+  /// releasing its lock, because freeing takes time.
+  mutating func takeEvicted() -> [[Key: Value]] {
+    defer { evicted = [] }
+    return evicted
+  }
+
+  private mutating func insertYoung(_ value: Value, as key: Key, capacity: Int) {
     young[key] = value
-    guard young.count > max(capacity, 2) / 2 else { return [:] }
-    let evicted = old
+    guard young.count > max(capacity, 2) / 2 else { return }
+    evicted.append(old)
     young[key] = nil
     old = young
     young = [key: value]
-    return evicted
   }
 }
