@@ -17,18 +17,6 @@ package struct Peer: Sendable, Equatable {
   package let pid: Int32
   package let origin: Origin
   package let identity: Identity
-  /// The parts of ``identity`` that could not be determined. A part that is nil and not listed here
-  /// is known to be absent.
-  package let unknown: Unknown
-
-  package struct Unknown: OptionSet, Sendable {
-    package let rawValue: UInt8
-
-    package init(rawValue: UInt8) { self.rawValue = rawValue }
-
-    package static let unit = Unknown(rawValue: 1 << 0)
-    package static let executable = Unknown(rawValue: 1 << 1)
-  }
 
   /// How the process that connected was found.
   package enum Origin: Sendable {
@@ -54,6 +42,10 @@ package struct Peer: Sendable, Equatable {
     /// The path of the executable file. Nil if the kernel does not let the daemon read the path, or
     /// if the path leads to a different file in the daemon's mount namespace.
     package var executable: String?
+    /// Whether the unit could be determined. If it is nil nevertheless, the process has none.
+    package var isUnitKnown = false
+    /// Whether the executable could be determined. If it is nil nevertheless, it has no path.
+    package var isExecutableKnown = false
   }
 
   package func isMember(of group: UInt32) -> Bool { gid == group || groups.contains(group) }
@@ -110,7 +102,7 @@ extension Peer {
   static func read(fd: CInt, kernel: Kernel) throws(UsherError) -> Peer {
     let (pid, uid, gid) = try credentials(fd: fd)
     var origin = Origin.none
-    var found: (identity: Identity, unknown: Unknown)?
+    var identity = Identity()
     do throws(Errno) {
       let accepted = kernel.accepted ?? .now()
       let handle = try descriptor(fd: fd, pid: pid, kernel)
@@ -123,7 +115,7 @@ extension Peer {
         let isOfUser = handle.origin == .socket ? true : try process.isOf(uid, begunBy: accepted)
         if isOfUser {
           let seen = try process.identity(units: kernel.units)
-          found = pidfd.isRunning ? seen : nil
+          if pidfd.isRunning { identity = seen }
         }
       }
     } catch {
@@ -132,8 +124,7 @@ extension Peer {
       }
     }
     return Peer(
-      uid: uid, gid: gid, groups: try groups(fd: fd), pid: pid, origin: origin,
-      identity: found?.identity ?? Identity(), unknown: found?.unknown ?? [.unit, .executable])
+      uid: uid, gid: gid, groups: try groups(fd: fd), pid: pid, origin: origin, identity: identity)
   }
 
   private static func descriptor(

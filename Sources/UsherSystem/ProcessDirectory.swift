@@ -26,23 +26,19 @@ struct ProcessDirectory: ~Copyable {
   ///
   /// - Parameter units: The directory in which the systemd system manager records which start
   ///   (invocation) of a unit is running.
-  /// - Returns: The identity, and which parts of it could not be determined.
-  func identity(
-    units: String
-  ) throws(Errno) -> (identity: Peer.Identity, unknown: Peer.Unknown) {
+  func identity(units: String) throws(Errno) -> Peer.Identity {
     let group = try controlGroup()
     let unit = group.flatMap { ControlGroup.systemUnit(path: $0[...]) }
     let program = program
-    var identity = Peer.Identity(unit: unit, controlGroup: group, executable: program.path)
+    // A control group path that begins with `/..` is outside the daemon's own control group
+    // namespace and does not identify a unit.
+    var identity = Peer.Identity(
+      unit: unit, controlGroup: group, executable: program.path,
+      isUnitKnown: group.map { !$0.hasPrefix("/..") } ?? false, isExecutableKnown: program.isTold)
     if let unit, let invocation = invocation(of: unit, in: units), try controlGroup() == group {
       identity.invocation = invocation
     }
-    var unknown: Peer.Unknown = []
-    // A control group path that begins with `/..` is outside the daemon's own control group
-    // namespace and does not identify a unit.
-    if group.map({ $0.hasPrefix("/..") }) ?? true { unknown.insert(.unit) }
-    if !program.isTold { unknown.insert(.executable) }
-    return (identity, unknown)
+    return identity
   }
 
   private func controlGroup() throws(Errno) -> String? {

@@ -30,7 +30,7 @@ struct PeerReuseTests {
     defer { other.end() }
     try eventually("another process has the id \(caller.pid)") {
       let process = try? ProcessDirectory(caller.pid, proc: "/proc")
-      return try process?.identity(units: "/").identity.executable == "/usr/bin/sleep"
+      return try process?.identity(units: "/").executable == "/usr/bin/sleep"
     }
     try body(connection, accepted)
   }

@@ -92,7 +92,7 @@ struct PeerTests {
         try Peer.read(fd: connection, kernel: kernel).identity
           == Peer.Identity(
             unit: "till.service", invocation: id,
-            controlGroup: "/system.slice/till.service/worker"))
+            controlGroup: "/system.slice/till.service/worker", isUnitKnown: true))
     }
   }
 
@@ -116,7 +116,7 @@ struct PeerTests {
       let kernel = try fake(pid: child.pid, group: group)
       #expect(
         try Peer.read(fd: connection, kernel: kernel).identity
-          == Peer.Identity(controlGroup: group))
+          == Peer.Identity(controlGroup: group, isUnitKnown: true))
     }
   }
 

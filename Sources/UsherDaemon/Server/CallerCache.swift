@@ -30,8 +30,8 @@ extension PeerIdentity {
     self.init(
       identity: CallerIdentity(
         uid: peer.uid, gid: peer.gid, groups: peer.groups, unit: known.unit,
-        executable: known.executable, isUnitKnown: !peer.unknown.contains(.unit),
-        isExecutableKnown: !peer.unknown.contains(.executable), subordinateTo: owners),
+        executable: known.executable, isUnitKnown: known.isUnitKnown,
+        isExecutableKnown: known.isExecutableKnown, subordinateTo: owners),
       pid: peer.pid, invocation: known.invocation, isAdmin: isAdmin, realm: realm,
       connectedAt: connectedAt)
   }
