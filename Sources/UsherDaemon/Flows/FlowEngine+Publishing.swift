@@ -2,11 +2,22 @@ import Logging
 import UsherAPI
 import UsherConfig
 import UsherCore
+import UsherSystem
 
 // Publication of a flow's progress: events for subscribers and entries for the journal.
 extension FlowEngine {
   enum Progress: String {
     case started, moved, finished
+
+    /// The message ID (`MESSAGE_ID`) of the journal entries, by which they can be found (Service.md,
+    /// "In the journal"). An ID is never changed or reused.
+    fileprivate var messageID: String {
+      switch self {
+      case .started: "5d2a1c7e3f0b4e6d9a8c7b6f5e4d3c21"
+      case .moved: "5d2a1c7e3f0b4e6d9a8c7b6f5e4d3c22"
+      case .finished: "5d2a1c7e3f0b4e6d9a8c7b6f5e4d3c23"
+      }
+    }
   }
 
   func publish(_ what: Progress, _ live: LiveFlow, at now: Timestamp) {
@@ -16,20 +27,14 @@ extension FlowEngine {
       kind: flow.kind, status: flow.status, state: flow.state, revision: flow.revision,
       step: flow.step?.kind)
     events.publish(event, owner: live.owner)
-    switch what {
-    case .started:
-      record(.flowBegins, "flow started", flow, live)
-      if flow.status.isFinished { record(.flowEnds, "flow finished", flow, live) }
-    case .moved: record(.flowMoves, "flow moved", flow, live)
-    case .finished: record(.flowEnds, "flow finished", flow, live)
-    }
+    record(what, flow, live)
+    if what == .started, flow.status.isFinished { record(.finished, flow, live) }
   }
 
-  private func record(
-    _ what: JournalMessage, _ sentence: Logger.Message, _ flow: Flow, _ live: LiveFlow
-  ) {
+  private func record(_ what: Progress, _ flow: Flow, _ live: LiveFlow) {
     guard dependencies.log.logLevel <= .info else { return }
-    var metadata = live.metadata.merging(what.metadata) { $1 }
+    var metadata = live.metadata
+    metadata[LogEntry.messageIDKey] = .string(what.messageID)
     metadata["kind"] = .string(flow.kind)
     metadata["state"] = .string(flow.state)
     metadata["status"] = .string(flow.status.rawValue)
@@ -42,7 +47,7 @@ extension FlowEngine {
       // contain text from the provider, so they are not logged.
       if failure.reason == .providerProtocolError { metadata["cause"] = .string(failure.message) }
     }
-    dependencies.log.info(sentence, metadata: metadata)
+    dependencies.log.info("flow \(what.rawValue)", metadata: metadata)
   }
 }
 
