@@ -83,9 +83,9 @@ extension ConfirmationService {
         field: field)
     }
     let now = dependencies.clock.now()
-    let (ruling, replaced) = rule(on: call, caller, at: now)
+    let (decision, replaced) = decide(on: call, caller, at: now)
     if let replaced { publishExpiry(replaced) }
-    switch ruling {
+    switch decision {
     case .agreed: return
     case .refused:
       throw UsherError(
@@ -109,34 +109,24 @@ extension ConfirmationService {
     }
   }
 
-  private enum Outcome {
-    case agreed
-    case refused
-    case asked(OpenQuestion, isNew: Bool)
-    case full(until: Timestamp)
-  }
-
   /// Decides about a call and opens a question if needed, both under one lock.
   ///
-  /// - Returns: The outcome, and an expired question that the new question has replaced.
-  private func rule(
+  /// - Returns: The decision, and an expired question that the new question has replaced.
+  private func decide(
     on call: ConfirmCall, _ caller: Caller, at now: Timestamp
-  ) -> (Outcome, OpenQuestion?) {
+  ) -> (ConfirmationStore.Decision, OpenQuestion?) {
     let limit = dependencies.config.limits.openConfirmationsPerUser
     let users = dependencies.subordinates.current
     return state.withLock { state in
-      switch state.repository.decide(on: call, of: caller.person, at: now, limit: limit, users) {
-      case .agreed: return (.agreed, nil)
-      case .refused: return (.refused, nil)
-      case .asked(let question): return (.asked(question, isNew: false), nil)
-      case .full(let end): return (.full(until: end), nil)
-      case .unasked:
-        let question = question(call, caller, at: now)
+      let (decision, replaced) = state.repository.decide(
+        on: call, of: caller.person, at: now, limit: limit, users
+      ) { question(call, caller, at: now) }
+      if case .asked(let question, isNew: true) = decision {
         state.timers[question.id] = dependencies.scheduler.after(Self.openFor) { [weak self] in
           self?.timeIsOver(question)
         }
-        return (.asked(question, isNew: true), state.repository.open(question))
       }
+      return (decision, replaced)
     }
   }
 

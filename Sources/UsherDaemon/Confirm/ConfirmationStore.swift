@@ -11,10 +11,7 @@ struct ConfirmationStore: Sendable {
     case agreed
     case refused
     /// A question about the call is open and waits for an answer.
-    case asked(OpenQuestion)
-    /// There is neither an open question nor a valid answer about the call, so a question must be
-    /// asked.
-    case unasked
+    case asked(OpenQuestion, isNew: Bool)
     /// A question must be asked, but the user has reached the limit of open questions. `until` is
     /// when the first of them expires.
     case full(until: Timestamp)
@@ -40,34 +37,34 @@ struct ConfirmationStore: Sendable {
 
   private var entries = SharedLimits<LocalPerson, PersonEntries>()
 
-  /// Decides about a call. A single-use answer that allows it is consumed.
+  /// Decides about a call. A single-use answer that allows it is consumed. If there is neither an
+  /// open question nor a valid answer about the call, a question is opened.
   ///
-  /// - Parameter users: Tells which subordinate ids share a user's limits.
+  /// - Parameters:
+  ///   - users: Tells which subordinate ids share a user's limits.
+  ///   - question: Returns the question to open.
+  /// - Returns: The decision, and the expired question about the call that the new one replaces.
   mutating func decide(
     on call: ConfirmCall, of person: LocalPerson, at now: Timestamp, limit: Int,
-    _ users: SubordinateUsers
-  ) -> Decision {
+    _ users: SubordinateUsers, asking question: () -> OpenQuestion
+  ) -> (decision: Decision, replaced: OpenQuestion?) {
     if let answer = entries[person]?.answers[call], answer.isValid(at: now) {
-      guard answer.allow else { return .refused }
+      guard answer.allow else { return (.refused, nil) }
       if answer.remember == .once { entries[person]?.answers[call] = nil }
-      return .agreed
+      return (.agreed, nil)
     }
     if let question = entries[person]?.questions[call], question.isOpen(at: now) {
-      return .asked(question)
+      return (.asked(question, isNew: false), nil)
     }
     let others = entries.sharing(with: person, users).flatMap(\.questions.values).filter {
       $0.isOpen(at: now) && ($0.call != call || $0.person != person)
     }
-    guard others.count >= limit else { return .unasked }
-    return .full(until: others.map(\.expiresAt).min() ?? now)
-  }
-
-  /// Adds a question.
-  ///
-  /// - Returns: The expired question about the same call that the new one replaces, if any.
-  mutating func open(_ question: OpenQuestion) -> OpenQuestion? {
-    entries[question.person, or: PersonEntries()].questions.updateValue(
-      question, forKey: question.call)
+    guard others.count < limit else {
+      return (.full(until: others.map(\.expiresAt).min() ?? now), nil)
+    }
+    let new = question()
+    let replaced = entries[person, or: PersonEntries()].questions.updateValue(new, forKey: call)
+    return (.asked(new, isNew: true), replaced)
   }
 
   func find(_ id: ConfirmationID, at now: Timestamp) -> Lookup? {
