@@ -13,14 +13,8 @@ struct ChangeWriter: Sendable {
   /// Returns the operation that writes a change. For a guarded table, the operation also updates
   /// the authenticated digest of the table's rows (``RowSets``).
   func operation(for change: Change) throws -> Operation {
-    let write = try plainOperation(for: change)
-    guard let rows = change.guardedRows else { return write }
-    return RowSets.guarding(rows, by: sealer, write)
-  }
-
-  private func plainOperation(for change: Change) throws -> Operation {
     switch change {
-    case .putFlow(let row): try row.upsert(by: sealer)
+    case .putFlow(let row): try put(row, [row.id.rawValue])
     case .appendJournal(let row): append(row)
     case .deleteFlow(let id): delete(FlowRow.table, [id.rawValue])
     case .rememberRequest(let row): recordRequest(row)
@@ -29,28 +23,35 @@ struct ChangeWriter: Sendable {
     case .forgetAllRequests(let owner):
       run("DELETE FROM requests WHERE realm = ? AND uid = ? AND client = ?", owner.columns)
     case .putAccount(let row): try upsert(row)
-    case .deleteAccount(let id): delete(AccountRow.table, [id.rawValue])
-    case .putToken(let row): try row.upsert(by: sealer)
+    case .deleteAccount(let id):
+      // The consents are deleted with their account.
+      RowSets.guarding(
+        GuardedRows(.consents, "account = ?", [id.rawValue]), by: sealer,
+        delete(AccountRow.table, [id.rawValue]))
+    case .putToken(let row): try put(row, [row.account.rawValue, row.audience, row.scope])
     case .deleteToken(let account, let audience, let scope):
       delete(TokenRow.table, [account.rawValue, audience, scope])
     case .deleteTokens(let account):
       run("DELETE FROM tokens WHERE account = ?", [account.rawValue])
-    case .putConsent(let row): try row.upsert(by: sealer)
+    case .putConsent(let row): try put(row, [row.account.rawValue, row.client, row.grant])
     case .deleteConsent(let account, let client, let grant):
       delete(ConsentRow.table, [account.rawValue, client, grant])
-    case .putLocalAuth(let row): try row.upsert(by: sealer)
+    case .putLocalAuth(let row): try put(row, [row.realm, row.uid])
     case .deleteLocalAuth(let realm, let uid): delete(LocalAuthRow.table, [realm, uid])
     case .putCredential(let name, let value):
-      try CredentialRow(name: name, value: value).upsert(by: sealer)
+      try put(CredentialRow(name: name, value: value), [name])
     case .deleteCredential(let name): delete(CredentialRow.table, [name])
-    case .putConfirmation(let row): try row.upsert(by: sealer)
+    case .putConfirmation(let row):
+      try put(row, [row.realm, row.uid, row.client, row.question])
     case .deleteConfirmation(let realm, let uid, let client, let question):
       delete(ConfirmationRow.table, [realm, uid, client, question])
     case .forgetConfirmations(let time):
-      run("DELETE FROM confirmations WHERE expires_at <= ?", [time.milliseconds])
-    case .putOwner(let row): try row.upsert(by: sealer)
+      RowSets.guarding(
+        GuardedRows(.confirmations, "expires_at <= ?", [time.milliseconds]), by: sealer,
+        run("DELETE FROM confirmations WHERE expires_at <= ?", [time.milliseconds]))
+    case .putOwner(let row): try put(row, [row.realm, row.uid])
     case .deleteOwner(let realm, let uid): delete(OwnerRow.table, [realm, uid])
-    case .putNote(let row): try row.upsert(by: sealer)
+    case .putNote(let row): try put(row, [row.name])
     case .deleteNote(let name): delete(NoteRow.table, [name])
     }
   }
@@ -59,8 +60,23 @@ struct ChangeWriter: Sendable {
     { try $0.cachedStatement(sql: sql).execute(arguments: arguments) }
   }
 
+  private func put<Stored: StoredRow>(
+    _ row: Stored, _ key: StatementArguments
+  ) throws -> Operation {
+    guarding(Stored.table, key, try row.upsert(by: sealer))
+  }
+
   private func delete(_ table: SealedTable, _ key: StatementArguments) -> Operation {
-    run("DELETE FROM \(table.name) WHERE \(table.isKey)", key)
+    guarding(table, key, run("DELETE FROM \(table.name) WHERE \(table.isKey)", key))
+  }
+
+  /// Returns the operation, which changes the row with this key, with the update of the digest if
+  /// the table is guarded.
+  private func guarding(
+    _ table: SealedTable, _ key: StatementArguments, _ write: @escaping Operation
+  ) -> Operation {
+    guard let guarded = GuardedTable(rawValue: table.name) else { return write }
+    return RowSets.guarding(GuardedRows(guarded, table.isKey, key), by: sealer, write)
   }
 
   private func append(_ row: JournalRow) -> Operation {
@@ -107,50 +123,5 @@ struct ChangeWriter: Sendable {
       if let other { throw Conflict.account(AccountID(other)).error }
       try insert(db)
     }
-  }
-}
-
-extension Change {
-  /// The rows of a guarded table that the change can add, replace or delete; nil if the change
-  /// concerns no guarded table.
-  fileprivate var guardedRows: GuardedRows? {
-    switch self {
-    case .putFlow, .appendJournal, .deleteFlow, .rememberRequest, .forgetRequests,
-      .forgetAllRequests, .putAccount, .putToken, .deleteToken, .deleteTokens, .putOwner,
-      .deleteOwner:
-      nil
-    case .deleteAccount(let id): GuardedRows(.consents, "account = ?", [id.rawValue])
-    case .putConsent(let row): .consent(row.account, row.client, row.grant)
-    case .deleteConsent(let account, let client, let grant): .consent(account, client, grant)
-    case .putLocalAuth(let row): .localAuth(row.realm, row.uid)
-    case .deleteLocalAuth(let realm, let uid): .localAuth(realm, uid)
-    case .putCredential(let name, _), .deleteCredential(let name):
-      GuardedRows(.credentials, "name = ?", [name])
-    case .putConfirmation(let row): .confirmation(row.realm, row.uid, row.client, row.question)
-    case .deleteConfirmation(let realm, let uid, let client, let question):
-      .confirmation(realm, uid, client, question)
-    case .forgetConfirmations(let time):
-      GuardedRows(.confirmations, "expires_at <= ?", [time.milliseconds])
-    case .putNote(let row): GuardedRows(.notes, "name = ?", [row.name])
-    case .deleteNote(let name): GuardedRows(.notes, "name = ?", [name])
-    }
-  }
-}
-
-extension GuardedRows {
-  fileprivate static func consent(
-    _ account: AccountID, _ client: String, _ grant: String
-  ) -> GuardedRows {
-    GuardedRows(.consents, ConsentRow.table.isKey, [account.rawValue, client, grant])
-  }
-
-  fileprivate static func localAuth(_ realm: String, _ uid: UInt32) -> GuardedRows {
-    GuardedRows(.localAuth, LocalAuthRow.table.isKey, [realm, uid])
-  }
-
-  fileprivate static func confirmation(
-    _ realm: String, _ uid: UInt32, _ client: String, _ question: String
-  ) -> GuardedRows {
-    GuardedRows(.confirmations, ConfirmationRow.table.isKey, [realm, uid, client, question])
   }
 }
