@@ -54,7 +54,7 @@ struct MethodTable: Sendable {
     }
     entries[RPCCancel.name] = .cancel
     addUngated(SystemStatus.self) { _, call throws(UsherError) in
-      let status = lockController.unlocked?.services.status(call.caller)
+      let status = lockController.unlocked?.status(call.caller)
       return try .now(status ?? processContext.lockedStatus(call.caller))
     }
     let lockService = LockService(lockController: lockController)

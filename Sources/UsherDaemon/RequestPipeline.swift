@@ -46,7 +46,7 @@ extension RPCService {
   }
 
   /// A method, and the services that it needs; nil if it also works while the daemon is locked.
-  private typealias Target = (method: MethodEntry, unlocked: UnlockedServices?)
+  private typealias Target = (method: MethodEntry, services: Services?)
 
   /// Finds the method, then checks that the daemon is unlocked unless the method also works locked.
   private func find(_ name: String, _ caller: Caller) throws(UsherError) -> Target {
@@ -55,54 +55,50 @@ extension RPCService {
       throw UsherError(.methodNotFound, "the method does not exist on this socket")
     }
     if method.worksLocked { return (method, nil) }
-    guard let unlocked = lockController.unlocked else { throw .locked }
-    return (method, unlocked)
+    guard let services = lockController.unlocked else { throw .locked }
+    return (method, services)
   }
 
   /// Refuses a caller without rights to make the call, then decodes the parameters.
   private func decode(
     _ params: UnsafeRawBufferPointer?, of target: Target, _ caller: Caller
   ) throws(UsherError) -> DecodedParams {
-    if let unlocked = target.unlocked {
-      try target.method.refuse(params, caller, unlocked.services)
-    }
+    if let services = target.services { try target.method.refuse(params, caller, services) }
     return try target.method.decode(params, caller.isAdmin ? .none : ParamsLimit(limits))
   }
 
   private func serve(
     _ params: DecodedParams, _ call: Call, by target: Target
   ) throws(UsherError) -> Response {
-    guard let unlocked = target.unlocked else { return try target.method.run(params, call, nil) }
-    return unlocked.inFlightCalls.track(try unlocked.admit(params, call, to: target.method))
+    guard let services = target.services else { return try target.method.run(params, call, nil) }
+    return services.inFlightCalls.track(try services.admit(params, call, to: target.method))
   }
 }
 
-extension UnlockedServices {
+extension Services {
   /// Checks that the caller's uid still belongs to the same user, then runs the method. If the user
   /// database must be asked, this is done off the event loop.
   fileprivate func admit(
     _ params: DecodedParams, _ call: Call, to method: MethodEntry
   ) throws(UsherError) -> Response {
-    let (caller, services) = (call.caller, self.services)
+    let caller = call.caller
     let isAdmitted: Bool
     do throws(UsherError) {
-      isAdmitted = try services.owners.admits(caller)
+      isAdmitted = try owners.admits(caller)
     } catch {
-      throw services.withheld(error, method, caller)
+      throw withheld(error, method, caller)
     }
-    if isAdmitted { return try method.run(params, call, services) }
+    if isAdmitted { return try method.run(params, call, self) }
     return .cold { () async throws(UsherError) in
       do throws(UsherError) {
-        try await services.owners.verify(caller)
+        try await self.owners.verify(caller)
       } catch {
-        throw services.withheld(error, method, caller)
+        throw self.withheld(error, method, caller)
       }
-      return .resumed { call throws(UsherError) in try method.run(params, call, services) }
+      return .resumed { call throws(UsherError) in try method.run(params, call, self) }
     }
   }
-}
 
-extension Services {
   /// Records in the audit log that a caller is denied because its uid belonged to another user when
   /// the objects were stored.
   fileprivate func withheld(

@@ -7,11 +7,13 @@ import UsherFlows
 import UsherStore
 import UsherSystem
 
-/// All services that contain secrets or have access to them, created when the store is opened. The
-/// method table calls them. Each service gets only the dependencies that it needs.
+/// All services that contain secrets or have access to them. The instance is created when the store
+/// is opened and exists only while the daemon is unlocked; nothing retains it after that. The
+/// method table calls the services. Each gets only the dependencies that it needs.
 final class Services: Sendable {
   let dependencies: Dependencies
   let processContext: ProcessContext
+  let inFlightCalls: InFlightCalls
   let store: Store
   let masterKeyOrigin: String
   let health: ProviderHealth
@@ -40,11 +42,26 @@ final class Services: Sendable {
   private let revocations: RevocationQueue
   private let fingerprintReader: any FingerprintScanning
 
-  init(_ processContext: ProcessContext, _ bootstrap: StoreBootstrap) throws(UsherError) {
+  /// Restores the services from the store and opens the callback listeners. Starts no other work.
+  ///
+  /// - Throws: An error for the operator if a row cannot be read or an address cannot be bound.
+  static func start(
+    _ bootstrap: StoreBootstrap, of processContext: ProcessContext
+  ) async throws(UsherError) -> Services {
+    let services = try Services(processContext, bootstrap)
+    try await services.restore()
+    try await services.listen()
+    return services
+  }
+
+  private init(
+    _ processContext: ProcessContext, _ bootstrap: StoreBootstrap
+  ) throws(UsherError) {
     let (dependencies, store) = (processContext.dependencies, bootstrap.store)
     self.processContext = processContext
     self.dependencies = dependencies
     self.store = store
+    inFlightCalls = InFlightCalls(dependencies: dependencies)
     masterKeyOrigin = bootstrap.keyOrigin.sentence
     audit = processContext.audit
 
@@ -114,7 +131,7 @@ final class Services: Sendable {
   }
 
   /// Restores the state of the services from the store. No background work starts yet.
-  func restore() async throws(UsherError) {
+  private func restore() async throws(UsherError) {
     // A credential that cannot be read is logged now; calls that need it will fail.
     let handed = credentials.readPassed()
     for problem in handed.problems { dependencies.log.warning("\(problem)") }
@@ -133,7 +150,7 @@ final class Services: Sendable {
     }
   }
 
-  /// Starts the background work of the services.
+  /// Starts the background work, continuing from its stored state.
   func resume() {
     let owners = owners
     flows.engine.resumeAll { owners.isWithheld($0) }
@@ -149,7 +166,7 @@ final class Services: Sendable {
   /// Opens the listeners for providers' callbacks.
   ///
   /// - Throws: An error with a message for the operator if an address cannot be bound.
-  func listen() async throws(UsherError) {
+  private func listen() async throws(UsherError) {
     do throws(CallbackListeners.ListenError) {
       _ = callbacks.apply(try await callbacks.prepare(for: dependencies.config.providers))
     } catch {
@@ -171,9 +188,21 @@ final class Services: Sendable {
     try await flows.engine.sweep()
   }
 
+  /// Shuts the services down in order: answers waiting calls, stores the responses that providers
+  /// are sending, closes the store.
+  ///
+  /// - Parameter limit: The time that providers have to finish their responses.
+  func end(within limit: Duration) async {
+    inFlightCalls.end()
+    await callbacks.close()
+    await stop(within: limit)
+    await inFlightCalls.waitUntilEmpty(atMost: max(limit, .seconds(1)))
+    await close()
+  }
+
   /// Waits up to `limit` for the providers' responses to arrive and be stored, then stops all
   /// background work.
-  func stop(within limit: Duration) async {
+  private func stop(within limit: Duration) async {
     watch.stop()
     await revocations.stop()
     let idle = AsyncLatch()
@@ -194,7 +223,7 @@ final class Services: Sendable {
   }
 
   /// Writes the audit rows that are left and closes the store. Nothing is written after that.
-  func close() async {
+  private func close() async {
     await audit.close()
     do throws(UsherError) {
       try store.close()

@@ -103,7 +103,7 @@ final class LockControllerHarness: Sendable {
 extension LockController {
   func services() throws -> Services {
     guard let unlocked else { throw TestError("the daemon is locked") }
-    return unlocked.services
+    return unlocked
   }
 }
 

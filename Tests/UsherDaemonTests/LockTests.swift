@@ -20,7 +20,7 @@ struct LockTests {
 
   /// Weak references to objects that a lock must free.
   private struct Traces {
-    weak var unlocked: UnlockedServices?
+    weak var services: Services?
     weak var store: Store?
     weak var repository: AccountRepository?
     weak var engine: FlowEngine?
@@ -33,7 +33,7 @@ struct LockTests {
     /// The names of the objects that still exist.
     var left: [String] {
       let all: [(String, AnyObject?)] = [
-        ("unlocked services", unlocked), ("store", store), ("repository", repository),
+        ("services", services), ("store", store), ("repository", repository),
         ("engine", engine), ("effect runner", effects), ("session", session),
         ("refresher", refresher),
         ("credentials", credentials), ("local authenticator", localAuth),
@@ -53,7 +53,7 @@ struct LockTests {
     #expect(flow.step?.kind == .localAuth)
     await services.flows.engine.waitUntilIdle()
     return Traces(
-      unlocked: lockController.unlocked, store: services.store, repository: services.repository,
+      services: services, store: services.store, repository: services.repository,
       engine: services.flows.engine,
       effects: services.flows.engine.effects,
       session: try services.flows.engine.flow(flow.id, of: .anna),

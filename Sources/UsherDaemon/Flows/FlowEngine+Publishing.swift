@@ -9,8 +9,8 @@ extension FlowEngine {
   enum Progress: String {
     case started, moved, finished
 
-    /// The message ID (`MESSAGE_ID`) of the journal entries, by which they can be found (Service.md,
-    /// "In the journal"). An ID is never changed or reused.
+    /// The message ID (`MESSAGE_ID`) of the journal entries, by which they can be found
+    /// (Service.md, "In the journal"). An ID is never changed or reused.
     fileprivate var messageID: String {
       switch self {
       case .started: "5d2a1c7e3f0b4e6d9a8c7b6f5e4d3c21"

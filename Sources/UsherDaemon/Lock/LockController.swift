@@ -16,7 +16,7 @@ final class LockController: Sendable {
   static let shutdownGracePeriod = Duration.seconds(5)
 
   private enum State {
-    case open(UnlockedServices)
+    case open(Services)
     /// The daemon is locked, or opening or closing the services is in progress.
     case locked
     /// The daemon stops. This state is final.
@@ -32,7 +32,8 @@ final class LockController: Sendable {
 
   init(_ processContext: ProcessContext) { self.processContext = processContext }
 
-  var unlocked: UnlockedServices? {
+  /// The services; nil while the daemon is locked.
+  var unlocked: Services? {
     state.withLock { if case .open(let unlocked) = $0 { unlocked } else { nil } }
   }
 
@@ -50,8 +51,8 @@ final class LockController: Sendable {
     try await transitionLock.withLock(.any) { () throws(UsherError) in
       let bootstrap = try openStore(mayBeNew: true)
       BackupCopies(database: bootstrap.store.status.path, on: processContext.setting.disk).sweep()
-      guard try bootstrap.isLocked else {
-        return setState(.open(try await UnlockedServices.start(bootstrap, of: processContext)))
+      guard try bootstrap.store.isLocked else {
+        return setState(.open(try await Services.start(bootstrap, of: processContext)))
       }
       await close(bootstrap)
       processContext.log.notice("usherd is locked, as it was before the start")
@@ -91,7 +92,7 @@ final class LockController: Sendable {
 
   func sweep() async throws(UsherError) {
     try await transitionLock.withLock(.any) { () throws(UsherError) in
-      try await unlocked?.services.sweep()
+      try await unlocked?.sweep()
     }
   }
 
@@ -124,7 +125,7 @@ final class LockController: Sendable {
   // The services are released when this function returns, so no reference to them may be kept.
   private func close(_ report: () -> Void) async throws(UsherError) {
     guard let unlocked else { return }
-    try await unlocked.services.store.setLocked(true)
+    try await unlocked.store.setLocked(true)
     FailPoint.reach("lock.after-marker")
     setState(.locked)
     report()
@@ -162,7 +163,7 @@ final class LockController: Sendable {
 
   // If this throws, the restored services are released, so that no secret stays in memory.
   private func open(_ bootstrap: StoreBootstrap) async throws(UsherError) {
-    let unlocked = try await UnlockedServices.start(bootstrap, of: processContext)
+    let unlocked = try await Services.start(bootstrap, of: processContext)
     do throws(UsherError) {
       try await bootstrap.store.setLocked(false)
     } catch {
@@ -180,7 +181,7 @@ final class LockController: Sendable {
   /// - Parameter body: Gets the services, or nil while the daemon is locked.
   /// - Throws: `shuttingDown`; errors of `body`.
   func withLockState<Value>(
-    _ body: (UnlockedServices?) async throws(UsherError) -> Value
+    _ body: (Services?) async throws(UsherError) -> Value
   ) async throws(UsherError) -> Value {
     try await transitionLock.withLock(.any) { () throws(UsherError) in
       try checkRunning()

@@ -52,10 +52,6 @@ struct StoreBootstrap {
       throw UsherError(.storageUnavailable, "the master key cannot be read", cause: error)
     }
   }
-
-  var isLocked: Bool {
-    get throws(UsherError) { try store.isLocked }
-  }
 }
 
 extension DaemonSetting {

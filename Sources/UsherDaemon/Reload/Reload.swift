@@ -24,10 +24,10 @@ struct Reload: Sendable {
       // Reading files and looking up names may take long, so it is done before the lock is taken
       // for which locking or stopping the daemon would wait.
       let read = await read()
-      return try await lockController.withLockState { unlocked throws(UsherError) in
+      return try await lockController.withLockState { services throws(UsherError) in
         var problems: [ConfigProblem] = []
         do throws(ConfigError) {
-          try await change(to: try read.get(), unlocked)
+          try await change(to: try read.get(), services)
         } catch {
           problems = error.problems
           log(problems)
@@ -44,9 +44,10 @@ struct Reload: Sendable {
 
   private typealias Candidate = (config: Config, policy: Policy)
 
-  private func change(to candidate: Candidate, _ unlocked: UnlockedServices?)
-    async throws(ConfigError)
-  {
+  /// - Parameter services: Nil while the daemon is locked.
+  private func change(
+    to candidate: Candidate, _ services: Services?
+  ) async throws(ConfigError) {
     let (config, policy) = (candidate.config, candidate.policy)
     let before = processContext.dependencies.config
     let others = config.providers(otherThanIn: before)
@@ -56,7 +57,7 @@ struct Reload: Sendable {
       return others
     }
     let changed: Set<ProviderName>
-    if let services = unlocked?.services {
+    if let services {
       changed = await services.apply(try await services.prepare(for: config), exchange: exchange)
     } else {
       changed = await processContext.betweenCalls(exchange)

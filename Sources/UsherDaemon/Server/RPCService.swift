@@ -71,7 +71,7 @@ final class RPCService: Sendable {
 
   /// Whether access to the caller's objects is refused, because its uid belonged to another user.
   func isWithheld(_ caller: Caller) -> Bool {
-    lockController.unlocked?.services.owners.isWithheld(caller.owner) ?? false
+    lockController.unlocked?.owners.isWithheld(caller.owner) ?? false
   }
 
   /// Returns the line that replies with an error, and logs the cause under its correlation ID.
