@@ -27,7 +27,7 @@ final class Services: Sendable {
   let repository: AccountRepository
   let providerService: ProviderService
   let credentials: Credentials
-  let localAuth: LocalAuthMethods
+  let localAuth: LocalAuthService
   let confirm: ConfirmationService
   let registration: RegistrationService
   let audit: AuditRecorder
@@ -36,7 +36,6 @@ final class Services: Sendable {
   let ownerService: OwnerService
   let callbacks: CallbackListeners
 
-  private let localAuthService: LocalAuthService
   private let http: ProviderHTTP
   private let watch: AccountWatch
   private let revocations: RevocationQueue
@@ -70,25 +69,24 @@ final class Services: Sendable {
     let lifecycle = TokenLifecycle(processContext, store, access)
     (repository, revocations) = (lifecycle.repository, lifecycle.revocations)
     fingerprintReader = processContext.setting.fingerprints()
-    localAuthService = LocalAuthService(
+    localAuth = LocalAuthService(
       dependencies: dependencies, repository: LocalAuthRepository(store: store),
       reader: fingerprintReader, rounds: processContext.setting.passcodeRounds)
     totp = TOTPService(dependencies: dependencies, store: store, repository: repository)
     owners = OwnerRegistry(dependencies: dependencies, store: store)
     // The reference is weak, because the registry notifies the flows and accounts of changes.
     let runtime = FlowRuntime(
-      processContext, store, access, lifecycle, localAuth: localAuthService, totp: totp
+      processContext, store, access, lifecycle, localAuth: localAuth, totp: totp
     ) { [weak owners] in owners?.isWithheld($0) ?? true }
     (watch, callbacks) = (runtime.watch, runtime.callbacks)
 
     consents = ConsentService(repository: repository)
-    localAuth = LocalAuthMethods(service: localAuthService, clock: dependencies.clock)
     confirm = ConfirmationService(
       dependencies: dependencies, store: store, events: processContext.events,
       accounts: repository, localAuth: localAuth)
     ownerService = OwnerService(
       registry: owners, engine: runtime.engine, repository: repository,
-      revoker: lifecycle.revoker, localAuth: localAuthService, confirm: confirm, audit: audit)
+      revoker: lifecycle.revoker, localAuth: localAuth, confirm: confirm, audit: audit)
     flows = FlowService(engine: runtime.engine, scheduler: processContext.waits)
     tokens = TokenService(
       dependencies: dependencies, repository: repository, refresher: lifecycle.refresher,
@@ -126,7 +124,7 @@ final class Services: Sendable {
       watch.review(((try? repository.accounts(of: owner)) ?? []).map(\.id))
     case .replaced:
       try? await confirm.deleteAll(of: person)
-      try? await localAuthService.deleteAll(of: person)
+      try? await localAuth.deleteAll(of: person)
     }
   }
 
@@ -137,7 +135,7 @@ final class Services: Sendable {
     for problem in handed.problems { dependencies.log.warning("\(problem)") }
     credentials.install(handed)
     try owners.restore()
-    try localAuthService.restore()
+    try localAuth.restore()
     try confirm.restore()
     try await revocations.restore()
     // Restoring many flows takes long, so the start time-out of systemd is extended.

@@ -36,7 +36,7 @@ final class ConfirmHarness: Sendable {
     ConfirmationService(
       dependencies: harness.dependencies, store: harness.store, events: harness.events,
       accounts: harness.repository,
-      localAuth: LocalAuthMethods(service: harness.localAuth, clock: harness.clock))
+      localAuth: harness.localAuth)
   }
 
   /// Returns the confirmation service of a restarted daemon.

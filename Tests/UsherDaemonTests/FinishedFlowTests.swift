@@ -61,7 +61,7 @@ struct FinishedFlowTests {
   func jump() async throws {
     let services = try harness.lockController.services()
     try await harness.harness.setPasscode(services.store)
-    try services.localAuth.service.restore()
+    try services.localAuth.restore()
     let connection = try await harness.connect()
     let flow = try await start(connection)
     let session = try services.flows.engine.flow(FlowID(flow), of: .anna)

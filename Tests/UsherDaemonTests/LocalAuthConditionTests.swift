@@ -17,10 +17,6 @@ struct LocalAuthConditionTests {
 
   init() throws { harness = try FlowHarness() }
 
-  private var methods: LocalAuthMethods {
-    LocalAuthMethods(service: harness.localAuth, clock: harness.clock)
-  }
-
   private func prove(to client: String?) async throws {
     _ = try await harness.localAuth.setPasscode(right, old: nil, isReset: true, of: .anna)
     #expect(await harness.localAuth.check(right, of: .anna, for: client) == .accepted)
@@ -29,7 +25,7 @@ struct LocalAuthConditionTests {
   private func refusal(_ client: String? = "till", of owner: Owner = .anna) throws -> UsherError? {
     let caller = try Caller.program(client, of: owner)
     do throws(UsherError) {
-      try methods.check(within: 300, of: caller)
+      try harness.localAuth.check(within: 300, of: caller)
       return nil
     } catch {
       return error

@@ -15,16 +15,12 @@ struct LocalAuthMethodsTests {
 
   init() throws { harness = try FlowHarness() }
 
-  private var methods: LocalAuthMethods {
-    LocalAuthMethods(service: harness.localAuth, clock: harness.clock)
-  }
-
   private func set(
     _ new: String, old: String? = nil, uid: UInt32? = nil, isAdmin: Bool = false
   ) async throws -> UsherError? {
     let caller = try Caller.anna(isAdmin: isAdmin)
     return await thrown {
-      try await methods.setPasscode(
+      try await harness.localAuth.setPasscode(
         .init(old: old.map { WireSecret($0) }, new: WireSecret(new), uid: uid), caller)
     }
   }
@@ -32,23 +28,23 @@ struct LocalAuthMethodsTests {
   @Test("localAuth.status shows the caller's methods, reader state and passcode state")
   func status() async throws {
     #expect(
-      await methods.status(try .anna())
+      await harness.localAuth.status(try .anna())
         == .init(
           methods: [], biometric: .init(state: .notEnrolled, fingers: 0),
           passcode: .init(state: .notEnrolled)))
     harness.reader.enrol("left-thumb")
     #expect(try await set("till-4711") == nil)
     #expect(
-      await methods.status(try .anna())
+      await harness.localAuth.status(try .anna())
         == .init(
           methods: [.biometric, .passcode], biometric: .init(state: .ready, fingers: 1),
           passcode: .init(state: .ready)))
     harness.reader.fail(.inUse)
-    let biometric = await methods.status(try .anna()).biometric
+    let biometric = await harness.localAuth.status(try .anna()).biometric
     #expect(biometric.state == .unavailable)
     #expect(biometric.message == "the fingerprint reader is in use")
     harness.reader.fail(.noReader)
-    #expect(await methods.status(try .anna()).biometric == .init(state: .noReader))
+    #expect(await harness.localAuth.status(try .anna()).biometric == .init(state: .noReader))
   }
 
   @Test("a locked fingerprint reader has its end in localAuth.status and is not among the methods")
@@ -59,7 +55,7 @@ struct LocalAuthMethodsTests {
       try await harness.reader.answer(.success(.noMatch))
       _ = await outcome
     }
-    let status = await methods.status(try .anna())
+    let status = await harness.localAuth.status(try .anna())
     #expect(status.methods == [])
     #expect(
       status.biometric
@@ -80,7 +76,8 @@ struct LocalAuthMethodsTests {
         PeerIdentity(identity: CallerIdentity(uid: 1000, gid: 1000), isAdmin: false, realm: "host"),
         policy: try Policy.of([rule], group: nil))
       let error = await #expect(throws: UsherError.self) {
-        _ = try await methods.setPasscode(.init(old: nil, new: WireSecret("till-4711")), till)
+        _ = try await harness.localAuth.setPasscode(
+          .init(old: nil, new: WireSecret("till-4711")), till)
       }
       #expect(error?.reason == .permissionDenied)
     }
@@ -92,7 +89,7 @@ struct LocalAuthMethodsTests {
   func locked() async throws {
     #expect(try await set("till-4711") == nil)
     for _ in 1...5 { _ = await harness.localAuth.check(Secret("wrong"), of: .anna) }
-    let status = await methods.status(try .anna())
+    let status = await harness.localAuth.status(try .anna())
     #expect(status.methods == [])
     #expect(
       status.passcode
@@ -156,11 +153,10 @@ struct LocalAuthMethodsTests {
     let users = FakeUsers()
     users.set(1001, .named("bert"))
     let harness = try FlowHarness(users: users.database(nameHolds: .zero))
-    let methods = LocalAuthMethods(service: harness.localAuth, clock: harness.clock)
     let admin = try Caller.anna(isAdmin: true)
     let call = LocalAuthSetPasscode(new: WireSecret("till-4711"), uid: 1001)
     let letGo = users.hang()
-    let refused = Task { await thrown { try await methods.setPasscode(call, admin) } }
+    let refused = Task { await thrown { try await harness.localAuth.setPasscode(call, admin) } }
     try await harness.scheduler.isSet(.seconds(2))
     harness.scheduler.advance(by: .seconds(2))
     let error = await refused.value
@@ -169,7 +165,7 @@ struct LocalAuthMethodsTests {
     #expect(await harness.localAuth.check(Secret("till-4711"), of: .bert) == .notEnrolled)
     // Releases the hanging lookup and the one of the next call.
     for _ in 1...2 { letGo() }
-    #expect(await thrown { try await methods.setPasscode(call, admin) } == nil)
+    #expect(await thrown { try await harness.localAuth.setPasscode(call, admin) } == nil)
     #expect(await harness.localAuth.check(Secret("till-4711"), of: .bert) == .accepted)
   }
 }

@@ -88,7 +88,7 @@ final class LockControllerHarness: Sendable {
   func startFlow(_ lockController: LockController) async throws -> Flow {
     let services = try lockController.services()
     try await setPasscode(services.store)
-    try services.localAuth.service.restore()
+    try services.localAuth.restore()
     return try await services.flows.start(
       FlowStart(
         provider: ProviderConfig.local.name, kind: LocalAuthenticate.kind,

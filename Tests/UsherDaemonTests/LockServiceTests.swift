@@ -75,7 +75,7 @@ struct LockServiceTests {
     let admin = try Caller.program(isAdmin: true)
     #expect(await unlock(lockController, nil, admin) == nil)
     // The lockout also applies to local authentication.
-    let standing = try lockController.services().localAuth.service.passcode(of: .anna)
+    let standing = try lockController.services().localAuth.passcode(of: .anna)
     guard case .lockedOut(until: _) = standing else {
       Issue.record("the passcode is not locked: \(standing)")
       return
@@ -86,12 +86,12 @@ struct LockServiceTests {
   func open() async throws {
     let lockController = try await harness.begun()
     try await harness.setPasscode(lockController.services().store)
-    try lockController.services().localAuth.service.restore()
+    try lockController.services().localAuth.restore()
     let till = try Caller.program("till")
     #expect(await unlock(lockController, Self.wrong, till) == nil)
     // The passcode did not count as an attempt either.
     for left in (1...4).reversed() {
-      let outcome = try await lockController.services().localAuth.service.check(
+      let outcome = try await lockController.services().localAuth.check(
         Self.wrong, of: .anna)
       #expect(outcome == .wrong(attemptsLeft: left))
     }

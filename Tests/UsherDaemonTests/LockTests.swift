@@ -58,7 +58,7 @@ struct LockTests {
       effects: services.flows.engine.effects,
       session: try services.flows.engine.flow(flow.id, of: .anna),
       refresher: services.tokens.refresher, credentials: services.credentials,
-      localAuth: services.localAuth.service)
+      localAuth: services.localAuth)
   }
 
   @Test("system.lock releases every service and flow and leaves no timer")

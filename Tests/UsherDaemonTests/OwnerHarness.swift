@@ -176,7 +176,7 @@ final class OwnerHarness: Sendable {
 
   func setPasscode() async throws {
     try await harness.setPasscode(lockController.services().store)
-    try lockController.services().localAuth.service.restore()
+    try lockController.services().localAuth.restore()
   }
 
   /// Stores an answer that is remembered for a day.

@@ -71,7 +71,7 @@ extension OwnerTests {
     try await harness.setPasscode()
     _ = try await harness.startFlow()
     let services = try harness.lockController.services()
-    try await services.localAuth.service.deleteAll(of: OwnerHarness.person)
+    try await services.localAuth.deleteAll(of: OwnerHarness.person)
     #expect(try services.store.hasStoredObjects(ofUser: OwnerHarness.uid, realm: "host"))
     #expect(try services.store.usersWithStoredObjects(in: "host") == [OwnerHarness.uid])
     await harness.end()

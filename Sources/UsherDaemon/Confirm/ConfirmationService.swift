@@ -24,14 +24,14 @@ final class ConfirmationService: Sendable {
   private let store: Store
   private let events: EventBus
   private let accounts: AccountRepository
-  private let localAuth: LocalAuthMethods
+  private let localAuth: LocalAuthService
   private let state = Mutex(State())
   /// Serializes check, write and installation of an answer for each user.
   private let personLock = AsyncKeyedLock<LocalPerson>()
 
   init(
     dependencies: Dependencies, store: Store, events: EventBus, accounts: AccountRepository,
-    localAuth: LocalAuthMethods
+    localAuth: LocalAuthService
   ) {
     self.dependencies = dependencies
     self.store = store

@@ -4,14 +4,14 @@ import UsherFlows
 
 /// The condition `require_local_auth_seconds` of a policy rule: the user must have proved presence
 /// at this machine, at most that many seconds ago.
-extension LocalAuthMethods {
+extension LocalAuthService {
   /// Checks that the caller's user has recently proved presence.
   ///
   /// - Throws: `interactionRequired` with the flow to start, unless the caller's user was
   ///   authenticated within that time, by passcode or fingerprint, in a flow of the same client.
   func check(within seconds: Int, of caller: Caller) throws(UsherError) {
-    let proofs = service.proofs(of: caller.person, to: caller.client)
-    let now = clock.now()
+    let proofs = proofs(of: caller.person, to: caller.client)
+    let now = dependencies.clock.now()
     if proofs.contains(where: { $0.isFresh(for: .seconds(seconds), at: now) }) { return }
     let time = Duration.seconds(seconds).inWords
     throw UsherError(

@@ -6,15 +6,12 @@ import UsherStore
 import UsherSystem
 
 /// Implementation of `localAuth.status` and `localAuth.setPasscode`.
-struct LocalAuthMethods: Sendable {
+extension LocalAuthService {
   /// The permitted number of characters of a passcode.
-  static let passcodeLength = 4...LocalAuthentication.maxPasscodeLength
-
-  let service: LocalAuthService
-  let clock: any Clock
+  private static let passcodeLength = 4...LocalAuthentication.maxPasscodeLength
 
   func status(_ caller: Caller) async -> LocalAuthStatus.Reply {
-    let (availability, fingers) = await service.availability(of: caller.person)
+    let (availability, fingers) = await availability(of: caller.person)
     return .init(availability, fingers: fingers)
   }
 
@@ -25,7 +22,7 @@ struct LocalAuthMethods: Sendable {
     try checkNew(call.new)
     try checkFirst(person, caller)
     let isReset = caller.isAdmin && call.old == nil
-    let change = try await service.setPasscode(
+    let change = try await setPasscode(
       call.new.secret, old: call.old?.secret, isReset: isReset, of: person)
     switch change {
     case .done: return Done()
@@ -33,7 +30,7 @@ struct LocalAuthMethods: Sendable {
       throw UsherError(.invalidParams, "a passcode is set: \"old\" is required", field: "old")
     case .refused(let outcome):
       throw outcome.refusal(
-        "the old passcode", field: "old", at: clock.now(),
+        "the old passcode", field: "old", at: dependencies.clock.now(),
         ifNotEnrolled: UsherError(
           .invalidParams, "no passcode is set, so \"old\" must be absent", field: "old"))
     }
@@ -48,7 +45,7 @@ struct LocalAuthMethods: Sendable {
         .permissionDenied,
         "another user's passcode can be set on the admin socket only", field: "uid")
     }
-    switch await service.dependencies.lookups.user(uid) {
+    switch await dependencies.lookups.user(uid) {
     case .named: break
     case .nameless:
       throw UsherError(.notFound, "user \(uid) does not exist", field: "uid")
@@ -60,7 +57,7 @@ struct LocalAuthMethods: Sendable {
   /// Checks that the caller may set a user's first passcode. A client whose rule requires a proof
   /// of presence may not, because it could then provide the proof itself.
   private func checkFirst(_ person: LocalPerson, _ caller: Caller) throws(UsherError) {
-    guard !caller.isAdmin, caller.policy.asksPeople, service.passcode(of: person) == .notEnrolled
+    guard !caller.isAdmin, caller.policy.asksPeople, passcode(of: person) == .notEnrolled
     else { return }
     throw UsherError(
       .permissionDenied,
