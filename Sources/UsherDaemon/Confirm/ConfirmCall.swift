@@ -47,7 +47,7 @@ struct ConfirmCall: Codable, Sendable {
     operation = start?.operationWithQuery ?? request.operation
     let params = operation == nil ? nil : start?.params
     bodyDigest = params?["body"].flatMap { body in
-      body.isNull ? nil : SHA256.hash(data: body.encoded()).hexDigits
+      body.isNull ? nil : SHA256.hash(data: body.encoded()).hexadecimal
     }
     let shown = params?["operation"]
     summary = shown?["summary"]?.stringValue
@@ -68,7 +68,7 @@ struct ConfirmCall: Codable, Sendable {
 
   /// Returns a text that is unique for the call, under which the answer is stored.
   func fingerprint() throws(UsherError) -> String {
-    SHA256.hash(data: try StoreCoder.encode(self)).hexDigits
+    SHA256.hash(data: try StoreCoder.encode(self)).hexadecimal
   }
 }
 
@@ -84,14 +84,6 @@ extension ConfirmCall: Hashable {
   static func == (one: ConfirmCall, other: ConfirmCall) -> Bool { one.texts == other.texts }
 
   func hash(into hasher: inout Hasher) { hasher.combine(texts) }
-}
-
-extension SHA256Digest {
-  fileprivate var hexDigits: String {
-    let digits = Array("0123456789abcdef".utf8)
-    return String(
-      decoding: flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
-  }
 }
 
 extension FlowStart {
