@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Glibc
 import UsherConfig
+import UsherCore
 
 /// Access to files that need not survive a power failure: reading, listing and checking
 /// permissions.
@@ -43,7 +44,7 @@ enum Files {
   /// - Parameter user: The user that the daemon runs as; root means the system's daemon.
   static func trustProblems(of files: [String], as user: UInt32) -> [ConfigProblem] {
     let trust = FileTrust(user: user == 0 ? nil : user)
-    let folders = Set(files.map(folder)).sorted()
+    let folders = Set(files.map(\.parentDirectory)).sorted()
     // The daemon also reads the `conf.d` directory next to the main file.
     let overlays = folders.filter { !isOverlayFolder($0) }.map { "\($0)/conf.d" }
     let paths = Set(folders + overlays + files).sorted()
@@ -57,12 +58,6 @@ enum Files {
         ConfigProblem(file: path, line: 0, column: 0, key: "", message: $0)
       }
     }
-  }
-
-  /// Returns the path of the directory that contains a file.
-  static func folder(of path: String) -> String {
-    guard let slash = path.lastIndex(of: "/") else { return "." }
-    return slash == path.startIndex ? "/" : String(path[..<slash])
   }
 
   private static func isOverlayFolder(_ path: String) -> Bool {

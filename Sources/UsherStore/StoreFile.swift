@@ -43,7 +43,7 @@ struct StoreFile {
 
   /// Syncs the directory, so that the names of created and renamed files survive a crash.
   func syncDirectory() throws(UsherError) {
-    let directory = open(self.directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    let directory = open(path.parentDirectory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard directory >= 0 else { throw fault("open", "cannot be synced to disk") }
     defer { close(directory) }
     guard fsync(directory) == 0 else { throw fault("fsync", "cannot be synced to disk") }
@@ -51,11 +51,6 @@ struct StoreFile {
 
   /// The size of the database and its write-ahead log, in bytes.
   var size: Int64 { size(of: path) + size(of: path + "-wal") }
-
-  var directory: String {
-    guard let slash = path.lastIndex(of: "/") else { return "." }
-    return slash == path.startIndex ? "/" : String(path[..<slash])
-  }
 
   /// Returns an error whose message names the database file.
   func refusal(_ what: String, cause: (any Error)? = nil) -> UsherError {
@@ -121,7 +116,7 @@ final class StoreLock: Sendable {
 
   init(of file: StoreFile) throws(UsherError) {
     var status = stat()
-    guard stat(file.directory, &status) == 0 else {
+    guard stat(file.path.parentDirectory, &status) == 0 else {
       throw file.fault("stat", "cannot be opened, nor its directory")
     }
     let opened = open(file.path + ".lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)

@@ -19,7 +19,7 @@ package enum UnixListener {
     path: String, mode: UInt32, creatingParent: Bool = false
   ) throws -> CInt {
     let address = try UnixAddress(path: path)
-    let parent = parent(of: path)
+    let parent = path.parentDirectory
     if creatingParent { try makeDirectory(parent) }
     let lock = try lockedDirectory(parent)
     // The lock is released explicitly. Closing the descriptor does not release it while a child
@@ -106,11 +106,6 @@ package enum UnixListener {
     } else if errno != EEXIST {
       throw Errno.last.explained("cannot create the socket's directory \(directory)")
     }
-  }
-
-  private static func parent(of path: String) -> String {
-    guard let slash = path.lastIndex(of: "/") else { return "." }
-    return slash == path.startIndex ? "/" : String(path[..<slash])
   }
 
   private static let nonBlocking = CInt(SOCK_NONBLOCK.rawValue)

@@ -20,7 +20,7 @@ struct DatabaseFiles {
   private var draft: String { path + ".restoring" }
   private var draftLog: String { draft + "-wal" }
 
-  var directory: String { Files.folder(of: path) }
+  var directory: String { path.parentDirectory }
 
   /// Checks that a file is a complete database of the daemon.
   ///

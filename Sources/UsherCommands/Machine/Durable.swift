@@ -122,7 +122,7 @@ enum Durable {
   }
 
   static func syncDirectory(of path: String) throws {
-    let directory = Files.folder(of: path)
+    let directory = path.parentDirectory
     let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard descriptor >= 0 else { throw systemFailure("\(directory) cannot be opened") }
     defer { close(descriptor) }

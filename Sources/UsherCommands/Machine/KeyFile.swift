@@ -1,4 +1,5 @@
 import Glibc
+import UsherCore
 
 /// The master key as a file in the state directory, for daemons whose key is not a systemd
 /// credential.
@@ -12,7 +13,7 @@ struct KeyFile {
   /// - Throws: ``CommandFailure`` if the file has a fault for which the daemon would refuse it too.
   func read() throws -> MasterKeyBytes? {
     guard let (file, status) = try Durable.openFile(path) else { return nil }
-    let owner = try Durable.owner(of: Files.folder(of: path))
+    let owner = try Durable.owner(of: path.parentDirectory)
     guard status.st_uid == owner.user, status.st_mode & 0o077 == 0 else {
       throw CommandFailure(
         "\(path) has the wrong owner or mode: only the daemon's user may have access to it")

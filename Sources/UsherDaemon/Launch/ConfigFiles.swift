@@ -76,12 +76,10 @@ enum ConfigFiles {
   private static func overlays(
     beside main: String, _ trust: FileTrust
   ) throws(ConfigError) -> [String] {
-    let parent = main.lastIndex(of: "/").map { $0 == main.startIndex ? "/" : String(main[..<$0]) }
-    let folder = "\(parent ?? ".")/conf.d"
+    let parent = main.parentDirectory
+    let folder = "\(parent)/conf.d"
     var status = stat()
-    if stat(parent ?? ".", &status) == 0 {
-      try check(status, at: parent ?? ".", trust, isShared: true)
-    }
+    if stat(parent, &status) == 0 { try check(status, at: parent, trust, isShared: true) }
     guard let directory = opendir(folder) else {
       if errno == ENOENT { return [] }
       throw problem(folder, "cannot be read: \(String(cString: strerror(errno)))")
