@@ -22,26 +22,38 @@ struct RegistrationService: Sendable {
   /// Checks the parameters of `registration.checkDuplicate` and the rate limit, before a task is
   /// created that asks the provider.
   func admit(_ call: RegistrationCheckDuplicate, _ caller: Caller) throws(UsherError) -> Question {
-    let provider = try open(call.provider)
     let channel: BSAContact.Channel =
       switch call.verifyType {
       case .email: .email
       case .phoneNumber: .sms
       }
-    let contact = try validated("verifyData") { () throws(InvalidValue) in
-      try BSAContact(channel, call.verifyData)
+    return try admit(caller, at: call.provider, "verifyData") { () throws(InvalidValue) in
+      .contact(try BSAContact(channel, call.verifyData))
     }
-    try chargeCheck(caller)
-    return Question(check: .contact(contact), provider: provider)
   }
 
   func admit(_ call: RegistrationCheckUserKey, _ caller: Caller) throws(UsherError) -> Question {
-    let provider = try open(call.provider)
-    let userKey = try validated("userKey") { () throws(InvalidValue) in
-      try BSAUserKey.checked(call.userKey)
+    try admit(caller, at: call.provider, "userKey") { () throws(InvalidValue) in
+      .userKey(try BSAUserKey.checked(call.userKey))
+    }
+  }
+
+  /// - Parameters:
+  ///   - field: The parameter that `parse` reads. An error does not repeat its value, because the
+  ///     value is personal data.
+  private func admit(
+    _ caller: Caller, at name: ProviderName, _ field: String,
+    _ parse: () throws(InvalidValue) -> BSARegistrationCheck
+  ) throws(UsherError) -> Question {
+    let provider = try open(name)
+    let check: BSARegistrationCheck
+    do throws(InvalidValue) {
+      check = try parse()
+    } catch {
+      throw UsherError(.invalidParams, "\(field) \(error.message)", field: field)
     }
     try chargeCheck(caller)
-    return Question(check: .userKey(userKey), provider: provider)
+    return Question(check: check, provider: provider)
   }
 
   func isRegistered(_ question: Question) async throws(UsherError) -> Bool {
@@ -62,17 +74,6 @@ struct RegistrationService: Sendable {
         "provider \(name) does not allow registration checks: registration_checks is off")
     }
     return provider
-  }
-
-  /// Parses a parameter. The error does not repeat the value, because the value is personal data.
-  private func validated<Member>(
-    _ field: String, _ member: () throws(InvalidValue) -> Member
-  ) throws(UsherError) -> Member {
-    do throws(InvalidValue) {
-      return try member()
-    } catch {
-      throw UsherError(.invalidParams, "\(field) \(error.message)", field: field)
-    }
   }
 
   private func chargeCheck(_ caller: Caller) throws(UsherError) {
