@@ -104,7 +104,7 @@ struct MethodTable: Sendable {
   }
 
   private mutating func addAccountMethods() {
-    list(AccountList.self) { list, call, services throws(UsherError) in
+    add(AccountList.self, isList: true) { list, call, services throws(UsherError) in
       try services.accounts.list(list.provider, call.caller)
     }
     add(AccountGet.self) { _, call, services throws(UsherError) in
@@ -117,7 +117,7 @@ struct MethodTable: Sendable {
     respond(TokenGet.self) { get, call, services throws(UsherError) in
       try services.tokens.get(get, of: try call.account, call.caller, within: call.permit.scopes)
     }
-    list(TokenList.self) { list, call, services throws(UsherError) in
+    add(TokenList.self, isList: true) { list, call, services throws(UsherError) in
       let account = list.account == nil ? nil : try call.account
       return try services.accounts.tokens(list, of: account, call.caller)
     }
@@ -128,11 +128,11 @@ struct MethodTable: Sendable {
     respond(TOTPCode.self) { _, call, services throws(UsherError) in
       try services.totp.code(of: try call.account, call.caller)
     }
-    list(TOTPList.self) { list, call, services throws(UsherError) in
+    add(TOTPList.self, isList: true) { list, call, services throws(UsherError) in
       try services.totp.list(list, call.caller)
     }
 
-    list(ConsentList.self) { list, call, services throws(UsherError) in
+    add(ConsentList.self, isList: true) { list, call, services throws(UsherError) in
       try services.consents.list(list, of: call.target, call.caller)
     }
     wait(ConsentRevoke.self) { revoke, call, services async throws(UsherError) in
@@ -210,15 +210,12 @@ struct MethodTable: Sendable {
 
 extension MethodTable {
   /// Adds a method that answers at once, on the event loop. Its handler must not block.
-  mutating func add<M: Method>(_ type: M.Type, _ handler: @escaping Handler<M, M.Reply>) {
-    respond(type) { method, call, services throws(UsherError) in
-      try .now(try handler(method, call, services))
-    }
-  }
-
-  /// Adds a method that lists all accounts, or those of a provider.
-  private mutating func list<M: Method>(_ type: M.Type, _ handler: @escaping Handler<M, M.Reply>) {
-    respond(type, isList: true) { method, call, services throws(UsherError) in
+  ///
+  /// - Parameter isList: Whether the method lists all accounts, or those of a provider.
+  mutating func add<M: Method>(
+    _ type: M.Type, isList: Bool = false, _ handler: @escaping Handler<M, M.Reply>
+  ) {
+    respond(type, isList: isList) { method, call, services throws(UsherError) in
       try .now(try handler(method, call, services))
     }
   }
