@@ -12,7 +12,7 @@ import UsherTestKit
 @testable import UsherDaemon
 
 /// Records audit events.
-private final class RecordedAudit: Auditing {
+private final class RecordedAudit: Sendable {
   private let events = Mutex<[AuditEvent]>([])
 
   var outcomes: [String] {
@@ -37,7 +37,7 @@ struct RevocationQueueTests {
     RevocationQueue(
       dependencies: fixture.harness.dependencies, store: fixture.harness.store,
       source: fixture.source,
-      audit: audit)
+      record: audit.record)
   }
 
   private var notes: Int {
@@ -169,7 +169,7 @@ struct RevocationQueueTests {
         source: TokenSource(
           dependencies: dependencies, http: source.http, metadata: source.metadata,
           health: source.health),
-        audit: audit)
+        record: audit.record)
       await queue.revokeInBackground(revocation)
       try await harness.scheduler.isSet(.zero)
       harness.scheduler.advance(by: .zero)
@@ -247,7 +247,7 @@ struct RevocationQueueTests {
       harness.clock.advance(by: Revocation.retryPeriod + .seconds(3600))
       let queue = RevocationQueue(
         dependencies: harness.dependencies, store: harness.store, source: fixture.source,
-        audit: audit)
+        record: audit.record)
       try await queue.restore()
       await queue.resume()
       try await reached("it has ended: \(audit.outcomes)") {

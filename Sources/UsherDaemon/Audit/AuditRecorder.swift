@@ -13,13 +13,6 @@ protocol AuditDestination: Sendable {
 
 extension AuditLog: AuditDestination {}
 
-/// Recorder of audit events: in the daemon, the ``AuditRecorder``.
-protocol Auditing: Sendable {
-  func record(_ event: AuditEvent, by caller: AuditedCaller)
-}
-
-extension AuditRecorder: Auditing {}
-
 /// Records RPC calls in the audit log, in batches, shortly after they happen.
 ///
 /// Recording never waits. Rows that cannot be written, for instance because no store is open,

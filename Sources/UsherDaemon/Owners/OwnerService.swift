@@ -14,7 +14,7 @@ struct OwnerService: Sendable {
   let revoker: Revoker
   let localAuth: LocalAuthService
   let confirm: ConfirmationService
-  let audit: any Auditing
+  let audit: AuditRecorder
 
   func list(_: OwnerList) async throws(UsherError) -> OwnerList.Reply {
     .init(owners: try await registry.statuses().map { OwnerList.Entry($0) })

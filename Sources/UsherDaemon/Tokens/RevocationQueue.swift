@@ -23,7 +23,7 @@ actor RevocationQueue {
   private let dependencies: Dependencies
   private let store: Store
   private let source: TokenSource
-  private let audit: (any Auditing)?
+  private let record: AuditRecording?
 
   /// The tasks that retry revocations, by the revocation's id, each with the owner against whose
   /// limit it counts.
@@ -32,14 +32,16 @@ actor RevocationQueue {
   private var restored: [Revocation] = []
   private var isStopped = false
 
-  /// - Parameter audit: The audit log; nil if outcomes are not recorded.
+  typealias AuditRecording = @Sendable (AuditEvent, AuditedCaller) -> Void
+
+  /// - Parameter record: Records an outcome in the audit log; nil if outcomes are not recorded.
   init(
-    dependencies: Dependencies, store: Store, source: TokenSource, audit: (any Auditing)? = nil
+    dependencies: Dependencies, store: Store, source: TokenSource, record: AuditRecording? = nil
   ) {
     self.dependencies = dependencies
     self.store = store
     self.source = source
-    self.audit = audit
+    self.record = record
   }
 
   /// Asks the provider to revoke the tokens, and continues in the background if the provider is
@@ -198,11 +200,11 @@ actor RevocationQueue {
   ///
   /// - Parameter failure: The reason why tokens may still be valid; nil if all are revoked.
   private func end(_ revocation: Revocation, as failure: UsherError.Reason?) async {
-    audit?.record(
+    record?(
       AuditEvent(
         method: "token.revocation", provider: revocation.provider, account: revocation.account,
         decision: .allowed, rule: "(usherd)", failure: failure, correlationID: ""),
-      by: revocation.asker.audited)
+      revocation.asker.audited)
     let metadata = logged(revocation)
     if let failure {
       dependencies.log.warning(

@@ -15,7 +15,8 @@ struct TokenLifecycle: Sendable {
       dependencies: dependencies, http: access.http, metadata: access.metadata,
       health: access.health, installation: store.installationID(of:provider:))
     revocations = RevocationQueue(
-      dependencies: dependencies, store: store, source: source, audit: processContext.audit)
+      dependencies: dependencies, store: store, source: source,
+      record: processContext.audit.record(_:by:))
     refresher = Refresher(
       dependencies: dependencies, store: store, repository: repository, source: source,
       queue: revocations, events: events)
