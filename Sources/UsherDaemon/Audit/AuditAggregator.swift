@@ -191,14 +191,6 @@ private struct Repeat: Hashable {
   let event: AuditEvent
   let caller: AuditedCaller
 
-  static func == (left: Repeat, right: Repeat) -> Bool {
-    let (one, other) = (left.event, right.event)
-    return one.account == other.account && one.method == other.method && one.scope == other.scope
-      && one.rule == other.rule && one.fields == other.fields && one.provider == other.provider
-      && one.kind == other.kind && one.conditions == other.conditions
-      && left.caller == right.caller
-  }
-
   /// Hashes only a few members, because this runs on each aggregated call.
   func hash(into hasher: inout Hasher) {
     hasher.combine(event.account)
