@@ -30,9 +30,7 @@ package struct Daemon: ServiceLifecycle.Service {
     let lockController = LockController(processContext)
     try await lockController.begin()
     let service = RPCService(lockController)
-    let acceptor = ConnectionAcceptor(
-      service: service, realm: DaemonSetting.realm,
-      count: processContext.count, open: processContext.connections)
+    let acceptor = ConnectionAcceptor(service)
     await readSubordinates(dependencies)
     let listening = try await listen(on: loops.sockets, acceptor)
     await lockController.resume()

@@ -27,7 +27,7 @@ struct ConnectionAdmissionTests {
     let lockController = try await harness.begun()
     let loop = try SocketLoop()
     let count = lockController.processContext.count
-    let acceptor = ConnectionAcceptor(lockController)
+    let acceptor = ConnectionAcceptor(RPCService(lockController))
     _ = far.send(Array(#"{"jsonrpc":"2.0","id":1,"method":"system.status"}"#.utf8) + [0x0A])
     far.finish()
     let told = try await loop.submit { acceptor.admit(near, on: loop, isAdmin: isAdmin) }
@@ -67,7 +67,7 @@ struct ConnectionAdmissionTests {
     let lockController = try await harness.begun()
     let loop = try SocketLoop()
     let count = lockController.processContext.count
-    let acceptor = ConnectionAcceptor(lockController)
+    let acceptor = ConnectionAcceptor(RPCService(lockController))
     acceptor.service.dependencies.subordinates.apply(SubordinateUsers("4000:\(getuid()):1"))
     let (near, far) = try FarEnd.pair()
     #expect(try await loop.submit { acceptor.admit(near, on: loop, isAdmin: false) } == nil)
@@ -166,7 +166,7 @@ struct ConnectionAdmissionTests {
     harness.dependencies.configStore.replace(
       by: config, try Policy(config, daemonUser: 990, names: names))
     let loop = try SocketLoop()
-    let acceptor = ConnectionAcceptor(lockController)
+    let acceptor = ConnectionAcceptor(RPCService(lockController))
     func reply() async throws -> String {
       let (near, far) = try FarEnd.pair()
       _ = far.send(Array(#"{"jsonrpc":"2.0","id":1,"method":"flow.list"}"#.utf8) + [0x0A])

@@ -130,15 +130,6 @@ extension ReloadService {
   }
 }
 
-extension ConnectionAcceptor {
-  convenience init(_ lockController: LockController) {
-    self.init(
-      service: RPCService(lockController), realm: DaemonSetting.realm,
-      count: lockController.processContext.count,
-      open: lockController.processContext.connections)
-  }
-}
-
 /// The content of the configuration files, or the error of reading them.
 final class ConfigSource: Sendable {
   /// Blocks the reader.

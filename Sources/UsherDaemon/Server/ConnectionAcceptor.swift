@@ -9,7 +9,6 @@ import UsherTransport
 /// Identifies the peer of each new connection once, and then serves or refuses the connection.
 final class ConnectionAcceptor: SocketAcceptor {
   let service: RPCService
-  private let realm: String
   private let count: ConnectionCount
   private let open: OpenConnections
   /// The uids whose processes may use the admin socket.
@@ -39,15 +38,14 @@ final class ConnectionAcceptor: SocketAcceptor {
     let line: [UInt8]
   }
 
-  init(service: RPCService, realm: String, count: ConnectionCount, open: OpenConnections) {
+  init(_ service: RPCService) {
     self.service = service
-    self.realm = realm
     let dependencies = service.dependencies
     admins = [0, dependencies.daemonUser]
     sockets = dependencies.sockets
     closer = SocketCloser { dependencies.blocking.start($0) }
-    self.count = count
-    self.open = open
+    count = service.lockController.processContext.count
+    open = service.lockController.processContext.connections
   }
 
   /// Lets every connection answer the calls that it has received, then closes it. Returns when all
@@ -174,7 +172,7 @@ final class ConnectionAcceptor: SocketAcceptor {
   private func identify(_ socket: DirectSocket, isAdmin: Bool) throws(UsherError) -> CallerCache {
     let peer = try sockets.peer(socket.raw)
     let connectingPeer = PeerIdentity(
-      peer, isAdmin: isAdmin, realm: realm,
+      peer, isAdmin: isAdmin, realm: DaemonSetting.realm,
       subordinateTo: service.dependencies.subordinates.owners(ofSubordinate: peer.uid),
       connectedAt: service.dependencies.clock.monotonicNow())
     return CallerCache(connectingPeer, service.configStore)
