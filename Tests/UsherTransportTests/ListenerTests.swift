@@ -47,6 +47,35 @@ struct ListenerTests {
     var listener: Listener?
   }
 
+  /// Serves connections as the counts demand, and counts them.
+  private struct Acceptor: SocketAcceptor {
+    let counts: OnLoop<Counts>
+
+    func accept(from listener: DirectSocket, on loop: SocketLoop) -> DirectSocket.Accepted {
+      let counts = counts.value
+      counts.asked += 1
+      return counts.faults.isEmpty ? listener.accept() : counts.faults.removeFirst()
+    }
+
+    func admit(
+      _ socket: DirectSocket, on loop: SocketLoop, isAdmin: Bool, isCrowded: Bool
+    ) -> String? {
+      let counts = counts.value
+      counts.come += 1
+      if isCrowded { counts.crowded += 1 }
+      if counts.effort > 0 { usleep(counts.effort) }
+      if let words = counts.unwelcome {
+        socket.close()
+        return words
+      }
+      let echo = Echo(Transport(socket, on: loop, maxUnsent: 1000), counts)
+      try? echo.transport.begin(for: echo)
+      return nil
+    }
+
+    func logNotAccepting(_ cause: String) { counts.value.told.append(cause) }
+  }
+
   private let loop: SocketLoop
   private let place: TemporaryDirectory
   private let path: String
@@ -61,23 +90,7 @@ struct ListenerTests {
       let counts = Counts()
       let listener = Listener(
         DirectSocket(try UnixListener.bind(path: path, mode: 0o600)), on: loop,
-        accept: { socket in
-          counts.asked += 1
-          return counts.faults.isEmpty ? socket.accept() : counts.faults.removeFirst()
-        },
-        serve: { socket, isCrowded in
-          counts.come += 1
-          if isCrowded { counts.crowded += 1 }
-          if counts.effort > 0 { usleep(counts.effort) }
-          if let words = counts.unwelcome {
-            socket.close()
-            return words
-          }
-          let echo = Echo(Transport(socket, on: loop, maxUnsent: 1000), counts)
-          try? echo.transport.begin(for: echo)
-          return nil
-        },
-        report: { counts.told.append($0) })
+        acceptor: Acceptor(counts: OnLoop(counts, loop)), isAdmin: false)
       try listener.begin(.readable)
       counts.listener = listener
       return OnLoop(counts, loop)

@@ -8,7 +8,7 @@ package import UsherSystem
 package final class Listener: LoopSource {
   /// The pause after accept(2) failed, for instance because descriptors are exhausted.
   static let pauseTime = TimeAmount.milliseconds(100)
-  /// The minimum interval between two reports to `report`.
+  /// The minimum interval between two log entries.
   private static let reportInterval = TimeAmount.minutes(1)
 
   /// The maximum time for accepting in one loop iteration.
@@ -17,28 +17,19 @@ package final class Listener: LoopSource {
   /// filled faster than it is emptied.
   private static let crowdThreshold = 32
 
-  private let accept: (DirectSocket) -> DirectSocket.Accepted
-  private let serve: (DirectSocket, _ isCrowded: Bool) -> String?
-  private let report: (String) -> Void
+  private let acceptor: any SocketAcceptor
+  private let isAdmin: Bool
   private var lastReport: NIODeadline?
   private var timer: LoopTimer?
   /// The number of connections accepted since the backlog was last empty.
   private var consecutive = 0
 
-  /// - Parameters:
-  ///   - accept: Accepts one connection.
-  ///   - serve: Takes over an accepted socket and learns whether the backlog is crowded. Returns
-  ///     the cause if the daemon cannot serve the connection.
-  ///   - report: Called with the cause if one connection, or all of them, cannot be served.
+  /// - Parameter isAdmin: Whether the socket is the admin socket.
   package init(
-    _ socket: DirectSocket, on loop: SocketLoop,
-    accept: @escaping (DirectSocket) -> DirectSocket.Accepted,
-    serve: @escaping (DirectSocket, _ isCrowded: Bool) -> String?,
-    report: @escaping (String) -> Void
+    _ socket: DirectSocket, on loop: SocketLoop, acceptor: any SocketAcceptor, isAdmin: Bool
   ) {
-    self.accept = accept
-    self.serve = serve
-    self.report = report
+    self.acceptor = acceptor
+    self.isAdmin = isAdmin
     super.init(socket, on: loop)
   }
 
@@ -47,15 +38,16 @@ package final class Listener: LoopSource {
     guard events.isDisjoint(with: .disconnected) else {
       // The listener stops for good: another process that has the socket can shut it down again and
       // again, and each time would be reported.
-      report("the socket was shut down from outside")
+      acceptor.logNotAccepting("the socket was shut down from outside")
       return close()
     }
     let begun = loop.now
     repeat {
-      switch accept(socket) {
+      switch isAdmin ? socket.accept() : acceptor.accept(from: socket, on: loop) {
       case .connection(let accepted):
         consecutive += 1
-        serve(accepted, consecutive > Self.crowdThreshold).map(logRarely)
+        let isCrowded = consecutive > Self.crowdThreshold
+        acceptor.admit(accepted, on: loop, isAdmin: isAdmin, isCrowded: isCrowded).map(logRarely)
       case .closed(let count): consecutive += count
       case .none:
         consecutive = 0
@@ -85,6 +77,6 @@ package final class Listener: LoopSource {
     let now = loop.now
     guard lastReport.map({ $0 + Self.reportInterval <= now }) ?? true else { return }
     lastReport = now
-    report(cause)
+    acceptor.logNotAccepting(cause)
   }
 }

@@ -46,11 +46,7 @@ package struct SocketServer: Sendable {
     let socket = DirectSocket(descriptor)
     try socket.listen(waiting: queue)
     let listener = try await loop.submit {
-      let listener = Listener(
-        socket, on: loop,
-        accept: { isAdmin ? $0.accept() : acceptor.accept(from: $0, on: loop) },
-        serve: { acceptor.admit($0, on: loop, isAdmin: isAdmin, isCrowded: $1) },
-        report: { acceptor.logNotAccepting($0) })
+      let listener = Listener(socket, on: loop, acceptor: acceptor, isAdmin: isAdmin)
       try listener.begin(.readable)
       return OnLoop(listener, loop)
     }
