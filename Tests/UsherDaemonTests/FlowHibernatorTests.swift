@@ -183,10 +183,10 @@ struct FlowMetadataPoolTests {
   private func metadata(
     _ owner: Owner = .anna, client: String? = "till",
     credentials: CredentialTags = CredentialTags()
-  ) -> SharedFlowMetadata {
-    SharedFlowMetadata(
-      .init(owner: owner, provider: .work, kind: "stub", client: client, uid: owner.uid),
-      credentials)
+  ) -> FlowMetadata {
+    FlowMetadata(
+      owner: owner, provider: .work, kind: "stub", client: client, uid: owner.uid,
+      credentials: credentials)
   }
 
   @Test("equal flow metadata is kept once, and metadata that differs in any member separately")
@@ -198,7 +198,7 @@ struct FlowMetadataPoolTests {
     #expect(metadataPool.shared(metadata(client: nil)) !== first)
     let tags = CredentialTags(["secret": Secret("s")]) { _, _ in .init([1]) }
     let others = metadataPool.shared(metadata(credentials: tags))
-    #expect(others !== first && others.credentials == tags)
+    #expect(others !== first && others.value.credentials == tags)
     #expect(metadataPool.shared(metadata(credentials: tags)) === others)
   }
 }

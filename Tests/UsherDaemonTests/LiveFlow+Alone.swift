@@ -13,7 +13,7 @@ extension LiveFlow {
     packed: PackedMachine? = nil, isToResume: Bool = false
   ) {
     let metadata = SharedFlowMetadata(
-      .init(owner: owner, provider: provider, kind: kind, client: client, uid: owner.uid))
+      FlowMetadata(owner: owner, provider: provider, kind: kind, client: client, uid: owner.uid))
     self.init(
       id: id, metadata: metadata, requestID: requestID, createdAt: createdAt, snapshot: snapshot,
       transitions: transitions, packed: packed, isToResume: isToResume)

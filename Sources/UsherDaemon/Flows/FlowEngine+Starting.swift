@@ -173,10 +173,9 @@ extension FlowEngine {
     let requestID = call.requestId.flatMap { id in
       Self.isRequestID(id) && !id.allSatisfy(\.isWhitespace) ? id : nil
     }
-    let metadata = SharedFlowMetadata(
-      .init(
-        owner: input.owner, provider: call.provider, kind: call.kind, client: client.name,
-        uid: client.uid), credentials.tags(of: machine.config))
+    let metadata = FlowMetadata(
+      owner: input.owner, provider: call.provider, kind: call.kind, client: client.name,
+      uid: client.uid, credentials: credentials.tags(of: machine.config))
     return LiveFlow(
       id: input.id, metadata: metadataPool.shared(metadata), requestID: requestID,
       createdAt: now,

@@ -89,10 +89,9 @@ extension FlowRepository {
 
   private func flow(_ row: FlowRow, _ read: RestoredFlow, _ transitions: [Transition]) -> LiveFlow {
     let (stored, machine) = (read.stored, read.machine)
-    let metadata = SharedFlowMetadata(
-      .init(
-        owner: row.owner, provider: row.provider, kind: row.kind, client: stored.client,
-        uid: stored.uid ?? row.owner.uid), stored.credentials ?? CredentialTags())
+    let metadata = FlowMetadata(
+      owner: row.owner, provider: row.provider, kind: row.kind, client: stored.client,
+      uid: stored.uid ?? row.owner.uid, credentials: stored.credentials ?? CredentialTags())
     return LiveFlow(
       id: row.id, metadata: metadataPool.shared(metadata), requestID: row.requestID,
       createdAt: row.createdAt,

@@ -111,12 +111,12 @@ final class LiveFlow: Sendable {
         earlier: earlier.suffix(LiveFlow.maxTransitions - 1), isToResume: isToResume))
   }
 
-  var owner: Owner { shared.key.owner }
-  var provider: ProviderName { shared.key.provider }
-  var kind: String { shared.key.kind }
-  var client: String? { shared.key.client }
-  var uid: UInt32 { shared.key.uid }
-  var credentials: CredentialTags { shared.credentials }
+  var owner: Owner { shared.value.owner }
+  var provider: ProviderName { shared.value.provider }
+  var kind: String { shared.value.kind }
+  var client: String? { shared.value.client }
+  var uid: UInt32 { shared.value.uid }
+  var credentials: CredentialTags { shared.value.credentials }
 
   var person: LocalPerson { LocalPerson(realm: owner.realm, uid: uid) }
 

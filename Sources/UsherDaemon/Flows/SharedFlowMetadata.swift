@@ -3,28 +3,26 @@ import UsherConfig
 import UsherCore
 import UsherStore
 
-/// Properties that many flows have in common, stored once in memory.
-final class SharedFlowMetadata: Sendable {
-  struct Key: Hashable {
-    let owner: Owner
-    let provider: ProviderName
-    let kind: String
-    /// The only client that sees the flow's steps and answers them. Nil for flows stored before
-    /// this field existed, which every client of the owner may see and answer.
-    let client: String?
-    /// The user as which the client runs: its browser, passcode and fingerprints are accepted.
-    let uid: UInt32
-  }
-
-  let key: Key
+/// Properties that many flows have in common.
+struct FlowMetadata: Hashable {
+  let owner: Owner
+  let provider: ProviderName
+  let kind: String
+  /// The only client that sees the flow's steps and answers them. Nil for flows stored before this
+  /// field existed, which every client of the owner may see and answer.
+  let client: String?
+  /// The user as which the client runs: its browser, passcode and fingerprints are accepted.
+  let uid: UInt32
   /// The tags of the provider credentials with which the flow started. If they differ from the
   /// current ones, the provider has changed.
-  let credentials: CredentialTags
+  var credentials = CredentialTags()
+}
 
-  init(_ key: Key, _ credentials: CredentialTags = CredentialTags()) {
-    self.key = key
-    self.credentials = credentials
-  }
+/// The metadata of one or more flows, stored once in memory.
+final class SharedFlowMetadata: Sendable {
+  let value: FlowMetadata
+
+  init(_ value: FlowMetadata) { self.value = value }
 }
 
 /// Shares equal metadata between flows.
@@ -33,17 +31,16 @@ final class FlowMetadataPool: Sendable {
   /// stale.
   private static let maxEntries = 4096
 
-  private let entries = Mutex<[SharedFlowMetadata.Key: SharedFlowMetadata]>([:])
+  private let entries = Mutex<[FlowMetadata: SharedFlowMetadata]>([:])
 
-  /// Returns the shared instance that equals `metadata`, or shares `metadata`.
-  func shared(_ metadata: SharedFlowMetadata) -> SharedFlowMetadata {
+  /// Returns the shared instance for `metadata`; creates a missing one.
+  func shared(_ metadata: FlowMetadata) -> SharedFlowMetadata {
     entries.withLock { entries in
-      if let shared = entries[metadata.key], shared.credentials == metadata.credentials {
-        return shared
-      }
+      if let shared = entries[metadata] { return shared }
       if entries.count >= Self.maxEntries { entries = [:] }
-      entries[metadata.key] = metadata
-      return metadata
+      let shared = SharedFlowMetadata(metadata)
+      entries[metadata] = shared
+      return shared
     }
   }
 }

@@ -3,7 +3,7 @@ import UsherCore
 
 /// Keyed hashes of the provider credentials that were set when a flow began, by name. They show
 /// whether a credential of that name still has the same value; no value can be derived from them.
-struct CredentialTags: Codable, Sendable, Equatable {
+struct CredentialTags: Codable, Sendable, Hashable {
   private var byName: [String: Data] = [:]
 
   /// Creates an empty set of tags, which matches no credential.
