@@ -24,6 +24,19 @@ package struct DirectSocket: Sendable {
     /// A connection is in the backlog but cannot be accepted, because descriptors or memory are
     /// exhausted. Carries the text of the errno value.
     case impossible(String)
+
+    /// - Parameters:
+    ///   - result: The accepted descriptor, or a negative errno value.
+    ///   - closed: The number of connections that were closed before.
+    fileprivate init(_ result: CInt, closed: CInt = 0) {
+      self =
+        switch -result {
+        case ...0: .connection(DirectSocket(result))
+        case EBUSY: .closed(Int(closed))
+        case EAGAIN, EINTR, ECONNABORTED: .none
+        default: .impossible(Errno(-result).words)
+        }
+    }
   }
 
   package enum Received {
@@ -47,14 +60,7 @@ package struct DirectSocket: Sendable {
     else { throw Errno.last.explained("a socket cannot be made to listen") }
   }
 
-  package func accept() -> Accepted {
-    let result = usher_accept(raw)
-    switch -result {
-    case ...0: return .connection(DirectSocket(result))
-    case EAGAIN, EINTR, ECONNABORTED: return .none
-    default: return .impossible(Errno(-result).words)
-    }
-  }
+  package func accept() -> Accepted { Accepted(usher_accept(raw)) }
 
   /// Accepts the first connection in the backlog whose user is not in `uids`, and closes the
   /// connections before it.
@@ -74,14 +80,7 @@ package struct DirectSocket: Sendable {
       let result = usher_accept_others(
         raw, uids, uids.count, theirs.baseAddress, CInt(theirs.count), &count)
       closer.close(theirs.prefix(Int(count)))
-      let accepted: Accepted =
-        switch -result {
-        case ...0: .connection(DirectSocket(result))
-        case EBUSY: .closed(Int(count))
-        case EAGAIN, EINTR, ECONNABORTED: .none
-        default: .impossible(Errno(-result).words)
-        }
-      return (accepted, Int(count))
+      return (Accepted(result, closed: count), Int(count))
     }
   }
 
