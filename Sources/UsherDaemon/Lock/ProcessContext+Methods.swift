@@ -22,20 +22,20 @@ extension ProcessContext {
     let visible = dependencies.config.providers.filter {
       caller.may(ProviderGet.name, provider: $0.name)
     }
+    // The uptime is never negative, even if the clock is set back.
+    let uptime = max(.zero, dependencies.clock.monotonicNow() - started)
     return .init(
-      version: Version.current, uptimeSeconds: uptimeSeconds, ready: false, locked: true,
+      version: Version.current, uptimeSeconds: Int(uptime.components.seconds), ready: false,
+      locked: true,
       providers: visible.map { .init(name: $0.name, type: $0.type, health: .unknown) }, flows: 0,
       connections: count.count(of: caller.isAdmin ? nil : caller.uid),
       peerIdentity: caller.isAdmin ? peerIdentity : nil)
   }
 
-  /// The time since the daemon's start; never negative, even if the clock is set back.
-  var uptimeSeconds: Int {
-    max(0, Int((dependencies.clock.monotonicNow() - started).components.seconds))
-  }
-
   /// How the daemon identifies connected processes: by pidfd, or by process id on older kernels.
-  var peerIdentity: String { dependencies.sockets.tellsPeerByDescriptor() ? "pidfd" : "pid" }
+  private var peerIdentity: String {
+    dependencies.sockets.tellsPeerByDescriptor() ? "pidfd" : "pid"
+  }
 }
 
 extension Limits {
