@@ -76,14 +76,12 @@ final class Services: Sendable {
     owners = OwnerRegistry(dependencies: dependencies, store: store)
     // The reference is weak, because the registry notifies the flows and accounts of changes.
     let runtime = FlowRuntime(
-      processContext, store, access, lifecycle, localAuth: localAuth, totp: totp
+      processContext, access, lifecycle, localAuth: localAuth, totp: totp
     ) { [weak owners] in owners?.isWithheld($0) ?? true }
     (watch, callbacks) = (runtime.watch, runtime.callbacks)
 
     consents = ConsentService(repository: repository)
-    confirm = ConfirmationService(
-      dependencies: dependencies, store: store, events: processContext.events,
-      accounts: repository, localAuth: localAuth)
+    confirm = ConfirmationService(accounts: repository, localAuth: localAuth)
     ownerService = OwnerService(
       registry: owners, engine: runtime.engine, repository: repository,
       revoker: lifecycle.revoker, localAuth: localAuth, confirm: confirm, audit: audit)

@@ -31,8 +31,7 @@ struct TokenRenewalTests {
     config.providers = [provider]
     harness = try FlowHarness(config: config)
     watch = AccountWatch(
-      dependencies: harness.dependencies, repository: harness.repository,
-      refresher: harness.refresher, calls: harness.calls, events: harness.events)
+      dependencies: harness.dependencies, repository: harness.repository, calls: harness.calls)
     _ = harness.events.listen(since: nil) { [told] entry in
       if entry.event.topic == .token { told.add(entry.event.what) }
     }
@@ -142,8 +141,7 @@ struct TokenRenewalTests {
       processors: 2, log: .silent)
     // The watch asks whether the owner is withheld after it has read the account.
     let watch = AccountWatch(
-      dependencies: interrupted, repository: repository, refresher: harness.refresher,
-      calls: harness.calls, events: harness.events
+      dependencies: interrupted, repository: repository, calls: harness.calls
     ) { _ in
       if !isPlanned { change() }
       return false

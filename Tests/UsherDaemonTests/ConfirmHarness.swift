@@ -33,10 +33,7 @@ final class ConfirmHarness: Sendable {
   }
 
   private static func service(_ harness: FlowHarness) -> ConfirmationService {
-    ConfirmationService(
-      dependencies: harness.dependencies, store: harness.store, events: harness.events,
-      accounts: harness.repository,
-      localAuth: harness.localAuth)
+    ConfirmationService(accounts: harness.repository, localAuth: harness.localAuth)
   }
 
   /// Returns the confirmation service of a restarted daemon.

@@ -38,11 +38,8 @@ final class ConsentHarness: Sendable {
     config.providers = [ProviderConfig(name: Self.provider, settings: settings)]
     if let other { config.providers.append(other) }
     harness = try FlowHarness(config: config)
-    let (dependencies, store, repository) = (
-      harness.dependencies, harness.store, harness.repository
-    )
-    let revoker = Revoker(
-      dependencies: dependencies, store: store, repository: repository, queue: harness.revocations)
+    let (dependencies, repository) = (harness.dependencies, harness.repository)
+    let revoker = Revoker(repository: repository, queue: harness.revocations)
     flows = FlowService(engine: harness.engine, scheduler: harness.scheduler)
     accounts = AccountService(repository: repository, clock: harness.clock)
     consents = ConsentService(repository: repository)

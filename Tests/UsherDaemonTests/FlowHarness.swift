@@ -62,10 +62,7 @@ final class FlowHarness: Sendable {
       dependencies: dependencies, http: http, metadata: metadata, health: health)
     revocations = RevocationQueue(
       dependencies: dependencies, store: store, source: source)
-    refresher = Refresher(
-      dependencies: dependencies, store: store, repository: repository, source: source,
-      queue: revocations,
-      events: events)
+    refresher = Refresher(repository: repository, source: source, queue: revocations)
     calls = AccountCalls(
       dependencies: dependencies, http: http, repository: repository, refresher: refresher)
     localAuth = .fake(dependencies, store, reader)
@@ -78,8 +75,7 @@ final class FlowHarness: Sendable {
         accounts: repository, localAuth: LocalAuthAnswers(service: localAuth), totp: totp,
         dependencies: dependencies))
     engine = FlowEngine(
-      dependencies: dependencies, store: store, credentials: credentials, accounts: repository,
-      events: events, effects: effects, revocations: revocations)
+      credentials: credentials, accounts: repository, effects: effects, revocations: revocations)
   }
 
   var call: StubCall { StubCall(name: "effect", probe: place.path) }

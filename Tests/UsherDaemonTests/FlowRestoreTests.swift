@@ -72,8 +72,7 @@ struct FlowRestoreTests {
     let all = Set(engine.index.all.map(\.id.rawValue))
     #expect(all == Set((0..<20).filter { $0 % 7 != 3 }.map { "flw_\($0)" }))
     let second = FlowEngine(
-      dependencies: harness.dependencies, store: engine.store, credentials: engine.credentials,
-      accounts: engine.accounts, events: engine.events, effects: engine.effects,
+      credentials: engine.credentials, accounts: engine.accounts, effects: engine.effects,
       revocations: engine.revocations)
     let unread = try await second.restore()
     #expect(Set(unread.map { $0.flow.rawValue }) == ["flw_3", "flw_10", "flw_17"])

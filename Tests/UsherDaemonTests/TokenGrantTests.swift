@@ -33,9 +33,7 @@ final class TokenFixture: Sendable {
     tokens = TokenService(
       dependencies: harness.dependencies, repository: harness.repository,
       refresher: harness.refresher,
-      revoker: Revoker(
-        dependencies: harness.dependencies, store: harness.store, repository: harness.repository,
-        queue: harness.revocations))
+      revoker: Revoker(repository: harness.repository, queue: harness.revocations))
     accounts = AccountService(repository: harness.repository, clock: harness.clock)
   }
 

@@ -43,8 +43,7 @@ final class VerdictHarness: Sendable {
     config.providers = [provider]
     harness = try FlowHarness(config: config)
     watch = AccountWatch(
-      dependencies: harness.dependencies, repository: harness.repository,
-      refresher: harness.refresher, calls: harness.calls, events: harness.events,
+      dependencies: harness.dependencies, repository: harness.repository, calls: harness.calls,
       isWithheld: isWithheld)
     service = CallbackService(
       credentials: harness.credentials, engine: harness.engine, repository: harness.repository,

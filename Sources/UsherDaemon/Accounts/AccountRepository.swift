@@ -59,7 +59,7 @@ final class AccountRepository: Sendable {
   let lists = AsyncKeyedLock<UInt32>()
   let dependencies: Dependencies
   let store: Store
-  private let events: EventBus
+  let events: EventBus
   private let places: [ProviderName: TokenPlace]
   private let state = Mutex(State())
   let changes = Atomic<Int>(0)

@@ -8,7 +8,7 @@ import UsherStore
 // The background tasks of an account: warn the owner, refresh the tokens, ask the provider.
 extension AccountWatch {
   func warn(_ record: AccountRecord) {
-    events.publish(.token, "expiring", record, at: dependencies.clock.now())
+    repository.events.publish(.token, "expiring", record, at: dependencies.clock.now())
   }
 
   func renew(_ record: AccountRecord) {
@@ -16,7 +16,7 @@ extension AccountWatch {
       var renewed: AccountRecord?
       do throws(UsherError) {
         if let token = record.tokens[record.mainKey] {
-          try await refresher.replace(token.set.accessToken.unsealed(), of: record.id)
+          try await calls.refresher.replace(token.set.accessToken.unsealed(), of: record.id)
           renewed = repository.record(record.id)
         }
       } catch {
@@ -98,7 +98,7 @@ extension AccountWatch {
       try await repository.store.commit(update.changes)
       repository.install(update)
       if case .grantRevoked = result {
-        events.publish(.token, "dead", record, at: dependencies.clock.now())
+        repository.events.publish(.token, "dead", record, at: dependencies.clock.now())
       }
       return result
     }

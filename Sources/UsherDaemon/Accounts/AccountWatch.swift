@@ -17,9 +17,7 @@ import UsherStore
 final class AccountWatch: ProviderObserver {
   let dependencies: Dependencies
   let repository: AccountRepository
-  let refresher: Refresher
   let calls: AccountCalls
-  let events: EventBus
   private let isWithheld: @Sendable (Owner) -> Bool
   private let waking: WakingAccounts
   private let state = Mutex(State())
@@ -71,15 +69,12 @@ final class AccountWatch: ProviderObserver {
   /// - Parameter isWithheld: Whether access to an owner's objects is refused at present (see
   ///   ``OwnerRow``). No work is done for such an owner's accounts.
   init(
-    dependencies: Dependencies, repository: AccountRepository, refresher: Refresher,
-    calls: AccountCalls, events: EventBus,
+    dependencies: Dependencies, repository: AccountRepository, calls: AccountCalls,
     isWithheld: @escaping @Sendable (Owner) -> Bool = { _ in false }
   ) {
     self.dependencies = dependencies
     self.repository = repository
-    self.refresher = refresher
     self.calls = calls
-    self.events = events
     self.isWithheld = isWithheld
     waking = WakingAccounts(store: repository.store, dependencies: dependencies)
     dependencies.configStore.register(self)
@@ -89,7 +84,7 @@ final class AccountWatch: ProviderObserver {
   func start() {
     waking.advance(lead: warning)
     repository.addObserver { [weak self] in self?.announce($0) }
-    let listener = events.listen(since: nil) { [weak self] entry in
+    let listener = repository.events.listen(since: nil) { [weak self] entry in
       guard entry.event.topic == .account, let account = entry.event.account else { return }
       self?.process(account)
     }.listener
@@ -104,7 +99,7 @@ final class AccountWatch: ProviderObserver {
       return (state.entries.values, state.listener)
     }
     for entry in entries { entry.timer?.cancel() }
-    if let listener { events.stop(listener) }
+    if let listener { repository.events.stop(listener) }
   }
 
   /// Reviews the accounts in memory, then finds the accounts on disk that need work soon. Called
@@ -140,7 +135,7 @@ final class AccountWatch: ProviderObserver {
     guard update.before?.details.attributes ?? [:] != record.details.attributes, !isStopped,
       let inquiry = inquiry(of: record)
     else { return }
-    events.publish(.kyc, inquiry.eventName, record, at: dependencies.clock.now())
+    repository.events.publish(.kyc, inquiry.eventName, record, at: dependencies.clock.now())
     dependencies.log.info(
       "verdict",
       metadata: [

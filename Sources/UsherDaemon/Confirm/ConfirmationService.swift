@@ -20,25 +20,19 @@ final class ConfirmationService: Sendable {
     var isStale = false
   }
 
-  private let dependencies: Dependencies
-  private let store: Store
-  private let events: EventBus
   private let accounts: AccountRepository
   private let localAuth: LocalAuthService
   private let state = Mutex(State())
   /// Serializes check, write and installation of an answer for each user.
   private let personLock = AsyncKeyedLock<LocalPerson>()
 
-  init(
-    dependencies: Dependencies, store: Store, events: EventBus, accounts: AccountRepository,
-    localAuth: LocalAuthService
-  ) {
-    self.dependencies = dependencies
-    self.store = store
-    self.events = events
+  init(accounts: AccountRepository, localAuth: LocalAuthService) {
     self.accounts = accounts
     self.localAuth = localAuth
   }
+
+  private var dependencies: Dependencies { accounts.dependencies }
+  private var store: Store { accounts.store }
 
   func restore() throws(UsherError) {
     for row in try store.loadConfirmations() {
@@ -167,7 +161,7 @@ extension ConfirmationService {
       topic: .confirm, what: what, at: dependencies.clock.now(),
       provider: call.provider.map { ProviderName($0) }, kind: call.kind,
       account: call.account.map { AccountID($0) }, confirmation: question.id, client: call.client)
-    events.publish(event, owner: nil, question: question)
+    accounts.events.publish(event, owner: nil, question: question)
   }
 }
 

@@ -17,11 +17,8 @@ import UsherSystem
 /// A flow is looked up by its id and its owner together. Another owner's flow takes the same path
 /// as an unknown id and is reported as `notFound`.
 final class FlowEngine: Sendable {
-  let dependencies: Dependencies
-  let store: Store
   let credentials: Credentials
   let accounts: AccountRepository
-  let events: EventBus
   let revocations: RevocationQueue
   /// Whether access to an owner's objects is refused (see ``OwnerRow``): its flows send nothing.
   let isWithheld: @Sendable (Owner) -> Bool
@@ -39,24 +36,23 @@ final class FlowEngine: Sendable {
   private let isStopped = Atomic(false)
 
   init(
-    dependencies: Dependencies, store: Store, credentials: Credentials,
-    accounts: AccountRepository, events: EventBus, effects: EffectRunner,
+    credentials: Credentials, accounts: AccountRepository, effects: EffectRunner,
     revocations: RevocationQueue, isWithheld: @escaping @Sendable (Owner) -> Bool = { _ in false }
   ) {
-    self.dependencies = dependencies
-    self.store = store
     self.credentials = credentials
     self.accounts = accounts
-    self.events = events
     self.effects = effects
     self.revocations = revocations
     self.isWithheld = isWithheld
-    repository = FlowRepository(
-      dependencies: dependencies, store: store, accounts: accounts,
-      coder: FlowCoder(nonce: dependencies.identifier("provider_")), metadataPool: metadataPool)
-    deadlines = FlowDeadlines(dependencies)
+    let coder = FlowCoder(nonce: accounts.dependencies.identifier("provider_"))
+    repository = FlowRepository(accounts: accounts, coder: coder, metadataPool: metadataPool)
+    deadlines = FlowDeadlines(accounts.dependencies)
     deadlines.onExpiry { [weak self] in self?.deliver(.event(.expired), to: $0) }
   }
+
+  var dependencies: Dependencies { accounts.dependencies }
+  var store: Store { accounts.store }
+  var events: EventBus { accounts.events }
 
   func flow(_ id: FlowID, of owner: Owner) throws(UsherError) -> LiveFlow {
     guard let flow = index.flow(id, of: owner) else {

@@ -8,11 +8,12 @@ import UsherStore
 /// The flows on disk: plans the rows that a decision changes, commits them together, and reads the
 /// flows at a start of the daemon.
 struct FlowRepository: Sendable {
-  let dependencies: Dependencies
-  let store: Store
   let accounts: AccountRepository
   let coder: FlowCoder
   let metadataPool: FlowMetadataPool
+
+  var dependencies: Dependencies { accounts.dependencies }
+  var store: Store { accounts.store }
 
   /// A decision about a flow, and the changes that store it.
   struct Plan {

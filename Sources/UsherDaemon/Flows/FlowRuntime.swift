@@ -13,26 +13,25 @@ struct FlowRuntime: Sendable {
   /// - Parameter isWithheld: Whether access to an owner's objects is refused at present. Nothing is
   ///   sent for the flows and accounts of such an owner.
   init(
-    _ processContext: ProcessContext, _ store: Store, _ access: ProviderAccess,
-    _ tokens: TokenLifecycle, localAuth: LocalAuthService, totp: TOTPService,
+    _ processContext: ProcessContext, _ access: ProviderAccess, _ tokens: TokenLifecycle,
+    localAuth: LocalAuthService, totp: TOTPService,
     isWithheld: @escaping @Sendable (Owner) -> Bool
   ) {
-    let (dependencies, events) = (processContext.dependencies, processContext.events)
+    let dependencies = processContext.dependencies
     let answers = DaemonAnswers(
       accounts: tokens.repository, localAuth: LocalAuthAnswers(service: localAuth), totp: totp,
       dependencies: dependencies)
     let listeners = RedirectListeners(dependencies: dependencies, group: processContext.browsers)
     engine = FlowEngine(
-      dependencies: dependencies, store: store, credentials: access.credentials,
-      accounts: tokens.repository, events: events,
+      credentials: access.credentials, accounts: tokens.repository,
       effects: EffectRunner(
         dependencies: dependencies, http: access.http, bearer: tokens.calls,
         metadata: access.metadata, verifier: access.verifier, listeners: listeners,
         answers: answers),
       revocations: tokens.revocations, isWithheld: isWithheld)
     watch = AccountWatch(
-      dependencies: dependencies, repository: tokens.repository, refresher: tokens.refresher,
-      calls: tokens.calls, events: events, isWithheld: isWithheld)
+      dependencies: dependencies, repository: tokens.repository, calls: tokens.calls,
+      isWithheld: isWithheld)
     callbacks = CallbackListeners(
       on: processContext.outside,
       CallbackService(

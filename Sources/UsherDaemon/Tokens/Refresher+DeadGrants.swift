@@ -49,7 +49,7 @@ extension Refresher {
       return update.record
     }
     guard let ended else { return try current(record.id, key) }
-    events.publish(.token, "dead", record, at: dependencies.clock.now())
+    repository.events.publish(.token, "dead", record, at: dependencies.clock.now())
     throw grantEndedError(ended)
   }
 

@@ -14,12 +14,9 @@ import UsherStore
 actor Refresher: ProviderObserver {
   private typealias Outcome = Result<[UInt8], UsherError>
 
-  let dependencies: Dependencies
-  let store: Store
   let repository: AccountRepository
   private let source: TokenSource
   let queue: RevocationQueue
-  let events: EventBus
 
   private var running: [AccountID: (key: TokenKey, task: Task<Outcome, Never>)] = [:]
   private var unsavedRefreshes: [AccountID: UnsavedRefresh] = [:]
@@ -49,17 +46,16 @@ actor Refresher: ProviderObserver {
   }
 
   init(
-    dependencies: Dependencies, store: Store, repository: AccountRepository, source: TokenSource,
-    queue: RevocationQueue, events: EventBus
+    repository: AccountRepository, source: TokenSource, queue: RevocationQueue
   ) {
-    self.dependencies = dependencies
-    self.store = store
     self.repository = repository
     self.source = source
     self.queue = queue
-    self.events = events
-    dependencies.configStore.register(self)
+    repository.dependencies.configStore.register(self)
   }
+
+  nonisolated var dependencies: Dependencies { repository.dependencies }
+  nonisolated var store: Store { repository.store }
 
   /// Returns the encoded reply of `token.get` with a token that is valid for at least `seconds`.
   func token(
@@ -277,7 +273,7 @@ actor Refresher: ProviderObserver {
     FailPoint.reach("refresh.after-commit")
     repository.install(update)
     logNarrowing(update)
-    events.publish(.token, "refreshed", update.record, at: dependencies.clock.now())
+    repository.events.publish(.token, "refreshed", update.record, at: dependencies.clock.now())
     return try current(update.record.id, key)
   }
 

@@ -8,8 +8,6 @@ import UsherStore
 /// One commit deletes the tokens and stores their revocation: callers cannot get the tokens any
 /// more, and a crash of the daemon does not leave them valid (``RevocationQueue``).
 struct Revoker: Sendable {
-  let dependencies: Dependencies
-  let store: Store
   let repository: AccountRepository
   let queue: RevocationQueue
 
@@ -23,8 +21,8 @@ struct Revoker: Sendable {
       guard let current = try repository.find(record.id),
         let update = try repository.update(droppingTokensOf: current, errorCode: errorCode)
       else { throw AccountRepository.changedMeanwhile }
-      let revocation = Revocation(of: current, by: asker, dependencies)
-      try await store.commit(update.changes + revocation.changes())
+      let revocation = Revocation(of: current, by: asker, repository.dependencies)
+      try await repository.store.commit(update.changes + revocation.changes())
       repository.install(update)
       return revocation
     }
@@ -43,9 +41,9 @@ struct Revoker: Sendable {
     let revocation = try await repository.changeLock.withLock(record.lockKey) {
       () throws(UsherError) -> Revocation? in
       guard let current = try repository.find(record.id), condition(current) else { return nil }
-      let revocation = Revocation(of: current, by: asker, dependencies)
+      let revocation = Revocation(of: current, by: asker, repository.dependencies)
       let changes = isRevoked ? try revocation.changes() : []
-      try await store.commit([.deleteAccount(current.id)] + changes)
+      try await repository.store.commit([.deleteAccount(current.id)] + changes)
       repository.remove(current)
       return revocation
     }

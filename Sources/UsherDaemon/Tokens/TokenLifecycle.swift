@@ -18,12 +18,10 @@ struct TokenLifecycle: Sendable {
       dependencies: dependencies, store: store, source: source,
       record: processContext.audit.record(_:by:))
     refresher = Refresher(
-      dependencies: dependencies, store: store, repository: repository, source: source,
-      queue: revocations, events: events)
+      repository: repository, source: source, queue: revocations)
     calls = AccountCalls(
       dependencies: dependencies, http: access.http, repository: repository, refresher: refresher)
-    revoker = Revoker(
-      dependencies: dependencies, store: store, repository: repository, queue: revocations)
+    revoker = Revoker(repository: repository, queue: revocations)
 
     repository.addObserver { [revocations] update in
       guard let superseded = update.superseded else { return }
