@@ -41,10 +41,7 @@ final class SpaceReserve: Sendable {
   ///
   /// - Returns: Whether space was reserved and is now free.
   func release() -> Bool {
-    isAllocated.withLock { isAllocated in
-      defer { isAllocated = false }
-      return isAllocated && truncate(file.path, 0) == 0
-    }
+    isAllocated.withLock { exchange(&$0, with: false) && truncate(file.path, 0) == 0 }
   }
 
   private static let problem = "has no room in reserve"

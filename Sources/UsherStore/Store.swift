@@ -194,11 +194,7 @@ package final class Store: Sendable {
   /// fail, and a copy in progress fails too. Closing a closed store does nothing. The store is
   /// closed even if this method throws.
   package func close() throws(UsherError) {
-    let wasClosed = isClosed.withLock { isClosed in
-      defer { isClosed = true }
-      return isClosed
-    }
-    guard !wasClosed else { return }
+    guard !isClosed.withLock({ exchange(&$0, with: true) }) else { return }
     defer { lock.release() }
     copying.withLock { $0?.interrupt() }
     let closed = Result { try reader.close() }

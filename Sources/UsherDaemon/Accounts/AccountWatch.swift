@@ -95,8 +95,7 @@ final class AccountWatch: ProviderObserver {
   func stop() {
     let (entries, listener) = state.withLock { state in
       state.isStopped = true
-      defer { state.entries = [:] }
-      return (state.entries.values, state.listener)
+      return (exchange(&state.entries, with: [:]).values, state.listener)
     }
     for entry in entries { entry.timer?.cancel() }
     if let listener { repository.events.stop(listener) }

@@ -1,3 +1,5 @@
+import UsherCore
+
 /// A cache of bounded size that evicts values that were not used recently.
 ///
 /// It has two generations. A value that is used moves to the young generation. When the young
@@ -55,10 +57,7 @@ struct LRUCache<Key: Hashable, Value> {
 
   /// Returns the values that were evicted since the last call. The caller frees them after
   /// releasing its lock, because freeing takes time.
-  mutating func takeEvicted() -> [[Key: Value]] {
-    defer { evicted = [] }
-    return evicted
-  }
+  mutating func takeEvicted() -> [[Key: Value]] { exchange(&evicted, with: []) }
 
   private mutating func insertYoung(_ value: Value, as key: Key, capacity: Int) {
     young[key] = value

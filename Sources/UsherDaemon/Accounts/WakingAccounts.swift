@@ -48,11 +48,7 @@ final class WakingAccounts: Sendable {
   ///
   /// - Parameter body: Returns whether to continue.
   func search(_ body: (AccountID) -> Bool) async {
-    let begin = state.withLock { state -> Bool in
-      defer { state.isSearching = true }
-      return !state.isSearching
-    }
-    guard begin else { return }
+    guard !state.withLock({ exchange(&$0.isSearching, with: true) }) else { return }
     defer { state.withLock { $0.isSearching = false } }
     await forEach(after: state.withLock { $0.last }) { account in
       guard body(account.id) else { return false }

@@ -126,8 +126,7 @@ final class EventBus: Sendable {
         cursor: state.cursor, event: event, owner: owner, account: account, question: question)
       record(entry, in: &state)
       state.waiting.append((entry, Array(state.listeners.values)))
-      defer { state.isDelivering = true }
-      return !state.isDelivering
+      return !exchange(&state.isDelivering, with: true)
     }
     // One task delivers the events of all publishers. So an event that a listener publishes is
     // delivered, to all listeners, after the event that the listener has just received.

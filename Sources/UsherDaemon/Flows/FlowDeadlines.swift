@@ -125,8 +125,7 @@ extension FlowDeadlines.State {
   fileprivate mutating func clear() -> ScheduledTimer? {
     for entry in flows.unordered { _ = entry.flow.setWatched(false) }
     (flows, watched) = (Heap(), 0)
-    defer { timer = nil }
-    return timer?.timer
+    return exchange(&timer, with: nil)?.timer
   }
 }
 

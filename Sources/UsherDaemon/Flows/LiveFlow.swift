@@ -234,10 +234,7 @@ extension LiveFlow {
 
   /// Sets whether ``FlowDeadlines`` watches the flow; returns whether that has changed.
   func setWatched(_ isWatched: Bool) -> Bool {
-    current.withLock { current in
-      defer { current.isWatched = isWatched }
-      return current.isWatched != isWatched
-    }
+    current.withLock { exchange(&$0.isWatched, with: isWatched) != isWatched }
   }
 
   var isWatched: Bool { current.withLock { $0.isWatched } }
@@ -300,7 +297,9 @@ extension LiveFlow.Mail {
 
 // The timer, the listener and the clean-up of a live flow.
 extension LiveFlow {
-  func setTimer(_ timer: ScheduledTimer?) { replace(\.timer, by: timer)?.cancel() }
+  func setTimer(_ timer: ScheduledTimer?) {
+    current.withLock { exchange(&$0.timer, with: timer) }?.cancel()
+  }
 
   /// The clean-up for outcomes that arrive after the flow's end; contains no secret.
   var compensation: Compensation? {
@@ -312,17 +311,9 @@ extension LiveFlow {
   ///
   /// - Returns: The previous listener, which the caller must close.
   func setListener(_ listener: RedirectListener?) -> RedirectListener? {
-    replace(\.listener, by: listener)
+    current.withLock { exchange(&$0.listener, with: listener) }
   }
 
-  private func replace<Value: Sendable>(
-    _ member: any WritableKeyPath<Current, Value?> & Sendable, by value: Value?
-  ) -> Value? {
-    current.withLock { current in
-      defer { current[keyPath: member] = value }
-      return current[keyPath: member]
-    }
-  }
 }
 
 // Waiting for a change of the flow.

@@ -211,10 +211,7 @@ private final class RedirectReply: Sendable {
   }
 
   func write(_ page: RedirectPage) {
-    let isFirst = phase.withLock { phase in
-      defer { phase = .written }
-      return phase != .written
-    }
+    let isFirst = phase.withLock { exchange(&$0, with: .written) != .written }
     if isFirst { send(page) }
   }
 

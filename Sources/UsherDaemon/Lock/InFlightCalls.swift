@@ -112,8 +112,7 @@ private final class PendingOutcome<Reply: Sendable>: Sendable {
     let waiting = state.withLock { state -> CheckedContinuation<Outcome, Never>? in
       guard state.outcome == nil else { return nil }
       state.outcome = outcome
-      defer { state.waiting = nil }
-      return state.waiting
+      return exchange(&state.waiting, with: nil)
     }
     waiting?.resume(returning: outcome)
   }

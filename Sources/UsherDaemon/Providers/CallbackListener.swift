@@ -72,10 +72,7 @@ private final class CurrentEndpoint: Sendable {
   ///
   /// - Returns: Whether there was no provider before.
   func replace(by endpoint: CallbackListener.Endpoint?) -> Bool {
-    current.withLock { current in
-      defer { current = endpoint }
-      return current == nil
-    }
+    current.withLock { exchange(&$0, with: endpoint) == nil }
   }
 }
 

@@ -74,11 +74,8 @@ final class CallbackListeners: Sendable {
   }
 
   func close() async {
-    let all = listeners.withLock { listeners in
-      defer { listeners = [:] }
-      return Array(listeners.values)
-    }
-    for listener in all { await listener.close() }
+    let all = listeners.withLock { exchange(&$0, with: [:]) }
+    for listener in all.values { await listener.close() }
   }
 }
 

@@ -26,8 +26,7 @@ final class RepeatedNotice: Sendable {
       state.count += 1
       if let last = state.last, now - last < Self.interval { return nil }
       state.last = now
-      defer { state.count = 0 }
-      return state.count
+      return exchange(&state.count, with: 0)
     }
   }
 }
