@@ -77,12 +77,7 @@ enum RedirectPage: Sendable, Equatable {
     }
   }
 
-  private var color: String {
-    switch self {
-    case .signedIn, .pending: "#15803d"
-    case .notSignedIn, .again, .notOurs, .otherUser, .onlyGET, .unknown, .busy: "#b45309"
-    }
-  }
+  private var color: String { self == .signedIn || self == .pending ? "#15803d" : "#b45309" }
 
   var html: String {
     """
