@@ -42,16 +42,12 @@ extension Limits {
   /// Returns the configured limits, but those that are fixed for the life of a connection as they
   /// are for this connection.
   fileprivate func on(_ connection: any ConnectionLink) -> Limits {
-    let own = connection.limits
+    let fixed: [WritableKeyPath<Limits, Int>] = [
+      \.maxLineBytes, \.nesting, \.lineSeconds, \.batch, \.callsInFlight, \.unreadReplyBytes,
+      \.unreadReplySeconds, \.eventQueue,
+    ]
     var limits = self
-    limits.maxLineBytes = own.maxLineBytes
-    limits.nesting = own.nesting
-    limits.lineSeconds = own.lineSeconds
-    limits.batch = own.batch
-    limits.callsInFlight = own.callsInFlight
-    limits.unreadReplyBytes = own.unreadReplyBytes
-    limits.unreadReplySeconds = own.unreadReplySeconds
-    limits.eventQueue = own.eventQueue
+    for limit in fixed { limits[keyPath: limit] = connection.limits[keyPath: limit] }
     return limits
   }
 
