@@ -313,7 +313,6 @@ extension LiveFlow {
   func setListener(_ listener: RedirectListener?) -> RedirectListener? {
     current.withLock { exchange(&$0.listener, with: listener) }
   }
-
 }
 
 // Waiting for a change of the flow.
