@@ -5,19 +5,9 @@ public struct Nullable<Value: Codable & Sendable & Equatable>: Codable, Sendable
 
   public init(wrappedValue: Value?) { self.wrappedValue = wrappedValue }
 
-  public init(from decoder: any Decoder) throws {
-    let container = try decoder.singleValueContainer()
-    wrappedValue = container.decodeNil() ? nil : try container.decode(Value.self)
-  }
+  public init(from decoder: any Decoder) throws { wrappedValue = try Value?(from: decoder) }
 
-  public func encode(to encoder: any Encoder) throws {
-    var container = encoder.singleValueContainer()
-    if let wrappedValue {
-      try container.encode(wrappedValue)
-    } else {
-      try container.encodeNil()
-    }
-  }
+  public func encode(to encoder: any Encoder) throws { try wrappedValue.encode(to: encoder) }
 }
 
 extension KeyedDecodingContainer {
