@@ -23,12 +23,16 @@ enum SchemaReader {
   fileprivate static func read<T: Decodable>(
     _ type: T.Type, isDocumented: Bool
   ) -> (schema: Schema, value: T?) {
+    if let (schema, value) = primitive(type) { return (schema, value as? T) }
     if let described = type as? any SchemaDescribing.Type {
       let schema = isDocumented ? described.documentedSchema : described.schema
       return (schema, described.example as? T)
     }
-    if let words = type as? any CaseIterable.Type, let first = EnumCases.first(of: words) as? T {
-      return (.string(oneOf: EnumCases.all(of: words), format: nil), first)
+    if let words = type as? any CaseIterable.Type, let cases = cases(of: words) as? [T],
+      let first = cases.first
+    {
+      let texts = cases.compactMap { ($0 as? any RawRepresentable)?.rawValue as? String }
+      return (.string(oneOf: texts, format: nil), first)
     }
     if let map = type as? any StringMap.Type {
       return (.map(of: schema(of: map.valueType, isDocumented: isDocumented)), map.empty as? T)
@@ -42,14 +46,21 @@ enum SchemaReader {
     let value = try? T(from: RecordingDecoder(recorder: recorder))
     return (recorder.named, value)
   }
-}
 
-private enum EnumCases {
-  static func first<C: CaseIterable>(of type: C.Type) -> Any? { type.allCases.first }
-
-  static func all<C: CaseIterable>(of type: C.Type) -> [String] {
-    type.allCases.compactMap { ($0 as? any RawRepresentable)?.rawValue as? String }
+  private static func primitive(_ type: any Decodable.Type) -> (Schema, Any)? {
+    switch type {
+    case is String.Type: (.text, "")
+    case is Bool.Type: (.boolean, false)
+    case is Double.Type: (.number, 0.0)
+    case is Float.Type: (.number, Float(0))
+    case let integer as any (FixedWidthInteger & Decodable).Type: (.integer, zero(integer))
+    default: nil
+    }
   }
+
+  private static func zero<I: FixedWidthInteger>(_ type: I.Type) -> Any { I.zero }
+
+  private static func cases<C: CaseIterable>(of type: C.Type) -> [Any] { Array(type.allCases) }
 }
 
 private protocol StringMap {
@@ -100,6 +111,17 @@ private final class Recorder {
       "the description of a member stays although the member is gone: \(descriptions.keys.sorted())"
     )
     return documentation?.component.map { .annotated(schema, .component($0)) } ?? schema
+  }
+
+  /// Returns a placeholder for a value that the recorded type decodes, after the schema of the
+  /// value's type is recorded.
+  ///
+  /// - Throws: ``Refused`` if that type rejected the placeholders of its own members.
+  func placeholder<T: Decodable>(for type: T.Type, record: (Schema) -> Void) throws -> T {
+    let (schema, value) = SchemaReader.read(type, isDocumented: isDocumented)
+    record(schema)
+    guard let value else { throw Refused() }
+    return value
   }
 
   func recordOptional(_ name: String) { optionals.insert(name) }
@@ -158,10 +180,7 @@ private struct RecordingMembers<Key: CodingKey>: KeyedDecodingContainerProtocol 
   }
   func decodeNil(forKey key: Key) -> Bool { false }
   func decode<T: Decodable>(_ type: T.Type, forKey key: Key) throws -> T {
-    let (schema, value) = SchemaReader.read(type, isDocumented: recorder.isDocumented)
-    recorder.recordMember(key.stringValue, schema)
-    guard let value else { throw Refused() }
-    return value
+    try recorder.placeholder(for: type) { recorder.recordMember(key.stringValue, $0) }
   }
   func nestedContainer<Nested: CodingKey>(
     keyedBy type: Nested.Type, forKey key: Key
@@ -185,10 +204,7 @@ private struct RecordingElements: UnkeyedDecodingContainer {
   mutating func decodeNil() -> Bool { false }
   mutating func decode<T: Decodable>(_ type: T.Type) throws -> T {
     currentIndex += 1
-    let (schema, value) = SchemaReader.read(type, isDocumented: recorder.isDocumented)
-    recorder.schema = .array(of: schema)
-    guard let value else { throw Refused() }
-    return value
+    return try recorder.placeholder(for: type) { recorder.schema = .array(of: $0) }
   }
   mutating func nestedContainer<Nested: CodingKey>(
     keyedBy type: Nested.Type
@@ -203,27 +219,6 @@ private struct RecordingValue: SingleValueDecodingContainer {
 
   func decodeNil() -> Bool { false }
   func decode<T: Decodable>(_ type: T.Type) throws -> T {
-    if let (schema, value) = primitive(type) {
-      recorder.schema = schema
-      guard let value = value as? T else { throw Refused() }
-      return value
-    }
-    let (schema, value) = SchemaReader.read(type, isDocumented: recorder.isDocumented)
-    recorder.schema = schema
-    guard let value else { throw Refused() }
-    return value
+    try recorder.placeholder(for: type) { recorder.schema = $0 }
   }
-
-  private func primitive(_ type: any Decodable.Type) -> (Schema, Any)? {
-    switch type {
-    case is String.Type: (.text, "")
-    case is Bool.Type: (.boolean, false)
-    case is Double.Type: (.number, 0.0)
-    case is Float.Type: (.number, Float(0))
-    case let integer as any (FixedWidthInteger & Decodable).Type: (.integer, zero(integer))
-    default: nil
-    }
-  }
-
-  private func zero<I: FixedWidthInteger>(_ type: I.Type) -> Any { I.zero }
 }
