@@ -7,23 +7,6 @@ extension Schema {
     var writer = SchemaWriter()
     return writer.json(self, .params)
   }
-
-  /// The schema as JSON Schema for a value that the daemon sends, for the OpenRPC document.
-  ///
-  /// The JSON Schema permits further members, because later versions may add some and clients
-  /// ignore unknown ones. A component becomes a reference to `components.schemas`.
-  var replyJSON: JSONValue {
-    var writer = SchemaWriter()
-    return writer.json(self, .reply)
-  }
-
-  /// The JSON Schema to which a reference to a tagged object points; for other schemas the same as
-  /// ``replyJSON``.
-  var definition: JSONValue {
-    var writer = SchemaWriter()
-    guard case .tagged(name: _, let variants) = self else { return replyJSON }
-    return writer.json(oneOf: variants, .reply)
-  }
 }
 
 /// Writes JSON Schemas, and collects the definitions of the components that they refer to.
@@ -32,7 +15,8 @@ struct SchemaWriter {
     /// A value that is sent to the daemon. Objects permit no further members, and contain
     /// everything in place.
     case params
-    /// A value that the daemon sends. Objects permit further members, and refer to components.
+    /// A value that the daemon sends. Objects permit further members, because later versions may
+    /// add some and clients ignore unknown ones, and refer to components.
     case reply
   }
 
@@ -70,7 +54,7 @@ struct SchemaWriter {
     return Self.reference(to: name)
   }
 
-  mutating func json(oneOf variants: [Schema.Variant], _ side: Side) -> JSONValue {
+  private mutating func json(oneOf variants: [Schema.Variant], _ side: Side) -> JSONValue {
     ["oneOf": .array(variants.map { json(of: $0, side) })]
   }
 
