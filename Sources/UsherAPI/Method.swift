@@ -7,7 +7,8 @@ public import JSONRPC
 /// declaration is the whole contract: ``Schema`` and the OpenRPC document are derived from it. A
 /// member that is nil is absent in JSON; only a ``Nullable`` member is `null`.
 public protocol Method: Codable, Sendable, SchemaDocumented {
-  associatedtype Reply: Codable & Sendable
+  /// The values that the method returns. A type that declares no reply returns none.
+  associatedtype Reply: Codable & Sendable = Done
 
   /// The name of the method, as `noun.verb`. An incompatible change gets a new name.
   static var name: String { get }

@@ -11,7 +11,6 @@ public struct ConfirmAnswer: Method, Equatable {
   public static let traits = MethodTraits(access: .app, audit: .everything)
   public static let subject = Subject<Self>.method
   public static let summary = "Answers the question whether a client may make a call."
-  public typealias Reply = Done
 
   public var confirmation: ConfirmationID
   public var allow: Bool

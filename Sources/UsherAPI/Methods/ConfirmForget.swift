@@ -10,7 +10,6 @@ public struct ConfirmForget: Method, Equatable {
   public static let traits = MethodTraits(access: .app, audit: .everything)
   public static let subject = Subject<Self>.method
   public static let summary = "Removes a remembered answer, so that the next such call asks again."
-  public typealias Reply = Done
 
   /// The id of the question that the answer belongs to.
   public var answer: ConfirmationID

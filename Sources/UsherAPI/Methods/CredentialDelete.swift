@@ -6,7 +6,6 @@ public struct CredentialDelete: Method, Equatable {
   public static let traits = MethodTraits(access: .admin, audit: .everything)
   public static let subject = Subject<Self>.method
   public static let summary = "Deletes a stored provider credential."
-  public typealias Reply = Done
 
   public var name: String
 

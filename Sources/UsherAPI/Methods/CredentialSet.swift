@@ -7,7 +7,6 @@ public struct CredentialSet: Method, Equatable {
   public static let subject = Subject<Self>.method
   public static let summary =
     "Stores a provider credential encrypted, in place of an earlier one with the same name."
-  public typealias Reply = Done
 
   public var name: String
   public var value: WireSecret

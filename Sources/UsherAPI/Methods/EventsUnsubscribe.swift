@@ -6,7 +6,6 @@ public struct EventsUnsubscribe: Method, Equatable {
   public static let traits = MethodTraits(access: .app)
   public static let subject = Subject<Self>.method
   public static let summary = "Ends a subscription of this connection."
-  public typealias Reply = Done
 
   public var subscription: String
 

@@ -6,7 +6,6 @@ public struct LocalAuthSetPasscode: Method, Equatable {
   public static let traits = MethodTraits(access: .app, audit: .everything)
   public static let subject = Subject<Self>.method
   public static let summary = "Sets the passcode of the caller's user on this machine."
-  public typealias Reply = Done
 
   /// The present passcode. It is required if the user has one, except on the admin socket. A wrong
   /// value counts as a failed attempt.

@@ -7,7 +7,6 @@ public struct RPCCancel: Method, Equatable {
   public static let subject = Subject<Self>.method
   public static let summary =
     "Cancels a call in flight on this connection. The call still gets exactly one reply."
-  public typealias Reply = Done
 
   /// The JSON-RPC id of the call, as the client sent it.
   public var id: CallID

@@ -14,7 +14,6 @@ public struct SystemLock: Method, Equatable {
     Locks the daemon: it wipes all secrets from memory, and refuses most methods until \
     `system.unlock`.
     """
-  public typealias Reply = Done
 
   public init() {}
 }

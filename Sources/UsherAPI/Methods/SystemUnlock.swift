@@ -10,7 +10,6 @@ public struct SystemUnlock: Method, Equatable {
   public static let subject = Subject<Self>.method
   public static let summary =
     "Unlocks the daemon: it opens the database again and resumes its flows and timers."
-  public typealias Reply = Done
 
   /// The passcode of the caller's user. A wrong one counts as a failed attempt. Not required on the
   /// admin socket.
