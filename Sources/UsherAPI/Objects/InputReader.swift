@@ -4,17 +4,16 @@ import UsherCore
 /// Reads the members of a flow's input one by one. ``finish()`` then refuses the members that were
 /// not read.
 struct InputReader {
-  private var members: [String: JSONValue]
-  private var consumed: Set<String> = []
+  private var unread: [String: JSONValue]
 
   init(_ json: JSONValue) throws(UsherError) {
     guard case .object(let members) = json else {
       throw UsherError(.invalidInput, "input is not an object", detail: .init(field: "input"))
     }
-    self.members = members
+    unread = members
   }
 
-  func has(_ name: String) -> Bool { members[name] != nil }
+  func has(_ name: String) -> Bool { unread[name] != nil }
 
   mutating func kind() throws(UsherError) -> Step.Kind {
     guard let kind = Step.Kind(rawValue: try requiredText("type")) else {
@@ -24,8 +23,7 @@ struct InputReader {
   }
 
   mutating func text(_ name: String) throws(UsherError) -> String? {
-    consumed.insert(name)
-    guard let value = members[name] else { return nil }
+    guard let value = unread.removeValue(forKey: name) else { return nil }
     guard case .string(let text) = value else { throw wrong(name, "is not a string") }
     return text
   }
@@ -41,15 +39,13 @@ struct InputReader {
 
   /// Returns whether a member is `true`; `false` and a missing member mean the same.
   mutating func flag(_ name: String) throws(UsherError) -> Bool {
-    consumed.insert(name)
-    guard let value = members[name] else { return false }
+    guard let value = unread.removeValue(forKey: name) else { return false }
     guard case .bool(let flag) = value else { throw wrong(name, "is not true or false") }
     return flag
   }
 
   mutating func texts(_ name: String) throws(UsherError) -> [String] {
-    consumed.insert(name)
-    guard let value = members[name] else { throw wrong(name, "is missing") }
+    guard let value = unread.removeValue(forKey: name) else { throw wrong(name, "is missing") }
     guard case .array(let values) = value else { throw wrong(name, "is not an array") }
     var texts: [String] = []
     for (index, value) in values.enumerated() {
@@ -66,8 +62,7 @@ struct InputReader {
   mutating func secrets(
     _ name: String, or absent: [String: Secret]?, acceptsNumbers: Bool = false
   ) throws(UsherError) -> [String: Secret] {
-    consumed.insert(name)
-    guard let value = members[name] else {
+    guard let value = unread.removeValue(forKey: name) else {
       guard let absent else { throw wrong(name, "is missing") }
       return absent
     }
@@ -93,7 +88,7 @@ struct InputReader {
   }
 
   func finish() throws(UsherError) {
-    if let unexpected = members.keys.filter({ !consumed.contains($0) }).min() {
+    if let unexpected = unread.keys.min() {
       throw wrong(unexpected, "is not a member of this input")
     }
   }
