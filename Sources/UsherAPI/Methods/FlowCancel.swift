@@ -14,11 +14,7 @@ public struct FlowCancel: Method, Equatable {
 
   public init(flow: FlowID) { self.flow = flow }
 
-  public struct Reply: Codable, Sendable, Equatable {
-    public var flow: Flow
-
-    public init(flow: Flow) { self.flow = flow }
-  }
+  public typealias Reply = FlowReply
 }
 
 extension FlowCancel {
@@ -29,8 +25,4 @@ extension FlowCancel {
     ["flow": "flw_1"], returns: ["flow": .exampleCancelledFlow])
 
   public static let memberDescriptions = ["flow": "The id of the flow."]
-}
-
-extension FlowCancel.Reply: SchemaDocumented {
-  public static let memberDescriptions = ["flow": "The flow, with its status after the call."]
 }

@@ -12,19 +12,11 @@ public struct FlowGet: Method, Equatable {
 
   public init(flow: FlowID) { self.flow = flow }
 
-  public struct Reply: Codable, Sendable, Equatable {
-    public var flow: Flow
-
-    public init(flow: Flow) { self.flow = flow }
-  }
+  public typealias Reply = FlowReply
 }
 
 extension FlowGet {
   public static let example = MethodExample(["flow": "flw_1"], returns: ["flow": .exampleFlow])
 
   public static let memberDescriptions = ["flow": "The id of the flow."]
-}
-
-extension FlowGet.Reply: SchemaDocumented {
-  public static let memberDescriptions = ["flow": "The flow."]
 }

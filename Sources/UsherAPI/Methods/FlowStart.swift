@@ -32,11 +32,7 @@ public struct FlowStart: Method, Equatable {
     self.waitMs = waitMs
   }
 
-  public struct Reply: Codable, Sendable, Equatable {
-    public var flow: Flow
-
-    public init(flow: Flow) { self.flow = flow }
-  }
+  public typealias Reply = FlowReply
 }
 
 extension FlowStart {
@@ -87,8 +83,4 @@ extension FlowStart {
   ]
 
   public static let memberComponents: [String: String] = ["params": "FlowParams"]
-}
-
-extension FlowStart.Reply: SchemaDocumented {
-  public static let memberDescriptions = ["flow": "The new flow."]
 }

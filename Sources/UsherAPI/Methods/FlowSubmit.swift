@@ -27,11 +27,7 @@ public struct FlowSubmit: Method, Equatable {
     self.waitMs = waitMs
   }
 
-  public struct Reply: Codable, Sendable, Equatable {
-    public var flow: Flow
-
-    public init(flow: Flow) { self.flow = flow }
-  }
+  public typealias Reply = FlowReply
 }
 
 // The description leaves out the input, which may be a password.
@@ -71,8 +67,4 @@ extension FlowSubmit {
   ]
 
   public static let memberComponents: [String: String] = ["input": "StepInput"]
-}
-
-extension FlowSubmit.Reply: SchemaDocumented {
-  public static let memberDescriptions = ["flow": "The flow after the input."]
 }
