@@ -15,7 +15,8 @@ final class Connection: Sendable {
 
   private struct State {
     var calls = CallTable<Finish>(limit: Connection.callLimit)
-    var subscriptions = Subscriptions()
+    /// The event streams that the connection feeds, by the name of the subscription.
+    var streams: [String: EventStream] = [:]
   }
 
   /// The maximum number of calls in flight: the daemon's default limit for a connection.
@@ -46,7 +47,8 @@ final class Connection: Sendable {
 
   private func end(_ error: any Error, unsent: any Error) {
     let (waiting, streams) = state.withLock { state in
-      (state.calls.end(error, unsent: unsent), state.subscriptions.end())
+      defer { state.streams = [:] }
+      return (state.calls.end(error, unsent: unsent), state.streams.values)
     }
     for (finish, error) in waiting { finish(.failure(error)) }
     for stream in streams { stream.feed.finish(throwing: stream.ending(.disconnected)) }
@@ -217,6 +219,18 @@ extension Connection {
 
 // MARK: - Events
 
+typealias EventContinuation = AsyncThrowingStream<EventNotification, any Error>.Continuation
+
+/// The stream of the events of one subscription.
+struct EventStream {
+  let feed: EventContinuation
+  /// The cursor of the last delivered event; before the first event, the cursor that the
+  /// subscription began with.
+  var cursor: Int
+
+  func ending(_ cause: EventsEnded.Cause) -> EventsEnded { EventsEnded(cause, cursor: cursor) }
+}
+
 extension Connection {
   /// Subscribes to events and feeds them into a stream. Events that arrive directly after the reply
   /// are not lost.
@@ -232,15 +246,19 @@ extension Connection {
       guard let made = try? ReplyCoding.decode(EventsSubscribe.Reply.self, from: reply) else {
         return close(.garbled)
       }
-      state.withLock { $0.subscriptions.add(made.subscription, cursor: made.cursor, feed) }
+      state.withLock { $0.streams[made.subscription] = .init(feed: feed, cursor: made.cursor) }
       feed.onTermination = { [weak self] _ in
         withExtendedLifetime(dialer) { self?.unsubscribe(made.subscription) }
       }
     }
   }
 
+  private func removeStream(_ subscription: String) -> EventStream? {
+    state.withLock { $0.streams.removeValue(forKey: subscription) }
+  }
+
   private func unsubscribe(_ subscription: String) {
-    guard state.withLock({ $0.subscriptions.remove(subscription) }) != nil else { return }
+    guard removeStream(subscription) != nil else { return }
     unsubscribeAtDaemon(subscription)
   }
 
@@ -261,21 +279,20 @@ extension Connection {
       deliver(event)
     case EventsLost.name:
       guard let lost = try? ReplyCoding.decode(EventsLost.self, from: params) else { return }
-      let stream = state.withLock { $0.subscriptions.remove(lost.subscription) }
-      stream?.feed.finish(throwing: EventsEnded(.overflow, cursor: lost.cursor))
+      removeStream(lost.subscription)?.feed
+        .finish(throwing: EventsEnded(.overflow, cursor: lost.cursor))
     default: break
     }
   }
 
   private func deliver(_ event: EventNotification) {
-    guard let stream = state.withLock({ $0.subscriptions.stream(event.subscription) }) else {
+    guard let stream = state.withLock({ $0.streams[event.subscription] }) else {
       return unsubscribeAtDaemon(event.subscription)
     }
     switch stream.feed.yield(event) {
-    case .enqueued:
-      state.withLock { $0.subscriptions.advance(event.subscription, to: event.cursor) }
+    case .enqueued: state.withLock { $0.streams[event.subscription]?.cursor = event.cursor }
     case .dropped:
-      guard state.withLock({ $0.subscriptions.remove(event.subscription) }) != nil else { return }
+      guard removeStream(event.subscription) != nil else { return }
       stream.feed.finish(throwing: stream.ending(.overflow))
       unsubscribeAtDaemon(event.subscription)
     case .terminated: unsubscribe(event.subscription)
