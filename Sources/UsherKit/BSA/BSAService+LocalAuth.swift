@@ -25,7 +25,7 @@ extension BSAService {
     let isAsked = Atomic(false)
     let failure: BSA.LocalAuthHelper.Failure?
     do {
-      let session = try await client.beginFlow(
+      let session = try await provider.client.beginFlow(
         provider: "local", kind: "authenticate", params: request.params)
       let driver = FlowDriver(session) { [prompt] flow, fault in
         guard let question = try BSA.LocalAuth.Question(flow, fault) else { return nil }

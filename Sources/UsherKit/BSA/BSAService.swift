@@ -3,17 +3,15 @@ import UsherClient
 
 /// Makes the calls of ``BSA`` to the daemon, for one configuration of ``BSA``.
 final class BSAService: Sendable {
-  let provider: ProviderName
-  let client: UsherClient
+  let provider: ProviderClient
   let prompt: (any BSA.LocalAuth.Prompt)?
   let contacts: ContactService
   private let storedRegistration = Mutex<BSA.Registration?>(nil)
 
   init(provider: String, socketPath: String?, prompt: (any BSA.LocalAuth.Prompt)?) {
-    self.provider = ProviderName(provider)
-    client = UsherClient(socketPath: socketPath, name: "UsherKit")
+    self.provider = ProviderClient(provider, socketPath: socketPath)
     self.prompt = prompt
-    contacts = ContactService(provider: self.provider, client: client)
+    contacts = ContactService(self.provider)
   }
 
   /// The registration that this object received last from the daemon; nil before that.
@@ -31,14 +29,14 @@ extension BSAService {
   ) async throws -> Bool {
     log("looks for \(ContactTarget.masked(data))")
     let check = RegistrationCheckDuplicate(
-      provider: provider, verifyType: type.apiValue, verifyData: data)
-    return try await client.call(check).duplicate
+      provider: provider.name, verifyType: type.apiValue, verifyData: data)
+    return try await provider.client.call(check).duplicate
   }
 
   func isAvailable(_ userKey: String, _ log: BSALog) async throws -> Bool {
     log("looks for a user key")
-    let check = RegistrationCheckUserKey(provider: provider, userKey: userKey)
-    return try await client.call(check).available
+    let check = RegistrationCheckUserKey(provider: provider.name, userKey: userKey)
+    return try await provider.client.call(check).available
   }
 }
 
@@ -50,8 +48,7 @@ extension BSAService {
     log(
       "signs up with \(ContactTarget.masked(data.email)), \(ContactTarget.masked(data.phoneNumber))"
     )
-    let session = try await client.beginFlow(
-      provider: provider.rawValue, kind: "register", params: data.params(verifiedBy: type))
+    let session = try await provider.begin("register", data.params(verifiedBy: type))
     let flow = try await session.cancelOnTaskCancellation {
       let flow = try await session.waitUntil(\.isSettled)
       if !flow.status.isFinished { await session.cancelIgnoringErrors() }
@@ -72,7 +69,8 @@ extension BSAService {
 
   @discardableResult
   func refresh() async throws -> BSA.Registration? {
-    let accounts = try await client.call(AccountList(provider: provider)).accounts
+    let list = AccountList(provider: provider.name)
+    let accounts = try await provider.client.call(list).accounts
     let registrations = accounts.sorted { $0.createdAt > $1.createdAt }.map { BSA.Registration($0) }
     let own = registrations.first { $0.account == lastRegistration?.account }
     lastRegistration = own ?? registrations.first

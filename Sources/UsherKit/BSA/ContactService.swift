@@ -22,15 +22,11 @@ final class ContactService: Sendable {
     var bundleIdentifier: String
   }
 
-  private let provider: ProviderName
-  private let client: UsherClient
+  private let provider: ProviderClient
   private let locks = AsyncKeyedLock<String>()
   private let cache = Mutex(Cache())
 
-  init(provider: ProviderName, client: UsherClient) {
-    self.provider = provider
-    self.client = client
-  }
+  init(_ provider: ProviderClient) { self.provider = provider }
 }
 
 // MARK: - Requesting an OTP number
@@ -55,9 +51,9 @@ extension ContactService {
 
   private func begin(_ contact: ContactTarget, _ app: App, _ log: BSALog) async throws -> Flow {
     log("a number is requested for \(contact.masked)")
-    let session = try await client.beginFlow(
-      provider: provider.rawValue, kind: Self.kind,
-      params: [
+    let session = try await provider.begin(
+      Self.kind,
+      [
         "sendType": .string(contact.type.rawValue), "sendTarget": .string(contact.target),
         "clientKey": .string(app.clientKey.revealed()),
         "bundleIdentifier": .string(app.bundleIdentifier),
@@ -94,9 +90,7 @@ extension ContactService {
   }
 
   private func activeFlow(_ contact: ContactTarget) async throws -> FlowSession? {
-    try await client.newestFlow(of: provider, kind: Self.kind, key: contact.key) {
-      !$0.status.isFinished
-    }
+    try await provider.newestFlow(Self.kind, key: contact.key) { !$0.status.isFinished }
   }
 }
 
@@ -150,8 +144,8 @@ extension ContactService {
   {
     if let type = cache.withLock({ $0.types[Secret(data.disposeToken)] }) { return type }
     for type in BSA.APICaller.OTPSendType.allCases {
-      let flow = try await client.newestFlow(
-        of: provider, kind: Self.kind, key: data.contact(type).key, status: .succeeded
+      let flow = try await provider.newestFlow(
+        Self.kind, key: data.contact(type).key, status: .succeeded
       ) { $0.result?["disposeToken"]?.stringValue == data.disposeToken }
       if flow != nil { return type }
     }

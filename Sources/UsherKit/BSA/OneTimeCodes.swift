@@ -32,7 +32,7 @@ extension BSAService {
         rtCode: BSACode.notRegistered, message: "no person is registered on this device")
     }
     do {
-      let reply = try await client.call(UsherAPI.TOTPCode(account: AccountID(account)))
+      let reply = try await provider.client.call(UsherAPI.TOTPCode(account: AccountID(account)))
       return BSA.TOTPCode(
         code: reply.code.secret.revealed(), period: .seconds(reply.periodSeconds),
         expiresAt: reply.expiresAt.date)

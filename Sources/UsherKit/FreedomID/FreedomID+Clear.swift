@@ -27,7 +27,7 @@ extension FreedomID {
   public func clear() async throws(FreedomIDError) -> FreedomIDClearance {
     recordClear()
     return try await translating(to: FreedomIDError.self) {
-      let reply = try await client.call(ClientClear(provider: provider))
+      let reply = try await provider.client.call(ClientClear(provider: provider.name))
       return FreedomIDClearance(
         cancelled: reply.cancelled, forgotten: reply.forgotten, kept: reply.kept)
     }

@@ -18,8 +18,7 @@ public final class FreedomID: Sendable {
   static let kind = "authorize"
 
   private let apiKey: Secret
-  let provider: ProviderName
-  let client: UsherClient
+  let provider: ProviderClient
   /// The total pause between attempts to read a flow, after which its authorization fails.
   let patience: Duration
   private let clears = Mutex(0)
@@ -48,8 +47,7 @@ public final class FreedomID: Sendable {
     patience: Duration = UsherClient.patience
   ) {
     self.apiKey = Secret(apiKey)
-    self.provider = ProviderName(provider)
-    client = UsherClient(socketPath: socketPath, name: "UsherKit")
+    self.provider = ProviderClient(provider, socketPath: socketPath)
     self.patience = patience
   }
 
@@ -70,9 +68,9 @@ extension FreedomID {
   var clearCount: Int { clears.withLock { $0 } }
 
   func begin(_ grants: [DataGrants]) async throws -> FlowSession {
-    try await client.beginFlow(
-      provider: provider.rawValue, kind: Self.kind,
-      params: [
+    try await provider.begin(
+      Self.kind,
+      [
         "apiKey": .string(apiKey.revealed()),
         "grants": .array(grants.map { .string($0.rawValue) }),
       ])

@@ -78,8 +78,7 @@ public struct FeatureManager: Sendable {
   ///   nothing changes.
   public func handleRedirect(url: URL) async throws(FeatureError) {
     try await translating(to: FeatureError.self) {
-      let flow = try await sdk.client.submitRedirect(url, to: sdk.provider, kind: GoPaySDK.kind)
-      if flow == nil {
+      if try await sdk.provider.submitRedirect(url, to: GoPaySDK.kind) == nil {
         throw KitError(.nothingWaiting, "no verification is waiting for this URL")
       }
     }
@@ -103,14 +102,13 @@ extension FeatureManager {
   ) async throws -> FlowSession {
     let began = sdk.clock.now()
     do {
-      return try await sdk.client.flow(
-        provider: sdk.provider.rawValue, kind: GoPaySDK.kind,
-        params: request.params(receiver, sdk.language), requestId: request.requestId)
+      return try await sdk.provider.start(
+        GoPaySDK.kind, request.params(receiver, sdk.language), requestId: request.requestId)
     } catch let error as UsherError where error.reason == .requestIDReused {
       // After a lost connection the client sends the start again. If this call started the flow in
       // its first attempt, the flow was created after the call began.
       guard let flow = error.detail.flow,
-        let session = try? await sdk.client.session(of: flow),
+        let session = try? await sdk.provider.client.session(of: flow),
         session.flow.status == .active, session.flow.createdAt >= began
       else { throw KitError.requestIDUsed }
       return session

@@ -26,8 +26,7 @@ public final class GoPaySDK: Sendable {
 
   static let kind = "verify"
 
-  let provider: ProviderName
-  let client: UsherClient
+  let provider: ProviderClient
   let language: Language?
   let retryTiming: RetryTiming
   let clock: any Clock
@@ -53,8 +52,7 @@ public final class GoPaySDK: Sendable {
     provider: String, socketPath: String?, language: Language?, retryTiming: RetryTiming,
     clock: any Clock
   ) {
-    self.provider = ProviderName(provider)
-    client = UsherClient(socketPath: socketPath, name: "UsherKit")
+    self.provider = ProviderClient(provider, socketPath: socketPath)
     self.language = language
     self.retryTiming = retryTiming
     self.clock = clock

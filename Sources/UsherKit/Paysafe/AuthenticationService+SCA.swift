@@ -1,7 +1,6 @@
 import UsherClient
 
-// Strong Customer Authentication (SCA). The key of a flow `sca` is the id of its event, by which
-// the flow is found.
+// Strong Customer Authentication (SCA).
 
 extension Wallet.AuthenticationService {
   public typealias SCAChallengeRequest =
@@ -29,7 +28,8 @@ extension Wallet.AuthenticationService {
       if let again = try await resendChallenge(eventID, request) {
         flow = again
       } else {
-        let session = try await wallet.begin(.sca, request.params(eventID, wallet.account))
+        let session = try await wallet.provider.start(
+          Wallet.sca, request.params(eventID, wallet.account))
         flow = try await session.waitUntil(\.isChallenged)
       }
       return try SCAChallengeResponse(flow, eventID, request)
@@ -52,7 +52,7 @@ extension Wallet.AuthenticationService {
     eventID: String, request: SCAAttemptRequest
   ) async throws(WalletError) -> SCAAttemptResponse {
     try await translating(to: WalletError.self) {
-      guard let session = try await wallet.newestFlow(.sca, key: eventID) else {
+      guard let session = try await wallet.provider.newestFlow(Wallet.sca, key: eventID) else {
         throw KitError.noChallenge
       }
       let seen = try await session.waitUntil(\.isChallenged)
@@ -76,9 +76,9 @@ extension Wallet.AuthenticationService {
     eventID: String, request: SCAChallengeRequest
   ) async throws(WalletError) -> SCAAttemptResponse {
     try await translating(to: WalletError.self) {
-      guard let session = try await wallet.newestFlow(.sca, key: eventID, status: nil) else {
-        throw KitError.noChallenge
-      }
+      guard
+        let session = try await wallet.provider.newestFlow(Wallet.sca, key: eventID, status: nil)
+      else { throw KitError.noChallenge }
       let flow = try await session.waitUntil { $0.isSettled && $0.step?.kind != .openURL }
       if case .choose = flow.step {
         throw flow.problem.map { KitError($0) } ?? KitError.noChallenge
@@ -100,7 +100,9 @@ extension Wallet.AuthenticationService {
   private func resendChallenge(_ eventID: String, _ request: SCAChallengeRequest) async throws
     -> Flow?
   {
-    guard let session = try await wallet.newestFlow(.sca, key: eventID) else { return nil }
+    guard let session = try await wallet.provider.newestFlow(Wallet.sca, key: eventID) else {
+      return nil
+    }
     let seen = try await session.waitUntil(\.isChallenged)
     if seen.status == .succeeded { return seen }
     switch seen.step {

@@ -23,7 +23,7 @@ extension Wallet {
       brandIdentity: String, request: AuthenticationDetailsRequest
     ) async throws(WalletError) -> AuthenticationDetails {
       try await translating(to: WalletError.self) {
-        let session = try await wallet.begin(.authorize, request.params(brandIdentity))
+        let session = try await wallet.provider.start(Wallet.signIn, request.params(brandIdentity))
         let flow = try await session.waitUntil(\.isSettled).requireNoFailure()
         guard case .openURL(let page) = flow.step, let url = URL(string: page.url) else {
           throw KitError(.unexpected, "the sign-in does not begin with a page to open")
@@ -41,9 +41,8 @@ extension Wallet {
     /// refused, the sign-in has failed and the error has the OAuth error code in `providerCode`.
     public func handleRedirect(url: URL) async throws(WalletError) -> AuthenticationCode {
       try await translating(to: WalletError.self) {
-        guard let session = try await wallet.submitRedirect(url) else {
-          throw KitError(.nothingWaiting, "no sign-in is waiting for this URL")
-        }
+        guard let session = try await wallet.provider.submitRedirect(url, to: Wallet.signIn)
+        else { throw KitError(.nothingWaiting, "no sign-in is waiting for this URL") }
         return try code(of: try await session.waitUntil(\.isSettled))
       }
     }
@@ -59,7 +58,7 @@ extension Wallet {
       requestID: String? = nil
     ) async throws(WalletError) -> AuthenticationCode {
       try await translating(to: WalletError.self) {
-        let found = try await wallet.newestFlow(.authorize) {
+        let found = try await wallet.provider.newestFlow(Wallet.signIn) {
           requestID == nil || $0.requestId == requestID
         }
         guard let found else { throw KitError(.nothingWaiting, "no sign-in is in progress") }
@@ -123,7 +122,7 @@ extension Wallet {
   private func finish(
     with exchanged: FlowInput, _ requestID: String?
   ) async throws -> AccountID {
-    let found = try await newestFlow(.authorize) { flow in
+    let found = try await provider.newestFlow(Self.signIn) { flow in
       guard case .exchangeCredential(let step) = flow.step else { return false }
       return requestID == nil || step.requestId == requestID
     }

@@ -1,4 +1,3 @@
-import FoundationEssentials
 import Synchronization
 import UsherClient
 
@@ -21,18 +20,12 @@ public final class Wallet: Sendable {
   public static let instance = Wallet()
 
   private struct Setup: Sendable {
-    var provider: ProviderName
-    var client: UsherClient
+    var provider: ProviderClient
     var account: AccountID?
 
     init(_ provider: String, _ socketPath: String?, _ account: String?) {
-      self.provider = ProviderName(provider)
-      client = UsherClient(socketPath: socketPath, name: "UsherKit")
+      self.provider = ProviderClient(provider, socketPath: socketPath)
       self.account = account.map { AccountID($0) }
-    }
-
-    func isSameProvider(as other: Setup) -> Bool {
-      provider == other.provider && client.socketPath == other.client.socketPath
     }
   }
 
@@ -106,7 +99,7 @@ extension Wallet {
   ) {
     let new = Setup(provider, socketPath, account)
     setup.withLock { old in
-      guard new.isSameProvider(as: old) else {
+      guard new.provider.isSame(as: old.provider) else {
         old = new
         return
       }
@@ -115,12 +108,12 @@ extension Wallet {
   }
 
   private func checkProvider() async throws(WalletError) {
-    let setup = setup.withLock { $0 }
+    let provider = provider
     do {
       try await translating(to: WalletError.self) {
-        let provider = try await setup.client.call(ProviderGet(provider: setup.provider))
-        guard provider.type == "paysafe" else {
-          throw KitError(.notConfigured, "the provider \(provider.name) is not a Paysafe wallet")
+        let reply = try await provider.client.call(ProviderGet(provider: provider.name))
+        guard reply.type == "paysafe" else {
+          throw KitError(.notConfigured, "the provider \(reply.name) is not a Paysafe wallet")
         }
       }
     } catch .notPermitted {
@@ -132,39 +125,21 @@ extension Wallet {
 // MARK: - Calling the daemon
 
 extension Wallet {
-  enum Kind: String {
-    case authorize, sca
-  }
+  /// The kind of the flows that sign customers in.
+  static let signIn = "authorize"
+  /// The kind of the flows of Strong Customer Authentication. Their key is the id of the SCA event.
+  static let sca = "sca"
 
-  func begin(_ kind: Kind, _ params: JSONValue) async throws -> FlowSession {
-    let setup = setup.withLock { $0 }
-    return try await setup.client.flow(
-      provider: setup.provider.rawValue, kind: kind.rawValue, params: params)
-  }
-
-  /// Submits the URL of a redirect to the sign-in that accepts it; returns nil if none does.
-  func submitRedirect(_ url: URL) async throws -> FlowSession? {
-    let setup = setup.withLock { $0 }
-    return try await setup.client.submitRedirect(
-      url, to: setup.provider, kind: Kind.authorize.rawValue)
-  }
-
-  func newestFlow(
-    _ kind: Kind, key: String? = nil, status: FlowStatus? = .active,
-    where fits: (Flow) -> Bool = { _ in true }
-  ) async throws -> FlowSession? {
-    let setup = setup.withLock { $0 }
-    return try await setup.client.newestFlow(
-      of: setup.provider, kind: kind.rawValue, key: key, status: status, where: fits)
-  }
+  /// The daemon's provider that was configured last.
+  var provider: ProviderClient { setup.withLock { $0.provider } }
 
   /// Stores the account of a sign-in as ``account``, unless the wallet was configured for another
   /// provider in the meantime.
   func keepAccount(of signIn: () async throws -> AccountID) async throws -> AccountID {
-    let before = setup.withLock { $0 }
+    let before = provider
     let account = try await signIn()
     setup.withLock { setup in
-      if setup.isSameProvider(as: before) { setup.account = account }
+      if setup.provider.isSame(as: before) { setup.account = account }
     }
     return account
   }

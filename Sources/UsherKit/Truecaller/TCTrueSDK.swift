@@ -20,7 +20,7 @@ public final class TCTrueSDK: Sendable {
   public static func sharedManager() -> TCTrueSDK { shared }
 
   private struct Setup: Sendable {
-    var endpoint: VerificationService.Endpoint
+    var provider: ProviderClient
     var app: PhoneRequest.App?
   }
 
@@ -37,7 +37,7 @@ public final class TCTrueSDK: Sendable {
   }
 
   init(provider: String, socketPath: String?, clock: any Clock) {
-    setup = Mutex(Setup(endpoint: Self.endpoint(provider, socketPath)))
+    setup = Mutex(Setup(provider: ProviderClient(provider, socketPath: socketPath)))
     self.clock = clock
     let delegates = WeakDelegates()
     let (events, feed) = AsyncStream.makeStream(of: TCVerificationEvent.self)
@@ -47,14 +47,6 @@ public final class TCTrueSDK: Sendable {
   }
 
   deinit { service.close() }
-
-  private static func endpoint(_ provider: String, _ socketPath: String?)
-    -> VerificationService.Endpoint
-  {
-    .init(
-      provider: ProviderName(provider),
-      client: UsherClient(socketPath: socketPath, name: "UsherKit"))
-  }
 }
 
 // MARK: - Setting up
@@ -70,16 +62,13 @@ extension TCTrueSDK {
   ///   - provider: The `name` of the `[[provider]]` in the daemon's configuration.
   ///   - socketPath: The daemon's socket; nil finds it as `UsherClient` does.
   public func configure(provider: String = "truecaller", socketPath: String? = nil) {
-    let new = Self.endpoint(provider, socketPath)
+    let new = ProviderClient(provider, socketPath: socketPath)
     setup.withLock { setup in
-      guard
-        setup.endpoint.provider != new.provider
-          || setup.endpoint.client.socketPath != new.client.socketPath
-      else { return }
-      setup.endpoint = new
-      // The lock is still held, so that no request for the new endpoint is queued before the
+      guard !setup.provider.isSame(as: new) else { return }
+      setup.provider = new
+      // The lock is still held, so that no request for the new provider is queued before the
       // change.
-      service.enqueue(.init(operation: .endpointChanged, endpoint: new))
+      service.enqueue(.init(operation: .providerChanged, provider: new))
     }
   }
 
@@ -159,7 +148,7 @@ extension TCTrueSDK {
     setup.withLock { setup in
       let request = PhoneRequest(phone: phone, countryCode: countryCode, app: setup.app)
       service.enqueue(
-        .init(operation: .request(request), endpoint: setup.endpoint, listener: listener))
+        .init(operation: .request(request), provider: setup.provider, listener: listener))
     }
   }
 
@@ -171,7 +160,7 @@ extension TCTrueSDK {
     let input = FlowInput.code(Secret(code), fields: fields)
     setup.withLock { setup in
       service.enqueue(
-        .init(operation: .enter(input), endpoint: setup.endpoint, listener: listener))
+        .init(operation: .enter(input), provider: setup.provider, listener: listener))
     }
   }
 }

@@ -13,7 +13,7 @@ final class VerificationService: Sendable {
   /// delegate.
   struct Command: Sendable {
     var operation: Operation
-    var endpoint: Endpoint
+    var provider: ProviderClient
     var listener: Listener?
   }
 
@@ -21,13 +21,7 @@ final class VerificationService: Sendable {
     case request(PhoneRequest)
     case enter(FlowInput)
     /// The provider or the daemon's socket has changed.
-    case endpointChanged
-  }
-
-  /// The daemon's socket and the provider to which a request goes.
-  struct Endpoint: Sendable {
-    var provider: ProviderName
-    var client: UsherClient
+    case providerChanged
   }
 
   struct State {
@@ -133,7 +127,7 @@ extension VerificationService {
       switch command.operation {
       case .request(let phone): try await request(phone, command)
       case .enter(let input): try await enter(input, command)
-      case .endpointChanged:
+      case .providerChanged:
         stopFollowing()
         state.withLock { $0.accessToken = nil }
       }
@@ -160,9 +154,8 @@ extension VerificationService {
     // The result does not matter: a flow that cannot be cancelled expires by itself.
     _ = try? await previous?.session.cancel()
     state.withLock { $0.accessToken = nil }
-    let session = try await command.endpoint.client.flow(
-      provider: command.endpoint.provider.rawValue, kind: Self.kind, params: phone.params)
-    startFollowing(session, phone, VerificationEventMapper(), command.endpoint.client)
+    let session = try await command.provider.start(Self.kind, phone.params)
+    startFollowing(session, phone, VerificationEventMapper(), command.provider.client)
   }
 
   private func enter(_ input: FlowInput, _ command: Command) async throws {
@@ -170,12 +163,10 @@ extension VerificationService {
     if let current = state.withLock({ $0.current }) {
       return try await answer(input, current.session)
     }
-    let endpoint = command.endpoint
-    let found = try await endpoint.client.newestFlow(of: endpoint.provider, kind: Self.kind) {
-      $0.step?.kind == .enterCode
-    }
+    let provider = command.provider
+    let found = try await provider.newestFlow(Self.kind) { $0.step?.kind == .enterCode }
     guard let found else { throw KitError.noCode }
-    startFollowing(found, nil, VerificationEventMapper(resuming: found.flow), endpoint.client)
+    startFollowing(found, nil, VerificationEventMapper(resuming: found.flow), provider.client)
     try await answer(input, found)
   }
 
