@@ -71,14 +71,14 @@ struct FreedomIDScreenTests {
             ]))
       ),
     ]
-    for (step, screen) in shown { #expect(FreedomIDScreen(step) == screen) }
+    for (step, screen) in shown { #expect(FreedomIDScreen.screen(for: step) == screen) }
   }
 
   @Test(
     "a Freedom ID code screen has the purpose, target, times and attempts of its step",
     arguments: [Step.EnterCode.Purpose.otp, .twoFactor])
   func codes(purpose: Step.EnterCode.Purpose) throws {
-    guard case .code(let screen)? = FreedomIDScreen(Self.code(purpose)) else {
+    guard case .code(let screen)? = FreedomIDScreen.screen(for: Self.code(purpose)) else {
       Issue.record("the screen is not a code screen")
       return
     }
@@ -92,7 +92,8 @@ struct FreedomIDScreenTests {
     "a Freedom ID form screen has the fields of its step", arguments: UsherAPI.Field.Form.allCases)
   func fields(form: UsherAPI.Field.Form) {
     let field = UsherAPI.Field(name: "n", type: form, required: true, maxLength: 254)
-    guard case .form(let screen)? = FreedomIDScreen(.fillForm(.init(fields: [field]))) else {
+    let step = Step.fillForm(.init(fields: [field]))
+    guard case .form(let screen)? = FreedomIDScreen.screen(for: step) else {
       Issue.record("the screen is not a form screen")
       return
     }
@@ -112,7 +113,7 @@ struct FreedomIDScreenTests {
     let mail = FreedomIDScreen.Permission(grant: .readEmail, label: "l", isRemembered: false)
     let phone = FreedomIDScreen.Permission(grant: .readPhone, label: "l", isRemembered: true)
     let permissions = FreedomIDScreen.Permissions(client: "acme", permissions: [mail, phone])
-    guard case .code(let code)? = FreedomIDScreen(Self.code(.otp)) else {
+    guard case .code(let code)? = FreedomIDScreen.screen(for: Self.code(.otp)) else {
       Issue.record("the screen is not a code screen")
       return
     }
@@ -171,6 +172,6 @@ struct FreedomIDScreenTests {
       .choose(.init(what: .verification, options: Self.options)),
       Self.consent("read.phone", "read.cards"),
     ]
-    for step in steps { #expect(FreedomIDScreen(step) == nil) }
+    for step in steps { #expect(FreedomIDScreen.screen(for: step) == nil) }
   }
 }

@@ -121,7 +121,7 @@ struct TruecallerTests {
       var events = recorder.events.makeAsyncIterator()
       sdk.requestVerification(forPhone: "9876543210", countryCode: "IN")
       #expect(await events.next() == .state(.otpInitiated))
-      await #expect(throws: TCError(.internal, "why not")) {
+      await #expect(throws: TCError(code: .internal, message: "why not")) {
         try await sdk.verify(code: "12", firstName: "Asha", lastName: "")
       }
       let profile = try await sdk.verify(code: "123456", firstName: "Asha", lastName: "")

@@ -24,7 +24,7 @@ struct FreedomAuthorization: Sendable {
 
   private func answer(_ flow: Flow, _ fault: AnswerFault?) async throws -> FlowInput? {
     let step = flow.step ?? .wait(.init(for: "usherd"))
-    guard let screen = FreedomIDScreen(step) else {
+    guard let screen = FreedomIDScreen.screen(for: step) else {
       let kind = step.kind.rawValue
       throw KitError(
         .notConfigured, "the SDK has no screen for a step \(kind): is the provider's mode device?")

@@ -2,21 +2,17 @@ import UsherAPI
 import UsherClient
 
 extension FreedomIDScreen {
-  /// Creates the screen for a step of the daemon's flow; nil if the SDK has no screen for the step.
-  init?(_ step: Step) {
+  /// Returns the screen for a step of the daemon's flow; nil if the SDK has no screen for the step.
+  static func screen(for step: Step) -> FreedomIDScreen? {
     switch step {
-    case .wait(let step): self = .waiting(Waiting(reason: step.for))
-    case .choose(let step):
-      guard let screen = Self.screen(step) else { return nil }
-      self = screen
-    case .fillForm(let step): self = .form(Form(fields: step.fields.map { Field($0) }))
-    case .enterPassword: self = .password(Password())
-    case .enterCode(let step): self = .code(Code(step))
-    case .localAuth(let step): self = Self.screen(step)
-    case .consent(let step):
-      guard let permissions = Permissions(step) else { return nil }
-      self = .permissions(permissions)
-    case .openURL, .displayCode, .exchangeCredential: return nil
+    case .wait(let step): .waiting(Waiting(reason: step.for))
+    case .choose(let step): screen(step)
+    case .fillForm(let step): .form(Form(fields: step.fields.map { Field($0) }))
+    case .enterPassword: .password(Password())
+    case .enterCode(let step): .code(Code(step))
+    case .localAuth(let step): screen(step)
+    case .consent(let step): Permissions(step).map { .permissions($0) }
+    case .openURL, .displayCode, .exchangeCredential: nil
     }
   }
 

@@ -2,24 +2,14 @@ import UsherCore
 
 /// The error of a phone verification, or of one attempt in it.
 public struct TCError: Error, Sendable, Equatable {
-  private let code: TCTrueSDKErrorCode
+  let code: TCTrueSDKErrorCode
   /// A message for people, from Truecaller's server or else from the daemon.
   public let message: String
   /// The code of Truecaller's server, which is more specific than the SDK's; nil if the server sent
   /// none.
-  public let serverCode: String?
+  public private(set) var serverCode: String?
   /// The time to wait before trying again, if it is known.
-  public let retryAfter: Duration?
-
-  init(
-    _ code: TCTrueSDKErrorCode, _ message: String, serverCode: String? = nil,
-    retryAfter: Duration? = nil
-  ) {
-    self.code = code
-    self.message = message
-    self.serverCode = serverCode
-    self.retryAfter = retryAfter
-  }
+  public private(set) var retryAfter: Duration?
 
   public func getErrorCode() -> TCTrueSDKErrorCode { code }
 }
@@ -57,10 +47,12 @@ extension TCError: SDKError {
   /// Creates the error with the daemon's code, or with the closest code if there is none.
   init(_ error: KitError) {
     let provider = error.provider
-    self.init(
+    code =
       provider.flatMap { Int($0.code) }.flatMap { TCTrueSDKErrorCode(rawValue: $0) }
-        ?? TCTrueSDKErrorCode(error.kind, error.field),
-      provider?.message ?? error.message, serverCode: provider?.error, retryAfter: error.retryAfter)
+      ?? TCTrueSDKErrorCode(error.kind, error.field)
+    message = provider?.message ?? error.message
+    serverCode = provider?.error
+    retryAfter = error.retryAfter
   }
 }
 

@@ -110,8 +110,8 @@ extension TCTrueSDK {
   ///   - countryCode: The ISO 3166-1 alpha-2 code of the country, in upper or lower case.
   public func requestVerification(forPhone phone: String, countryCode: String) {
     guard viewDelegate != nil else {
-      service.notifyDelegate(.failed(TCError(.viewDelegateNil, "viewDelegate is not set")))
-      return
+      let error = TCError(code: .viewDelegateNil, message: "viewDelegate is not set")
+      return service.notifyDelegate(.failed(error))
     }
     request(phone, countryCode, nil)
   }
