@@ -32,8 +32,7 @@ package struct Usherctl {
       return failure.status.rawValue
     }
     let status = Root.exitCode(for: error)
-    let text = Root.fullMessage(for: error)
-    if status == .success { console.printLines(text) } else { console.printMessageLines(text) }
+    console.printLines(Root.fullMessage(for: error), to: status == .success ? .output : .error)
     return status.rawValue
   }
 }

@@ -6,24 +6,15 @@ import UsherCore
 /// key, or is told to accept changes that another program made to the database.
 final class DatabaseOpener: Sendable {
   /// A credential for the one daemon start that opens the database.
-  enum StartupCredential {
-    case recoveryKey(RecoveryKey)
-    case acceptance
-
+  struct StartupCredential {
     static let names = ["usherd.recovery-key", "usherd.accept-changes"]
+    static let acceptance = StartupCredential(name: names[1], text: Secret("yes"))
 
-    var name: String {
-      switch self {
-      case .recoveryKey: Self.names[0]
-      case .acceptance: Self.names[1]
-      }
-    }
+    let name: String
+    let text: Secret
 
-    var text: Secret {
-      switch self {
-      case .recoveryKey(let key): key.text
-      case .acceptance: Secret("yes")
-      }
+    static func recoveryKey(_ key: RecoveryKey) -> StartupCredential {
+      StartupCredential(name: names[0], text: key.text)
     }
   }
 

@@ -22,9 +22,12 @@ struct Console: Sendable {
   private func endLine() { terminal.write("\n", to: .error) }
 
   /// Prints several lines of usherctl's own text.
-  func printLines(_ text: String) { for line in lines(of: text) { print(line) } }
-
-  func printMessageLines(_ text: String) { for line in lines(of: text) { printMessage(line) } }
+  func printLines(_ text: String, to stream: TerminalStream = .output) {
+    let body = text.hasSuffix("\n") ? text.dropLast() : text[...]
+    for line in body.split(separator: "\n", omittingEmptySubsequences: false) {
+      terminal.write(String(line).printable + "\n", to: stream)
+    }
+  }
 
   /// Prints the daemon's reply as one line of JSON.
   func json(_ bytes: [UInt8]) {
@@ -56,11 +59,6 @@ struct Console: Sendable {
   }
 
   func readAll(limit: Int) async throws -> [UInt8] { try await terminal.readAll(limit: limit) }
-
-  private func lines(of text: String) -> [String] {
-    let body = text.hasSuffix("\n") ? text.dropLast() : Substring(text)
-    return body.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
-  }
 }
 
 // MARK: - Tables
