@@ -6,7 +6,9 @@ package import UsherCore
 /// The parts of the operating system that usherctl uses; tests replace them.
 package struct CommandEnvironment: Sendable {
   package var terminal: any Terminal
-  package var browser: any Browser
+  /// Opens a page in the browser, if there is a graphical session; returns whether a browser was
+  /// started.
+  package var openPage: @Sendable (String) -> Bool
   package var programs: any Programs
   package var clock: any Clock
   /// Suspends the task for a duration; throws `CancellationError` as soon as the task is cancelled.
@@ -28,9 +30,9 @@ package struct CommandEnvironment: Sendable {
     let variables = ProcessInfo.processInfo.environment
     return CommandEnvironment(
       terminal: StandardTerminal(environment: variables),
-      browser: DesktopBrowser(environment: variables), programs: Shell(), clock: SystemClock(),
-      sleep: { try await Task.sleep(for: $0) }, variables: variables, userID: geteuid(),
-      tools: MachineTools(environment: variables),
+      openPage: { DesktopBrowser.open($0, environment: variables) }, programs: Shell(),
+      clock: SystemClock(), sleep: { try await Task.sleep(for: $0) }, variables: variables,
+      userID: geteuid(), tools: MachineTools(environment: variables),
       directories: SystemDirectories(environment: variables))
   }
 }
@@ -66,13 +68,6 @@ package protocol Terminal: Sendable {
 package enum TerminalStream: Sendable {
   case output
   case error
-}
-
-package protocol Browser: Sendable {
-  /// Opens a page in the browser, if there is a graphical session.
-  ///
-  /// - Returns: Whether a browser was started.
-  func open(_ url: String) -> Bool
 }
 
 /// Runs shell command lines that the user passes in options such as `--exchange-command`.

@@ -20,7 +20,7 @@ func usherctl(
   configFolder: String = "/tmp/usher-no-such-folder"
 ) async -> Outcome {
   let environment = CommandEnvironment(
-    terminal: terminal, browser: terminal, programs: programs, clock: time,
+    terminal: terminal, openPage: { terminal.open($0) }, programs: programs, clock: time,
     sleep: { try await time.sleep(for: $0) }, variables: environment, userID: 1000,
     configFolder: configFolder, tools: MachineTools(environment: environment),
     directories: SystemDirectories(environment: environment))

@@ -197,7 +197,7 @@ final class FakeMachine: Tools {
     } _: { daemon in
       let time = TestTime()
       let environment = CommandEnvironment(
-        terminal: terminal, browser: terminal, programs: NoPrograms(), clock: time,
+        terminal: terminal, openPage: { terminal.open($0) }, programs: NoPrograms(), clock: time,
         sleep: { _ in }, variables: environment ?? ["USHER_ADMIN_SOCKET": daemon.path],
         userID: user, configFolder: self.folder + "/none", tools: self,
         directories: self.directories,

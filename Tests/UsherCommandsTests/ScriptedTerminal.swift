@@ -3,7 +3,7 @@ import UsherCommands
 import UsherCore
 
 /// A terminal with prepared input, whose output can be inspected.
-final class ScriptedTerminal: Terminal, Browser {
+final class ScriptedTerminal: Terminal {
   private struct Screen {
     var typed: [String]
     var output = ""

@@ -9,8 +9,8 @@ final class TerminalFlowRunner: Sendable {
   private let console: Console
   private let environment: CommandEnvironment
   private let prompts: StepPrompts
-  /// The browser that opens pages; nil if the user does not want that.
-  private let browser: (any Browser)?
+  /// Opens a page in the browser; nil if the user does not want that.
+  private let openPage: (@Sendable (String) -> Bool)?
   private let exchange: ExchangeCommand?
   private let shownStep = Mutex<Step?>(nil)
 
@@ -19,7 +19,7 @@ final class TerminalFlowRunner: Sendable {
     environment = context.environment
     prompts = StepPrompts(
       console: context.console, clock: context.environment.clock, sleep: context.environment.sleep)
-    browser = options.noBrowser ? nil : context.environment.browser
+    openPage = options.noBrowser ? nil : context.environment.openPage
     exchange = options.exchangeCommand.map { ExchangeCommand($0, context) }
   }
 
@@ -82,7 +82,7 @@ extension TerminalFlowRunner {
     let text = StepText(
       flow: flow, now: environment.clock.now(), exchangesByCommand: exchange != nil)
     for line in text.lines { console.printMessage(line) }
-    if case .openURL(let page) = step, browser?.open(page.url) == true {
+    if case .openURL(let page) = step, openPage?(page.url) == true {
       console.printMessage("your browser is opening it")
     }
   }

@@ -4,12 +4,8 @@ import Glibc
 ///
 /// Every user can read the command line of every process, and the URL of a sign-in page contains
 /// secrets. `xdg-open` therefore gets a local URL that redirects to the page once.
-package struct DesktopBrowser: Browser {
-  private let environment: [String: String]
-
-  package init(environment: [String: String]) { self.environment = environment }
-
-  package func open(_ url: String) -> Bool {
+enum DesktopBrowser {
+  static func open(_ url: String, environment: [String: String]) -> Bool {
     let hasScreen = ["DISPLAY", "WAYLAND_DISPLAY"].contains { environment[$0]?.isEmpty == false }
     guard hasScreen, url.hasPrefix("https://") || url.hasPrefix("http://"),
       let handoff = PageHandoff(to: url, for: getuid())
