@@ -10,7 +10,7 @@ extension StepPrompts {
     while true {
       let answer = try await line("code", canGoBack: true, countdown: step.countdown)
       if ["r", "resend"].contains(answer.lowercased()) {
-        let pause = step.resendAt - clock.now()
+        let pause = step.resendAt - context.environment.clock.now()
         if pause <= .zero { return .resend }
         console.printMessage("a new code can be requested in \(pause.text)")
       } else if let code = step.code(typed: answer) {

@@ -5,8 +5,6 @@ import UsherCore
 /// On a screen the line is overwritten every second. Without a screen, the line and the question
 /// are printed again when the time is over.
 struct Countdown: Sendable {
-  typealias Sleep = @Sendable (Duration) async throws -> Void
-
   /// The longest sleep between two readings of the clock. It is limited because the clock may be
   /// set meanwhile.
   private static let maxPause = Duration.seconds(60)
@@ -27,26 +25,22 @@ struct Countdown: Sendable {
   }
 
   /// Asks the question with the countdown's line above it. Returns nil at the end of the input.
-  func answer(
-    to question: String, on console: Console, _ clock: any Clock, _ sleep: @escaping Sleep
-  ) async throws -> String? {
+  func answer(to question: String, in context: CommandContext) async throws -> String? {
     while true {
-      console.printMessage(line(clock.now()))
-      console.prompt(question)
-      switch try await nextEvent(console, clock, sleep) {
+      context.console.printMessage(line(context.environment.clock.now()))
+      context.console.prompt(question)
+      switch try await nextEvent(context) {
       case .answer(let answer): return answer
       case .finished, .isOver: try Task.checkCancellation()
       }
     }
   }
 
-  private func nextEvent(
-    _ console: Console, _ clock: any Clock, _ sleep: @escaping Sleep
-  ) async throws -> Event {
+  private func nextEvent(_ context: CommandContext) async throws -> Event {
     try await withThrowingTaskGroup(of: Event.self) { group in
       defer { group.cancelAll() }
-      group.addTask { .answer(try await console.readLine()) }
-      group.addTask { await updateLine(console, clock, sleep) }
+      group.addTask { .answer(try await context.console.readLine()) }
+      group.addTask { await updateLine(context) }
       while let event = try await group.next() {
         switch event {
         case .answer: return event
@@ -62,7 +56,9 @@ struct Countdown: Sendable {
     }
   }
 
-  private func updateLine(_ console: Console, _ clock: any Clock, _ sleep: Sleep) async -> Event {
+  private func updateLine(_ context: CommandContext) async -> Event {
+    let console = context.console
+    let (clock, sleep) = (context.environment.clock, context.environment.sleep)
     var shownLine = line(clock.now())
     var isOver = clock.now() >= end
     while clock.now() < lastChange {

@@ -7,16 +7,14 @@ import UsherClient
 /// environment variables, which other processes can read.
 final class ExchangeCommand: Sendable {
   private let command: String
-  private let console: Console
-  private let environment: CommandEnvironment
+  private let context: CommandContext
   /// The last exchange step and the answer to it. If the daemon shows the step again, it gets the
   /// same answer, because a credential can be redeemed only once.
   private let last = Mutex<(step: Step.ExchangeCredential, answer: FlowInput)?>(nil)
 
   init(_ command: String, _ context: CommandContext) {
     self.command = command
-    console = context.console
-    environment = context.environment
+    self.context = context
   }
 
   /// Runs the command for an exchange step.
@@ -25,10 +23,11 @@ final class ExchangeCommand: Sendable {
   ///   detects itself.
   /// - Throws: `CancellationError`; ``CommandFailure`` if the command cannot be started.
   func answer(to step: Step.ExchangeCredential) async throws -> FlowInput? {
-    let left = step.deadline - environment.clock.now()
+    let left = step.deadline - context.environment.clock.now()
     guard left > .zero else { return nil }
     if let last = last.withLock({ $0 }), last.step == step { return last.answer }
-    let ending = try await environment.programs.run(command, input: step.question, within: left)
+    let ending = try await context.environment.programs
+      .run(command, input: step.question, within: left)
     guard let answer = answer(for: ending) else { return nil }
     last.withLock { $0 = (step, answer) }
     return answer
@@ -59,7 +58,7 @@ final class ExchangeCommand: Sendable {
     case .killed(let signal): return failed("failed: signal \(signal)")
     case .outputTooLong: return failed("printed too much")
     case .timedOut:
-      console.printMessage("the exchange command did not end in time")
+      context.console.printMessage("the exchange command did not end in time")
       return nil
     }
   }

@@ -2,9 +2,9 @@ import UsherClient
 
 /// Asks a person for the input that a step needs, line by line.
 struct StepPrompts: Sendable {
-  let console: Console
-  let clock: any Clock
-  let sleep: @Sendable (Duration) async throws -> Void
+  let context: CommandContext
+
+  var console: Console { context.console }
 
   /// Why a prompt got no input: the input has ended, or the person typed `<` to go back.
   enum Interruption: Error {
@@ -73,7 +73,7 @@ extension StepPrompts {
       console.prompt(question)
       return try await console.readLine(echo: echo)
     }
-    return try await countdown.answer(to: question, on: console, clock, sleep)
+    return try await countdown.answer(to: question, in: context)
   }
 
   /// Asks until the person types a number from 1 to `count`.

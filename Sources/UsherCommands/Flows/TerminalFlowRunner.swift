@@ -6,22 +6,19 @@ final class TerminalFlowRunner: Sendable {
   /// The delay before an exchange command's answer is sent again after the connection was lost.
   private static let pause = Duration.seconds(1)
 
-  private let console: Console
-  private let environment: CommandEnvironment
-  private let prompts: StepPrompts
+  private let context: CommandContext
   /// Opens a page in the browser; nil if the user does not want that.
   private let openPage: (@Sendable (String) -> Bool)?
   private let exchange: ExchangeCommand?
   private let shownStep = Mutex<Step?>(nil)
 
   private init(at context: CommandContext, _ options: FlowOptions) {
-    console = context.console
-    environment = context.environment
-    prompts = StepPrompts(
-      console: context.console, clock: context.environment.clock, sleep: context.environment.sleep)
+    self.context = context
     openPage = options.noBrowser ? nil : context.environment.openPage
     exchange = options.exchangeCommand.map { ExchangeCommand($0, context) }
   }
+
+  private var console: Console { context.console }
 
   /// Starts a flow and runs it until it ends, with or without success. Cancelling the task cancels
   /// the flow.
@@ -60,7 +57,7 @@ extension TerminalFlowRunner {
       console.printMessage("\(message ?? "usherd gave no reply"); your answer may be lost")
       // The answer of a command needs no typing, so without a delay it would be sent again in a
       // tight loop.
-      if exchange != nil { try await environment.sleep(Self.pause) }
+      if exchange != nil { try await context.environment.sleep(Self.pause) }
     case .tooLate:
       console.printMessage("the flow has already moved on")
       show(flow)
@@ -69,7 +66,7 @@ extension TerminalFlowRunner {
     if case .exchangeCredential(let step) = flow.step, let exchange {
       return try await exchange.answer(to: step)
     }
-    return try await prompts.ask(flow)
+    return try await StepPrompts(context: context).ask(flow)
   }
 
   private func show(_ flow: Flow) {
@@ -80,7 +77,7 @@ extension TerminalFlowRunner {
     }
     guard let step = flow.step, step != shown else { return }
     let text = StepText(
-      flow: flow, now: environment.clock.now(), exchangesByCommand: exchange != nil)
+      flow: flow, now: context.environment.clock.now(), exchangesByCommand: exchange != nil)
     for line in text.lines { console.printMessage(line) }
     if case .openURL(let page) = step, openPage?(page.url) == true {
       console.printMessage("your browser is opening it")

@@ -52,11 +52,12 @@ struct StatusVerb: Verb {
       console.print(
         "usherd \(status.version), \(ready), up \(Duration.seconds(status.uptimeSeconds).text)")
       console.printProperties([
-        ("flows", "\(status.flows)"),
-        ("connections", "\(status.connections)"),
-        ("store", status.store?.summary),
-        ("master key", status.masterKey),
-        ("recovery key", status.recoveryKeySentence),
+        ("flows", "\(status.flows)"), ("connections", "\(status.connections)"),
+        ("store", status.store?.summary), ("master key", status.masterKey),
+        (
+          "recovery key",
+          status.hasRecoveryKey.map { $0 ? "set" : "none; to create one, run: usherctl setup" }
+        ),
         ("callers identified by", status.peerIdentity),
       ])
       if !status.providers.isEmpty { console.print("") }
@@ -64,12 +65,6 @@ struct StatusVerb: Verb {
         ["PROVIDER", "TYPE", "HEALTH"],
         status.providers.map { ["\($0.name)", $0.type, $0.health.rawValue] })
     }
-  }
-}
-
-extension SystemStatus.Reply {
-  fileprivate var recoveryKeySentence: String? {
-    hasRecoveryKey.map { $0 ? "set" : "none; to create one, run: usherctl setup" }
   }
 }
 
