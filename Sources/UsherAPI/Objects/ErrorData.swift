@@ -1,4 +1,4 @@
-import JSONRPC
+package import JSONRPC
 public import UsherCore
 
 /// The member `data` of an error reply. `UsherError.Detail` describes the members in detail.
@@ -51,14 +51,18 @@ public struct ErrorData: Codable, Sendable, Equatable {
   }
 }
 
+extension UsherError.NextFlow.Argument {
+  package var json: JSONValue {
+    switch self {
+    case .text(let text): .string(text)
+    case .flag(let flag): .bool(flag)
+    }
+  }
+}
+
 extension FlowStart {
   init(_ next: UsherError.NextFlow) {
-    var params = next.arguments.mapValues { argument in
-      switch argument {
-      case .text(let text): JSONValue.string(text)
-      case .flag(let flag): JSONValue.bool(flag)
-      }
-    }
+    var params = next.arguments.mapValues(\.json)
     if let account = next.account { params["account"] = .string(account.rawValue) }
     if !next.grants.isEmpty { params["grants"] = .array(next.grants.map { .string($0) }) }
     self.init(provider: next.provider, kind: next.kind, params: .object(params))

@@ -11,6 +11,7 @@ struct MasterKeyMigration {
   private var environment: CommandEnvironment { context.environment }
   private var sealed: SealedKey { SealedKey(environment: environment, console: context.console) }
   private var file: KeyFile { KeyFile(state: environment.directories.state) }
+  private var units: Units { Units(environment: environment) }
 
   /// What to do with a sealed credential that this host cannot open: fail, or rename it.
   enum Unreadable { case refuse, moveAside }
@@ -46,7 +47,6 @@ struct MasterKeyMigration {
   /// Seals the key while the daemon is stopped. Otherwise a daemon that starts meanwhile could
   /// create a key of its own and a database with it, unnoticed.
   private func sealWhileStopped(_ database: String) async throws {
-    let units = Units(environment: environment)
     let wasActive = try await units.isAnyActive
     do {
       try await units.stop()
@@ -81,7 +81,6 @@ struct MasterKeyMigration {
   /// - Parameter isNew: Whether the credential was just made, so a running daemon cannot have it.
   /// - Returns: The daemon's status afterwards.
   func activate(isNew: Bool) async throws -> SystemStatus.Reply {
-    let units = Units(environment: environment)
     let isActive = try await units.isActive
     let restarts = isNew && isActive
     try await withConflictHints {
@@ -113,7 +112,7 @@ struct MasterKeyMigration {
     do {
       try await start()
     } catch let error as CancellationError {
-      await Units(environment: environment).startSockets()
+      await units.startSockets()
       throw error
     } catch let failure as CommandFailure {
       var failure = failure

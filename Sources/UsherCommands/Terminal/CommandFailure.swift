@@ -101,15 +101,7 @@ extension UsherError.NextFlow {
 
   /// The parameters of the flow that the daemon suggests, without account and grants, which have
   /// options of their own.
-  var params: JSONValue {
-    .object(
-      arguments.mapValues { argument in
-        switch argument {
-        case .text(let text): .string(text)
-        case .flag(let flag): .bool(flag)
-        }
-      })
-  }
+  var params: JSONValue { .object(arguments.mapValues(\.json)) }
 
   /// The parameters as one shell word. A single JSON object keeps their types, even if usherctl
   /// cannot get the flow's schema.

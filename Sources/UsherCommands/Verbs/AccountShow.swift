@@ -38,13 +38,9 @@ extension [String: JSONValue] {
     sorted { $0.key < $1.key }.flatMap { name, value in
       let members = value.objectValue?.properties ?? []
       if !members.isEmpty { return members.map { ("\(name.printable).\($0.name)", $0.value) } }
-      return [(name.printable, value.propertyText)]
+      if value.isNull { return [] }
+      let text = value.stringValue ?? String(decoding: value.encoded(), as: UTF8.self)
+      return [(name.printable, text)]
     }
-  }
-}
-
-extension JSONValue {
-  fileprivate var propertyText: String? {
-    isNull ? nil : stringValue ?? String(decoding: encoded(), as: UTF8.self)
   }
 }
