@@ -1,9 +1,9 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// The modules and what each may import. The compiler refuses other imports
-// (`--explicit-target-dependency-import-check error`); `.ci/check-layers` refuses I/O in the pure
-// modules.
+// The modules and what each may import. `.ci/check-layers` refuses other imports, and I/O in the
+// pure modules. `--explicit-target-dependency-import-check error` checks imports, too, but skips
+// modules with a plugin and the modules that depend on them.
 
 let strict: [SwiftSetting] = [
   .swiftLanguageMode(.v6),
@@ -20,13 +20,17 @@ let nio: [Target.Dependency] = [
 let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 
-/// - Parameter path: Nil: `Sources/<name>`.
+/// - Parameters:
+///   - path: Nil: `Sources/<name>`.
+///   - describesMembers: Whether the build writes the descriptions of members in `rpc.discover`
+///     from their documentation comments.
 func module(
   _ name: String, _ dependencies: [Target.Dependency] = [], path: String? = nil,
-  resources: [Resource] = []
+  resources: [Resource] = [], describesMembers: Bool = false
 ) -> Target {
   .target(
-    name: name, dependencies: dependencies, path: path, resources: resources, swiftSettings: strict)
+    name: name, dependencies: dependencies, path: path, resources: resources,
+    swiftSettings: strict, plugins: describesMembers ? ["DescribeMembers"] : [])
 }
 
 /// - Parameter path: Nil: `Sources/<name>`.
@@ -38,9 +42,12 @@ func program(
 }
 
 func tests(
-  _ name: String, _ dependencies: [Target.Dependency], exclude: [String] = []
+  _ name: String, _ dependencies: [Target.Dependency], exclude: [String] = [],
+  describesMembers: Bool = false
 ) -> Target {
-  .testTarget(name: name, dependencies: dependencies, exclude: exclude, swiftSettings: strict)
+  .testTarget(
+    name: name, dependencies: dependencies, exclude: exclude, swiftSettings: strict,
+    plugins: describesMembers ? ["DescribeMembers"] : [])
 }
 
 /// End-to-end tests of the real programs, in `Tests/EndToEndTests/<Area>`.
@@ -89,7 +96,7 @@ let package = Package(
     // The pure modules: they compute values from values, without I/O.
     module("UsherCore"),
     module("JSONRPC"),
-    module("UsherAPI", ["UsherCore", "JSONRPC"]),
+    module("UsherAPI", ["UsherCore", "JSONRPC"], describesMembers: true),
     module("UsherConfig", ["UsherCore", "JSONRPC", "UsherAPI", "CToml"]),
     module(
       "UsherFlows",
@@ -97,7 +104,7 @@ let package = Package(
         "UsherCore", "UsherAPI", "UsherConfig", "JSONRPC", crypto,
         .product(name: "CryptoExtras", package: "swift-crypto"),
       ],
-      resources: [.embedInCode("BSA/rtcodes.tsv")]),
+      resources: [.embedInCode("BSA/rtcodes.tsv")], describesMembers: true),
 
     // The modules with I/O.
     module(
@@ -172,6 +179,10 @@ let package = Package(
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       path: "Sources/Tools/usher-bench"),
+    // A step of the build. No test may depend on the tool: the test bundle has its code already.
+    program("describe-members", [], path: "Sources/Tools/describe-members"),
+    .plugin(
+      name: "DescribeMembers", capability: .buildTool(), dependencies: ["describe-members"]),
 
     // The shared test library, and the tests.
     .target(
@@ -194,7 +205,7 @@ let package = Package(
     tests(
       "UsherFlowsTests",
       ["UsherFlows", "UsherAPI", "UsherConfig", "UsherCore", "JSONRPC", "UsherTestKit", crypto],
-      exclude: ["Fixtures"]),
+      exclude: ["Fixtures"], describesMembers: true),
     tests(
       "UsherStoreTests",
       [
@@ -234,7 +245,8 @@ let package = Package(
         "UsherDaemon", "UsherStore", "UsherSystem", "UsherTransport", "UsherFlows", "UsherConfig",
         "UsherAPI", "UsherCore", "JSONRPC", "UsherTestKit", logging,
         .product(name: "NIOSSL", package: "swift-nio-ssl"),
-      ] + nio),
+      ] + nio,
+      describesMembers: true),
     tests("UsherBenchTests", ["usher-bench", "CBench", "UsherTestKit"]),
     // Programs that try to break a promise of the threat model.
     .testTarget(
