@@ -9,7 +9,7 @@ public struct AccountForget: Method, Equatable {
   public static let summary =
     "Deletes an account, and revokes its tokens at the provider where the provider supports that."
 
-  /// The account to delete; nil if ``provider`` identifies it.
+  /// The account to delete; absent if ``provider`` identifies it.
   public var account: AccountID?
   /// The provider, as an alternative to ``account`` if the caller has only one account there. With
   /// several accounts the call fails with `invalid_params` and field `account`.
@@ -30,16 +30,4 @@ public struct AccountForget: Method, Equatable {
 extension AccountForget {
   public static let example = MethodExample(
     ["account": "acc_1"], returns: ["account": "acc_1", "revoked": "done"])
-
-  public static let memberDescriptions: [String: String] = [
-    "account": "The account; absent if `provider` identifies it.",
-    "provider": """
-    The provider, as an alternative to `account` if the caller has only one account there. \
-    With several accounts the call fails with `invalid_params` and field `account`.
-    """,
-    "revoke": """
-    Whether to revoke the tokens at the provider; default true. If false, they are only \
-    deleted here.
-    """,
-  ]
 }

@@ -10,11 +10,13 @@ public struct AccountGet: Method, Equatable {
   public static let subject = Subject<Self>.account { ($0.account, nil) }
   public static let summary = "Returns one of the caller's accounts."
 
+  /// The id of the account.
   public var account: AccountID
 
   public init(account: AccountID) { self.account = account }
 
-  public struct Reply: Codable, Sendable, Equatable {
+  public struct Reply: Codable, Sendable, Equatable, SchemaDocumented {
+    /// The account.
     public var account: Account
 
     public init(account: Account) { self.account = account }
@@ -24,10 +26,4 @@ public struct AccountGet: Method, Equatable {
 extension AccountGet {
   public static let example = MethodExample(
     ["account": "acc_1"], returns: ["account": .exampleAccount])
-
-  public static let memberDescriptions = ["account": "The id of the account."]
-}
-
-extension AccountGet.Reply: SchemaDocumented {
-  public static let memberDescriptions = ["account": "The account."]
 }

@@ -10,11 +10,12 @@ public struct AccountList: Method, Equatable {
   public static let subject = Subject<Self>.provider(\.provider)
   public static let summary = "Returns the caller's accounts."
 
+  /// Returns only the accounts at this provider.
   public var provider: ProviderName?
 
   public init(provider: ProviderName? = nil) { self.provider = provider }
 
-  public struct Reply: Codable, Sendable, Equatable {
+  public struct Reply: Codable, Sendable, Equatable, SchemaDocumented {
     /// The accounts, the oldest of each owner first. With more than `limits.accounts_in_list`
     /// accounts the call fails with `message_too_large`; it may succeed for a single provider.
     public var accounts: [Account]
@@ -26,15 +27,4 @@ public struct AccountList: Method, Equatable {
 extension AccountList {
   public static let example = MethodExample(
     ["provider": "work"], returns: ["accounts": [.exampleAccount]])
-
-  public static let memberDescriptions = ["provider": "Returns only the accounts at this provider."]
-}
-
-extension AccountList.Reply: SchemaDocumented {
-  public static let memberDescriptions: [String: String] = [
-    "accounts": """
-    The accounts, the oldest of each owner first. With more than `limits.accounts_in_list` \
-    accounts the call fails with `message_too_large`; it may succeed for a single provider.
-    """
-  ]
 }

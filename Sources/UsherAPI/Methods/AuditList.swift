@@ -9,16 +9,21 @@ public struct AuditList: Method, Equatable {
   public static let summary = "Returns rows of the audit log, the oldest first."
 
   // A row is returned if it matches each filter that is given.
-  /// The earliest time of the returned rows, inclusive; nil sets no limit.
+  /// The earliest time of the returned rows, inclusive; default: no limit.
   public var since: Timestamp?
-  /// The latest time of the returned rows, inclusive; nil sets no limit.
+  /// The latest time of the returned rows, inclusive; default: no limit.
   public var until: Timestamp?
+  /// Returns only the calls of this client, by the name of its rule.
   public var client: String?
+  /// Returns only the calls of this user.
   public var uid: UInt32?
+  /// Returns only the calls about this account.
   public var account: AccountID?
+  /// Returns only the calls of this method.
   public var method: String?
+  /// Returns only the calls about this provider.
   public var provider: ProviderName?
-  /// True returns only denied calls, false only allowed ones; nil returns both.
+  /// True returns only denied calls, false only allowed ones; default: both.
   public var denied: Bool?
   /// The row number after which the list begins: ``Reply/next`` of the previous reply.
   public var after: Int?
@@ -42,12 +47,13 @@ public struct AuditList: Method, Equatable {
     self.limit = limit
   }
 
-  public struct Reply: Codable, Sendable, Equatable {
+  public struct Reply: Codable, Sendable, Equatable, SchemaDocumented {
+    /// The rows, the oldest first.
     public var rows: [AuditList.Entry]
     /// The numbers of the scanned rows that failed to decrypt; `audit.verify` gives details about
     /// them.
     public var unreadable: [Int]?
-    /// The value of `after` for the next call; nil if there are no more rows. A reply may have
+    /// The value of `after` for the next call; absent if there are no more rows. A reply may have
     /// fewer rows than `limit` and still have a next one, because a call scans a limited number of
     /// rows.
     public var next: Int?
@@ -60,20 +66,25 @@ public struct AuditList: Method, Equatable {
   }
 
   /// One row of the audit log. It represents one call, or several similar calls.
-  public struct Entry: Codable, Sendable, Equatable {
+  public struct Entry: Codable, Sendable, Equatable, SchemaDocumented {
     /// The number of the row. Numbers begin at 1 and have no gaps.
     public var n: Int
     /// The time of the call; if the row represents several calls, the time of the last one.
     public var at: Timestamp
+    /// The method that was called.
     public var method: String
+    /// The provider that the call was about; absent if it was about none.
     public var provider: ProviderName?
+    /// The kind of the flow; absent if the call was about no flow.
     public var kind: String?
+    /// The account that the call was about; absent if it was about none.
     public var account: AccountID?
-    /// The OAuth scope of the token that the call returned; nil if it returned no token.
+    /// The OAuth scope of the token that the call returned; absent if it returned no token.
     public var scope: String?
-    /// The names of the members of an account's profile that the call returned; nil if it returned
-    /// none.
+    /// The names of the members of an account's profile that the call returned; absent if it
+    /// returned none.
     public var fields: [String]?
+    /// Whether the policy allowed the call.
     public var decision: Decision
     /// The client rule that decided the call, such as `till`, or a built-in one such as `(user)`,
     /// `(root)` or `(admin)`.
@@ -83,16 +94,24 @@ public struct AuditList: Method, Equatable {
     public var conditions: [String: Bool]?
     /// `ok`, or the reason of the error. A call that the policy allowed can still fail.
     public var outcome: String
+    /// The name of the client's rule; `(user)` for a caller that no rule names.
     public var client: String
+    /// The uid of the caller's process.
     public var uid: UInt32
+    /// The primary gid of the caller's process.
     public var gid: UInt32
+    /// The id of the caller's process.
     public var pid: Int
+    /// The systemd unit of the caller's process; absent if it is unknown.
     public var unit: String?
     /// The systemd invocation id of the caller's unit, which is new at each start of the unit.
     public var invocation: String?
+    /// The path of the caller's program; absent if it is unknown.
     public var executable: String?
+    /// The flow that the call was about; absent if it was about none.
     public var flow: FlowID?
-    /// The uid that an operator passed to `owner.accept` or `owner.forget`; nil for other methods.
+    /// The uid that an operator passed to `owner.accept` or `owner.forget`; absent for other
+    /// methods.
     public var owner: UInt32?
     /// The correlation id of the call, which the `data` of its error and the journal have, too. If
     /// the row represents several calls, the id of the last call.
@@ -142,66 +161,4 @@ extension AuditList {
 
   public static let example = MethodExample(
     ["limit": 1, "denied": false], returns: ["rows": [.exampleAuditRow], "next": 17])
-
-  public static let memberDescriptions: [String: String] = [
-    "since": "The earliest time of a row, inclusive.",
-    "until": "The latest time of a row, inclusive.",
-    "client": "Returns only the calls of this client, by the name of its rule.",
-    "uid": "Returns only the calls of this user.",
-    "account": "Returns only the calls about this account.",
-    "method": "Returns only the calls of this method.",
-    "provider": "Returns only the calls about this provider.",
-    "denied": "True returns only denied calls, false only allowed ones.",
-    "after": "The row number after which the list begins: `next` of the previous reply.",
-    "limit": "The maximum number of rows, from 1 to 1000; default 100.",
-  ]
-}
-
-extension AuditList.Reply: SchemaDocumented {
-  public static let memberDescriptions: [String: String] = [
-    "rows": "The rows, the oldest first.",
-    "unreadable": """
-    The numbers of the scanned rows that failed to decrypt; `audit.verify` tells more about \
-    them.
-    """,
-    "next": """
-    The value of `after` for the next call; absent if there are no more rows. A reply may have \
-    fewer rows than `limit` and still have a next one, because a call scans a limited number \
-    of rows.
-    """,
-  ]
-}
-
-extension AuditList.Entry: SchemaDocumented {
-  public static let memberDescriptions: [String: String] = [
-    "n": "The number of the row. Numbers begin at 1 and have no gaps.",
-    "at": "The time of the call; for several calls, of the last one.",
-    "method": "The method that was called.",
-    "provider": "The provider that the call was about; absent if it was about none.",
-    "kind": "The kind of the flow; absent if the call was about no flow.",
-    "account": "The account that the call was about; absent if it was about none.",
-    "scope": "The scope of the token that was handed out.",
-    "fields": "The names of the profile members that were returned.",
-    "decision": "Whether the policy allowed the call.",
-    "rule": "The rule that decided: `till`, `(user)`, `(root)`, `(admin)`, ….",
-    "conditions": """
-    The conditions of the rule, and whether each was met. The keys are `local_auth`, \
-    `confirm`, `hours`, `scope` and `account`.
-    """,
-    "outcome": "`ok`, or the reason of the error. A call that was allowed can still fail.",
-    "client": "The name of the client's rule; `(user)` for a caller that no rule names.",
-    "uid": "The uid of the caller's process.",
-    "gid": "The primary gid of the caller's process.",
-    "pid": "The id of the caller's process.",
-    "unit": "The systemd unit of the caller's process; absent if it is unknown.",
-    "invocation": "The invocation id of the unit, which systemd assigns at each start of the unit.",
-    "executable": "The path of the caller's program; absent if it is unknown.",
-    "flow": "The flow that the call was about; absent if it was about none.",
-    "owner": "The uid that an operator passed to `owner.accept` or `owner.forget`.",
-    "correlationId": """
-    The correlation id, the same as in the error's data and the journal; for several calls, \
-    that of the last one.
-    """,
-    "count": "The number of calls that the row represents.",
-  ]
 }

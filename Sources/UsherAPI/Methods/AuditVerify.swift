@@ -10,16 +10,17 @@ public struct AuditVerify: Method, Equatable {
 
   public init() {}
 
-  public struct Reply: Codable, Sendable, Equatable {
+  public struct Reply: Codable, Sendable, Equatable, SchemaDocumented {
     /// Whether the audit log is intact, so that there are no findings.
     public var whole: Bool
-    /// The number of the oldest row; nil if the log has no rows.
+    /// The number of the oldest row; absent if the log has no rows.
     public var first: Int?
-    /// The number of the newest row; nil if the log has no rows.
+    /// The number of the newest row; absent if the log has no rows.
     public var last: Int?
     /// The time at which the log was created. A later time than expected means that the whole log
     /// was replaced.
     public var begunAt: Timestamp
+    /// The rows that were altered or removed, and other defects; empty if the log is intact.
     public var findings: [AuditVerify.Finding]
 
     public init(
@@ -34,8 +35,8 @@ public struct AuditVerify: Method, Equatable {
     }
   }
 
-  public struct Finding: Codable, Sendable, Equatable {
-    /// The number of the first row that the finding concerns; nil if it concerns no row.
+  public struct Finding: Codable, Sendable, Equatable, SchemaDocumented {
+    /// The number of the first row that the finding concerns; absent if it concerns no row.
     public var n: Int?
     /// The finding as a sentence, such as `row 17 was altered: it does not open`.
     public var message: String
@@ -51,26 +52,4 @@ extension AuditVerify {
   public static let example = MethodExample(
     [:],
     returns: ["whole": true, "first": 1, "last": 17, "begunAt": .exampleTime, "findings": []])
-}
-
-extension AuditVerify.Reply: SchemaDocumented {
-  public static let memberDescriptions: [String: String] = [
-    "whole": "Whether the log is intact: there are no findings.",
-    "first": "The number of the oldest row; absent if there are no rows.",
-    "last": "The number of the newest row; absent if there are no rows.",
-    "begunAt": """
-    The time at which the log was created. A later time than expected means that the whole log \
-    was replaced.
-    """,
-    "findings": """
-    The rows that were altered or removed, and other defects; empty if the log is intact.
-    """,
-  ]
-}
-
-extension AuditVerify.Finding: SchemaDocumented {
-  public static let memberDescriptions: [String: String] = [
-    "n": "The number of the first row that the finding concerns; absent if it concerns no row.",
-    "message": "A sentence, such as `row 17 was altered: it does not open`.",
-  ]
 }

@@ -14,11 +14,12 @@ public struct ClientClear: Method, Equatable {
   public static let summary =
     "Removes what the calling client has at a provider: flows, consents and accounts."
 
+  /// The name of the provider.
   public var provider: ProviderName
 
   public init(provider: ProviderName) { self.provider = provider }
 
-  public struct Reply: Codable, Sendable, Equatable {
+  public struct Reply: Codable, Sendable, Equatable, SchemaDocumented {
     /// The number of cancelled flows.
     public var cancelled: Int
     /// The number of deleted accounts.
@@ -44,17 +45,4 @@ extension ClientClear {
 
   public static let example = MethodExample(
     ["provider": "work"], returns: ["cancelled": 1, "forgotten": 1, "kept": 0])
-
-  public static let memberDescriptions = ["provider": "The name of the provider."]
-}
-
-extension ClientClear.Reply: SchemaDocumented {
-  public static let memberDescriptions: [String: String] = [
-    "cancelled": "The number of cancelled flows.",
-    "forgotten": "The number of deleted accounts.",
-    "kept": """
-    The number of accounts that stay although the client created them or held a consent for \
-    them.
-    """,
-  ]
 }

@@ -12,10 +12,12 @@ public struct ConfirmAnswer: Method, Equatable {
   public static let subject = Subject<Self>.method
   public static let summary = "Answers the question whether a client may make a call."
 
+  /// The id of the question.
   public var confirmation: ConfirmationID
+  /// Whether the client may make the call.
   public var allow: Bool
   /// How long the answer is valid; default `once`, which is the only value for a question about an
-  /// operation (``Confirmation/About/operation``).
+  /// operation (`about.operation`).
   public var remember: Remember?
 
   public init(confirmation: ConfirmationID, allow: Bool, remember: Remember? = nil) {
@@ -34,13 +36,4 @@ extension ConfirmAnswer {
 
   public static let example = MethodExample(
     ["confirmation": "cnf_1", "allow": true, "remember": "once"], returns: [:])
-
-  public static let memberDescriptions: [String: String] = [
-    "confirmation": "The id of the question.",
-    "allow": "Whether the client may make the call.",
-    "remember": """
-    How long the answer is valid; default `once`, which is the only value for a question about \
-    an operation (`about.operation`).
-    """,
-  ]
 }

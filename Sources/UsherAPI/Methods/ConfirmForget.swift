@@ -24,8 +24,4 @@ extension ConfirmForget {
     """
 
   public static let example = MethodExample(["answer": "cnf_1"], returns: [:])
-
-  public static let memberDescriptions: [String: String] = [
-    "answer": "The id of the question that the answer belongs to."
-  ]
 }

@@ -13,7 +13,7 @@ public struct ConfirmList: Method, Equatable {
 
   public init() {}
 
-  public struct Reply: Codable, Sendable, Equatable {
+  public struct Reply: Codable, Sendable, Equatable, SchemaDocumented {
     /// The open questions, the oldest first.
     public var questions: [Confirmation]
     /// The remembered answers that are still valid, the oldest first.
@@ -34,11 +34,4 @@ extension ConfirmList {
 
   public static let example = MethodExample(
     [:], returns: ["questions": [.exampleConfirmation], "answers": []])
-}
-
-extension ConfirmList.Reply: SchemaDocumented {
-  public static let memberDescriptions: [String: String] = [
-    "questions": "The open questions, the oldest first.",
-    "answers": "The valid answers, the oldest first.",
-  ]
 }

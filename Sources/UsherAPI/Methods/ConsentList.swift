@@ -13,7 +13,9 @@ public struct ConsentList: Method, Equatable {
     "Returns the consents under which clients may see data of the caller's accounts."
 
   // A consent is returned if it matches each filter that is given.
+  /// Returns only the consents for this account.
   public var account: AccountID?
+  /// Returns only the consents for accounts at this provider.
   public var provider: ProviderName?
 
   public init(account: AccountID? = nil, provider: ProviderName? = nil) {
@@ -21,21 +23,26 @@ public struct ConsentList: Method, Equatable {
     self.provider = provider
   }
 
-  public struct Reply: Codable, Sendable, Equatable {
+  public struct Reply: Codable, Sendable, Equatable, SchemaDocumented {
+    /// The consents that have not expired.
     public var consents: [ConsentList.Entry]
 
     public init(consents: [ConsentList.Entry]) { self.consents = consents }
   }
 
   /// A consent that has not expired.
-  public struct Entry: Codable, Sendable, Equatable {
+  public struct Entry: Codable, Sendable, Equatable, SchemaDocumented {
+    /// The account whose data the client may see.
     public var account: AccountID
+    /// The provider of the account.
     public var provider: ProviderName
     /// The name of the client's rule; `(user)` for the user's own programs, which have no rule.
     public var client: String
     /// The provider's name for the grant: `read.firstname`.
     public var grant: String
+    /// The time at which the user granted it.
     public var grantedAt: Timestamp
+    /// The time from which the consent is not valid any more.
     public var expiresAt: Timestamp
     /// The uid of the user that granted it.
     public var grantedBy: UInt32
@@ -63,27 +70,4 @@ extension ConsentList {
 
   public static let example = MethodExample(
     ["provider": "id"], returns: ["consents": [.exampleConsent]])
-
-  public static let memberDescriptions: [String: String] = [
-    "account": "Returns only the consents for this account.",
-    "provider": "Returns only the consents for accounts at this provider.",
-  ]
-}
-
-extension ConsentList.Reply: SchemaDocumented {
-  public static let memberDescriptions = ["consents": "The consents that have not expired."]
-}
-
-extension ConsentList.Entry: SchemaDocumented {
-  public static let memberDescriptions: [String: String] = [
-    "account": "The account whose data the client may see.",
-    "provider": "The provider of the account.",
-    "client": """
-    The name of the client's rule; `(user)` for the user's own programs, which have no rule.
-    """,
-    "grant": "The provider's name for the grant: `read.firstname`.",
-    "grantedAt": "The time at which the user granted it.",
-    "expiresAt": "The time from which the consent is not valid any more.",
-    "grantedBy": "The uid of the user that granted it.",
-  ]
 }

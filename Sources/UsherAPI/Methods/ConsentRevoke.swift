@@ -32,7 +32,7 @@ public struct ConsentRevoke: Method, Equatable {
     self.grant = grant
   }
 
-  public struct Reply: Codable, Sendable, Equatable {
+  public struct Reply: Codable, Sendable, Equatable, SchemaDocumented {
     /// The number of withdrawn consents.
     public var revoked: Int
 
@@ -48,21 +48,4 @@ extension ConsentRevoke {
 
   public static let example = MethodExample(
     ["account": "acc_1", "client": "till"], returns: ["revoked": 2])
-
-  public static let memberDescriptions: [String: String] = [
-    "account": """
-    The account. If neither the account nor `provider` is given, the call fails with \
-    `invalid_params` and field `account`.
-    """,
-    "provider": "The provider, for all of the caller's accounts there.",
-    "client": """
-    The client whose consents are withdrawn; default: every client that the caller may act \
-    for.
-    """,
-    "grant": "The grant that is withdrawn; default: all grants.",
-  ]
-}
-
-extension ConsentRevoke.Reply: SchemaDocumented {
-  public static let memberDescriptions = ["revoked": "The number of withdrawn consents."]
 }

@@ -7,6 +7,7 @@ public struct CredentialDelete: Method, Equatable {
   public static let subject = Subject<Self>.method
   public static let summary = "Deletes a stored provider credential."
 
+  /// The name of the credential.
   public var name: String
 
   public init(name: String) { self.name = name }
@@ -14,6 +15,4 @@ public struct CredentialDelete: Method, Equatable {
 
 extension CredentialDelete {
   public static let example = MethodExample(["name": "work-client-secret"], returns: [:])
-
-  public static let memberDescriptions = ["name": "The name of the credential."]
 }

@@ -10,13 +10,15 @@ public struct CredentialList: Method, Equatable {
 
   public init() {}
 
-  public struct Reply: Codable, Sendable, Equatable {
+  public struct Reply: Codable, Sendable, Equatable, SchemaDocumented {
+    /// The credentials, sorted by name.
     public var credentials: [CredentialList.Entry]
 
     public init(credentials: [CredentialList.Entry]) { self.credentials = credentials }
   }
 
-  public struct Entry: Codable, Sendable, Equatable {
+  public struct Entry: Codable, Sendable, Equatable, SchemaDocumented {
+    /// The name of the credential, as the configuration of a provider states it.
     public var name: String
     /// `store`, or `systemd` for a credential that systemd passes with `LoadCredential=`.
     public var source: Source
@@ -39,16 +41,4 @@ extension CredentialList {
     returns: [
       "credentials": [["name": "work-client-secret", "source": "store", "setAt": .exampleTime]]
     ])
-}
-
-extension CredentialList.Reply: SchemaDocumented {
-  public static let memberDescriptions = ["credentials": "The credentials, sorted by name."]
-}
-
-extension CredentialList.Entry: SchemaDocumented {
-  public static let memberDescriptions: [String: String] = [
-    "name": "The name of the credential, as the configuration of a provider states it.",
-    "source": "`store`, or `systemd` for a credential that systemd passes with `LoadCredential=`.",
-    "setAt": "The time at which the credential was stored; null if systemd passes it.",
-  ]
 }

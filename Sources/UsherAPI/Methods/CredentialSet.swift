@@ -8,7 +8,9 @@ public struct CredentialSet: Method, Equatable {
   public static let summary =
     "Stores a provider credential encrypted, in place of an earlier one with the same name."
 
+  /// The name of the credential, as the configuration of a provider states it.
   public var name: String
+  /// The credential, such as a client secret. It is never returned.
   public var value: WireSecret
 
   public init(name: String, value: WireSecret) {
@@ -20,9 +22,4 @@ public struct CredentialSet: Method, Equatable {
 extension CredentialSet {
   public static let example = MethodExample(
     ["name": "work-client-secret", "value": "s3cret"], returns: [:])
-
-  public static let memberDescriptions: [String: String] = [
-    "name": "The name of the credential, as the configuration of a provider states it.",
-    "value": "The credential, such as a client secret. It is never returned.",
-  ]
 }

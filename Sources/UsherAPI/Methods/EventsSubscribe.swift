@@ -11,6 +11,7 @@ public struct EventsSubscribe: Method, Equatable {
   public static let summary =
     "Subscribes to events, which the daemon then sends as notifications `events.notify`."
 
+  /// The topics of the events.
   public var topics: [EventTopic]
   /// The opaque cursor of an earlier event of the same caller. The events after it are sent first.
   /// If the daemon no longer has them, or the cursor is from before the daemon's start,
@@ -22,8 +23,10 @@ public struct EventsSubscribe: Method, Equatable {
     self.since = since
   }
 
-  public struct Reply: Codable, Sendable, Equatable {
+  public struct Reply: Codable, Sendable, Equatable, SchemaDocumented {
+    /// The id of the subscription, which each of its notifications names.
     public var subscription: String
+    /// The cursor of the newest event at the time of the subscription.
     public var cursor: Int
 
     public init(subscription: String, cursor: Int) {
@@ -41,20 +44,4 @@ extension EventsSubscribe {
 
   public static let example = MethodExample(
     ["topics": ["flow", "account"]], returns: ["subscription": "sub_1", "cursor": 41])
-
-  public static let memberDescriptions: [String: String] = [
-    "topics": "The topics of the events.",
-    "since": """
-    The opaque cursor of an earlier event of the same caller. The events after it are sent \
-    first. If they are no longer remembered, or the cursor is from before the daemon's start, \
-    `events.lost` ends the subscription at once.
-    """,
-  ]
-}
-
-extension EventsSubscribe.Reply: SchemaDocumented {
-  public static let memberDescriptions: [String: String] = [
-    "subscription": "The id of the subscription, which each of its notifications names.",
-    "cursor": "The cursor of the newest event at the time of the subscription.",
-  ]
 }

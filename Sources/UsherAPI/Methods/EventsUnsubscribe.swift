@@ -7,6 +7,7 @@ public struct EventsUnsubscribe: Method, Equatable {
   public static let subject = Subject<Self>.method
   public static let summary = "Ends a subscription of this connection."
 
+  /// The id of the subscription.
   public var subscription: String
 
   public init(subscription: String) { self.subscription = subscription }
@@ -14,6 +15,4 @@ public struct EventsUnsubscribe: Method, Equatable {
 
 extension EventsUnsubscribe {
   public static let example = MethodExample(["subscription": "sub_1"], returns: [:])
-
-  public static let memberDescriptions = ["subscription": "The id of the subscription."]
 }

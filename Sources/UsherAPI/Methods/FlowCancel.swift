@@ -10,6 +10,7 @@ public struct FlowCancel: Method, Equatable {
   public static let subject = Subject<Self>.flow(\.flow)
   public static let summary = "Cancels a flow that has not finished."
 
+  /// The id of the flow.
   public var flow: FlowID
 
   public init(flow: FlowID) { self.flow = flow }
@@ -23,6 +24,4 @@ extension FlowCancel {
 
   public static let example = MethodExample(
     ["flow": "flw_1"], returns: ["flow": .exampleCancelledFlow])
-
-  public static let memberDescriptions = ["flow": "The id of the flow."]
 }

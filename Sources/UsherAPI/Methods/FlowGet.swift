@@ -8,6 +8,7 @@ public struct FlowGet: Method, Equatable {
   public static let subject = Subject<Self>.flow(\.flow)
   public static let summary = "Returns one of the caller's flows."
 
+  /// The id of the flow.
   public var flow: FlowID
 
   public init(flow: FlowID) { self.flow = flow }
@@ -17,6 +18,4 @@ public struct FlowGet: Method, Equatable {
 
 extension FlowGet {
   public static let example = MethodExample(["flow": "flw_1"], returns: ["flow": .exampleFlow])
-
-  public static let memberDescriptions = ["flow": "The id of the flow."]
 }

@@ -11,9 +11,13 @@ public struct FlowList: Method, Equatable {
     "Returns the caller's unfinished flows, and those that finished recently."
 
   // A flow is returned if it matches each filter that is given.
+  /// Returns only the flows of this provider.
   public var provider: ProviderName?
+  /// Returns only the flows of this kind.
   public var kind: String?
+  /// Returns only the flows with this key.
   public var key: String?
+  /// Returns only the flows with this status.
   public var status: FlowStatus?
 
   public init(
@@ -26,7 +30,7 @@ public struct FlowList: Method, Equatable {
     self.status = status
   }
 
-  public struct Reply: Codable, Sendable, Equatable {
+  public struct Reply: Codable, Sendable, Equatable, SchemaDocumented {
     /// The flows, the newest first. Steps and results are left out, because they may contain
     /// secrets.
     public var flows: [Flow]
@@ -43,20 +47,4 @@ extension FlowList {
 
   public static let example = MethodExample(
     ["provider": "work", "status": "active"], returns: ["flows": [.exampleListedFlow]])
-
-  public static let memberDescriptions: [String: String] = [
-    "provider": "Returns only the flows of this provider.",
-    "kind": "Returns only the flows of this kind.",
-    "key": "Returns only the flows with this key.",
-    "status": "Returns only the flows with this status.",
-  ]
-}
-
-extension FlowList.Reply: SchemaDocumented {
-  public static let memberDescriptions: [String: String] = [
-    "flows": """
-    The flows, the newest first. Steps and results are left out, because they may contain \
-    secrets.
-    """
-  ]
 }

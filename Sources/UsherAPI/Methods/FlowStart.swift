@@ -9,9 +9,12 @@ public struct FlowStart: Method, Equatable {
   public static let subject = Subject<Self>.start { $0 }
   public static let summary = "Starts a flow of a provider, for example a sign-in."
 
+  /// The name of the provider, from `provider.list`.
   public var provider: ProviderName
+  /// The kind of the flow, one of those that `provider.get` returns.
   public var kind: String
-  /// The parameters of the flow. `provider.get` returns their schema.
+  /// The parameters of the flow. Their schema depends on the provider's type and the kind:
+  /// `provider.get` returns it, and `x-flows` of the OpenRPC document lists all.
   public var params: JSONValue
   /// An id of 1 to 128 bytes that the caller chooses. If the owner has started a flow of the
   /// provider with the same id within `limits.request_id_days`, the call fails with
@@ -63,24 +66,6 @@ extension FlowStart {
       "waitMs": 15000,
     ],
     returns: ["flow": .exampleFlow])
-
-  public static let memberDescriptions: [String: String] = [
-    "provider": "The name of the provider, from `provider.list`.",
-    "kind": "The kind of the flow, one of those that `provider.get` returns.",
-    "params": """
-    The parameters of the flow. Their schema depends on the provider's type and the kind: \
-    `provider.get` returns it, and `x-flows` of this document lists all.
-    """,
-    "requestId": """
-    An id of 1 to 128 bytes that the caller chooses. If the owner has started a flow of the \
-    provider with the same id within `limits.request_id_days`, the call fails with \
-    `request_id_reused`.
-    """,
-    "waitMs": """
-    How long the reply waits for a step other than `wait` or the flow's end, in milliseconds, \
-    at most 60000; default 0.
-    """,
-  ]
 
   public static let memberComponents: [String: String] = ["params": "FlowParams"]
 }

@@ -11,13 +11,15 @@ public struct FlowSubmit: Method, Equatable {
   /// 64 KiB each.
   public static let ownParamsBytes = 262_144
 
+  /// The id of the flow.
   public var flow: FlowID
   /// The revision of the flow whose step the input answers. If the flow has another revision, the
   /// call fails with `conflict` and changes nothing.
   public var revision: Int
-  /// The input, an object in the form of ``FlowInput``. Its member `type` is the type of the step.
+  /// The input. Its member `type` is the type of the step that it answers.
   public var input: JSONValue
-  /// How long the reply waits for the next step, as in ``FlowStart/waitMs``.
+  /// How long the reply waits for a step other than `wait` or the flow's end, in milliseconds, at
+  /// most 60000; default 0.
   public var waitMs: Int?
 
   public init(flow: FlowID, revision: Int, input: JSONValue, waitMs: Int? = nil) {
@@ -52,19 +54,6 @@ extension FlowSubmit {
       ], "waitMs": 15000,
     ],
     returns: ["flow": .exampleFinishedFlow])
-
-  public static let memberDescriptions: [String: String] = [
-    "flow": "The id of the flow.",
-    "revision": """
-    The flow's revision that the input answers. If the flow has another revision, the call \
-    fails with `conflict` and changes nothing.
-    """,
-    "input": "The input. Its member `type` is the type of the step that it answers.",
-    "waitMs": """
-    How long the reply waits for a step other than `wait` or the flow's end, in milliseconds, \
-    at most 60000; default 0.
-    """,
-  ]
 
   public static let memberComponents: [String: String] = ["input": "StepInput"]
 }

@@ -9,7 +9,9 @@ public struct FlowWait: Method, Equatable {
   public static let summary =
     "Waits until a flow has a higher revision than a given one, or the time is over."
 
+  /// The id of the flow.
   public var flow: FlowID
+  /// The revision that the caller knows. A flow with a higher one is returned at once.
   public var revision: Int
   /// The longest time to wait, in milliseconds, from 0 to 60000.
   public var timeoutMs: Int
@@ -20,7 +22,8 @@ public struct FlowWait: Method, Equatable {
     self.timeoutMs = timeoutMs
   }
 
-  public struct Reply: Codable, Sendable, Equatable {
+  public struct Reply: Codable, Sendable, Equatable, SchemaDocumented {
+    /// The flow; unchanged if the time is over.
     public var flow: Flow
     /// The transitions of the flow since the given revision, the oldest first.
     public var transitions: [Transition]
@@ -39,17 +42,4 @@ extension FlowWait {
       "flow": .exampleFinishedFlow,
       "transitions": [["revision": 5, "state": "exchanging", "at": .exampleTime]],
     ])
-
-  public static let memberDescriptions: [String: String] = [
-    "flow": "The id of the flow.",
-    "revision": "The revision that the caller knows. A flow with a higher one is returned at once.",
-    "timeoutMs": "The longest time to wait, in milliseconds, from 0 to 60000.",
-  ]
-}
-
-extension FlowWait.Reply: SchemaDocumented {
-  public static let memberDescriptions: [String: String] = [
-    "flow": "The flow; unchanged if the time is over.",
-    "transitions": "The transitions since that revision, the oldest first.",
-  ]
 }

@@ -17,7 +17,7 @@ public struct KeyCreateRecovery: Method, Equatable {
 
   public init(replace: Bool? = nil) { self.replace = replace }
 
-  public struct Reply: Codable, Sendable, Equatable {
+  public struct Reply: Codable, Sendable, Equatable, SchemaDocumented {
     /// The key, as eight groups of seven characters with hyphens between them.
     public var recoveryKey: WireSecret
 
@@ -34,18 +34,4 @@ extension KeyCreateRecovery {
   public static let example = MethodExample(
     [:],
     returns: ["recoveryKey": "AAAAAAA-BBBBBBB-CCCCCCC-DDDDDDD-EEEEEEE-FFFFFFF-GGGGGGG-HHHHHHH"])
-
-  public static let memberDescriptions: [String: String] = [
-    "replace": """
-    Whether to replace an existing recovery key; default false: the call fails with `conflict` \
-    if there is one. A replaced key still opens the copies of the database that were made \
-    before.
-    """
-  ]
-}
-
-extension KeyCreateRecovery.Reply: SchemaDocumented {
-  public static let memberDescriptions: [String: String] = [
-    "recoveryKey": "The key, as eight groups of seven characters with hyphens between them."
-  ]
 }

@@ -24,13 +24,4 @@ public struct LocalAuthSetPasscode: Method, Equatable {
 
 extension LocalAuthSetPasscode {
   public static let example = MethodExample(["new": "493027"], returns: [:])
-
-  public static let memberDescriptions: [String: String] = [
-    "old": """
-    The present passcode. It is required if the user has one, except on the admin socket. A \
-    wrong value counts as a failed attempt.
-    """,
-    "new": "The new passcode: 4 to 128 characters, not all of them blank.",
-    "uid": "The user; default: the caller's. Another user is permitted only on the admin socket.",
-  ]
 }

@@ -11,10 +11,12 @@ public struct LocalAuthStatus: Method, Equatable {
 
   public init() {}
 
-  public struct Reply: Codable, Sendable, Equatable {
+  public struct Reply: Codable, Sendable, Equatable, SchemaDocumented {
     /// The methods by which the user can authenticate now.
     public var methods: [Step.LocalAuth.Way]
+    /// The state of the fingerprint reader for the user.
     public var biometric: LocalAuthStatus.Biometric
+    /// The state of the user's passcode.
     public var passcode: LocalAuthStatus.Passcode
 
     public init(
@@ -27,12 +29,15 @@ public struct LocalAuthStatus: Method, Equatable {
     }
   }
 
-  public struct Biometric: Codable, Sendable, Equatable {
+  public struct Biometric: Codable, Sendable, Equatable, SchemaDocumented {
+    /// `ready`, `noReader`, `notEnrolled`, `lockedOut` after too many failures, or `unavailable` if
+    /// the reader cannot be used at present.
     public var state: State
-    /// The number of the user's enrolled fingers; nil if it is unknown.
+    /// The number of the user's enrolled fingers; absent if it is unknown.
     public var fingers: Int?
+    /// The time until which the reader is locked; absent if it is not.
     public var lockedUntil: Timestamp?
-    /// Why the fingerprint reader is unavailable; nil in all other states.
+    /// Why the fingerprint reader is unavailable; absent in all other states.
     public var message: String?
 
     public enum State: String, Codable, Sendable, Equatable, CaseIterable {
@@ -52,8 +57,10 @@ public struct LocalAuthStatus: Method, Equatable {
     }
   }
 
-  public struct Passcode: Codable, Sendable, Equatable {
+  public struct Passcode: Codable, Sendable, Equatable, SchemaDocumented {
+    /// `ready`, `notEnrolled`, or `lockedOut` after too many failures.
     public var state: State
+    /// The time until which the passcode is locked; absent if it is not.
     public var lockedUntil: Timestamp?
 
     public enum State: String, Codable, Sendable, Equatable, CaseIterable {
@@ -74,31 +81,4 @@ extension LocalAuthStatus {
       "methods": ["passcode"], "biometric": ["state": "noReader"],
       "passcode": ["state": "ready"],
     ])
-}
-
-extension LocalAuthStatus.Reply: SchemaDocumented {
-  public static let memberDescriptions: [String: String] = [
-    "methods": "The methods that can be used now.",
-    "biometric": "The state of the fingerprint reader for the user.",
-    "passcode": "The state of the user's passcode.",
-  ]
-}
-
-extension LocalAuthStatus.Biometric: SchemaDocumented {
-  public static let memberDescriptions: [String: String] = [
-    "state": """
-    `ready`, `noReader`, `notEnrolled`, `lockedOut` after too many failures, or `unavailable` \
-    if the reader cannot be used at present.
-    """,
-    "fingers": "The number of enrolled fingers; absent if it is unknown.",
-    "lockedUntil": "The time until which the reader is locked; absent if it is not.",
-    "message": "Why the reader is unavailable; absent in all other states.",
-  ]
-}
-
-extension LocalAuthStatus.Passcode: SchemaDocumented {
-  public static let memberDescriptions: [String: String] = [
-    "state": "`ready`, `notEnrolled`, or `lockedOut` after too many failures.",
-    "lockedUntil": "The time until which the passcode is locked; absent if it is not.",
-  ]
 }

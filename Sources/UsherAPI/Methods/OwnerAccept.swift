@@ -11,11 +11,13 @@ public struct OwnerAccept: Method, Equatable {
   public static let summary =
     "Accepts the user that a uid has now as the owner of everything that is stored for the uid."
 
+  /// The uid.
   public var uid: UInt32
 
   public init(uid: UInt32) { self.uid = uid }
 
-  public struct Reply: Codable, Sendable, Equatable {
+  public struct Reply: Codable, Sendable, Equatable, SchemaDocumented {
+    /// The uid.
     public var uid: UInt32
     /// The user's name; null if the uid has none.
     @Nullable public var user: String?
@@ -32,13 +34,4 @@ extension OwnerAccept {
     "Meant for a user that was renamed. Fails with `not_found` if nothing is stored for the uid."
 
   public static let example = MethodExample(["uid": 1000], returns: ["uid": 1000, "user": "ada"])
-
-  public static let memberDescriptions = ["uid": "The uid."]
-}
-
-extension OwnerAccept.Reply: SchemaDocumented {
-  public static let memberDescriptions: [String: String] = [
-    "uid": "The uid.",
-    "user": "The user's name; null if the uid has none.",
-  ]
 }

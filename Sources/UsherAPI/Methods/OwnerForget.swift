@@ -15,11 +15,13 @@ public struct OwnerForget: Method, Equatable {
     it.
     """
 
+  /// The uid.
   public var uid: UInt32
 
   public init(uid: UInt32) { self.uid = uid }
 
-  public struct Reply: Codable, Sendable, Equatable {
+  public struct Reply: Codable, Sendable, Equatable, SchemaDocumented {
+    /// The uid.
     public var uid: UInt32
     /// The number of deleted accounts.
     public var accounts: Int
@@ -49,19 +51,4 @@ extension OwnerForget {
 
   public static let example = MethodExample(
     ["uid": 1000], returns: ["uid": 1000, "accounts": 2, "notRevoked": 0, "flows": 1])
-
-  public static let memberDescriptions = ["uid": "The uid."]
-}
-
-extension OwnerForget.Reply: SchemaDocumented {
-  public static let memberDescriptions: [String: String] = [
-    "uid": "The uid.",
-    "accounts": "The number of deleted accounts.",
-    "notRevoked": """
-    The number of those accounts whose tokens the provider has not revoked so far. If the \
-    provider was unreachable, the daemon retries for a day; otherwise the tokens live until \
-    they expire.
-    """,
-    "flows": "The number of deleted flows.",
-  ]
 }

@@ -13,20 +13,25 @@ public struct OwnerList: Method, Equatable {
 
   public init() {}
 
-  public struct Reply: Codable, Sendable, Equatable {
+  public struct Reply: Codable, Sendable, Equatable, SchemaDocumented {
     /// The users, in the order of their uids.
     public var owners: [OwnerList.Entry]
 
     public init(owners: [OwnerList.Entry]) { self.owners = owners }
   }
 
-  public struct Entry: Codable, Sendable, Equatable {
+  public struct Entry: Codable, Sendable, Equatable, SchemaDocumented {
+    /// The uid.
     public var uid: UInt32
     /// The name of the user when the daemon recorded it; null if the uid had no name.
     @Nullable public var user: String?
+    /// The time at which the daemon recorded the name.
     public var recordedAt: Timestamp
+    /// Whether the uid still has its recorded user: `same`, `changed` (another name), `gone` (no
+    /// user), `unconfirmed` (the user database has not answered yet) or `beingForgotten` (repeat
+    /// `owner.forget`). In all states but `same` the stored objects are withheld.
     public var state: State
-    /// The name of the user that the uid has now; nil if it is the recorded one.
+    /// The name of the user that the uid has now; absent if it is the recorded one.
     public var now: String?
     /// The time at which the daemon first saw that the uid has another name.
     public var changedAt: Timestamp?
@@ -69,23 +74,4 @@ extension OwnerList {
     returns: [
       "owners": [["uid": 1000, "user": "ada", "recordedAt": .exampleTime, "state": "same"]]
     ])
-}
-
-extension OwnerList.Reply: SchemaDocumented {
-  public static let memberDescriptions = ["owners": "The users, in the order of their uids."]
-}
-
-extension OwnerList.Entry: SchemaDocumented {
-  public static let memberDescriptions: [String: String] = [
-    "uid": "The uid.",
-    "user": "The name of the user when the daemon recorded it; null if the uid had no name.",
-    "recordedAt": "The time at which the daemon recorded the name.",
-    "state": """
-    Whether the uid still has its recorded user: `same`, `changed` (another name), `gone` (no \
-    user), `unconfirmed` (the user database has not answered yet) or `beingForgotten` (repeat \
-    `owner.forget`). In all states but `same` the stored objects are withheld.
-    """,
-    "now": "The name that the uid has now, if it is another one.",
-    "changedAt": "The time at which the daemon first saw the other name.",
-  ]
 }

@@ -32,7 +32,9 @@ public struct PolicyCheck: Method, Equatable {
 
   // The assumed call.
 
+  /// The method of the call.
   public var method: String
+  /// The provider that the call is about.
   public var provider: ProviderName?
   /// The kind of the flow that the call starts or acts on.
   public var kind: String?
@@ -41,6 +43,7 @@ public struct PolicyCheck: Method, Equatable {
   /// The account that the call acts on. A rule can be limited to accounts by their id or by their
   /// ``subject``.
   public var account: AccountID?
+  /// The provider's identifier of the account that the call acts on.
   public var subject: String?
   /// The scope of the requested token, as words with spaces between them.
   public var scope: String?
@@ -68,19 +71,20 @@ public struct PolicyCheck: Method, Equatable {
     self.at = at
   }
 
-  public struct Reply: Codable, Sendable, Equatable {
+  public struct Reply: Codable, Sendable, Equatable, SchemaDocumented {
+    /// Whether the caller may make the call.
     public var allowed: Bool
     /// The client rule that decides. A name in parentheses, such as `(user)`, is built in.
     public var rule: String
     /// The decision and its reason as a sentence.
     public var why: String
-    /// The reason of the error that the caller would get; nil if the call is allowed.
+    /// The reason of the error that the caller would get; absent if the call is allowed.
     public var reason: String?
-    /// The time, in milliseconds, until the rule's hours begin again; nil unless the call is denied
-    /// only because of the hours.
+    /// The time, in milliseconds, until the rule's hours begin again; absent unless the call is
+    /// denied only because of the hours.
     public var retryAfterMs: Int?
-    /// The conditions that the call must still meet, and the limits on its reply; nil if the call
-    /// is denied.
+    /// The conditions that the call must still meet, and the limits on its reply; absent if the
+    /// call is denied.
     public var conditions: PolicyCheck.Conditions?
     /// The client name that the audit log would record: that of the first rule that matches the
     /// caller; `(user)` if none matches.
@@ -95,8 +99,8 @@ public struct PolicyCheck: Method, Equatable {
     /// that is open to every caller.
     public var considered: [PolicyCheck.Verdict]
     /// The rule because of which the assumed caller would have no rights if the kernel does not
-    /// report the caller's unit or program, for example because its process has ended; nil if there
-    /// is none. Methods that are open to every caller stay permitted.
+    /// report the caller's unit or program, for example because its process has ended; absent if
+    /// there is none. Methods that are open to every caller stay permitted.
     public var unidentified: String?
 
     public init(
@@ -128,14 +132,15 @@ public struct PolicyCheck: Method, Equatable {
     case client
   }
 
-  public struct Conditions: Codable, Sendable, Equatable {
-    /// The maximum age of the required local authentication, in seconds; nil if none is required.
+  public struct Conditions: Codable, Sendable, Equatable, SchemaDocumented {
+    /// The maximum age of the required local authentication, in seconds; absent if none is
+    /// required.
     public var localAuthSeconds: Int?
     /// Whether a person must confirm the call.
     public var confirmation: Bool
-    /// The OAuth scopes that a returned token may have at most; nil: any.
+    /// The OAuth scopes that a returned token may have at most; absent: any.
     public var scopes: [String]?
-    /// The members of an account's profile that the call returns; nil: all.
+    /// The members of an account's profile that the call returns; absent: all.
     public var fields: [String]?
 
     public init(
@@ -150,12 +155,14 @@ public struct PolicyCheck: Method, Equatable {
   }
 
   /// The decision of one client rule that matches the caller.
-  public struct Verdict: Codable, Sendable, Equatable {
+  public struct Verdict: Codable, Sendable, Equatable, SchemaDocumented {
+    /// The name of the rule.
     public var rule: String
-    /// The file in which the rule begins; nil if the rule is from no file.
+    /// The file in which the rule begins; absent if the rule is from no file.
     public var file: String?
-    /// The line in which the rule begins, counted from 1; nil if the rule is from no file.
+    /// The line in which the rule begins, counted from 1; absent if the rule is from no file.
     public var line: Int?
+    /// Whether the rule allows the call.
     public var allows: Bool
     /// Why the rule decides or does not, as a phrase that follows the rule's name: `does not list
     /// the call`.
@@ -181,83 +188,4 @@ extension PolicyCheck {
   public static let example = MethodExample(
     ["client": "till", "method": "token.get", "provider": "work"],
     returns: .examplePolicyDecision)
-
-  public static let memberDescriptions: [String: String] = [
-    "client": "The name of a rule. The caller is one that the rule matches.",
-    "user": """
-    The user, by name or number. A name that is unknown on this machine gives \
-    `invalid_params`.
-    """,
-    "groups": """
-    The groups, by name or number, the primary group first. Default: the groups of the user.
-    """,
-    "unit": "The full name of a unit of the system instance, such as `till.service`.",
-    "executable": "The absolute path of the caller's program.",
-    "method": "The method of the call.",
-    "provider": "The provider that the call is about.",
-    "kind": "The kind of the flow.",
-    "operation": "The provider API call that the flow is to make, as `METHOD:/path`.",
-    "account": """
-    The account that the call acts on. A rule can be limited to accounts by their id or by \
-    their `subject`.
-    """,
-    "subject": "The provider's identifier of the account that the call acts on.",
-    "scope": "The scope of the requested token, as words with spaces between them.",
-    "at": "The local time of the call, such as `Mon 08:30`; default: now.",
-  ]
-}
-
-extension PolicyCheck.Reply: SchemaDocumented {
-  public static let memberDescriptions: [String: String] = [
-    "allowed": "Whether the caller may make the call.",
-    "rule": "The rule that decides. A name in parentheses is not a rule of the configuration.",
-    "why": "The decision and its reason as a sentence.",
-    "reason": "The reason of the error that the caller gets; absent if the call is allowed.",
-    "retryAfterMs": """
-    The time until the rule's hours begin again, if the call is denied only because of the \
-    hours.
-    """,
-    "conditions": """
-    The further conditions of the call and the limits on its reply; absent if the call is \
-    denied.
-    """,
-    "client": """
-    The client name in the audit log: the first rule that matches the caller; `(user)` if none \
-    does.
-    """,
-    "owner": "The owner of the accounts and flows that the caller creates.",
-    "lenders": "The clients that share their accounts with the caller.",
-    "confirms": "The clients whose confirmation questions the caller may answer.",
-    "considered": """
-    The rules that match the caller, in order, up to the one that decides; empty for a method \
-    that is open to every caller.
-    """,
-    "unidentified": """
-    The rule that denies such a caller every call if the kernel does not report its unit or \
-    program, for example because its process has ended; absent if there is none. Methods that \
-    are open to every caller stay permitted.
-    """,
-  ]
-}
-
-extension PolicyCheck.Conditions: SchemaDocumented {
-  public static let memberDescriptions: [String: String] = [
-    "localAuthSeconds": """
-    The maximum age of the required local authentication, in seconds; absent if none is \
-    required.
-    """,
-    "confirmation": "Whether a person must confirm the call.",
-    "scopes": "The scopes that a token may have at most; absent: any.",
-    "fields": "The profile members that are returned; absent: all.",
-  ]
-}
-
-extension PolicyCheck.Verdict: SchemaDocumented {
-  public static let memberDescriptions: [String: String] = [
-    "rule": "The name of the rule.",
-    "file": "The file in which the rule begins; absent if it is from no file.",
-    "line": "The line in which the rule begins, counted from 1.",
-    "allows": "Whether the rule allows the call.",
-    "why": "The reason, as a phrase that follows the rule's name: `does not list the call`.",
-  ]
 }

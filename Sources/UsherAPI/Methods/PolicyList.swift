@@ -10,7 +10,8 @@ public struct PolicyList: Method, Equatable {
 
   public init() {}
 
-  public struct Reply: Codable, Sendable, Equatable {
+  public struct Reply: Codable, Sendable, Equatable, SchemaDocumented {
+    /// The rules, in the order in which they are tried.
     public var rules: [PolicyList.Rule]
     /// The value of `access.group`: its members may use their own accounts and flows if no rule
     /// matches them.
@@ -22,11 +23,12 @@ public struct PolicyList: Method, Equatable {
     }
   }
 
-  public struct Rule: Codable, Sendable, Equatable {
+  public struct Rule: Codable, Sendable, Equatable, SchemaDocumented {
+    /// The name of the rule.
     public var name: String
-    /// The file in which the rule begins; nil if the rule is from no file.
+    /// The file in which the rule begins; absent if the rule is from no file.
     public var file: String?
-    /// The line in which the rule begins, counted from 1; nil if the rule is from no file.
+    /// The line in which the rule begins, counted from 1; absent if the rule is from no file.
     public var line: Int?
     /// The rule's other settings, as in the configuration, without those that have their default.
     public var settings: JSONValue
@@ -51,25 +53,4 @@ extension PolicyList {
         ]
       ], "group": "usher",
     ])
-}
-
-extension PolicyList.Reply: SchemaDocumented {
-  public static let memberDescriptions: [String: String] = [
-    "rules": "The rules, in the order in which they are tried.",
-    "group": """
-    The value of `access.group`: members may use their own accounts and flows if no rule \
-    matches.
-    """,
-  ]
-}
-
-extension PolicyList.Rule: SchemaDocumented {
-  public static let memberDescriptions: [String: String] = [
-    "name": "The name of the rule.",
-    "file": "The file in which the rule begins; absent if it is from no file.",
-    "line": "The line in which the rule begins, counted from 1.",
-    "settings": """
-    The other settings of the rule, as in the configuration, without those at their default.
-    """,
-  ]
 }

@@ -9,14 +9,17 @@ public struct ProviderCheck: Method, Equatable {
   public static let summary =
     "Tests a provider: its discovery document, credential, keys and clock skew."
 
+  /// The name of the provider.
   public var provider: ProviderName
 
   public init(provider: ProviderName) { self.provider = provider }
 
-  public struct Reply: Codable, Sendable, Equatable {
+  public struct Reply: Codable, Sendable, Equatable, SchemaDocumented {
+    /// The name of the provider.
     public var provider: ProviderName
     /// Whether the provider passed all tests.
     public var healthy: Bool
+    /// The results of the tests.
     public var findings: [ProviderCheck.Finding]
 
     public init(provider: ProviderName, healthy: Bool, findings: [ProviderCheck.Finding]) {
@@ -26,11 +29,12 @@ public struct ProviderCheck: Method, Equatable {
     }
   }
 
-  public struct Finding: Codable, Sendable, Equatable {
+  public struct Finding: Codable, Sendable, Equatable, SchemaDocumented {
     /// The name of the test: `discovery`, `keys`, `credential`, `clock`.
     public var subject: String
     /// Whether the provider passed this test.
     public var fine: Bool
+    /// The result as a sentence for the operator.
     public var message: String
 
     public init(subject: String, fine: Bool, message: String) {
@@ -50,22 +54,4 @@ extension ProviderCheck {
         ["subject": "discovery", "fine": true, "message": "issuer https://id.example"]
       ],
     ])
-
-  public static let memberDescriptions = ["provider": "The name of the provider."]
-}
-
-extension ProviderCheck.Reply: SchemaDocumented {
-  public static let memberDescriptions: [String: String] = [
-    "provider": "The name of the provider.",
-    "healthy": "Whether all tests succeeded.",
-    "findings": "The results of the tests.",
-  ]
-}
-
-extension ProviderCheck.Finding: SchemaDocumented {
-  public static let memberDescriptions: [String: String] = [
-    "subject": "The name of the test: `discovery`, `keys`, `credential`, `clock`.",
-    "fine": "Whether the test succeeded.",
-    "message": "The result as a sentence for the operator.",
-  ]
 }

@@ -8,13 +8,18 @@ public struct ProviderGet: Method, Equatable {
   public static let subject = Subject<Self>.provider(\.provider)
   public static let summary = "Returns a provider with its type, its flows and their parameters."
 
+  /// The name of the provider.
   public var provider: ProviderName
 
   public init(provider: ProviderName) { self.provider = provider }
 
   public struct Reply: Codable, Sendable, Equatable {
+    /// The name of the provider in the configuration.
     public var name: ProviderName
+    /// The type of the provider: `oidc`, `paysafe`, `truecaller`, `gopay`, `freedomid`, `bsa` or
+    /// `local`.
     public var type: String
+    /// The flows that the provider offers.
     public var flows: [ProviderGet.Flow]
 
     public init(name: ProviderName, type: String, flows: [ProviderGet.Flow]) {
@@ -24,10 +29,12 @@ public struct ProviderGet: Method, Equatable {
     }
   }
 
-  public struct Flow: Codable, Sendable, Equatable {
+  public struct Flow: Codable, Sendable, Equatable, SchemaDocumented {
+    /// The kind of the flow, for `flow.start`.
     public var kind: String
+    /// A sentence that describes the flow.
     public var summary: String
-    /// The JSON Schema of the flow's parameters, ``FlowStart/params``.
+    /// The JSON Schema (draft 7) of the flow's parameters, `params` of `flow.start`.
     public var params: JSONValue
 
     public init(kind: String, summary: String, params: JSONValue) {
@@ -40,27 +47,8 @@ public struct ProviderGet: Method, Equatable {
 
 extension ProviderGet {
   public static let example = MethodExample(["provider": "work"], returns: .exampleProvider)
-
-  public static let memberDescriptions = ["provider": "The name of the provider."]
 }
 
 extension ProviderGet.Reply: SchemaDocumented {
   public static let component: SchemaComponent? = .init("Provider", "A configured provider.")
-
-  public static let memberDescriptions: [String: String] = [
-    "name": "The name of the provider in the configuration.",
-    "type": """
-    The type of the provider: `oidc`, `paysafe`, `truecaller`, `gopay`, `freedomid`, `bsa` or \
-    `local`.
-    """,
-    "flows": "The flows that the provider offers.",
-  ]
-}
-
-extension ProviderGet.Flow: SchemaDocumented {
-  public static let memberDescriptions: [String: String] = [
-    "kind": "The kind of the flow, for `flow.start`.",
-    "summary": "A sentence that describes the flow.",
-    "params": "The JSON Schema (draft 7) of the flow's parameters.",
-  ]
 }

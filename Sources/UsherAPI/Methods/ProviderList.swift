@@ -9,7 +9,8 @@ public struct ProviderList: Method, Equatable {
 
   public init() {}
 
-  public struct Reply: Codable, Sendable, Equatable {
+  public struct Reply: Codable, Sendable, Equatable, SchemaDocumented {
+    /// The providers.
     public var providers: [ProviderGet.Reply]
 
     public init(providers: [ProviderGet.Reply]) { self.providers = providers }
@@ -18,8 +19,4 @@ public struct ProviderList: Method, Equatable {
 
 extension ProviderList {
   public static let example = MethodExample([:], returns: ["providers": [.exampleProvider]])
-}
-
-extension ProviderList.Reply: SchemaDocumented {
-  public static let memberDescriptions = ["providers": "The providers."]
 }

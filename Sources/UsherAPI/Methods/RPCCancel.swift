@@ -38,8 +38,4 @@ extension RPCCancel {
     """
 
   public static let example = MethodExample(["id": 7], returns: [:])
-
-  public static let memberDescriptions: [String: String] = [
-    "id": "The JSON-RPC id of the call, as the client sent it."
-  ]
 }

@@ -11,6 +11,7 @@ public struct RPCHello: Method, Equatable {
   /// The protocol versions that the client supports. The daemon supports only version 1, and
   /// refuses a list without it with `invalid_params`.
   public var `protocol`: [Int]?
+  /// The name and the version of the client, for the journal.
   public var client: Client?
 
   public init(`protocol`: [Int]? = nil, client: Client? = nil) {
@@ -18,8 +19,10 @@ public struct RPCHello: Method, Equatable {
     self.client = client
   }
 
-  public struct Reply: Codable, Sendable, Equatable {
+  public struct Reply: Codable, Sendable, Equatable, SchemaDocumented {
+    /// The version of the protocol on this connection: 1.
     public var `protocol`: Int
+    /// The daemon.
     public var server: Server
     /// The limits for callers, by their keys in the section `limits` of the configuration.
     public var limits: [String: Int]
@@ -34,8 +37,10 @@ public struct RPCHello: Method, Equatable {
     }
   }
 
-  public struct Client: Codable, Sendable, Equatable {
+  public struct Client: Codable, Sendable, Equatable, SchemaDocumented {
+    /// The name of the client.
     public var name: String
+    /// The version of the client.
     public var version: String
 
     public init(name: String, version: String) {
@@ -44,7 +49,8 @@ public struct RPCHello: Method, Equatable {
     }
   }
 
-  public struct Server: Codable, Sendable, Equatable {
+  public struct Server: Codable, Sendable, Equatable, SchemaDocumented {
+    /// The version of the daemon.
     public var version: String
 
     public init(version: String) { self.version = version }
@@ -60,32 +66,4 @@ extension RPCHello {
       "protocol": 1, "server": ["version": "1.0.0"], "limits": ["batch": 64],
       "instanceId": "5f0c",
     ])
-
-  public static let memberDescriptions: [String: String] = [
-    "protocol": """
-    The protocol versions that the client supports. The daemon supports only version 1, and \
-    refuses a list without it with `invalid_params`.
-    """,
-    "client": "The name and the version of the client, for the journal.",
-  ]
-}
-
-extension RPCHello.Reply: SchemaDocumented {
-  public static let memberDescriptions: [String: String] = [
-    "protocol": "The version of the protocol on this connection: 1.",
-    "server": "The daemon.",
-    "limits": "The limits for callers, by their keys in the section `limits` of the configuration.",
-    "instanceId": "The id of the running daemon; each start creates a new one.",
-  ]
-}
-
-extension RPCHello.Client: SchemaDocumented {
-  public static let memberDescriptions: [String: String] = [
-    "name": "The name of the client.",
-    "version": "The version of the client.",
-  ]
-}
-
-extension RPCHello.Server: SchemaDocumented {
-  public static let memberDescriptions = ["version": "The version of the daemon."]
 }

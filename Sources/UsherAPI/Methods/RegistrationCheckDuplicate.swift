@@ -15,7 +15,9 @@ public struct RegistrationCheckDuplicate: Method, Equatable {
   public static let summary =
     "Returns whether an e-mail address or a phone number is registered at a provider of type `bsa`."
 
+  /// The name of a provider of type `bsa`.
   public var provider: ProviderName
+  /// Whether `verifyData` is an e-mail address or a phone number.
   public var verifyType: VerifyType
   /// The e-mail address or phone number.
   ///
@@ -35,7 +37,8 @@ public struct RegistrationCheckDuplicate: Method, Equatable {
     case email, phoneNumber
   }
 
-  public struct Reply: Codable, Sendable, Equatable {
+  public struct Reply: Codable, Sendable, Equatable, SchemaDocumented {
+    /// Whether somebody is registered with the address or number.
     public var duplicate: Bool
 
     public init(duplicate: Bool) { self.duplicate = duplicate }
@@ -53,21 +56,4 @@ extension RegistrationCheckDuplicate {
   public static let example = MethodExample(
     ["provider": "bank", "verifyType": "email", "verifyData": "ada@example.org"],
     returns: ["duplicate": false])
-
-  public static let memberDescriptions: [String: String] = [
-    "provider": "The name of a provider of type `bsa`.",
-    "verifyType": "Whether `verifyData` is an e-mail address or a phone number.",
-    "verifyData": """
-    The e-mail address or phone number. An e-mail address has at most 254 bytes and one `@` \
-    with text on both sides. A phone number has 7 to 15 digits and an optional leading `+`; \
-    spaces, hyphens and parentheses are ignored. Other values give `invalid_params` with field \
-    `verifyData`.
-    """,
-  ]
-}
-
-extension RegistrationCheckDuplicate.Reply: SchemaDocumented {
-  public static let memberDescriptions: [String: String] = [
-    "duplicate": "Whether somebody is registered with the address or number."
-  ]
 }

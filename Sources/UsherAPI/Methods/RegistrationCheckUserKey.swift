@@ -14,6 +14,7 @@ public struct RegistrationCheckUserKey: Method, Equatable {
   public static let subject = Subject<Self>.provider(\.provider)
   public static let summary = "Returns whether a user key is available at a provider of type `bsa`."
 
+  /// The name of a provider of type `bsa`.
   public var provider: ProviderName
   /// The user key: 4 to 64 ASCII letters, digits and `._-@`, not only dots. Other values give
   /// `invalid_params` with field `userKey`.
@@ -24,7 +25,8 @@ public struct RegistrationCheckUserKey: Method, Equatable {
     self.userKey = userKey
   }
 
-  public struct Reply: Codable, Sendable, Equatable {
+  public struct Reply: Codable, Sendable, Equatable, SchemaDocumented {
+    /// Whether nobody is registered with the user key.
     public var available: Bool
 
     public init(available: Bool) { self.available = available }
@@ -42,18 +44,4 @@ extension RegistrationCheckUserKey {
 
   public static let example = MethodExample(
     ["provider": "bank", "userKey": "ada.l"], returns: ["available": true])
-
-  public static let memberDescriptions: [String: String] = [
-    "provider": "The name of a provider of type `bsa`.",
-    "userKey": """
-    The user key: 4 to 64 ASCII letters, digits and `._-@`, not only dots. Other values give \
-    `invalid_params` with field `userKey`.
-    """,
-  ]
-}
-
-extension RegistrationCheckUserKey.Reply: SchemaDocumented {
-  public static let memberDescriptions: [String: String] = [
-    "available": "Whether nobody is registered with the user key."
-  ]
 }

@@ -15,7 +15,7 @@ public struct SystemBackup: Method, Equatable {
 
   public init() {}
 
-  public struct Reply: Codable, Sendable, Equatable {
+  public struct Reply: Codable, Sendable, Equatable, SchemaDocumented {
     /// The path of the copy of the database.
     public var path: String
     /// The size of the copy in bytes.
@@ -38,11 +38,4 @@ extension SystemBackup {
 
   public static let example = MethodExample(
     [:], returns: ["path": "/var/lib/usherd/copy-1.db", "bytes": 1_048_576])
-}
-
-extension SystemBackup.Reply: SchemaDocumented {
-  public static let memberDescriptions: [String: String] = [
-    "path": "The path of the copy.",
-    "bytes": "The size of the copy in bytes.",
-  ]
 }

@@ -14,7 +14,7 @@ public struct SystemReload: Method, Equatable {
 
   public init() {}
 
-  public struct Reply: Codable, Sendable, Equatable {
+  public struct Reply: Codable, Sendable, Equatable, SchemaDocumented {
     /// The problems, in the order of the files; empty if the new configuration is active. Beyond
     /// 100 problems the last entry tells how many more there are.
     public var problems: [SystemReload.Problem]
@@ -23,15 +23,15 @@ public struct SystemReload: Method, Equatable {
   }
 
   /// An error in the configuration, and its location.
-  public struct Problem: Codable, Sendable, Equatable {
-    /// The file; nil if the problem is not in a file.
+  public struct Problem: Codable, Sendable, Equatable, SchemaDocumented {
+    /// The file; absent if the problem is not in a file.
     public var file: String?
-    /// The line, counted from 1; nil if the problem concerns the whole file.
+    /// The line, counted from 1; absent if the problem concerns the whole file.
     public var line: Int?
-    /// The column in characters, counted from 1; nil if there is no line.
+    /// The column in characters, counted from 1; absent if there is no line.
     public var column: Int?
-    /// The path of the setting, such as `provider[0].endpoints.token`; nil if the problem concerns
-    /// no setting.
+    /// The path of the setting, such as `provider[0].endpoints.token`; absent if the problem
+    /// concerns no setting.
     public var key: String?
     /// The problem as a sentence for the operator.
     public var message: String
@@ -56,26 +56,4 @@ extension SystemReload {
     """
 
   public static let example = MethodExample([:], returns: ["problems": []])
-}
-
-extension SystemReload.Reply: SchemaDocumented {
-  public static let memberDescriptions: [String: String] = [
-    "problems": """
-    The problems, in the order of the files; empty if the new configuration is active. Beyond \
-    100 problems the last entry tells how many more there are.
-    """
-  ]
-}
-
-extension SystemReload.Problem: SchemaDocumented {
-  public static let memberDescriptions: [String: String] = [
-    "file": "The file; absent if the problem is not in a file.",
-    "line": "The line, counted from 1; absent if the problem concerns the whole file.",
-    "column": "The column in characters, counted from 1; absent if there is no line.",
-    "key": """
-    The path of the setting, such as `provider[0].endpoints.token`; absent if the problem \
-    concerns no setting.
-    """,
-    "message": "A sentence for the operator.",
-  ]
 }

@@ -11,12 +11,14 @@ public struct SystemStatus: Method, Equatable {
 
   public init() {}
 
-  public struct Reply: Codable, Sendable, Equatable {
+  public struct Reply: Codable, Sendable, Equatable, SchemaDocumented {
+    /// The version of the daemon.
     public var version: String
+    /// The number of seconds since the daemon was started.
     public var uptimeSeconds: Int
     /// Whether the daemon answers all methods; false while it is locked.
     public var ready: Bool
-    /// True while the daemon is locked; otherwise nil.
+    /// True while the daemon is locked; otherwise absent.
     public var locked: Bool?
     /// The configured providers that the caller may use.
     public var providers: [Provider]
@@ -54,9 +56,14 @@ public struct SystemStatus: Method, Equatable {
     }
   }
 
-  public struct Provider: Codable, Sendable, Equatable {
+  public struct Provider: Codable, Sendable, Equatable, SchemaDocumented {
+    /// The name of the provider.
     public var name: ProviderName
+    /// The type of the provider.
     public var type: String
+    /// `ok` if the provider's last reply was valid, `failing` if the last call did not reach it or
+    /// its reply could not be parsed, `unknown` if it has not been called since the start or a
+    /// change of its settings.
     public var health: Health
 
     public init(name: ProviderName, type: String, health: Health) {
@@ -76,9 +83,12 @@ public struct SystemStatus: Method, Equatable {
     case failing
   }
 
-  public struct Store: Codable, Sendable, Equatable {
+  public struct Store: Codable, Sendable, Equatable, SchemaDocumented {
+    /// The path of the database.
     public var path: String
+    /// The version of the database's schema.
     public var schemaVersion: Int
+    /// The size of the database in bytes.
     public var sizeBytes: Int
 
     public init(path: String, schemaVersion: Int, sizeBytes: Int) {
@@ -97,51 +107,4 @@ extension SystemStatus {
       "providers": [["name": "work", "type": "oidc", "health": "ok"]], "flows": 1,
       "connections": 2,
     ])
-}
-
-extension SystemStatus.Reply: SchemaDocumented {
-  public static let memberDescriptions: [String: String] = [
-    "version": "The version of the daemon.",
-    "uptimeSeconds": "The number of seconds since the daemon was started.",
-    "ready": "Whether the daemon answers all methods; false while it is locked.",
-    "locked": "True while the daemon is locked; otherwise absent.",
-    "providers": "The configured providers that the caller may use.",
-    "flows": "The number of unfinished flows: the caller's own, or all on the admin socket.",
-    "connections": """
-    The number of open connections: those of the caller's user, or all on the admin socket.
-    """,
-    "store": "The database. Only on the admin socket, and not while the daemon is locked.",
-    "masterKey": """
-    The origin of the master key. Only on the admin socket, and not while the daemon is \
-    locked.
-    """,
-    "hasRecoveryKey": """
-    Whether the database has a recovery key. Only on the admin socket, and not while the \
-    daemon is locked.
-    """,
-    "peerIdentity": """
-    How the daemon identifies peer processes: `pidfd`, or `pid` if the kernel does not support \
-    `SO_PEERPIDFD`. Only on the admin socket.
-    """,
-  ]
-}
-
-extension SystemStatus.Provider: SchemaDocumented {
-  public static let memberDescriptions: [String: String] = [
-    "name": "The name of the provider.",
-    "type": "The type of the provider.",
-    "health": """
-    `ok` if the provider's last reply was valid, `failing` if the last call did not reach it \
-    or its reply could not be parsed, `unknown` if it has not been called since the start or a \
-    change of its settings.
-    """,
-  ]
-}
-
-extension SystemStatus.Store: SchemaDocumented {
-  public static let memberDescriptions: [String: String] = [
-    "path": "The path of the database.",
-    "schemaVersion": "The version of the database's schema.",
-    "sizeBytes": "The size of the database in bytes.",
-  ]
 }

@@ -23,11 +23,4 @@ extension SystemUnlock {
     "Unlocking a daemon that is not locked succeeds and changes nothing."
 
   public static let example = MethodExample(["passcode": "493027"], returns: [:])
-
-  public static let memberDescriptions: [String: String] = [
-    "passcode": """
-    The passcode of the caller's user. A wrong one counts as a failed attempt. Not required on \
-    the admin socket.
-    """
-  ]
 }

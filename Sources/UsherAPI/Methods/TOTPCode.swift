@@ -11,7 +11,7 @@ public struct TOTPCode: Method, Equatable {
   public static let subject = Subject<Self>.oneAccountWithCodes { ($0.account, $0.provider) }
   public static let summary = "Returns the current one-time code (TOTP, RFC 6238) of an account."
 
-  /// The account whose code is returned; nil if ``provider`` identifies it.
+  /// The account whose code is returned; absent if ``provider`` identifies it.
   public var account: AccountID?
   /// The provider, as an alternative to ``account`` if only one of the caller's accounts there has
   /// one-time codes. With several the call fails with `invalid_params` and field `account`.
@@ -22,7 +22,7 @@ public struct TOTPCode: Method, Equatable {
     self.provider = provider
   }
 
-  public struct Reply: Codable, Sendable, Equatable {
+  public struct Reply: Codable, Sendable, Equatable, SchemaDocumented {
     /// The digits of the code, with leading zeros.
     public var code: WireSecret
     /// The number of seconds for which each code is valid.
@@ -44,20 +44,4 @@ extension TOTPCode {
   public static let example = MethodExample(
     ["account": "acc_1"],
     returns: ["code": "042917", "periodSeconds": 30, "expiresAt": .exampleTime])
-
-  public static let memberDescriptions: [String: String] = [
-    "account": "The account; absent if `provider` identifies it.",
-    "provider": """
-    The provider, as an alternative to `account` if only one of the caller's accounts there \
-    has one-time codes. With several the call fails with `invalid_params` and field `account`.
-    """,
-  ]
-}
-
-extension TOTPCode.Reply: SchemaDocumented {
-  public static let memberDescriptions: [String: String] = [
-    "code": "The digits of the code, with leading zeros.",
-    "periodSeconds": "The number of seconds for which each code is valid.",
-    "expiresAt": "The time at which the next code replaces this one.",
-  ]
 }

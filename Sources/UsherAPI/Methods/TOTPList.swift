@@ -9,19 +9,24 @@ public struct TOTPList: Method, Equatable {
   public static let subject = Subject<Self>.provider(\.provider)
   public static let summary = "Returns the caller's accounts that have one-time codes."
 
+  /// Returns only the accounts at this provider.
   public var provider: ProviderName?
 
   public init(provider: ProviderName? = nil) { self.provider = provider }
 
-  public struct Reply: Codable, Sendable, Equatable {
+  public struct Reply: Codable, Sendable, Equatable, SchemaDocumented {
+    /// The accounts.
     public var accounts: [TOTPList.Entry]
 
     public init(accounts: [TOTPList.Entry]) { self.accounts = accounts }
   }
 
-  public struct Entry: Codable, Sendable, Equatable {
+  public struct Entry: Codable, Sendable, Equatable, SchemaDocumented {
+    /// The id of the account.
     public var account: AccountID
+    /// The provider of the account.
     public var provider: ProviderName
+    /// The account's text for people.
     public var label: String
     /// The number of seconds for which each code is valid.
     public var periodSeconds: Int
@@ -51,20 +56,4 @@ extension TOTPList {
         ]
       ]
     ])
-
-  public static let memberDescriptions = ["provider": "Returns only the accounts at this provider."]
-}
-
-extension TOTPList.Reply: SchemaDocumented {
-  public static let memberDescriptions = ["accounts": "The accounts."]
-}
-
-extension TOTPList.Entry: SchemaDocumented {
-  public static let memberDescriptions: [String: String] = [
-    "account": "The id of the account.",
-    "provider": "The provider of the account.",
-    "label": "The account's text for people.",
-    "periodSeconds": "The number of seconds for which each code is valid.",
-    "digits": "The number of digits of a code.",
-  ]
 }

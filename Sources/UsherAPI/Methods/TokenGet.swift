@@ -11,7 +11,7 @@ public struct TokenGet: Method, Equatable {
   public static let subject = Subject<Self>.token({ ($0.account, $0.provider) }, scope: \.scope)
   public static let summary = "Returns a valid access token, and refreshes it if needed."
 
-  /// The account whose token is returned; nil if ``provider`` identifies it.
+  /// The account whose token is returned; absent if ``provider`` identifies it.
   public var account: AccountID?
   /// The provider, as an alternative to ``account`` if the caller has only one account there. With
   /// several accounts the call fails with `invalid_params` and field `account`.
@@ -20,6 +20,8 @@ public struct TokenGet: Method, Equatable {
   /// with field `scope`, unless the provider has `narrow_refresh` in its configuration: the request
   /// could narrow the grant for all programs.
   public var scope: String?
+  /// The audience of the token. No provider type offers a choice yet: a value gives
+  /// `invalid_params` with field `audience`.
   public var audience: String?
   /// How long the token must remain valid, in seconds; default 60, at most 86400.
   ///
@@ -43,12 +45,16 @@ public struct TokenGet: Method, Equatable {
     self.forceRefresh = forceRefresh
   }
 
-  public struct Reply: Codable, Sendable, Equatable {
+  public struct Reply: Codable, Sendable, Equatable, SchemaDocumented {
+    /// The access token. It is a secret.
     public var accessToken: WireSecret
+    /// The type of the token, such as `Bearer` (RFC 6749 §7.1).
     public var tokenType: String
     /// The expiry of the token; null if the provider did not report it.
     @Nullable public var expiresAt: Timestamp?
+    /// The scope of the token, as words with spaces between them; empty if it has none.
     public var scope: String
+    /// The account that the token belongs to.
     public var account: AccountID
 
     public init(
@@ -77,41 +83,4 @@ extension TokenGet {
       "accessToken": "eyJhbGciOi…", "tokenType": "Bearer", "expiresAt": .exampleTime,
       "scope": "openid email", "account": "acc_1",
     ])
-
-  public static let memberDescriptions: [String: String] = [
-    "account": "The account; absent if `provider` identifies it.",
-    "provider": """
-    The provider, as an alternative to `account` if the caller has only one account there. \
-    With several accounts the call fails with `invalid_params` and field `account`.
-    """,
-    "scope": """
-    The scope of the token; default: the whole granted scope. A part of it gives \
-    `invalid_params` with field `scope`, unless the provider has `narrow_refresh` in its \
-    configuration: the request could narrow the grant for all programs.
-    """,
-    "audience": """
-    The audience of the token. No provider type offers a choice yet: a value gives \
-    `invalid_params` with field `audience`.
-    """,
-    "minValidSeconds": """
-    How long the token must remain valid, in seconds; default 60, at most 86400. Two \
-    exceptions avoid a refresh at every call. If the token's whole lifetime is not longer than \
-    this, the token is returned during the first half of its lifetime. A new token is always \
-    returned during the first tenth of its lifetime, at most 10 seconds.
-    """,
-    "forceRefresh": """
-    Whether to refresh the token even if it is valid; at most once in \
-    `limits.force_refresh_seconds` for each account.
-    """,
-  ]
-}
-
-extension TokenGet.Reply: SchemaDocumented {
-  public static let memberDescriptions: [String: String] = [
-    "accessToken": "The access token. It is a secret.",
-    "tokenType": "The type of the token, such as `Bearer` (RFC 6749 §7.1).",
-    "expiresAt": "The expiry of the token; null if the provider did not report it.",
-    "scope": "The scope of the token, as words with spaces between them; empty if it has none.",
-    "account": "The account that the token belongs to.",
-  ]
 }

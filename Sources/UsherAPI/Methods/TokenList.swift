@@ -10,7 +10,9 @@ public struct TokenList: Method, Equatable {
   public static let summary = "Returns the caller's tokens, without their values."
 
   // A token is returned if it matches each filter that is given.
+  /// Returns only the tokens of this account.
   public var account: AccountID?
+  /// Returns only the tokens of accounts at this provider.
   public var provider: ProviderName?
 
   public init(account: AccountID? = nil, provider: ProviderName? = nil) {
@@ -18,15 +20,19 @@ public struct TokenList: Method, Equatable {
     self.provider = provider
   }
 
-  public struct Reply: Codable, Sendable, Equatable {
+  public struct Reply: Codable, Sendable, Equatable, SchemaDocumented {
+    /// The tokens.
     public var tokens: [TokenList.Entry]
 
     public init(tokens: [TokenList.Entry]) { self.tokens = tokens }
   }
 
-  public struct Entry: Codable, Sendable, Equatable {
+  public struct Entry: Codable, Sendable, Equatable, SchemaDocumented {
+    /// The account that the token belongs to.
     public var account: AccountID
+    /// The provider of the account.
     public var provider: ProviderName
+    /// The token without its value.
     public var token: TokenSummary
 
     public init(account: AccountID, provider: ProviderName, token: TokenSummary) {
@@ -43,21 +49,4 @@ extension TokenList {
   public static let example = MethodExample(
     ["provider": "work"],
     returns: ["tokens": [["account": "acc_1", "provider": "work", "token": .exampleToken]]])
-
-  public static let memberDescriptions: [String: String] = [
-    "account": "Returns only the tokens of this account.",
-    "provider": "Returns only the tokens of accounts at this provider.",
-  ]
-}
-
-extension TokenList.Reply: SchemaDocumented {
-  public static let memberDescriptions = ["tokens": "The tokens."]
-}
-
-extension TokenList.Entry: SchemaDocumented {
-  public static let memberDescriptions: [String: String] = [
-    "account": "The account that the token belongs to.",
-    "provider": "The provider of the account.",
-    "token": "The token without its value.",
-  ]
 }

@@ -9,7 +9,7 @@ public struct TokenRevoke: Method, Equatable {
   public static let summary =
     "Deletes an account's tokens and revokes them at the provider. The account stays."
 
-  /// The account whose tokens are revoked; nil if ``provider`` identifies it.
+  /// The account whose tokens are revoked; absent if ``provider`` identifies it.
   public var account: AccountID?
   /// The provider, as an alternative to ``account`` if the caller has only one account there. With
   /// several accounts the call fails with `invalid_params` and field `account`.
@@ -26,12 +26,4 @@ public struct TokenRevoke: Method, Equatable {
 extension TokenRevoke {
   public static let example = MethodExample(
     ["account": "acc_1"], returns: ["account": "acc_1", "revoked": "done"])
-
-  public static let memberDescriptions: [String: String] = [
-    "account": "The account; absent if `provider` identifies it.",
-    "provider": """
-    The provider, as an alternative to `account` if the caller has only one account there. \
-    With several accounts the call fails with `invalid_params` and field `account`.
-    """,
-  ]
 }
