@@ -42,7 +42,6 @@ extension Method {
   public static var ownParamsBytes: Int { 0 }
 
   public static var discussion: String { "" }
-  public static var memberDescriptions: [String: String] { [:] }
 }
 
 /// An example of a call of a method.
@@ -71,6 +70,6 @@ public struct Done: Codable, Sendable, Equatable {
 }
 
 /// The parameters of a flow that takes none.
-public struct NoParams: Codable, Sendable, Equatable {
+public struct NoParams: Codable, Sendable, Equatable, SchemaDocumented {
   public init() {}
 }

@@ -3,25 +3,29 @@ public import UsherCore
 
 /// An account that a successful sign-in created, as clients see it. It never contains a token.
 public struct Account: Codable, Sendable, Equatable {
+  /// The id of the account, `acc_…`.
   public var id: AccountID
+  /// The provider of the account.
   public var provider: ProviderName
   /// The provider's identifier of the person, such as the claim `sub` of OpenID Connect.
   public var subject: String
   /// The name of the account for people: a name, an e-mail address, or the subject.
   public var label: String
-  /// The uid of the owner; nil if a client owns the account, whichever user it runs as.
+  /// The uid of the owner; absent if a client owns the account, whichever user it runs as.
   public var owner: UInt32?
   /// The client that owns the account, by the name of its rule; null if a user owns it.
   @Nullable public var client: String?
+  /// The time of the first sign-in.
   public var createdAt: Timestamp
   /// Whether the daemon refreshes the account's tokens in the background.
   public var keepAlive: Bool
   /// The provider's values for the account that every client of its owner sees, independent of
   /// consents.
   public var attributes: [String: JSONValue]
-  /// The provider's claims about the person, as far as the client may see them; nil if it may see
-  /// none.
+  /// The provider's claims about the person, as far as the client may see them; absent if it may
+  /// see none.
   public var profile: [String: JSONValue]?
+  /// The tokens of the account, without their values.
   public var tokens: [TokenSummary]
 
   /// Creates an account. Integers beyond ±2^53 in `attributes` and `profile` become strings,
@@ -47,9 +51,14 @@ public struct Account: Codable, Sendable, Equatable {
 
 /// The metadata of one token of an account. The token itself is not part of it.
 public struct TokenSummary: Codable, Sendable, Equatable {
+  /// The audience of the token; absent if it has none.
   public var audience: String?
+  /// The scope of the token, as words with spaces between them; empty if it has none.
   public var scope: String
+  /// The expiry of the token; null if the provider did not report it.
   @Nullable public var expiresAt: Timestamp?
+  /// `valid`; `refreshable` if the token has expired and the next `token.get` refreshes it; `dead`
+  /// if the user has to sign in again.
   public var status: Status
 
   public enum Status: String, Codable, Sendable, Equatable, CaseIterable {
@@ -73,37 +82,9 @@ extension Account: SchemaDocumented {
   public static let component: SchemaComponent? = .init(
     "Account",
     "An account that a successful sign-in created. It never contains the value of a token.")
-
-  public static let memberDescriptions: [String: String] = [
-    "id": "The id of the account, `acc_…`.",
-    "provider": "The provider of the account.",
-    "subject": """
-    The provider's identifier of the person, such as the claim `sub` of OpenID Connect.
-    """,
-    "label": "A text for people: a name, an e-mail address, or the subject.",
-    "owner": """
-    The uid of the owner; absent if a client owns the account, whichever user it runs as.
-    """,
-    "client": "The client that owns the account, by the name of its rule; null if a user owns it.",
-    "createdAt": "The time of the first sign-in.",
-    "keepAlive": "Whether the daemon refreshes the tokens in the background.",
-    "attributes": "The provider's values for the account that do not depend on a consent.",
-    "profile": "The provider's claims about the person, as far as the client may see them.",
-    "tokens": "The tokens of the account, without their values.",
-  ]
 }
 
 extension TokenSummary: SchemaDocumented {
   public static let component: SchemaComponent? = .init(
     "TokenSummary", "A token without its value.")
-
-  public static let memberDescriptions: [String: String] = [
-    "audience": "The audience of the token; absent if it has none.",
-    "scope": "The scope of the token, as words with spaces between them; empty if it has none.",
-    "expiresAt": "The expiry of the token; null if the provider did not report it.",
-    "status": """
-    `valid`; `refreshable` if the token has expired and the next `token.get` refreshes it; \
-    `dead` if the user has to sign in again.
-    """,
-  ]
 }

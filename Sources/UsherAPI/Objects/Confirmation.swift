@@ -5,9 +5,13 @@ public import UsherCore
 /// The question contains no secret. Of the parameters of a flow it contains only the provider, the
 /// kind, the provider API call that the flow is to make, and the texts that describe that call.
 public struct Confirmation: Codable, Sendable, Equatable {
+  /// The id of the question, `cnf_…`.
   public var id: ConfirmationID
+  /// The caller whose call needs a confirmation.
   public var asker: Confirmation.Asker
+  /// The call that needs a confirmation.
   public var about: Confirmation.About
+  /// The time of the call.
   public var askedAt: Timestamp
   /// The time from which the question cannot be answered any more.
   public var expiresAt: Timestamp
@@ -27,12 +31,13 @@ public struct Confirmation: Codable, Sendable, Equatable {
   public struct Asker: Codable, Sendable, Equatable {
     /// The program's client name: the name of the first client rule that matches the program.
     public var client: String
+    /// The uid of the process.
     public var uid: UInt32
-    /// The name of the user as which the program runs; nil if the uid has none.
+    /// The name of the user as which the program runs; absent if the uid has none.
     public var user: String?
-    /// The program's unit of the system instance of systemd; nil if it is unknown.
+    /// The program's unit of the system instance of systemd; absent if it is unknown.
     public var unit: String?
-    /// The path of the program's executable; nil if it is unknown.
+    /// The path of the program's executable; absent if it is unknown.
     public var executable: String?
 
     public init(
@@ -49,27 +54,30 @@ public struct Confirmation: Codable, Sendable, Equatable {
 
   /// The RPC call that a person must confirm.
   public struct About: Codable, Sendable, Equatable {
+    /// The method of the call.
     public var method: String
+    /// The provider that the call is about; absent if it is about none.
     public var provider: ProviderName?
-    /// The kind of the flow that the call starts; nil if it starts none.
+    /// The kind of the flow that the call starts; absent if it starts none.
     public var kind: String?
+    /// The account that the call acts on; absent if it acts on none.
     public var account: AccountID?
-    /// The label of the account that the RPC call is about; nil if the account does not exist any
-    /// more.
+    /// The label of the account that the RPC call is about; absent if the account does not exist
+    /// any more.
     public var label: String?
-    /// The OAuth scope that the RPC call requests for a token; nil if it names none.
+    /// The OAuth scope that the RPC call requests for a token; absent if it names none.
     public var scope: String?
-    /// The call of the provider's API that the flow is to make, as `METHOD:/path?query`; nil if
+    /// The call of the provider's API that the flow is to make, as `METHOD:/path?query`; absent if
     /// there is none. An answer is valid once, for exactly this call with this body.
     public var operation: String?
     /// The SHA-256 of the operation's body as compact JSON with sorted members, in hexadecimal
-    /// digits; nil if there is no body.
+    /// digits; absent if there is no body.
     public var bodyDigest: String?
-    /// The client's description of the operation; nil if it gave none.
+    /// The client's description of the operation; absent if it gave none.
     public var summary: String?
-    /// The amount that the client states; nil if it states none. It is not verified.
+    /// The amount that the client states; absent if it states none. It is not verified.
     public var amount: String?
-    /// The payee that the client states; nil if it states none. It is not verified.
+    /// The payee that the client states; absent if it states none. It is not verified.
     public var payee: String?
 
     public init(
@@ -93,14 +101,20 @@ public struct Confirmation: Codable, Sendable, Equatable {
   }
 
   /// A person's answer to a confirmation, as long as the daemon remembers it.
-  public struct Answer: Codable, Sendable, Equatable {
+  public struct Answer: Codable, Sendable, Equatable, SchemaDocumented {
     /// The id of the answered question.
     public var id: ConfirmationID
+    /// The caller that the answer is about.
     public var asker: Confirmation.Asker
+    /// The call that the answer is about.
     public var about: Confirmation.About
+    /// Whether the client may make the call.
     public var allow: Bool
+    /// How long the answer is valid: `once`, `session`, or a number of seconds.
     public var remember: Remember
+    /// The time of the answer.
     public var answeredAt: Timestamp
+    /// The caller that answered.
     public var answeredBy: Confirmation.Answerer
     /// The end of the answer's validity; null if it is valid until the daemon stops or is locked.
     @Nullable public var expiresAt: Timestamp?
@@ -122,10 +136,11 @@ public struct Confirmation: Codable, Sendable, Equatable {
   }
 
   /// The program that sent a person's answer to the question.
-  public struct Answerer: Codable, Sendable, Equatable {
+  public struct Answerer: Codable, Sendable, Equatable, SchemaDocumented {
     /// The name of the client's rule; `(user)` for the user's own programs, `(admin)` for the admin
     /// socket.
     public var client: String
+    /// The uid of the process that answered.
     public var uid: UInt32
 
     public init(client: String, uid: UInt32) {
@@ -139,74 +154,15 @@ extension Confirmation: SchemaDocumented {
   public static let component: SchemaComponent? = .init(
     "Confirmation",
     "A question to a person: whether a client may make a call. It contains no secret.")
-
-  public static let memberDescriptions: [String: String] = [
-    "id": "The id of the question, `cnf_…`.",
-    "asker": "The caller whose call needs a confirmation.",
-    "about": "The call that needs a confirmation.",
-    "askedAt": "The time of the call.",
-    "expiresAt": "The time from which the question cannot be answered any more.",
-  ]
 }
 
 extension Confirmation.Asker: SchemaDocumented {
   public static let component: SchemaComponent? = .init(
     "Confirmation.Asker",
     "The caller whose call needs a confirmation, as the kernel identifies its process.")
-
-  public static let memberDescriptions: [String: String] = [
-    "client": "The name of the client's rule.",
-    "uid": "The uid of the process.",
-    "user": "The user name; absent if the uid has none.",
-    "unit": "The unit of the system instance; absent if it is unknown.",
-    "executable": "The path of the program; absent if it is unknown.",
-  ]
 }
 
 extension Confirmation.About: SchemaDocumented {
   public static let component: SchemaComponent? = .init(
     "Confirmation.About", "The call that needs a confirmation.")
-
-  public static let memberDescriptions: [String: String] = [
-    "method": "The method of the call.",
-    "provider": "The provider that the call is about; absent if it is about none.",
-    "kind": "The kind of the flow that the call starts; absent if it starts none.",
-    "account": "The account that the call acts on; absent if it acts on none.",
-    "label": "The label of the account; absent if the account is gone.",
-    "scope": "The scope of the requested token; absent if the call requests none.",
-    "operation": """
-    The provider API call that the flow is to make, as `METHOD:/path?query`. An answer is \
-    valid once, for exactly this call with this body.
-    """,
-    "bodyDigest": """
-    The SHA-256 of the operation's body as compact JSON with sorted members, in hexadecimal \
-    digits; absent if there is no body.
-    """,
-    "summary": "The client's description of the operation.",
-    "amount": "The amount that the client states. It is not verified.",
-    "payee": "The payee that the client states. It is not verified.",
-  ]
-}
-
-extension Confirmation.Answer: SchemaDocumented {
-  public static let memberDescriptions: [String: String] = [
-    "id": "The id of the answered question.",
-    "asker": "The caller that the answer is about.",
-    "about": "The call that the answer is about.",
-    "allow": "Whether the client may make the call.",
-    "remember": "How long the answer is valid: `once`, `session`, or a number of seconds.",
-    "answeredAt": "The time of the answer.",
-    "answeredBy": "The caller that answered.",
-    "expiresAt": "The end of the answer's validity; null if it is valid for the session.",
-  ]
-}
-
-extension Confirmation.Answerer: SchemaDocumented {
-  public static let memberDescriptions: [String: String] = [
-    "client": """
-    The name of the client's rule; `(user)` for the user's own programs, `(admin)` for the \
-    admin socket.
-    """,
-    "uid": "The uid of the process that answered.",
-  ]
 }

@@ -6,22 +6,31 @@ public struct ErrorData: Codable, Sendable, Equatable {
   /// The reason of the error, such as `not_found`. Programs compare the reason; the message is for
   /// people.
   public var reason: String
+  /// Whether the same call may succeed if it is repeated later.
   public var retryable: Bool
+  /// The number of milliseconds after which a retry makes sense; absent if it is unknown.
   public var retryAfterMs: Int?
+  /// The invalid parameter, with dots between the parts of a nested one.
   public var field: String?
+  /// The limit that was reached, by its key in the section `limits` of the configuration.
   public var limit: String?
+  /// The flow that the error is about.
   public var flow: FlowID?
   /// The id of the question that a person must answer with `confirm.answer`; after that the same
-  /// call may succeed. Nil if no answer is needed.
+  /// call may succeed. Absent if no answer is needed.
   public var confirmation: ConfirmationID?
+  /// The call that resolves the error; send it as it is.
   public var next: Next?
+  /// The provider's own error code.
   public var provider: ProviderErrorCode?
   /// The id under which the daemon's journal and audit log record the error.
   public var correlationId: CorrelationID
 
   /// The call that resolves the error: the parameters of a `flow.start`.
-  public struct Next: Codable, Sendable, Equatable {
+  public struct Next: Codable, Sendable, Equatable, SchemaDocumented {
+    /// The method: `flow.start`.
     public var method: String
+    /// The parameters of the call.
     public var params: FlowStart
   }
 
@@ -83,33 +92,6 @@ extension ErrorData: SchemaDocumented {
   public static let component: SchemaComponent? = .init(
     "ErrorData",
     "The member `data` of an error. Compare `reason`; the error's `message` is for people.")
-
-  public static let memberDescriptions: [String: String] = [
-    "reason": """
-    The reason of the error, such as `not_found`. Programs compare it; the message is for \
-    people.
-    """,
-    "retryable": "Whether the same call may succeed if it is repeated later.",
-    "retryAfterMs": """
-    The number of milliseconds after which a retry makes sense; absent if it is unknown.
-    """,
-    "field": "The invalid parameter, with dots between the parts of a nested one.",
-    "limit": "The limit that was reached, by its key in the section `limits` of the configuration.",
-    "flow": "The flow that the error is about.",
-    "confirmation": """
-    The question to answer with `confirm.answer`; after that the same call may succeed.
-    """,
-    "next": "The call that resolves the error; send it as it is.",
-    "provider": "The provider's own error code.",
-    "correlationId": "The id under which the daemon's journal and audit log record the error.",
-  ]
-}
-
-extension ErrorData.Next: SchemaDocumented {
-  public static let memberDescriptions: [String: String] = [
-    "method": "The method: `flow.start`.",
-    "params": "The parameters of the call.",
-  ]
 }
 
 extension ProviderErrorCode: SchemaDocumented {

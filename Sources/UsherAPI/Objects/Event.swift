@@ -9,27 +9,34 @@ public enum EventTopic: String, Codable, Sendable, CaseIterable {
 /// An event that the daemon sends to subscribed clients. It contains ids, a status, a state and the
 /// type of a step, but no secret.
 public struct Event: Codable, Sendable, Equatable {
+  /// The topic of the event.
   public var topic: EventTopic
-  /// The change, by topic:
-  ///
-  /// - `flow`: `started`, `moved`, `finished`
-  /// - `account`: `added`, `updated`, `forgotten`
-  /// - `token`: `refreshed`, `expiring` (the grant expires soon), `dead`
-  /// - `provider`: a ``SystemStatus/Health``
-  /// - `confirm`: `asked`, `answered`, `expired`, `forgotten`
-  /// - `kyc`: the status of the identity verification, in lower case
+  /// The change, by topic. `flow`: `started`, `moved`, `finished`. `account`: `added`, `updated`,
+  /// `forgotten`. `token`: `refreshed`, `expiring` (the grant expires soon), `dead`. `provider`:
+  /// `ok`, `unknown`, `failing`. `confirm`: `asked`, `answered`, `expired`, `forgotten`. `kyc`: the
+  /// status of the identity verification, in lower case.
   public var what: String
+  /// The time of the change.
   public var at: Timestamp
+  /// The provider that the event is about.
   public var provider: ProviderName?
+  /// The flow that the event is about.
   public var flow: FlowID?
+  /// The kind of the flow.
   public var kind: String?
+  /// The status of the flow.
   public var status: FlowStatus?
+  /// The state of the flow.
   public var state: String?
+  /// The revision of the flow.
   public var revision: Int?
+  /// The type of the flow's step; absent if the flow has finished.
   public var step: Step.Kind?
+  /// The account that the event is about.
   public var account: AccountID?
+  /// The question that the event is about.
   public var confirmation: ConfirmationID?
-  /// The client whose call must be confirmed, by the name of its rule; nil for other topics.
+  /// The client whose call must be confirmed, by the name of its rule; absent for other topics.
   public var client: String?
 
   public init(
@@ -71,8 +78,11 @@ public struct EventNotification: DaemonNotification, Equatable {
   public static let name = "events.notify"
   public static let summary = "Sent for each event of a subscription, in the order of the events."
 
+  /// The id of the subscription, from `events.subscribe`.
   public var subscription: String
+  /// The cursor of the event, for `since` of a later subscription.
   public var cursor: Int
+  /// The event.
   public var event: Event
 
   public init(subscription: String, cursor: Int, event: Event) {
@@ -88,6 +98,7 @@ public struct EventsLost: DaemonNotification, Equatable {
   public static let name = "events.lost"
   public static let summary = "Sent once when a subscription ends because events were lost."
 
+  /// The id of the subscription, which has ended.
   public var subscription: String
   /// The cursor of the last event that was sent. A new subscription with it as `since` continues
   /// from there if the daemon still remembers the events.
@@ -103,49 +114,14 @@ extension Event: SchemaDocumented {
   public static let component: SchemaComponent? = .init(
     "Event",
     "An event. It contains ids, a status, a state and the type of a step, but no secret.")
-
-  public static let memberDescriptions: [String: String] = [
-    "topic": "The topic of the event.",
-    "what": """
-    The change, by topic. `flow`: `started`, `moved`, `finished`. `account`: `added`, \
-    `updated`, `forgotten`. `token`: `refreshed`, `expiring` (the grant expires soon), `dead`. \
-    `provider`: `ok`, `unknown`, `failing`. `confirm`: `asked`, `answered`, `expired`, \
-    `forgotten`. `kyc`: the status of the identity verification, in lower case.
-    """,
-    "at": "The time of the change.",
-    "provider": "The provider that the event is about.",
-    "flow": "The flow that the event is about.",
-    "kind": "The kind of the flow.",
-    "status": "The status of the flow.",
-    "state": "The state of the flow.",
-    "revision": "The revision of the flow.",
-    "step": "The type of the flow's step; absent if the flow has finished.",
-    "account": "The account that the event is about.",
-    "confirmation": "The question that the event is about.",
-    "client": "The client whose call needs a confirmation, by the name of its rule.",
-  ]
 }
 
 extension EventNotification {
   public static let example: JSONValue = [
     "subscription": "sub_1", "cursor": 42, "event": .exampleEvent,
   ]
-
-  public static let memberDescriptions: [String: String] = [
-    "subscription": "The id of the subscription, from `events.subscribe`.",
-    "cursor": "The cursor of the event, for `since` of a later subscription.",
-    "event": "The event.",
-  ]
 }
 
 extension EventsLost {
   public static let example: JSONValue = ["subscription": "sub_1", "cursor": 42]
-
-  public static let memberDescriptions: [String: String] = [
-    "subscription": "The id of the subscription, which has ended.",
-    "cursor": """
-    The cursor of the last event that was sent. A new subscription with it as `since` \
-    continues from there if the daemon still remembers the events.
-    """,
-  ]
 }

@@ -4,25 +4,40 @@ public import UsherCore
 /// A flow as its owner sees it: a sign-in, or another process of a provider that needs several
 /// steps.
 public struct Flow: Codable, Sendable, Equatable {
+  /// The id of the flow, `flw_…`.
   public var id: FlowID
+  /// The provider of the flow.
   public var provider: ProviderName
+  /// The kind of the flow.
   public var kind: String
-  /// A key by which the client can find the flow again, such as the id of an SCA event; nil if
-  /// flows of this kind have none.
+  /// A key by which the client can find the flow again with `flow.list`, such as the id of an SCA
+  /// event; absent if flows of this kind have none.
   public var key: String?
+  /// The status of the flow, the same for all providers and kinds. Every status but `active` is
+  /// final.
   public var status: FlowStatus
   /// The name of the flow's current state, as the provider's SDK calls it.
   public var state: String
   /// A number that increases when the status, state, step or problem changes. Polls and timers
   /// alone do not increase it.
   public var revision: Int
+  /// The step that the app shows to the user now; null if the flow has finished.
   @Nullable public var step: Step?
+  /// Why the last input did not advance the flow; null if it did. The next accepted input clears
+  /// it.
   @Nullable public var problem: Problem?
+  /// The result; null unless the flow has succeeded. Its schema depends on the provider's type and
+  /// the kind: see `x-flows`.
   @Nullable public var result: JSONValue?
+  /// Why the flow ended without success; null while it is active and if it succeeded.
   @Nullable public var failure: Failure?
+  /// The id that the caller passed to `flow.start`; absent if it passed none.
   public var requestId: String?
+  /// The time at which the flow was started.
   public var createdAt: Timestamp
+  /// The time of the last change of the flow's revision.
   public var updatedAt: Timestamp
+  /// The time at which the flow expires if it has not finished by then.
   public var expiresAt: Timestamp
 
   /// Creates a flow. Integers beyond ±2^53 in `result` become strings, because many JSON readers
@@ -63,9 +78,13 @@ public enum FlowStatus: String, Codable, Sendable, Equatable, CaseIterable {
 public struct Problem: Codable, Sendable, Equatable {
   /// A word for programs to compare: `interrupted`, `wrong_code`, `provider_unreachable`, ….
   public var reason: String
+  /// A heading for people.
   public var title: String
+  /// A sentence for people.
   public var message: String
+  /// The number of milliseconds after which the user can try again; absent if it is unknown.
   public var retryAfterMs: Int?
+  /// The provider's own error code.
   public var provider: ProviderErrorCode?
 
   public init(
@@ -82,11 +101,15 @@ public struct Problem: Codable, Sendable, Equatable {
 
 /// The reason why a flow ended without success.
 public struct Failure: Error, Codable, Sendable, Equatable {
+  /// The reason for programs to compare, the same for all providers.
   public var reason: Reason
+  /// A heading for people.
   public var title: String
+  /// A sentence for people.
   public var message: String
   /// Whether a new flow of the same kind may succeed.
   public var retryable: Bool
+  /// The provider's own error code.
   public var provider: ProviderErrorCode?
 
   public enum Reason: String, Codable, Sendable, Equatable, CaseIterable {
@@ -116,9 +139,12 @@ public struct Failure: Error, Codable, Sendable, Equatable {
 }
 
 /// A change of a flow that the daemon has stored, as `flow.wait` returns it.
-public struct Transition: Codable, Sendable, Equatable {
+public struct Transition: Codable, Sendable, Equatable, SchemaDocumented {
+  /// The revision of the flow after the change.
   public var revision: Int
+  /// The state of the flow after the change.
   public var state: String
+  /// The time of the change.
   public var at: Timestamp
 
   public init(revision: Int, state: String, at: Timestamp) {
@@ -136,76 +162,15 @@ extension Flow: SchemaDocumented {
     steps.
     """)
 
-  public static let memberDescriptions: [String: String] = [
-    "id": "The id of the flow, `flw_…`.",
-    "provider": "The provider of the flow.",
-    "kind": "The kind of the flow.",
-    "key": """
-    A key by which the client can find the flow again with `flow.list`, such as the id of an \
-    SCA event; absent if flows of this kind have none.
-    """,
-    "status": """
-    The status of the flow, the same for all providers and kinds. Every status but `active` is \
-    final.
-    """,
-    "state": "The provider's name for the current state.",
-    "revision": """
-    A number that increases when the status, state, step or problem changes. Polls and timers \
-    alone do not increase it.
-    """,
-    "step": "The step that the app shows to the user now; null if the flow has finished.",
-    "problem": """
-    Why the last input did not advance the flow; null if it did. The next accepted input \
-    clears it.
-    """,
-    "result": """
-    The result; null unless the flow has succeeded. Its schema depends on the provider's type \
-    and the kind: see `x-flows`.
-    """,
-    "failure": "Why the flow ended without success; null while it is active and if it succeeded.",
-    "requestId": "The id that the caller passed to `flow.start`; absent if it passed none.",
-    "createdAt": "The time at which the flow was started.",
-    "updatedAt": "The time of the last change of the flow's revision.",
-    "expiresAt": "The time at which the flow expires if it has not finished by then.",
-  ]
-
   public static let memberComponents: [String: String] = ["result": "FlowResult"]
 }
 
 extension Problem: SchemaDocumented {
   public static let component: SchemaComponent? = .init(
     "Problem", "The reason why the last input did not advance a flow.")
-
-  public static let memberDescriptions: [String: String] = [
-    "reason": """
-    A word for programs to compare: `interrupted`, `wrong_code`, `provider_unreachable`, ….
-    """,
-    "title": "A heading for people.",
-    "message": "A sentence for people.",
-    "retryAfterMs": """
-    The number of milliseconds after which the user can try again; absent if it is unknown.
-    """,
-    "provider": "The provider's own error code.",
-  ]
 }
 
 extension Failure: SchemaDocumented {
   public static let component: SchemaComponent? = .init(
     "Failure", "The reason why a flow ended without success.")
-
-  public static let memberDescriptions: [String: String] = [
-    "reason": "The reason for programs to compare, the same for all providers.",
-    "title": "A heading for people.",
-    "message": "A sentence for people.",
-    "retryable": "Whether a new flow of the same kind may succeed.",
-    "provider": "The provider's own error code.",
-  ]
-}
-
-extension Transition: SchemaDocumented {
-  public static let memberDescriptions: [String: String] = [
-    "revision": "The revision of the flow after the change.",
-    "state": "The state of the flow after the change.",
-    "at": "The time of the change.",
-  ]
 }

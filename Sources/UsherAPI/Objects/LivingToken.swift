@@ -2,11 +2,15 @@ public import UsherCore
 
 /// A token that the daemon has deleted and that may still be valid at its provider.
 public struct LivingToken: Codable, Sendable, Equatable {
+  /// The kind of the token, by the names of RFC 7009 §2.1.
   public var token: Kind
   /// The OAuth scope of the token; empty if the provider did not report it.
   public var scope: String
-  /// The expiry of the token; nil if the provider did not report it.
+  /// The expiry of the token; absent if the provider did not report it.
   public var expiresAt: Timestamp?
+  /// Why the token was not revoked: `not_asked` by the caller, `unsupported` by the provider,
+  /// `refused` by the provider, `unreachable` (the provider), or `not_configured` (the provider is
+  /// not in the configuration any more).
   public var why: Reason
 
   public init(token: Kind, scope: String, expiresAt: Timestamp?, why: Reason) {
@@ -40,15 +44,4 @@ public struct LivingToken: Codable, Sendable, Equatable {
 extension LivingToken: SchemaDocumented {
   public static let component: SchemaComponent? = .init(
     "LivingToken", "A token that was deleted here and may still be valid at its provider.")
-
-  public static let memberDescriptions: [String: String] = [
-    "token": "The kind of the token, by the names of RFC 7009 §2.1.",
-    "scope": "The scope of the token; empty if the provider did not report it.",
-    "expiresAt": "The expiry of the token; absent if the provider did not report it.",
-    "why": """
-    Why the token was not revoked: `not_asked` by the caller, `unsupported` by the provider, \
-    `refused` by the provider, `unreachable` (the provider), or `not_configured` (the provider \
-    is not in the configuration any more).
-    """,
-  ]
 }

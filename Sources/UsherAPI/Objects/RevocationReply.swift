@@ -3,13 +3,16 @@ public import UsherCore
 /// The reply of ``AccountForget`` and ``TokenRevoke``: what became of the account's tokens at the
 /// provider.
 public struct RevocationReply: Codable, Sendable, Equatable {
+  /// The id of the account.
   public var account: AccountID
-  /// The outcome for the refresh token, or for the access tokens if there is no refresh token.
+  /// The outcome for the refresh token, or for the access tokens if there is no refresh token:
+  /// `done`, `skipped` (nothing to revoke, not supported or not wanted) or `failed` (`living` gives
+  /// the reason).
   public var revoked: Outcome
-  /// The tokens that may still be valid at the provider; nil if there are none.
+  /// The tokens that may still be valid at the provider; absent if there are none.
   public var living: [LivingToken]?
   /// The time until which the daemon retries the revocation in the background, even after a
-  /// restart; nil if it does not retry.
+  /// restart; absent if it does not retry.
   public var retriedUntil: Timestamp?
 
   public init(
@@ -39,18 +42,4 @@ public struct RevocationReply: Codable, Sendable, Equatable {
 extension RevocationReply: SchemaDocumented {
   public static let component: SchemaComponent? = .init(
     "Revocation", "What became of an account's tokens at the provider.")
-
-  public static let memberDescriptions: [String: String] = [
-    "account": "The id of the account.",
-    "revoked": """
-    The outcome for the refresh token, or for the access tokens if there is no refresh token: \
-    `done`, `skipped` (nothing to revoke, not supported or not wanted) or `failed` (`living` \
-    gives the reason).
-    """,
-    "living": "The tokens that may still be valid at the provider; absent if there are none.",
-    "retriedUntil": """
-    The time until which the daemon retries the revocation in the background, even after a \
-    restart; absent if it does not retry.
-    """,
-  ]
 }

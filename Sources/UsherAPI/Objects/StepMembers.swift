@@ -4,7 +4,7 @@ public import UsherCore
 
 extension Step {
   /// A step that asks the app to open a page in the user's browser.
-  public struct OpenURL: Codable, Sendable, Equatable {
+  public struct OpenURL: Codable, Sendable, Equatable, SchemaDocumented {
     /// The page; always `http` or `https`, so that it can be passed to a browser.
     public var url: String
     /// The URI to which the provider redirects the browser at the end.
@@ -32,12 +32,15 @@ extension Step {
 
   /// A step that asks the app to show a code, which the user enters on the provider's page (RFC
   /// 8628). The daemon polls the provider; the step takes no input.
-  public struct DisplayCode: Codable, Sendable, Equatable {
+  public struct DisplayCode: Codable, Sendable, Equatable, SchemaDocumented {
+    /// The code that the user enters.
     public var userCode: String
+    /// The page at which the user enters the code.
     public var verificationURI: String
-    /// The URI of the provider's page with the code in it, suitable for a QR code; nil if there is
-    /// none.
+    /// The URI of the provider's page with the code in it, suitable for a QR code; absent if there
+    /// is none.
     public var verificationURIComplete: String?
+    /// The time from which the code is not valid any more.
     public var expiresAt: Timestamp
 
     public init(
@@ -52,22 +55,27 @@ extension Step {
   }
 
   /// A step that asks for a code which the user received, or which an authenticator shows.
-  public struct EnterCode: Codable, Sendable, Equatable {
+  public struct EnterCode: Codable, Sendable, Equatable, SchemaDocumented {
+    /// What the code is for: `otp` (proof of a number or address), `sca` (approval of an operation)
+    /// or `twoFactor` (second factor of a sign-in).
     public var purpose: Purpose
     /// The channel by which the user gets the code: `sms`, `email`, `totp`, …
     public var channel: String
     /// The address or phone number to which the code was sent, masked.
     public var maskedTarget: String
+    /// The number of digits of the code; absent if it is unknown.
     public var digits: Int?
+    /// The time from which the code is not valid any more.
     public var expiresAt: Timestamp
     /// The time from which the input `{"resend": true}` is accepted.
     public var resendAt: Timestamp
-    /// The number of attempts that the user has left, as the provider counts them; nil if it is
+    /// The number of attempts that the user has left, as the provider counts them; absent if it is
     /// unknown.
     public var attemptsLeft: Int?
     /// The form fields to ask for together with the code, such as the names in Truecaller
     /// verifyPhone.
     public var alsoAsk: [Field]
+    /// The operation that the user authorizes; absent if there is none.
     public var operation: Operation?
 
     public enum Purpose: String, Codable, Sendable, CaseIterable { case otp, sca, twoFactor }
@@ -90,10 +98,12 @@ extension Step {
   }
 
   /// A step that asks for a password or PIN.
-  public struct EnterPassword: Codable, Sendable, Equatable {
+  public struct EnterPassword: Codable, Sendable, Equatable, SchemaDocumented {
+    /// What the password is for: `login`, `pin` or `password`.
     public var purpose: String
-    /// The methods that the user can choose instead of the password; nil if there are none.
+    /// The methods that the user can choose instead of the password; absent if there are none.
     public var alternatives: [StepOption]?
+    /// The operation that the user authorizes; absent if there is none.
     public var operation: Operation?
 
     public init(purpose: String, alternatives: [StepOption]? = nil, operation: Operation? = nil) {
@@ -104,9 +114,12 @@ extension Step {
   }
 
   /// A step that asks the user to choose one of several options.
-  public struct Choose: Codable, Sendable, Equatable {
+  public struct Choose: Codable, Sendable, Equatable, SchemaDocumented {
+    /// What is to be chosen: an account, a verification or a method of sign-in.
     public var what: Subject
+    /// The options.
     public var options: [StepOption]
+    /// The operation that the user authorizes; absent if there is none.
     public var operation: Operation?
 
     public enum Subject: String, Codable, Sendable, CaseIterable {
@@ -121,20 +134,24 @@ extension Step {
   }
 
   /// A step that asks the user to fill in the fields of a form.
-  public struct FillForm: Codable, Sendable, Equatable {
+  public struct FillForm: Codable, Sendable, Equatable, SchemaDocumented {
+    /// The fields to ask for.
     public var fields: [Field]
 
     public init(fields: [Field]) { self.fields = fields }
   }
 
   /// A step that asks the user which data a client may receive.
-  public struct Consent: Codable, Sendable, Equatable {
+  public struct Consent: Codable, Sendable, Equatable, SchemaDocumented {
     /// The name of the client that receives the data.
     public var client: String
+    /// The data that the client requests.
     public var grants: [Grant]
 
-    public struct Grant: Codable, Sendable, Equatable {
+    public struct Grant: Codable, Sendable, Equatable, SchemaDocumented {
+      /// The id of the grant, for the input.
       public var id: String
+      /// The text that describes the grant to the user.
       public var label: String
       /// Whether the user has granted the client this data before.
       public var remembered: Bool
@@ -154,15 +171,22 @@ extension Step {
 
   /// A step that asks the app to pass a credential to its own backend, and to submit the backend's
   /// reply.
-  public struct ExchangeCredential: Codable, Sendable, Equatable {
+  public struct ExchangeCredential: Codable, Sendable, Equatable, SchemaDocumented {
+    /// The credential that the app's backend redeems.
     public var credential: Credential
+    /// The PKCE verifier that belongs to the code; absent if the caller made its own.
     public var codeVerifier: WireSecret?
+    /// The redirect URI that belongs to the code; absent if the provider wants none.
     public var redirectURI: String?
+    /// The id of the exchange, for the app's backend.
     public var requestId: String
+    /// The time until which the input is accepted.
     public var deadline: Timestamp
 
-    public struct Credential: Codable, Sendable, Equatable {
+    public struct Credential: Codable, Sendable, Equatable, SchemaDocumented {
+      /// The type of the credential: an authorization code.
       public var type: Form
+      /// The authorization code. It is a secret.
       public var code: WireSecret
 
       public enum Form: String, Codable, Sendable, CaseIterable { case authCode }
@@ -186,11 +210,13 @@ extension Step {
   }
 
   /// A step that asks the user to authenticate at this machine.
-  public struct LocalAuth: Codable, Sendable, Equatable {
+  public struct LocalAuth: Codable, Sendable, Equatable, SchemaDocumented {
+    /// The methods that the user can use now.
     public var methods: [Way]
+    /// The text that tells the user why.
     public var reason: String
     /// Whether the fingerprint reader waits for a finger. Meanwhile the inputs `cancel` and
-    /// `fallback` are still accepted, and hints such as "swipe again" are in ``Flow/problem``.
+    /// `fallback` are still accepted, and hints such as "swipe again" are in the flow's `problem`.
     public var scanning: Bool
 
     public enum Way: String, Codable, Sendable, CaseIterable { case biometric, passcode }
@@ -203,9 +229,11 @@ extension Step {
   }
 
   /// A step that needs no input, because the daemon is working.
-  public struct Wait: Codable, Sendable, Equatable {
+  public struct Wait: Codable, Sendable, Equatable, SchemaDocumented {
     /// The operation that the daemon waits for, as a phrase for people.
     public var `for`: String
+    /// The number of milliseconds after which the daemon asks the provider again; absent if it is
+    /// unknown.
     public var pollAfterMs: Int?
 
     public init(`for`: String, pollAfterMs: Int? = nil) {

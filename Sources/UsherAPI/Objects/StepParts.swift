@@ -2,9 +2,13 @@
 
 /// A field of a form in a step.
 public struct Field: Codable, Sendable, Equatable {
+  /// The name of the field in the input's `fields`.
   public var name: String
+  /// The kind of text, for the keyboard and the display of the field; a `password` is hidden.
   public var type: Form
+  /// Whether the input must contain the field.
   public var required: Bool
+  /// The maximum number of characters; absent if there is none.
   public var maxLength: Int?
 
   public enum Form: String, Codable, Sendable, CaseIterable {
@@ -21,7 +25,9 @@ public struct Field: Codable, Sendable, Equatable {
 
 /// An option in a step that the user can choose.
 public struct StepOption: Codable, Sendable, Equatable {
+  /// The id of the option, for the input.
   public var id: String
+  /// The text that describes the option to the user.
   public var label: String
 
   public init(id: String, label: String) {
@@ -33,8 +39,11 @@ public struct StepOption: Codable, Sendable, Equatable {
 /// The operation that the user authorizes in a step. PSD2 RTS Art. 5 requires that the payer sees
 /// the amount and the payee.
 public struct Operation: Codable, Sendable, Equatable {
+  /// What the operation does.
   public var summary: String
+  /// The amount with its currency.
   public var amount: String
+  /// The receiver of the amount.
   public var payee: String
 
   public init(summary: String, amount: String, payee: String) {
@@ -46,24 +55,10 @@ public struct Operation: Codable, Sendable, Equatable {
 
 extension Field: SchemaDocumented {
   public static let component: SchemaComponent? = .init("Field", "A field of a form.")
-
-  public static let memberDescriptions: [String: String] = [
-    "name": "The name of the field in the input's `fields`.",
-    "type": """
-    The kind of text, for the keyboard and the display of the field; a `password` is hidden.
-    """,
-    "required": "Whether the input must contain the field.",
-    "maxLength": "The maximum number of characters; absent if there is none.",
-  ]
 }
 
 extension StepOption: SchemaDocumented {
   public static let component: SchemaComponent? = .init("Option", "An option that can be chosen.")
-
-  public static let memberDescriptions: [String: String] = [
-    "id": "The id of the option, for the input.",
-    "label": "The text that describes the option to the user.",
-  ]
 }
 
 extension Operation: SchemaDocumented {
@@ -73,10 +68,4 @@ extension Operation: SchemaDocumented {
     The operation that the user authorizes. PSD2 RTS Art. 5 requires that the payer sees the \
     amount and the payee.
     """)
-
-  public static let memberDescriptions: [String: String] = [
-    "summary": "What the operation does.",
-    "amount": "The amount with its currency.",
-    "payee": "The receiver of the amount.",
-  ]
 }
