@@ -2,8 +2,6 @@ package import UsherAPI
 
 /// The parameters of a flow: its own, and those that it shares with other flows. In JSON both are
 /// members of one object.
-///
-/// If both parts describe a member, the description of the flow's own part is used.
 @dynamicMemberLookup
 package struct ComposedParams<
   Own: Codable & Sendable & SchemaDocumented, Common: Codable & Sendable & SchemaDocumented

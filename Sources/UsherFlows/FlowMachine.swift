@@ -14,7 +14,7 @@ package import UsherCore
 /// state.
 package protocol FlowMachine: Codable, Sendable, Equatable {
   /// The `params` of `flow.start`. Decoding is strict: an unknown member is rejected. Their
-  /// `memberDescriptions` document each member.
+  /// documentation comments are the descriptions in the OpenRPC document.
   associatedtype Params: Codable & Sendable & SchemaDocumented
   /// The calls that the machine may make to the provider.
   associatedtype Call: ProviderCall

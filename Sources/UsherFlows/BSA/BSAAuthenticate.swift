@@ -24,10 +24,16 @@ package struct BSAAuthenticate: FlowMachine, RetryingMachine {
     case totp
   }
 
-  package struct Params: Codable, Sendable, Equatable {
+  package struct Params: Codable, Sendable, Equatable, SchemaDocumented {
+    /// The registered account; default: the caller's only account.
     package var account: AccountID?
+    /// The way of the sign-in: `push` (a site requests it), `qr` (a site shows a QR code), `otp`
+    /// (the user types a number from the provider at a site) or `totp` (the user types a code of
+    /// the account's authenticator secret at a site). Default: `push`.
     package var by: Way?
+    /// The content of the QR code that the user scanned; if absent, the flow asks for it.
     package var qrId: String?
+    /// The client key that an app's SDK was configured with; must equal the configured one.
     package var clientKey: WireSecret?
   }
 

@@ -11,14 +11,23 @@ package struct BSARegisterParams: BSARegistrationParams {
   package static let summary = "Register a person and this machine's device."
   package static let purpose = BSARegistration.Purpose.signUp
 
+  /// The user's e-mail address.
   package var email: String
+  /// The user's phone number.
   package var phoneNumber: String
+  /// The user's id: 4 to 64 letters, digits and `._-@`.
   package var userKey: String
+  /// The user's name.
   package var name: String
+  /// How the user authenticates at this machine: `none`, `biometric` or `passcode`.
   package var authType: BSAAuthType
+  /// Consent to BSA's terms of use. An absent value means no consent.
   package var agreeGccs: Bool?
+  /// Consent to the privacy policy.
   package var agreePerson: Bool?
+  /// Consent to the device information policy.
   package var agreeDevice: Bool?
+  /// The contact by which the user is verified; default: `email`.
   package var verifyBy: BSAContact.Channel?
 
   package var requestedType: BSAAuthType? { authType }
@@ -47,10 +56,16 @@ package struct BSAReregisterDeviceParams: BSARegistrationParams {
   package static let summary = "Replace a registered device with this machine's device."
   package static let purpose = BSARegistration.Purpose.replacement
 
+  /// The user's id: 4 to 64 letters, digits and `._-@`.
   package var userKey: String
+  /// The user's name.
   package var name: String
+  /// The contact by which the user is verified: `email` or `sms`.
   package var verifyBy: BSAContact.Channel
+  /// The user's registered e-mail address or phone number.
   package var verifyData: String
+  /// How the user authenticates at this machine: `none`, `biometric` or `passcode`. Default: the
+  /// registered method.
   package var authType: BSAAuthType?
 
   package var requestedType: BSAAuthType? { authType }
@@ -64,11 +79,16 @@ package struct BSAReregisterDeviceParams: BSARegistrationParams {
 }
 
 /// The parameters of `register` and `reregisterDevice` that the app or an earlier flow provides.
-package struct BSAAppParams: Codable, Sendable {
+package struct BSAAppParams: Codable, Sendable, SchemaDocumented {
+  /// The handle that a `verifyContact` flow returned.
   var disposeToken: WireSecret?
+  /// The target of push messages; the SDK calls it `token`.
   var pushToken: String?
+  /// The version of the app; default: the configured version.
   var appVersion: String?
+  /// The client key that an app's SDK was configured with; must equal the configured one.
   var clientKey: WireSecret?
+  /// The app's package; must equal the configured one.
   var appPackage: String?
 }
 

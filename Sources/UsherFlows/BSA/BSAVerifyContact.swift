@@ -14,10 +14,14 @@ package struct BSAVerifyContact: FlowMachine {
   /// How long a registration can use the `disposeToken` that this flow returns.
   static let handleLifetime = Duration.seconds(30 * 60)
 
-  package struct Params: Codable, Sendable, Equatable {
+  package struct Params: Codable, Sendable, Equatable, SchemaDocumented {
+    /// The channel of the number: `email` or `sms`.
     package var sendType: BSAContact.Channel
+    /// The e-mail address or phone number that is verified.
     package var sendTarget: String
+    /// The client key that an app's SDK was configured with; must equal the configured one.
     package var clientKey: WireSecret?
+    /// The app's bundle identifier; must equal the configured `appPackage`.
     package var bundleIdentifier: String?
   }
 

@@ -19,9 +19,12 @@ package struct FreedomDeviceAuthorize: FreedomFlow, RetryingMachine {
   package static let knowsAccounts = true
   package static let accountUse = AccountUse.proved
 
-  package struct Params: Codable, Sendable, Equatable {
+  package struct Params: Codable, Sendable, Equatable, SchemaDocumented {
+    /// The requested fields: `read.gender`, ….
     package var grants: [String]
+    /// The API key that an app's SDK was configured with; must equal the configured one.
     package var apiKey: WireSecret?
+    /// An account of this provider; it replaces the user's choice.
     package var account: AccountID?
   }
 

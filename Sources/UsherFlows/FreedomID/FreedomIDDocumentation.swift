@@ -1,17 +1,7 @@
 import JSONRPC
 package import UsherAPI
 
-// The descriptions of the flows' parameters and results, for the OpenRPC document.
-
-extension FreedomDeviceAuthorize.Params: SchemaDocumented {
-  package static var memberDescriptions: [String: String] {
-    [
-      "grants": "The requested fields: `read.gender`, ….",
-      "apiKey": "The API key that an app's SDK was configured with; must equal the configured one.",
-      "account": "An account of this provider; it replaces the user's choice.",
-    ]
-  }
-}
+// The results of the flows and examples, for the OpenRPC document.
 
 extension FreedomDeviceAuthorize {
   package static var resultMembers: [Schema.Member] { [.granted, .profile, .account] }
@@ -20,17 +10,6 @@ extension FreedomDeviceAuthorize {
     .init(
       ["grants": ["read.firstname"]],
       result: ["granted": ["read.firstname"], "profile": ["firstname": "Ada"], "account": "acc_1"])
-  }
-}
-
-extension FreedomPartnerAuthorize.Params: SchemaDocumented {
-  package static var memberDescriptions: [String: String] {
-    [
-      "grants": """
-      The requested fields: `read.firstname`, …; also `read.profile`, `read.cards` and `openid`.
-      """,
-      "account": "An account to sign in again; a sign-in of another user is refused.",
-    ]
   }
 }
 
@@ -44,17 +23,6 @@ extension FreedomPartnerAuthorize {
         "granted": ["read.firstname", "read.email"],
         "profile": ["firstname": "Ada", "email": "ada@example.org"], "account": "acc_1",
       ])
-  }
-}
-
-extension FreedomRequestProfile.Params: SchemaDocumented {
-  package static var memberDescriptions: [String: String] {
-    [
-      "account": "The partner's own account, with grant `read.profile`.",
-      "freedomId": "The other user's id at Freedom, a UUID. Either this or `phone` is required.",
-      "phone": "The other user's phone number: `+` and 10 to 15 digits.",
-      "grants": "The requested fields: `read.firstname`, ….",
-    ]
   }
 }
 
@@ -79,30 +47,7 @@ extension FreedomRequestProfile {
   }
 }
 
-extension PartnerUser: SchemaDocumented {
-  package static var memberDescriptions: [String: String] {
-    [
-      "phone": "The user's phone number: `+` and 10 to 15 digits.",
-      "email": "The user's e-mail address.",
-      "firstname": "The user's first name.",
-      "lastname": "The user's last name.",
-      "dateOfBirth": "The user's date of birth, as `YYYY-MM-DD`.",
-      "identifier": "The user's identifier, for example the citizen's ID.",
-      "country": "The user's country, as an ISO 3166-1 code of three letters: `KAZ`.",
-      "gender": "The user's gender: `M` or `F`.",
-      "nationality": "The user's nationality.",
-    ]
-  }
-}
-
 extension FreedomCreateUserParams {
-  package static var memberDescriptions: [String: String] {
-    [
-      "account": "The partner's own account.",
-      "phone": "Required: the user's phone number, `+` and 10 to 15 digits.",
-    ]
-  }
-
   package static var resultMembers: [Schema.Member] {
     [.init("freedomId", .text, "The new user's id at Freedom, a UUID.")]
   }
@@ -115,13 +60,6 @@ extension FreedomCreateUserParams {
 }
 
 extension FreedomUpdateUserParams {
-  package static var memberDescriptions: [String: String] {
-    [
-      "account": "The partner's own account.",
-      "freedomId": "Required: the user's id at Freedom, a UUID.",
-    ]
-  }
-
   package static var resultMembers: [Schema.Member] {
     [.init("freedomId", .text, "The user's id at Freedom, a UUID.")]
   }

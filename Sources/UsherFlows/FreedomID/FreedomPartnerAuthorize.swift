@@ -16,8 +16,10 @@ package struct FreedomPartnerAuthorize: FreedomFlow, CodeGrant {
   package static let summary =
     "Sign a person in with a browser and get the data the person agrees to share."
 
-  package struct Params: Codable, Sendable, Equatable {
+  package struct Params: Codable, Sendable, Equatable, SchemaDocumented {
+    /// The requested fields: `read.firstname`, …; also `read.profile`, `read.cards` and `openid`.
     package var grants: [String]
+    /// An account to sign in again; a sign-in of another user is refused.
     package var account: AccountID?
   }
 

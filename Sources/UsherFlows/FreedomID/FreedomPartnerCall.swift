@@ -1,5 +1,6 @@
 import FoundationEssentials
 import JSONRPC
+import UsherAPI
 package import UsherConfig
 package import UsherCore
 
@@ -90,15 +91,24 @@ package struct ProfileRequest: Codable, Sendable, Equatable {
 
 /// A user's data that a partner sends to Freedom ID, and the params of the flow that does so.
 /// Members that are nil are not sent.
-package struct PartnerUser: Codable, Sendable, Equatable {
+package struct PartnerUser: Codable, Sendable, Equatable, SchemaDocumented {
+  /// The user's phone number: `+` and 10 to 15 digits. Required to create a user.
   package var phone: String?
+  /// The user's e-mail address.
   package var email: String?
+  /// The user's first name.
   package var firstname: String?
+  /// The user's last name.
   package var lastname: String?
+  /// The user's date of birth, as `YYYY-MM-DD`.
   package var dateOfBirth: String?
+  /// The user's identifier, for example the citizen's ID.
   package var identifier: String?
+  /// The user's country, as an ISO 3166-1 code of three letters: `KAZ`.
   package var country: String?
+  /// The user's gender: `M` or `F`.
   package var gender: String?
+  /// The user's nationality.
   package var nationality: String?
 
   /// The values to hide if a reply repeats them. Values of one or two characters and country codes

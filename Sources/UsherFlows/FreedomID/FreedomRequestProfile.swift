@@ -15,10 +15,14 @@ package struct FreedomRequestProfile: FreedomFlow, RetryingMachine {
   package static let summary = "Ask another person for a profile and wait for the answer."
   package static let needsAccount = true
 
-  package struct Params: Codable, Sendable, Equatable {
+  package struct Params: Codable, Sendable, Equatable, SchemaDocumented {
+    /// The partner's own account, with grant `read.profile`.
     package var account: AccountID?
+    /// The other user's id at Freedom, a UUID. Either this or `phone` is required.
     package var freedomId: String?
+    /// The other user's phone number: `+` and 10 to 15 digits.
     package var phone: String?
+    /// The requested fields: `read.firstname`, ….
     package var grants: [String]
   }
 

@@ -10,6 +10,7 @@ package struct FreedomCreateUserParams: FreedomUserParams {
   package static let kind = "createUser"
   package static let summary = "Creates a user at Freedom."
 
+  /// The partner's own account.
   package var account: AccountID?
 
   package var freedomId: String? { nil }
@@ -24,7 +25,9 @@ package struct FreedomUpdateUserParams: FreedomUserParams {
   package static let kind = "updateUser"
   package static let summary = "Changes the data that Freedom has about a user."
 
+  /// The partner's own account.
   package var account: AccountID?
+  /// Required: the user's id at Freedom, a UUID.
   package var freedomId: String?
 
   package func missingMember(_: PartnerUser) -> String? { freedomId == nil ? "freedomId" : nil }

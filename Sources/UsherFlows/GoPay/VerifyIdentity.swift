@@ -15,14 +15,23 @@ package struct VerifyIdentity: FlowMachine, CodeGrant {
   package static let summary = "Verify a person's identity with GoPay."
   package static let judgesRequestID = true
 
-  package struct Params: Codable, Sendable, Equatable {
+  package struct Params: Codable, Sendable, Equatable, SchemaDocumented {
+    /// The id that links the user to GoPay: 1 to 256 printable ASCII characters without spaces.
     package var userCorrelationId: String?
+    /// Whether an auth code is exchanged for a linking token: `exchange`, or `none`.
     package var credentialReceiver: CredentialReceiver
+    /// A linking token: short-term with `exchange`, long-term with `none`.
     package var token: WireSecret?
+    /// An account whose linking token is used instead of `token`.
     package var account: AccountID?
+    /// The URL at which the app itself receives the log-in's redirect: https, or http on the
+    /// loopback. If absent, the daemon listens.
     package var redirectURI: String?
+    /// The URL that the capture page redirects to at its end: https, or http on the loopback.
     package var returnUrl: String?
+    /// The language of the provider's pages.
     package var locale: GoPayLocale?
+    /// Reserved by the vendor: a value is refused.
     package var featureId: String?
   }
 

@@ -1,23 +1,7 @@
 import JSONRPC
 package import UsherAPI
 
-// The descriptions of the flow's parameters and result, for the OpenRPC document.
-
-extension LocalAuthenticate.Params: SchemaDocumented {
-  package static var memberDescriptions: [String: String] {
-    [
-      "localAuthType": "Whether the user authenticates with a fingerprint or the passcode.",
-      "reason": "The text that is shown to the user: up to 1024 bytes without control characters.",
-      "checkDomainStateChanged": """
-      Whether the flow fails if the enrolled fingers have changed since the last time. Default: \
-      false.
-      """,
-      "usePasscodeWhenFailed": """
-      Whether the user may use the passcode after the fingerprint failed. Default: false.
-      """,
-    ]
-  }
-}
+// The result of the flow and an example, for the OpenRPC document.
 
 extension LocalAuthenticate {
   package static var resultMembers: [Schema.Member] {

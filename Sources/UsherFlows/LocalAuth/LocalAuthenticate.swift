@@ -10,10 +10,15 @@ package struct LocalAuthenticate: FlowMachine {
   package static let kind = "authenticate"
   package static let summary = "Authenticate the person at this machine by fingerprint or passcode."
 
-  package struct Params: Codable, Sendable, Equatable {
+  package struct Params: Codable, Sendable, Equatable, SchemaDocumented {
+    /// Whether the user authenticates with a fingerprint or the passcode.
     package var localAuthType: LocalAuthType
+    /// The text that is shown to the user: up to 1024 bytes without control characters.
     package var reason: String
+    /// Whether the flow fails if the enrolled fingers have changed since the last time. Default:
+    /// false.
     package var checkDomainStateChanged: Bool?
+    /// Whether the user may use the passcode after the fingerprint failed. Default: false.
     package var usePasscodeWhenFailed: Bool?
   }
 

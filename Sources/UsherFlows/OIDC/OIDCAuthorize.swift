@@ -10,14 +10,23 @@ package struct OIDCAuthorize: FlowMachine, DiscoveringMachine, RedeemingCodeGran
   package static let kind = "authorize"
   package static let summary = "Sign a person in with a browser on this machine."
 
-  package struct Params: Codable, Sendable, Equatable {
+  package struct Params: Codable, Sendable, Equatable, SchemaDocumented {
+    /// The scopes, separated by spaces. Default: the configured scopes. `openid` is always
+    /// requested.
     package var scope: String?
+    /// An existing account to sign in again. The sign-in of any other user is refused.
     package var account: AccountID?
+    /// The account that the user probably wants, such as an e-mail address (OIDC Core §3.1.2.1).
     package var loginHint: String?
+    /// `login`, `consent`, `select_account`, … (OIDC Core §3.1.2.1).
     package var prompt: String?
+    /// The user's preferred languages, as BCP 47 tags with spaces between them.
     package var uiLocales: String?
+    /// The requested classes of authentication, with spaces between them (OIDC Core §3.1.2.1).
     package var acrValues: String?
+    /// The maximum time since the user's last authentication at the provider, in seconds.
     package var maxAgeSeconds: Int?
+    /// Whether the daemon refreshes the tokens in the background.
     package var keepAlive: Bool?
   }
 

@@ -9,9 +9,13 @@ package struct OIDCDevice: FlowMachine, DiscoveringMachine {
   package static let kind = "device"
   package static let summary = "Sign a person in with a browser on another device."
 
-  package struct Params: Codable, Sendable, Equatable {
+  package struct Params: Codable, Sendable, Equatable, SchemaDocumented {
+    /// The scopes, separated by spaces. Default: the configured scopes. `openid` is always
+    /// requested.
     package var scope: String?
+    /// An existing account to sign in again. The sign-in of any other user is refused.
     package var account: AccountID?
+    /// Whether the daemon refreshes the tokens in the background.
     package var keepAlive: Bool?
   }
 

@@ -10,17 +10,29 @@ package struct PaysafeAuthorize: FlowMachine, RedeemingCodeGrant {
   package static let kind = "authorize"
   package static let summary = "Sign a wallet customer in with a browser."
 
-  package struct Params: Codable, Sendable, Equatable {
+  package struct Params: Codable, Sendable, Equatable, SchemaDocumented {
+    /// The brand whose customer signs in. Default: the configured brand.
     package var brandIdentity: String?
+    /// The URL at which the app receives the redirect itself: https, or http on the loopback. If
+    /// absent, the daemon listens for the redirect.
     package var redirectURI: String?
+    /// The app's page for customers who forgot their PIN or password.
     package var resetCredentialsURL: String?
+    /// A BCP 47 language tag such as `en-GB`.
     package var locale: String?
+    /// The name with which the customer probably signs in.
     package var loginHint: String?
+    /// Whether the customer signs in with a PIN or a password.
     package var loginStrategy: LoginStrategy?
+    /// An existing account to sign in again. The sign-in of any other customer is refused.
     package var account: AccountID?
+    /// Whether the daemon refreshes the tokens in the background.
     package var keepAlive: Bool?
+    /// A state that the caller created. It requires `codeChallenge`.
     package var state: WireSecret?
+    /// The caller's S256 code challenge. It requires `state`, and the caller then redeems the code.
     package var codeChallenge: String?
+    /// The client identifier of the SDK's call. It must equal the configured client id.
     package var clientIdentifier: WireSecret?
   }
 

@@ -1,4 +1,5 @@
 package import JSONRPC
+import UsherAPI
 import UsherConfig
 package import UsherCore
 
@@ -37,8 +38,10 @@ package enum PaysafeCall: ProviderCall {
   }
 
   /// A way to verify the customer: method and channel, by their names in the wire format.
-  package struct Verification: Codable, Sendable, Hashable {
+  package struct Verification: Codable, Sendable, Hashable, SchemaDocumented {
+    /// The provider's name of the method, such as `OTP`.
     package var method: String
+    /// The provider's name of the channel, such as `SMS`; absent if the method has none.
     package var channel: String?
   }
 

@@ -16,14 +16,23 @@ package struct PaysafeOperation: FlowMachine, RetryingMachine {
     "Make a wallet call, with the customer's approval if required."
   package static let needsAccount = true
 
-  package struct Params: Codable, Sendable, Equatable {
+  package struct Params: Codable, Sendable, Equatable, SchemaDocumented {
+    /// The customer's account.
     package var account: AccountID?
+    /// GET, POST, PUT, PATCH or DELETE.
     package var method: String
+    /// The path below the provider's base URL. It begins with a slash and may have a query.
     package var path: String
+    /// The JSON body of the call; absent if it has none.
     package var body: [String: JSONValue]?
+    /// A description of the operation for the customer who approves it.
     package var operation: Operation?
+    /// The verification to use. If absent, the customer chooses.
     package var verification: PaysafeCall.Verification?
+    /// The URL to which the provider's approval page sends the browser back: https, or http on the
+    /// loopback.
     package var returnUrl: String?
+    /// The language of messages to the customer, such as `en` or `en-GB`.
     package var language: String?
   }
 

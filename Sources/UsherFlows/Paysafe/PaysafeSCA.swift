@@ -12,19 +12,31 @@ package struct PaysafeSCA: FlowMachine {
   package static let summary = "Have a wallet customer approve an operation in progress."
   package static let needsAccount = true
 
-  package struct Params: Codable, Sendable, Equatable {
+  package struct Params: Codable, Sendable, Equatable, SchemaDocumented {
+    /// The customer's account.
     package var account: AccountID?
+    /// The id of the event that the wallet's reply named.
     package var eventId: String
+    /// The id of the wallet operation that the wallet's reply named.
     package var walletOperationId: String
+    /// The verifications that the event lists; empty for any agreed method. If absent, the provider
+    /// is asked for them, unless `verification` is present.
     package var availableVerifications: [Available]?
+    /// The verification to use. If absent, the customer chooses.
     package var verification: PaysafeCall.Verification?
+    /// The URL to which the provider's approval page sends the browser back: https, or http on the
+    /// loopback.
     package var returnUrl: String?
+    /// The language of messages to the customer, such as `en` or `en-GB`.
     package var language: String?
+    /// A description of the operation for the customer who approves it.
     package var operation: Operation?
   }
 
-  package struct Available: Codable, Sendable, Equatable {
+  package struct Available: Codable, Sendable, Equatable, SchemaDocumented {
+    /// The provider's name of the method, such as `OTP`.
     package var method: String
+    /// The provider's name of the channel, such as `SMS`; absent if the method has none.
     package var channel: String?
     /// The masked phone number or e-mail address to which the challenge is sent.
     package var target: String?

@@ -13,10 +13,14 @@ package struct VerifyPhone: FlowMachine, RetryingMachine {
   package static let knowsAccounts = true
   package static let accountUse = AccountUse.named
 
-  package struct Params: Codable, Sendable, Equatable {
+  package struct Params: Codable, Sendable, Equatable, SchemaDocumented {
+    /// The national number: ten digits for India.
     package var phoneNumber: String
+    /// An ISO 3166-1 alpha-2 code in upper or lower case.
     package var countryCode: String
+    /// The app key of the app's SDK. It must equal the configured one.
     package var appKey: WireSecret?
+    /// The app link of the app's SDK. It must equal the configured one.
     package var appLink: String?
   }
 
