@@ -11,7 +11,7 @@ public struct SystemHostName: Method, Equatable {
 
   public init() {}
 
-  public struct Reply: Codable, Sendable, Equatable {
+  public struct Reply: Codable, Sendable, Equatable, SchemaDocumented {
     /// The name as the kernel reports it, such as `till-7`.
     public var hostName: String
 
@@ -23,10 +23,4 @@ public struct SystemHostName: Method, Equatable {
 
 extension SystemHostName {
   public static let example = MethodExample([:], returns: ["hostName": "till-7"])
-}
-
-extension SystemHostName.Reply: SchemaDocumented {
-  public static let memberDescriptions: [String: String] = [
-    "hostName": "The name as the kernel reports it, such as `till-7`."
-  ]
 }

@@ -2,11 +2,7 @@ import JSONRPC
 package import UsherAPI
 import UsherFlows
 
-// What the parameters and the result of the flow mean, for the OpenRPC document.
-
-extension ExampleSignIn.Params: SchemaDocumented {
-  package static var memberDescriptions: [String: String] { ["badge": "The number of the badge."] }
-}
+// The result of the flow and an example, for the OpenRPC document.
 
 extension ExampleSignIn {
   package static var resultMembers: [Schema.Member] { [.account] }

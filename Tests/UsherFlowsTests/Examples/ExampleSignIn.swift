@@ -10,7 +10,7 @@ package struct ExampleSignIn: FlowMachine {
   package static let kind = "signIn"
   package static let summary = "Sign a person in with a badge."
 
-  package struct Params: Codable, Sendable, Equatable {
+  package struct Params: Codable, Sendable, Equatable, SchemaDocumented {
     /// The number of the badge.
     package var badge: WireSecret
 
