@@ -25,9 +25,7 @@ public struct AccountForget: Method, Equatable {
   }
 
   public typealias Reply = RevocationReply
-}
 
-extension AccountForget {
   public static let example = MethodExample(
     ["account": "acc_1"], returns: ["account": "acc_1", "revoked": "done"])
 }

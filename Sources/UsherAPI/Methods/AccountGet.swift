@@ -21,9 +21,7 @@ public struct AccountGet: Method, Equatable {
 
     public init(account: Account) { self.account = account }
   }
-}
 
-extension AccountGet {
   public static let example = MethodExample(
     ["account": "acc_1"], returns: ["account": .exampleAccount])
 }

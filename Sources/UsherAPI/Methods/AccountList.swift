@@ -22,9 +22,7 @@ public struct AccountList: Method, Equatable {
 
     public init(accounts: [Account]) { self.accounts = accounts }
   }
-}
 
-extension AccountList {
   public static let example = MethodExample(
     ["provider": "work"], returns: ["accounts": [.exampleAccount]])
 }

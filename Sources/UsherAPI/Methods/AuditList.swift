@@ -7,6 +7,7 @@ public struct AuditList: Method, Equatable {
   public static let traits = MethodTraits(access: .admin, repetition: .always)
   public static let subject = Subject<Self>.method
   public static let summary = "Returns rows of the audit log, the oldest first."
+  public static let discussion = "Each filter that is given must match."
 
   // A row is returned if it matches each filter that is given.
   /// The earliest time of the returned rows, inclusive; default: no limit.
@@ -154,10 +155,6 @@ public struct AuditList: Method, Equatable {
       self.count = count
     }
   }
-}
-
-extension AuditList {
-  public static let discussion = "Each filter that is given must match."
 
   public static let example = MethodExample(
     ["limit": 1, "denied": false], returns: ["rows": [.exampleAuditRow], "next": 17])

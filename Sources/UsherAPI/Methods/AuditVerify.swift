@@ -46,9 +46,7 @@ public struct AuditVerify: Method, Equatable {
       self.message = message
     }
   }
-}
 
-extension AuditVerify {
   public static let example = MethodExample(
     [:],
     returns: ["whole": true, "first": 1, "last": 17, "begunAt": .exampleTime, "findings": []])

@@ -13,6 +13,11 @@ public struct ClientClear: Method, Equatable {
   public static let subject = Subject<Self>.provider(\.provider)
   public static let summary =
     "Removes what the calling client has at a provider: flows, consents and accounts."
+  public static let discussion = """
+    Cancels the client's unfinished flows and withdraws its consents. Deletes the accounts that \
+    its flows created, and revokes their tokens if the provider supports it. An account stays if \
+    another client holds a consent for it.
+    """
 
   /// The name of the provider.
   public var provider: ProviderName
@@ -34,14 +39,6 @@ public struct ClientClear: Method, Equatable {
       self.kept = kept
     }
   }
-}
-
-extension ClientClear {
-  public static let discussion = """
-    Cancels the client's unfinished flows and withdraws its consents. Deletes the accounts that \
-    its flows created, and revokes their tokens if the provider supports it. An account stays if \
-    another client holds a consent for it.
-    """
 
   public static let example = MethodExample(
     ["provider": "work"], returns: ["cancelled": 1, "forgotten": 1, "kept": 0])

@@ -11,6 +11,11 @@ public struct ConfirmAnswer: Method, Equatable {
   public static let traits = MethodTraits(access: .app, audit: .everything)
   public static let subject = Subject<Self>.method
   public static let summary = "Answers the question whether a client may make a call."
+  public static let discussion = """
+    Fails with `not_found` if the question does not exist, has expired, or is not the caller's to \
+    answer; with `conflict` if it has been answered; with `interaction_required` and the flow to \
+    start if the user must first prove presence at this machine.
+    """
 
   /// The id of the question.
   public var confirmation: ConfirmationID
@@ -25,14 +30,6 @@ public struct ConfirmAnswer: Method, Equatable {
     self.allow = allow
     self.remember = remember
   }
-}
-
-extension ConfirmAnswer {
-  public static let discussion = """
-    Fails with `not_found` if the question does not exist, has expired, or is not the caller's to \
-    answer; with `conflict` if it has been answered; with `interaction_required` and the flow to \
-    start if the user must first prove presence at this machine.
-    """
 
   public static let example = MethodExample(
     ["confirmation": "cnf_1", "allow": true, "remember": "once"], returns: [:])

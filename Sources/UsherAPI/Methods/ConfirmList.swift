@@ -10,6 +10,10 @@ public struct ConfirmList: Method, Equatable {
   public static let subject = Subject<Self>.method
   public static let summary =
     "Returns the open questions about clients' calls, and the remembered answers."
+  public static let discussion = """
+    A caller sees the questions that it may answer, even if answering needs a local authentication \
+    first. The admin socket shows all questions and answers.
+    """
 
   public init() {}
 
@@ -24,13 +28,6 @@ public struct ConfirmList: Method, Equatable {
       self.answers = answers
     }
   }
-}
-
-extension ConfirmList {
-  public static let discussion = """
-    A caller sees the questions that it may answer, even if answering needs a local authentication \
-    first. The admin socket shows all questions and answers.
-    """
 
   public static let example = MethodExample(
     [:], returns: ["questions": [.exampleConfirmation], "answers": []])

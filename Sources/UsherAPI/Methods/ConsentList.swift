@@ -11,6 +11,10 @@ public struct ConsentList: Method, Equatable {
   public static let subject = Subject<Self>.account { ($0.account, $0.provider) }
   public static let summary =
     "Returns the consents under which clients may see data of the caller's accounts."
+  public static let discussion = """
+    A client that a rule names sees only its own consents. The user's own programs, and callers on \
+    the admin socket, see the consents of all clients of that user.
+    """
 
   // A consent is returned if it matches each filter that is given.
   /// Returns only the consents for this account.
@@ -60,13 +64,6 @@ public struct ConsentList: Method, Equatable {
       self.grantedBy = grantedBy
     }
   }
-}
-
-extension ConsentList {
-  public static let discussion = """
-    A client that a rule names sees only its own consents. The user's own programs, and callers on \
-    the admin socket, see the consents of all clients of that user.
-    """
 
   public static let example = MethodExample(
     ["provider": "id"], returns: ["consents": [.exampleConsent]])

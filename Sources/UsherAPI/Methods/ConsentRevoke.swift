@@ -11,6 +11,10 @@ public struct ConsentRevoke: Method, Equatable {
   public static let subject = Subject<Self>.account { ($0.account, $0.provider) }
   public static let summary =
     "Withdraws consents under which clients may see data of the caller's accounts."
+  public static let discussion = """
+    Profile members that no remaining consent opens are deleted. A client that a rule names can \
+    withdraw only its own consents; the consents of other clients are not found.
+    """
 
   /// The account. If neither the account nor ``provider`` is given, the call fails with
   /// `invalid_params` and field `account`.
@@ -38,13 +42,6 @@ public struct ConsentRevoke: Method, Equatable {
 
     public init(revoked: Int) { self.revoked = revoked }
   }
-}
-
-extension ConsentRevoke {
-  public static let discussion = """
-    Profile members that no remaining consent opens are deleted. A client that a rule names can \
-    withdraw only its own consents; the consents of other clients are not found.
-    """
 
   public static let example = MethodExample(
     ["account": "acc_1", "client": "till"], returns: ["revoked": 2])

@@ -11,8 +11,6 @@ public struct CredentialDelete: Method, Equatable {
   public var name: String
 
   public init(name: String) { self.name = name }
-}
 
-extension CredentialDelete {
   public static let example = MethodExample(["name": "work-client-secret"], returns: [:])
 }

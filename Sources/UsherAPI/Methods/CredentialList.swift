@@ -33,9 +33,7 @@ public struct CredentialList: Method, Equatable {
       self.setAt = setAt
     }
   }
-}
 
-extension CredentialList {
   public static let example = MethodExample(
     [:],
     returns: [

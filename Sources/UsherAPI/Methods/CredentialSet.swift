@@ -17,9 +17,7 @@ public struct CredentialSet: Method, Equatable {
     self.name = name
     self.value = value
   }
-}
 
-extension CredentialSet {
   public static let example = MethodExample(
     ["name": "work-client-secret", "value": "s3cret"], returns: [:])
 }

@@ -10,6 +10,10 @@ public struct EventsSubscribe: Method, Equatable {
   public static let subject = Subject<Self>.method
   public static let summary =
     "Subscribes to events, which the daemon then sends as notifications `events.notify`."
+  public static let discussion = """
+    The subscription ends when the connection closes or unsubscribes, or with one `events.lost` \
+    when the queue of unsent events overflows (`limits.event_queue`, by default 256).
+    """
 
   /// The topics of the events.
   public var topics: [EventTopic]
@@ -34,13 +38,6 @@ public struct EventsSubscribe: Method, Equatable {
       self.cursor = cursor
     }
   }
-}
-
-extension EventsSubscribe {
-  public static let discussion = """
-    The subscription ends when the connection closes or unsubscribes, or with one `events.lost` \
-    when the queue of unsent events overflows (`limits.event_queue`, by default 256).
-    """
 
   public static let example = MethodExample(
     ["topics": ["flow", "account"]], returns: ["subscription": "sub_1", "cursor": 41])

@@ -11,8 +11,6 @@ public struct EventsUnsubscribe: Method, Equatable {
   public var subscription: String
 
   public init(subscription: String) { self.subscription = subscription }
-}
 
-extension EventsUnsubscribe {
   public static let example = MethodExample(["subscription": "sub_1"], returns: [:])
 }

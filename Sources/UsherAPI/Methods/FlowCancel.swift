@@ -9,6 +9,8 @@ public struct FlowCancel: Method, Equatable {
   public static let traits = MethodTraits(access: .app, repetition: .always, followsFlowStart: true)
   public static let subject = Subject<Self>.flow(\.flow)
   public static let summary = "Cancels a flow that has not finished."
+  public static let discussion =
+    "Cancelling twice, or cancelling a finished flow, succeeds and changes nothing."
 
   /// The id of the flow.
   public var flow: FlowID
@@ -16,11 +18,6 @@ public struct FlowCancel: Method, Equatable {
   public init(flow: FlowID) { self.flow = flow }
 
   public typealias Reply = FlowReply
-}
-
-extension FlowCancel {
-  public static let discussion =
-    "Cancelling twice, or cancelling a finished flow, succeeds and changes nothing."
 
   public static let example = MethodExample(
     ["flow": "flw_1"], returns: ["flow": .exampleCancelledFlow])

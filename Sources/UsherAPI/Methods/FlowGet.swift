@@ -14,8 +14,6 @@ public struct FlowGet: Method, Equatable {
   public init(flow: FlowID) { self.flow = flow }
 
   public typealias Reply = FlowReply
-}
 
-extension FlowGet {
   public static let example = MethodExample(["flow": "flw_1"], returns: ["flow": .exampleFlow])
 }

@@ -9,6 +9,10 @@ public struct FlowList: Method, Equatable {
   public static let subject = Subject<Self>.provider(\.provider)
   public static let summary =
     "Returns the caller's unfinished flows, and those that finished recently."
+  public static let discussion = """
+    Finished flows are listed for `limits.finished_flow_hours`, by default 24. Each filter that is \
+    given must match.
+    """
 
   // A flow is returned if it matches each filter that is given.
   /// Returns only the flows of this provider.
@@ -37,13 +41,6 @@ public struct FlowList: Method, Equatable {
 
     public init(flows: [Flow]) { self.flows = flows }
   }
-}
-
-extension FlowList {
-  public static let discussion = """
-    Finished flows are listed for `limits.finished_flow_hours`, by default 24. Each filter that is \
-    given must match.
-    """
 
   public static let example = MethodExample(
     ["provider": "work", "status": "active"], returns: ["flows": [.exampleListedFlow]])

@@ -8,6 +8,10 @@ public struct FlowStart: Method, Equatable {
     access: .app, repetition: .ifGiven("requestId"), audit: .everything, isConfirmable: true)
   public static let subject = Subject<Self>.start { $0 }
   public static let summary = "Starts a flow of a provider, for example a sign-in."
+  public static let discussion = """
+    The call returns when the flow is stored. The flow's first step is then often `wait`: use \
+    `waitMs`, or call `flow.wait`.
+    """
 
   /// The name of the provider, from `provider.list`.
   public var provider: ProviderName
@@ -36,6 +40,15 @@ public struct FlowStart: Method, Equatable {
   }
 
   public typealias Reply = FlowReply
+
+  public static let example = MethodExample(
+    [
+      "provider": "work", "kind": "authorize", "params": ["scope": "openid email"],
+      "waitMs": 15000,
+    ],
+    returns: ["flow": .exampleFlow])
+
+  public static let memberComponents: [String: String] = ["params": "FlowParams"]
 }
 
 extension FlowStart {
@@ -52,20 +65,4 @@ extension FlowStart {
   package static func operation(method: String, path: String) -> String {
     "\(method):\(path.prefix { $0 != "?" })"
   }
-}
-
-extension FlowStart {
-  public static let discussion = """
-    The call returns when the flow is stored. The flow's first step is then often `wait`: use \
-    `waitMs`, or call `flow.wait`.
-    """
-
-  public static let example = MethodExample(
-    [
-      "provider": "work", "kind": "authorize", "params": ["scope": "openid email"],
-      "waitMs": 15000,
-    ],
-    returns: ["flow": .exampleFlow])
-
-  public static let memberComponents: [String: String] = ["params": "FlowParams"]
 }

@@ -7,6 +7,12 @@ public struct FlowSubmit: Method, Equatable {
   public static let traits = MethodTraits(access: .app, followsFlowStart: true)
   public static let subject = Subject<Self>.flow(\.flow)
   public static let summary = "Answers the current step of a flow."
+  public static let discussion = """
+    An input of another type than the step gives `unexpected_input`, a malformed one \
+    `invalid_input` with the member as `field`; neither changes the flow. An input that the \
+    provider refuses, such as a wrong code, is no error: the flow stays at the step and says so in \
+    `problem`. Never repeat the call after a lost connection: read the flow instead.
+    """
   /// The limit for the parameters: enough for an access token, a refresh token and an ID token of
   /// 64 KiB each.
   public static let ownParamsBytes = 262_144
@@ -30,21 +36,6 @@ public struct FlowSubmit: Method, Equatable {
   }
 
   public typealias Reply = FlowReply
-}
-
-// The description leaves out the input, which may be a password.
-extension FlowSubmit: CustomStringConvertible, CustomReflectable {
-  public var description: String { "answer to \(flow) at revision \(revision)" }
-  public var customMirror: Mirror { Mirror(self, children: ["flow": flow, "revision": revision]) }
-}
-
-extension FlowSubmit {
-  public static let discussion = """
-    An input of another type than the step gives `unexpected_input`, a malformed one \
-    `invalid_input` with the member as `field`; neither changes the flow. An input that the \
-    provider refuses, such as a wrong code, is no error: the flow stays at the step and says so in \
-    `problem`. Never repeat the call after a lost connection: read the flow instead.
-    """
 
   public static let example = MethodExample(
     [
@@ -56,4 +47,10 @@ extension FlowSubmit {
     returns: ["flow": .exampleFinishedFlow])
 
   public static let memberComponents: [String: String] = ["input": "StepInput"]
+}
+
+// The description leaves out the input, which may be a password.
+extension FlowSubmit: CustomStringConvertible, CustomReflectable {
+  public var description: String { "answer to \(flow) at revision \(revision)" }
+  public var customMirror: Mirror { Mirror(self, children: ["flow": flow, "revision": revision]) }
 }

@@ -33,9 +33,7 @@ public struct FlowWait: Method, Equatable {
       self.transitions = transitions
     }
   }
-}
 
-extension FlowWait {
   public static let example = MethodExample(
     ["flow": "flw_1", "revision": 4, "timeoutMs": 30000],
     returns: [

@@ -10,6 +10,10 @@ public struct KeyCreateRecovery: Method, Equatable {
   public static let subject = Subject<Self>.method
   public static let summary =
     "Creates a recovery key, which opens the database if the master key is lost."
+  public static let discussion = """
+    The reply is the only time at which the key is shown: the daemon does not store it, only the \
+    data key that is encrypted with it.
+    """
 
   /// Whether to replace an existing recovery key; default false: the call fails with `conflict` if
   /// there is one. A replaced key still opens the copies of the database that were made before.
@@ -23,13 +27,6 @@ public struct KeyCreateRecovery: Method, Equatable {
 
     public init(recoveryKey: WireSecret) { self.recoveryKey = recoveryKey }
   }
-}
-
-extension KeyCreateRecovery {
-  public static let discussion = """
-    The reply is the only time at which the key is shown: the daemon does not store it, only the \
-    data key that is encrypted with it.
-    """
 
   public static let example = MethodExample(
     [:],

@@ -20,8 +20,6 @@ public struct LocalAuthSetPasscode: Method, Equatable {
     self.new = new
     self.uid = uid
   }
-}
 
-extension LocalAuthSetPasscode {
   public static let example = MethodExample(["new": "493027"], returns: [:])
 }

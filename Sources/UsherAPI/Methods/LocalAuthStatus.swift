@@ -72,9 +72,7 @@ public struct LocalAuthStatus: Method, Equatable {
       self.lockedUntil = lockedUntil
     }
   }
-}
 
-extension LocalAuthStatus {
   public static let example = MethodExample(
     [:],
     returns: [

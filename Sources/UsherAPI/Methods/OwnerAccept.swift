@@ -10,6 +10,8 @@ public struct OwnerAccept: Method, Equatable {
   public static let subject = Subject<Self>.owner(\.uid)
   public static let summary =
     "Accepts the user that a uid has now as the owner of everything that is stored for the uid."
+  public static let discussion =
+    "Meant for a user that was renamed. Fails with `not_found` if nothing is stored for the uid."
 
   /// The uid.
   public var uid: UInt32
@@ -27,11 +29,6 @@ public struct OwnerAccept: Method, Equatable {
       self.user = user
     }
   }
-}
-
-extension OwnerAccept {
-  public static let discussion =
-    "Meant for a user that was renamed. Fails with `not_found` if nothing is stored for the uid."
 
   public static let example = MethodExample(["uid": 1000], returns: ["uid": 1000, "user": "ada"])
 }

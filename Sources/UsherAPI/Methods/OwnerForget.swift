@@ -14,6 +14,12 @@ public struct OwnerForget: Method, Equatable {
     Deletes everything that is stored for a uid, and revokes the tokens if the providers support \
     it.
     """
+  public static let discussion = """
+    Meant for a user that was removed, and for a uid that was reassigned to another person. \
+    Deletes accounts with their tokens and consents, flows, the passcode, questions and answers. \
+    Objects that are owned by a client (`owner = "client"`) stay. Fails with `not_found` if \
+    nothing is stored for the uid.
+    """
 
   /// The uid.
   public var uid: UInt32
@@ -39,15 +45,6 @@ public struct OwnerForget: Method, Equatable {
       self.flows = flows
     }
   }
-}
-
-extension OwnerForget {
-  public static let discussion = """
-    Meant for a user that was removed, and for a uid that was reassigned to another person. \
-    Deletes accounts with their tokens and consents, flows, the passcode, questions and answers. \
-    Objects that are owned by a client (`owner = "client"`) stay. Fails with `not_found` if \
-    nothing is stored for the uid.
-    """
 
   public static let example = MethodExample(
     ["uid": 1000], returns: ["uid": 1000, "accounts": 2, "notRevoked": 0, "flows": 1])

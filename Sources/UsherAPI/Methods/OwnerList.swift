@@ -10,6 +10,8 @@ public struct OwnerList: Method, Equatable {
   public static let subject = Subject<Self>.method
   public static let summary =
     "List the users who called or own stored data, and whether they still have their uids."
+  public static let discussion =
+    "Each user is compared with the user database, as far as the database answers."
 
   public init() {}
 
@@ -63,11 +65,6 @@ public struct OwnerList: Method, Equatable {
       self.changedAt = changedAt
     }
   }
-}
-
-extension OwnerList {
-  public static let discussion =
-    "Each user is compared with the user database, as far as the database answers."
 
   public static let example = MethodExample(
     [:],

@@ -13,6 +13,11 @@ public struct PolicyCheck: Method, Equatable {
   public static let subject = Subject<Self>.method
   public static let summary =
     "Explains the policy's decision about a call, without making the call."
+  public static let discussion = """
+    The decision is made as for a call on the app socket, but no call is made. If the parameters \
+    do not describe the caller, it is a user that no rule names, that is in no group, and that is \
+    neither root nor the daemon's own user.
+    """
 
   // The assumed caller. A missing value is taken from the rule that `client` names; otherwise it
   // counts as unknown.
@@ -176,14 +181,6 @@ public struct PolicyCheck: Method, Equatable {
       self.why = why
     }
   }
-}
-
-extension PolicyCheck {
-  public static let discussion = """
-    The decision is made as for a call on the app socket, but no call is made. If the parameters \
-    do not describe the caller, it is a user that no rule names, that is in no group, and that is \
-    neither root nor the daemon's own user.
-    """
 
   public static let example = MethodExample(
     ["client": "till", "method": "token.get", "provider": "work"],

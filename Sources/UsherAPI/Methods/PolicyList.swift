@@ -40,9 +40,7 @@ public struct PolicyList: Method, Equatable {
       self.settings = settings
     }
   }
-}
 
-extension PolicyList {
   public static let example = MethodExample(
     [:],
     returns: [

@@ -43,9 +43,7 @@ public struct ProviderCheck: Method, Equatable {
       self.message = message
     }
   }
-}
 
-extension ProviderCheck {
   public static let example = MethodExample(
     ["provider": "work"],
     returns: [

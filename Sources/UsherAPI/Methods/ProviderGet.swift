@@ -43,9 +43,7 @@ public struct ProviderGet: Method, Equatable {
       self.params = params
     }
   }
-}
 
-extension ProviderGet {
   public static let example = MethodExample(["provider": "work"], returns: .exampleProvider)
 }
 

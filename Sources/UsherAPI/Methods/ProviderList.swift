@@ -15,8 +15,6 @@ public struct ProviderList: Method, Equatable {
 
     public init(providers: [ProviderGet.Reply]) { self.providers = providers }
   }
-}
 
-extension ProviderList {
   public static let example = MethodExample([:], returns: ["providers": [.exampleProvider]])
 }

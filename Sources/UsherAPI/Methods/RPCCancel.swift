@@ -7,6 +7,10 @@ public struct RPCCancel: Method, Equatable {
   public static let subject = Subject<Self>.method
   public static let summary =
     "Cancels a call in flight on this connection. The call still gets exactly one reply."
+  public static let discussion = """
+    The reply of the cancelled call is its result if that was ready, otherwise the error \
+    `cancelled`. Usually sent as a notification.
+    """
 
   /// The JSON-RPC id of the call, as the client sent it.
   public var id: CallID
@@ -24,18 +28,11 @@ public struct RPCCancel: Method, Equatable {
 
     public func encode(to encoder: any Encoder) throws { try value.encode(to: encoder) }
   }
+
+  public static let example = MethodExample(["id": 7], returns: [:])
 }
 
 extension RPCCancel.CallID: SchemaDescribing {
   public static var schema: Schema { .either([.text, .number]) }
   public static var example: Self { Self(0) }
-}
-
-extension RPCCancel {
-  public static let discussion = """
-    The reply of the cancelled call is its result if that was ready, otherwise the error \
-    `cancelled`. Usually sent as a notification.
-    """
-
-  public static let example = MethodExample(["id": 7], returns: [:])
 }

@@ -10,9 +10,7 @@ public struct RPCDiscover: Method, Equatable {
   public typealias Reply = JSONValue
 
   public init() {}
-}
 
-extension RPCDiscover {
   public static let example = MethodExample(
     [:],
     returns: [

@@ -7,6 +7,7 @@ public struct RPCHello: Method, Equatable {
   public static let traits = MethodTraits(access: .app, audience: .everybody, worksLocked: true)
   public static let subject = Subject<Self>.method
   public static let summary = "Exchanges names, versions and limits; an optional first call."
+  public static let discussion = "Clients may send it as their first call, but need not."
 
   /// The protocol versions that the client supports. The daemon supports only version 1, and
   /// refuses a list without it with `invalid_params`.
@@ -55,10 +56,6 @@ public struct RPCHello: Method, Equatable {
 
     public init(version: String) { self.version = version }
   }
-}
-
-extension RPCHello {
-  public static let discussion = "Clients may send it as their first call, but need not."
 
   public static let example = MethodExample(
     ["protocol": [1], "client": ["name": "till", "version": "2.1"]],

@@ -14,6 +14,12 @@ public struct RegistrationCheckDuplicate: Method, Equatable {
   public static let subject = Subject<Self>.provider(\.provider)
   public static let summary =
     "Returns whether an e-mail address or a phone number is registered at a provider of type `bsa`."
+  public static let discussion = """
+    The reply reveals who is a member. So the call fails with `permission_denied` unless the \
+    provider's configuration has `registration_checks = true`, and with `rate_limited` beyond \
+    `limits.registration_checks_per_minute`. Calls of `registration.checkUserKey` by the same user \
+    count towards the same limit.
+    """
 
   /// The name of a provider of type `bsa`.
   public var provider: ProviderName
@@ -43,15 +49,6 @@ public struct RegistrationCheckDuplicate: Method, Equatable {
 
     public init(duplicate: Bool) { self.duplicate = duplicate }
   }
-}
-
-extension RegistrationCheckDuplicate {
-  public static let discussion = """
-    The reply reveals who is a member. So the call fails with `permission_denied` unless the \
-    provider's configuration has `registration_checks = true`, and with `rate_limited` beyond \
-    `limits.registration_checks_per_minute`. Calls of `registration.checkUserKey` by the same user \
-    count towards the same limit.
-    """
 
   public static let example = MethodExample(
     ["provider": "bank", "verifyType": "email", "verifyData": "ada@example.org"],

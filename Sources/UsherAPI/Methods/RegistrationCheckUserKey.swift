@@ -13,6 +13,13 @@ public struct RegistrationCheckUserKey: Method, Equatable {
     access: .app, repetition: .always, audit: .everything, isConfirmable: true)
   public static let subject = Subject<Self>.provider(\.provider)
   public static let summary = "Returns whether a user key is available at a provider of type `bsa`."
+  public static let discussion = """
+    The reply reveals who is a member. So the call fails with `permission_denied` unless the \
+    provider's configuration has `registration_checks = true`, and with `rate_limited` beyond \
+    `limits.registration_checks_per_minute`. Calls of `registration.checkDuplicate` by the same \
+    user count towards the same limit. Another person may take an available key before it is \
+    registered.
+    """
 
   /// The name of a provider of type `bsa`.
   public var provider: ProviderName
@@ -31,16 +38,6 @@ public struct RegistrationCheckUserKey: Method, Equatable {
 
     public init(available: Bool) { self.available = available }
   }
-}
-
-extension RegistrationCheckUserKey {
-  public static let discussion = """
-    The reply reveals who is a member. So the call fails with `permission_denied` unless the \
-    provider's configuration has `registration_checks = true`, and with `rate_limited` beyond \
-    `limits.registration_checks_per_minute`. Calls of `registration.checkDuplicate` by the same \
-    user count towards the same limit. Another person may take an available key before it is \
-    registered.
-    """
 
   public static let example = MethodExample(
     ["provider": "bank", "userKey": "ada.l"], returns: ["available": true])

@@ -12,6 +12,12 @@ public struct SystemBackup: Method, Equatable {
   public static let subject = Subject<Self>.method
   public static let summary =
     "Writes a consistent copy of the whole database, for `usherctl backup`."
+  public static let discussion = """
+    The copy is encrypted like the database and is written to the same directory, from which a \
+    program with access to the directory moves it. The daemon removes a leftover copy when it \
+    starts; a later call removes copies that are older than an hour. Only one copy is made at a \
+    time; other calls fail with `overloaded`.
+    """
 
   public init() {}
 
@@ -26,15 +32,6 @@ public struct SystemBackup: Method, Equatable {
       self.bytes = bytes
     }
   }
-}
-
-extension SystemBackup {
-  public static let discussion = """
-    The copy is encrypted like the database and is written to the same directory, from which a \
-    program with access to the directory moves it. The daemon removes a leftover copy when it \
-    starts; a later call removes copies that are older than an hour. Only one copy is made at a \
-    time; other calls fail with `overloaded`.
-    """
 
   public static let example = MethodExample(
     [:], returns: ["path": "/var/lib/usherd/copy-1.db", "bytes": 1_048_576])

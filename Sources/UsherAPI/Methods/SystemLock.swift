@@ -14,15 +14,12 @@ public struct SystemLock: Method, Equatable {
     Locks the daemon: it wipes all secrets from memory, and refuses most methods until \
     `system.unlock`.
     """
-
-  public init() {}
-}
-
-extension SystemLock {
   public static let discussion = """
     The reply is sent when no secret is in memory any more. The daemon stays locked over restarts. \
     Locking a locked daemon succeeds and changes nothing.
     """
+
+  public init() {}
 
   public static let example = MethodExample([:], returns: [:])
 }

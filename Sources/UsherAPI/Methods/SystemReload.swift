@@ -11,6 +11,10 @@ public struct SystemReload: Method, Equatable {
   public static let subject = Subject<Self>.method
   public static let summary =
     "Reads the configuration again; either all of it is applied or nothing."
+  public static let discussion = """
+    Either everything is applied or nothing is: if there are problems, the previous configuration \
+    stays active. In a locked daemon the new configuration takes full effect when it is unlocked.
+    """
 
   public init() {}
 
@@ -47,13 +51,6 @@ public struct SystemReload: Method, Equatable {
       self.message = message
     }
   }
-}
-
-extension SystemReload {
-  public static let discussion = """
-    Either everything is applied or nothing is: if there are problems, the previous configuration \
-    stays active. In a locked daemon the new configuration takes full effect when it is unlocked.
-    """
 
   public static let example = MethodExample([:], returns: ["problems": []])
 }

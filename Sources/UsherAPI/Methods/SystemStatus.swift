@@ -97,9 +97,7 @@ public struct SystemStatus: Method, Equatable {
       self.sizeBytes = sizeBytes
     }
   }
-}
 
-extension SystemStatus {
   public static let example = MethodExample(
     [:],
     returns: [

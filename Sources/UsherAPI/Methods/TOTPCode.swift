@@ -10,6 +10,7 @@ public struct TOTPCode: Method, Equatable {
     readsSharedAccounts: true)
   public static let subject = Subject<Self>.oneAccountWithCodes { ($0.account, $0.provider) }
   public static let summary = "Returns the current one-time code (TOTP, RFC 6238) of an account."
+  public static let discussion = "The secret of the code never leaves the daemon."
 
   /// The account whose code is returned; absent if ``provider`` identifies it.
   public var account: AccountID?
@@ -36,10 +37,6 @@ public struct TOTPCode: Method, Equatable {
       self.expiresAt = expiresAt
     }
   }
-}
-
-extension TOTPCode {
-  public static let discussion = "The secret of the code never leaves the daemon."
 
   public static let example = MethodExample(
     ["account": "acc_1"],

@@ -43,9 +43,7 @@ public struct TOTPList: Method, Equatable {
       self.digits = digits
     }
   }
-}
 
-extension TOTPList {
   public static let example = MethodExample(
     [:],
     returns: [

@@ -10,6 +10,11 @@ public struct TokenGet: Method, Equatable {
     isConfirmable: true, handsOutSecret: true, readsSharedAccounts: true)
   public static let subject = Subject<Self>.token({ ($0.account, $0.provider) }, scope: \.scope)
   public static let summary = "Returns a valid access token, and refreshes it if needed."
+  public static let discussion = """
+    Concurrent calls for the same token share one refresh. Without an account the call fails with \
+    `interaction_required`, with a dead grant with `reauthentication_required`, and with a scope \
+    beyond the grant with `consent_required`; each names in `next` the flow that resolves it.
+    """
 
   /// The account whose token is returned; absent if ``provider`` identifies it.
   public var account: AccountID?
@@ -68,14 +73,6 @@ public struct TokenGet: Method, Equatable {
       self.account = account
     }
   }
-}
-
-extension TokenGet {
-  public static let discussion = """
-    Concurrent calls for the same token share one refresh. Without an account the call fails with \
-    `interaction_required`, with a dead grant with `reauthentication_required`, and with a scope \
-    beyond the grant with `consent_required`; each names in `next` the flow that resolves it.
-    """
 
   public static let example = MethodExample(
     ["provider": "work", "minValidSeconds": 120],

@@ -8,6 +8,7 @@ public struct TokenList: Method, Equatable {
     access: .app, repetition: .always, readsSharedAccounts: true)
   public static let subject = Subject<Self>.account { ($0.account, $0.provider) }
   public static let summary = "Returns the caller's tokens, without their values."
+  public static let discussion = "Each filter that is given must match."
 
   // A token is returned if it matches each filter that is given.
   /// Returns only the tokens of this account.
@@ -41,10 +42,6 @@ public struct TokenList: Method, Equatable {
       self.token = token
     }
   }
-}
-
-extension TokenList {
-  public static let discussion = "Each filter that is given must match."
 
   public static let example = MethodExample(
     ["provider": "work"],

@@ -21,9 +21,7 @@ public struct TokenRevoke: Method, Equatable {
   }
 
   public typealias Reply = RevocationReply
-}
 
-extension TokenRevoke {
   public static let example = MethodExample(
     ["account": "acc_1"], returns: ["account": "acc_1", "revoked": "done"])
 }

@@ -19,8 +19,6 @@ public struct SystemHostName: Method, Equatable {
       self.hostName = hostName
     }
   }
-}
 
-extension SystemHostName {
   public static let example = MethodExample([:], returns: ["hostName": "till-7"])
 }
