@@ -252,7 +252,7 @@ package struct ConfirmationRow: Sendable, Hashable {
   /// A hash of the call to which the question refers.
   package var question: String
   package var expiresAt: Timestamp
-  /// The question in full, the answer, the client that answered, and the time.
+  /// The text of the question, the user's answer, the client that passed it on, and its time.
   package var payload: SealedPayload
 
   package init(

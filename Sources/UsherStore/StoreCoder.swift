@@ -21,7 +21,7 @@ package enum StoreCoder {
       return [UInt8](try encoder.encode(value))
     } catch {
       throw UsherError(
-        .internalError, "a value cannot be written to the store",
+        .internalError, "usherd cannot encode a value for its store: please report this fault",
         cause: StoreCodingError(type: "\(type(of: value))", error))
     }
   }

@@ -67,7 +67,9 @@ extension Store {
   }
 
   private static func copyError(_ error: any Error, _ path: String) -> UsherError {
-    if error is CancellationError { return UsherError(.cancelled, "the copy was cancelled") }
+    if error is CancellationError {
+      return UsherError(.cancelled, "the copy of the database was cancelled")
+    }
     guard let error = error as? DatabaseError else { return .storage(error) }
     let reason = UsherError.storage(error)
     let words =

@@ -35,7 +35,7 @@ struct MemberSearchTests {
     #expect(find(["a"], in: text) == [nil])
   }
 
-  @Test("an object with exactly one given member is distinguished from other texts")
+  @Test("MemberSearch.only finds the only member of an object and reports any other member or text")
   func only() {
     for (text, result) in [
       (#"{"id":[1]}"#, .found(6..<9)), (#"{"\u0069d":1}"#, .found(11..<12)), ("{}", .missing),

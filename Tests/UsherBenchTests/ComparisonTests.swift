@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Results of usher-bench compare")
 struct ComparisonTests {
-  @Test("a ratio of usher-bench has the median, minimum and maximum of its rounds")
+  @Test("usher-bench reports the median, minimum and maximum of a ratio over all rounds")
   func rounds() throws {
     let ratio = try #require(
       Example.comparison.ratios.first {

@@ -212,7 +212,7 @@ struct RuleConditionTests {
     #expect(try Self.decide(none + other, request) == .deny(rule: "none", .notListed))
   }
 
-  @Test("a denial has the cause account only if no other rule lists the call")
+  @Test("a denial's cause is account only if no other rule fails at a later check")
   func accountObjection() throws {
     let other = Self.rule("other", "accounts = [\"acc_2\"]")
     let late = Self.rule("late", Self.closed)

@@ -82,7 +82,7 @@ struct FlowAccountTests {
       outcome == .noToken(message: "a stored value is not of the form this usherd expects"))
   }
 
-  @Test("a flow does not hear that an account is forgotten while the store cannot be read")
+  @Test("a flow is not told that an account is absent if the store cannot be read")
   func unreadable() async throws {
     let (session, record) = (try await harness.open(), try await harness.repository.persist())
     let told = Recorded<DaemonAnswer>()

@@ -36,7 +36,7 @@ struct AuthenticationTests {
     #expect(details.requestID == "req-flw_1")
   }
 
-  @Test("getAuthenticationDetails throws dataError with the daemon's message for a wrong client")
+  @Test("getAuthenticationDetails throws dataError if the flow fails with dataError")
   func wrongClient() async throws {
     let failed = PaysafeFlow.failed(
       "authorize", 1, failure: PaysafeFlow.failure("invalid_request", code: "dataError"))

@@ -118,8 +118,11 @@ final class FlowIndex: Sendable {
   /// Reserves a place for a flow that is about to start. ``insertReserved(_:)`` uses the place,
   /// ``release(_:)`` returns it.
   ///
-  /// - Parameter users: Tells which owners share one user's limits.
-  /// - Returns: False if the owner's live flows and reservations have reached the limit.
+  /// The limit is for a person. A person who uses several user ids has several owners, for example
+  /// through the subordinate ids of containers.
+  ///
+  /// - Parameter users: The subordinate user ids, from which the owners of one person follow.
+  /// - Returns: False if the live flows and reservations of the person have reached the limit.
   func reserve(
     _ owner: Owner, atMost limit: Int, _ users: SubordinateUsers = SubordinateUsers()
   ) -> Bool {

@@ -99,7 +99,8 @@ struct CallbackService: Sendable {
 }
 
 extension CallbackOutcome {
-  /// Whether the sender of the callback has proved its identity, so that the outcome is logged.
+  /// Whether this outcome is possible only for a sender that has proved to be the provider. Such
+  /// outcomes are logged one by one; anyone on the machine can cause the others.
   fileprivate var isFromProvider: Bool {
     switch self {
     case .accepted, .conflict, .unknown, .unavailable: true

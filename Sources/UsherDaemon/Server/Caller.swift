@@ -95,8 +95,9 @@ extension Owner {
 // MARK: - Which accounts and events
 
 extension Caller {
-  /// Returns whether an account exists for the caller: the caller owns it or may read it, and the
-  /// caller's policy rules cover it.
+  /// Returns whether a caller of the method may know that an account exists: the caller owns the
+  /// account or its owner shares it with the caller, and the caller's policy rules allow the method
+  /// for it. If not, the account is reported as not found.
   func maySee(_ record: AccountRecord, _ method: String) -> Bool {
     maySee(record, PolicyRequest(method: method))
   }

@@ -64,7 +64,8 @@ struct AccountCalls: Sendable {
     _ account: AccountID, for provider: ProviderConfig, on client: String?
   ) throws(UsherError) -> AccountRecord {
     guard let record = try repository.find(account) else {
-      throw UsherError(.reauthenticationRequired, "account \(account) was forgotten: sign in again")
+      throw UsherError(
+        .reauthenticationRequired, "account \(account) was deleted meanwhile: sign in again")
     }
     if let client, !record.mayAct(for: client, at: dependencies.clock.now()) {
       throw UsherError(.consentRequired, "the consent was revoked")

@@ -43,15 +43,15 @@ package struct LocalAuthAvailability: Sendable, Equatable {
   /// The latest successful authentications by the flow's client, one for each method, from any flow
   /// of that client. They are kept in memory only and are lost when the daemon ends.
   package var latest: [LocalAuthProof]
-  /// Whether the enrolled fingers differ from those that the flow's client saved at the flow's
-  /// provider. It is set even while the reader is locked.
+  /// Whether the enrolled fingers differ from those that usherd remembered when the flow's client
+  /// last asked for it at the flow's provider. It is set even while the reader is locked.
   package var hasChangedFingers = false
 
   package enum Biometric: Sendable, Equatable {
-    /// The reader can be used.
+    /// The fingerprint reader can be used.
     ///
-    /// - Parameter hasChanged: Whether the enrolled fingers differ from those that the flow's
-    ///   client saved at the flow's provider.
+    /// - Parameter hasChanged: Whether the enrolled fingers differ from those that usherd
+    ///   remembered when the flow's client last asked for it at the flow's provider.
     case ready(hasChanged: Bool)
     case noReader
     case notEnrolled

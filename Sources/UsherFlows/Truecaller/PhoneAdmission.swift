@@ -38,7 +38,8 @@ struct PhoneAdmission: RetryingMachine, Codable, Sendable, Equatable {
     case reading
     /// Verifies the signature of the profile. Next: keeping, or the end.
     case checking(SignedProfile)
-    /// Stores the account, although there is no profile, and then fails the flow. Next: the end.
+    /// Stores the account, whose token Truecaller has accepted, although the profile could not be
+    /// read or its signature is wrong. Then the flow fails with the given failure. Next: the end.
     case keeping(Failure)
   }
 

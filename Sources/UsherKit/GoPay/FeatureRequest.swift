@@ -46,12 +46,12 @@ public struct FeatureRequest: Sendable, Equatable {
       set(\.secret, token.map { Secret($0) })
     }
 
-    /// Sets ``FeatureRequest/account``, which is not in the SDK.
+    /// Sets ``FeatureRequest/account``. GoPay's iOS SDK has no such member.
     @discardableResult public func account(_ account: String?) -> Builder {
       set(\.account, account)
     }
 
-    /// Sets ``FeatureRequest/redirectURI``, which is not in the SDK.
+    /// Sets ``FeatureRequest/redirectURI``. GoPay's iOS SDK has no such member.
     @discardableResult public func redirectURI(_ uri: String?) -> Builder {
       set(\.redirectURI, uri)
     }

@@ -109,7 +109,7 @@ struct BSAProviderAnswerTests {
     #expect(try fixture.accounts().count == 1)
   }
 
-  @Test("a refused registration check returns BSA's code; an unanswered one returns retryAfterMs")
+  @Test("checkUserKey fails with BSA's error code, or with retryAfterMs if BSA is unreachable")
   func checks() throws {
     let (method, params) = (
       "registration.checkUserKey", ["provider": "bsa", "userKey": "alice.01"] as JSONValue

@@ -183,7 +183,7 @@ struct BSASeedTests {
   }
 
   @Test(
-    "BSA's SDK example registers a person by fingerprint at the real fprintd",
+    "BSA's SDK example registers a person at BSA who proves presence by the real fprintd",
     .enabled(if: FprintdUnderTest.isPossible, noFprintd))
   func byFinger() async throws {
     let fprintd = try await FprintdUnderTest.start()

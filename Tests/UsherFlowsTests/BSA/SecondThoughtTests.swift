@@ -126,7 +126,7 @@ struct WishedTests {
     #expect(driven.calls.map(\.name) == ["auth"])
   }
 
-  @Test("a site that waits while a BSA code is shown needs another local authentication")
+  @Test("a site's request during a shown BSA code needs a new local authentication")
   func anyProof() throws {
     for age in [0, 100, 301] {
       var driven = try Driven.showing(.otp)

@@ -96,7 +96,7 @@ struct SCAChallengeTests {
     #expect(driven.code?.channel == "sms")
   }
 
-  @Test("an unavailable alternative leads Paysafe sca back and is not offered again")
+  @Test("after an unavailable alternative, Paysafe sca asks for the PIN and offers only that")
   func lostAlternative() throws {
     var driven = try DrivenSCA.withPIN(
       offering: [.init(method: "PIN"), .init(method: "OTP", channel: "SMS")])
