@@ -30,3 +30,42 @@ struct ConfigFileArguments: ParsableArguments {
     return (Files.exist(main) ? [main] : []) + Files.list("\(folder)/conf.d", ending: ".toml")
   }
 }
+
+struct ConfigCheckVerb: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "check", abstract: "Check configuration files; report file, line and key.")
+
+  @OptionGroup var options: GlobalOptions
+  @OptionGroup var files: ConfigFileArguments
+
+  func run(at context: CommandContext) async throws {
+    let (config, paths) = try files.load(in: context.environment)
+    guard !paths.isEmpty else {
+      throw CommandFailure("no configuration file in \(context.environment.configFolder)")
+    }
+    let problems =
+      Files.trustProblems(of: paths, as: context.environment.userID)
+      + config.executableProblems(
+        daemonUser: context.environment.daemonUser, names: context.environment.names)
+    guard problems.isEmpty else { throw ConfigError(problems) }
+    let providers = config.providers.count.counting("provider")
+    context.console.print("ok: \(providers), \(config.clients.count.counting("client rule"))")
+  }
+}
+
+struct ConfigShowVerb: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "show", abstract: "Print the effective configuration, defaults included.")
+
+  @OptionGroup var options: GlobalOptions
+  @OptionGroup var files: ConfigFileArguments
+
+  func run(at context: CommandContext) async throws {
+    let (config, paths) = try files.load(in: context.environment)
+    if paths.isEmpty {
+      context.console.printMessage(
+        "no configuration file in \(context.environment.configFolder); showing the defaults")
+    }
+    try context.show(value: config) { context.console.printLines($0.show()) }
+  }
+}
