@@ -317,18 +317,20 @@ extension AccountRepository {
     _ found: [AccountID: AccountRecord], _ list: List, _ read: Int, isComplete: Bool
   ) -> [AccountRecord] {
     let listLimit = listLimit
-    return withState { state, capacity in
+    let current = withState { state, capacity in
       var found = found
       for (id, changed) in state.reads[read] ?? [:] {
         found[id] = changed.flatMap { list.has($0) ? $0 : nil }
       }
-      guard isComplete, found.count <= listLimit else { return Array(found.values) }
+      guard isComplete, found.count <= listLimit else { return found }
       for record in found.values {
         state.records.insert(record, as: record.id, capacity: capacity)
       }
       state.lists.insert(Set(found.keys), as: list, capacity: capacity)
-      return Array(found.values)
+      return found
     }
+    // The records are copied without the lock, because a list may be long.
+    return Array(current.values)
   }
 }
 
