@@ -63,7 +63,8 @@ EFFECTS = {
         r"\b(?:NIO)?File(?:Manager|Handle)\b|\bNonBlockingFileIO\b|\b(?:In|Out)putStream\b"
         r"|\bcontentsOfFile:|\bfromPEMFile\b|\bNIOSSLPrivateKey\(file:"
         r"|\.write\(to(?:File)?:(?! *(?:&|\$0|db\b))|" + made("Data|String", r"\(contentsOf:")
-        + r"|\b(?:Descriptor|Store|Glibc)\.open\b|\bDisk\(\)|\b(?:O_(?!NONBLOCK)|S_I)[A-Z]+\b",
+        + "|" + made("Disk", r"\(")
+        + r"|\b(?:Descriptor|Store|Glibc)\.open\b|\b(?:O_(?!NONBLOCK)|S_I)[A-Z]+\b",
         r"open(?=\( *,)|f?open(?:at|dir)|fopen|creat|readlink(?:at)?|f?access(?:at)?"
         r"|[fl]?stat(?:at|x|fs|vfs)?|unlink(?:at)?|readdir|(?:mk|rm)dir(?:at)?|rename(?:at)?"
         r"|f?truncate|(?:sym)?link(?:at)?|[fl]?ch(?:mod|own)(?:at)?|mk(?:stemp|dtemp|fifo|nod)"
@@ -71,7 +72,7 @@ EFFECTS = {
     "listeners": (r"\b(?:Server|Client|Datagram|NIO\w+)Bootstrap\b", ""),
     "sockets": (
         r"\bUnixListener\b|\bPeer\.(?:read|user)\b|\bLoopbackPeer\.(?:uid|listeners)\b"
-        r"|\bLocalSockets\(\)|\bGlibc\.(?:connect|bind|accept|listen)\b"
+        r"|" + made("LocalSockets", r"\(") + r"|\bGlibc\.(?:connect|bind|accept|listen)\b"
         r"|\b(?:AF|PF|SOCK|SOL|SO)_[A-Z]\w*",
         r"socket(?:pair)?|get(?:addr|name)info|[gs]etsockopt|get(?:peer|sock)name"
         rf"|(?:connect|bind|accept4?)(?=\({ARGUMENT},{ARGUMENT},)" r"|(?:recv|send)(?:from|to|m?msg)"
