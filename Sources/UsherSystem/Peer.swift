@@ -29,8 +29,8 @@ package struct Peer: Sendable, Equatable {
     case none
   }
 
-  /// The properties of the process beyond its user and groups. All are nil if the process had ended
-  /// before they were read.
+  /// The properties of the process beyond its user and groups. None is known if the process had
+  /// ended before they were read.
   package struct Identity: Sendable, Equatable {
     /// The systemd unit of the process, such as `till.service`. Only units of the system manager.
     package var unit: String?
@@ -44,7 +44,8 @@ package struct Peer: Sendable, Equatable {
     package var executable: String?
     /// Whether the unit could be determined. If it is nil nevertheless, the process has none.
     package var isUnitKnown = false
-    /// Whether the executable could be determined. If it is nil nevertheless, it has no path.
+    /// Whether the executable could be determined. If it is nil nevertheless, it has no path in the
+    /// daemon's mount namespace.
     package var isExecutableKnown = false
   }
 
