@@ -151,6 +151,18 @@ struct DescribeMembersTests {
         "/// One of:\n  /// - a\n  let name: String",
         "5: error: the documentation comment of name has a line"
       ),
+      (
+        "/// See <doc:API>.\n  let name: String",
+        "4: error: the documentation comment of name has a link to a page"
+      ),
+      (
+        "@Clamped(0, 5) let name: String", "3: error: describe-members cannot read this declaration"
+      ),
+      ("#if DEBUG", "3: error: describe-members cannot read this declaration"),
+      (
+        "var name = 1 {\n    didSet {}\n  }",
+        "3: error: the documentation comment of name is missing"
+      ),
       ("enum CodingKeys: String, CodingKey { case a }", "3: error: the members of a described"),
       ("struct Part: SchemaDocumented { let a: Int }", "3: error: each member must have a line"),
     ])

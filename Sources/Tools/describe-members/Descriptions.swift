@@ -66,10 +66,14 @@ extension SourceType.Member {
     guard !lines.isEmpty else {
       throw UnsuitableComment(reason: "is missing: it describes the member in rpc.discover")
     }
-    for mark in ["- ", "* ", "#", "> ", "```"] where lines.contains(where: { $0.hasPrefix(mark) }) {
+    for mark in ["- ", "* ", "+ ", "1. ", "|", "#", "> ", "```"]
+    where lines.contains(where: { $0.hasPrefix(mark) }) {
       throw UnsuitableComment(reason: "has a line that begins with \(mark): write sentences only")
     }
     let text = lines.joined(separator: " ")
+    for link in ["<doc:", "]("] where text.contains(link) {
+      throw UnsuitableComment(reason: "has a link to a page, which clients cannot follow")
+    }
     if text.lowercased().split(whereSeparator: { !$0.isLetter }).contains("nil") {
       throw UnsuitableComment(reason: "says nil, but in JSON the member is absent or null")
     }

@@ -19,7 +19,8 @@ struct SourceReader {
   }
 
   private static let modifiers: Set<Substring> = [
-    "public", "package", "internal", "fileprivate", "private", "private(set)", "final", "indirect",
+    "public", "package", "internal", "fileprivate", "private", "final", "indirect", "nonisolated",
+    "package(set)", "internal(set)", "fileprivate(set)", "private(set)",
   ]
 
   /// Reads a file. The path is for messages.
@@ -64,7 +65,13 @@ struct SourceReader {
     case "var", "let": declareProperty(next, comment, at: index)
     case "static" where words.dropFirst(2).first?.hasPrefix("memberDescriptions") == true:
       if let scope = scopes.last { types[scope.name, default: SourceType()].describesItself = true }
-    default: break
+    case "static", "lazy", "case", "func", "init", "subscript": break
+    default:
+      // Usually the end of a declaration of several lines. What may contain a property is reported.
+      let mayDeclare = keyword == "#if" || words.contains("var") || words.contains("let")
+      guard mayDeclare, let scope = scopes.last else { return }
+      types[scope.name, default: SourceType()].problems
+        .append(problem("describe-members cannot read this declaration", at: index))
     }
   }
 
@@ -103,9 +110,10 @@ struct SourceReader {
     guard let scope = scopes.last, ["struct", "class", "actor"].contains(scope.keyword) else {
       return
     }
-    let line = lines[index]
+    let (line, next) = (lines[index], lines.dropFirst(index + 1).first?.drop { $0 == " " } ?? "")
+    let isObserved = next.hasPrefix("didSet") || next.hasPrefix("willSet")
     let isComputed = line.contains("{") && !line.prefix { $0 != "{" }.contains(" = ")
-    guard !isComputed else { return }
+    guard isObserved || !isComputed else { return }
     let place = Place(path: path, line: index + 1)
     types[scope.name, default: SourceType()].members
       .append(.init(name: Self.name(word), comment: comment, place: place))
