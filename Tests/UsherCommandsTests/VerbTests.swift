@@ -247,6 +247,14 @@ struct VerbTests {
         token: valid, scope openid
 
         """)
+    // Members that are null are not printed, also if an object has no others.
+    let nulls = Reply.account.replacing(
+      #""email":"a@b.example""#,
+      with: #""email":"a@b.example","address":{"formatted":null},"name":null"#)
+    let same = try await usherctl(
+      "account show acc_1",
+      asking: [.ask("account.get", ["account": "acc_1"], #"{"account":\#(nulls)}"#)])
+    #expect(nulls != Reply.account && same.output == show.output)
     let none = try await usherctl(
       "account list --provider work",
       asking: [.ask("account.list", ["provider": "work"], #"{"accounts":[]}"#)])

@@ -62,12 +62,13 @@ struct AccountShowVerb: Verb {
 
 extension [String: JSONValue] {
   /// The members of the JSON object as names and values for printing. A member of a nested object
-  /// gets a dotted name. Strings are printed as they are, other values as JSON; null is left out.
+  /// gets a dotted name. Strings are printed as they are, other values as JSON. The value of null
+  /// is nil, which is not printed.
   var properties: [(name: String, value: String?)] {
     sorted { $0.key < $1.key }.flatMap { name, value in
       let members = value.objectValue?.properties ?? []
       if !members.isEmpty { return members.map { ("\(name.printable).\($0.name)", $0.value) } }
-      if value.isNull { return [] }
+      if value.isNull { return [(name.printable, nil)] }
       let text = value.stringValue ?? String(decoding: value.encoded(), as: UTF8.self)
       return [(name.printable, text)]
     }
