@@ -18,10 +18,10 @@ extension [String: Secret] {
     throw InvalidExchangeReport(unexpected, "is not a member of this input")
   }
 
-  /// Returns the token in a member of the report; nil if the member is absent or empty.
+  /// Returns the token in a member of the report; nil if the member is absent.
   ///
-  /// - Throws: If the token is longer than `limit` or has characters that a token must not have
-  ///   (RFC 6749 appendix A.12, A.17). Tokens are sent in a header or form later.
+  /// - Throws: If the token is empty, longer than `limit` or has characters that a token must not
+  ///   have (RFC 6749 appendix A.12, A.17). Tokens are sent in a header or form later.
   func token(_ name: String, upTo limit: Int) throws(InvalidExchangeReport) -> Secret? {
     guard let value = self[name] else { return nil }
     guard value.revealed().isVisible(upTo: limit) else {

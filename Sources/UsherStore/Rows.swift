@@ -252,7 +252,8 @@ package struct ConfirmationRow: Sendable, Hashable {
   /// A hash of the call to which the question refers.
   package var question: String
   package var expiresAt: Timestamp
-  /// The text of the question, the user's answer, the client that passed it on, and its time.
+  /// The whole question with the call that it is about, the user's answer, the client that passed
+  /// the answer on, and its time.
   package var payload: SealedPayload
 
   package init(

@@ -33,7 +33,7 @@ public struct OwnerList: Method, Equatable {
     /// user), `unconfirmed` (the user database has not answered yet) or `beingForgotten` (repeat
     /// `owner.forget`). In all states but `same` the stored objects are withheld.
     public var state: State
-    /// The name of the user that the uid has now; absent if it is the recorded one.
+    /// The other name that the uid has now; absent if it has none.
     public var now: String?
     /// The time at which the daemon first saw that the uid has another name.
     public var changedAt: Timestamp?

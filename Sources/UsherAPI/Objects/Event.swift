@@ -36,7 +36,8 @@ public struct Event: Codable, Sendable, Equatable {
   public var account: AccountID?
   /// The question that the event is about.
   public var confirmation: ConfirmationID?
-  /// The client whose call must be confirmed, by the name of its rule; absent for other topics.
+  /// The client whose call must be confirmed, by the name of its rule; present only with the topic
+  /// `confirm`.
   public var client: String?
 
   public init(

@@ -72,8 +72,8 @@ extension Step {
     /// The number of attempts that the user has left, as the provider counts them; absent if it is
     /// unknown.
     public var attemptsLeft: Int?
-    /// The form fields to ask for together with the code, such as the names in Truecaller
-    /// verifyPhone.
+    /// The form fields to ask for together with the code, such as the user's names in the flow
+    /// `verifyPhone` of Truecaller.
     public var alsoAsk: [Field]
     /// The operation that the user authorizes; absent if there is none.
     public var operation: Operation?

@@ -118,11 +118,11 @@ final class FlowIndex: Sendable {
   /// Reserves a place for a flow that is about to start. ``insertReserved(_:)`` uses the place,
   /// ``release(_:)`` returns it.
   ///
-  /// The limit is for a person. A person who uses several user ids has several owners, for example
-  /// through the subordinate ids of containers.
+  /// Owners whose user ids belong to one user, through the subordinate ids of containers, share one
+  /// limit.
   ///
-  /// - Parameter users: The subordinate user ids, from which the owners of one person follow.
-  /// - Returns: False if the live flows and reservations of the person have reached the limit.
+  /// - Parameter users: The subordinate user ids, by which such owners are found.
+  /// - Returns: False if the live flows and reservations of these owners have reached the limit.
   func reserve(
     _ owner: Owner, atMost limit: Int, _ users: SubordinateUsers = SubordinateUsers()
   ) -> Bool {

@@ -51,7 +51,7 @@ final class LocalAuthService: Sendable {
   }
 
   /// Deletes what usherd has for the local authentication of a user: the passcode, the attempt
-  /// counters, the names of the enrolled fingers (the enrolment itself stays in fprintd), and the
+  /// counters, the digest of the enrolled fingers (the enrolment itself stays in fprintd), and the
   /// memory of recent authentications.
   func deleteAll(of person: LocalPerson) async throws(UsherError) {
     try await repository.deleteRecord(of: person)

@@ -99,8 +99,8 @@ struct CallbackService: Sendable {
 }
 
 extension CallbackOutcome {
-  /// Whether this outcome is possible only for a sender that has proved to be the provider. Such
-  /// outcomes are logged one by one; anyone on the machine can cause the others.
+  /// Whether this outcome is logged one by one: the sender has proved to be the provider, or the
+  /// daemon could not check it. Anyone on the machine can cause the other outcomes.
   fileprivate var isFromProvider: Bool {
     switch self {
     case .accepted, .conflict, .unknown, .unavailable: true

@@ -96,8 +96,8 @@ extension Owner {
 
 extension Caller {
   /// Returns whether a caller of the method may know that an account exists: the caller owns the
-  /// account or its owner shares it with the caller, and the caller's policy rules allow the method
-  /// for it. If not, the account is reported as not found.
+  /// account or its owner shares it with the caller, and the caller's rules do not leave this
+  /// account out. If not, the account is reported as not found. This is not the permission to call.
   func maySee(_ record: AccountRecord, _ method: String) -> Bool {
     maySee(record, PolicyRequest(method: method))
   }

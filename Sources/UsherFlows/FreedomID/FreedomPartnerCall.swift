@@ -92,7 +92,7 @@ package struct ProfileRequest: Codable, Sendable, Equatable {
 /// A user's data that a partner sends to Freedom ID, and the params of the flow that does so.
 /// Members that are nil are not sent.
 package struct PartnerUser: Codable, Sendable, Equatable, SchemaDocumented {
-  /// The user's phone number: `+` and 10 to 15 digits. Required to create a user.
+  /// The user's phone number: `+` and 10 to 15 digits. The flow `createUser` requires it.
   package var phone: String?
   /// The user's e-mail address.
   package var email: String?

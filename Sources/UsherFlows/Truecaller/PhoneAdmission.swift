@@ -38,8 +38,8 @@ struct PhoneAdmission: RetryingMachine, Codable, Sendable, Equatable {
     case reading
     /// Verifies the signature of the profile. Next: keeping, or the end.
     case checking(SignedProfile)
-    /// Stores the account, whose token Truecaller has accepted, although the profile could not be
-    /// read or its signature is wrong. Then the flow fails with the given failure. Next: the end.
+    /// Stores the account without a profile, because the profile could not be read or updated, or
+    /// its signature could not be checked. Then the flow fails with the failure. Next: the end.
     case keeping(Failure)
   }
 
