@@ -224,11 +224,7 @@ struct RevocationQueueTests {
       }
       await queue.stop()
       provider.answerRevocations(status: 503)
-      provider.answerRefreshes(
-        """
-        {"access_token": "access-2", "token_type": "Bearer", "expires_in": 900, \
-        "refresh_token": "refresh-2", "scope": "openid profile"}
-        """)
+      provider.answerRefreshes(Self.rotated)
       try await reached("the revocation of refresh-2 is stored") {
         harness.scheduler.advance(by: .milliseconds(250))
         return try harness.tokensToRevoke() == ["refresh-2", "access-2"]
@@ -237,6 +233,50 @@ struct RevocationQueueTests {
       await queue.waitUntilIdle()
     }
   }
+
+  @Test("a refresh token that a revocation gets is stored before the next request is sent")
+  func rotatedWhileDeferred() async throws {
+    let provider = try await ScriptedProvider()
+    let (fixture, revocation) = try await answered(provider)
+    try await fixture.closing(provider) {
+      let (harness, queue) = (fixture.harness, fixture.harness.revocations)
+      fixture.clock.advance(by: .seconds(300))
+      provider.answerRevocations(status: 401)
+      let call = Task { await queue.revoke(revocation) }
+      try await reached("the refresh is sent") { provider.refreshes == 1 }
+      provider.answerRevocations(status: 503)
+      provider.answerRefreshes(Self.rotated)
+      // The revocation of the new token is deferred: no time passes.
+      try await harness.scheduler.isSet(.milliseconds(250))
+      #expect(try harness.tokensToRevoke() == ["refresh-2", "access-2"])
+      // A stop ends the wait, and the next start continues.
+      await queue.stop()
+      let result = await call.value
+      #expect(result.retriedUntil != nil)
+      await queue.waitUntilIdle()
+      #expect(try harness.tokensToRevoke() == ["refresh-2", "access-2"])
+    }
+  }
+
+  @Test("a refresh token that comes with an unusable access token is revoked for the old one")
+  func rotatedUnusable() async throws {
+    let provider = try await ScriptedProvider()
+    let (fixture, revocation) = try await answered(provider)
+    try await fixture.closing(provider) {
+      fixture.clock.advance(by: .seconds(300))
+      provider.answerRevocations(status: 401)
+      provider.answerRefreshes(#"{"token_type": "mac", "refresh_token": "refresh-2"}"#)
+      let result = await fixture.harness.revocations.revoke(revocation)
+      #expect(result.living.map(\.why) == [.unreachable] && result.retriedUntil != nil)
+      let tokensLeft = try fixture.harness.tokensToRevoke()
+      #expect(tokensLeft == ["refresh-2"])
+    }
+  }
+
+  private static let rotated = """
+    {"access_token": "access-2", "token_type": "Bearer", "expires_in": 900, \
+    "refresh_token": "refresh-2", "scope": "openid profile"}
+    """
 
   @Test("a revocation is tried once more after the machine was off beyond its time limit")
   func longOff() async throws {
