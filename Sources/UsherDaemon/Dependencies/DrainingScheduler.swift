@@ -1,7 +1,7 @@
 import Synchronization
 
-/// A scheduler for RPC calls that only wait for a person or an event. When the daemon stops, all
-/// timers fire, and later ones fire at once, so that these calls end.
+/// A scheduler for what only waits for a person, an event or a provider's next attempt. When the
+/// daemon stops, all timers fire, and later ones fire at once, so that the waits end.
 final class DrainingScheduler: Scheduler {
   private struct Pending {
     let body: @Sendable () -> Void
@@ -19,6 +19,9 @@ final class DrainingScheduler: Scheduler {
   private let state = Mutex(State())
 
   init(_ scheduler: any Scheduler) { self.scheduler = scheduler }
+
+  /// Whether ``end()`` was called.
+  var hasEnded: Bool { state.withLock { $0.isStopped } }
 
   func after(_ delay: Duration, _ body: @escaping @Sendable () -> Void) -> ScheduledTimer {
     let number = state.withLock { state -> Int? in

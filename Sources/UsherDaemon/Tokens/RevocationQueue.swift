@@ -30,6 +30,10 @@ actor RevocationQueue {
   private var running: [String: (owner: Owner?, task: Task<Void, Never>)] = [:]
   /// The revocations that ``restore()`` has loaded, until ``resume()`` starts them.
   private var restored: [Revocation] = []
+  /// The first attempts in progress.
+  private let attempts = WorkCounter()
+  /// The timers of first attempts that the provider has deferred. A stop ends them.
+  private let deferrals: DrainingScheduler
   private var isStopped = false
 
   typealias AuditRecording = @Sendable (AuditEvent, AuditedCaller) -> Void
@@ -42,6 +46,7 @@ actor RevocationQueue {
     self.store = store
     self.source = source
     self.record = record
+    deferrals = DrainingScheduler(dependencies.scheduler)
   }
 
   /// Asks the provider to revoke the tokens, and continues in the background if the provider is
@@ -101,13 +106,16 @@ actor RevocationQueue {
   /// Stops all retries. Stored revocations continue at the next start of the daemon.
   func stop() {
     isStopped = true
+    deferrals.end()
     for entry in running.values { entry.task.cancel() }
     restored = []
   }
 
-  /// Returns when the stopped retries have stored the outcomes of their requests in progress.
+  /// Returns when the first attempts and the stopped retries have stored the outcomes of their
+  /// requests in progress.
   func waitUntilIdle() async {
     while let entry = running.values.first { await entry.task.value }
+    await attempts.waitUntilIdle()
   }
 
   private func mayRetry(_ revocation: Revocation) -> Bool {
@@ -116,7 +124,11 @@ actor RevocationQueue {
   }
 
   private func begin(_ revocation: Revocation) async -> RevocationResult {
-    let attempt = await source.revoke(revocation, retryingDeferred: true)
+    attempts.begin()
+    defer { attempts.end() }
+    let attempt = await source.revoke(revocation, retryingBy: deferrals) { tokens in
+      await self.persist(revocation.limited(to: tokens))
+    }
     var result = RevocationResult(revoked: attempt.outcome, living: attempt.living)
     let remaining = revocation.limited(to: attempt.unanswered)
     let left = timeLeft(of: remaining)
@@ -125,7 +137,7 @@ actor RevocationQueue {
       return result
     }
     result.retriedUntil = dependencies.clock.now() + left
-    // Also while the daemon is stopping, because the provider may have replaced the refresh token.
+    // Also while the daemon is stopping.
     if remaining != revocation { await persist(remaining) }
     // The daemon is stopping: its next start continues from the note.
     guard !isStopped else { return result }
@@ -177,7 +189,9 @@ actor RevocationQueue {
       // In a task of its own: a stop must not abort a request that may replace the refresh token.
       let attempt = await Task(executorPreference: dependencies.executor) {
         [source, revocation] in
-        await source.revoke(revocation, retryingDeferred: false)
+        await source.revoke(revocation, retryingBy: nil) { tokens in
+          await self.persist(revocation.limited(to: tokens))
+        }
       }.value
       // A missing provider is retried too: a reload may have removed it only for a moment.
       let remaining = revocation.limited(to: attempt.unanswered + attempt.notConfigured)
@@ -229,9 +243,16 @@ actor RevocationQueue {
     try? await store.commit([.deleteNote(revocation.noteName)])
   }
 
+  /// Stores what is left of a revocation. If that fails, the earlier note stays: a restart of the
+  /// daemon then continues with its tokens.
   private func persist(_ revocation: Revocation) async {
-    guard let row = try? revocation.row() else { return }
-    try? await store.commit([.putNote(row)])
+    do throws(UsherError) {
+      try await store.commitFromReserve([.putNote(try revocation.row())])
+    } catch {
+      dependencies.log.error(
+        "the progress of a revocation cannot be stored: tokens may stay valid if usherd restarts",
+        metadata: logged(revocation).merging(["cause": .string(error.message)]) { $1 })
+    }
   }
 }
 

@@ -9,11 +9,15 @@ extension TokenSource {
   /// revoked too, because RFC 7009 §2.1 only recommends that a provider invalidates them with the
   /// refresh token.
   ///
-  /// - Parameter retriesDeferred: Whether a provider that defers the request is asked again, until
-  ///   the time-out of one request is over.
-  func revoke(_ revocation: Revocation, retryingDeferred retriesDeferred: Bool) async
-    -> RevocationAttempt
-  {
+  /// - Parameters:
+  ///   - deferrals: The timers after which a provider that defers the request is asked again, until
+  ///     the time-out of one request is over; nil: it is not asked again.
+  ///   - storeRotated: Called before the next request with all remaining tokens when the provider
+  ///     has replaced the refresh token, since the old one may be of no use any more.
+  func revoke(
+    _ revocation: Revocation, retryingBy deferrals: DrainingScheduler?,
+    storeRotated: @Sendable ([Revocation.Token]) async -> Void
+  ) async -> RevocationAttempt {
     let tokens = revocation.tokens.filter { $0.isAlive(at: dependencies.clock.now()) }
     let record = revocation.record
     guard let provider = dependencies.configStore.current.provider(revocation.provider),
@@ -23,7 +27,7 @@ extension TokenSource {
       return RevocationAttempt(tokens, living: .unreachable)
     }
     let endpoint = RevocationEndpoint(
-      source: self, dialect: dialect, provider: provider, retriesDeferred: retriesDeferred)
+      source: self, dialect: dialect, provider: provider, deferrals: deferrals)
     guard endpoint.exists else { return RevocationAttempt(tokens, living: .unsupported) }
     var attempt = RevocationAttempt()
     var living = tokens.filter { $0.kind == .accessToken }
@@ -36,8 +40,13 @@ extension TokenSource {
           record, refreshToken.secret.unsealed(), scope: record.details.grant.scope)
         if let fresh = refreshed.sent {
           living.append(fresh.revocableAccess)
-          last = fresh.rotated(from: refreshToken)
+          last = refreshToken.replaced(by: fresh.refreshToken, expiringAt: fresh.refreshExpiresAt)
+          await storeRotated([last] + living)
           outcome = await endpoint.revoke(last, bearer: living.last)
+        } else if case .unusable(_, let rotated) = refreshed {
+          last = refreshToken.replaced(by: Sealed(rotated), expiringAt: nil)
+          await storeRotated([last] + living)
+          outcome = .unanswered(after: nil)
         } else if case .failed(let error) = refreshed, error.isRetryable {
           outcome = .unanswered(after: nil)
         }
@@ -73,11 +82,13 @@ extension RevocationAttempt {
   }
 }
 
-extension TokenSet {
-  fileprivate func rotated(from earlier: Revocation.Token) -> Revocation.Token {
-    guard let refreshToken else { return earlier }
-    return .init(
-      kind: .refreshToken, secret: refreshToken, scope: earlier.scope, expiresAt: refreshExpiresAt)
+extension Revocation.Token {
+  /// Returns the refresh token that the provider issued in place of this one; nil: it issued none.
+  fileprivate func replaced(
+    by secret: Sealed<Secret>?, expiringAt expiry: Timestamp?
+  ) -> Revocation.Token {
+    guard let secret else { return self }
+    return .init(kind: .refreshToken, secret: secret, scope: scope, expiresAt: expiry)
   }
 }
 
@@ -94,7 +105,7 @@ private struct RevocationEndpoint {
   let source: TokenSource
   let dialect: any TokenDialect
   let provider: ProviderConfig
-  let retriesDeferred: Bool
+  let deferrals: DrainingScheduler?
 
   /// Whether the provider supports revocation.
   var exists: Bool { dialect.revocation(Secret(""), .accessToken, bearer: nil) != nil }
@@ -112,7 +123,7 @@ private struct RevocationEndpoint {
   /// together.
   func send(_ call: (any ProviderCall)?) async -> Outcome {
     guard let call else { return .unanswered(after: nil) }
-    let (clock, scheduler) = (source.dependencies.clock, source.dependencies.scheduler)
+    let clock = source.dependencies.clock
     let deadline = clock.monotonicNow() + .seconds(provider.http.requestTimeoutSeconds)
     var pause = Duration.milliseconds(250)
     while true {
@@ -123,10 +134,11 @@ private struct RevocationEndpoint {
         return dialect.hasRevoked(reply) ? .done : .refused
       }
       let wait = max(pause, reply.retryAfter ?? .zero)
-      guard retriesDeferred, clock.monotonicNow() + wait <= deadline else {
+      guard let deferrals, clock.monotonicNow() + wait <= deadline else {
         return .unanswered(after: reply.retryAfter)
       }
-      await withCheckedContinuation { woken in _ = scheduler.after(wait) { woken.resume() } }
+      await withCheckedContinuation { woken in _ = deferrals.after(wait) { woken.resume() } }
+      guard !deferrals.hasEnded else { return .unanswered(after: reply.retryAfter) }
       pause = pause * 2
     }
   }
