@@ -128,6 +128,21 @@ struct LateRefreshTests {
     }
   }
 
+  @Test("a call whose refresh the provider refuses for the old credential gets another refresh")
+  func refreshedWithNewCredential() async throws {
+    try await fixture.closing(provider) {
+      let call = TokenGet(account: try await fixture.signIn().id)
+      fixture.clock.advance(by: .seconds(301))
+      let refresh = Task { [fixture] in await fixture.outcome(call) }
+      try await reached("the refresh is sent") { provider.refreshes == 1 }
+      await fixture.harness.refresher.providersChanged([.work])
+      provider.answerFirstRefresh(#"{"error": "invalid_client"}"#, status: 401)
+      provider.answerRefreshes(Self.successor)
+      #expect(await refresh.value == "access-2")
+      #expect(provider.refreshes == 2)
+    }
+  }
+
   @Test("a refusal of the old credential is not remembered if the credential changed meanwhile")
   func refusedOldCredential() async throws {
     try await fixture.closing(provider) {

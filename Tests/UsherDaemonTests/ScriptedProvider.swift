@@ -11,6 +11,8 @@ final class ScriptedProvider: Sendable {
   private struct State {
     var refreshes = 0
     var refreshReply: HTTPStub.Reply?
+    /// The replies to the first refreshes, before ``refreshReply``.
+    var firstReplies: [HTTPStub.Reply] = []
     var revocationStatus = 200
     var revoked: [String] = []
     var operations: [String] = []
@@ -45,6 +47,12 @@ final class ScriptedProvider: Sendable {
   /// The tokens that were revoked, in order.
   var revoked: [String] { script.state.withLock { $0.revoked } }
 
+  /// Answers one refresh before those that ``answerRefreshes(_:status:)`` answers. It waits for
+  /// that call.
+  func answerFirstRefresh(_ json: String, status: Int) {
+    script.state.withLock { $0.firstReplies.append(.init(status: status, json: json)) }
+  }
+
   /// Answers all refreshes from now on. Until then they wait.
   func answerRefreshes(_ json: String, status: Int = 200) {
     script.state.withLock { $0.refreshReply = .init(status: status, json: json) }
@@ -69,7 +77,10 @@ final class ScriptedProvider: Sendable {
     case "/token":
       script.state.withLock { $0.refreshes += 1 }
       await script.answers.wait()
-      return script.state.withLock { $0.refreshReply } ?? .init(status: 503)
+      return script.state.withLock { state in
+        if !state.firstReplies.isEmpty { return state.firstReplies.removeFirst() }
+        return state.refreshReply ?? .init(status: 503)
+      }
     case "/revoke":
       let token = request.body.split(separator: "&").first { $0.hasPrefix("token=") }
       return script.state.withLock { state in
