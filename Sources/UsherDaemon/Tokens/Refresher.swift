@@ -18,7 +18,15 @@ actor Refresher: ProviderObserver {
   private let source: TokenSource
   let queue: RevocationQueue
 
-  private var running: [AccountID: (key: TokenKey, task: Task<Outcome, Never>)] = [:]
+  /// A refresh in progress.
+  private struct RunningRefresh {
+    let key: TokenKey
+    /// ``providerChanges`` when the refresh began.
+    let providerChanges: Int
+    let task: Task<Outcome, Never>
+  }
+
+  private var running: [AccountID: RunningRefresh] = [:]
   private var unsavedRefreshes: [AccountID: UnsavedRefresh] = [:]
   private var forcedAt: [AccountID: Timestamp] = [:]
 
@@ -66,6 +74,11 @@ actor Refresher: ProviderObserver {
       if let current = running[account] {
         let outcome = await current.task.value
         guard current.key == key else { continue }
+        // A refresh that failed with an earlier credential says nothing about the present one. A
+        // forced refresh is not repeated, since the caller may force only one at a time.
+        if case .failure = outcome, current.providerChanges != providerChanges, !isForced {
+          continue
+        }
         return try reply(outcome, account, key, isForced: isForced)
       }
       guard let record = try repository.find(account) else {
@@ -120,7 +133,8 @@ actor Refresher: ProviderObserver {
       await self.end(record.id)
       return outcome
     }
-    running[record.id] = (key, task)
+    running[record.id] = RunningRefresh(
+      key: key, providerChanges: providerChanges, task: task)
   }
 
   private func end(_ account: AccountID) { running[account] = nil }
