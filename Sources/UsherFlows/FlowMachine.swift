@@ -70,8 +70,8 @@ package protocol FlowMachine: Codable, Sendable, Equatable {
   /// - Parameter token: Returns the access token of an account, if it has one.
   func validate(_ callback: ProviderCallback, token: (AccountID) -> Secret?) -> CallbackVerdict
 
-  /// The calls that the engine makes if the flow is cancelled or expires in its present state, for
-  /// example to revoke tokens that the flow holds.
+  /// The calls that the engine makes if the flow is cancelled or expires in its present state, or
+  /// ends because the store refuses its next one, for example to revoke tokens that it holds.
   var callsIfAbandoned: [Call] { get }
 
   /// The clause that says what may have happened if the flow is cancelled or expires in its present
@@ -90,8 +90,8 @@ package protocol FlowMachine: Codable, Sendable, Equatable {
   /// if there is none. The daemon removes the secret when the flow starts.
   var consumedHandoffSecret: String? { get }
 
-  /// Returns the calls to make if an outcome arrives after the flow ended, for example to revoke
-  /// tokens that will never be used.
+  /// Returns the calls to make if an outcome arrives after the flow ended, or if its effect on the
+  /// flow cannot be stored, for example to revoke tokens that will never be used.
   static func cleanUp(_ call: Call, _ outcome: CallOutcome) -> [Call]
 
   /// Returns the error code of the provider's SDK for a flow that ended without an error from the

@@ -69,6 +69,6 @@ package enum CallbackOutcome: Sendable, Equatable {
   case otherMethod
   case tooLarge
   /// The call could not be stored, or an account that it may be about could not be read, so the
-  /// provider should send it again.
+  /// provider should send it again. A sender without a credential may get this outcome, too.
   case unavailable
 }

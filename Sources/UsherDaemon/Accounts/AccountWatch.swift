@@ -54,8 +54,8 @@ final class AccountWatch: ProviderObserver {
     var isAsking = false
     /// Whether the provider or its credential has changed since the inquiry in progress began.
     var isInquiryOutdated = false
-    /// Whether asking the provider is pointless until the account or its provider's configuration
-    /// changes, or the daemon restarts.
+    /// Whether asking the provider is pointless until the account, its provider's configuration or
+    /// its credential changes, or the daemon restarts.
     var isPollingStopped = false
     /// Whether the account's row failed to decrypt and this has been logged.
     var isUnreadable = false

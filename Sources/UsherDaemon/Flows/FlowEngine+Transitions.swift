@@ -193,7 +193,7 @@ extension FlowEngine {
 }
 
 // Events, such as the outcome of a call to the provider. They have already happened, so storing the
-// decision about them is retried until it succeeds.
+// decision about them is retried while the disk fails. If the store refuses it, the flow ends.
 extension FlowEngine {
   private func process(_ event: EngineEvent, _ flow: LiveFlow) async {
     let before = flow.snapshot

@@ -3,7 +3,8 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-/// Undoes provider calls that succeed after the flow's end. Outlives the flow's machine.
+/// Undoes provider calls that succeed after the flow's end, or whose outcome the store refuses.
+/// Outlives the flow's machine.
 final class Compensation: Sendable {
   let provider: ProviderConfig
   let cleanUp: @Sendable (any ProviderCall, CallOutcome) -> [any ProviderCall]

@@ -6,7 +6,8 @@ import UsherStore
 
 /// Routes a provider's callbacks to a running flow, or to the account that a flow created.
 ///
-/// A sender without valid proof gets no information, not even whether an id exists.
+/// A sender without valid proof gets no information, not even whether an id exists. Only if an
+/// account cannot be read, it learns that.
 struct CallbackService: Sendable {
   let credentials: Credentials
   let engine: FlowEngine

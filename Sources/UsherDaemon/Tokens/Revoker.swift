@@ -32,8 +32,8 @@ struct Revoker: Sendable {
   /// Deletes an account if `condition` returns true for its current state, and revokes its tokens
   /// if requested. If the account stays, nothing is revoked.
   ///
-  /// - Returns: Nil if the account stays, or if another call has deleted it, which revokes the
-  ///   tokens then.
+  /// - Returns: Nil if the account stays, or if another call has deleted it. That call revokes the
+  ///   tokens if it was asked to.
   func forget(
     _ record: AccountRecord, revoke isRevoked: Bool = true, by asker: Revocation.Asker,
     if condition: (AccountRecord) -> Bool = { _ in true }

@@ -7,7 +7,7 @@ import UsherCore
 /// partner registers as `revoke_uri` (provider contract §4.2; page FreedomID in Usher.docc).
 ///
 /// The id of the tokens is the call's only credential. The reply is therefore the same whether or
-/// not the daemon has tokens with that id.
+/// not the daemon has tokens with that id, unless an account that may have them cannot be read.
 struct FreedomLogoutCallback: CallbackDialect {
   let address: LoopbackAddress
   let path: String
@@ -44,7 +44,7 @@ struct FreedomLogoutCallback: CallbackDialect {
     case .otherPath: Self.refusal(404, "there is nothing at this path")
     case .otherMethod: Self.refusal(405, "the method is not POST", ["allow": "POST"])
     case .tooLarge: Self.refusal(413, "the body is too large")
-    case .unavailable: Self.refusal(503, "the call could not be stored: send it again")
+    case .unavailable: Self.refusal(503, "the call could not be processed: send it again")
     }
   }
 

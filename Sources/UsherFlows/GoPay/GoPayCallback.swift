@@ -75,7 +75,7 @@ struct GoPayCallback: CallbackDialect {
     case .otherPath: Self.refusal(404, 1404, "there is nothing at this path")
     case .otherMethod: Self.refusal(405, 1405, "the method is not PUT", ["allow": "PUT"])
     case .tooLarge: Self.refusal(413, 1413, "the body is too large")
-    case .unavailable: Self.refusal(503, 1503, "the call could not be stored: send it again")
+    case .unavailable: Self.refusal(503, 1503, "the call could not be processed: send it again")
     }
   }
 
