@@ -16,8 +16,7 @@ public struct Flow: Codable, Sendable, Equatable {
   /// The status of the flow, the same for all providers and kinds. Every status but `active` is
   /// final.
   public var status: FlowStatus
-  /// The name of the flow's current state. States that the provider's SDK has, too, have the name
-  /// that they have there.
+  /// The name of the flow's current state: the one in the provider's SDK if the SDK has this state.
   public var state: String
   /// A number that increases when the status, state, step or problem changes. Polls and timers
   /// alone do not increase it.
