@@ -28,7 +28,7 @@ struct PackageTests {
     #expect(try fixture.outcome("pgrep", "--exact", "usherd").status == 1)
     let status = try fixture.outcome("usherctl", "status")
     #expect(status.status == 0 && status.output.contains("work"), "\(status)")
-    #expect(try fixture.property("ActiveState") == "active")
+    try fixture.daemon("is active") { try fixture.property("ActiveState") == "active" }
     #expect(try fixture.identity(of: ServiceFixture.state).contains(" usherd:usherd 700 "))
     for command in [["usherd", "--version"], ["usherctl", "--version"]] {
       let said = try fixture.system.run(command).trimmingCharacters(in: .whitespacesAndNewlines)

@@ -67,7 +67,9 @@ struct ReloadTests {
     try fixture.write(config: ServiceFixture.provider())
     let mended = try fixture.outcome("usherctl", "reload")
     #expect(mended.status == 0, "\(mended)")
-    #expect(try fixture.property("StatusText").contains("Serving 1 provider"))
+    try fixture.daemon("has the new status") {
+      try fixture.property("StatusText").contains("Serving 1 provider")
+    }
   }
 
   /// Restarts the daemon with the package's configuration and the first provider.
