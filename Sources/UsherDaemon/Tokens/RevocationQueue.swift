@@ -127,7 +127,7 @@ actor RevocationQueue {
     attempts.begin()
     defer { attempts.end() }
     let attempt = await source.revoke(revocation, retryingBy: deferrals) { tokens in
-      await self.persist(revocation.limited(to: tokens))
+      await self.persist(revocation.limited(to: tokens), isRotated: true)
     }
     var result = RevocationResult(revoked: attempt.outcome, living: attempt.living)
     let remaining = revocation.limited(to: attempt.unanswered)
@@ -190,7 +190,7 @@ actor RevocationQueue {
       let attempt = await Task(executorPreference: dependencies.executor) {
         [source, revocation] in
         await source.revoke(revocation, retryingBy: nil) { tokens in
-          await self.persist(revocation.limited(to: tokens))
+          await self.persist(revocation.limited(to: tokens), isRotated: true)
         }
       }.value
       // A missing provider is retried too: a reload may have removed it only for a moment.
@@ -245,9 +245,13 @@ actor RevocationQueue {
 
   /// Stores what is left of a revocation. If that fails, the earlier note stays: a restart of the
   /// daemon then continues with its tokens.
-  private func persist(_ revocation: Revocation) async {
+  ///
+  /// - Parameter isRotated: Whether the provider has replaced the refresh token. Only then the
+  ///   reserved disk space is used, since without it the earlier note does as well.
+  private func persist(_ revocation: Revocation, isRotated: Bool = false) async {
     do throws(UsherError) {
-      try await store.commitFromReserve([.putNote(try revocation.row())])
+      let changes = [Change.putNote(try revocation.row())]
+      try await isRotated ? store.commitFromReserve(changes) : store.commit(changes)
     } catch {
       dependencies.log.error(
         "the progress of a revocation cannot be stored: tokens may stay valid if usherd restarts",
