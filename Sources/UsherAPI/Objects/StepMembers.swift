@@ -115,7 +115,7 @@ extension Step {
 
   /// A step that asks the user to choose one of several options.
   public struct Choose: Codable, Sendable, Equatable, SchemaDocumented {
-    /// What is to be chosen: an account, a verification or a method of sign-in.
+    /// What the user chooses: an account, a verification or a method of sign-in.
     public var what: Subject
     /// The options.
     public var options: [StepOption]
