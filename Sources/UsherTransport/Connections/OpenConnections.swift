@@ -20,7 +20,9 @@ package protocol OpenConnection: AnyObject {
 /// The open connections to the daemon's sockets. Safe to use from any thread.
 package final class OpenConnections: Sendable {
   private struct State {
-    var open: [ObjectIdentifier: OnLoop<any OpenConnection>] = [:]
+    /// The connections, each with its number in the order of ``add(_:on:)``.
+    var open: [ObjectIdentifier: (number: UInt64, connection: OnLoop<any OpenConnection>)] = [:]
+    var added: UInt64 = 0
     var awaitsEnd: [CheckedContinuation<Void, Never>] = []
   }
 
@@ -30,7 +32,10 @@ package final class OpenConnections: Sendable {
 
   package func add(_ connection: any OpenConnection, on loop: SocketLoop) {
     let held = OnLoop(connection, loop)
-    state.withLock { $0.open[ObjectIdentifier(connection)] = held }
+    state.withLock { state in
+      state.open[ObjectIdentifier(connection)] = (state.added, held)
+      state.added += 1
+    }
   }
 
   /// Removes a connection that has closed.
@@ -68,5 +73,9 @@ package final class OpenConnections: Sendable {
     }
   }
 
-  private var all: [OnLoop<any OpenConnection>] { state.withLock { Array($0.open.values) } }
+  /// The connections in the order of their arrival. The order of the dictionary depends on
+  /// addresses and differs between two runs.
+  private var all: [OnLoop<any OpenConnection>] {
+    state.withLock { $0.open.values.sorted { $0.number < $1.number } }.map(\.connection)
+  }
 }
