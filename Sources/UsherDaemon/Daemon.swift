@@ -82,7 +82,7 @@ package struct Daemon: ServiceLifecycle.Service {
     let ping = notifier.watchdogInterval.map { interval in
       loop.scheduleRepeatedTask(every: TimeAmount(interval)) { notifier.pingWatchdog() }
     }
-    await cancelWhenGracefulShutdown {
+    let sweeps = Task(executorPreference: dependencies.executor) {
       while !Task.isCancelled {
         do throws(UsherError) {
           try await lockController.sweep()
@@ -97,6 +97,11 @@ package struct Daemon: ServiceLifecycle.Service {
         await dependencies.scheduler.pause(.seconds(60))
         await readSubordinates(dependencies)
       }
+    }
+    await withTaskCancellationOrGracefulShutdownHandler {
+      await sweeps.value
+    } onCancelOrGracefulShutdown: {
+      sweeps.cancel()
     }
     ping?.cancel()
   }
