@@ -12,6 +12,7 @@ package actor AuditLog {
   private static let batch = 512
 
   private let database: DatabaseQueue
+  private let blocking: any BlockingPool
   private let sealer: Sealer
   private let commits: GroupCommit
   private var head: AuditHead
@@ -26,10 +27,14 @@ package actor AuditLog {
 
   /// Reads the head of the log from the database and repairs it if necessary. Blocks; called at
   /// start-up only.
+  ///
+  /// - Parameter blocking: Runs the later reads.
   init(
-    _ database: DatabaseQueue, sealer: Sealer, commits: GroupCommit, at now: Timestamp
+    _ database: DatabaseQueue, blocking: any BlockingPool, sealer: Sealer, commits: GroupCommit,
+    at now: Timestamp
   ) throws {
     self.database = database
+    self.blocking = blocking
     self.sealer = sealer
     self.commits = commits
     (head, isUnsaved) = try database.read { db in
@@ -182,7 +187,7 @@ package actor AuditLog {
     do {
       // A single statement needs no isolation. GRDB's isolated read would crash the process if the
       // connection has been closed in the meantime.
-      return try await database.unsafeRead(body)
+      return try await blocking.run { [database] in try database.unsafeRead(body) }
     } catch {
       throw .storage(error)
     }

@@ -23,12 +23,19 @@ actor GroupCommit {
   private static let maxGroupSize = 256
 
   private let database: DatabaseQueue
+  private let blocking: any BlockingPool
   private let executor: (any TaskExecutor)?
   private var waiting: [Waiting] = []
   private var isFlushing = false
 
-  init(_ database: DatabaseQueue, on executor: (any TaskExecutor)?) {
+  /// - Parameters:
+  ///   - blocking: Runs the transactions.
+  ///   - executor: Runs the tasks that wait for them; nil: Swift's global executor.
+  init(
+    _ database: DatabaseQueue, blocking: any BlockingPool, on executor: (any TaskExecutor)?
+  ) {
     self.database = database
+    self.blocking = blocking
     self.executor = executor
   }
 
@@ -48,25 +55,27 @@ actor GroupCommit {
     while !waiting.isEmpty {
       let group = Array(waiting.prefix(Self.maxGroupSize))
       waiting.removeFirst(group.count)
-      let outcomes = await Self.write(
-        group.map(\.unit), as: Set(group.map(\.kind)), to: database)
+      let (units, kinds) = (group.map(\.unit), Set(group.map(\.kind)))
+      let outcomes = await blocking.run { [database] in
+        Self.write(units, as: kinds, to: database)
+      }
       for (one, outcome) in zip(group, outcomes) { one.caller.resume(returning: outcome) }
     }
     isFlushing = false
   }
 
   /// Writes units in one transaction and returns the outcome of each. If the transaction fails, all
-  /// outcomes are that failure, because the changes of all units were rolled back.
+  /// outcomes are that failure, because the changes of all units were rolled back. Blocks.
   static func write(
     _ units: [[Operation]], as kinds: Set<Kind> = [.store], to database: DatabaseQueue
-  ) async -> [Outcome] {
+  ) -> [Outcome] {
     do {
-      return try await writeInOneTransaction(units, as: kinds, to: database)
+      return try writeInOneTransaction(units, as: kinds, to: database)
     } catch DatabaseError.SQLITE_FULL where units.count > 1 {
       // If one row does not fit on the disk, SQLite rolls back the whole transaction. The other
       // units may fit.
       var outcomes: [Outcome] = []
-      for unit in units { outcomes += await write([unit], as: kinds, to: database) }
+      for unit in units { outcomes += write([unit], as: kinds, to: database) }
       return outcomes
     } catch {
       return units.map { _ in .failure(.storage(error)) }
@@ -75,8 +84,8 @@ actor GroupCommit {
 
   private static func writeInOneTransaction(
     _ units: [[Operation]], as kinds: Set<Kind>, to database: DatabaseQueue
-  ) async throws -> [Outcome] {
-    try await database.writeWithoutTransaction { db in
+  ) throws -> [Outcome] {
+    try database.writeWithoutTransaction { db in
       var outcomes: [Outcome] = []
       try db.inTransaction(.immediate) {
         for unit in units { outcomes.append(try write(unit, in: db)) }

@@ -29,6 +29,7 @@ package final class Store: Sendable {
   let file: StoreFile
   let writer: ChangeWriter
   let commits: GroupCommit
+  let blocking: any BlockingPool
   let reserve: SpaceReserve
   let hasRecoverySlot: Mutex<Bool>
   /// The connection through which ``copy(to:)`` reads at present; nil if no copy is made.
@@ -49,6 +50,7 @@ package final class Store: Sendable {
   ///   - acceptsChanges: Whether to accept tables that something other than usherd changed. The
   ///     daemon then starts locked.
   ///   - keyStorage: Stores the data key, and the key that is derived from it, in memory.
+  ///   - blocking: Runs commits, reads of the audit log and copies, which wait for the disk.
   ///   - executor: Runs the tasks that write; nil: Swift's global executor.
   /// - Throws: `storage_unavailable` with a sentence that names the file if the file is damaged, is
   ///   another program's, has a newer schema, was changed by something other than usherd, is
@@ -58,7 +60,7 @@ package final class Store: Sendable {
     path: String, masterKey: some ContiguousBytes,
     recoveryKey: () throws(UsherError) -> RecoveryKey? = { () throws(UsherError) in nil },
     acceptsChanges: Bool = false, keyStorage: @escaping KeyStorage, clock: any UsherCore.Clock,
-    entropy: any Entropy, executor: (any TaskExecutor)? = nil
+    entropy: any Entropy, blocking: any BlockingPool, executor: (any TaskExecutor)? = nil
   ) throws(UsherError) -> Store {
     let key = SymmetricKey(data: masterKey)
     guard key.bitCount >= 256 else {
@@ -79,12 +81,12 @@ package final class Store: Sendable {
     }
     return try Store(
       file: file, lock: lock, opened, writer: ChangeWriter(sealer: sealer, clock: clock),
-      on: executor)
+      blocking: blocking, on: executor)
   }
 
   private init(
     file: StoreFile, lock: StoreLock, _ opened: StoreOpening.OpenDatabase, writer: ChangeWriter,
-    on executor: (any TaskExecutor)?
+    blocking: any BlockingPool, on executor: (any TaskExecutor)?
   ) throws(UsherError) {
     self.file = file
     self.lock = lock
@@ -96,10 +98,12 @@ package final class Store: Sendable {
     hasRecoverySlot = Mutex(opened.keys.hasRecoverySlot)
     self.writer = writer
     sealer = writer.sealer
-    commits = GroupCommit(database, on: executor)
+    self.blocking = blocking
+    commits = GroupCommit(database, blocking: blocking, on: executor)
     reserve = SpaceReserve(of: file)
     do {
-      audit = try AuditLog(database, sealer: sealer, commits: commits, at: writer.clock.now())
+      audit = try AuditLog(
+        database, blocking: blocking, sealer: sealer, commits: commits, at: writer.clock.now())
     } catch {
       throw .storage(error)
     }

@@ -50,9 +50,7 @@ extension Store {
     guard descriptor >= 0 else { throw draft.fault("open", "cannot be created") }
     defer { Glibc.close(descriptor) }
     // VACUUM INTO accepts an existing file if it is empty, so its mode is set beforehand.
-    try await source.writeWithoutTransaction { db in
-      try db.execute(sql: "VACUUM INTO ?", arguments: [draft.path])
-    }
+    try await Self.vacuum(source, into: draft.path, on: blocking)
     try source.close()
     FailPoint.reach("store.copied")
     guard fsync(descriptor) == 0 else { throw draft.fault("fsync", "cannot be synced to disk") }
@@ -64,6 +62,26 @@ extension Store {
     var status = stat()
     guard fstat(descriptor, &status) == 0 else { throw draft.fault("fstat", "cannot be read") }
     return Int64(status.st_size)
+  }
+
+  /// Copies a database to an empty file. If the task is cancelled, the copy is interrupted.
+  private static func vacuum(
+    _ source: DatabaseQueue, into path: String, on blocking: any BlockingPool
+  ) async throws {
+    guard !Task.isCancelled else { throw CancellationError() }
+    let outcome = await withTaskCancellationHandler {
+      await blocking.run {
+        Result {
+          try source.writeWithoutTransaction { db in
+            try db.execute(sql: "VACUUM INTO ?", arguments: [path])
+          }
+        }
+      }
+    } onCancel: {
+      source.interrupt()
+    }
+    guard !Task.isCancelled else { throw CancellationError() }
+    try outcome.get()
   }
 
   private static func copyError(_ error: any Error, _ path: String) -> UsherError {

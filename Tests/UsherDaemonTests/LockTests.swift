@@ -125,8 +125,7 @@ struct LockTests {
     let key = try MasterKeyFile(harness.place)
     let other = try Store.open(
       path: harness.databasePath, masterKey: key.bytes, keyStorage: LockedBytes.keyStorage,
-      clock: harness.clock,
-      entropy: SystemEntropy())
+      clock: harness.clock, entropy: SystemEntropy(), blocking: DispatchPool.blocking)
     let error = await #expect(throws: UsherError.self) { try await lockController.unlock() }
     #expect(error?.reason == .storageUnavailable && error?.message.contains("in use") == true)
     #expect(lockController.unlocked == nil)

@@ -158,7 +158,8 @@ extension TemporaryDirectory {
   func store(_ clock: any Clock = SystemClock()) throws -> Store {
     try Store.open(
       path: file("usherd.db"), masterKey: [UInt8](repeating: 7, count: 32),
-      keyStorage: LockedBytes.keyStorage, clock: clock, entropy: SystemEntropy())
+      keyStorage: LockedBytes.keyStorage, clock: clock, entropy: SystemEntropy(),
+      blocking: DispatchPool.blocking)
   }
 }
 

@@ -116,7 +116,7 @@ struct RecoveryTests {
         return nil
       },
       keyStorage: { PlainKey(bytes: Array($0)) }, clock: FakeClock(StoreFixture.now),
-      entropy: SystemEntropy())
+      entropy: SystemEntropy(), blocking: TestPool())
     try store.close()
     #expect(try slots() == before)
   }

@@ -97,7 +97,7 @@ struct StoreCommitTests {
   @Test("a failing commit does not affect the other commits of its transaction")
   func neighbours() async throws {
     let store = try fixture.open()
-    let outcomes = await GroupCommit.write(
+    let outcomes = GroupCommit.write(
       [
         [insert("a")], [insert("b"), insert("a")], [insert("c")],
         [insert("d"), { _ in throw Conflict.request(FlowID("flw_1")).error }], [insert("e")],
@@ -115,7 +115,7 @@ struct StoreCommitTests {
       try db.execute(
         sql: "INSERT INTO journal (flow, revision, state, status, at) VALUES ('x', 1, '', '', 0)")
     }
-    let outcomes = await GroupCommit.write(
+    let outcomes = GroupCommit.write(
       [
         [insert("a")], [{ _ in throw Conflict.request(FlowID("flw_1")).error }], [orphan],
       ], to: store.database)
@@ -172,7 +172,7 @@ struct StoreCommitTests {
       try store.accounts(.id(AccountID("acc_1"), of: nil), atMost: 1)
     }
     #expect(reading?.message == "the store is closed")
-    let late = await GroupCommit.write([[insert("a")]], to: store.database)
+    let late = GroupCommit.write([[insert("a")]], to: store.database)
     #expect(late.map(\.reason) == [.storageUnavailable])
   }
 

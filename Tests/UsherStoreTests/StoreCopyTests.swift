@@ -4,6 +4,7 @@ import Glibc
 import Synchronization
 import Testing
 import UsherCore
+import UsherTestKit
 
 @testable import UsherStore
 
@@ -107,6 +108,23 @@ struct StoreCopyTests {
     await #expect(throws: UsherError.self) { try await store.copy(to: path + "2") }
   }
 
+  @Test("a copy of the database that is cancelled before it begins leaves no file behind")
+  func cancelled() async throws {
+    let pool = HeldPool()
+    let store = try Store.open(
+      path: fixture.path, masterKey: StoreFixture.masterKey,
+      keyStorage: { PlainKey(bytes: Array($0)) }, clock: FakeClock(StoreFixture.now),
+      entropy: SystemEntropy(), blocking: pool)
+    let copying = Task { [path] in try await store.copy(to: path) }
+    await pool.isAsked.wait()
+    copying.cancel()
+    pool.release()
+    let error = await #expect(throws: UsherError.self) { try await copying.value }
+    #expect(error?.reason == .cancelled)
+    for file in [path, path + ".new"] { #expect(access(file, F_OK) != 0) }
+    try store.close()
+  }
+
   @Test("a second copy of the database at the same time is refused as overloaded and retryable")
   func two() async throws {
     let store = try fixture.open()
@@ -137,4 +155,17 @@ struct StoreCopyTests {
       try #require(try crashed.loadFlows().count == 1)
     }
   }
+}
+
+/// Holds the functions that may block until ``release()``.
+private final class HeldPool: BlockingPool {
+  let isAsked = AsyncLatch()
+  private let held = Mutex<[@Sendable () -> Void]>([])
+
+  func start(_ body: @escaping @Sendable () -> Void) {
+    held.withLock { $0.append(body) }
+    isAsked.open()
+  }
+
+  func release() { for body in held.withLock({ exchange(&$0, with: []) }) { body() } }
 }

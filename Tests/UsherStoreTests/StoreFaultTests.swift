@@ -40,7 +40,7 @@ struct StoreFaultTests {
           sql: "INSERT INTO credentials VALUES (?, zeroblob(?))", arguments: [name, size])
       }
     }
-    let outcomes = await GroupCommit.write(
+    let outcomes = GroupCommit.write(
       [[insert("a", 10)], [insert("b", 100_000)], [insert("c", 10)]], to: store.database)
     let names = try await store.database.read {
       try String.fetchAll($0, sql: "SELECT name FROM credentials")

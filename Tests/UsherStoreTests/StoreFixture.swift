@@ -40,7 +40,7 @@ final class StoreFixture: Sendable {
       path: path, masterKey: masterKey,
       recoveryKey: { () throws(UsherError) in recoveryKey }, acceptsChanges: acceptsChanges,
       keyStorage: { PlainKey(bytes: Array($0)) }, clock: FakeClock(now),
-      entropy: SystemEntropy())
+      entropy: SystemEntropy(), blocking: TestPool())
   }
 
   /// Creates a store with the changes and closes it.

@@ -21,7 +21,7 @@ struct AccountCopies {
     let key = try Self.masterKey(daemon)
     let store = try Store.open(
       path: daemon.databasePath, masterKey: key, keyStorage: { PlainKey(bytes: Array($0)) },
-      clock: SystemClock(), entropy: SystemEntropy())
+      clock: SystemClock(), entropy: SystemEntropy(), blocking: CallingThread())
     guard let first = try store.accounts(.all, atMost: 1).first else {
       throw BenchError("there is no account to copy")
     }
@@ -113,4 +113,9 @@ private struct PlainKey: HeldKey {
     }
     return try outcome.get()
   }
+}
+
+/// Runs the store's transactions on the thread that asks for them. No other task needs that thread.
+private struct CallingThread: BlockingPool {
+  func start(_ body: @escaping @Sendable () -> Void) { body() }
 }

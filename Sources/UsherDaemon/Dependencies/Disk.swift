@@ -40,13 +40,14 @@ package struct Disk: Sendable {
   }
 
   /// Opens or creates the database. See
-  /// ``Store/open(path:masterKey:recoveryKey:acceptsChanges:keyStorage:clock:entropy:executor:)``.
+  /// ``Store/open(path:masterKey:recoveryKey:acceptsChanges:keyStorage:clock:entropy:blocking:executor:)``.
   package var openStore: @Sendable (StoreAccess) throws(UsherError) -> Store = {
     opening throws(UsherError) in
     try Store.open(
       path: opening.path, masterKey: opening.masterKey, recoveryKey: opening.recoveryKey,
       acceptsChanges: opening.acceptsChanges, keyStorage: LockedBytes.keyStorage,
-      clock: opening.clock, entropy: opening.entropy, executor: opening.executor)
+      clock: opening.clock, entropy: opening.entropy, blocking: opening.blocking,
+      executor: opening.executor)
   }
 }
 
@@ -60,6 +61,8 @@ package struct StoreAccess {
   package let acceptsChanges: Bool
   package let clock: any Clock
   package let entropy: any Entropy
+  /// The threads of the store's transactions.
+  package let blocking: any BlockingPool
   /// The executor of the store's tasks; nil for Swift's global executor.
   package let executor: (any TaskExecutor)?
 }

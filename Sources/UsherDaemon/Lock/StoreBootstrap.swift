@@ -44,7 +44,8 @@ struct StoreBootstrap {
           StoreAccess(
             path: setting.databasePath, masterKey: bytes, recoveryKey: setting.recoveryKey,
             acceptsChanges: try setting.credential(named: Self.acceptingChanges) != nil,
-            clock: setting.clock, entropy: setting.entropy, executor: setting.executor))
+            clock: setting.clock, entropy: setting.entropy, blocking: setting.blocking,
+            executor: setting.executor))
       }
     } catch let error as UsherError {
       throw error

@@ -1,5 +1,3 @@
-import Dispatch
-
 /// Threads for functions that block, such as reading files or the user database, or that compute
 /// for a long time. Such functions must not run on event loops or on the threads of Swift tasks.
 package protocol BlockingPool: Sendable {
@@ -8,7 +6,9 @@ package protocol BlockingPool: Sendable {
 }
 
 extension BlockingPool {
-  func run<Value: Sendable, Failure: Error>(
+  /// Runs `body` on another thread, and suspends the task until it returns. Cancelling the task has
+  /// no effect on `body`.
+  package func run<Value: Sendable, Failure: Error>(
     _ body: @escaping @Sendable () throws(Failure) -> Value
   ) async throws(Failure) -> Value {
     let result = await withCheckedContinuation { continuation in
@@ -16,17 +16,4 @@ extension BlockingPool {
     }
     return try result.get()
   }
-}
-
-/// The threads of a concurrent dispatch queue. Their number grows with the number of blocked
-/// functions.
-final class DispatchPool: BlockingPool {
-  static let blocking = DispatchPool("usherd.blocking")
-  static let computing = DispatchPool("usherd.computing")
-
-  private let queue: DispatchQueue
-
-  private init(_ label: String) { queue = DispatchQueue(label: label, attributes: .concurrent) }
-
-  func start(_ body: @escaping @Sendable () -> Void) { queue.async(execute: body) }
 }
