@@ -1,3 +1,4 @@
+import Synchronization
 import Testing
 import UsherTestKit
 
@@ -40,5 +41,40 @@ struct DrainingSchedulerTests {
     #expect(rung.all == ["a", "c"])
     fake.advance(by: .seconds(120))
     #expect(rung.all == ["a", "c"])
+  }
+
+  @Test("whatever the order of timers, cancellations and the end, each timer fires once or never")
+  func orders() throws {
+    let orders = try SeededExecutor.explore { executor in
+      let scheduler = DrainingScheduler(SeededScheduler(executor: executor))
+      let rung = Recorded<Int>()
+      await withTaskGroup { group in
+        for number in 1...4 {
+          group.addTask {
+            let timer = scheduler.after(.seconds(number)) { rung.add(number) }
+            await Task.yield()
+            if number == 4 { timer.cancel() }
+          }
+        }
+        group.addTask {
+          await Task.yield()
+          scheduler.end()
+        }
+      }
+      let all = rung.all.sorted()
+      guard all == [1, 2, 3] || all == [1, 2, 3, 4] else { throw TestError("\(rung.all)") }
+    }
+    #expect(orders > 100)
+  }
+}
+
+/// Timers that fire at any time, in the order of a seed.
+private struct SeededScheduler: Scheduler {
+  let executor: SeededExecutor
+
+  func after(_ delay: Duration, _ body: @escaping @Sendable () -> Void) -> ScheduledTimer {
+    let isCancelled = Atomic(false)
+    executor.start { if !isCancelled.load(ordering: .relaxed) { body() } }
+    return ScheduledTimer { isCancelled.store(true, ordering: .relaxed) }
   }
 }
