@@ -48,7 +48,7 @@ struct GroupCommitInterleavingTests {
       guard log.entries.count == 8, stored.count == 6, names.count == 12 else {
         throw TestError("\(log.entries), stored: \(names.sorted())")
       }
-      try database.writeWithoutTransaction { try $0.execute(sql: "DELETE FROM credentials") }
+      try Self.deleteRows(of: database)
     }
     #expect(orders > 100)
     try store.close()
@@ -56,6 +56,10 @@ struct GroupCommitInterleavingTests {
 
   private static func insert(_ name: String) -> GroupCommit.Operation {
     { try $0.execute(sql: "INSERT INTO credentials VALUES (?, x'')", arguments: [name]) }
+  }
+
+  private static func deleteRows(of database: DatabaseQueue) throws {
+    try database.writeWithoutTransaction { try $0.execute(sql: "DELETE FROM credentials") }
   }
 
   private static func names(in database: DatabaseQueue) throws -> Set<String> {

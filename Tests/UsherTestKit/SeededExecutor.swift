@@ -1,4 +1,4 @@
-package import UsherCore
+import UsherCore
 
 /// Runs the jobs of tasks, and functions that may block, one at a time on the calling thread. A
 /// seed determines the order, so that a test sees many interleavings and can repeat each of them.

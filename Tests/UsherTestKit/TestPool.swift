@@ -1,5 +1,5 @@
 import Dispatch
-package import UsherCore
+import UsherCore
 
 /// Runs blocking functions on threads of the global dispatch queue.
 package struct TestPool: BlockingPool {
