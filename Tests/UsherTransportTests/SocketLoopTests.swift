@@ -167,6 +167,25 @@ struct SocketLoopTests {
     #expect(done.withLock { $0 } == 100)
   }
 
+  @Test("a loop without a thread runs jobs and due timers when it is asked to, until it is stopped")
+  func withoutThread() async throws {
+    let loop = try SocketLoop.withoutThread()
+    let entries = Mutex<[String]>([])
+    #expect(!loop.runOnce() && !loop.isAwaited && loop.nextTimer == nil)
+    loop.execute { entries.withLock { $0.append("job") } }
+    loop.execute {
+      _ = loop.scheduleTask(in: .nanoseconds(1)) { entries.withLock { $0.append("timer") } }
+      _ = loop.scheduleTask(in: .hours(1)) { entries.withLock { $0.append("much later") } }
+    }
+    #expect(loop.isAwaited && entries.withLock { $0.isEmpty })
+    while loop.nextTimer.map({ $0 < .now() + .minutes(1) }) ?? true { _ = loop.runOnce() }
+    async let stopped: Void = loop.stop()
+    while loop.execute({}) { _ = loop.runOnce() }
+    await stopped
+    #expect(entries.withLock { $0 } == ["job", "timer"])
+    #expect(!loop.runOnce() && !loop.isOnLoop)
+  }
+
   @Test("a key of SocketLoop's source table is never reused, although its slot is")
   func keys() async throws {
     let loop = loop

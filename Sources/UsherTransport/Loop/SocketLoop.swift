@@ -50,13 +50,23 @@ package final class SocketLoop: @unchecked Sendable {
   /// Creates the loop and starts its thread.
   ///
   /// - Throws: `internalError` if the process has no descriptors or threads left.
-  package init(timersMovedBy shift: LoopTimeShift? = nil) throws(UsherError) {
-    self.shift = shift
-    poller = try Poller()
-    receiveBuffer = .allocate(byteCount: Self.receiveBufferBytes, alignment: 64)
+  package convenience init(timersMovedBy shift: LoopTimeShift? = nil) throws(UsherError) {
+    try self.init(shift)
     try LoopThread.start("usherd-sockets") { [self] in run() }
     shift?.onAdvance { [weak self] in self?.execute {} }
   }
+
+  private init(_ shift: LoopTimeShift?) throws(UsherError) {
+    self.shift = shift
+    poller = try Poller()
+    receiveBuffer = .allocate(byteCount: Self.receiveBufferBytes, alignment: 64)
+  }
+
+  /// Creates a loop without a thread, for simulations: whoever creates it runs the iterations with
+  /// ``runOnce()``.
+  ///
+  /// - Throws: `internalError` if the process has no descriptors left.
+  package static func withoutThread() throws(UsherError) -> SocketLoop { try SocketLoop(nil) }
 
   deinit { receiveBuffer.deallocate() }
 }
@@ -198,7 +208,33 @@ extension SocketLoop {
   private func run() {
     thread.store(LoopThread.current, ordering: .relaxed)
     var now: NIODeadline?
-    while !isStopping { now = runIteration(since: now) }
+    while !isStopping { now = runIteration(waiting: pollTimeout(now)) }
+    closeAll()
+  }
+
+  /// Runs one iteration of a loop without a thread, on the calling thread and without waiting. Ends
+  /// the loop if ``stop()`` was called; does nothing after that.
+  ///
+  /// - Returns: Whether a socket was ready, a job was submitted or a timer was due.
+  package func runOnce() -> Bool {
+    if inbox.withLock({ $0.isStopped }) { return false }
+    thread.store(LoopThread.current, ordering: .relaxed)
+    defer { thread.store(0, ordering: .relaxed) }
+    let isDue = timers.next.map { $0 <= now + offset } ?? false
+    let hadJobs = hasJobs.load(ordering: .acquiring)
+    _ = runIteration(waiting: 0)
+    if isStopping { closeAll() }
+    return isDue || hadJobs || ready.count > 0
+  }
+
+  /// Whether jobs were submitted that have not run yet.
+  package var isAwaited: Bool { hasJobs.load(ordering: .acquiring) }
+
+  /// The deadline of the next timer of a loop without a thread.
+  package var nextTimer: NIODeadline? { timers.next }
+
+  /// Closes all sockets, runs the jobs that are left, and ends the loop.
+  private func closeAll() {
     repeat {
       for source in sources.all { source.close() }
       runJobs()
@@ -207,10 +243,10 @@ extension SocketLoop {
 
   /// Runs one iteration of the loop.
   ///
-  /// - Parameter now: The current time if it is known, to save a reading of the clock.
+  /// - Parameter nanoseconds: The longest time to wait for an event; negative without limit.
   /// - Returns: The current time if it is known, for the next iteration.
-  private func runIteration(since now: NIODeadline?) -> NIODeadline? {
-    poller.wait(&ready, nanoseconds: pollTimeout(now))
+  private func runIteration(waiting nanoseconds: Int64) -> NIODeadline? {
+    poller.wait(&ready, nanoseconds: nanoseconds)
     if measuresProcessorTime { processorTimeBefore = ProcessorTime.ofThread() }
     for index in 0..<ready.count {
       let (key, events) = ready[index]
