@@ -78,11 +78,12 @@ static int is_of(int fd, const uint32_t *uids, size_t count) {
 }
 
 int usher_accept_others(int listener, const uint32_t *uids, size_t count, int *theirs, int most,
-                        int *found) {
-  for (*found = 0; *found < most; ++*found) {
+                        int below, int *found) {
+  for (*found = 0; *found < most;) {
     int fd = usher_accept(listener);
     if (fd < 0 || !is_of(fd, uids, count)) return fd;
-    theirs[*found] = fd;
+    theirs[(*found)++] = fd;
+    if (fd >= below) break;
   }
   return -EBUSY;
 }

@@ -77,7 +77,7 @@ package struct DescriptorBudget: Sendable {
   }
 
   /// The lowest descriptor number that the given use may not have.
-  private func end(of use: Use) -> Int {
+  func end(of use: Use) -> Int {
     let reserve = min(256, limit / 4)
     return switch use {
     case .caller: limit - reserve

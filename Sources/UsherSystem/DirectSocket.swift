@@ -71,15 +71,24 @@ package struct DirectSocket: Sendable {
   /// - Parameters:
   ///   - uids: The users who may not connect now.
   ///   - closer: Closes the refused connections.
+  ///   - descriptors: The budget of the process. A refused connection that may not keep its
+  ///     descriptor is closed on the calling thread: otherwise connections that wait to be closed
+  ///     would take the last descriptors of the process.
   /// - Returns: The accepted connection, and the number of closed ones.
   package func accept(
-    closing uids: [UInt32], by closer: SocketCloser
+    closing uids: [UInt32], by closer: SocketCloser, within descriptors: DescriptorBudget
   ) -> (accepted: Accepted, closed: Int) {
     withUnsafeTemporaryAllocation(of: CInt.self, capacity: 32) { theirs in
       var count: CInt = 0
       let result = usher_accept_others(
-        raw, uids, uids.count, theirs.baseAddress, CInt(theirs.count), &count)
-      closer.close(theirs.prefix(Int(count)))
+        raw, uids, uids.count, theirs.baseAddress, CInt(theirs.count),
+        CInt(clamping: descriptors.end(of: .caller)), &count)
+      var refused = theirs.prefix(Int(count))
+      if let last = refused.last, !descriptors.allows(last, for: .caller) {
+        Glibc.close(last)
+        refused.removeLast()
+      }
+      closer.close(refused)
       return (Accepted(result, closed: count), Int(count))
     }
   }

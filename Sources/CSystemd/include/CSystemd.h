@@ -135,9 +135,10 @@ int usher_accept(int listener);
 
 // Like usher_accept, but skips connections of the users `uids`. Stores the sockets of the skipped
 // connections in `theirs` and their number in `*found`; the caller closes them. Returns -EBUSY if
-// `most` connections were skipped; more may be waiting.
+// `most` connections were skipped, or if the last one has a descriptor that is not below `below`;
+// more may be waiting.
 int usher_accept_others(int listener, const uint32_t *uids, size_t count, int *theirs, int most,
-                        int *found);
+                        int below, int *found);
 
 // Returns the allocator's free memory to the system if it is at least `least` bytes. Returns 1 if
 // any memory was returned, otherwise 0. The call blocks threads that allocate at the same time, and

@@ -72,7 +72,8 @@ final class ConnectionAcceptor: SocketAcceptor {
       return (blocked.uids, blocked.party)
     }
     guard !uids.isEmpty else { return listener.accept() }
-    let (accepted, closed) = listener.accept(closing: uids, by: closer)
+    let (accepted, closed) = listener.accept(
+      closing: uids, by: closer, within: service.dependencies.descriptors)
     if closed > 0 { scheduler(on: loop).recordRefusal(party, since: begun) }
     return accepted
   }
