@@ -47,6 +47,29 @@ package struct Peer: Sendable, Equatable {
     /// Whether the executable could be determined. If it is nil nevertheless, it has no path in the
     /// daemon's mount namespace.
     package var isExecutableKnown = false
+
+    package init(
+      unit: String? = nil, invocation: String? = nil, controlGroup: String? = nil,
+      executable: String? = nil, isUnitKnown: Bool = false, isExecutableKnown: Bool = false
+    ) {
+      self.unit = unit
+      self.invocation = invocation
+      self.controlGroup = controlGroup
+      self.executable = executable
+      self.isUnitKnown = isUnitKnown
+      self.isExecutableKnown = isExecutableKnown
+    }
+  }
+
+  package init(
+    uid: UInt32, gid: UInt32, groups: [UInt32], pid: Int32, origin: Origin, identity: Identity
+  ) {
+    self.uid = uid
+    self.gid = gid
+    self.groups = groups
+    self.pid = pid
+    self.origin = origin
+    self.identity = identity
   }
 
   package func isMember(of group: UInt32) -> Bool { gid == group || groups.contains(group) }

@@ -2,7 +2,8 @@ package import NIOCore
 import NIOPosix
 package import UsherTransport
 
-/// The event loops of the daemon, each with its own thread unless a test passes others.
+/// The event loops of the daemon, each with its own thread unless a test or a simulation passes
+/// others.
 package struct EventLoops: Sendable {
   /// The event loop of the daemon's own Unix sockets.
   let sockets: SocketLoop
@@ -19,10 +20,10 @@ package struct EventLoops: Sendable {
   ///   the machine's clock.
   /// - Throws: `internalError` if the process has no descriptors or threads left.
   package init(
-    timersMovedBy shift: LoopTimeShift?, providers: (any EventLoopGroup)? = nil,
-    browsers: (any EventLoopGroup)? = nil
+    timersMovedBy shift: LoopTimeShift?, sockets: SocketLoop? = nil,
+    providers: (any EventLoopGroup)? = nil, browsers: (any EventLoopGroup)? = nil
   ) throws {
-    sockets = try SocketLoop(timersMovedBy: shift)
+    self.sockets = try sockets ?? SocketLoop(timersMovedBy: shift)
     self.providers = providers ?? MultiThreadedEventLoopGroup(numberOfThreads: 1)
     self.browsers = browsers ?? MultiThreadedEventLoopGroup(numberOfThreads: 1)
   }

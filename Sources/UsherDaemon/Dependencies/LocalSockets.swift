@@ -1,9 +1,12 @@
-import UsherCore
-import UsherSystem
+package import UsherCore
+package import UsherSystem
 
 /// Operations on local sockets that do not carry bytes: binding the daemon's own sockets, and
 /// identifying the peer of a connection. By default those of this machine's kernel.
 package struct LocalSockets: Sendable {
+  /// The error if a peer cannot be identified.
+  package typealias Failure = UsherError
+
   /// Binds a Unix socket at a path, with the given file mode, and listens. Blocks.
   var bind: @Sendable (_ path: String, _ mode: UInt32) throws -> CInt = {
     try UnixListener.bind(path: $0, mode: $1, creatingParent: true)
@@ -13,18 +16,18 @@ package struct LocalSockets: Sendable {
   var unlink: @Sendable (_ path: String) -> Void = { UnixListener.unlink(path: $0) }
 
   /// Returns the uid of the user at the other end of a Unix socket connection.
-  var user: @Sendable (_ descriptor: CInt) throws(UsherError) -> UInt32 = {
-    descriptor throws(UsherError) in try Peer.user(fd: descriptor)
+  package var user: @Sendable (_ descriptor: CInt) throws(Failure) -> UInt32 = {
+    descriptor throws(Failure) in try Peer.user(fd: descriptor)
   }
 
   /// Returns the process at the other end of a Unix socket connection.
-  var peer: @Sendable (_ descriptor: CInt) throws(UsherError) -> Peer = {
-    descriptor throws(UsherError) in try Peer.read(fd: descriptor)
+  package var peer: @Sendable (_ descriptor: CInt) throws(Failure) -> Peer = {
+    descriptor throws(Failure) in try Peer.read(fd: descriptor)
   }
 
   /// Whether the kernel identifies a peer's process by a pidfd, and not only by a process id, which
   /// may be reused.
-  var tellsPeerByDescriptor: @Sendable () -> Bool = { Peer.kernelHandsOutPidfds }
+  package var tellsPeerByDescriptor: @Sendable () -> Bool = { Peer.kernelHandsOutPidfds }
 
   /// Returns the user at the client's end of a loopback TCP connection, like
   /// ``LoopbackPeer/uid(client:server:)``. May block.
