@@ -53,6 +53,10 @@ package struct Sandbox: Sendable {
   let port: Int
   let router: SandboxRouter
   let clock: SandboxClock
+  /// The endpoints of all providers, for programs that call them without a server.
+  package let endpoints: [Endpoint]
+  /// The control endpoints of all providers.
+  package let controls: [Endpoint]
 
   package init(_ configuration: Configuration = Configuration()) throws {
     guard let host = Self.loopback[configuration.host] else {
@@ -78,7 +82,10 @@ package struct Sandbox: Sendable {
     }
     let issuer = try OIDCBackend(
       context, clients: configuration.population.clients, path: configuration.issuerPath)
-    router = SandboxRouter(context, [issuer] + backends)
+    let all = [issuer] + backends
+    endpoints = all.flatMap(\.endpoints)
+    controls = all.flatMap(\.controls)
+    router = SandboxRouter(context, all)
   }
 
   /// Returns all backends but the OpenID provider, whose path is configurable. Add a new backend
