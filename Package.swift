@@ -69,6 +69,7 @@ let package = Package(
     .executable(name: "usherctl", targets: ["usherctl"]),
     .executable(name: "usher-sandbox", targets: ["usher-sandbox"]),
     .executable(name: "usher-bench", targets: ["usher-bench"]),
+    .executable(name: "usher-sim", targets: ["usher-sim"]),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", exact: "1.8.2"),
@@ -179,6 +180,25 @@ let package = Package(
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       path: "Sources/Tools/usher-bench"),
+    // The simulator. The C library's functions that it replaces must not get into the tests.
+    .target(name: "CSimulatedKernel", path: "Sources/Tools/CSimulatedKernel"),
+    module(
+      "UsherSimulator",
+      [
+        "UsherCore", "JSONRPC", "UsherConfig", "UsherFlows", "UsherSystem", "UsherTransport",
+        "UsherDaemon", "UsherSandbox", logging,
+        .product(name: "HeapModule", package: "swift-collections"),
+        .product(name: "NIOEmbedded", package: "swift-nio"),
+        .product(name: "ServiceLifecycleTestKit", package: "swift-service-lifecycle"),
+      ] + nio,
+      path: "Sources/Tools/UsherSimulator"),
+    program(
+      "usher-sim",
+      [
+        "UsherSimulator", "CSimulatedKernel",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      ],
+      path: "Sources/Tools/usher-sim"),
     // A step of the build. No test may depend on the tool: the test bundle has its code already.
     program("describe-members", [], path: "Sources/Tools/describe-members"),
     .plugin(
@@ -247,6 +267,8 @@ let package = Package(
         .product(name: "NIOSSL", package: "swift-nio-ssl"),
       ] + nio,
       describesMembers: true),
+    tests(
+      "UsherSimulatorTests", ["UsherSimulator", "UsherSandbox", "UsherFlows", "UsherCore"]),
     tests("UsherBenchTests", ["usher-bench", "CBench", "UsherTestKit"]),
     // Programs that try to break a promise of the threat model.
     .testTarget(
@@ -269,6 +291,7 @@ let package = Package(
     endToEndTests("Paysafe", ["UsherKit", crypto]),
     endToEndTests("Peers", exclude: ["browser.py", "glewlwyd.py"]),
     endToEndTests("Service"),
+    endToEndTests("Simulation"),
     endToEndTests(
       "Socket", exclude: ["any_client.py", "discovered_client.py", "json_schemas.py"]),
     endToEndTests("Survival", ["UsherClient"], exclude: ["fake_provider.py", "socket_holder.py"]),

@@ -1,0 +1,104 @@
+import FoundationEssentials
+import UsherCore
+import UsherFlows
+import UsherSandbox
+
+/// The providers: the sandbox's endpoints, called without a server.
+struct SandboxHost: Sendable {
+  /// The address of the sandbox. Nothing listens there.
+  static let base = "http://127.0.0.1:1"
+  static let issuer = "\(base)/oidc"
+
+  private let endpoints: [Endpoint]
+
+  init(_ simulator: Simulator) throws {
+    var configuration = Sandbox.Configuration()
+    configuration.population = Sandbox.Population(users: SandboxAccount.all)
+    configuration.now = { Date(timeIntervalSince1970: Double(simulator.wall / 1_000_000) / 1000) }
+    let entropy = SeededEntropy(RandomStream(seed: simulator.seed, for: "sandbox"))
+    configuration.tokenGenerator = TokenGenerator { entropy.bytes($0) }
+    let sandbox = try Sandbox(configuration)
+    endpoints = sandbox.endpoints + sandbox.controls
+  }
+
+  /// Chooses the lifetime of access tokens.
+  func configure(_ simulator: Simulator) {
+    var random = RandomStream(seed: simulator.seed, for: "provider settings")
+    let seconds = random.pick([20, 90, 300])
+    Task(executorPreference: SimulatorExecutor(simulator, for: nil)) {
+      let reply = await handle(
+        .post, "/_control/settings", headers: ["content-type": "application/json"],
+        body: Array(#"{"accessTokenSeconds": \#(seconds)}"#.utf8))
+      if reply.status != 200 { simulator.fail("the sandbox refuses its settings") }
+    }
+  }
+
+  /// Calls the endpoint for a method and a URL below ``base``.
+  func handle(
+    _ method: Endpoint.Method, _ url: String, headers: [String: String] = [:], body: [UInt8] = []
+  ) async -> Reply {
+    let target = url.hasPrefix(Self.base) ? String(url.dropFirst(Self.base.count)) : url
+    let parts = target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+    let path = String(parts[0])
+    for endpoint in endpoints where endpoint.method == method {
+      guard let parameters = Self.parameters(of: path, in: endpoint.path) else { continue }
+      var call = EndpointCall(method, path, base: Self.base)
+      call.parameters = parameters
+      call.query = parts.count > 1 ? String(parts[1]) : ""
+      call.headers = headers
+      call.body = body
+      return await endpoint.handle(call)
+    }
+    return Reply(status: 404)
+  }
+
+  /// Returns the values of the `{name}` segments of a pattern; nil if the path does not match it.
+  private static func parameters(of path: String, in pattern: String) -> [String: String]? {
+    let (segments, expected) = (path.split(separator: "/"), pattern.split(separator: "/"))
+    guard segments.count == expected.count else { return nil }
+    var parameters: [String: String] = [:]
+    for (segment, name) in zip(segments, expected) {
+      if name.hasPrefix("{") {
+        parameters[String(name.dropFirst().dropLast())] = String(segment)
+      } else if segment != name {
+        return nil
+      }
+    }
+    return parameters
+  }
+
+  func submit(_ form: [(String, String)], to path: String) async -> Reply {
+    let body = form.map { "\($0.0)=\($0.1.formEncoded)" }.joined(separator: "&")
+    return await handle(
+      .post, path, headers: ["content-type": "application/x-www-form-urlencoded"],
+      body: Array(body.utf8))
+  }
+}
+
+/// The accounts of the simulated users at the providers: two for each.
+enum SandboxAccount {
+  static let all = SimulatedUsers.names.keys.sorted().flatMap { uid in
+    (1...2).map { User(username: "user\(uid)-\($0)", password: "password") }
+  }
+
+  static func names(of uid: UInt32) -> [String] { (1...2).map { "user\(uid)-\($0)" } }
+
+  /// Returns the uid of the user to whom an account belongs.
+  static func owner(_ name: String) -> UInt32? {
+    UInt32(name.dropFirst("user".count).prefix { $0 != "-" })
+  }
+}
+
+extension String {
+  /// The text as the value of a form field: every byte but letters and digits is escaped.
+  fileprivate var formEncoded: String {
+    utf8.map { byte in
+      switch byte {
+      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+        UInt8(ascii: "0")...UInt8(ascii: "9"):
+        String(UnicodeScalar(byte))
+      default: "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
+      }
+    }.joined()
+  }
+}

@@ -1,0 +1,24 @@
+import Testing
+import UsherTestKit
+
+@Suite("The simulator", .mayBlock, .timeLimit(.minutes(10)))
+struct SimulationTests {
+  @Test("no seed violates a property, and a seed that is repeated takes the same steps")
+  func seeds() throws {
+    let end = try run(
+      BuiltProduct.path("usher-sim"), ["--seeds", "1..2", "--minutes", "6", "--twice"])
+    #expect(end.status == 0, "\(end.output)\(end.errors)")
+    #expect(end.output.contains("2 seeds"))
+    // A run in which nothing happens would prove nothing.
+    for answer in ["token.get ok", "flow.start ok", "account.list ok"] {
+      #expect(end.output.contains(answer))
+    }
+  }
+
+  @Test("usher-sim refuses options with which it cannot run", arguments: ["2..1", "x..3", "7"])
+  func options(_ seeds: String) throws {
+    let end = try run(BuiltProduct.path("usher-sim"), ["--seeds", seeds])
+    #expect(end.status == 64)
+    #expect(end.errors.contains("--seeds"))
+  }
+}
