@@ -180,6 +180,23 @@ struct LateRefreshTests {
     }
   }
 
+  @Test("tokens that the disk refuses are stored and returned by the next call on a mended disk")
+  func grantedWithoutDisk() async throws {
+    try await fixture.closing(provider) {
+      let call = TokenGet(account: try await fixture.signIn(seconds: 300).id)
+      fixture.clock.advance(by: .seconds(301))
+      let refresh = Task { [fixture] in await fixture.outcome(call) }
+      try await reached("the refresh is sent") { provider.refreshes == 1 }
+      let disk = try FailingDisk(fixture.harness, table: "accounts")
+      provider.answerRefreshes(Self.successor)
+      #expect(await refresh.value == "storage_unavailable")
+      #expect(await fixture.outcome(call) == "storage_unavailable")
+      try disk.mend()
+      #expect(await fixture.outcome(call) == "access-2")
+      #expect(provider.refreshes == 1)
+    }
+  }
+
   @Test("an ID token of another issuer in a refresh is explained in the log")
   func explained() async throws {
     try await fixture.closing(provider) {

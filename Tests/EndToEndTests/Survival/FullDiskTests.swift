@@ -128,6 +128,26 @@ struct FullDiskTests {
     #expect(try sandbox.honours(try #require(token["accessToken"]?.stringValue)))
   }
 
+  @Test("the tokens of a refresh that was sent before the disk filled up survive kill -9")
+  func filledMeanwhile() throws {
+    try signInBriefly()
+    try sandbox.hold("token", times: 1)
+    try client.send(
+      #"{"jsonrpc":"2.0","id":"t","method":"token.get","params":{"provider":"demo"}}"#)
+    try eventually("the refresh request has reached the provider") {
+      try sandbox.requests("token", grantType: "refresh_token") == 1
+    }
+    try disk.fill()
+    try sandbox.release()
+    let reply = try #require(try client.receive())
+    let token = try #require(reply["result"], "\(reply.text)")
+    daemon.killAtOnce()
+    try disk.empty()
+    try daemon.start()
+    #expect(try daemon.client().call("token.get", ["provider": "demo"]) == token)
+    #expect(try sandbox.requests("token", grantType: "refresh_token") == 1)
+  }
+
   @Test(
     "a sign-in works after a refresh that the full disk prevented, and its token can be refreshed")
   func signInMeanwhile() throws {
