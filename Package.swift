@@ -231,6 +231,7 @@ let package = Package(
       [
         "UsherStore", "UsherCore", "UsherTestKit", crypto,
         .product(name: "GRDB", package: "GRDB.swift"),
+        .product(name: "GRDBSQLite", package: "GRDB.swift"),
       ],
       exclude: ["Fixtures"]),
     tests(

@@ -1,6 +1,8 @@
 import Foundation
 import GRDB
+import GRDBSQLite
 import Glibc
+import Synchronization
 import Testing
 import UsherCore
 import UsherTestKit
@@ -81,6 +83,21 @@ struct StoreFaultTests {
     }
   }
 
+  @Test("a store whose write-ahead log was once opened for reading only accepts commits later")
+  func logOpenedForReading() async throws {
+    try await fixture.create()
+    await #expect(processExitsWith: .success) { [path = fixture.path as String] in
+      refuseOpeningsOfLog()
+      for number in 1...4 {
+        openingsToRefusal.store(number, ordering: .relaxed)
+        // The store may refuse to be opened, but it must not be opened without being writable.
+        guard let store = try? StoreFixture.open(path) else { continue }
+        try await store.commit([.putFlow(.sample("flw_\(number)"))])
+        try store.close()
+      }
+    }
+  }
+
   @Test("a full file system refuses commits, and the store recovers when there is room")
   func fullFileSystem() throws {
     let mounted = fixture.directory + "/disk"
@@ -140,6 +157,25 @@ struct StoreFaultTests {
     }
     #expect(try fixture.open().loadFlows().count == survivors)
   }
+}
+
+/// The number of the next opening of a write-ahead log for writing that fails, counted from 1.
+private let openingsToRefusal = Atomic(0)
+
+/// Makes the openings that ``openingsToRefusal`` selects fail as if the process had no descriptors.
+private func refuseOpeningsOfLog() {
+  let open: @convention(c) (UnsafePointer<CChar>, CInt, CInt) -> CInt = { path, flags, mode in
+    if flags & O_ACCMODE == O_RDWR, String(cString: path).hasSuffix("-wal"),
+      openingsToRefusal.subtract(1, ordering: .relaxed).newValue == 0
+    {
+      errno = EMFILE
+      return -1
+    }
+    return Glibc.open(path, flags, mode_t(mode))
+  }
+  let files = sqlite3_vfs_find(nil)
+  let call = unsafeBitCast(open, to: sqlite3_syscall_ptr.self)
+  #expect(files?.pointee.xSetSystemCall(files, "open", call) == SQLITE_OK)
 }
 
 private let smallDisk = ProcessInfo.processInfo.environment["USHER_TEST_SMALL_DISK"]
