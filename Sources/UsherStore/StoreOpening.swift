@@ -232,8 +232,10 @@ struct StoreOpening {
       guard mode == "wal", synchronous == 2 else {
         throw file.refusal("does not promise durable writes on this file system")
       }
-      guard keys.isRecovered || !keys.changedTables.isEmpty else { return }
+      // If SQLite cannot open the write-ahead log for writing, for example for lack of descriptors,
+      // it opens the log for reading and reports that at the first transaction only.
       try db.inTransaction(.immediate) {
+        guard keys.isRecovered || !keys.changedTables.isEmpty else { return .commit }
         if keys.isRecovered {
           try KeySlot.master.store(
             keys.dataKey, under: masterKey, at: clock.now(), entropy: entropy, into: db)
