@@ -105,7 +105,12 @@ final class RedirectListeners: Sendable {
     let port = RedirectPort(route)
     do {
       let channel = try await bootstrap(port).bind(to: address).get()
-      register(port, at: channel.localAddress ?? address, channel)
+      // There is no address if the kernel did not report it, or if the socket is closed already.
+      guard let bound = channel.localAddress, let number = bound.port, number > 0 else {
+        channel.close(promise: nil)
+        throw RedirectListenError.failed
+      }
+      register(port, at: bound, number, channel)
       return port
     } catch {
       switch (error as? IOError)?.errnoCode {
@@ -123,14 +128,16 @@ final class RedirectListeners: Sendable {
     .childChannelOption(.maxMessagesPerRead, value: 1)
   }
 
-  private func register(_ port: RedirectPort, at address: SocketAddress, _ channel: any Channel) {
+  private func register(
+    _ port: RedirectPort, at address: SocketAddress, _ number: Int, _ channel: any Channel
+  ) {
     ports.withLock { $0[address] = port }
     channel.closeFuture.whenComplete { [weak self] _ in
       self?.ports.withLock { ports in
         if ports[address] === port { ports[address] = nil }
       }
     }
-    port.opened(channel)
+    port.opened(channel, number)
   }
 
   private func portInUse(_ address: SocketAddress, _ owner: UInt32) async -> RedirectListenError {
@@ -202,6 +209,7 @@ final class RedirectPort: Sendable {
   private struct State {
     var routes: RedirectRoutes
     var channel: (any Channel)?
+    var number: Int?
     var isClosed = false
   }
 
@@ -214,7 +222,7 @@ final class RedirectPort: Sendable {
   }
 
   /// The port number; nil until the socket is bound.
-  var number: Int? { state.withLock { $0.channel?.localAddress?.port } }
+  var number: Int? { state.withLock { $0.number } }
 
   enum Admission {
     case added
@@ -253,9 +261,10 @@ final class RedirectPort: Sendable {
     state.withLock { $0.routes.find(path: path, query: query) }
   }
 
-  func opened(_ channel: any Channel) {
+  func opened(_ channel: any Channel, _ number: Int) {
     let isClosed = state.withLock { state in
       state.channel = channel
+      state.number = number
       return state.isClosed
     }
     if isClosed { channel.close(promise: nil) }
