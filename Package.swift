@@ -295,7 +295,9 @@ let package = Package(
     endToEndTests("Simulation"),
     endToEndTests(
       "Socket", exclude: ["any_client.py", "discovered_client.py", "json_schemas.py"]),
-    endToEndTests("Survival", ["UsherClient"], exclude: ["fake_provider.py", "socket_holder.py"]),
+    endToEndTests(
+      "Survival", ["UsherClient"],
+      exclude: ["SystemCallFaults", "fake_provider.py", "socket_holder.py"]),
     endToEndTests("Truecaller", ["UsherKit"]),
   ]
 )

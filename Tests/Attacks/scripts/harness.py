@@ -220,12 +220,16 @@ def page(url, form=None):
         return error.read().decode(errors="replace")
 
 
-def at_browser(url, user="alice"):
-    """Signs a user in on the sandbox's pages, and returns the last page after the redirects."""
+def at_browser(url, user="alice", code=None):
+    """Signs a user in on the sandbox's pages, and returns the last page after the redirects.
+
+    With the user code of a device flow, the pages are those of the device flow.
+    """
     base = urllib.parse.urljoin(url, "/oidc")
     hidden = re.compile(r'name="(transaction|csrf)" value="([^"]*)"')
     form = dict(hidden.findall(page(url)))
     form |= {"username": user, "password": user + "-password", "action": "login"}
+    form |= {"user_code": code} if code else {}
     form = dict(hidden.findall(page(base + "/login", form)))
     return page(base + "/consent", form | {"decision": "allow"})
 
