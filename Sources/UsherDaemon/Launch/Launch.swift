@@ -79,6 +79,11 @@ package struct Launch: Sendable {
   /// - Parameter sockets: The sockets that systemd passed, by name.
   /// - Throws: The problems of the configuration or of the state directory.
   package func setting(_ sockets: [String: CInt] = [:]) throws -> DaemonSetting {
+    // Swift looks for the arguments in /proc/self/maps, and finds none if it cannot read that file.
+    // Without its arguments the daemon would open another database.
+    guard !CommandLine.arguments.isEmpty else {
+      throw UsherError(.internalError, "the command line cannot be read from /proc/self/maps")
+    }
     let environment = ProcessInfo.processInfo.environment
     let directories = Directories.defaults(environment: environment, uid: getuid())
     let runtime = directories.runtime
