@@ -122,14 +122,3 @@ extension ArraySlice<UInt8> {
     return nil
   }
 }
-
-/// The packed machine of a hibernating flow, that is, a flow that waits in memory.
-struct PackedMachine: Sendable {
-  let type: any FlowMachine.Type
-  let bytes: [UInt8]
-  let coder: FlowCoder
-
-  func unpacked() throws(UsherError) -> any FlowMachine {
-    try type.init(packed: bytes, by: coder)
-  }
-}

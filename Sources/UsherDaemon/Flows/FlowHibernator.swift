@@ -1,4 +1,6 @@
 import Synchronization
+import UsherCore
+import UsherFlows
 
 /// Saves memory: keeps the machines of the flows that changed last unpacked, and packs the machines
 /// of the others (``LiveFlow/hibernate()``).
@@ -19,5 +21,16 @@ final class FlowHibernator: Sendable {
       return flows.count > limit ? flows.removeFirst() : nil
     }
     oldest?.hibernate()
+  }
+}
+
+/// The packed machine of a hibernating flow, that is, a flow that waits in memory.
+struct PackedMachine: Sendable {
+  let type: any FlowMachine.Type
+  let bytes: [UInt8]
+  let coder: FlowCoder
+
+  func unpacked() throws(UsherError) -> any FlowMachine {
+    try type.init(packed: bytes, by: coder)
   }
 }
