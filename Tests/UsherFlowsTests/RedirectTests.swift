@@ -92,6 +92,13 @@ struct RedirectTests {
     }
   }
 
+  @Test(
+    "a pasted redirect URL is read like its query, even if a combining character follows the mark",
+    arguments: ["\u{301}=a&code=c&state=s%2B1%2F2", "\u{5A0}", "code=c&state=s%2B1%2F2#\u{301}"])
+  func pastedCombining(query: String) {
+    #expect(paste("\(uri)?\(query)") == read(String(query.unicodeScalars.prefix { $0 != "#" })))
+  }
+
   @Test("a pasted redirect URL with another state or without one is not the flow's own")
   func pastedNotOurs() {
     #expect(paste(uri + "?code=c&state=x") == .unrelated)
