@@ -146,7 +146,8 @@ extension RedirectParseResult {
       self = .refused("the URL is too long")
       return
     }
-    let text = url.revealed().trimmingWhiteSpace()
+    // Scalars, because a combining character after a mark is one Character with the mark.
+    let text = url.revealed().trimmingWhiteSpace().unicodeScalars
     let whole = text.prefix { $0 != "#" }
     let parts = whole.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
     guard let place = parts.first.flatMap({ Location(String($0)) }),
