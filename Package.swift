@@ -215,8 +215,20 @@ let package = Package(
       path: "Tests/UsherTestKit",
       exclude: ["as_user.py", "fprintd.py", "movable_clock.c", "take_number.py"],
       swiftSettings: strict),
+    // Properties that must hold for any bytes: the fuzzer and a test check them.
+    module(
+      "UsherFuzz",
+      [
+        "UsherCore", "JSONRPC", "UsherAPI", "UsherConfig", "UsherFlows", "UsherStore",
+        "UsherSystem", "UsherDaemon", crypto,
+        .product(name: "CryptoExtras", package: "swift-crypto"),
+      ],
+      path: "Tests/Fuzz/Targets"),
+    .testTarget(
+      name: "UsherFuzzTests", dependencies: ["UsherFuzz"], path: "Tests/Fuzz/Tests",
+      swiftSettings: strict),
     tests("UsherCoreTests", ["UsherCore", "UsherTestKit"]),
-    tests("JSONRPCTests", ["JSONRPC", "UsherTestKit"]),
+    tests("JSONRPCTests", ["JSONRPC", "UsherFuzz", "UsherTestKit"]),
     tests(
       "UsherAPITests", ["UsherAPI", "UsherFlows", "UsherCore", "JSONRPC", "UsherTestKit"],
       exclude: ["Fixtures"]),

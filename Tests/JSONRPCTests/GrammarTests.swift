@@ -1,5 +1,6 @@
 import JSONRPC
 import Testing
+import UsherFuzz
 import UsherTestKit
 
 /// Tests the scanner and ``JSONValue`` against RFC 8259. The cases follow the public JSONTestSuite:

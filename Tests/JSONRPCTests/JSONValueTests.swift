@@ -1,6 +1,7 @@
 import FoundationEssentials
 import JSONRPC
 import Testing
+import UsherFuzz
 import UsherTestKit
 
 struct JSONValueTests {

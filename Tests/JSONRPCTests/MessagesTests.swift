@@ -1,5 +1,6 @@
 import JSONRPC
 import Testing
+import UsherFuzz
 
 struct MessagesTests {
   private func written(_ body: (inout [UInt8]) -> Void) -> String {

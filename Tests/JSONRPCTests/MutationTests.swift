@@ -1,5 +1,6 @@
 import JSONRPC
 import Testing
+import UsherFuzz
 import UsherTestKit
 
 /// Compares the scanner with an independent parser on randomly mutated texts.

@@ -1,4 +1,5 @@
 import Testing
+import UsherFuzz
 
 @testable import JSONRPC
 

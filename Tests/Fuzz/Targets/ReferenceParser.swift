@@ -1,13 +1,15 @@
 /// A strict, slow JSON parser that works differently from the scanner: on decoded characters, with
 /// a set of names for each object. Tests compare the scanner's acceptance with it.
-struct ReferenceParser {
-  struct Refused: Error {}
+package struct ReferenceParser {
+  package struct Refused: Error {
+    package init() {}
+  }
 
   private let characters: [UInt32]
   private let nesting: Int
   private var at = 0
 
-  static func accepts(_ bytes: [UInt8], nesting: Int = 32) -> Bool {
+  package static func accepts(_ bytes: [UInt8], nesting: Int = 32) -> Bool {
     guard let text = String(validating: bytes, as: UTF8.self) else { return false }
     var parser = ReferenceParser(
       characters: text.unicodeScalars.map(\.value), nesting: nesting)
