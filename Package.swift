@@ -5,6 +5,10 @@ import PackageDescription
 // pure modules. `--explicit-target-dependency-import-check error` checks imports, too, but skips
 // modules with a plugin and the modules that depend on them.
 
+/// Whether this is a build of the fuzzer, which Packaging/fuzz makes in a folder of its own. Only
+/// there the modules are instrumented, and UsherDaemon has only the files that fuzz targets check.
+let isFuzzing = Context.environment["USHER_FUZZ"] != nil
+
 let strict: [SwiftSetting] = [
   .swiftLanguageMode(.v6),
   .enableUpcomingFeature("InternalImportsByDefault"),
@@ -12,6 +16,9 @@ let strict: [SwiftSetting] = [
   .enableUpcomingFeature("ExistentialAny"),
   .treatAllWarnings(as: .error),
 ]
+
+let instrumented: [SwiftSetting] =
+  isFuzzing ? [.unsafeFlags(["-sanitize=fuzzer,address", "-O"])] : []
 
 let nio: [Target.Dependency] = [
   .product(name: "NIOCore", package: "swift-nio"),
@@ -30,7 +37,7 @@ func module(
 ) -> Target {
   .target(
     name: name, dependencies: dependencies, path: path, resources: resources,
-    swiftSettings: strict, plugins: describesMembers ? ["DescribeMembers"] : [])
+    swiftSettings: strict + instrumented, plugins: describesMembers ? ["DescribeMembers"] : [])
 }
 
 /// - Parameter path: Nil: `Sources/<name>`.
@@ -313,3 +320,22 @@ let package = Package(
     endToEndTests("Truecaller", ["UsherKit"]),
   ]
 )
+
+if isFuzzing {
+  for target in package.targets {
+    switch target.name {
+    case "CToml": target.cxxSettings = [.unsafeFlags(["-fsanitize=fuzzer-no-link,address"])]
+    case "UsherDaemon":
+      target.sources = ["Server/LineShape.swift", "Flows/FlowCoder.swift"]
+      target.dependencies = ["UsherCore", "JSONRPC", "UsherConfig", "UsherFlows", "UsherStore"]
+    default: break
+    }
+  }
+  package.targets += [
+    .systemLibrary(name: "CFuzzer", path: "Tests/Fuzz/CFuzzer"),
+    .executableTarget(
+      name: "usher-fuzz", dependencies: ["CFuzzer", "UsherFuzz"], path: "Tests/Fuzz/Program",
+      swiftSettings: strict + instrumented,
+      linkerSettings: [.unsafeFlags(["-sanitize=fuzzer,address", "-use-ld=lld"])]),
+  ]
+}
