@@ -21,21 +21,25 @@ public func checkInput(_ bytes: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
   }
 }
 
+/// The variable by which a process that libFuzzer starts, for example to merge corpora, knows the
+/// target: libFuzzer passes only options on.
+private let variable = "USHER_FUZZ_TARGET"
+
 private func run(_ arguments: [String]) -> CInt {
-  guard let name = arguments.dropFirst().first else {
-    print("usher-fuzz: say which target; usher-fuzz --list prints them")
-    return 2
-  }
-  if name == "--list" {
+  if arguments.dropFirst().first == "--list" {
     for target in FuzzTarget.all { print(([target.name] + target.words).joined(separator: "\t")) }
     return 0
   }
+  var rest = arguments.dropFirst()
+  let inherited = getenv(variable).map { String(cString: $0) }
+  let name = inherited ?? rest.popFirst() ?? ""
   target = FuzzTarget.all.first { $0.name == name }
   guard let target else {
-    print("usher-fuzz: there is no target \(name); usher-fuzz --list prints them")
+    print("usher-fuzz: there is no target \"\(name)\"; usher-fuzz --list prints them")
     return 2
   }
-  let options = [arguments[0], "-max_len=\(target.maxBytes)"] + arguments.dropFirst(2)
+  setenv(variable, name, 1)
+  let options = [arguments[0], "-max_len=\(target.maxBytes)"] + rest
   var count = CInt(options.count)
   // libFuzzer keeps the pointers until the process ends.
   let list = UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>.allocate(
