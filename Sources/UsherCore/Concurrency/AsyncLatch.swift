@@ -12,13 +12,14 @@ package final class AsyncLatch: Sendable {
 
   package init() {}
 
+  /// Resumes the waiting tasks in the order of their arrival.
   package func open() {
     let released = state.withLock { state in
       state.isOpen = true
       defer { state.waiting = [:] }
-      return state.waiting.values
+      return state.waiting
     }
-    for continuation in released { continuation.resume() }
+    for (_, continuation) in released.sorted(by: { $0.key < $1.key }) { continuation.resume() }
   }
 
   /// Suspends the task until the latch is open; returns at once if the task is cancelled.
