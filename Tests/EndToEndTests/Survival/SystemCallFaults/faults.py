@@ -183,9 +183,9 @@ class Worker:
             return outcome + " with a message", last[0]
         if outcome != "went on":
             raise Violation("usherd ended with status 0 without being asked")
-        reasons = work.app.reasons | work.admin.reasons
-        if reasons - {"rate_limited"}:
-            return "answered an error", " ".join(sorted(reasons))
+        errors = work.app.errors | work.admin.errors
+        if errors:
+            return "answered an error", ", ".join(sorted(errors))
         if work.app.lost + work.admin.lost:
             return "closed a connection", ""
         return outcome, ""
@@ -332,6 +332,28 @@ def table(results):
         print(f"{call:15} {error:13} {sum(outcomes.values()):5}: {words}")
 
 
+def report(results, options):
+    """Prints the runs that broke a promise and the table. Returns how many did."""
+    begun, done, found = time.monotonic(), [], 0
+    try:
+        with open(options.report, "w") as file:
+            for result in results:
+                done.append(result)
+                is_bad = result.outcome == "VIOLATION"
+                found += is_bad
+                row = *result.case, result.outcome, result.failed, result.words[:200]
+                file.write("\t".join(map(str, row)).replace("\n", " ") + "\n")
+                file.flush()
+                if is_bad or options.one:
+                    print(
+                        ":".join(map(str, result.case)), result.outcome,
+                        result.failed or "not reached", result.words, flush=True)
+    finally:  # Also if this process is told to end.
+        table(done)
+        print(f"{len(done)} runs in {time.monotonic() - begun:.0f} s, {found} broke a promise")
+    return found
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("programs")
@@ -355,29 +377,14 @@ def main():
         else:
             worker = Worker(place, options.programs, injector, contract)
             counts = {name: worker.counts(name) for name in ("first_use", "use")}
-            print(counts)
+            print(counts, flush=True)
             chosen = all_cases(counts)
             if options.calls:
                 chosen = [case for case in chosen if case.call in options.calls.split(",")]
             chosen = mixed(chosen, options.seed)
             share, shares = map(int, options.share.split("/"))
             chosen = chosen[share - 1::shares][:options.sample]
-        begun, results, found = time.monotonic(), [], 0
-        with open(options.report, "w") as report:
-            for result in run_all(options, injector, contract, chosen):
-                results.append(result)
-                words = result.words.replace("\n", " ")[:200]
-                row = *result.case, result.outcome, result.failed, words
-                report.write("\t".join(map(str, row)) + "\n")
-                report.flush()
-                if result.outcome == "VIOLATION" or options.one:
-                    found += result.outcome == "VIOLATION"
-                    print(
-                        ":".join(map(str, result.case)), result.outcome,
-                        result.failed or "not reached", result.words)
-        table(results)
-        print(f"{len(results)} runs in {time.monotonic() - begun:.0f} s, {found} broke a promise")
-    sys.exit(1 if found else 0)
+        sys.exit(1 if report(run_all(options, injector, contract, chosen), options) else 0)
 
 
 if __name__ == "__main__":

@@ -49,7 +49,7 @@ class Caller:
         self.daemon, self.path, self.contract = daemon, path, contract
         self.connection = None
         # Every line but a successful reply of token.get, which alone may contain a secret.
-        self.lines, self.reasons, self.lost = [], set(), 0
+        self.lines, self.errors, self.lost = [], set(), 0
 
     def connect(self, timeout):
         deadline = Deadline(20)
@@ -86,7 +86,8 @@ class Caller:
         reason = error.get("data", {}).get("reason")
         if reason not in self.contract.errors or not error.get("message"):
             raise Violation(f"{method} failed with an error that is not documented: {error}")
-        self.reasons.add(reason)
+        if reason != "rate_limited":
+            self.errors.add(f"{method}: {reason}")
 
     def call(self, method, params=None):
         """Makes a call until it succeeds, as a program does after a fault. Returns the result."""
