@@ -20,7 +20,9 @@ enum FlowStates {
 
   /// All stored states, sorted by name.
   static let all: [Stored] = {
-    let files = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+    guard let files = try? FileManager.default.contentsOfDirectory(atPath: folder) else {
+      fatalError("there are no stored states in \(folder)")
+    }
     return files.sorted().flatMap { file in states(in: file) }
   }()
 

@@ -6,7 +6,8 @@ extension FuzzTarget {
   /// as for a simple line.
   ///
   /// An input has three parts, separated by zero bytes. The line is the first part, the second part
-  /// as often as it fits, and the third part.
+  /// as often as it fits, and the third part. A number sign in the second part becomes the number
+  /// of the repetition, so that the names of members differ.
   static let jsonTime = FuzzTarget("json-time", maxBytes: 512, words: ["JSONRPC"]) { input in
     let line = LongLine.expanded(input)
     for (name, process) in LongLine.processing {
@@ -50,8 +51,15 @@ private enum LongLine {
   static func expanded(_ input: [UInt8]) -> [UInt8] {
     let parts = input.split(separator: 0, maxSplits: 2, omittingEmptySubsequences: false)
     guard parts.count == 3, !parts[1].isEmpty else { return input }
-    let times = (count - parts[0].count - parts[2].count) / parts[1].count
-    return parts[0] + Array([[UInt8]](repeating: Array(parts[1]), count: times).joined()) + parts[2]
+    var line = Array(parts[0])
+    var number = 0
+    while line.count + parts[1].count + parts[2].count <= count {
+      for byte in parts[1] {
+        if byte == UInt8(ascii: "#") { line += String(number).utf8 } else { line.append(byte) }
+      }
+      number += 1
+    }
+    return line + parts[2]
   }
 
   /// Returns the processor time of this thread that the processing takes.
