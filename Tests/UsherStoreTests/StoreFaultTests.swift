@@ -83,12 +83,12 @@ struct StoreFaultTests {
     }
   }
 
-  @Test("a store whose write-ahead log was once opened for reading only accepts commits later")
-  func logOpenedForReading() async throws {
+  @Test("a store accepts commits although a file of it could once be opened for reading only")
+  func openedForReading() async throws {
     try await fixture.create()
     await #expect(processExitsWith: .success) { [path = fixture.path as String] in
-      refuseOpeningsOfLog()
-      for number in 1...4 {
+      refuseOpeningsForWriting()
+      for number in 1...8 {
         openingsToRefusal.store(number, ordering: .relaxed)
         // The store may refuse to be opened, but it must not be opened without being writable.
         guard let store = try? StoreFixture.open(path) else { continue }
@@ -159,13 +159,13 @@ struct StoreFaultTests {
   }
 }
 
-/// The number of the next opening of a write-ahead log for writing that fails, counted from 1.
+/// The number of the next opening of a file of SQLite for writing that fails, counted from 1.
 private let openingsToRefusal = Atomic(0)
 
 /// Makes the openings that ``openingsToRefusal`` selects fail as if the process had no descriptors.
-private func refuseOpeningsOfLog() {
+private func refuseOpeningsForWriting() {
   let open: @convention(c) (UnsafePointer<CChar>, CInt, CInt) -> CInt = { path, flags, mode in
-    if flags & O_ACCMODE == O_RDWR, String(cString: path).hasSuffix("-wal"),
+    if flags & O_ACCMODE == O_RDWR,
       openingsToRefusal.subtract(1, ordering: .relaxed).newValue == 0
     {
       errno = EMFILE
