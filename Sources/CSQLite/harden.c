@@ -19,3 +19,5 @@ int usher_sqlite_harden(void *database) {
   }
   return SQLITE_OK;
 }
+
+int usher_sqlite_is_readonly(void *database) { return sqlite3_db_readonly(database, "main"); }

@@ -223,6 +223,12 @@ struct StoreOpening {
   private func connect(_ keys: Keys) throws -> DatabaseQueue {
     let database = try DatabaseQueue(path: file.path, configuration: Self.configuration())
     try database.writeWithoutTransaction { db in
+      // If SQLite cannot open a file for writing, for example for lack of descriptors, it opens the
+      // file for reading. It reports that neither here nor when a transaction begins.
+      let connection = db.sqliteConnection.map(UnsafeMutableRawPointer.init)
+      guard usher_sqlite_is_readonly(connection) == 0 else {
+        throw file.refusal("can be opened for reading only")
+      }
       try StoreSchema.migrate(db) { try complete($0, from: $1, keys.dataKey) }
       let mode = try String.fetchOne(db, sql: "PRAGMA journal_mode = WAL")
       // `synchronous` is set last and read back, because GRDB lowers it when GRDB itself enables
@@ -232,8 +238,7 @@ struct StoreOpening {
       guard mode == "wal", synchronous == 2 else {
         throw file.refusal("does not promise durable writes on this file system")
       }
-      // If SQLite cannot open the write-ahead log for writing, for example for lack of descriptors,
-      // it opens the log for reading and reports that at the first transaction only.
+      // If the write-ahead log can be opened for reading only, the first transaction reports it.
       try db.inTransaction(.immediate) {
         guard keys.isRecovered || !keys.changedTables.isEmpty else { return .commit }
         if keys.isRecovered {
