@@ -32,7 +32,8 @@ CALLS = {
     "epoll_create": ("EMFILE ENFILE ENOMEM", 1), "epoll_create1": ("EMFILE ENFILE ENOMEM", 1),
     "epoll_ctl": ("ENOMEM ENOSPC", 1), "epoll_wait": ("EINTR", 1), "epoll_pwait2": ("EINTR", 1),
     "poll": ("EINTR ENOMEM", 1),
-    "eventfd2": ("EMFILE ENFILE ENOMEM", 1), "timerfd_create": ("EMFILE ENFILE ENOMEM", 1), "getrandom": ("EINTR", 4),
+    "eventfd2": ("EMFILE ENFILE ENOMEM", 1), "timerfd_create": ("EMFILE ENFILE ENOMEM", 1),
+    "getrandom": ("EINTR", 4),
     "prlimit64": ("EPERM", 1), "prctl": ("EINVAL", 4),
 }
 

@@ -350,7 +350,8 @@ def report(results, options):
                         result.failed or "not reached", result.words, flush=True)
     finally:  # Also if this process is told to end.
         table(done)
-        print(f"{len(done)} runs in {time.monotonic() - begun:.0f} s, {found} broke a promise")
+        seconds = time.monotonic() - begun
+        print(f"{len(done)} runs in {seconds:.0f} s, {found} broke a promise", flush=True)
     return found
 
 
