@@ -12,7 +12,7 @@ final class Person {
   init(_ simulator: Simulator, _ host: SandboxHost) {
     self.simulator = simulator
     self.host = host
-    outside = SimulatorExecutor(simulator, for: nil)
+    outside = SimulatorExecutor(simulator)
     random = RandomStream(seed: simulator.seed, for: "person")
   }
 

@@ -17,8 +17,6 @@ final class Incarnation: @unchecked Sendable {
 
   let number: Int
   private(set) var state = State.starting
-  /// Whether the daemon was killed: its steps are never run again.
-  let isDead = false
   private let loop: SocketLoop
   private let nioLoop = EmbeddedEventLoop()
   private var shutdown: GracefulShutdownTestTrigger?

@@ -37,15 +37,15 @@ final class Machine {
     simulator.trace.note("start \(starts)")
     let incarnation = try Incarnation(number: starts)
     self.incarnation = incarnation
-    let executor = SimulatorExecutor(simulator, for: incarnation)
-    let handle = network.connect(incarnation)
+    let executor = SimulatorExecutor(simulator)
+    let handle = network.connect()
     var setting = DaemonSetting(
       config: config, stateDirectory: directory, socketPath: socketPath,
       adminSocketPath: "\(directory)/usherd-admin.sock")
     let (simulator, number) = (simulator, starts)
     setting.log = Logger(label: "usherd") { _ in MachineLog(simulator.trace) }
     setting.clock = SimulatorClock(simulator: simulator)
-    setting.scheduler = { _ in SimulatorScheduler(simulator: simulator, owner: incarnation) }
+    setting.scheduler = { _ in SimulatorScheduler(simulator: simulator) }
     setting.transport = { _ in handle }
     setting.entropy = SeededEntropy(RandomStream(seed: simulator.seed, for: "entropy \(number)"))
     setting.users = SimulatedUsers.database

@@ -4,8 +4,8 @@ import UsherDaemon
 import UsherFlows
 import UsherSandbox
 
-/// The network between the daemon and the providers. It delays, loses, duplicates nothing, and
-/// garbles requests and replies as the seed determines.
+/// The network between the daemon and the providers. The seed determines which requests are refused
+/// or lost, and which replies are lost, late, garbled or replaced by an error.
 final class ProviderNetwork: @unchecked Sendable {
   /// What happens to a request.
   private enum Fate: String {
@@ -27,15 +27,13 @@ final class ProviderNetwork: @unchecked Sendable {
     self.simulator = simulator
     self.host = host
     self.history = history
-    outside = SimulatorExecutor(simulator, for: nil)
+    outside = SimulatorExecutor(simulator)
     random = RandomStream(seed: simulator.seed, for: "network")
     faults = random.pick([0, 5, 25])
   }
 
   /// Returns the network as one run of the daemon uses it.
-  func connect(_ incarnation: Incarnation) -> any ProviderTransport {
-    ProviderConnection(network: self, owner: incarnation)
-  }
+  func connect() -> any ProviderTransport { ProviderConnection(network: self) }
 
   private func fate() -> Fate {
     guard !isCalm, random.chance(faults) else { return .delivered }
@@ -46,7 +44,7 @@ final class ProviderNetwork: @unchecked Sendable {
   ///
   /// - Returns: A function that ends the request early with an outcome.
   fileprivate func send(
-    _ request: HTTPRequest, within limit: Duration, for owner: Incarnation,
+    _ request: HTTPRequest, within limit: Duration,
     _ end: @escaping (CallOutcome) -> Void
   ) -> (CallOutcome) -> Void {
     exchanges += 1
@@ -60,20 +58,20 @@ final class ProviderNetwork: @unchecked Sendable {
       end(outcome)
     }
     if fate == .refused {
-      simulator.after(random.duration(.microseconds(100) ... .seconds(1)), for: owner) {
+      simulator.after(random.duration(.microseconds(100) ... .seconds(1))) {
         finish(.unreachable(message: "the connection was refused", sent: false))
       }
       return finish
     }
-    simulator.after(limit, for: owner) {
+    simulator.after(limit) {
       finish(.unreachable(message: "the provider did not answer in time", sent: true))
     }
     if fate == .lostBefore { return finish }
     simulator.after(random.duration(.microseconds(100) ... .milliseconds(500))) { [self] in
       if fate == .unavailable {
-        deliver(HTTPReply(status: 503), fate, limit, owner, finish)
+        deliver(HTTPReply(status: 503), fate, limit, finish)
       } else {
-        process(request, exchange) { [self] in deliver($0, fate, limit, owner, finish) }
+        process(request, exchange) { [self] in deliver($0, fate, limit, finish) }
       }
     }
     return finish
@@ -97,7 +95,7 @@ final class ProviderNetwork: @unchecked Sendable {
   }
 
   private func deliver(
-    _ reply: HTTPReply, _ fate: Fate, _ limit: Duration, _ owner: Incarnation,
+    _ reply: HTTPReply, _ fate: Fate, _ limit: Duration,
     _ finish: @escaping (CallOutcome) -> Void
   ) {
     var (reply, delay) = (reply, random.duration(.microseconds(100) ... .milliseconds(500)))
@@ -107,24 +105,20 @@ final class ProviderNetwork: @unchecked Sendable {
     case .garbled: reply.body = Array(reply.body.prefix(random.number(0...reply.body.count / 2)))
     case .delivered, .refused, .lostBefore, .unavailable: break
     }
-    simulator.after(delay, for: owner) { [reply] in finish(.reply(reply)) }
+    simulator.after(delay) { [reply] in finish(.reply(reply)) }
   }
 }
 
 /// The transport of one run of the daemon.
 private final class ProviderConnection: ProviderTransport, @unchecked Sendable {
   private let network: ProviderNetwork
-  private let owner: Incarnation
   /// Functions that end the requests in progress.
   private var ends: [Int: (CallOutcome) -> Void] = [:]
   private var sent = 0
   private var isShutDown = false
   let closing = WorkCounter()
 
-  init(network: ProviderNetwork, owner: Incarnation) {
-    self.network = network
-    self.owner = owner
-  }
+  init(network: ProviderNetwork) { self.network = network }
 
   func send(_ request: HTTPRequest, by settings: HTTPSettings) async -> CallOutcome {
     guard !isShutDown, !Task.isCancelled else {
@@ -135,7 +129,7 @@ private final class ProviderConnection: ProviderTransport, @unchecked Sendable {
     return await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
         let limit = Duration.seconds(settings.requestTimeoutSeconds)
-        ends[number] = network.send(request, within: limit, for: owner) { [self] outcome in
+        ends[number] = network.send(request, within: limit) { [self] outcome in
           ends[number] = nil
           continuation.resume(returning: outcome)
         }

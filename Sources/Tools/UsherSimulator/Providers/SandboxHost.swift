@@ -25,7 +25,7 @@ struct SandboxHost: Sendable {
   func configure(_ simulator: Simulator) {
     var random = RandomStream(seed: simulator.seed, for: "provider settings")
     let seconds = random.pick([20, 90, 300])
-    Task(executorPreference: SimulatorExecutor(simulator, for: nil)) {
+    Task(executorPreference: SimulatorExecutor(simulator)) {
       let reply = await handle(
         .post, "/_control/settings", headers: ["content-type": "application/json"],
         body: Array(#"{"accessTokenSeconds": \#(seconds)}"#.utf8))

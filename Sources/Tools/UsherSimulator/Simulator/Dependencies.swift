@@ -15,30 +15,24 @@ struct SimulatorClock: Clock {
 /// Runs the jobs of tasks, and functions that block, as steps of the simulator.
 final class SimulatorExecutor: TaskExecutor, BlockingPool, @unchecked Sendable {
   private let simulator: Simulator
-  private let owner: Incarnation?
 
-  /// - Parameter owner: The daemon whose tasks run here; nil for tasks of the outside world.
-  init(_ simulator: Simulator, for owner: Incarnation?) {
-    self.simulator = simulator
-    self.owner = owner
-  }
+  init(_ simulator: Simulator) { self.simulator = simulator }
 
   func enqueue(_ job: consuming ExecutorJob) {
     let job = UnownedJob(job)
-    simulator.soon(for: owner) { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+    simulator.soon { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
   }
 
-  func start(_ body: @escaping @Sendable () -> Void) { simulator.soon(for: owner, body) }
+  func start(_ body: @escaping @Sendable () -> Void) { simulator.soon(body) }
 }
 
 /// Timers that are steps of the simulator.
 struct SimulatorScheduler: Scheduler {
   let simulator: Simulator
-  let owner: Incarnation
 
   func after(_ delay: Duration, _ body: @escaping @Sendable () -> Void) -> ScheduledTimer {
     let timer = Timer(body)
-    simulator.after(min(delay, .seconds(365 * 86_400)), for: owner) { timer.fire() }
+    simulator.after(min(delay, .seconds(365 * 86_400))) { timer.fire() }
     return ScheduledTimer { timer.cancel() }
   }
 

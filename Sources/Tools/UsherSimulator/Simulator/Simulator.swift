@@ -6,17 +6,10 @@ import HeapModule
 /// blocks, a timer that is due, an act of a client, a message that arrives, or an iteration of the
 /// daemon's event loops. The seed determines which of the waiting steps is next.
 final class Simulator: @unchecked Sendable {
-  /// What a step does; `owner` is the daemon to which it belongs, and nil for the outside world.
-  private struct Step {
-    let owner: Incarnation?
-    let run: () -> Void
-  }
-
   private struct Deadline: Comparable {
     let time: UInt64
     /// Decides between deadlines of the same time.
     let tie: UInt64
-    let owner: Incarnation?
     let run: () -> Void
 
     static func < (one: Deadline, other: Deadline) -> Bool {
@@ -47,7 +40,7 @@ final class Simulator: @unchecked Sendable {
   /// Returns the time of the next timer of the loops.
   var nextLoopTimer: () -> UInt64? = { nil }
 
-  private var ready: [Step] = []
+  private var ready: [() -> Void] = []
   private var deadlines = Heap<Deadline>()
   /// Whether the loops may have something to do: a client acted, or they had something to do when
   /// they were run last.
@@ -80,13 +73,11 @@ final class Simulator: @unchecked Sendable {
 
   // MARK: - Adding steps
 
-  func soon(for owner: Incarnation? = nil, _ run: @escaping () -> Void) {
-    ready.append(Step(owner: owner, run: run))
-  }
+  func soon(_ run: @escaping () -> Void) { ready.append(run) }
 
-  func after(_ delay: Duration, for owner: Incarnation? = nil, _ run: @escaping () -> Void) {
+  func after(_ delay: Duration, _ run: @escaping () -> Void) {
     let time = now + max(delay, .zero).nanoseconds
-    deadlines.insert(Deadline(time: time, tie: ties.next(), owner: owner, run: run))
+    deadlines.insert(Deadline(time: time, tie: ties.next(), run: run))
   }
 
   // MARK: - Running
@@ -111,7 +102,7 @@ final class Simulator: @unchecked Sendable {
   private func step(before end: UInt64) -> Bool {
     while let next = deadlines.min, next.time <= now {
       deadlines.removeMin()
-      soon(for: next.owner, next.run)
+      soon(next.run)
     }
     if areLoopsAwaited() || nextLoopTimer().map({ $0 <= now }) ?? false { mayLoopsHaveWork = true }
     let count = ready.count + (mayLoopsHaveWork ? 1 : 0)
@@ -122,8 +113,7 @@ final class Simulator: @unchecked Sendable {
       mayLoopsHaveWork = pollLoops()
       if mayLoopsHaveWork { afterLoops() }
     } else {
-      let step = ready.remove(at: index)
-      if step.owner?.isDead != true { step.run() }
+      ready.remove(at: index)()
     }
     if kernel.escapes() != escapesBefore { fail("a task or function ran on another thread") }
     pass(.microseconds(schedule.number(0...50)))
