@@ -64,24 +64,32 @@ extension Store {
     return Int64(status.st_size)
   }
 
-  /// Copies a database to an empty file. If the task is cancelled, the copy is interrupted.
+  /// Copies a database to an empty file. If the task is cancelled, the copy is interrupted, or does
+  /// not begin.
   private static func vacuum(
     _ source: DatabaseQueue, into path: String, on blocking: any BlockingPool
   ) async throws {
     guard !Task.isCancelled else { throw CancellationError() }
+    let cancellation = Cancellation()
     let outcome = await withTaskCancellationHandler {
       await blocking.run {
         Result {
+          guard !cancellation.isAsked.load(ordering: .acquiring) else { throw CancellationError() }
           try source.writeWithoutTransaction { db in
             try db.execute(sql: "VACUUM INTO ?", arguments: [path])
           }
         }
       }
     } onCancel: {
+      cancellation.isAsked.store(true, ordering: .releasing)
       source.interrupt()
     }
     guard !Task.isCancelled else { throw CancellationError() }
     try outcome.get()
+  }
+
+  private final class Cancellation: Sendable {
+    let isAsked = Atomic(false)
   }
 
   private static func copyError(_ error: any Error, _ path: String) -> UsherError {

@@ -119,6 +119,9 @@ struct StoreCopyTests {
     await pool.isAsked.wait()
     copying.cancel()
     pool.release()
+    // Nothing was written, whether or not the empty file has been removed already.
+    var status = stat()
+    #expect(stat(path + ".new", &status) != 0 || status.st_size == 0)
     let error = await #expect(throws: UsherError.self) { try await copying.value }
     #expect(error?.reason == .cancelled)
     for file in [path, path + ".new"] { #expect(access(file, F_OK) != 0) }
