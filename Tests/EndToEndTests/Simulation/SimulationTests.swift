@@ -3,7 +3,7 @@ import UsherTestKit
 
 @Suite("The simulator", .mayBlock, .timeLimit(.minutes(10)))
 struct SimulationTests {
-  @Test("no seed violates a property, and a seed that is repeated takes the same steps")
+  @Test("two seeds violate no property, and take the same steps when they are repeated")
   func seeds() throws {
     let end = try run(
       BuiltProduct.path("usher-sim"), ["--seeds", "1..2", "--minutes", "6", "--twice"])
