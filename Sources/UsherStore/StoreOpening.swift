@@ -224,10 +224,11 @@ struct StoreOpening {
     let database = try DatabaseQueue(path: file.path, configuration: Self.configuration())
     try database.writeWithoutTransaction { db in
       // If SQLite cannot open a file for writing, for example for lack of descriptors, it opens the
-      // file for reading. It reports that neither here nor when a transaction begins.
+      // file for reading. Neither opening the connection nor BEGIN IMMEDIATE fails then.
       let connection = db.sqliteConnection.map(UnsafeMutableRawPointer.init)
       guard usher_sqlite_is_readonly(connection) == 0 else {
-        throw file.refusal("can be opened for reading only")
+        throw file.refusal(
+          "can be opened for reading only; check its permissions and LimitNOFILE=, then try again")
       }
       try StoreSchema.migrate(db) { try complete($0, from: $1, keys.dataKey) }
       let mode = try String.fetchOne(db, sql: "PRAGMA journal_mode = WAL")

@@ -82,7 +82,9 @@ package struct Launch: Sendable {
     // Swift looks for the arguments in /proc/self/maps, and finds none if it cannot read that file.
     // Without its arguments the daemon would open another database.
     guard !CommandLine.arguments.isEmpty else {
-      throw UsherError(.internalError, "the command line cannot be read from /proc/self/maps")
+      throw UsherError(
+        .internalError,
+        "the command line cannot be read from /proc/self/maps; start usherd again")
     }
     let environment = ProcessInfo.processInfo.environment
     let directories = Directories.defaults(environment: environment, uid: getuid())
