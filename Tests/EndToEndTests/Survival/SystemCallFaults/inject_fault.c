@@ -119,7 +119,10 @@ static void start_supervisor(const char *path, int error) {
   }
   if (syscall(SYS_clone, CLONE_FILES, 0, 0, 0, 0) != 0) _exit(0);
   int listener;
-  while ((listener = atomic_load(&shared->listener)) < 0) usleep(100);
+  for (int tries = 0; (listener = atomic_load(&shared->listener)) < 0; tries++) {
+    if (atomic_load(&shared->state) == 2 || tries == 100000) _exit(77);
+    usleep(100);
+  }
   if (unshare(CLONE_FILES) != 0) fail("unshare");
   FILE *log = fopen(path, "w");
   if (!log) fail(path);
