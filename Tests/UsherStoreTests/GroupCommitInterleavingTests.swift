@@ -44,7 +44,7 @@ struct GroupCommitInterleavingTests {
       }
       let names = try Self.names(in: database)
       let stored = log.entries.filter { $0.hasPrefix("stored") }
-      // Of two commits with the same row, one fails and leaves nothing.
+      // If two commits have the same row, one of them fails and stores no row.
       guard log.entries.count == 8, stored.count == 6, names.count == 12 else {
         throw TestError("\(log.entries), stored: \(names.sorted())")
       }

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static char message[64];
+static char message[80];
 
 static void report(int signal) {
   (void)signal;
@@ -16,7 +16,7 @@ static void report(int signal) {
 }
 
 void simulated_kernel_watch(unsigned seconds, uint64_t seed) {
-  snprintf(message, sizeof message, "seed %" PRIu64 ": a step never ends\n", seed);
+  snprintf(message, sizeof message, "seed %" PRIu64 ": not finished after %u s\n", seed, seconds);
   signal(SIGALRM, report);
   alarm(seconds);
 }

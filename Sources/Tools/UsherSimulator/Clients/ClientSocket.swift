@@ -14,10 +14,8 @@ final class ClientSocket {
     let isConnected =
       Self.call(bind, descriptor, abstract: true, identity.socketName)
       && Self.call(connect, descriptor, abstract: false, path)
-    guard isConnected else {
-      Glibc.close(descriptor)
-      return nil
-    }
+    // The socket of a failed connection is closed by `deinit`.
+    guard isConnected else { return nil }
   }
 
   deinit { close() }
