@@ -203,6 +203,9 @@ package struct HTTPReply: Sendable, Equatable, CustomStringConvertible {
   package var body: [UInt8]
   /// When the reply arrived, by the daemon's clock; nil if the reader of the reply needs no time.
   package var receivedAt: Timestamp?
+  /// When the request was sent, by the daemon's clock; nil if the reply did not come from a
+  /// provider. A lifetime in the reply began no earlier.
+  package var requestedAt: Timestamp?
 
   package init(
     status: Int, headers: [String: String] = [:], body: [UInt8] = [], receivedAt: Timestamp? = nil

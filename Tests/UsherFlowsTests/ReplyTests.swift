@@ -38,6 +38,17 @@ struct TokenReplyTests {
     #expect(tokens.expiresAt == seconds.map { now + .seconds($0) })
   }
 
+  @Test(
+    "the lifetime of tokens counts from their request, or from now if the clock was set back",
+    arguments: [(-14, -14), (0, 0), (60, 0)])
+  func lateReply(requestedAfter: Int, issuedAfter: Int) throws {
+    var reply = tokenReply(["refresh_expires_in": 600])
+    reply.requestedAt = now + .seconds(requestedAfter)
+    let tokens = try #require(granted(reply))
+    #expect(tokens.expiresAt == now + .seconds(issuedAfter + 300))
+    #expect(tokens.refreshExpiresAt == now + .seconds(issuedAfter + 600))
+  }
+
   @Test("a token reply without expires_in grants tokens with an unknown expiry")
   func noExpiry() throws {
     #expect(try #require(granted(tokenReply(["expires_in": .some(nil)]))).expiresAt == nil)

@@ -154,8 +154,10 @@ final class ProviderHTTP: ProviderObserver {
 
   /// Sends the request once: neither this function nor the transport repeats it.
   private func attempt(_ request: HTTPRequest, _ provider: ProviderConfig) async -> CallOutcome {
+    let requestedAt = dependencies.clock.now()
     let outcome = await transport.send(request, by: provider.http)
     guard case .reply(var reply) = outcome else { return outcome }
+    reply.requestedAt = requestedAt
     if reply.headers["retry-after"] != nil { reply.receivedAt = dependencies.clock.now() }
     return .reply(reply.withoutByteOrderMark.withoutEchoes(of: request))
   }
