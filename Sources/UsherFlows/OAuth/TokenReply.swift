@@ -27,13 +27,17 @@ extension OAuthReply where Granted == TokenSet {
   /// Only Bearer tokens are accepted (RFC 6749 §7.1).
   ///
   /// `expires_in` may be an integer, a float or either as a string. A negative value counts as 0
-  /// and a value over ten years as ten years. Anything else leaves the expiry unknown.
+  /// and a value over ten years as ten years. Anything else leaves the expiry unknown. The lifetime
+  /// counts from when the request was sent: the provider issued the tokens at some time between the
+  /// request and the arrival of the reply.
   ///
   /// `refresh_expires_in`, which Paysafe and Keycloak send, is read in the same way, but there 0
   /// means that the refresh token never expires. A value between 0 and one second counts as 0.
   package init(_ reply: HTTPReply, to request: TokenRequest, at now: Timestamp) {
+    // The clock may have been set back in the meantime.
+    let issuedAt = min(reply.requestedAt ?? now, now)
     self.init(reply, from: request.provider) { members throws(UnusableReply) in
-      try TokenSet(members, request, now)
+      try TokenSet(members, request, issuedAt: issuedAt)
     }
   }
 }
@@ -70,7 +74,7 @@ private struct SalvagedMembers: Decodable {
 
 extension TokenSet {
   fileprivate init(
-    _ members: [String: JSONValue], _ request: TokenRequest, _ now: Timestamp
+    _ members: [String: JSONValue], _ request: TokenRequest, issuedAt: Timestamp
   ) throws(UnusableReply) {
     guard let access = members["access_token"]?.stringValue, !access.isEmpty else {
       throw UnusableReply("the provider's answer has no access_token")
@@ -86,11 +90,11 @@ extension TokenSet {
     }
     self.init(
       accessToken: Sealed(Secret(access)), tokenType: type,
-      expiresAt: members["expires_in"]?.lifetime.map { now + $0 },
+      expiresAt: members["expires_in"]?.lifetime.map { issuedAt + $0 },
       scope: members["scope"]?.scope ?? request.scope,
       refreshToken: members.token("refresh_token") ?? request.previous?.refreshToken,
       refreshExpiresAt: members["refresh_expires_in"]?.lifetime.flatMap {
-        $0 > .zero ? now + $0 : nil
+        $0 > .zero ? issuedAt + $0 : nil
       },
       idToken: members.token("id_token") ?? request.previous?.idToken)
   }
