@@ -1,3 +1,4 @@
+import Logging
 import UsherConfig
 import UsherCore
 import UsherFlows
@@ -64,5 +65,22 @@ extension AccountGrant {
     label = details.label
     keepAlive = keepAlive || details.keepAlive
     profile = (details.profile ?? [:]).merging(profile ?? [:]) { $1 }
+  }
+}
+
+extension Refresher {
+  /// Logs that the provider has returned less scope than was granted.
+  func logNarrowing(_ update: AccountRepository.Update) {
+    let grant = update.record.details.grant
+    guard let scope = grant.narrowedTo, update.before?.details.grant.narrowedTo != scope else {
+      return
+    }
+    dependencies.log.warning(
+      "a refresh returned less scope than was granted: a new sign-in is needed for the rest",
+      metadata: [
+        "provider": .string(update.record.provider.rawValue),
+        "account": .string(update.record.id.rawValue), "granted": .string(grant.scope),
+        "returned": .string(scope),
+      ])
   }
 }

@@ -291,20 +291,6 @@ actor Refresher: ProviderObserver {
     return try current(update.record.id, key)
   }
 
-  private func logNarrowing(_ update: AccountRepository.Update) {
-    let grant = update.record.details.grant
-    guard let scope = grant.narrowedTo, update.before?.details.grant.narrowedTo != scope else {
-      return
-    }
-    dependencies.log.warning(
-      "a refresh returned less scope than was granted: a new sign-in is needed for the rest",
-      metadata: [
-        "provider": .string(update.record.provider.rawValue),
-        "account": .string(update.record.id.rawValue), "granted": .string(grant.scope),
-        "returned": .string(scope),
-      ])
-  }
-
   func current(_ account: AccountID, _ key: TokenKey) throws(UsherError) -> [UInt8] {
     guard let record = try repository.find(account) else {
       throw AccountRepository.changedMeanwhile
