@@ -197,6 +197,24 @@ struct LateRefreshTests {
     }
   }
 
+  @Test("tokens that the disk refused until they ended are stored and refreshed, not handed out")
+  func endedWithoutDisk() async throws {
+    try await fixture.closing(provider) {
+      let call = TokenGet(account: try await fixture.signIn(seconds: 300).id)
+      fixture.clock.advance(by: .seconds(301))
+      let refresh = Task { [fixture] in await fixture.outcome(call) }
+      try await reached("the refresh is sent") { provider.refreshes == 1 }
+      let disk = try FailingDisk(fixture.harness, table: "accounts")
+      provider.answerRefreshes(Self.successor)
+      #expect(await refresh.value == "storage_unavailable")
+      try disk.mend()
+      fixture.clock.advance(by: .seconds(901))
+      provider.answerRefreshes(Self.successor.replacing("-2", with: "-3"))
+      #expect(await fixture.outcome(call) == "access-3")
+      #expect(provider.refreshes == 2)
+    }
+  }
+
   @Test("an ID token of another issuer in a refresh is explained in the log")
   func explained() async throws {
     try await fixture.closing(provider) {
