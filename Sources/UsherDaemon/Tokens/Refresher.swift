@@ -141,7 +141,19 @@ actor Refresher: ProviderObserver {
 
   private func refresh(_ record: AccountRecord, _ key: TokenKey) async throws(UsherError) -> [UInt8]
   {
-    if let saved = try await saveUnsavedRefresh(record, key) { return saved }
+    var record = record
+    if try await saveUnsavedRefresh(record, key) {
+      guard let saved = try repository.find(record.id) else {
+        throw AccountRepository.changedMeanwhile
+      }
+      // The disk may have refused the tokens until they ended.
+      if let token = saved.usableToken(key),
+        token.isValid(for: 0, at: dependencies.clock.now(), dependencies.clock.bootTime())
+      {
+        return try current(record.id, key)
+      }
+      record = saved
+    }
     await writeEndedGrants(of: record.id)
     guard record.details.grant.isRenewable, let refreshToken = record.details.grant.refreshToken
     else { throw grantEndedError(record) }
@@ -245,18 +257,20 @@ actor Refresher: ProviderObserver {
     await queue.enqueue(Revocation(of: record, tokens, by: .init(ownerOf: record), dependencies))
   }
 
-  /// Writes the result of an earlier refresh that is not on disk yet; returns nil if there is none.
+  /// Writes the result of an earlier refresh that is not on disk yet.
+  ///
+  /// - Returns: False if there is none.
   private func saveUnsavedRefresh(
     _ record: AccountRecord, _ key: TokenKey
-  ) async throws(UsherError) -> [UInt8]? {
-    guard unsavedRefresh(for: record) != nil else { return nil }
+  ) async throws(UsherError) -> Bool {
+    guard unsavedRefresh(for: record) != nil else { return false }
     return try await repository.changeLock.withLock(record.lockKey) {
-      () throws(UsherError) -> [UInt8]? in
+      () throws(UsherError) -> Bool in
       guard let record = try repository.find(record.id), let unsaved = unsavedRefresh(for: record)
       else {
-        return nil
+        return false
       }
-      return try await save(unsaved, of: record.id, key)
+      return try await save(unsaved, of: record.id, key) != nil
     }
   }
 
