@@ -171,13 +171,13 @@ struct SocketLoopTests {
   func withoutThread() async throws {
     let loop = try SocketLoop.withoutThread()
     let entries = Mutex<[String]>([])
-    #expect(!loop.runOnce() && !loop.isAwaited && loop.nextTimer == nil)
+    #expect(!loop.runOnce() && !loop.hasPendingJobs && loop.nextTimer == nil)
     loop.execute { entries.withLock { $0.append("job") } }
     loop.execute {
       _ = loop.scheduleTask(in: .nanoseconds(1)) { entries.withLock { $0.append("timer") } }
       _ = loop.scheduleTask(in: .hours(1)) { entries.withLock { $0.append("much later") } }
     }
-    #expect(loop.isAwaited && entries.withLock { $0.isEmpty })
+    #expect(loop.hasPendingJobs && entries.withLock { $0.isEmpty })
     while loop.nextTimer.map({ $0 < .now() + .minutes(1) }) ?? true { _ = loop.runOnce() }
     async let stopped: Void = loop.stop()
     while loop.execute({}) { _ = loop.runOnce() }

@@ -1,3 +1,4 @@
+package import NIOCore
 package import UsherCore
 package import UsherSystem
 
@@ -8,7 +9,7 @@ package struct LocalSockets: Sendable {
   package typealias Failure = UsherError
 
   /// Binds a Unix socket at a path, with the given file mode, and listens. Blocks.
-  var bind: @Sendable (_ path: String, _ mode: UInt32) throws -> CInt = {
+  package var bind: @Sendable (_ path: String, _ mode: UInt32) throws -> CInt = {
     try UnixListener.bind(path: $0, mode: $1, creatingParent: true)
   }
 
@@ -28,6 +29,9 @@ package struct LocalSockets: Sendable {
   /// Whether the kernel identifies a peer's process by a pidfd, and not only by a process id, which
   /// may be reused.
   package var tellsPeerByDescriptor: @Sendable () -> Bool = { Peer.kernelHandsOutPidfds }
+
+  /// Binds a listener for browsers to a loopback address; nil: a TCP socket of this machine.
+  package var bindForBrowsers: (@Sendable (SocketAddress) async throws -> any Channel)?
 
   /// Returns the user at the client's end of a loopback TCP connection, like
   /// ``LoopbackPeer/uid(client:server:)``. May block.

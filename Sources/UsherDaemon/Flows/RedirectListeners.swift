@@ -104,7 +104,7 @@ final class RedirectListeners: Sendable {
     }
     let port = RedirectPort(route)
     do {
-      let channel = try await bootstrap(port).bind(to: address).get()
+      let channel = try await channel(at: address, for: port)
       // There is no address if the kernel did not report it, or if the socket is closed already.
       guard let bound = channel.localAddress, let number = bound.port, number > 0 else {
         channel.close(promise: nil)
@@ -121,11 +121,16 @@ final class RedirectListeners: Sendable {
     }
   }
 
-  private func bootstrap(_ port: RedirectPort) -> ServerBootstrap {
-    .loopback(on: group, dependencies) { [connections, validator] channel in
+  private func channel(
+    at address: SocketAddress, for port: RedirectPort
+  ) async throws -> any Channel {
+    if let bind = dependencies.sockets.bindForBrowsers { return try await bind(address) }
+    return try await ServerBootstrap.loopback(on: group, dependencies) {
+      [connections, validator] channel in
       connections.admit(channel, to: port).map { RedirectHandler(validator, port, $0) }
     }
     .childChannelOption(.maxMessagesPerRead, value: 1)
+    .bind(to: address).get()
   }
 
   private func register(

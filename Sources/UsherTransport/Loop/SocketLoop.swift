@@ -228,7 +228,7 @@ extension SocketLoop {
   }
 
   /// Whether jobs were submitted that have not run yet.
-  package var isAwaited: Bool { hasJobs.load(ordering: .acquiring) }
+  package var hasPendingJobs: Bool { hasJobs.load(ordering: .acquiring) }
 
   /// The deadline of the next timer of a loop without a thread.
   package var nextTimer: NIODeadline? { timers.next }
