@@ -55,7 +55,7 @@ package struct Sandbox: Sendable {
   let clock: SandboxClock
   /// The endpoints of all providers, for programs that call them without a server.
   package let endpoints: [Endpoint]
-  /// The control endpoints of all providers.
+  /// The control endpoints of all providers and of the outbox.
   package let controls: [Endpoint]
 
   package init(_ configuration: Configuration = Configuration()) throws {
@@ -84,7 +84,7 @@ package struct Sandbox: Sendable {
       context, clients: configuration.population.clients, path: configuration.issuerPath)
     let all = [issuer] + backends
     endpoints = all.flatMap(\.endpoints)
-    controls = all.flatMap(\.controls)
+    controls = OutboxPages(context: context).controls + all.flatMap(\.controls)
     router = SandboxRouter(context, all)
   }
 
