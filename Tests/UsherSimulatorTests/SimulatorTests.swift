@@ -8,8 +8,7 @@ import UsherCore
 struct SimulatorTests {
   /// Returns a simulator on the machine's clocks: nothing that is tested here reads them.
   private static func simulator(seed: UInt64) -> Simulator {
-    let kernel = SimulatedKernel(setTime: { _, _ in }, elapsed: { 0 }, escapes: { 0 })
-    return Simulator(seed: seed, kernel: kernel, print: nil)
+    Simulator(seed: seed, kernel: SimulatedKernel(), print: nil)
   }
 
   /// Returns the order in which eight steps that are ready at the same time run.
@@ -59,8 +58,8 @@ struct SimulatorTests {
   @Test("a task or function that leaves the simulation's thread violates a property")
   func escapes() {
     let escapes = Mutex(0)
-    let kernel = SimulatedKernel(
-      setTime: { _, _ in }, elapsed: { 0 }, escapes: { escapes.withLock { $0 } })
+    var kernel = SimulatedKernel()
+    kernel.escapes = { escapes.withLock { $0 } }
     let simulator = Simulator(seed: 1, kernel: kernel, print: nil)
     simulator.soon { escapes.withLock { $0 += 1 } }
     simulator.run(until: 1_000_000_000)

@@ -7,9 +7,7 @@ import UsherSandbox
 
 @Suite("The history of tokens in a simulation", .timeLimit(.minutes(1)))
 struct TokenHistoryTests {
-  private let simulator = Simulator(
-    seed: 1, kernel: SimulatedKernel(setTime: { _, _ in }, elapsed: { 0 }, escapes: { 0 }),
-    print: nil)
+  private let simulator = Simulator(seed: 1, kernel: SimulatedKernel(), print: nil)
   private let history: TokenHistory
 
   init() { history = TokenHistory(simulator) }
@@ -20,15 +18,16 @@ struct TokenHistoryTests {
     return history.begin(number, request)
   }
 
-  /// Signs in: the provider issues the tokens `at-1` and `rt-1` of user1001-1.
-  private func signIn() {
+  /// Signs in: the provider issues the tokens `at-N` and `rt-N` of user1001-1.
+  private func signIn(as number: Int = 1) {
     let exchange = history.begin(
       0, HTTPRequest(method: .post, url: "http://127.0.0.1:1/oidc/token"))
     // The claims of the ID token are {"sub":"usr_user1001-1"}.
     let idToken = "e30.eyJzdWIiOiJ1c3JfdXNlcjEwMDEtMSJ9.x"
     answer(
       exchange,
-      #"{"access_token":"at-1","expires_in":60,"refresh_token":"rt-1","id_token":"\#(idToken)"}"#)
+      #"{"access_token":"at-\#(number)","expires_in":60,"refresh_token":"rt-\#(number)","#
+        + #""id_token":"\#(idToken)"}"#)
   }
 
   private func answer(_ exchange: ProviderExchange, _ body: String) {
@@ -54,15 +53,74 @@ struct TokenHistoryTests {
     #expect(simulator.finding?.contains("the reply to request 1 replaced") == true)
   }
 
-  @Test("a refresh whose reply was lost may be repeated, and excuses the loss of the account")
+  @Test("a refresh that may not have arrived may be repeated, and excuses nothing")
+  func unanswered() {
+    signIn()
+    for number in 1...2 {
+      let exchange = refresh(number, "rt-1")
+      _ = history.end(exchange, .unreachable(message: "no connection", sent: false))
+    }
+    let exchange = refresh(3, "rt-1")
+    history.processed(exchange, Reply(status: 503))
+    _ = history.end(exchange, .reply(HTTPReply(status: 503)))
+    #expect(simulator.finding == nil)
+    #expect(!history.isExcused("user1001-1"))
+  }
+
+  @Test(
+    "a lost reply with new tokens excuses the loss of its account until a later refresh succeeds")
   func lost() {
     signIn()
     let exchange = refresh(1, "rt-1")
-    #expect(!history.isExcused("user1001-1"))
     _ = history.end(exchange, .unreachable(message: "no reply", sent: true))
-    _ = refresh(2, "rt-1")
-    #expect(simulator.finding == nil)
+    #expect(!history.isExcused("user1001-1"))
+    let body = #"{"access_token":"at-2","expires_in":60,"refresh_token":"rt-2"}"#
+    history.processed(exchange, Reply(status: 200, body: Array(body.utf8)))
     #expect(history.isExcused("user1001-1"))
     #expect(!history.isExcused("user1001-2"))
+    answer(refresh(2, "rt-1"), #"{"access_token":"at-3","expires_in":60,"refresh_token":"rt-3"}"#)
+    #expect(!history.isExcused("user1001-1"))
+    #expect(simulator.finding == nil)
+  }
+
+  @Test("a refused refresh violates a property unless a reply was lost or the grant was revoked")
+  func refused() {
+    signIn()
+    history.grants[0].revoke()
+    history.processed(refresh(1, "rt-1"), Reply(status: 400))
+    #expect(simulator.finding == nil)
+    #expect(history.isExcused("user1001-1"))
+    signIn(as: 2)
+    history.processed(refresh(2, "rt-2"), Reply(status: 400))
+    #expect(simulator.finding?.contains("refuses a refresh of user1001-1") == true)
+  }
+
+  @Test("a kill excuses the loss of tokens that were not handed out, and no others")
+  func killed() {
+    signIn()
+    history.grants[0].handOut(0, at: 1)
+    history.daemonWasKilled()
+    #expect(!history.isExcused("user1001-1"))
+    answer(refresh(1, "rt-1"), #"{"access_token":"at-2","expires_in":60,"refresh_token":"rt-2"}"#)
+    history.daemonWasKilled()
+    #expect(history.isExcused("user1001-1"))
+    _ = refresh(2, "rt-1")
+    #expect(simulator.finding == nil)
+  }
+
+  @Test("an authorization code in two requests that may have arrived violates a property")
+  func codes() {
+    func exchange(_ number: Int, _ code: String) -> ProviderExchange {
+      var request = HTTPRequest(method: .post, url: "http://127.0.0.1:1/oidc/token")
+      request.body = Secret("grant_type=authorization_code&code=\(code)")
+      return history.begin(number, request)
+    }
+    let refused = exchange(1, "one")
+    _ = history.end(refused, .unreachable(message: "refused", sent: false))
+    _ = exchange(2, "one")
+    _ = exchange(3, "two")
+    #expect(simulator.finding == nil)
+    _ = exchange(4, "one")
+    #expect(simulator.finding?.contains("the requests 2 and 4 present the same code") == true)
   }
 }

@@ -10,26 +10,20 @@
 // Whether the calling thread is the simulation's. Dispatch has threads of its own, whose timers
 // must not follow the simulated time.
 static _Thread_local bool is_simulated;
-static uint64_t monotonic_ns, wall_ns, quantum_ns, elapsed_ns;
+static uint64_t monotonic_ns, wall_ns;
 
 void simulated_kernel_set_time(uint64_t monotonic, uint64_t wall) {
   is_simulated = true;
   monotonic_ns = monotonic;
   wall_ns = wall;
-  elapsed_ns = 0;
 }
-
-void simulated_kernel_set_quantum(uint64_t quantum) { quantum_ns = quantum; }
-
-uint64_t simulated_kernel_elapsed(void) { return elapsed_ns; }
 
 // The time that a thread or the process has used counts as the time since boot: the only thread
 // never waits.
 int clock_gettime(clockid_t clock, struct timespec *time) {
   if (!is_simulated) return (int)syscall(SYS_clock_gettime, clock, time);
-  elapsed_ns += quantum_ns;
   bool is_wall = clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE;
-  uint64_t now = (is_wall ? wall_ns : monotonic_ns) + elapsed_ns;
+  uint64_t now = is_wall ? wall_ns : monotonic_ns;
   time->tv_sec = (time_t)(now / 1000000000);
   time->tv_nsec = (long)(now % 1000000000);
   return 0;

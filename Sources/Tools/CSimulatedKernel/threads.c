@@ -44,6 +44,26 @@ __attribute__((constructor)) static void watch_global_executor(void) {
   swift_task_enqueueGlobal_hook = enqueue_global;
 }
 
+// Functions that the daemon or a library puts on a queue. Dispatch itself does not come through
+// here.
+void dispatch_async(void *queue, void *block) {
+  typedef void function(void *, void *);
+  escapes++;
+  ((function *)dlsym(RTLD_NEXT, "dispatch_async"))(queue, block);
+}
+
+void dispatch_async_f(void *queue, void *context, void (*body)(void *)) {
+  typedef void function(void *, void *, void (*)(void *));
+  escapes++;
+  ((function *)dlsym(RTLD_NEXT, "dispatch_async_f"))(queue, context, body);
+}
+
+void dispatch_after(uint64_t when, void *queue, void *block) {
+  typedef void function(uint64_t, void *, void *);
+  escapes++;
+  ((function *)dlsym(RTLD_NEXT, "dispatch_after"))(when, queue, block);
+}
+
 // The daemon calls it once per simulated minute. It takes about a millisecond and changes nothing
 // that a simulation observes.
 int malloc_trim(size_t pad) {

@@ -1,87 +1,103 @@
+import UsherConfig
+
 /// One run of a seed: a daemon, its clients and providers, for some simulated time.
 package struct Simulation {
+  /// What a run is made of. A run that violates a property is repeated with less of it, to find out
+  /// what it takes.
+  package struct Scope: Sendable, Equatable {
+    /// The simulated time for which the clients act.
+    package var seconds: Int
+    package var clients = 20
+    package var hazards: Set<Hazard>
+
+    /// The scope that a seed determines.
+    package init(seed: UInt64, minutes: Int) {
+      seconds = minutes * 60
+      hazards = HazardPlan.choose(seed: seed)
+    }
+  }
+
   /// The result of a run.
-  package struct Outcome: Sendable {
+  package struct Outcome: Sendable, Codable {
     package var seed: UInt64
     /// Equal for two runs of the seed by the same build.
     package var hash: UInt64
     package var steps: Int
     /// The violated property; nil if there is none.
     package var finding: String?
-    /// The number of answers by method and error code.
+    /// The simulated time in seconds.
+    package var seconds: Double
+    /// The number of answers by method and the reason of the error.
     package var answers: [String: Int]
     package var refreshes: Int
     package var starts: Int
+    /// The number of simulated operations on the disk.
+    package var diskOperations: UInt64
   }
 
-  private static let clients = 20
+  /// The parts of a run.
+  struct Machinery {
+    let simulator: Simulator
+    let machine: Machine
+    let supervisor: Supervisor
+    let network: ProviderNetwork
+    let host: SandboxHost
+    let history: TokenHistory
+    let checks: AnswerChecks
+    let operatorClient: SimulatedClient
+  }
 
-  let simulator: Simulator
-  let machine: Machine
-  let network: ProviderNetwork
-  let history: TokenHistory
-  let checks: AnswerChecks
+  let parts: Machinery
+  let plan: HazardPlan
   let clients: [SimulatedClient]
-  /// The times of the restarts.
-  let restarts: Pauses
-  private let length: UInt64
+  private let scope: Scope
+  var hazards: Set<Hazard> { scope.hazards }
 
   /// - Parameters:
+  ///   - run: The number of the run among those of this process.
   ///   - directory: An empty directory for the daemon's files.
-  ///   - minutes: The simulated time for which the clients act.
   ///   - print: Prints a line of the trace; nil if the trace is not asked for.
   package init(
-    seed: UInt64, directory: String, minutes: Int, kernel: SimulatedKernel,
+    seed: UInt64, run: Int, directory: String, scope: Scope, kernel: SimulatedKernel,
     print: ((String) -> Void)?
   ) throws {
-    simulator = Simulator(seed: seed, kernel: kernel, print: print)
+    self.scope = scope
+    let simulator = Simulator(seed: seed, kernel: kernel, print: print)
     let host = try SandboxHost(simulator)
     host.configure(simulator)
-    history = TokenHistory(simulator)
-    network = ProviderNetwork(simulator, host, history)
-    machine = try Machine(simulator, network, directory: directory, config: Self.config)
-    checks = AnswerChecks(simulator, history)
+    let history = TokenHistory(simulator)
+    let network = ProviderNetwork(
+      simulator, host, history, hasFaults: scope.hazards.contains(.network))
+    let machine = try Machine(
+      simulator, network, directory: directory, config: try SimulatedConfig.load())
+    history.clock = { .init(boot: machine.boots, error: simulator.clockError) }
+    machine.onKill = { history.daemonWasKilled() }
+    let checks = AnswerChecks(simulator, history)
     let person = Person(simulator, host)
-    let (simulator, machine, checks) = (simulator, machine, checks)
-    clients = (1...Self.clients).map { SimulatedClient($0, simulator, machine, person, checks) }
-    restarts = Pauses(RandomStream(seed: seed, for: "restarts"))
-    length = UInt64(minutes) * 60_000_000_000
+    let client = { SimulatedClient($0, run: run, simulator, machine, person, checks) }
+    clients = (1...scope.clients).map(client)
+    parts = Machinery(
+      simulator: simulator, machine: machine, supervisor: Supervisor(simulator, machine),
+      network: network, host: host, history: history, checks: checks, operatorClient: client(0))
+    plan = HazardPlan(parts)
   }
-
-  private static let config = """
-    [[provider]]
-    name = "demo"
-    type = "oidc"
-    issuer = "\(SandboxHost.issuer)"
-    client_id = "usher"
-    scopes = ["openid", "profile", "email", "offline_access"]
-    redirect = "loopback"
-
-    [limits]
-    flow_starts_per_minute = 10000
-    """
 
   package func run() throws -> Outcome {
-    try start()
-    for client in clients {
-      simulator.after(.seconds(1)) { [length] in client.live(until: length) }
+    let simulator = parts.simulator
+    simulator.trace.note("hazards: \(scope.hazards.map(\.rawValue).sorted())")
+    simulator.afterLoops = { [clients, parts] in
+      for client in clients + [parts.operatorClient] { client.read() }
     }
-    simulator.afterLoops = { [clients] in for client in clients { client.read() } }
-    scheduleRestart()
-    simulator.run(until: length)
-    try finish()
+    start()
+    let end = UInt64(scope.seconds) * 1_000_000_000
+    for client in clients { simulator.after(.seconds(1)) { client.live(until: end) } }
+    plan.begin(scope.hazards)
+    simulator.run(until: end)
+    finish()
     return Outcome(
       seed: simulator.seed, hash: simulator.trace.hash, steps: simulator.trace.steps,
-      finding: simulator.finding,
-      answers: checks.counts, refreshes: history.refreshes, starts: machine.starts)
+      finding: simulator.finding, seconds: Double(simulator.now) / 1e9,
+      answers: parts.checks.counts, refreshes: parts.history.refreshes,
+      starts: parts.machine.starts, diskOperations: simulator.kernel.disk.operations())
   }
-}
-
-/// A sequence of random pauses.
-final class Pauses {
-  private var random: RandomStream
-
-  init(_ random: RandomStream) { self.random = random }
-
-  func next(_ range: ClosedRange<Duration>) -> Duration { random.duration(range) }
 }

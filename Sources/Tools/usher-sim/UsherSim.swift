@@ -8,11 +8,16 @@ import UsherSimulator
 struct UsherSim: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "usher-sim",
-    abstract: "Search for faults of the daemon in simulated machines.",
+    abstract: "Search for hazards of the daemon in simulated machines.",
     discussion: """
-      Each seed is one simulated machine: the daemon, 20 clients, the providers, the network and \
-      the clocks, on one thread in this process. The seed determines everything that happens, so a \
-      fault that was found can be looked at again. Exits with status 1 if a property is violated.
+      Each seed is one simulated machine: the daemon, 20 clients, the providers, the network, the \
+      disk and the clocks, on one thread in one process. The seed determines everything that \
+      happens, so a fault that was found can be looked at again. Exits with status 1 if a property \
+      is violated.
+
+      With --seed, a run that violates a property is repeated with less time, fewer kinds of \
+      hazards and fewer clients, as long as the same property is violated. The last of these runs \
+      is then told line by line.
       """)
 
   @Option(help: "The seed of a single run.")
@@ -22,9 +27,15 @@ struct UsherSim: ParsableCommand {
   var seeds = SeedRange(1...100)
 
   @Option(help: "The simulated minutes for which the clients act.")
-  var minutes = 90
+  var minutes = 10
 
-  @Flag(help: "Print a line for everything that happens.")
+  @Option(help: "The number of processes.")
+  var jobs = ProcessInfo.processInfo.activeProcessorCount
+
+  @Option(help: "The kinds of hazards, instead of those that the seed determines.")
+  var hazards: HazardList?
+
+  @Flag(help: "Print a line for everything that happens. Needs --seed.")
   var trace = false
 
   @Flag(help: "Run each seed twice and compare.")
@@ -33,55 +44,51 @@ struct UsherSim: ParsableCommand {
   @Flag(help: "Stop at the first violated property.")
   var stopAtFirst = false
 
+  @Flag(help: .private)
+  var worker = false
+
   func validate() throws {
     guard 1...100_000 ~= minutes else {
       throw ValidationError("--minutes must be 1 to 100000")
     }
+    guard 1...1000 ~= jobs else { throw ValidationError("--jobs must be 1 to 1000") }
+    guard seed != nil || !trace else { throw ValidationError("--trace needs --seed") }
   }
 
   func run() throws {
     try Self.fixHashing()
-    let range = seed.map { $0...$0 } ?? seeds.range
+    if let seed { return try Machines(self).tell(seed) }
+    if worker { return try Machines(self).work(seeds.range) }
     var report = Report()
-    for seed in range {
-      let outcome = try simulate(seed)
-      if twice, try simulate(seed).hash != outcome.hash {
-        print("seed \(seed): the second run differs from the first")
-        report.findings += 1
+    let begin = ContinuousClock.now
+    try Workers(range: seeds.range, arguments: workerArguments, jobs: jobs).run { line in
+      switch line {
+      case .success(.begins): break
+      case .success(.ends(let outcome)): report.add(outcome)
+      case .success(.differs(let seed)):
+        report.add("the second run differs from the first", seed)
+      case .failure(let broken): report.add("the process of the simulation crashed", broken.seed)
       }
-      report.add(outcome)
-      if report.findings > 0, stopAtFirst { break }
+      return report.findings == 0 || !stopAtFirst
     }
-    report.print()
+    report.print(elapsed: (ContinuousClock.now - begin) / .seconds(1))
     if report.findings > 0 { throw ExitCode(1) }
+  }
+
+  private var workerArguments: [String] {
+    ["--worker", "--minutes", "\(minutes)"] + (twice ? ["--twice"] : [])
+      + (hazards.map { ["--hazards", $0.defaultValueDescription] } ?? [])
   }
 
   /// Executes this program again with fixed seeds of Swift's hashing, which the runtime reads
   /// before `main` and which determine the order of sets and dictionaries.
   private static func fixHashing() throws {
     let name = "SWIFT_DETERMINISTIC_HASHING"
-    guard getenv(name) == nil else { return }
+    if let value = getenv(name), strcmp(value, "1") == 0 { return }
     setenv(name, "1", 1)
     var arguments = CommandLine.arguments.map { strdup($0) } + [nil]
     execv("/proc/self/exe", &arguments)
     throw ValidationError("this program cannot execute itself: \(String(cString: strerror(errno)))")
-  }
-
-  private func simulate(_ seed: UInt64) throws -> Simulation.Outcome {
-    let directory = "/dev/shm/usher-sim-\(getpid())"
-    try? FileManager.default.removeItem(atPath: directory)
-    guard mkdir(directory, 0o700) == 0 else {
-      throw ValidationError("\(directory) cannot be created")
-    }
-    simulated_kernel_watch(UInt32(60 + minutes), seed)
-    defer { try? FileManager.default.removeItem(atPath: directory) }
-    let kernel = SimulatedKernel(
-      setTime: { simulated_kernel_set_time($0, $1) }, elapsed: { simulated_kernel_elapsed() },
-      escapes: { Int(simulated_kernel_escapes()) })
-    return try Simulation(
-      seed: seed, directory: directory, minutes: minutes, kernel: kernel,
-      print: trace ? { print($0) } : nil
-    ).run()
   }
 }
 
@@ -102,32 +109,19 @@ struct SeedRange: ExpressibleByArgument {
   var defaultValueDescription: String { "\(range.lowerBound)..\(range.upperBound)" }
 }
 
-/// What the runs of several seeds add up to.
-private struct Report {
-  var findings = 0
-  private var runs = 0
-  private var steps = 0
-  private var starts = 0
-  private var refreshes = 0
-  private var answers: [String: Int] = [:]
+/// Kinds of hazards on the command line, separated by commas; or `none`.
+struct HazardList: ExpressibleByArgument {
+  let hazards: Set<Hazard>
 
-  mutating func add(_ outcome: Simulation.Outcome) {
-    runs += 1
-    steps += outcome.steps
-    starts += outcome.starts
-    refreshes += outcome.refreshes
-    answers.merge(outcome.answers) { $0 + $1 }
-    guard let finding = outcome.finding else { return }
-    findings += 1
-    Swift.print("seed \(outcome.seed): \(finding)")
+  init?(argument: String) {
+    let names = argument == "none" ? [] : argument.split(separator: ",").map(String.init)
+    hazards = Set(names.compactMap(Hazard.init(rawValue:)))
+    guard hazards.count == Set(names).count else { return nil }
   }
 
-  func print() {
-    for (name, count) in answers.sorted(by: { $0.key < $1.key }) {
-      Swift.print("  \(count) \(name)")
-    }
-    Swift.print(
-      "\(runs) seeds, \(steps) steps, \(starts) starts, \(refreshes) refreshes, "
-        + "\(answers.values.reduce(0, +)) answers, \(findings) findings")
+  var defaultValueDescription: String {
+    hazards.isEmpty ? "none" : hazards.map(\.rawValue).sorted().joined(separator: ",")
   }
+
+  static var allValueStrings: [String] { Hazard.allCases.map(\.rawValue) + ["none"] }
 }

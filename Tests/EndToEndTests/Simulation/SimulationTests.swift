@@ -3,12 +3,14 @@ import UsherTestKit
 
 @Suite("The simulator", .mayBlock, .timeLimit(.minutes(10)))
 struct SimulationTests {
-  @Test("two seeds violate no property, and take the same steps when they are repeated")
+  @Test("three seeds violate no property, and take the same steps when they are repeated")
   func seeds() throws {
+    let hazards = "network,kills,powerFailures,disk,reloads,locks,revocations"
     let end = try run(
-      BuiltProduct.path("usher-sim"), ["--seeds", "1..2", "--minutes", "6", "--twice"])
+      BuiltProduct.path("usher-sim"),
+      ["--seeds", "1..3", "--minutes", "2", "--twice", "--hazards", hazards])
     #expect(end.status == 0, "\(end.output)\(end.errors)")
-    #expect(end.output.contains("2 seeds"))
+    #expect(end.output.contains("3 seeds"))
     // A run in which nothing happens would prove nothing.
     for answer in ["token.get ok", "flow.start ok", "account.list ok"] {
       #expect(end.output.contains(answer))

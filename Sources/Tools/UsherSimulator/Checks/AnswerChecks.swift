@@ -5,68 +5,114 @@ import UsherCore
 final class AnswerChecks {
   private let simulator: Simulator
   private let history: TokenHistory
-  /// The number of answers by method and error code, for the report.
+  let acknowledged: Acknowledged
+  let access = KnownAccess()
+  /// The number of answers by method and the reason of the error, or `ok`.
   private(set) var counts: [String: Int] = [:]
-  /// The accounts whose tokens a client asked to revoke.
-  private var revoked: Set<String> = []
+  /// The number of sent calls by method.
+  private(set) var sent: [String: Int] = [:]
 
   init(_ simulator: Simulator, _ history: TokenHistory) {
     self.simulator = simulator
     self.history = history
+    acknowledged = Acknowledged(simulator)
   }
 
   /// Records a call that is sent.
-  func note(_ method: String, _ params: JSONValue) {
-    if method == "token.revoke", let account = params["account"]?.stringValue {
-      revoked.insert(account)
-    }
+  func begin(_ call: SimulatedClient.Call) {
+    sent[call.method, default: 0] += 1
+    acknowledged.begin(call)
   }
 
-  func wasRevoked(_ account: String) -> Bool { revoked.contains(account) }
-
-  func check(_ call: SimulatedClient.Call, _ message: JSONValue, from client: SimulatedClient) {
-    let code = message["error"]?["code"]?.integerValue
-    counts["\(call.method) \(code.map { "\($0)" } ?? "ok")", default: 0] += 1
+  func check(_ call: SimulatedClient.Call, _ message: JSONValue) {
+    let reason = message["error"]?["data"]?["reason"]?.stringValue
+    counts["\(call.method) \(message["error"] == nil ? "ok" : reason ?? "error")", default: 0] += 1
     guard (message["result"] == nil) != (message["error"] == nil) else {
-      return simulator.fail("\(client.name): the answer has a result and an error, or neither")
+      return simulator.fail("\(call.client): the answer has a result and an error, or neither")
     }
-    if code == -32603 {
-      simulator.fail("\(client.name): \(call.method) failed with an internal error")
+    if reason == "internal_error" {
+      simulator.fail(
+        "\(call.client): \(call.method) failed with an internal error: "
+          + (message["error"]?["message"]?.stringValue ?? ""))
     }
-    if let accounts = message["result"]?["accounts"]?.arrayValue { check(accounts, for: client) }
-    if let token = message["result"]?["accessToken"]?.stringValue {
-      check(token, call, for: client)
+    checkAccess(call, reason)
+    if reason == "not_found" { acknowledged.checkNotFound(call) }
+    if let result = message["result"] { check(result, of: call) }
+  }
+
+  /// Checks that the call was permitted, or refused, as the lock and the configuration say.
+  private func checkAccess(_ call: SimulatedClient.Call, _ reason: String?) {
+    if call.isForeign, reason == nil {
+      simulator.fail("\(call.client): \(call.method) succeeded for an object of another user")
+    }
+    guard !call.isUngated else { return }
+    switch access.isLocked.since(call.sentAt) {
+    case true? where reason == nil:
+      simulator.fail("\(call.client): \(call.method) succeeded although the daemon is locked")
+    case false? where reason == "locked":
+      simulator.fail("\(call.client): \(call.method) is refused although nothing is locked")
+    default: break
+    }
+    guard call.method == "token.get", let denied = access.denied.since(call.sentAt) else { return }
+    if denied.contains(call.uid), reason == nil {
+      simulator.fail("\(call.client) received a token that the rules deny")
+    }
+    if !denied.contains(call.uid), reason == "permission_denied" {
+      simulator.fail("\(call.client) is refused a token that no rule denies")
     }
   }
 
-  /// Checks that the accounts of a list are the caller's.
-  private func check(_ accounts: [JSONValue], for client: SimulatedClient) {
+  private func check(_ result: JSONValue, of call: SimulatedClient.Call) {
+    if let accounts = result["accounts"]?.arrayValue {
+      check(accounts, for: call)
+      acknowledged.check(list: accounts, call)
+    }
+    if let account = result["account"], account["subject"] != nil { check([account], for: call) }
+    for flow in result["flows"]?.arrayValue ?? [] { acknowledged.check(flow: flow, call) }
+    if let flow = result["flow"] { acknowledged.check(flow: flow, call) }
+    if let token = result["accessToken"]?.stringValue { check(token, call, result) }
+    acknowledged.end(call)
+  }
+
+  /// Checks that accounts are the caller's.
+  private func check(_ accounts: [JSONValue], for call: SimulatedClient.Call) {
     for account in accounts {
-      let name = String(account["subject"]?.stringValue?.dropFirst("usr_".count) ?? "")
-      if SandboxAccount.owner(name) != client.uid {
-        simulator.fail("\(client.name) of \(client.uid) is told of the account \(name)")
+      let subject = account["subject"]?.stringValue ?? ""
+      if SandboxAccount.owner(subject) != call.uid {
+        simulator.fail("\(call.client) of \(call.uid) is told of the account \(subject)")
       }
     }
   }
 
-  private func check(
-    _ token: String, _ call: SimulatedClient.Call, for client: SimulatedClient
-  ) {
+  private func check(_ token: String, _ call: SimulatedClient.Call, _ result: JSONValue) {
+    if history.isOfOtherProvider(token) { return }
     guard let issue = history.issue(of: token) else {
-      return simulator.fail("\(client.name) received a token that no provider issued")
+      return simulator.fail("\(call.client) received a token that no provider issued")
     }
-    let account = issue.grant.account
-    if SandboxAccount.owner(account) != client.uid {
-      simulator.fail("\(client.name) of \(client.uid) received a token of \(account)")
+    let (account, client) = (issue.grant.account, call.client)
+    if SandboxAccount.owner(account) != call.uid {
+      simulator.fail("\(client) of \(call.uid) received a token of \(account)")
     }
-    // The answer may have waited for a client that reads late.
-    if issue.end <= call.sentAt {
-      simulator.fail("\(client.name) received a token of \(account) that had ended before the call")
+    let id = result["account"]?.stringValue
+    if let asked = call.account, let name = acknowledged.name(of: asked), name != "usr_\(account)" {
+      simulator.fail("\(client) asked for a token of \(name) and received one of \(account)")
     }
-    if issue.generation < issue.grant.newestHandedOutAt(call.sentAt) {
+    // The answer may have waited for a client that reads late. A machine whose clock was set, and
+    // that then restarted, cannot know the time.
+    if issue.end <= call.sentAt, issue.clock == history.clock() {
       simulator.fail(
-        "\(client.name) received token \(issue.generation) of \(account) after "
-          + "\(issue.grant.newestHandedOutAt(call.sentAt)) was handed out")
+        "\(client) received token \(issue.generation) of \(account), which had ended "
+          + "\((call.sentAt - issue.end) / 1_000_000) ms before the call")
+    }
+    if acknowledged.wasRevoked(id, issue, before: call.sentAt) {
+      simulator.fail(
+        "\(client) received token \(issue.generation) of \(account), which was revoked before the "
+          + "call")
+    }
+    let newest = issue.grant.newestHandedOut(at: call.sentAt)
+    if issue.generation < newest {
+      simulator.fail(
+        "\(client) received token \(issue.generation) of \(account) after \(newest) was handed out")
     }
     issue.grant.handOut(issue.generation, at: simulator.now)
   }

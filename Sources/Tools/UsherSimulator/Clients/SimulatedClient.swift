@@ -6,17 +6,33 @@ import UsherCore
 final class SimulatedClient {
   /// A call that is not answered yet.
   struct Call {
+    let client: String
+    let uid: UInt32
     let method: String
+    /// The account and the flow that the call names.
+    let account: String?
+    let flow: String?
+    /// Whether the call names an object of another user.
+    let isForeign: Bool
+    /// The phone number or address to which the provider sends a code.
+    let target: String?
     let sentAt: UInt64
+
+    /// Whether the call is open to everybody, and while the daemon is locked.
+    var isUngated: Bool { method == "system.status" || uid == 0 }
   }
 
   struct Flow {
     var revision: JSONValue
-    var isShown = false
+    /// The phone number or address to which the provider sends a code.
+    let target: String?
+    /// The revision at which the person was last asked for something.
+    var shown: JSONValue = 0
   }
 
   let name: String
   let uid: UInt32
+  private let run: Int
   private let number: Int
   private let simulator: Simulator
   private let machine: Machine
@@ -34,24 +50,29 @@ final class SimulatedClient {
   private var rest: [UInt8] = []
   /// The call that ``ask(_:_:limit:)`` waits for, and its answer.
   private var awaited: Int64?
+  private var handlers: [Int64: (JSONValue?) -> Void] = [:]
   private var reply: JSONValue?
   /// Whether the client reads only now and then.
   private var isSlow: Bool
+  private var isReadScheduled = false
 
+  /// Creates a client of one of the users; number 0 is the operator's.
   init(
-    _ number: Int, _ simulator: Simulator, _ machine: Machine, _ person: Person,
+    _ number: Int, run: Int, _ simulator: Simulator, _ machine: Machine, _ person: Person,
     _ checks: AnswerChecks
   ) {
     self.number = number
+    self.run = run
     self.simulator = simulator
     self.machine = machine
     self.person = person
     self.checks = checks
     let uids = SimulatedUsers.names.keys.sorted()
-    uid = uids[number % uids.count]
-    name = "client-\(number)"
+    uid = number == 0 ? 0 : uids[number % uids.count]
+    name = number == 0 ? "operator" : "client-\(number)"
     random = RandomStream(seed: simulator.seed, for: name)
-    isSlow = random.chance(15)
+    isSlow = false
+    if number != 0 { isSlow = random.chance(15) }
   }
 
   // MARK: - Acts
@@ -86,8 +107,8 @@ final class SimulatedClient {
     if let socket, socket.isOpen { return socket }
     connections += 1
     socket = ClientSocket(
-      to: machine.socketPath,
-      as: ClientIdentity(uid: uid, client: number, connection: connections))
+      to: uid == 0 ? machine.adminSocketPath : machine.socketPath,
+      as: ClientIdentity(run: run, uid: uid, client: number, connection: connections))
     simulator.trace.note("\(name) connects: \(socket == nil ? "refused" : "done")")
     return socket
   }
@@ -99,9 +120,19 @@ final class SimulatedClient {
     socket = nil
     rest = []
     calls = [:]
+    let lost = handlers.keys.sorted().compactMap { handlers[$0] }
+    handlers = [:]
+    for answer in lost { answer(nil) }
   }
 
   // MARK: - Calls
+
+  /// Sends a call, and calls a function with its answer, or with nil if the connection ends before.
+  func call(_ method: String, _ params: JSONValue, _ answer: @escaping (JSONValue?) -> Void) {
+    simulator.mayLoopsHaveWork = true
+    guard let id = send(method, params) else { return answer(nil) }
+    handlers[id] = answer
+  }
 
   private func call(cut: Bool = false) {
     let (method, params) = choice()
@@ -110,9 +141,14 @@ final class SimulatedClient {
 
   private func choice() -> (String, JSONValue) {
     let demo: JSONValue = ["provider": "demo"]
-    let account = accounts.isEmpty ? nil : random.pick(accounts)
+    var account = accounts.isEmpty ? nil : random.pick(accounts)
+    var flow = flows.keys.sorted().randomElement(using: &random)
+    if random.chance(5) {
+      let acknowledged = checks.acknowledged
+      account = acknowledged.ids(of: "account", notOf: uid).randomElement(using: &random) ?? account
+      flow = acknowledged.ids(of: "flow", notOf: uid).randomElement(using: &random) ?? flow
+    }
     let chosen: JSONValue = account.map { ["account": .string($0)] } ?? demo
-    let flow = flows.keys.sorted().randomElement(using: &random)
     let method = random.pick(weighted: [
       (60, "token.get"), (1, "refresh"),
       (flows.count > 1 ? 0 : account == nil ? 8 : 1, "flow.start"),
@@ -124,7 +160,7 @@ final class SimulatedClient {
     switch method {
     case "refresh": return ("token.get", chosen.adding(["forceRefresh": true]))
     case "token.get": return (method, chosen)
-    case "flow.start": return (method, demo.adding(["kind": "device", "params": [:]]))
+    case "flow.start": return (method, newFlow())
     case "flow.wait":
       return (
         method,
@@ -140,6 +176,28 @@ final class SimulatedClient {
     }
   }
 
+  private func newFlow() -> JSONValue {
+    let phone = SandboxAccount.phone(of: uid)
+    return random.pick(weighted: [
+      (4, ["provider": "demo", "kind": "device", "params": [:]]),
+      (4, ["provider": "demo", "kind": "authorize", "params": [:]]),
+      (
+        1,
+        [
+          "provider": "truecaller", "kind": "verifyPhone",
+          "params": ["phoneNumber": .string(phone), "countryCode": "IN"],
+        ]
+      ),
+      (
+        1,
+        [
+          "provider": "bsa", "kind": "verifyContact",
+          "params": ["sendType": "email", "sendTarget": .string(SandboxAccount.email(of: uid))],
+        ]
+      ),
+    ])
+  }
+
   /// Sends a call. If it is cut, a part of its line follows with the next act.
   @discardableResult
   func send(_ method: String, _ params: JSONValue, cut: Bool = false) -> Int64? {
@@ -150,8 +208,15 @@ final class SimulatedClient {
       "jsonrpc": "2.0", "id": .integer(id), "method": .string(method), "params": params,
     ]
     simulator.trace.note("\(name) sends \(id) \(method)")
-    checks.note(method, params)
-    calls[id] = Call(method: method, sentAt: simulator.now)
+    let (account, flow) = (params["account"]?.stringValue, params["flow"]?.stringValue)
+    let isForeign = [account, flow].contains { id in
+      id.map { checks.acknowledged.isForeign($0, to: uid) } ?? false
+    }
+    let call = Call(
+      client: name, uid: uid, method: method, account: account, flow: flow, isForeign: isForeign,
+      target: params["params"]?.target, sentAt: simulator.now)
+    checks.begin(call)
+    calls[id] = call
     let bytes = line.encoded() + [0x0A]
     let length = cut ? random.number(1...(bytes.count - 1)) : bytes.count
     send(Array(bytes[..<length]))
@@ -168,12 +233,12 @@ final class SimulatedClient {
 
   /// Reads what the daemon has sent, now or later.
   func read() {
-    guard let socket, socket.hasInput else { return }
+    guard !isReadScheduled, let socket, socket.hasInput else { return }
     guard isSlow else { return readAll(socket) }
-    isSlow = false
+    isReadScheduled = true
     simulator.after(random.duration(.milliseconds(1) ... .seconds(10))) { [self] in
-      isSlow = true
-      if self.socket === socket { readAll(socket) }
+      isReadScheduled = false
+      if self.socket === socket { readAll(socket) } else { read() }
     }
   }
 
@@ -198,14 +263,16 @@ final class SimulatedClient {
       return simulator.fail("\(name) received an answer to \(id), which is not open")
     }
     simulator.trace.note("\(name) receives \(id) \(call.method) \(Self.outcome(message))")
+    checks.check(call, message)
     if id == awaited { reply = message }
-    checks.check(call, message, from: self)
+    if let answer = handlers.removeValue(forKey: id) { answer(message) }
     follow(call, message)
   }
 
   private static func outcome(_ message: JSONValue) -> String {
     guard let error = message["error"] else { return "ok" }
-    return "error \(error["code"]?.integerValue ?? 0) \(error["message"]?.stringValue ?? "")"
+    let reason = error["data"]?["reason"]?.stringValue ?? ""
+    return "error \(reason): \(error["message"]?.stringValue ?? "")"
   }
 
   private func follow(_ call: Call, _ message: JSONValue) {
@@ -217,13 +284,38 @@ final class SimulatedClient {
       flows[id] = nil
       return
     }
-    var known = flows[id] ?? Flow(revision: 0)
+    var known = flows[id] ?? Flow(revision: 0, target: call.target)
     known.revision = flow["revision"] ?? 0
-    if !known.isShown, let code = flow["step"]?["userCode"]?.stringValue {
-      known.isShown = true
-      person.enter(code, of: uid)
+    if known.shown != known.revision, let step = flow["step"] {
+      known.shown = known.revision
+      show(step, of: id, known)
     }
     flows[id] = known
+  }
+
+  /// Shows a step to the person, and submits what the person enters.
+  private func show(_ step: JSONValue, of id: String, _ flow: Flow) {
+    switch step["type"]?.stringValue {
+    case "displayCode": person.enter(step["userCode"]?.stringValue ?? "", of: uid)
+    case "openURL":
+      person.open(step["url"]?.stringValue ?? "", of: uid) { [self] address in
+        submit(["type": "openURL", "redirectURL": .string(address)], to: id, flow.revision)
+      }
+    case "enterCode":
+      guard let target = flow.target else { return }
+      person.readCode(sentTo: target) { [self] code in
+        let names: JSONValue = ["firstName": "First", "lastName": "Last"]
+        let fields: JSONValue = step["alsoAsk"]?.arrayValue?.isEmpty == false ? names : [:]
+        submit(
+          ["type": "enterCode", "code": .string(code), "fields": fields], to: id, flow.revision)
+      }
+    default: break
+    }
+  }
+
+  private func submit(_ input: JSONValue, to flow: String, _ revision: JSONValue) {
+    simulator.mayLoopsHaveWork = true
+    send("flow.submit", ["flow": .string(flow), "revision": revision, "input": input])
   }
 
   // MARK: - The end
@@ -233,10 +325,11 @@ final class SimulatedClient {
   /// - Returns: The answer; nil if none arrives in time.
   func ask(_ method: String, _ params: JSONValue, limit: Duration) -> JSONValue? {
     isSlow = false
+    isReadScheduled = false
     reply = nil
     simulator.mayLoopsHaveWork = true
     awaited = send(method, params)
-    _ = simulator.run(until: simulator.now + limit.nanoseconds) { reply != nil }
+    _ = simulator.run(until: simulator.now + UInt64(limit.nanoseconds)) { reply != nil }
     return reply
   }
 
@@ -245,6 +338,12 @@ final class SimulatedClient {
 }
 
 extension JSONValue {
+  /// The phone number or address in the parameters of a flow.
+  fileprivate var target: String? {
+    if let number = self["phoneNumber"]?.stringValue { return "%2B91\(number)" }
+    return self["sendTarget"]?.stringValue
+  }
+
   fileprivate func adding(_ members: [String: JSONValue]) -> JSONValue {
     var value = self
     for (name, member) in members { value[name] = member }

@@ -9,7 +9,7 @@ import UsherSandbox
 final class ProviderNetwork: @unchecked Sendable {
   /// What happens to a request.
   private enum Fate: String {
-    case delivered, refused, lostBefore, lostReply, late, unavailable, garbled
+    case delivered, refused, lostBefore, lostReply, late, unavailable, garbled, sentTwice
   }
 
   private let simulator: Simulator
@@ -22,22 +22,37 @@ final class ProviderNetwork: @unchecked Sendable {
   /// Whether faults are over.
   var isCalm = false
   private var exchanges = 0
+  /// Functions that end the requests in progress of the daemon that runs.
+  private var ends: [Int: (CallOutcome) -> Void] = [:]
 
-  init(_ simulator: Simulator, _ host: SandboxHost, _ history: TokenHistory) {
+  init(
+    _ simulator: Simulator, _ host: SandboxHost, _ history: TokenHistory, hasFaults: Bool
+  ) {
     self.simulator = simulator
     self.host = host
     self.history = history
     outside = SimulatorExecutor(simulator)
     random = RandomStream(seed: simulator.seed, for: "network")
-    faults = random.pick([0, 5, 25])
+    faults = hasFaults ? random.pick([2, 5, 25]) : 0
   }
 
   /// Returns the network as one run of the daemon uses it.
-  func connect() -> any ProviderTransport { ProviderConnection(network: self) }
+  func connect(_ life: Life) -> any ProviderTransport {
+    ProviderConnection(network: self, life: life)
+  }
+
+  /// Ends the requests in progress, because the daemon was killed. Their replies reach nobody.
+  func cut() {
+    for number in ends.keys.sorted() {
+      ends[number]?(.unreachable(message: "the daemon was killed", sent: true))
+    }
+  }
 
   private func fate() -> Fate {
     guard !isCalm, random.chance(faults) else { return .delivered }
-    return random.pick([.refused, .lostBefore, .lostReply, .late, .unavailable, .garbled])
+    return random.pick([
+      .refused, .lostBefore, .lostReply, .late, .unavailable, .garbled, .sentTwice,
+    ])
   }
 
   /// Sends a request; calls `end` once, at the latest when the time limit is over.
@@ -52,11 +67,13 @@ final class ProviderNetwork: @unchecked Sendable {
     let path = request.url.dropFirst(SandboxHost.base.count).prefix { $0 != "?" }
     simulator.trace.note("request \(number) \(request.method.rawValue) \(path): \(fate.rawValue)")
     let exchange = history.begin(number, request)
-    let finish = { [simulator, history] (outcome: CallOutcome) in
+    let finish = { [self] (outcome: CallOutcome) in
       guard history.end(exchange, outcome) else { return }
+      ends[number] = nil
       simulator.trace.note("reply \(number) \(outcome.summary)")
       end(outcome)
     }
+    ends[number] = finish
     if fate == .refused {
       simulator.after(random.duration(.microseconds(100) ... .seconds(1))) {
         finish(.unreachable(message: "the connection was refused", sent: false))
@@ -72,6 +89,13 @@ final class ProviderNetwork: @unchecked Sendable {
         deliver(HTTPReply(status: 503), fate, limit, finish)
       } else {
         process(request, exchange) { [self] in deliver($0, fate, limit, finish) }
+      }
+      guard fate == .sentTwice else { return }
+      history.isSentTwice(exchange)
+      simulator.after(random.duration(.microseconds(100) ... .seconds(20))) { [self] in
+        let repeated = ProviderExchange(number: number, presented: exchange.presented)
+        repeated.isOpen = false
+        process(request, repeated) { _ in }
       }
     }
     return finish
@@ -103,7 +127,7 @@ final class ProviderNetwork: @unchecked Sendable {
     case .lostReply: return
     case .late: delay = random.chance(50) ? limit + .seconds(1) : limit - .milliseconds(600)
     case .garbled: reply.body = Array(reply.body.prefix(random.number(0...reply.body.count / 2)))
-    case .delivered, .refused, .lostBefore, .unavailable: break
+    case .delivered, .refused, .lostBefore, .unavailable, .sentTwice: break
     }
     simulator.after(delay) { [reply] in finish(.reply(reply)) }
   }
@@ -112,13 +136,17 @@ final class ProviderNetwork: @unchecked Sendable {
 /// The transport of one run of the daemon.
 private final class ProviderConnection: ProviderTransport, @unchecked Sendable {
   private let network: ProviderNetwork
+  private let life: Life
   /// Functions that end the requests in progress.
   private var ends: [Int: (CallOutcome) -> Void] = [:]
   private var sent = 0
   private var isShutDown = false
   let closing = WorkCounter()
 
-  init(network: ProviderNetwork) { self.network = network }
+  init(network: ProviderNetwork, life: Life) {
+    self.network = network
+    self.life = life
+  }
 
   func send(_ request: HTTPRequest, by settings: HTTPSettings) async -> CallOutcome {
     guard !isShutDown, !Task.isCancelled else {
@@ -131,7 +159,7 @@ private final class ProviderConnection: ProviderTransport, @unchecked Sendable {
         let limit = Duration.seconds(settings.requestTimeoutSeconds)
         ends[number] = network.send(request, within: limit) { [self] outcome in
           ends[number] = nil
-          continuation.resume(returning: outcome)
+          life.take { continuation.resume(returning: outcome) }
         }
       }
     } onCancel: {

@@ -23,13 +23,16 @@ struct SandboxHost: Sendable {
 
   /// Chooses the lifetime of access tokens.
   func configure(_ simulator: Simulator) {
+    set("/_control/truecaller/settings", #"{"numberDailyCap":1000,"installationDailyCap":1000}"#)
     var random = RandomStream(seed: simulator.seed, for: "provider settings")
     let seconds = random.pick([20, 90, 300])
-    Task(executorPreference: SimulatorExecutor(simulator)) {
-      let reply = await handle(
-        .post, "/_control/settings", headers: ["content-type": "application/json"],
-        body: Array(#"{"accessTokenSeconds": \#(seconds)}"#.utf8))
-      if reply.status != 200 { simulator.fail("the sandbox refuses its settings") }
+    set("/_control/settings", #"{"accessTokenSeconds": \#(seconds)}"#)
+    func set(_ path: String, _ settings: String) {
+      Task(executorPreference: SimulatorExecutor(simulator)) {
+        let reply = await handle(
+          .post, path, headers: ["content-type": "application/json"], body: Array(settings.utf8))
+        if reply.status != 200 { simulator.fail("the sandbox refuses the settings of \(path)") }
+      }
     }
   }
 
@@ -83,9 +86,18 @@ enum SandboxAccount {
 
   static func names(of uid: UInt32) -> [String] { (1...2).map { "user\(uid)-\($0)" } }
 
-  /// Returns the uid of the user to whom an account belongs.
-  static func owner(_ name: String) -> UInt32? {
-    UInt32(name.dropFirst("user".count).prefix { $0 != "-" })
+  /// A phone number of a user, without the calling code of India.
+  static func phone(of uid: UInt32) -> String { "98\(uid)0001" }
+
+  static func email(of uid: UInt32) -> String { "user\(uid)@example.com" }
+
+  /// Returns the uid of the user to whom an account belongs, by its subject at the provider.
+  static func owner(_ subject: String) -> UInt32? {
+    let prefixes = ["usr_user", "user", "+9198", "9198", "98"]
+    for prefix in prefixes where subject.hasPrefix(prefix) {
+      return UInt32(subject.dropFirst(prefix.count).prefix(4))
+    }
+    return nil
   }
 }
 

@@ -9,6 +9,10 @@ final class ProviderExchange: @unchecked Sendable {
   /// The refresh token that the request presents; nil if it is no refresh.
   let presented: String?
   var isOpen = true
+  /// Whether something between the daemon and the provider sends the request again.
+  var isRepeated = false
+  /// Whether the provider may have received the request.
+  var mayHaveArrived = true
   /// What the provider issued in reply, if it processed the request.
   var issued: TokenHistory.Issue?
 
@@ -23,50 +27,40 @@ final class TokenHistory: @unchecked Sendable {
   struct Issue {
     let accessToken: String
     let refreshToken: String?
-    /// The time at which the access token ends, in nanoseconds of the simulation.
+    /// The times, in nanoseconds of the simulation, at which the access token was issued and ends.
+    let begin: UInt64
     let end: UInt64
     let grant: Grant
     /// The position in the sequence of the grant's access tokens, from 0.
     let generation: Int
+    /// The machine's boot and the error of its wall clock when the token was issued.
+    let clock: MachineClock
   }
 
-  /// A user's sign-in and the tokens that come from it.
-  final class Grant {
-    /// The account at the provider: `user1001-1`.
-    let account: String
-    var generations = 0
-    /// Whether the daemon did not receive a reply of the provider that had new tokens, so that it
-    /// cannot know the newest refresh token.
-    var hasLostReply = false
-    /// The newest generation that the daemon had handed out, with the time, in ascending order.
-    private var handedOut: [(time: UInt64, generation: Int)] = []
-
-    init(account: String) { self.account = account }
-
-    func handOut(_ generation: Int, at time: UInt64) {
-      guard generation > handedOut.last?.generation ?? -1 else { return }
-      handedOut.append((time, generation))
-    }
-
-    /// Returns the newest generation that had been handed out at a time; -1 if none had.
-    func newestHandedOutAt(_ time: UInt64) -> Int {
-      handedOut.last { $0.time < time }?.generation ?? -1
-    }
+  struct MachineClock: Equatable {
+    var boot: Int
+    var error: Duration
   }
 
   /// Why a refresh token may be presented again, or that it may not.
   private enum Presentation {
     case open(Int)
     case mayRepeat
-    case replaced(by: Int)
+    case replaced(by: Int, Issue)
   }
 
   private let simulator: Simulator
+  /// Returns the present state of the machine's clocks.
+  var clock: () -> MachineClock = { MachineClock(boot: 1, error: .zero) }
   private var accessTokens: [String: Issue] = [:]
   private var refreshTokens: [String: Grant] = [:]
-  private var grants: [Grant] = []
+  private(set) var grants: [Grant] = []
   private var presentations: [String: Presentation] = [:]
   private(set) var refreshes = 0
+  /// Tokens of providers that issue one for each sign-in and refresh none.
+  private var otherTokens: Set<String> = []
+  /// The requests that presented an authorization code.
+  private var codes: [String: ProviderExchange] = [:]
 
   init(_ simulator: Simulator) { self.simulator = simulator }
 
@@ -81,6 +75,15 @@ final class TokenHistory: @unchecked Sendable {
     let exchange = ProviderExchange(
       number: number, presented: isRefresh ? fields["refresh_token"] : nil)
     if let token = exchange.presented { present(token, number) }
+    if let code = fields["code"], let other = codes.updateValue(exchange, forKey: code),
+      other.mayHaveArrived
+    {
+      simulator.fail("the requests \(other.number) and \(number) present the same code")
+    }
+    if request.url.hasSuffix("/revoke") {
+      let token = fields["token"] ?? ""
+      (refreshTokens[token] ?? accessTokens[token]?.grant)?.revoke()
+    }
     return exchange
   }
 
@@ -89,7 +92,7 @@ final class TokenHistory: @unchecked Sendable {
     switch presentations[token] {
     case .open(let other):
       simulator.fail("one refresh token is in the requests \(other) and \(number) at the same time")
-    case .replaced(let other):
+    case .replaced(let other, _):
       simulator.fail(
         "request \(number) presents a refresh token that the reply to request \(other) replaced")
     case .mayRepeat, nil: break
@@ -99,8 +102,16 @@ final class TokenHistory: @unchecked Sendable {
 
   /// Records what the provider answered, whether or not the daemon receives it.
   func processed(_ exchange: ProviderExchange, _ reply: Reply) {
-    guard reply.status == 200, let body = try? JSONValue(parsing: reply.body),
-      let accessToken = body["access_token"]?.stringValue,
+    let body = try? JSONValue(parsing: reply.body)
+    if let token = body?["accessToken"]?.stringValue { otherTokens.insert(token) }
+    if reply.status == 400, let token = exchange.presented, let grant = refreshTokens[token],
+      !grant.mayBeUnusable
+    {
+      simulator.fail(
+        "the provider refuses a refresh of \(grant.account), which lost no reply and was not "
+          + "revoked: \(body?["error_description"]?.stringValue ?? "")")
+    }
+    guard reply.status == 200, let body, let accessToken = body["access_token"]?.stringValue,
       let seconds = body["expires_in"]?.integerValue
     else { return }
     let grant: Grant
@@ -114,14 +125,27 @@ final class TokenHistory: @unchecked Sendable {
     }
     let refreshToken = body["refresh_token"]?.stringValue
     let issue = Issue(
-      accessToken: accessToken, refreshToken: refreshToken,
+      accessToken: accessToken, refreshToken: refreshToken, begin: simulator.now,
       end: simulator.now + UInt64(seconds) * 1_000_000_000, grant: grant,
-      generation: grant.generations)
+      generation: grant.generations, clock: clock())
     grant.generations += 1
     accessTokens[accessToken] = issue
-    if let refreshToken { refreshTokens[refreshToken] = grant }
+    if let refreshToken {
+      refreshTokens[refreshToken] = grant
+      grant.refreshToken = refreshToken
+    }
     exchange.issued = issue
-    if !exchange.isOpen { grant.hasLostReply = true }
+    if exchange.isRepeated { grant.revoke() }
+    if !exchange.isOpen { grant.lose(issue.generation) }
+  }
+
+  /// Records that something between the daemon and the provider sends a request again, and the
+  /// daemon receives only one of the replies.
+  ///
+  /// The provider then ends the grant: the second request reuses a refresh token or a code.
+  func isSentTwice(_ exchange: ProviderExchange) {
+    exchange.isRepeated = true
+    if let token = exchange.presented { refreshTokens[token]?.revoke() }
   }
 
   /// Records how a request ended for the daemon.
@@ -130,28 +154,49 @@ final class TokenHistory: @unchecked Sendable {
   func end(_ exchange: ProviderExchange, _ outcome: CallOutcome) -> Bool {
     guard exchange.isOpen else { return false }
     exchange.isOpen = false
+    if case .unreachable(_, sent: false) = outcome { exchange.mayHaveArrived = false }
     let isDelivered =
       if case .reply(let reply) = outcome {
         reply.status == 200 && (try? JSONValue(parsing: reply.body)) != nil
       } else { false }
-    if let token = exchange.presented {
-      presentations[token] =
-        isDelivered && exchange.issued?.refreshToken != nil
-        ? .replaced(by: exchange.number) : .mayRepeat
+    guard let issue = exchange.issued else {
+      if let token = exchange.presented { presentations[token] = .mayRepeat }
+      return true
     }
-    if !isDelivered { noteLoss(exchange) }
+    if let token = exchange.presented {
+      let isReplaced = isDelivered && issue.refreshToken != nil
+      presentations[token] = isReplaced ? .replaced(by: exchange.number, issue) : .mayRepeat
+    }
+    if isDelivered {
+      issue.grant.deliver(issue.generation)
+    } else {
+      issue.grant.lose(issue.generation)
+    }
     return true
   }
 
-  private func noteLoss(_ exchange: ProviderExchange) {
-    if let token = exchange.presented { refreshTokens[token]?.hasLostReply = true }
-    exchange.issued?.grant.hasLostReply = true
+  /// Records that the daemon was killed: it may not have stored the last replies.
+  func daemonWasKilled() {
+    for grant in grants { grant.daemonWasKilled() }
+    for (token, presentation) in presentations {
+      if case .replaced(_, let issue) = presentation,
+        issue.grant.newestHandedOut(at: .max) < issue.generation
+      {
+        presentations[token] = .mayRepeat
+      }
+    }
   }
 
-  /// Whether the daemon may have no usable token of an account: a reply with new tokens was lost.
+  /// Whether the daemon may have no usable token of an account, although someone signed in: tokens
+  /// were lost on their way, or revoked.
   func isExcused(_ account: String) -> Bool {
-    grants.contains { $0.account == account && $0.hasLostReply }
+    let known = grants.filter { $0.account == account }
+    // The daemon has one of the last sign-in that it has handed out a token of, and of later ones.
+    let first = known.lastIndex(where: \.wasHandedOut) ?? 0
+    return known.dropFirst(first).contains(where: \.mayBeUnusable)
   }
+
+  func isOfOtherProvider(_ accessToken: String) -> Bool { otherTokens.contains(accessToken) }
 
   /// Returns what is known about an access token.
   func issue(of accessToken: String) -> Issue? { accessTokens[accessToken] }

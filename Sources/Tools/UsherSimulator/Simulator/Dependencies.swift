@@ -4,35 +4,65 @@ import UsherDaemon
 /// The clock of the simulated machine. It has no time zone but UTC.
 struct SimulatorClock: Clock {
   let simulator: Simulator
+  /// Names the machine's boot.
+  let boot: String
+  /// The time of the boot, in nanoseconds of ``Simulator/sinceBoot``.
+  let bootedAt: UInt64
 
-  func now() -> Timestamp { Timestamp(milliseconds: Int64(simulator.wall / 1_000_000)) }
+  func now() -> Timestamp { Timestamp(milliseconds: Int64(simulator.machineWall / 1_000_000)) }
 
   func bootTime() -> BootTime? {
-    BootTime(boot: "simulated", milliseconds: Int64(simulator.sinceBoot / 1_000_000))
+    BootTime(boot: boot, milliseconds: Int64((simulator.sinceBoot - bootedAt) / 1_000_000))
+  }
+}
+
+/// Whether a simulated process still runs. The steps of a process that was killed are not taken.
+final class Life: @unchecked Sendable {
+  private(set) var isOver = false
+  /// Objects of the dead process. They are never released, because their deinitializers would act.
+  private var remains: [Any] = []
+
+  func end() {
+    isOver = true
+    _ = Unmanaged.passRetained(self)
+  }
+
+  /// Runs a step of the process if it lives.
+  func take(_ body: @escaping () -> Void) {
+    if isOver { remains.append(body) } else { body() }
   }
 }
 
 /// Runs the jobs of tasks, and functions that block, as steps of the simulator.
 final class SimulatorExecutor: TaskExecutor, BlockingPool, @unchecked Sendable {
   private let simulator: Simulator
+  private let life: Life
 
-  init(_ simulator: Simulator) { self.simulator = simulator }
+  init(_ simulator: Simulator, _ life: Life = Life()) {
+    self.simulator = simulator
+    self.life = life
+  }
 
   func enqueue(_ job: consuming ExecutorJob) {
     let job = UnownedJob(job)
-    simulator.soon { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+    simulator.soon { [life] in
+      life.take { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+    }
   }
 
-  func start(_ body: @escaping @Sendable () -> Void) { simulator.soon(body) }
+  func start(_ body: @escaping @Sendable () -> Void) {
+    simulator.soon { [life] in life.take(body) }
+  }
 }
 
 /// Timers that are steps of the simulator.
 struct SimulatorScheduler: Scheduler {
   let simulator: Simulator
+  let life: Life
 
   func after(_ delay: Duration, _ body: @escaping @Sendable () -> Void) -> ScheduledTimer {
     let timer = Timer(body)
-    simulator.after(min(delay, .seconds(365 * 86_400))) { timer.fire() }
+    simulator.after(min(delay, .seconds(365 * 86_400))) { [life] in life.take { timer.fire() } }
     return ScheduledTimer { timer.cancel() }
   }
 

@@ -62,8 +62,8 @@ extension Duration {
     return seconds * 1_000_000 + attoseconds / 1_000_000_000_000
   }
 
-  var nanoseconds: UInt64 {
+  var nanoseconds: Int64 {
     let (seconds, attoseconds) = components
-    return UInt64(seconds) * 1_000_000_000 + UInt64(attoseconds / 1_000_000_000)
+    return seconds * 1_000_000_000 + attoseconds / 1_000_000_000
   }
 }

@@ -34,11 +34,16 @@ final class Simulator: @unchecked Sendable {
   /// Runs the event loops of the daemon once; returns whether they had anything to do.
   var pollLoops: () -> Bool = { false }
   /// Returns whether functions were submitted to the loops.
-  var areLoopsAwaited: () -> Bool = { false }
+  var haveLoopsJobs: () -> Bool = { false }
+  /// Called after each step.
+  var afterStep: () -> Void = {}
   /// Called after the loops had something to do: the clients may have something to read.
   var afterLoops: () -> Void = {}
   /// Returns the time of the next timer of the loops.
   var nextLoopTimer: () -> UInt64? = { nil }
+
+  /// By how much the wall clock of the daemon's machine is ahead.
+  var clockError = Duration.zero
 
   private var ready: [() -> Void] = []
   private var deadlines = Heap<Deadline>()
@@ -62,7 +67,10 @@ final class Simulator: @unchecked Sendable {
     tellKernel()
   }
 
+  /// The wall clock of everybody but the daemon's machine.
   var wall: UInt64 { Self.start + now }
+  /// The wall clock of the daemon's machine.
+  var machineWall: UInt64 { UInt64(Int64(wall) + clockError.nanoseconds) }
   var sinceBoot: UInt64 { 3_600_000_000_000 + now }
 
   /// Records a violation of a property. The run ends after the present step.
@@ -76,7 +84,7 @@ final class Simulator: @unchecked Sendable {
   func soon(_ run: @escaping () -> Void) { ready.append(run) }
 
   func after(_ delay: Duration, _ run: @escaping () -> Void) {
-    let time = now + max(delay, .zero).nanoseconds
+    let time = now + UInt64(max(delay, .zero).nanoseconds)
     deadlines.insert(Deadline(time: time, tie: ties.next(), run: run))
   }
 
@@ -104,11 +112,11 @@ final class Simulator: @unchecked Sendable {
       deadlines.removeMin()
       soon(next.run)
     }
-    if areLoopsAwaited() || nextLoopTimer().map({ $0 <= now }) ?? false { mayLoopsHaveWork = true }
+    if haveLoopsJobs() || nextLoopTimer().map({ $0 <= now }) ?? false { mayLoopsHaveWork = true }
     let count = ready.count + (mayLoopsHaveWork ? 1 : 0)
     guard count > 0 else { return advance(before: end) }
     let index = schedule.chance(inOrder) ? 0 : schedule.number(0...(count - 1))
-    trace.step(index, of: count)
+    trace.step(index, of: count, at: now)
     if index == ready.count {
       mayLoopsHaveWork = pollLoops()
       if mayLoopsHaveWork { afterLoops() }
@@ -116,7 +124,9 @@ final class Simulator: @unchecked Sendable {
       ready.remove(at: index)()
     }
     if kernel.escapes() != escapesBefore { fail("a task or function ran on another thread") }
-    pass(.microseconds(schedule.number(0...50)))
+    afterStep()
+    now += UInt64(schedule.number(0...50)) * 1000
+    tellKernel()
     return true
   }
 
@@ -128,10 +138,5 @@ final class Simulator: @unchecked Sendable {
     return true
   }
 
-  private func pass(_ time: Duration) {
-    now += kernel.elapsed() + time.nanoseconds
-    tellKernel()
-  }
-
-  private func tellKernel() { kernel.setTime(sinceBoot, wall) }
+  private func tellKernel() { kernel.setTime(sinceBoot, machineWall) }
 }

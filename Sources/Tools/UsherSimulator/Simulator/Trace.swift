@@ -24,10 +24,11 @@ final class Trace: @unchecked Sendable {
     print?("\(Self.seconds(time())) \(line)")
   }
 
-  /// Records which of the waiting steps was taken.
-  func step(_ index: Int, of count: Int) {
+  /// Records which of the waiting steps was taken, and when.
+  func step(_ index: Int, of count: Int, at time: UInt64) {
     steps += 1
     add([UInt8(truncatingIfNeeded: index), UInt8(truncatingIfNeeded: count)])
+    withUnsafeBytes(of: time.littleEndian) { add($0) }
   }
 
   private func add(_ bytes: some Sequence<UInt8>) {

@@ -1,0 +1,66 @@
+/// Starts the daemon again when it has ended, as systemd does, and checks that it ends only for a
+/// reason, and starts in time.
+final class Supervisor {
+  /// The time that a start may take, and that an orderly stop may take.
+  private static let limit = Duration.seconds(120)
+
+  private let simulator: Simulator
+  private let machine: Machine
+  private var random: RandomStream
+  /// The number of hazards of the disk so far. A daemon that saw one may fail.
+  private(set) var troubles = 0
+  /// Whether the disk fails now.
+  var isDiskFailing = false { didSet { troubles += 1 } }
+  /// Whether ends are looked for.
+  var isActive = true
+
+  init(_ simulator: Simulator, _ machine: Machine) {
+    self.simulator = simulator
+    self.machine = machine
+    random = RandomStream(seed: simulator.seed, for: "supervisor")
+  }
+
+  /// Starts the daemon, and again whenever it ends.
+  func start() {
+    do {
+      try machine.start()
+    } catch {
+      return simulator.fail("the simulator cannot go on: \(error)")
+    }
+    guard let incarnation = machine.incarnation else { return }
+    let troubles = isDiskFailing ? -1 : troubles
+    simulator.after(Self.limit) { [self] in
+      if incarnation.state == .starting, troubles == self.troubles {
+        simulator.fail("the daemon is not ready after \(Self.limit)")
+      }
+    }
+    watch(incarnation, troubles)
+  }
+
+  private func watch(_ incarnation: Incarnation, _ troubles: Int) {
+    guard isActive else { return }
+    guard incarnation.hasEnded else {
+      return simulator.after(.seconds(1)) { [self] in watch(incarnation, troubles) }
+    }
+    switch incarnation.state {
+    case .failed(let reason) where troubles == self.troubles:
+      simulator.fail("the daemon failed: \(reason)")
+    case .stopped where !incarnation.isAskedToStop:
+      simulator.fail("the daemon stopped although nobody asked for it")
+    default: break
+    }
+    simulator.after(random.duration(.milliseconds(100) ... .seconds(100))) { [self] in start() }
+  }
+
+  /// Stops the daemon in an orderly way.
+  func stop() {
+    guard let incarnation = machine.incarnation, incarnation.isReady else { return }
+    machine.stop()
+    let troubles = isDiskFailing ? -1 : troubles
+    simulator.after(Self.limit) { [self] in
+      if !incarnation.hasEnded, troubles == self.troubles {
+        simulator.fail("the daemon does not stop")
+      }
+    }
+  }
+}

@@ -1,0 +1,54 @@
+/// A user's sign-in at a provider, and the tokens that come from it.
+final class Grant {
+  /// The account at the provider: `user1001-1`.
+  let account: String
+  /// The number of access tokens that the provider has issued.
+  var generations = 0
+  /// The newest refresh token that the provider has issued.
+  var refreshToken: String?
+  /// The newest generation whose tokens the daemon may not have: their reply did not arrive, or the
+  /// daemon was killed before it showed that it had stored them.
+  private var lost: Int?
+  /// Whether the provider may have ended the grant.
+  private(set) var isRevoked = false
+  /// Whether the reply with the first tokens reached the daemon.
+  private(set) var isKnown = false
+  /// The newest generation that reached the daemon; -1 if none did.
+  private var delivered = -1
+  /// The newest generation that the daemon had handed out, with the time, in ascending order.
+  private var handedOut: [(time: UInt64, generation: Int)] = []
+
+  init(account: String) { self.account = account }
+
+  /// Whether the daemon may be unable to use the grant.
+  var mayBeUnusable: Bool { isRevoked || lost != nil }
+
+  var wasHandedOut: Bool { !handedOut.isEmpty }
+
+  func revoke() { isRevoked = true }
+
+  func deliver(_ generation: Int) {
+    isKnown = true
+    delivered = max(delivered, generation)
+    // The daemon refreshed with tokens that it had, and has newer ones now.
+    if let lost, lost < generation { self.lost = nil }
+  }
+
+  func lose(_ generation: Int) { lost = max(lost ?? generation, generation) }
+
+  /// Records that the daemon was killed: it has stored what it handed out, and perhaps no more.
+  func daemonWasKilled() {
+    if delivered > handedOut.last?.generation ?? -1 { lose(delivered) }
+  }
+
+  func handOut(_ generation: Int, at time: UInt64) {
+    guard generation > handedOut.last?.generation ?? -1 else { return }
+    handedOut.append((time, generation))
+    if let lost, lost <= generation { self.lost = nil }
+  }
+
+  /// Returns the newest generation that had been handed out at a time; -1 if none had.
+  func newestHandedOut(at time: UInt64) -> Int {
+    handedOut.last { $0.time < time }?.generation ?? -1
+  }
+}

@@ -1,0 +1,104 @@
+import FoundationEssentials
+import Glibc
+import UsherSimulator
+
+/// Runs seeds in several processes of this program, which print a line for each seed.
+///
+/// A process runs a few seeds: what a killed daemon leaves in memory is never released.
+struct Workers {
+  /// What a process says of a seed.
+  enum Line: Codable {
+    case begins(UInt64)
+    case ends(Simulation.Outcome)
+    /// A second run of the seed did other things.
+    case differs(UInt64)
+  }
+
+  private static let seedsOfProcess: UInt64 = 25
+
+  private struct Worker {
+    let process: pid_t
+    let output: CInt
+    var bytes: [UInt8] = []
+    var seed: UInt64?
+  }
+
+  let range: ClosedRange<UInt64>
+  /// The arguments of each process beside the seeds.
+  let arguments: [String]
+  let jobs: Int
+
+  /// Runs all seeds.
+  ///
+  /// - Parameter take: Takes what a process says, or the seed at which it broke off. Returns
+  ///   whether to go on.
+  func run(_ take: (Result<Line, BrokenOff>) -> Bool) throws {
+    var next: UInt64? = range.lowerBound
+    var workers: [Worker] = []
+    defer { for worker in workers { kill(worker.process, SIGKILL) } }
+    while next != nil || !workers.isEmpty {
+      while workers.count < jobs, let first = next {
+        let last = min(range.upperBound, first + Self.seedsOfProcess - 1)
+        workers.append(try Self.start(["--seeds", "\(first)..\(last)"] + arguments))
+        next = last < range.upperBound ? last + 1 : nil
+      }
+      var polled = workers.map { pollfd(fd: $0.output, events: Int16(POLLIN), revents: 0) }
+      poll(&polled, nfds_t(polled.count), -1)
+      for index in workers.indices.reversed() where polled[index].revents != 0 {
+        guard Self.read(&workers[index], take) else { return }
+        guard workers[index].process < 0 || Self.hasEnded(workers[index]) else { continue }
+        let worker = workers.remove(at: index)
+        if let seed = worker.seed, !take(.failure(BrokenOff(seed: seed))) { return }
+      }
+    }
+  }
+
+  struct BrokenOff: Error { let seed: UInt64 }
+
+  private static func start(_ arguments: [String]) throws -> Worker {
+    var ends: [CInt] = [0, 0]
+    guard pipe(&ends) == 0 else { throw POSIXError(.EMFILE) }
+    for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+    var actions = posix_spawn_file_actions_t()
+    posix_spawn_file_actions_init(&actions)
+    defer { posix_spawn_file_actions_destroy(&actions) }
+    posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO)
+    var process = pid_t()
+    var strings = (["usher-sim"] + arguments).map { strdup($0) } + [nil]
+    defer { for string in strings { free(string) } }
+    let code = posix_spawn(&process, "/proc/self/exe", &actions, nil, &strings, environ)
+    close(ends[1])
+    guard code == 0 else { throw POSIXError(POSIXErrorCode(rawValue: code) ?? .EAGAIN) }
+    return Worker(process: process, output: ends[0])
+  }
+
+  /// Reads lines of a process; returns false if no more are wanted.
+  private static func read(_ worker: inout Worker, _ take: (Result<Line, BrokenOff>) -> Bool)
+    -> Bool
+  {
+    var chunk = [UInt8](repeating: 0, count: 65_536)
+    let count = Glibc.read(worker.output, &chunk, chunk.count)
+    if count > 0 { worker.bytes += chunk[..<count] }
+    while let end = worker.bytes.firstIndex(of: UInt8(ascii: "\n")) {
+      let line = Data(worker.bytes[..<end])
+      worker.bytes.removeSubrange(...end)
+      guard let said = try? JSONDecoder().decode(Line.self, from: line) else { continue }
+      switch said {
+      case .begins(let seed): worker.seed = seed
+      case .ends, .differs: worker.seed = nil
+      }
+      guard take(.success(said)) else { return false }
+    }
+    return true
+  }
+
+  /// Whether a process has closed its output; waits for its end then.
+  private static func hasEnded(_ worker: Worker) -> Bool {
+    var request = pollfd(fd: worker.output, events: Int16(POLLIN), revents: 0)
+    guard poll(&request, 1, 0) > 0, request.revents & Int16(POLLIN) == 0 else { return false }
+    close(worker.output)
+    var status: CInt = 0
+    waitpid(worker.process, &status, 0)
+    return true
+  }
+}

@@ -1,0 +1,189 @@
+import JSONRPC
+import Testing
+import UsherCore
+import UsherSandbox
+
+@testable import UsherFlows
+@testable import UsherSimulator
+
+/// Each test answers a call as a faulty daemon would.
+@Suite("The checks of answers in a simulation", .timeLimit(.minutes(1)))
+struct AnswerChecksTests {
+  private let simulator = Simulator(seed: 1, kernel: SimulatedKernel(), print: nil)
+  private let history: TokenHistory
+  private let checks: AnswerChecks
+
+  init() {
+    history = TokenHistory(simulator)
+    checks = AnswerChecks(simulator, history)
+    // Answers of the time 0 were given before no call.
+    pass(1)
+  }
+
+  private func pass(_ seconds: Int) {
+    simulator.after(.seconds(seconds)) {}
+    simulator.run(until: simulator.now + UInt64(seconds) * 1_000_000_000)
+  }
+
+  /// Returns a call that is sent now, and lets a second pass.
+  private func call(
+    _ method: String, _ uid: UInt32 = 1001, account: String? = nil, flow: String? = nil
+  ) -> SimulatedClient.Call {
+    let isForeign = [account, flow].contains { id in
+      id.map { checks.acknowledged.isForeign($0, to: uid) } ?? false
+    }
+    let call = SimulatedClient.Call(
+      client: "client", uid: uid, method: method, account: account, flow: flow,
+      isForeign: isForeign, target: nil, sentAt: simulator.now)
+    checks.begin(call)
+    pass(1)
+    return call
+  }
+
+  private func answer(_ call: SimulatedClient.Call, _ result: JSONValue) {
+    checks.check(call, ["id": 1, "result": result])
+    pass(1)
+  }
+
+  private func refuse(_ call: SimulatedClient.Call, _ reason: String) {
+    checks.check(
+      call, ["id": 1, "error": ["message": "no", "data": ["reason": .string(reason)]]])
+    pass(1)
+  }
+
+  private func list(_ ids: [String], _ uid: UInt32 = 1001) -> JSONValue {
+    let accounts = ids.map { id -> JSONValue in
+      ["id": .string(id), "provider": "demo", "subject": .string("usr_user\(uid)-1")]
+    }
+    return ["accounts": .array(accounts)]
+  }
+
+  /// Signs in: the provider issues an access token for a number of seconds.
+  private func issue(_ token: String, seconds: Int = 60) {
+    let exchange = history.begin(
+      0, HTTPRequest(method: .post, url: "http://127.0.0.1:1/oidc/token"))
+    // The claims of the ID token are {"sub":"usr_user1001-1"}.
+    let body = """
+      {"access_token":"\(token)","expires_in":\(seconds),"refresh_token":"rt-\(token)",\
+      "id_token":"e30.eyJzdWIiOiJ1c3JfdXNlcjEwMDEtMSJ9.x"}
+      """
+    history.processed(exchange, Reply(status: 200, body: Array(body.utf8)))
+    _ = history.end(exchange, .reply(HTTPReply(status: 200, body: Array(body.utf8))))
+  }
+
+  private func found(_ text: String) -> Bool { simulator.finding?.contains(text) == true }
+
+  @Test("a correct run violates no property")
+  func correct() {
+    issue("at")
+    answer(call("account.list"), list(["acc_1"]))
+    answer(call("token.get", account: "acc_1"), ["account": "acc_1", "accessToken": "at"])
+    answer(call("account.forget", account: "acc_1"), [:])
+    answer(call("account.list"), list([]))
+    refuse(call("token.get", account: "acc_1"), "not_found")
+    #expect(simulator.finding == nil)
+  }
+
+  @Test("a token of another user violates a property")
+  func foreignToken() {
+    issue("at")
+    answer(call("token.get", 1002), ["account": "acc_1", "accessToken": "at"])
+    #expect(found("of 1002 received a token of user1001-1"))
+  }
+
+  @Test("a token that ended before the call violates a property")
+  func deadToken() {
+    issue("at", seconds: 5)
+    pass(10)
+    answer(call("token.get"), ["account": "acc_1", "accessToken": "at"])
+    #expect(found("ms before the call"))
+  }
+
+  @Test("a token that was revoked before the call violates a property")
+  func revokedToken() {
+    issue("at")
+    pass(1)
+    answer(call("account.list"), list(["acc_1"]))
+    answer(call("token.get"), ["account": "acc_1", "accessToken": "at"])
+    let revocation = call("token.revoke", account: "acc_1")
+    let early = call("token.get")
+    answer(revocation, [:])
+    answer(early, ["account": "acc_1", "accessToken": "at"])
+    #expect(simulator.finding == nil)
+    answer(call("token.get"), ["account": "acc_1", "accessToken": "at"])
+    #expect(found("which was revoked before the call"))
+  }
+
+  @Test("success for an account or a flow of another user violates a property", arguments: [0, 1])
+  func foreignObject(kind: Int) {
+    answer(call("account.list"), list(["acc_1"]))
+    answer(call("flow.start"), ["flow": ["id": "flw_1", "revision": 1, "status": "active"]])
+    if kind == 0 {
+      answer(call("account.get", 1002, account: "acc_1"), [:])
+    } else {
+      answer(call("flow.cancel", 1002, flow: "flw_1"), [:])
+    }
+    #expect(found("succeeded for an object of another user"))
+  }
+
+  @Test("a list without a stored account, or with a forgotten one, violates a property")
+  func accounts() {
+    answer(call("account.list"), list(["acc_1"]))
+    answer(call("account.list"), list([]))
+    #expect(found("the account was lost"))
+  }
+
+  @Test("a list with a forgotten account violates a property")
+  func forgotten() {
+    answer(call("account.list"), list(["acc_1"]))
+    answer(call("account.forget", account: "acc_1"), [:])
+    answer(call("account.list"), list(["acc_1"]))
+    #expect(found("which was forgotten before"))
+  }
+
+  @Test(
+    "a flow that is lost, goes back or changes its end violates a property",
+    arguments: [
+      (["id": "flw_1", "revision": 2, "status": "active"], "went back"),
+      (["id": "flw_1", "revision": 3, "status": "failed"], "was succeeded and is failed"),
+      (nil, "it was lost"),
+    ] as [(JSONValue?, String)])
+  func flows(later: JSONValue?, finding: String) {
+    let first: JSONValue = ["id": "flw_1", "revision": 3, "status": "succeeded"]
+    answer(call("flow.get", flow: "flw_1"), ["flow": first])
+    let second = call("flow.get", flow: "flw_1")
+    if let later { answer(second, ["flow": later]) } else { refuse(second, "not_found") }
+    #expect(found(finding))
+  }
+
+  @Test("success while the daemon is locked, or `locked` while it is not, violates a property")
+  func locks() {
+    checks.access.isLocked.become(true, at: simulator.now)
+    refuse(call("account.list"), "locked")
+    answer(call("system.status"), ["locked": true])
+    let early = call("account.list")
+    checks.access.isLocked.become(false, at: simulator.now)
+    refuse(early, "locked")
+    #expect(simulator.finding == nil)
+    refuse(call("account.list"), "locked")
+    #expect(found("refused although nothing is locked"))
+  }
+
+  @Test("a token that the rules deny violates a property, also after a reload in between")
+  func rules() {
+    issue("at")
+    let early = call("token.get")
+    checks.access.denied.become([1001], at: simulator.now)
+    answer(early, ["account": "acc_1", "accessToken": "at"])
+    refuse(call("token.get"), "permission_denied")
+    #expect(simulator.finding == nil)
+    answer(call("token.get"), ["account": "acc_1", "accessToken": "at"])
+    #expect(found("that the rules deny"))
+  }
+
+  @Test("an internal error violates a property")
+  func internalError() {
+    refuse(call("account.list"), "internal_error")
+    #expect(found("failed with an internal error"))
+  }
+}
