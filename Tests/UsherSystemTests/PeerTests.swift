@@ -1,3 +1,4 @@
+import CSystemd
 import FoundationEssentials
 import Glibc
 import Testing
@@ -79,6 +80,17 @@ struct PeerTests {
       #expect(peer.identity.executable == "/usr/bin/perl")
       #expect(peer.identity.controlGroup?.hasPrefix("/") == true)
       if !hasPeerDescriptors { #expect(peer.origin == .number) }
+    }
+  }
+
+  @Test("a caller is found through the pidfd of its socket, and by its id only if there is none")
+  func origin() throws {
+    try withCall(Caller.unix(path)) { _, connection in
+      let pidfd = usher_peer_pidfd(connection)
+      defer { if pidfd >= 0 { close(pidfd) } }
+      let expected: Peer.Origin = pidfd == -ENOPROTOOPT ? .number : .socket
+      let peer = try Peer.read(fd: connection)
+      #expect(peer.origin == expected)
     }
   }
 
