@@ -24,7 +24,7 @@ private final class Monologue: ChannelInboundHandler, Sendable {
 
 @Suite("Provider calls over HTTP", .timeLimit(.minutes(10)))
 struct ProviderHTTPTests {
-  private func outcome(of answer: String) async throws -> CallOutcome {
+  private func outcome(of answer: String, within seconds: Int = 60) async throws -> CallOutcome {
     let group = MultiThreadedEventLoopGroup.singleton
     let server = try await ServerBootstrap(group: group)
       .childChannelInitializer { channel in
@@ -35,7 +35,7 @@ struct ProviderHTTPTests {
     let harness = try FlowHarness()
 
     var provider = try ProviderConfig.sample()
-    provider.http.requestTimeoutSeconds = 1
+    provider.http.requestTimeoutSeconds = seconds
     let outcome = await harness.http.send(
       OIDCCall.discovery(url: "http://127.0.0.1:\(port)/"), for: provider)
     await harness.http.shutdown()
@@ -54,13 +54,32 @@ struct ProviderHTTPTests {
     #expect(found == reply)
   }
 
+  @Test(
+    "a redirect by a provider is not followed, but fails the call",
+    arguments: [301, 302, 303, 307, 308])
+  func redirect(status: Int) async throws {
+    let followed = Recorded<String>()
+    let target = try await HTTPStub { request in
+      followed.add(request.path)
+      return .init()
+    }
+    let answer = """
+      HTTP/1.1 \(status) Moved\r\nLocation: \(target.origin)/moved\r\nContent-Length: 0\r\n\r\n
+      """
+    let refused = CallOutcome.unreadable(
+      message: "the provider answered with a redirect, which is not followed")
+    #expect(try await outcome(of: answer) == refused)
+    #expect(followed.all.isEmpty)
+    try await target.close()
+  }
+
   @Test("a provider's reply that never ends fails at the request timeout")
   func endless() async throws {
     let late = CallOutcome.unreachable(
       message: "the provider did not answer in time", sent: true)
     // Both run into the same timeout of one second.
-    async let body = outcome(of: "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{")
-    async let head = outcome(of: "HTTP/1.1 200 OK\r\nContent-")
+    async let body = outcome(of: "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{", within: 1)
+    async let head = outcome(of: "HTTP/1.1 200 OK\r\nContent-", within: 1)
     #expect(try await [body, head] == [late, late])
   }
 }
