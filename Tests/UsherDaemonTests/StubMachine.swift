@@ -48,6 +48,7 @@ struct StubMachine: FlowMachine {
     case .provider(.called(let call, .reply)) where call.name == "link":
       return move(to: "answered link", [.call(self.call("next"))])
     case .provider(.called(let call, .reply)): return move(to: "answered \(call.name)")
+    case .provider(.calledBack): return move(to: "called back")
     case .woken: return move(to: "woken")
     case .daemon(.resumed): return move(to: "resumed", [.call(call("again"))])
     case .daemon(.answered(.stored(let account))): return move(to: "stored \(account)")
@@ -119,6 +120,18 @@ struct StubMachine: FlowMachine {
   ) -> Answer<StubCall> {
     self.state = state
     return .proceed(effects)
+  }
+
+  /// Returns the verdict that the authorization of the callback names.
+  func validate(
+    _ callback: ProviderCallback, token: (AccountID) -> Secret?
+  ) -> CallbackVerdict {
+    switch callback.authorization.revealed() {
+    case "match": .match
+    case "conflict": .conflict
+    case "unauthorized": .unauthorized
+    default: .noMatch
+    }
   }
 
   var unknownOutcome: String? {
