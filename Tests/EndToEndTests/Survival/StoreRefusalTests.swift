@@ -69,6 +69,22 @@ struct StoreRefusalTests {
     try expectRefusal(damage.words, damage.words.contains("sealed under") ? database : file)
   }
 
+  @Test("a name in a changed database cannot control the terminal on which usherd prints it")
+  func controlCharacters() throws {
+    let script = """
+      import sqlite3, sys
+      database = sqlite3.connect(sys.argv[1])
+      database.execute('CREATE TABLE "a\\x1b[2J" (x)')
+      database.commit()
+      """
+    let done = try run("/usr/bin/python3", ["-c", script, database])
+    #expect(done.status == 0, "\(done.errors)")
+    let command = daemon.commandLine + ["--check-store"]
+    let check = try run(command[0], Array(command.dropFirst()))
+    #expect(check.status == 1)
+    #expect(check.errors.contains(#"the table "a\u{1b}[2J" differs"#), "\(check.errors)")
+  }
+
   @Test("usherd does not start on a database without its master key, and creates no new key")
   func missingKey() throws {
     try FileManager.default.removeItem(atPath: key)
