@@ -148,7 +148,10 @@ package struct Launch: Sendable {
     let sentence = known?.message ?? String(describing: error)
     let causeText = known?.cause.map { " (\($0))" } ?? ""
     ServiceNotifier.system().status(sentence)
-    let line = Array("usherd: \(sentence)\(causeText)\n".utf8)
+    // A name from a changed database must not control the terminal. The problems of a
+    // configuration, which have a line each, are printable already.
+    let text = known == nil ? sentence : Printable.line(sentence + causeText)
+    let line = Array("usherd: \(text)\n".utf8)
     _ = write(STDERR_FILENO, line, line.count)
     exit(1)
   }
