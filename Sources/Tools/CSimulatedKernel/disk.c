@@ -46,6 +46,8 @@ struct name_change {
   char path[256];
   // Another name of the file that had this name; empty if there was none.
   char before[256];
+  // Whether the change before it is a part of the same operation.
+  bool is_second;
   struct name_change *next;
 };
 
@@ -165,6 +167,7 @@ static struct file *track(const char *path) {
   struct file *file = calloc(1, sizeof *file);
   file->inode = status.st_ino;
   file->descriptor = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC);
+  if (file->descriptor < 0) abort();
   file->synced_size = status.st_size;
   file->next = files;
   files = file;
@@ -197,6 +200,7 @@ static int open_file(const char *path, int flags, mode_t mode) {
 
 // Opening the directory itself, which is done for syncing it.
 static int opened(const char *path, int descriptor) {
+  if (!is_simulated(path)) simulated_disk_closes(descriptor);
   if (descriptor >= 0 && descriptor < SIMULATED_DESCRIPTORS && directory_length > 0 &&
       strncmp(path, directory, directory_length - 1) == 0 && strlen(path) <= directory_length)
     is_directory[descriptor] = true;
@@ -217,7 +221,6 @@ static int opened(const char *path, int descriptor) {
 
 OPEN(open)
 OPEN(open64)
-
 void simulated_disk_closes(int descriptor) {
   if (descriptor < 0 || descriptor >= SIMULATED_DESCRIPTORS) return;
   by_descriptor[descriptor] = NULL;
@@ -293,7 +296,6 @@ static int sync_file(int descriptor, long call) {
 }
 
 int fsync(int descriptor) { return sync_file(descriptor, SYS_fsync); }
-
 int fdatasync(int descriptor) { return sync_file(descriptor, SYS_fdatasync); }
 
 static int truncate_file(int descriptor, off_t size) {
@@ -313,7 +315,6 @@ static int truncate_file(int descriptor, off_t size) {
 }
 
 int ftruncate(int descriptor, off_t size) { return truncate_file(descriptor, size); }
-
 int ftruncate64(int descriptor, off64_t size) { return truncate_file(descriptor, size); }
 
 int truncate(const char *path, off_t size) {
@@ -340,6 +341,7 @@ int rename(const char *old_path, const char *new_path) {
     if (error) return refuse(error);
     note_name(new_path);
     note_name(old_path);
+    names->is_second = true;
   }
   return (int)syscall(SYS_renameat2, AT_FDCWD, old_path, AT_FDCWD, new_path, 0);
 }
@@ -385,8 +387,10 @@ void simulated_disk_lose_power(uint64_t seed) {
   unsigned percent = (unsigned)(next_random(&random) % 101);
   for (struct file *file = files; file; file = file->next) lose_sectors(file, percent, &random);
   // File systems write the changes of a directory in their order, so the last ones are lost.
-  while (names && next_random(&random) % 100 < percent) {
+  bool is_half_undone = false;
+  while (names && (is_half_undone || next_random(&random) % 100 < percent)) {
     struct name_change *change = names;
+    is_half_undone = change->is_second;
     names = change->next;
     remove_name(change->path);
     if (change->before[0])

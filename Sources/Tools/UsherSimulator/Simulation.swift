@@ -71,19 +71,25 @@ package struct Simulation {
     let machine = try Machine(
       simulator, network, directory: directory, config: try SimulatedConfig.load())
     history.clock = { .init(boot: machine.boots, error: simulator.clockError) }
-    machine.onKill = { history.daemonWasKilled() }
+    let supervisor = Supervisor(simulator, machine, history)
+    machine.onKill = {
+      history.daemonWasKilled()
+      // The next daemon has a new disk.
+      if supervisor.isDiskFailing { supervisor.isDiskFailing = false }
+    }
     let checks = AnswerChecks(simulator, history)
     let person = Person(simulator, host)
     let client = { SimulatedClient($0, run: run, simulator, machine, person, checks) }
     clients = (1...scope.clients).map(client)
     parts = Machinery(
-      simulator: simulator, machine: machine, supervisor: Supervisor(simulator, machine),
+      simulator: simulator, machine: machine, supervisor: supervisor,
       network: network, host: host, history: history, checks: checks, operatorClient: client(0))
     plan = HazardPlan(parts)
   }
 
   package func run() throws -> Outcome {
     let simulator = parts.simulator
+    let operationsBefore = simulator.kernel.disk.operations()
     simulator.trace.note("hazards: \(scope.hazards.map(\.rawValue).sorted())")
     simulator.afterLoops = { [clients, parts] in
       for client in clients + [parts.operatorClient] { client.read() }
@@ -98,6 +104,7 @@ package struct Simulation {
       seed: simulator.seed, hash: simulator.trace.hash, steps: simulator.trace.steps,
       finding: simulator.finding, seconds: Double(simulator.now) / 1e9,
       answers: parts.checks.counts, refreshes: parts.history.refreshes,
-      starts: parts.machine.starts, diskOperations: simulator.kernel.disk.operations())
+      starts: parts.machine.starts,
+      diskOperations: simulator.kernel.disk.operations() - operationsBefore)
   }
 }

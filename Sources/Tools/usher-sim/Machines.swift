@@ -14,7 +14,6 @@ final class Machines {
   /// Runs seeds and prints a line of JSON for each.
   func work(_ seeds: ClosedRange<UInt64>) throws {
     for seed in seeds {
-      try say(.begins(seed))
       let outcome = try simulate(seed, scope(of: seed))
       if options.twice, try simulate(seed, scope(of: seed)).hash != outcome.hash {
         try say(.differs(seed))

@@ -8,7 +8,7 @@ import UsherSimulator
 struct UsherSim: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "usher-sim",
-    abstract: "Search for hazards of the daemon in simulated machines.",
+    abstract: "Search for faults of the daemon in simulated machines.",
     discussion: """
       Each seed is one simulated machine: the daemon, 20 clients, the providers, the network, the \
       disk and the clocks, on one thread in one process. The seed determines everything that \
@@ -38,7 +38,7 @@ struct UsherSim: ParsableCommand {
   @Flag(help: "Print a line for everything that happens. Needs --seed.")
   var trace = false
 
-  @Flag(help: "Run each seed twice and compare.")
+  @Flag(help: "Run each seed twice and compare the hashes.")
   var twice = false
 
   @Flag(help: "Stop at the first violated property.")
@@ -56,18 +56,18 @@ struct UsherSim: ParsableCommand {
   }
 
   func run() throws {
-    try Self.fixHashing()
+    try Self.fixOrders()
+    simulated_kernel_raise_limits()
     if let seed { return try Machines(self).tell(seed) }
     if worker { return try Machines(self).work(seeds.range) }
     var report = Report()
     let begin = ContinuousClock.now
     try Workers(range: seeds.range, arguments: workerArguments, jobs: jobs).run { line in
       switch line {
-      case .success(.begins): break
       case .success(.ends(let outcome)): report.add(outcome)
       case .success(.differs(let seed)):
         report.add("the second run differs from the first", seed)
-      case .failure(let broken): report.add("the process of the simulation crashed", broken.seed)
+      case .failure(let crash): report.add("the process of the simulation crashed", crash.seed)
       }
       return report.findings == 0 || !stopAtFirst
     }
@@ -80,12 +80,13 @@ struct UsherSim: ParsableCommand {
       + (hazards.map { ["--hazards", $0.defaultValueDescription] } ?? [])
   }
 
-  /// Executes this program again with fixed seeds of Swift's hashing, which the runtime reads
-  /// before `main` and which determine the order of sets and dictionaries.
-  private static func fixHashing() throws {
+  /// Executes this program again with fixed seeds of Swift's hashing and fixed addresses, which
+  /// determine the order of sets and dictionaries.
+  private static func fixOrders() throws {
     let name = "SWIFT_DETERMINISTIC_HASHING"
     if let value = getenv(name), strcmp(value, "1") == 0 { return }
     setenv(name, "1", 1)
+    simulated_kernel_fix_addresses()
     var arguments = CommandLine.arguments.map { strdup($0) } + [nil]
     execv("/proc/self/exe", &arguments)
     throw ValidationError("this program cannot execute itself: \(String(cString: strerror(errno)))")

@@ -8,7 +8,6 @@ import UsherSimulator
 struct Workers {
   /// What a process says of a seed.
   enum Line: Codable {
-    case begins(UInt64)
     case ends(Simulation.Outcome)
     /// A second run of the seed did other things.
     case differs(UInt64)
@@ -19,8 +18,11 @@ struct Workers {
   private struct Worker {
     let process: pid_t
     let output: CInt
+    /// The last of the seeds that the process runs.
+    let last: UInt64
+    /// The next seed of which it says that it has ended.
+    var next: UInt64
     var bytes: [UInt8] = []
-    var seed: UInt64?
   }
 
   let range: ClosedRange<UInt64>
@@ -30,32 +32,35 @@ struct Workers {
 
   /// Runs all seeds.
   ///
-  /// - Parameter take: Takes what a process says, or the seed at which it broke off. Returns
-  ///   whether to go on.
-  func run(_ take: (Result<Line, BrokenOff>) -> Bool) throws {
-    var next: UInt64? = range.lowerBound
+  /// - Parameter take: Takes what a process says, or the seed at which it crashed. Returns whether
+  ///   to go on.
+  func run(_ take: (Result<Line, Crash>) -> Bool) throws {
+    var waiting = [range]
     var workers: [Worker] = []
     defer { for worker in workers { kill(worker.process, SIGKILL) } }
-    while next != nil || !workers.isEmpty {
-      while workers.count < jobs, let first = next {
-        let last = min(range.upperBound, first + Self.seedsOfProcess - 1)
-        workers.append(try Self.start(["--seeds", "\(first)..\(last)"] + arguments))
-        next = last < range.upperBound ? last + 1 : nil
+    while !waiting.isEmpty || !workers.isEmpty {
+      while workers.count < jobs, let seeds = waiting.popLast() {
+        let last = min(seeds.upperBound, seeds.lowerBound + Self.seedsOfProcess - 1)
+        workers.append(try start(seeds.lowerBound...last))
+        if last < seeds.upperBound { waiting.append(last + 1...seeds.upperBound) }
       }
       var polled = workers.map { pollfd(fd: $0.output, events: Int16(POLLIN), revents: 0) }
       poll(&polled, nfds_t(polled.count), -1)
       for index in workers.indices.reversed() where polled[index].revents != 0 {
         guard Self.read(&workers[index], take) else { return }
-        guard workers[index].process < 0 || Self.hasEnded(workers[index]) else { continue }
+        guard Self.hasEnded(workers[index]) else { continue }
         let worker = workers.remove(at: index)
-        if let seed = worker.seed, !take(.failure(BrokenOff(seed: seed))) { return }
+        guard worker.next <= worker.last else { continue }
+        guard take(.failure(Crash(seed: worker.next))) else { return }
+        if worker.next < worker.last { waiting.append(worker.next + 1...worker.last) }
       }
     }
   }
 
-  struct BrokenOff: Error { let seed: UInt64 }
+  /// The process ended before it had run a seed.
+  struct Crash: Error { let seed: UInt64 }
 
-  private static func start(_ arguments: [String]) throws -> Worker {
+  private func start(_ seeds: ClosedRange<UInt64>) throws -> Worker {
     var ends: [CInt] = [0, 0]
     guard pipe(&ends) == 0 else { throw POSIXError(.EMFILE) }
     for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
@@ -64,18 +69,18 @@ struct Workers {
     defer { posix_spawn_file_actions_destroy(&actions) }
     posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO)
     var process = pid_t()
-    var strings = (["usher-sim"] + arguments).map { strdup($0) } + [nil]
+    let range = "\(seeds.lowerBound)..\(seeds.upperBound)"
+    var strings = (["usher-sim", "--seeds", range] + arguments).map { strdup($0) } + [nil]
     defer { for string in strings { free(string) } }
     let code = posix_spawn(&process, "/proc/self/exe", &actions, nil, &strings, environ)
     close(ends[1])
     guard code == 0 else { throw POSIXError(POSIXErrorCode(rawValue: code) ?? .EAGAIN) }
-    return Worker(process: process, output: ends[0])
+    return Worker(
+      process: process, output: ends[0], last: seeds.upperBound, next: seeds.lowerBound)
   }
 
   /// Reads lines of a process; returns false if no more are wanted.
-  private static func read(_ worker: inout Worker, _ take: (Result<Line, BrokenOff>) -> Bool)
-    -> Bool
-  {
+  private static func read(_ worker: inout Worker, _ take: (Result<Line, Crash>) -> Bool) -> Bool {
     var chunk = [UInt8](repeating: 0, count: 65_536)
     let count = Glibc.read(worker.output, &chunk, chunk.count)
     if count > 0 { worker.bytes += chunk[..<count] }
@@ -83,10 +88,7 @@ struct Workers {
       let line = Data(worker.bytes[..<end])
       worker.bytes.removeSubrange(...end)
       guard let said = try? JSONDecoder().decode(Line.self, from: line) else { continue }
-      switch said {
-      case .begins(let seed): worker.seed = seed
-      case .ends, .differs: worker.seed = nil
-      }
+      if case .ends(let outcome) = said { worker.next = outcome.seed + 1 }
       guard take(.success(said)) else { return false }
     }
     return true

@@ -143,9 +143,8 @@ actor Refresher: ProviderObserver {
   {
     var record = record
     if try await saveUnsavedRefresh(record, key) {
-      guard let saved = try repository.find(record.id) else {
-        throw AccountRepository.changedMeanwhile
-      }
+      guard let saved = try repository.find(record.id)
+      else { throw AccountRepository.changedMeanwhile }
       // The disk may have refused the tokens until they ended.
       if let token = saved.usableToken(key),
         token.isValid(for: 0, at: dependencies.clock.now(), dependencies.clock.bootTime())
@@ -153,6 +152,7 @@ actor Refresher: ProviderObserver {
         return try current(record.id, key)
       }
       record = saved
+      if let error = scopeProblem(record, key, isForced: false) { throw error }
     }
     await writeEndedGrants(of: record.id)
     guard record.details.grant.isRenewable, let refreshToken = record.details.grant.refreshToken

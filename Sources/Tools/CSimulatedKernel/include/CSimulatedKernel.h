@@ -4,7 +4,7 @@
 #include <stdint.h>
 
 // Replaces functions of the C library in the program that is linked with it, so that all code of
-// the process, including the libraries', has the time of a simulation, none starts a thread, and
+// the process, including the libraries', has the time of a simulation, threads are counted, and
 // the files below one directory can fail and lose what was not synced.
 
 /// Sets the times, in nanoseconds, that clock_gettime(2) and its relatives return from now on: the
@@ -20,6 +20,12 @@ void simulated_kernel_watch(unsigned seconds, uint64_t seed);
 /// The number of tasks and functions so far that did not run on the simulation's only thread: jobs
 /// of Swift's global executor, and threads that were started.
 int simulated_kernel_escapes(void);
+
+/// Makes programs that this process executes from now on have the same addresses in each run.
+void simulated_kernel_fix_addresses(void);
+
+/// Permits as many descriptors as the kernel does: a killed daemon does not close its own.
+void simulated_kernel_raise_limits(void);
 
 /// Descriptors from this number on are not simulated.
 enum { SIMULATED_DESCRIPTORS = 65536 };

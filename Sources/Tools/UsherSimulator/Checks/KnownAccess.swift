@@ -10,9 +10,20 @@ final class KnownAccess {
     private var value: Value?
     private var since: UInt64 = 0
 
-    mutating func change() { value = nil }
+    private var changes = 0
 
-    mutating func become(_ value: Value, at time: UInt64) {
+    /// Records that a change is asked for.
+    ///
+    /// - Returns: The number of the change.
+    mutating func change() -> Int {
+      value = nil
+      changes += 1
+      return changes
+    }
+
+    /// Records that a change was made, unless another one was asked for since.
+    mutating func become(_ value: Value, at time: UInt64, by change: Int = 0) {
+      guard change == changes else { return }
       self.value = value
       since = time
     }

@@ -262,17 +262,18 @@ final class SimulatedClient {
     guard let call = calls.removeValue(forKey: id) else {
       return simulator.fail("\(name) received an answer to \(id), which is not open")
     }
-    simulator.trace.note("\(name) receives \(id) \(call.method) \(Self.outcome(message))")
+    simulator.trace.note("\(name) receives \(id) \(call.method) \(outcome(message))")
     checks.check(call, message)
     if id == awaited { reply = message }
     if let answer = handlers.removeValue(forKey: id) { answer(message) }
     follow(call, message)
   }
 
-  private static func outcome(_ message: JSONValue) -> String {
+  private func outcome(_ message: JSONValue) -> String {
     guard let error = message["error"] else { return "ok" }
     let reason = error["data"]?["reason"]?.stringValue ?? ""
-    return "error \(reason): \(error["message"]?.stringValue ?? "")"
+    let text = error["message"]?.stringValue?.replacing(machine.root, with: "") ?? ""
+    return "error \(reason): \(text)"
   }
 
   private func follow(_ call: Call, _ message: JSONValue) {

@@ -36,7 +36,7 @@ final class HazardPlan {
   func begin(_ hazards: Set<Hazard>) {
     for hazard in Hazard.allCases where hazards.contains(hazard) {
       let stream = Stream(RandomStream(seed: simulator.seed, for: hazard.rawValue))
-      repeatedly(stream, average(of: hazard)) { [self] in cause(hazard, stream) }
+      repeatedly(stream, pauses(between: hazard)) { [self] in cause(hazard, stream) }
     }
   }
 
@@ -53,7 +53,7 @@ final class HazardPlan {
     init(_ random: RandomStream) { self.random = random }
   }
 
-  private func average(of hazard: Hazard) -> ClosedRange<Duration> {
+  private func pauses(between hazard: Hazard) -> ClosedRange<Duration> {
     switch hazard {
     case .network, .stops, .locks: .seconds(30) ... .seconds(3000)
     case .kills, .powerFailures, .disk: .seconds(10) ... .seconds(1000)
@@ -123,7 +123,7 @@ final class HazardPlan {
   /// Denies tokens to users.
   func reload(_ denied: Set<UInt32>) {
     simulator.trace.note("the configuration denies tokens to \(denied.sorted())")
-    checks.access.denied.change()
+    let change = checks.access.denied.change()
     do {
       machine.config = try SimulatedConfig.load(denying: denied)
     } catch {
@@ -133,25 +133,26 @@ final class HazardPlan {
     operatorClient.call("system.reload", [:]) { [self] answer in
       let isApplied = answer?["result"]?["problems"]?.arrayValue?.isEmpty == true
       if isApplied, starts == machine.starts {
-        checks.access.denied.become(denied, at: simulator.now)
+        checks.access.denied.become(denied, at: simulator.now, by: change)
       }
     }
   }
 
   private func lock(_ stream: Stream) {
-    checks.access.isLocked.change()
+    let change = checks.access.isLocked.change()
     operatorClient.call("system.lock", [:]) { [self] answer in
-      if answer?["result"] != nil { checks.access.isLocked.become(true, at: simulator.now) }
+      guard answer?["result"] != nil else { return }
+      checks.access.isLocked.become(true, at: simulator.now, by: change)
     }
     simulator.after(stream.random.duration(.seconds(1) ... .seconds(100))) { [self] in unlock() }
   }
 
   /// Unlocks the daemon; tries again until it succeeds.
   func unlock() {
-    checks.access.isLocked.change()
+    let change = checks.access.isLocked.change()
     operatorClient.call("system.unlock", [:]) { [self] answer in
       if answer?["result"] != nil {
-        checks.access.isLocked.become(false, at: simulator.now)
+        checks.access.isLocked.become(false, at: simulator.now, by: change)
       } else {
         simulator.after(.seconds(5)) { [self] in unlock() }
       }

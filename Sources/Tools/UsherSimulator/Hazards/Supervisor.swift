@@ -6,6 +6,7 @@ final class Supervisor {
 
   private let simulator: Simulator
   private let machine: Machine
+  private let history: TokenHistory
   private var random: RandomStream
   /// The number of hazards of the disk so far. A daemon that saw one may fail.
   private(set) var troubles = 0
@@ -14,9 +15,10 @@ final class Supervisor {
   /// Whether ends are looked for.
   var isActive = true
 
-  init(_ simulator: Simulator, _ machine: Machine) {
+  init(_ simulator: Simulator, _ machine: Machine, _ history: TokenHistory) {
     self.simulator = simulator
     self.machine = machine
+    self.history = history
     random = RandomStream(seed: simulator.seed, for: "supervisor")
   }
 
@@ -42,6 +44,8 @@ final class Supervisor {
     guard incarnation.hasEnded else {
       return simulator.after(.seconds(1)) { [self] in watch(incarnation, troubles) }
     }
+    // A daemon that cannot write keeps new tokens in memory, and its end loses them.
+    if troubles != self.troubles { history.daemonWasKilled() }
     switch incarnation.state {
     case .failed(let reason) where troubles == self.troubles:
       simulator.fail("the daemon failed: \(reason)")

@@ -22,12 +22,15 @@ final class Incarnation: @unchecked Sendable {
   let life = Life()
   private let loop: SocketLoop
   private let nioLoop = EmbeddedEventLoop()
+  private let root: String
   private let trace: Trace
   private var ports = 0
   private var shutdown: GracefulShutdownTestTrigger?
 
-  init(number: Int, _ trace: Trace) throws {
+  /// - Parameter root: The directory of the machine, which another process has at another path.
+  init(number: Int, root: String, _ trace: Trace) throws {
     self.number = number
+    self.root = root
     self.trace = trace
     loop = try SocketLoop.withoutThread()
   }
@@ -59,7 +62,7 @@ final class Incarnation: @unchecked Sendable {
         }
         become(.stopped)
       } catch {
-        become(.failed(String(describing: error)))
+        become(.failed(String(describing: error).replacing(root, with: "")))
       }
     }
   }

@@ -9,7 +9,8 @@ import UsherSystem
 final class Machine {
   private let simulator: Simulator
   private let network: ProviderNetwork
-  private let root: String
+  /// The directory of the machine's files and sockets.
+  let root: String
   private let files: MachineFiles
   private(set) var incarnation: Incarnation?
   private(set) var starts = 0
@@ -46,7 +47,7 @@ final class Machine {
   func start() throws {
     starts += 1
     simulator.trace.note("start \(starts)")
-    let incarnation = try Incarnation(number: starts, simulator.trace)
+    let incarnation = try Incarnation(number: starts, root: root, simulator.trace)
     self.incarnation = incarnation
     incarnation.start(
       setting(incarnation), on: SimulatorExecutor(simulator, incarnation.life))
@@ -54,13 +55,13 @@ final class Machine {
 
   private func setting(_ incarnation: Incarnation) -> DaemonSetting {
     let life = incarnation.life
-    let (simulator, network, number) = (simulator, network, starts)
+    let (simulator, network, number, root) = (simulator, network, starts, root)
     var setting = DaemonSetting(
       config: config, stateDirectory: files.path, socketPath: socketPath,
       adminSocketPath: adminSocketPath)
     let machine = UncheckedSendable(self)
     setting.reread = { () throws(ConfigError) in machine.value.config }
-    setting.log = Logger(label: "usherd") { _ in MachineLog(simulator.trace) }
+    setting.log = Logger(label: "usherd") { _ in MachineLog(simulator.trace, root) }
     setting.clock = SimulatorClock(
       simulator: simulator, boot: "simulated-\(boots)", bootedAt: bootedAt)
     setting.scheduler = { _ in SimulatorScheduler(simulator: simulator, life: life) }
@@ -108,17 +109,25 @@ final class Machine {
 /// from libraries.
 private struct MachineLog: LogHandler {
   let trace: Trace
+  /// The directory of the machine, which another process has at another path.
+  let root: String
   var metadata: Logger.Metadata = [:]
   var logLevel = Logger.Level.info
 
-  init(_ trace: Trace) { self.trace = trace }
+  init(_ trace: Trace, _ root: String) {
+    self.trace = trace
+    self.root = root
+  }
 
   subscript(metadataKey key: String) -> Logger.Metadata.Value? {
     get { metadata[key] }
     set { metadata[key] = newValue }
   }
 
-  func log(event: LogEvent) { trace.note("log \(event.level) \(event.message)") }
+  func log(event: LogEvent) {
+    let message = event.message.description.replacing(root, with: "")
+    trace.note("log \(event.level) \(message)")
+  }
 }
 
 private struct NoFingerprints: FingerprintScanning {

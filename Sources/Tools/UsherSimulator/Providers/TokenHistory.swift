@@ -190,7 +190,7 @@ final class TokenHistory: @unchecked Sendable {
   /// Whether the daemon may have no usable token of an account, although someone signed in: tokens
   /// were lost on their way, or revoked.
   func isExcused(_ account: String) -> Bool {
-    let known = grants.filter { $0.account == account }
+    let known = grants.filter { $0.account == account && $0.isKnown }
     // The daemon has one of the last sign-in that it has handed out a token of, and of later ones.
     let first = known.lastIndex(where: \.wasHandedOut) ?? 0
     return known.dropFirst(first).contains(where: \.mayBeUnusable)
