@@ -169,6 +169,18 @@ struct AnswerChecksTests {
     #expect(found("refused although nothing is locked"))
   }
 
+  @Test("the late answer to a lock proves nothing if the daemon was asked to unlock since")
+  func lateLock() {
+    let lock = checks.access.isLocked.change()
+    _ = checks.access.isLocked.change()
+    checks.access.isLocked.become(true, at: simulator.now, by: lock)
+    answer(call("account.list"), list([]))
+    #expect(simulator.finding == nil)
+    checks.access.isLocked.become(true, at: simulator.now, by: checks.access.isLocked.change())
+    answer(call("account.list"), list([]))
+    #expect(found("although the daemon is locked"))
+  }
+
   @Test("a token that the rules deny violates a property, also after a reload in between")
   func rules() {
     issue("at")

@@ -58,8 +58,8 @@ struct UsherSim: ParsableCommand {
   func run() throws {
     try Self.fixOrders()
     simulated_kernel_raise_limits()
-    if let seed { return try Machines(self).tell(seed) }
-    if worker { return try Machines(self).work(seeds.range) }
+    if let seed { return try SeedRunner(self).report(seed) }
+    if worker { return try SeedRunner(self).work(seeds.range) }
     var report = Report()
     let begin = ContinuousClock.now
     try Workers(range: seeds.range, arguments: workerArguments, jobs: jobs).run { line in

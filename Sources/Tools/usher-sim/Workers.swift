@@ -7,7 +7,7 @@ import UsherSimulator
 /// A process runs a few seeds: what a killed daemon leaves in memory is never released.
 struct Workers {
   /// What a process says of a seed.
-  enum Line: Codable {
+  enum Event: Codable {
     case ends(Simulation.Outcome)
     /// A second run of the seed did other things.
     case differs(UInt64)
@@ -34,7 +34,7 @@ struct Workers {
   ///
   /// - Parameter take: Takes what a process says, or the seed at which it crashed. Returns whether
   ///   to go on.
-  func run(_ take: (Result<Line, Crash>) -> Bool) throws {
+  func run(_ take: (Result<Event, Crash>) -> Bool) throws {
     var waiting = [range]
     var workers: [Worker] = []
     defer { for worker in workers { kill(worker.process, SIGKILL) } }
@@ -80,16 +80,16 @@ struct Workers {
   }
 
   /// Reads lines of a process; returns false if no more are wanted.
-  private static func read(_ worker: inout Worker, _ take: (Result<Line, Crash>) -> Bool) -> Bool {
+  private static func read(_ worker: inout Worker, _ take: (Result<Event, Crash>) -> Bool) -> Bool {
     var chunk = [UInt8](repeating: 0, count: 65_536)
     let count = Glibc.read(worker.output, &chunk, chunk.count)
     if count > 0 { worker.bytes += chunk[..<count] }
     while let end = worker.bytes.firstIndex(of: UInt8(ascii: "\n")) {
       let line = Data(worker.bytes[..<end])
       worker.bytes.removeSubrange(...end)
-      guard let said = try? JSONDecoder().decode(Line.self, from: line) else { continue }
-      if case .ends(let outcome) = said { worker.next = outcome.seed + 1 }
-      guard take(.success(said)) else { return false }
+      guard let event = try? JSONDecoder().decode(Event.self, from: line) else { continue }
+      if case .ends(let outcome) = event { worker.next = outcome.seed + 1 }
+      guard take(.success(event)) else { return false }
     }
     return true
   }

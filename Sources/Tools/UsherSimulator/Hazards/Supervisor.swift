@@ -9,9 +9,9 @@ final class Supervisor {
   private let history: TokenHistory
   private var random: RandomStream
   /// The number of hazards of the disk so far. A daemon that saw one may fail.
-  private(set) var troubles = 0
+  private(set) var diskFaults = 0
   /// Whether the disk fails now.
-  var isDiskFailing = false { didSet { troubles += 1 } }
+  var isDiskFailing = false { didSet { diskFaults += 1 } }
   /// Whether ends are looked for.
   var isActive = true
 
@@ -30,24 +30,24 @@ final class Supervisor {
       return simulator.fail("the simulator cannot go on: \(error)")
     }
     guard let incarnation = machine.incarnation else { return }
-    let troubles = isDiskFailing ? -1 : troubles
+    let diskFaults = isDiskFailing ? -1 : diskFaults
     simulator.after(Self.limit) { [self] in
-      if incarnation.state == .starting, troubles == self.troubles {
+      if incarnation.state == .starting, diskFaults == self.diskFaults {
         simulator.fail("the daemon is not ready after \(Self.limit)")
       }
     }
-    watch(incarnation, troubles)
+    watch(incarnation, diskFaults)
   }
 
-  private func watch(_ incarnation: Incarnation, _ troubles: Int) {
+  private func watch(_ incarnation: Incarnation, _ diskFaults: Int) {
     guard isActive else { return }
     guard incarnation.hasEnded else {
-      return simulator.after(.seconds(1)) { [self] in watch(incarnation, troubles) }
+      return simulator.after(.seconds(1)) { [self] in watch(incarnation, diskFaults) }
     }
     // A daemon that cannot write keeps new tokens in memory, and its end loses them.
-    if troubles != self.troubles { history.daemonWasKilled() }
+    if diskFaults != self.diskFaults { history.daemonWasKilled() }
     switch incarnation.state {
-    case .failed(let reason) where troubles == self.troubles:
+    case .failed(let reason) where diskFaults == self.diskFaults:
       simulator.fail("the daemon failed: \(reason)")
     case .stopped where !incarnation.isAskedToStop:
       simulator.fail("the daemon stopped although nobody asked for it")
@@ -60,9 +60,9 @@ final class Supervisor {
   func stop() {
     guard let incarnation = machine.incarnation, incarnation.isReady else { return }
     machine.stop()
-    let troubles = isDiskFailing ? -1 : troubles
+    let diskFaults = isDiskFailing ? -1 : diskFaults
     simulator.after(Self.limit) { [self] in
-      if !incarnation.hasEnded, troubles == self.troubles {
+      if !incarnation.hasEnded, diskFaults == self.diskFaults {
         simulator.fail("the daemon does not stop")
       }
     }

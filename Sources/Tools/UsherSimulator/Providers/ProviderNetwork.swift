@@ -159,7 +159,7 @@ private final class ProviderConnection: ProviderTransport, @unchecked Sendable {
         let limit = Duration.seconds(settings.requestTimeoutSeconds)
         ends[number] = network.send(request, within: limit) { [self] outcome in
           ends[number] = nil
-          life.take { continuation.resume(returning: outcome) }
+          life.runIfAlive { continuation.resume(returning: outcome) }
         }
       }
     } onCancel: {

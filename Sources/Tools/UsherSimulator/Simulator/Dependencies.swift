@@ -20,7 +20,7 @@ struct SimulatorClock: Clock {
 final class Life: @unchecked Sendable {
   private(set) var isOver = false
   /// Objects of the dead process. They are never released, because their deinitializers would act.
-  private var remains: [Any] = []
+  private var retained: [Any] = []
 
   func end() {
     isOver = true
@@ -28,8 +28,8 @@ final class Life: @unchecked Sendable {
   }
 
   /// Runs a step of the process if it lives.
-  func take(_ body: @escaping () -> Void) {
-    if isOver { remains.append(body) } else { body() }
+  func runIfAlive(_ body: @escaping () -> Void) {
+    if isOver { retained.append(body) } else { body() }
   }
 }
 
@@ -46,12 +46,12 @@ final class SimulatorExecutor: TaskExecutor, BlockingPool, @unchecked Sendable {
   func enqueue(_ job: consuming ExecutorJob) {
     let job = UnownedJob(job)
     simulator.soon { [life] in
-      life.take { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+      life.runIfAlive { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
     }
   }
 
   func start(_ body: @escaping @Sendable () -> Void) {
-    simulator.soon { [life] in life.take(body) }
+    simulator.soon { [life] in life.runIfAlive(body) }
   }
 }
 
@@ -62,7 +62,8 @@ struct SimulatorScheduler: Scheduler {
 
   func after(_ delay: Duration, _ body: @escaping @Sendable () -> Void) -> ScheduledTimer {
     let timer = Timer(body)
-    simulator.after(min(delay, .seconds(365 * 86_400))) { [life] in life.take { timer.fire() } }
+    simulator.after(min(delay, .seconds(365 * 86_400))) { [life] in life.runIfAlive { timer.fire() }
+    }
     return ScheduledTimer { timer.cancel() }
   }
 

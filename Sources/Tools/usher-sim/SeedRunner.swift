@@ -5,7 +5,7 @@ import Glibc
 import UsherSimulator
 
 /// Runs seeds in this process, one after the other.
-final class Machines {
+final class SeedRunner {
   private let options: UsherSim
   private var runs = 0
 
@@ -16,20 +16,20 @@ final class Machines {
     for seed in seeds {
       let outcome = try simulate(seed, scope(of: seed))
       if options.twice, try simulate(seed, scope(of: seed)).hash != outcome.hash {
-        try say(.differs(seed))
+        try emit(.differs(seed))
       }
-      try say(.ends(outcome))
+      try emit(.ends(outcome))
     }
   }
 
-  private func say(_ line: Workers.Line) throws {
+  private func emit(_ line: Workers.Event) throws {
     // print() keeps lines back until a buffer is full.
     let bytes = Array(try JSONEncoder().encode(line)) + [UInt8(ascii: "\n")]
     guard write(STDOUT_FILENO, bytes, bytes.count) == bytes.count else { throw ExitCode(1) }
   }
 
   /// Runs one seed. If a property is violated, finds out what it takes and tells the story.
-  func tell(_ seed: UInt64) throws {
+  func report(_ seed: UInt64) throws {
     let outcome = try simulate(seed, scope(of: seed), print: options.trace ? { print($0) } : nil)
     guard let finding = outcome.finding else {
       return print("seed \(seed): no finding; hash \(String(outcome.hash, radix: 16))")
