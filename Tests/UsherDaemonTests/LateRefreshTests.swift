@@ -215,6 +215,106 @@ struct LateRefreshTests {
     }
   }
 
+  @Test("a token that has ended when its reply arrives is refreshed again, not handed out")
+  func endedOnArrival() async throws {
+    try await fixture.closing(provider) {
+      let call = TokenGet(account: try await fixture.signIn(seconds: 300).id)
+      fixture.clock.advance(by: .seconds(301))
+      let refresh = Task { [fixture] in await fixture.outcome(call) }
+      try await reached("the refresh is sent") { provider.refreshes == 1 }
+      fixture.clock.advance(by: .seconds(901))
+      provider.answerFirstRefresh(Self.successor, status: 200)
+      provider.answerRefreshes(Self.successor.replacing("-2", with: "-3"))
+      #expect(await refresh.value == "access-3")
+      #expect(provider.refreshes == 2)
+    }
+  }
+
+  @Test("a provider whose tokens have ended twice when its reply arrives is not asked again")
+  func endedTwice() async throws {
+    try await fixture.closing(provider) {
+      let call = TokenGet(account: try await fixture.signIn(seconds: 300).id)
+      fixture.clock.advance(by: .seconds(301))
+      provider.beforeRefreshReply { [fixture] in fixture.clock.advance(by: .seconds(901)) }
+      provider.answerRefreshes(Self.successor)
+      #expect(await fixture.outcome(call) == "provider_unreachable")
+      #expect(provider.refreshes == 2)
+    }
+  }
+
+  @Test("a token without a lifetime is handed out to the caller that waits for it")
+  func withoutLifetime() async throws {
+    try await fixture.closing(provider) {
+      let call = TokenGet(account: try await fixture.signIn(seconds: 300).id)
+      fixture.clock.advance(by: .seconds(301))
+      let refresh = Task { [fixture] in await fixture.outcome(call) }
+      try await reached("the refresh is sent") { provider.refreshes == 1 }
+      fixture.clock.advance(by: .seconds(2))
+      provider.answerRefreshes(Self.successor.replacing("900", with: "0"))
+      #expect(await refresh.value == "access-2")
+      #expect(provider.refreshes == 1)
+    }
+  }
+
+  @Test("stored tokens that end sooner than the caller needs are refreshed")
+  func endingWithoutDisk() async throws {
+    try await fixture.closing(provider) {
+      let call = TokenGet(account: try await fixture.signIn(seconds: 300).id)
+      fixture.clock.advance(by: .seconds(301))
+      let refresh = Task { [fixture] in await fixture.outcome(call) }
+      try await reached("the refresh is sent") { provider.refreshes == 1 }
+      let disk = try FailingDisk(fixture.harness, table: "accounts")
+      provider.answerRefreshes(Self.successor)
+      #expect(await refresh.value == "storage_unavailable")
+      try disk.mend()
+      // The token has 30 s left. The call wants 60 s.
+      fixture.clock.advance(by: .seconds(870))
+      provider.answerRefreshes(Self.successor.replacing("-2", with: "-3"))
+      #expect(await fixture.outcome(call) == "access-3")
+      #expect(provider.refreshes == 2)
+    }
+  }
+
+  @Test("a call for a part of the scope stores the tokens that the disk refused, and goes on")
+  func otherScopeWithoutDisk() async throws {
+    let fixture = try TokenFixture(of: provider, log: Logger(label: "test") { [log] _ in log }) {
+      $0.narrowRefresh = true
+    }
+    try await fixture.closing(provider) {
+      let record = try await fixture.signIn(seconds: 300)
+      fixture.clock.advance(by: .seconds(301))
+      let refresh = Task { await fixture.outcome(TokenGet(account: record.id)) }
+      try await reached("the refresh is sent") { provider.refreshes == 1 }
+      let disk = try FailingDisk(fixture.harness, table: "accounts")
+      provider.answerRefreshes(Self.successor)
+      #expect(await refresh.value == "storage_unavailable")
+      try disk.mend()
+      provider.answerRefreshes(
+        Self.successor.replacing("-2", with: "-3").replacing("openid profile", with: "openid"))
+      #expect(await fixture.outcome(TokenGet(account: record.id, scope: "openid")) == "access-3")
+      #expect(await fixture.outcome(TokenGet(account: record.id)) == "access-2")
+      #expect(provider.refreshes == 2)
+    }
+  }
+
+  @Test("a call whose scope the stored tokens no longer have is refused after they are stored")
+  func narrowedWithoutDisk() async throws {
+    try await fixture.closing(provider) {
+      let call = TokenGet(account: try await fixture.signIn(seconds: 300).id)
+      fixture.clock.advance(by: .seconds(301))
+      let refresh = Task { [fixture] in await fixture.outcome(call) }
+      try await reached("the refresh is sent") { provider.refreshes == 1 }
+      let disk = try FailingDisk(fixture.harness, table: "accounts")
+      provider.answerRefreshes(Self.successor.replacing("openid profile", with: "openid"))
+      #expect(await refresh.value == "storage_unavailable")
+      try disk.mend()
+      // The stored token has ended, and a refresh would not bring the rest of the scope back.
+      fixture.clock.advance(by: .seconds(901))
+      #expect(await fixture.outcome(call) == "consent_required")
+      #expect(provider.refreshes == 1)
+    }
+  }
+
   @Test("an ID token of another issuer in a refresh is explained in the log")
   func explained() async throws {
     try await fixture.closing(provider) {

@@ -11,6 +11,7 @@ final class ScriptedProvider: Sendable {
   private struct State {
     var refreshes = 0
     var refreshReply: HTTPStub.Reply?
+    var beforeRefreshReply: @Sendable () -> Void = {}
     /// The replies to the first refreshes, before ``refreshReply``.
     var firstReplies: [HTTPStub.Reply] = []
     var revocationStatus = 200
@@ -59,6 +60,11 @@ final class ScriptedProvider: Sendable {
     script.answers.open()
   }
 
+  /// Calls a function between each refresh and its reply.
+  func beforeRefreshReply(_ body: @escaping @Sendable () -> Void) {
+    script.state.withLock { $0.beforeRefreshReply = body }
+  }
+
   func answerRevocations(status: Int) {
     script.state.withLock { $0.revocationStatus = status }
   }
@@ -77,6 +83,7 @@ final class ScriptedProvider: Sendable {
     case "/token":
       script.state.withLock { $0.refreshes += 1 }
       await script.answers.wait()
+      script.state.withLock { $0.beforeRefreshReply }()
       return script.state.withLock { state in
         if !state.firstReplies.isEmpty { return state.firstReplies.removeFirst() }
         return state.refreshReply ?? .init(status: 503)
