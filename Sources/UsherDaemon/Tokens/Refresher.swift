@@ -40,18 +40,10 @@ actor Refresher: ProviderObserver {
     let at: Timestamp
     let bootTime: BootTime?
   }
-  private var refusals: [AccountID: Refusal] = [:]
+  private var refusals = RememberedRefusals()
   /// The number of calls of ``providersChanged(_:)``.
   private var providerChanges = 0
   var unwrittenEnds: [AccountID: EndedGrant] = [:]
-
-  /// A provider's refusal of a refresh, after which the grant may still be usable.
-  private struct Refusal {
-    let key: TokenKey
-    let refreshToken: Sealed<Secret>
-    let error: UsherError
-    let until: Timestamp
-  }
 
   init(
     repository: AccountRepository, source: TokenSource, queue: RevocationQueue
@@ -157,7 +149,7 @@ actor Refresher: ProviderObserver {
     await writeEndedGrants(of: record.id)
     guard record.details.grant.isRenewable, let refreshToken = record.details.grant.refreshToken
     else { throw grantEndedError(record) }
-    if let error = refusal(of: record.id, key, refreshToken) { throw error }
+    if let error = refusals.find(of: record.id, key, refreshToken, dependencies) { throw error }
     // Checked before the write below. Otherwise each call for an unreachable provider would cause a
     // write.
     try source.usableProvider(of: record)
@@ -347,40 +339,21 @@ actor Refresher: ProviderObserver {
     }
   }
 
-  /// Remembers a refusal, so that the provider is not asked again until `force_refresh_seconds`
-  /// have passed. Drops the refusal if a provider has changed since the request was sent.
+  /// Remembers a refusal, unless a provider has changed since the request was sent.
   private func recordRefusal(
     _ error: UsherError, _ account: AccountID, _ key: TokenKey, _ refreshToken: Sealed<Secret>,
     asOf providerChanges: Int
   ) {
     guard providerChanges == self.providerChanges else { return }
-    let now = dependencies.clock.monotonicNow()
-    refusals = refusals.filter { $0.value.until > now }
-    let until = now + .seconds(dependencies.config.limits.forceRefreshSeconds)
-    refusals[account] = Refusal(key: key, refreshToken: refreshToken, error: error, until: until)
+    refusals.record(error, of: account, key, refreshToken, dependencies)
   }
 
   /// Removes the refusals of changed providers, because they may accept the new credential.
   func providersChanged(_ providers: Set<ProviderName>) {
     providerChanges += 1
-    refusals = refusals.filter { account, _ in
-      repository.record(account).map { !providers.contains($0.provider) } ?? false
+    refusals.removeAll { account in
+      repository.record(account).map { providers.contains($0.provider) } ?? true
     }
-  }
-
-  /// Returns the remembered refusal; nil if there is none, or if a new sign-in has brought another
-  /// refresh token.
-  private func refusal(
-    of account: AccountID, _ key: TokenKey, _ refreshToken: Sealed<Secret>
-  ) -> UsherError? {
-    guard let refusal = refusals[account], refusal.key == key,
-      refusal.refreshToken == refreshToken
-    else { return nil }
-    // The time is limited by the current setting, which may be lower than when `until` was set.
-    let remaining = refusal.until - dependencies.clock.monotonicNow()
-    let applies =
-      remaining > .zero && remaining <= .seconds(dependencies.config.limits.forceRefreshSeconds)
-    return applies ? refusal.error : nil
   }
 
   /// Limits how often `forceRefresh` is accepted for an account, because each one costs a request
