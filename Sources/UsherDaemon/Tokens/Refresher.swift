@@ -91,7 +91,7 @@ actor Refresher: ProviderObserver {
         try chargeForcedRefresh(account)
       }
       mustRefresh = false
-      begin(record, key)
+      begin(record, key, validFor: seconds)
     }
   }
 
@@ -108,7 +108,7 @@ actor Refresher: ProviderObserver {
       unsavedRefresh(for: record) != nil
         || record.tokens[key]?.set.accessToken.unsealed() == refused
     else { return }
-    begin(record, key)
+    begin(record, key, validFor: 0)
     if let outcome = await running[account]?.task.value { _ = try outcome.get() }
   }
 
@@ -117,10 +117,10 @@ actor Refresher: ProviderObserver {
     while let current = running.values.first { _ = await current.task.value }
   }
 
-  private func begin(_ record: AccountRecord, _ key: TokenKey) {
+  private func begin(_ record: AccountRecord, _ key: TokenKey, validFor seconds: Int) {
     let task = Task<Outcome, Never>(executorPreference: dependencies.executor) {
       let outcome = await Result(awaiting: { () async throws(UsherError) in
-        try await self.refresh(record, key)
+        try await self.refresh(record, key, validFor: seconds)
       })
       await self.end(record.id)
       return outcome
@@ -131,15 +131,20 @@ actor Refresher: ProviderObserver {
 
   private func end(_ account: AccountID) { running[account] = nil }
 
-  private func refresh(_ record: AccountRecord, _ key: TokenKey) async throws(UsherError) -> [UInt8]
-  {
+  /// Refreshes, or stores the result of an earlier refresh if its token is valid for `seconds`.
+  ///
+  /// - Parameter isRepeated: Whether the token of the refresh before this one had ended when the
+  ///   provider's reply arrived.
+  private func refresh(
+    _ record: AccountRecord, _ key: TokenKey, validFor seconds: Int, isRepeated: Bool = false
+  ) async throws(UsherError) -> [UInt8] {
     var record = record
-    if try await saveUnsavedRefresh(record, key) {
+    if try await saveUnsavedRefresh(record) {
       guard let saved = try repository.find(record.id)
       else { throw AccountRepository.changedMeanwhile }
       // The disk may have refused the tokens until they ended.
       if let token = saved.usableToken(key),
-        token.isValid(for: 0, at: dependencies.clock.now(), dependencies.clock.bootTime())
+        token.isValid(for: seconds, at: dependencies.clock.now(), dependencies.clock.bootTime())
       {
         return try current(record.id, key)
       }
@@ -161,8 +166,14 @@ actor Refresher: ProviderObserver {
     let result = await source.refresh(record, refreshToken.unsealed(), scope: key.scope)
     FailPoint.reach("refresh.after-reply")
     switch result {
-    case .granted(let tokens):
-      return try await persist(tokens, for: refreshToken, record, key)
+    case .granted(let tokens, let requestedAt):
+      let isStored = try await persist(tokens, for: refreshToken, record, key)
+      guard isStored, tokens.haveEnded(since: requestedAt, at: dependencies.clock.now()) else {
+        return try current(record.id, key)
+      }
+      guard !isRepeated, let stored = try repository.find(record.id)
+      else { throw source.endedOnArrival(record) }
+      return try await refresh(stored, key, validFor: seconds, isRepeated: true)
     case .flawed(let tokens, let errorCode):
       await revoke(tokens.revocable, of: record)
       return try await endGrant(record, key, errorCode)
@@ -206,21 +217,25 @@ actor Refresher: ProviderObserver {
     }
   }
 
+  /// Stores the result of a refresh, or a revocation of its tokens if the account was forgotten or
+  /// signed in again in the meantime.
+  ///
+  /// - Returns: Whether the tokens are the account's.
   private func persist(
     _ tokens: TokenSet, for refreshToken: Sealed<Secret>, _ record: AccountRecord, _ key: TokenKey
-  ) async throws(UsherError) -> [UInt8] {
-    let saved = try await repository.changeLock.withLock(record.lockKey) {
-      () throws(UsherError) -> [UInt8]? in
+  ) async throws(UsherError) -> Bool {
+    let isSaved = try await repository.changeLock.withLock(record.lockKey) {
+      () throws(UsherError) -> Bool in
       let refresh = UnsavedRefresh(
         key: key, tokens: tokens, used: refreshToken, at: dependencies.clock.now(),
         bootTime: dependencies.clock.bootTime())
-      return try await save(refresh, of: record.id, key)
+      return try await save(refresh, of: record.id)
     }
-    if let saved { return saved }
+    if isSaved { return true }
     // The revocation is on disk before the caller is answered, because the provider may be
     // unreachable, and the daemon may be killed.
     await revoke(try tokensToRevoke(tokens.revocable, of: record), of: record)
-    return try current(record.id, key)
+    return false
   }
 
   /// Returns the tokens of a refresh to revoke at the provider, because the account changed during
@@ -252,9 +267,7 @@ actor Refresher: ProviderObserver {
   /// Writes the result of an earlier refresh that is not on disk yet.
   ///
   /// - Returns: False if there is none.
-  private func saveUnsavedRefresh(
-    _ record: AccountRecord, _ key: TokenKey
-  ) async throws(UsherError) -> Bool {
+  private func saveUnsavedRefresh(_ record: AccountRecord) async throws(UsherError) -> Bool {
     guard unsavedRefresh(for: record) != nil else { return false }
     return try await repository.changeLock.withLock(record.lockKey) {
       () throws(UsherError) -> Bool in
@@ -262,7 +275,7 @@ actor Refresher: ProviderObserver {
       else {
         return false
       }
-      return try await save(unsaved, of: record.id, key) != nil
+      return try await save(unsaved, of: record.id)
     }
   }
 
@@ -275,18 +288,18 @@ actor Refresher: ProviderObserver {
     return nil
   }
 
-  /// Stores and installs the result of a refresh; returns the encoded reply.
+  /// Stores and installs the result of a refresh.
   ///
-  /// - Returns: Nil if the account was forgotten or signed in again in the meantime.
+  /// - Returns: False if the account was forgotten or signed in again in the meantime.
   private func save(
-    _ unsaved: UnsavedRefresh, of account: AccountID, _ key: TokenKey
-  ) async throws(UsherError) -> [UInt8]? {
+    _ unsaved: UnsavedRefresh, of account: AccountID
+  ) async throws(UsherError) -> Bool {
     unsavedRefreshes[account] = nil
     guard
       let update = try repository.update(
         account, unsaved.key, granted: unsaved.tokens, for: unsaved.used, at: unsaved.at,
         unsaved.bootTime)
-    else { return nil }
+    else { return false }
     unsavedRefreshes[account] = unsaved
     try await store.commitFromReserve(update.changes)
     unsavedRefreshes[account] = nil
@@ -294,7 +307,7 @@ actor Refresher: ProviderObserver {
     repository.install(update)
     logNarrowing(update)
     repository.events.publish(.token, "refreshed", update.record, at: dependencies.clock.now())
-    return try current(update.record.id, key)
+    return true
   }
 
   func current(_ account: AccountID, _ key: TokenKey) throws(UsherError) -> [UInt8] {

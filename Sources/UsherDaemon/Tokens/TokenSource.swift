@@ -8,7 +8,8 @@ import UsherStore
 struct TokenSource: Sendable {
   /// The result of a token refresh at the provider.
   enum Refreshed: Sendable {
-    case granted(TokenSet)
+    /// The lifetime of the tokens counts from when the request was sent.
+    case granted(TokenSet, requestedAt: Timestamp)
     /// The provider returned tokens, but according to their ID token they are not those of the
     /// account. They must be revoked.
     case flawed(TokenSet, ProviderErrorCode)
@@ -25,7 +26,7 @@ struct TokenSource: Sendable {
     /// used.
     var sent: TokenSet? {
       switch self {
-      case .granted(let tokens), .flawed(let tokens, _): tokens
+      case .granted(let tokens, _), .flawed(let tokens, _): tokens
       case .dead, .refused, .failed, .unusable: nil
       }
     }
@@ -87,7 +88,7 @@ struct TokenSource: Sendable {
     {
       return .unusable(error, rotated: rotated)
     }
-    guard case .granted(let tokens) = refreshed,
+    guard case .granted(let tokens, _) = refreshed,
       let flaw = dialect.flaw(in: tokens, of: record.subject)
     else { return refreshed }
     return .flawed(tokens, ProviderErrorCode(name: record.provider, idTokenFlaw: flaw))
@@ -127,7 +128,7 @@ struct TokenSource: Sendable {
     }
     let request = TokenRequest(provider: record.provider, scope: scope)
     switch dialect.read(reply, to: request, at: now) {
-    case .granted(let tokens): return .granted(tokens)
+    case .granted(let tokens): return .granted(tokens, requestedAt: reply.requestedAt ?? now)
     case .dead(let errorCode): return .dead(errorCode)
     case .rejected(let errorCode) where reply.isSilentRefusal: return .refused(errorCode)
     case .misconfigured(let errorCode), .rejected(let errorCode):
@@ -138,6 +139,14 @@ struct TokenSource: Sendable {
     case .retry(let message, let after): return .failed(unreachable(record, message, after: after))
     case .unreadable(let message): return .failed(UsherError(.providerProtocolError, message))
     }
+  }
+
+  /// The error for a refresh whose access token had ended when the provider's answer arrived.
+  func endedOnArrival(_ record: AccountRecord) -> UsherError {
+    unreachable(
+      record,
+      "provider \(record.provider) answers so late that its access tokens have ended by then",
+      after: nil)
   }
 
   private func unreachable(
@@ -154,4 +163,14 @@ extension HTTPReply {
   /// Whether the server refused a refresh token with only a status and an empty body, as some
   /// servers refuse a dead one.
   fileprivate var isSilentRefusal: Bool { [400, 401, 403].contains(status) && body.isEmpty }
+}
+
+extension TokenSet {
+  /// Whether the access token had a lifetime when it was requested, and none is left.
+  ///
+  /// A token that never had one is handed out to those who wait for it.
+  func haveEnded(since requestedAt: Timestamp, at now: Timestamp) -> Bool {
+    guard let expiresAt else { return false }
+    return expiresAt > requestedAt && expiresAt <= now
+  }
 }
