@@ -242,6 +242,21 @@ struct LateRefreshTests {
     }
   }
 
+  @Test(
+    "the token of a sign-in during a refresh is refreshed if it has ended before the late reply",
+    arguments: [(200, successor), (400, #"{"error": "invalid_grant"}"#)])
+  func endedSignIn(status: Int, reply: String) async throws {
+    try await fixture.closing(provider) {
+      let refresh = try await beginRefresh(of: fixture.signIn())
+      try await signInAnew()
+      fixture.clock.advance(by: .seconds(301))
+      provider.answerFirstRefresh(reply, status: status)
+      provider.answerRefreshes(Self.successor.replacing("-2", with: "-3"))
+      #expect(await refresh.value == "access-3")
+      #expect(provider.refreshes == 2)
+    }
+  }
+
   @Test("a token without a lifetime is handed out to the caller that waits for it")
   func withoutLifetime() async throws {
     try await fixture.closing(provider) {
