@@ -20,10 +20,10 @@ extension Refresher {
   /// failed write is retried at the account's next call and once a minute:
   /// ``writeEndedGrants(of:)``.
   ///
-  /// - Returns: The reply with the new grant, if the user signed in again meanwhile.
+  /// Returns only if the user signed in again meanwhile.
   func endGrant(
-    _ record: AccountRecord, _ key: TokenKey, _ errorCode: ProviderErrorCode
-  ) async throws(UsherError) -> [UInt8] {
+    _ record: AccountRecord, _ errorCode: ProviderErrorCode
+  ) async throws(UsherError) {
     var metadata: Logger.Metadata = [
       "provider": .string(record.provider.rawValue), "account": .string(record.id.rawValue),
     ]
@@ -48,7 +48,7 @@ extension Refresher {
       await write(update.changes, endingGrantOf: record.id)
       return update.record
     }
-    guard let ended else { return try current(record.id, key) }
+    guard let ended else { return }
     repository.events.publish(.token, "dead", record, at: dependencies.clock.now())
     throw grantEndedError(ended)
   }
@@ -99,7 +99,13 @@ extension Refresher {
     return signInRequired(record, message, grant.death)
   }
 
-  func signInRequired(
+  func refusedError(_ record: AccountRecord, _ errorCode: ProviderErrorCode) -> UsherError {
+    let message =
+      errorCode.message ?? "provider \(record.provider) refuses to refresh and gives no reason"
+    return signInRequired(record, message, errorCode)
+  }
+
+  private func signInRequired(
     _ record: AccountRecord, _ message: String, _ errorCode: ProviderErrorCode?
   ) -> UsherError {
     UsherError(

@@ -131,13 +131,22 @@ actor Refresher: ProviderObserver {
 
   private func end(_ account: AccountID) { running[account] = nil }
 
-  /// Refreshes, or stores the result of an earlier refresh if its token is valid for `seconds`.
-  ///
-  /// - Parameter isRepeated: Whether the token of the refresh before this one had ended when the
-  ///   provider's reply arrived.
+  /// Refreshes, or stores the result of an earlier refresh if its token is valid for `seconds`. If
+  /// the token has ended when the provider's reply arrives, tries once more.
   private func refresh(
-    _ record: AccountRecord, _ key: TokenKey, validFor seconds: Int, isRepeated: Bool = false
+    _ record: AccountRecord, _ key: TokenKey, validFor seconds: Int
   ) async throws(UsherError) -> [UInt8] {
+    if let reply = try await tryRefresh(record, key, validFor: seconds) { return reply }
+    guard let changed = try repository.find(record.id)
+    else { throw AccountRepository.changedMeanwhile }
+    if let reply = try await tryRefresh(changed, key, validFor: seconds) { return reply }
+    throw source.endedOnArrival(record)
+  }
+
+  /// - Returns: Nil if the token has ended.
+  private func tryRefresh(
+    _ record: AccountRecord, _ key: TokenKey, validFor seconds: Int
+  ) async throws(UsherError) -> [UInt8]? {
     var record = record
     if try await saveUnsavedRefresh(record) {
       guard let saved = try repository.find(record.id)
@@ -159,7 +168,7 @@ actor Refresher: ProviderObserver {
     // write.
     try source.usableProvider(of: record)
     guard try await prepareStore(record, key, refreshToken) else {
-      return try current(record.id, key)
+      return try currentUnlessEnded(record.id, key)
     }
     let providerChanges = providerChanges
     FailPoint.reach("refresh.before-send")
@@ -167,21 +176,20 @@ actor Refresher: ProviderObserver {
     FailPoint.reach("refresh.after-reply")
     switch result {
     case .granted(let tokens, let requestedAt):
-      let isStored = try await persist(tokens, for: refreshToken, record, key)
-      guard isStored, tokens.haveEnded(since: requestedAt, at: dependencies.clock.now()) else {
-        return try current(record.id, key)
+      guard try await persist(tokens, for: refreshToken, record, key) else {
+        return try currentUnlessEnded(record.id, key)
       }
-      guard !isRepeated, let stored = try repository.find(record.id)
-      else { throw source.endedOnArrival(record) }
-      return try await refresh(stored, key, validFor: seconds, isRepeated: true)
+      let haveEnded = tokens.haveEnded(since: requestedAt, at: dependencies.clock.now())
+      return haveEnded ? nil : try current(record.id, key)
     case .flawed(let tokens, let errorCode):
       await revoke(tokens.revocable, of: record)
-      return try await endGrant(record, key, errorCode)
-    case .dead(let errorCode): return try await endGrant(record, key, errorCode)
+      try await endGrant(record, errorCode)
+      return try currentUnlessEnded(record.id, key)
+    case .dead(let errorCode):
+      try await endGrant(record, errorCode)
+      return try currentUnlessEnded(record.id, key)
     case .refused(let errorCode):
-      let message =
-        errorCode.message ?? "provider \(record.provider) refuses to refresh and gives no reason"
-      let error = signInRequired(record, message, errorCode)
+      let error = refusedError(record, errorCode)
       recordRefusal(error, record.id, key, refreshToken, asOf: providerChanges)
       throw error
     case .unusable(let error, let rotated):
@@ -238,32 +246,6 @@ actor Refresher: ProviderObserver {
     return false
   }
 
-  /// Returns the tokens of a refresh to revoke at the provider, because the account changed during
-  /// the refresh and they are not stored.
-  ///
-  /// If the account was deleted or its grant has ended, these are all tokens. If the user signed in
-  /// again meanwhile, it is only the first one, normally the refresh token: revoking it ends the
-  /// earlier grant. That requires the provider's setting `revoke_replaced`.
-  func tokensToRevoke(
-    _ tokens: [Revocation.Token], of record: AccountRecord
-  ) throws(UsherError) -> [Revocation.Token] {
-    guard let current = try repository.find(record.id), current.details.grant.death == nil else {
-      return tokens
-    }
-    guard
-      dependencies.configStore.current.provider(record.provider)?.settings.revokesReplaced == true
-    else { return [] }
-    let currentTokens =
-      [current.details.grant.refreshToken]
-      + current.tokens.values.map { Optional($0.set.accessToken) }
-    return tokens.prefix(1).filter { !currentTokens.contains($0.secret) }
-  }
-
-  /// Revokes tokens that were never stored, on behalf of the account's owner.
-  func revoke(_ tokens: [Revocation.Token], of record: AccountRecord) async {
-    await queue.enqueue(Revocation(of: record, tokens, by: .init(ownerOf: record), dependencies))
-  }
-
   /// Writes the result of an earlier refresh that is not on disk yet.
   ///
   /// - Returns: False if there is none.
@@ -310,7 +292,20 @@ actor Refresher: ProviderObserver {
     return true
   }
 
-  func current(_ account: AccountID, _ key: TokenKey) throws(UsherError) -> [UInt8] {
+  /// Returns the reply with the token of a sign-in that overtook a refresh.
+  ///
+  /// - Returns: Nil if the token has ended.
+  private func currentUnlessEnded(
+    _ account: AccountID, _ key: TokenKey
+  ) throws(UsherError) -> [UInt8]? {
+    let reply = try current(account, key)
+    let token = repository.record(account)?.usableToken(key)
+    let isValid = token?.isValid(
+      for: 0, at: dependencies.clock.now(), dependencies.clock.bootTime())
+    return isValid == true ? reply : nil
+  }
+
+  private func current(_ account: AccountID, _ key: TokenKey) throws(UsherError) -> [UInt8] {
     guard let record = try repository.find(account) else {
       throw AccountRepository.changedMeanwhile
     }
