@@ -141,6 +141,52 @@ struct AnswerChecksTests {
     #expect(found("which was forgotten before"))
   }
 
+  @Test("an account is still missed after a refused deletion, but not after one whose end is open")
+  func refusedDeletion() {
+    answer(call("account.list"), list(["acc_1"]))
+    let first = call("account.forget", account: "acc_1")
+    let second = call("account.forget", account: "acc_1")
+    refuse(first, "rate_limited")
+    answer(call("account.list"), list([]))
+    #expect(simulator.finding == nil)
+    refuse(second, "locked")
+    answer(call("account.list"), list([]))
+    #expect(found("the account was lost"))
+  }
+
+  @Test("the end of a sign-in is asked for by calls that are open or were answered since a time")
+  func ends() {
+    let acknowledged = checks.acknowledged
+    let asked = { [simulator] in
+      acknowledged.wasEndAskedFor("usr_user1001-1", since: simulator.now - 5_000_000_000)
+    }
+    answer(call("account.list"), list(["acc_1"]))
+    pass(10)
+    #expect(!asked())
+    let revocation = call("token.revoke", account: "acc_1")
+    pass(10)
+    #expect(asked())
+    answer(revocation, [:])
+    #expect(asked())
+    pass(10)
+    #expect(!asked())
+    _ = call("token.revoke", 1002, account: "acc_1")
+    #expect(!asked(), "another user's call ends nothing")
+  }
+
+  @Test("a flow that failed because its state was not stored violates a property")
+  func notStored() {
+    answer(
+      call("flow.get", flow: "flw_1"),
+      [
+        "flow": [
+          "id": "flw_1", "revision": 2, "status": "failed",
+          "failure": ["reason": "denied", "title": "Not stored"],
+        ]
+      ])
+    #expect(found("a state of it was not stored"))
+  }
+
   @Test(
     "a flow that is lost, goes back or changes its end violates a property",
     arguments: [

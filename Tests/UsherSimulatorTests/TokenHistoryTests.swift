@@ -123,4 +123,47 @@ struct TokenHistoryTests {
     _ = exchange(4, "one")
     #expect(simulator.finding?.contains("the requests 2 and 4 present the same code") == true)
   }
+
+  private func revoke(_ token: String) {
+    var request = HTTPRequest(method: .post, url: "http://127.0.0.1:1/oidc/revoke")
+    request.body = Secret("token=\(token)")
+    _ = history.begin(9, request)
+  }
+
+  @Test("the daemon's revocation of a sign-in in use violates a property unless it is asked for")
+  func revoked() {
+    signIn()
+    // The sign-in may have failed: no token of it was handed out.
+    revoke("rt-1")
+    #expect(simulator.finding == nil)
+    signIn(as: 2)
+    history.grants[1].handOut(0, at: 1)
+    history.wasEndAskedFor = { account, _ in account == "user1001-1" }
+    revoke("rt-2")
+    #expect(simulator.finding == nil)
+    history.wasEndAskedFor = { _, _ in false }
+    signIn(as: 3)
+    history.grants[2].handOut(0, at: 1)
+    signIn(as: 4)
+    // A later sign-in has replaced this one.
+    revoke("rt-3")
+    #expect(simulator.finding == nil)
+    history.grants[3].handOut(0, at: 1)
+    revoke("rt-4")
+    #expect(simulator.finding?.contains("of user1001-1, for which nobody asked") == true)
+  }
+
+  @Test("a refresh whose result cannot be stored violates a property")
+  func diskRefuses() {
+    signIn()
+    simulator.after(.seconds(100)) {}
+    simulator.run(until: 100_000_000_000)
+    history.diskRefusesSince = { 41_000_000_000 }
+    // The disk may have accepted a write just before it began to refuse them.
+    _ = history.end(refresh(1, "rt-1"), .unreachable(message: "refused", sent: false))
+    #expect(simulator.finding == nil)
+    history.diskRefusesSince = { 40_000_000_000 }
+    _ = refresh(2, "rt-1")
+    #expect(simulator.finding?.contains("the disk has accepted nothing for 60 s") == true)
+  }
 }

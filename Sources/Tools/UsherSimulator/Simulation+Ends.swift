@@ -41,8 +41,9 @@ extension Simulation {
     checkOpenCalls()
     for client in clients.prefix(SimulatedUsers.names.count) where simulator.finding == nil {
       checkTokens(of: client)
+      checkFlows(of: client)
     }
-    if simulator.finding == nil, hazards.isDisjoint(with: [.kills, .powerFailures, .disk]) {
+    if simulator.finding == nil, machine.kills == 0, !hazards.contains(.disk) {
       AuditCheck(
         simulator: simulator, checks: parts.checks, operatorClient: parts.operatorClient
       ).run()
@@ -74,6 +75,15 @@ extension Simulation {
       simulator.fail(
         "\(client.name) gets no token of \(name) although no reply was lost and nothing was "
           + "revoked: \(String(decoding: answer.encoded(), as: UTF8.self))")
+    }
+  }
+
+  /// Checks that the daemon knows each flow of a user that it has told somebody of.
+  private func checkFlows(of client: SimulatedClient) {
+    for flow in parts.checks.acknowledged.keptFlows(of: client.uid) where simulator.finding == nil {
+      if client.ask("flow.get", ["flow": .string(flow)], limit: .seconds(60)) == nil {
+        simulator.fail("\(client.name): flow.get has no answer")
+      }
     }
   }
 

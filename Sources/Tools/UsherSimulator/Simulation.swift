@@ -76,15 +76,18 @@ package struct Simulation {
       history.daemonWasKilled()
       // The next daemon has a new disk.
       if supervisor.isDiskFailing { supervisor.isDiskFailing = false }
+      supervisor.diskRefusesSince = nil
     }
     let checks = AnswerChecks(simulator, history)
+    history.wasEndAskedFor = { checks.acknowledged.wasEndAskedFor("usr_\($0)", since: $1) }
+    history.diskRefusesSince = { supervisor.diskRefusesSince }
     let person = Person(simulator, host)
     let client = { SimulatedClient($0, run: run, simulator, machine, person, checks) }
     clients = (1...scope.clients).map(client)
     parts = Machinery(
       simulator: simulator, machine: machine, supervisor: supervisor,
       network: network, host: host, history: history, checks: checks, operatorClient: client(0))
-    plan = HazardPlan(parts)
+    plan = HazardPlan(parts, clients)
   }
 
   package func run() throws -> Outcome {

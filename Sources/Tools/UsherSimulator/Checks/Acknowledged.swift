@@ -7,10 +7,20 @@ final class Acknowledged {
     /// The subject at the provider.
     let name: String
     let since: UInt64
-    var forgetting: UInt64?
+    /// The number of calls that may have deleted the account: they are not answered, or their
+    /// answer leaves it open.
+    var deletions = 0
     var forgotten: UInt64?
     /// When the last revocation of its tokens was asked for and answered.
     var revocation: (sent: UInt64, answered: UInt64)?
+  }
+
+  /// The calls that ask for the end of an account's sign-in.
+  private struct Ends {
+    /// The number of calls that are not answered.
+    var open = 0
+    /// When the last one was answered.
+    var last: UInt64 = 0
   }
 
   private struct Flow {
@@ -20,6 +30,11 @@ final class Acknowledged {
     var seen: UInt64
   }
 
+  /// The reasons of refusals after which the call has changed nothing. Whether a change is on disk
+  /// that the disk refused is not known.
+  private static let certainRefusals: Set<String> = [
+    "locked", "permission_denied", "overloaded", "rate_limited",
+  ]
   /// The time for which the daemon keeps a flow that has ended, and a bit less.
   private static let kept: UInt64 = 23 * 3_600_000_000_000
 
@@ -28,6 +43,8 @@ final class Acknowledged {
   var wasClockSet = false
   private var accounts: [String: Account] = [:]
   private var flows: [String: Flow] = [:]
+  /// By subject at the provider.
+  private var ends: [String: Ends] = [:]
 
   init(_ simulator: Simulator) { self.simulator = simulator }
 
@@ -45,22 +62,46 @@ final class Acknowledged {
 
   func name(of account: String) -> String? { accounts[account]?.name }
 
-  /// Records a call that is sent.
-  func begin(_ call: SimulatedClient.Call) {
-    guard call.method == "account.forget", let id = call.account, var account = accounts[id],
-      account.uid == call.uid
-    else { return }
-    account.forgetting = account.forgetting ?? simulator.now
-    accounts[id] = account
+  /// Returns the ids of the flows of a user that the daemon must still know, sorted.
+  func keptFlows(of uid: UInt32) -> [String] {
+    flows.filter { $0.value.uid == uid && $0.value.seen + Self.kept > simulator.now }.keys.sorted()
   }
 
-  /// Records that a call succeeded.
-  func end(_ call: SimulatedClient.Call) {
-    guard let id = call.account, accounts[id]?.uid == call.uid else { return }
-    switch call.method {
-    case "account.forget": accounts[id]?.forgotten = simulator.now
-    case "token.revoke": accounts[id]?.revocation = (call.sentAt, simulator.now)
-    default: break
+  /// Whether somebody asked, at a time or later, to end the sign-in of an account at the provider.
+  func wasEndAskedFor(_ subject: String, since time: UInt64) -> Bool {
+    guard let ends = ends[subject] else { return false }
+    return ends.open > 0 || ends.last >= time
+  }
+
+  /// Returns the caller's own account that a call deletes or revokes.
+  private func ended(by call: SimulatedClient.Call) -> (id: String, subject: String)? {
+    guard ["account.forget", "token.revoke"].contains(call.method), let id = call.account,
+      let account = accounts[id], account.uid == call.uid
+    else { return nil }
+    return (id, account.name)
+  }
+
+  /// Records a call that is sent.
+  func begin(_ call: SimulatedClient.Call) {
+    guard let (id, subject) = ended(by: call) else { return }
+    ends[subject, default: Ends()].open += 1
+    if call.method == "account.forget" { accounts[id]?.deletions += 1 }
+  }
+
+  /// Records the answer to a call.
+  ///
+  /// - Parameter refusal: The reason of the error; nil if the call succeeded.
+  func end(_ call: SimulatedClient.Call, _ refusal: String?) {
+    guard let (id, subject) = ended(by: call) else { return }
+    ends[subject]?.open -= 1
+    ends[subject]?.last = simulator.now
+    if refusal == nil {
+      if call.method == "account.forget" { accounts[id]?.forgotten = simulator.now }
+      if call.method == "token.revoke" {
+        accounts[id]?.revocation = (call.sentAt, simulator.now)
+      }
+    } else if call.method == "account.forget", Self.certainRefusals.contains(refusal ?? "") {
+      accounts[id]?.deletions -= 1
     }
   }
 
@@ -71,7 +112,7 @@ final class Acknowledged {
       if listed.contains(id), let forgotten = account.forgotten, forgotten < call.sentAt {
         simulator.fail("\(call.client) is told of \(account.name), which was forgotten before")
       }
-      if !listed.contains(id), account.forgetting == nil, account.since < call.sentAt {
+      if !listed.contains(id), account.deletions == 0, account.since < call.sentAt {
         simulator.fail("\(call.client) is not told of \(account.name): the account was lost")
       }
     }
@@ -86,7 +127,7 @@ final class Acknowledged {
   /// Checks that an account which a caller named was not lost.
   func checkNotFound(_ call: SimulatedClient.Call) {
     if let id = call.account, let account = accounts[id], account.uid == call.uid,
-      account.forgetting == nil, account.since < call.sentAt
+      account.deletions == 0, account.since < call.sentAt
     {
       simulator.fail("\(call.client): \(call.method) does not find \(account.name): it was lost")
     }
@@ -102,6 +143,9 @@ final class Acknowledged {
     guard let id = flow["id"]?.stringValue, let revision = flow["revision"]?.integerValue,
       let status = flow["status"]?.stringValue
     else { return simulator.fail("\(call.client): a flow has no id, revision or status") }
+    if flow["failure"]?["title"] == "Not stored" {
+      simulator.fail("\(call.client): flow \(id) failed because a state of it was not stored")
+    }
     var known = flows[id] ?? Flow(uid: call.uid, revision: 0, seen: 0)
     if known.uid != call.uid {
       simulator.fail("\(call.client) of \(call.uid) received a flow of \(known.uid)")

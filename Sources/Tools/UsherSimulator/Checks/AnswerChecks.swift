@@ -7,6 +7,8 @@ final class AnswerChecks {
   private let history: TokenHistory
   let acknowledged: Acknowledged
   let access = KnownAccess()
+  /// Called when a call is sent.
+  var onCall: (SimulatedClient.Call) -> Void = { _ in }
   /// The number of answers by method and the reason of the error, or `ok`.
   private(set) var counts: [String: Int] = [:]
   /// The number of sent calls by method.
@@ -22,6 +24,7 @@ final class AnswerChecks {
   func begin(_ call: SimulatedClient.Call) {
     sent[call.method, default: 0] += 1
     acknowledged.begin(call)
+    onCall(call)
   }
 
   func check(_ call: SimulatedClient.Call, _ message: JSONValue) {
@@ -38,6 +41,7 @@ final class AnswerChecks {
     checkAccess(call, reason)
     if reason == "not_found" { acknowledged.checkNotFound(call) }
     if let result = message["result"] { check(result, of: call) }
+    acknowledged.end(call, message["error"] == nil ? nil : reason ?? "")
   }
 
   /// Checks that the call was permitted, or refused, as the lock and the configuration say.
@@ -71,7 +75,6 @@ final class AnswerChecks {
     for flow in result["flows"]?.arrayValue ?? [] { acknowledged.check(flow: flow, call) }
     if let flow = result["flow"] { acknowledged.check(flow: flow, call) }
     if let token = result["accessToken"]?.stringValue { check(token, call, result) }
-    acknowledged.end(call)
   }
 
   /// Checks that accounts are the caller's.

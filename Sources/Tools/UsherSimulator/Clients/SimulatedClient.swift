@@ -229,6 +229,14 @@ final class SimulatedClient {
     rest = []
   }
 
+  /// Asks for everything that the user has, at once.
+  func askForEverything() {
+    simulator.mayLoopsHaveWork = true
+    send("flow.list", [:])
+    send("account.list", [:])
+    for account in accounts { send("token.get", ["account": .string(account)]) }
+  }
+
   // MARK: - Answers
 
   /// Reads what the daemon has sent, now or later.

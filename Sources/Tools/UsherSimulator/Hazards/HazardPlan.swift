@@ -5,23 +5,34 @@ import UsherCore
 /// Makes hazards happen at random times until the end.
 final class HazardPlan {
   private let simulator: Simulator
+  /// The methods that change something which is stored.
+  private static let changing: Set<String> = [
+    "flow.start", "flow.submit", "flow.cancel", "account.forget", "token.revoke",
+  ]
+
   private let machine: Machine
   private let supervisor: Supervisor
   private let checks: AnswerChecks
   private let history: TokenHistory
   private let host: SandboxHost
+  private let network: ProviderNetwork
   private let operatorClient: SimulatedClient
+  private let clients: [SimulatedClient]
   private let outside: SimulatorExecutor
+  /// What happens after the next change.
+  private var afterNextChange: (() -> Void)?
   /// Whether hazards are over.
   private(set) var isCalm = false
 
-  init(_ parts: Simulation.Machinery) {
+  init(_ parts: Simulation.Machinery, _ clients: [SimulatedClient]) {
+    self.clients = clients
     simulator = parts.simulator
     machine = parts.machine
     supervisor = parts.supervisor
     checks = parts.checks
     history = parts.history
     host = parts.host
+    network = parts.network
     operatorClient = parts.operatorClient
     outside = SimulatorExecutor(simulator)
   }
@@ -34,6 +45,10 @@ final class HazardPlan {
   }
 
   func begin(_ hazards: Set<Hazard>) {
+    network.onReply = { [self] in somethingChanges() }
+    checks.onCall = { [self] call in
+      if Self.changing.contains(call.method) { somethingChanges() }
+    }
     for hazard in Hazard.allCases where hazards.contains(hazard) {
       let stream = Stream(RandomStream(seed: simulator.seed, for: hazard.rawValue))
       repeatedly(stream, pauses(between: hazard)) { [self] in cause(hazard, stream) }
@@ -43,6 +58,8 @@ final class HazardPlan {
   /// Ends all hazards and their consequences.
   func end() {
     isCalm = true
+    afterNextChange = nil
+    supervisor.diskRefusesSince = nil
     simulator.kernel.disk.heal()
     supervisor.isDiskFailing = false
     simulator.clockError = .zero
@@ -75,15 +92,40 @@ final class HazardPlan {
     switch hazard {
     case .network: break
     case .stops: supervisor.stop()
-    case .kills: kill(stream)
+    case .kills: sometimesDuringChange(stream) { [self] in kill(stream) }
     case .powerFailures:
-      machine.kill("the power fails", powerFailure: stream.random.next())
-    case .disk: failDisk(stream)
+      sometimesDuringChange(stream) { [self] in
+        machine.kill("the power fails", powerFailure: stream.random.next())
+      }
+    case .disk: sometimesDuringChange(stream) { [self] in failDisk(stream) }
     case .clock: setClock(stream)
     case .reloads: reload(stream)
     case .locks: lock(stream)
     case .revocations: revoke(stream)
     }
+  }
+
+  /// Lets something happen now, or in half of the cases shortly after a call or a reply of a
+  /// provider changes something, while all clients ask for it.
+  private func sometimesDuringChange(_ stream: Stream, _ act: @escaping () -> Void) {
+    guard stream.random.chance(50) else { return act() }
+    afterNextChange = { [self] in
+      let delay = stream.random.duration(.microseconds(1) ... .milliseconds(5))
+      simulator.trace.note("in \(delay.microseconds) µs, while all clients call:")
+      for client in clients {
+        simulator.after(stream.random.duration(.microseconds(1) ... .milliseconds(5))) {
+          client.askForEverything()
+        }
+      }
+      simulator.after(delay) { [self] in if !isCalm { act() } }
+    }
+  }
+
+  /// Records that a call or a reply of a provider changes something.
+  private func somethingChanges() {
+    guard let act = afterNextChange else { return }
+    afterNextChange = nil
+    act()
   }
 
   private func kill(_ stream: Stream) {
@@ -98,11 +140,14 @@ final class HazardPlan {
     let failure = stream.random.pick(failures)
     simulator.trace.note("the disk: \(failure.rawValue)")
     supervisor.isDiskFailing = true
-    simulator.kernel.disk.fail(failure, UInt64(stream.random.number(0...40)))
-    simulator.after(stream.random.duration(.milliseconds(10) ... .seconds(100))) { [self] in
+    let operations = stream.random.chance(50) ? 0 : UInt64(stream.random.number(1...40))
+    simulator.kernel.disk.fail(failure, operations)
+    if failure == .fails, operations == 0 { supervisor.diskRefusesSince = simulator.now }
+    simulator.after(stream.random.duration(.milliseconds(10) ... .seconds(300))) { [self] in
       guard !isCalm else { return }
       simulator.trace.note("the disk: healed")
       supervisor.isDiskFailing = false
+      supervisor.diskRefusesSince = nil
       simulator.kernel.disk.heal()
     }
   }
@@ -143,8 +188,17 @@ final class HazardPlan {
     operatorClient.call("system.lock", [:]) { [self] answer in
       guard answer?["result"] != nil else { return }
       checks.access.isLocked.become(true, at: simulator.now, by: change)
+      if !isCalm, stream.random.chance(50) { restart(stream) }
     }
     simulator.after(stream.random.duration(.seconds(1) ... .seconds(100))) { [self] in unlock() }
+  }
+
+  /// Ends the daemon, in one way or another. A locked daemon must be locked when it starts again.
+  private func restart(_ stream: Stream) {
+    if stream.random.chance(50) { return supervisor.stop() }
+    machine.kill(
+      "while the daemon is locked",
+      powerFailure: stream.random.chance(50) ? stream.random.next() : nil)
   }
 
   /// Unlocks the daemon; tries again until it succeeds.

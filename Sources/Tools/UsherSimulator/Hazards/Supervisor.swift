@@ -12,6 +12,8 @@ final class Supervisor {
   private(set) var diskFaults = 0
   /// Whether the disk fails now.
   var isDiskFailing = false { didSet { diskFaults += 1 } }
+  /// Since when the disk has accepted nothing; nil if it may accept something.
+  var diskRefusesSince: UInt64?
   /// Whether ends are looked for.
   var isActive = true
 

@@ -15,6 +15,7 @@ final class Machine {
   private(set) var incarnation: Incarnation?
   private(set) var starts = 0
   private(set) var boots = 1
+  private(set) var kills = 0
   private var bootedAt: UInt64 = 0
   /// The configuration that the daemon reads when it starts or reloads.
   var config: Config
@@ -88,6 +89,7 @@ final class Machine {
   /// - Parameter powerFailure: Determines what the disk loses; nil if only the process ends.
   func kill(_ reason: String, powerFailure: UInt64? = nil) {
     simulator.trace.note("kill: \(reason)")
+    kills += 1
     incarnation?.kill()
     simulator.kernel.cutSockets()
     network.cut()

@@ -2,6 +2,8 @@
 final class Grant {
   /// The account at the provider: `user1001-1`.
   let account: String
+  /// The time at which the provider issued the first tokens.
+  let begin: UInt64
   /// The number of access tokens that the provider has issued.
   var generations = 0
   /// The newest refresh token that the provider has issued.
@@ -18,7 +20,10 @@ final class Grant {
   /// The newest generation that the daemon had handed out, with the time, in ascending order.
   private var handedOut: [(time: UInt64, generation: Int)] = []
 
-  init(account: String) { self.account = account }
+  init(account: String, begin: UInt64) {
+    self.account = account
+    self.begin = begin
+  }
 
   /// Whether the daemon may be unable to use the grant.
   var mayBeUnusable: Bool { isRevoked || lost != nil }

@@ -9,7 +9,7 @@ import UsherSandbox
 final class ProviderNetwork: @unchecked Sendable {
   /// What happens to a request.
   private enum Fate: String {
-    case delivered, refused, lostBefore, lostReply, late, unavailable, garbled, sentTwice
+    case delivered, refused, lostBefore, lostReply, late, unavailable, garbled, unusable, sentTwice
   }
 
   private let simulator: Simulator
@@ -19,6 +19,8 @@ final class ProviderNetwork: @unchecked Sendable {
   private var random: RandomStream
   /// The percentage of requests that do not go well.
   private let faults: Int
+  /// Called when a reply has reached the daemon.
+  var onReply: () -> Void = {}
   /// Whether faults are over.
   var isCalm = false
   private var exchanges = 0
@@ -51,7 +53,7 @@ final class ProviderNetwork: @unchecked Sendable {
   private func fate() -> Fate {
     guard !isCalm, random.chance(faults) else { return .delivered }
     return random.pick([
-      .refused, .lostBefore, .lostReply, .late, .unavailable, .garbled, .sentTwice,
+      .refused, .lostBefore, .lostReply, .late, .unavailable, .garbled, .unusable, .sentTwice,
     ])
   }
 
@@ -72,6 +74,7 @@ final class ProviderNetwork: @unchecked Sendable {
       ends[number] = nil
       simulator.trace.note("reply \(number) \(outcome.summary)")
       end(outcome)
+      if case .reply = outcome { onReply() }
     }
     ends[number] = finish
     if fate == .refused {
@@ -127,6 +130,10 @@ final class ProviderNetwork: @unchecked Sendable {
     case .lostReply: return
     case .late: delay = random.chance(50) ? limit + .seconds(1) : limit - .milliseconds(600)
     case .garbled: reply.body = Array(reply.body.prefix(random.number(0...reply.body.count / 2)))
+    case .unusable:
+      // The daemon accepts only bearer tokens, but must keep the refresh token of such a reply.
+      let text = String(decoding: reply.body, as: UTF8.self)
+      reply.body = Array(text.replacing("\"Bearer\"", with: "\"unknown\"").utf8)
     case .delivered, .refused, .lostBefore, .unavailable, .sentTwice: break
     }
     simulator.after(delay) { [reply] in finish(.reply(reply)) }

@@ -25,7 +25,7 @@ struct SandboxHost: Sendable {
   func configure(_ simulator: Simulator) {
     set("/_control/truecaller/settings", #"{"numberDailyCap":1000,"installationDailyCap":1000}"#)
     var random = RandomStream(seed: simulator.seed, for: "provider settings")
-    let seconds = random.pick([20, 90, 300])
+    let seconds = random.pick([5, 20, 90, 300])
     set("/_control/settings", #"{"accessTokenSeconds": \#(seconds)}"#)
     func set(_ path: String, _ settings: String) {
       Task(executorPreference: SimulatorExecutor(simulator)) {

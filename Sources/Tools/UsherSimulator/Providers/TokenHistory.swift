@@ -49,9 +49,17 @@ final class TokenHistory: @unchecked Sendable {
     case replaced(by: Int, Issue)
   }
 
+  /// The time that may pass between the daemon's last write before a refresh and the refresh: it
+  /// may have to ask for the provider's metadata.
+  private static let mostTimeToSend: UInt64 = 60_000_000_000
+
   private let simulator: Simulator
   /// Returns the present state of the machine's clocks.
   var clock: () -> MachineClock = { MachineClock(boot: 1, error: .zero) }
+  /// Returns whether somebody asked, at the given time or later, to end the sign-in of an account.
+  var wasEndAskedFor: (_ account: String, _ since: UInt64) -> Bool = { _, _ in false }
+  /// Returns since when the disk has accepted nothing; nil if it may accept something.
+  var diskRefusesSince: () -> UInt64? = { nil }
   private var accessTokens: [String: Issue] = [:]
   private var refreshTokens: [String: Grant] = [:]
   private(set) var grants: [Grant] = []
@@ -82,13 +90,32 @@ final class TokenHistory: @unchecked Sendable {
     }
     if request.url.hasSuffix("/revoke") {
       let token = fields["token"] ?? ""
-      (refreshTokens[token] ?? accessTokens[token]?.grant)?.revoke()
+      if let grant = refreshTokens[token] ?? accessTokens[token]?.grant { revoke(grant, number) }
     }
     return exchange
   }
 
+  /// Records that the daemon ends a grant at the provider. It has a reason if nothing of the grant
+  /// was handed out, because the sign-in may have failed, if a later sign-in has replaced the
+  /// grant, or if somebody asked for it.
+  private func revoke(_ grant: Grant, _ number: Int) {
+    let newest = grants.last { $0.account == grant.account && $0.isKnown }
+    if newest === grant, grant.wasHandedOut, !grant.isRevoked,
+      !wasEndAskedFor(grant.account, grant.begin)
+    {
+      simulator.fail(
+        "request \(number) revokes the sign-in of \(grant.account), for which nobody asked")
+    }
+    grant.revoke()
+  }
+
   private func present(_ token: String, _ number: Int) {
     refreshes += 1
+    if let since = diskRefusesSince(), since + Self.mostTimeToSend <= simulator.now {
+      simulator.fail(
+        "request \(number) is a refresh, whose result cannot be stored: the disk has accepted "
+          + "nothing for \((simulator.now - since) / 1_000_000_000) s")
+    }
     switch presentations[token] {
     case .open(let other):
       simulator.fail("one refresh token is in the requests \(other) and \(number) at the same time")
@@ -118,7 +145,7 @@ final class TokenHistory: @unchecked Sendable {
     if let token = exchange.presented, let known = refreshTokens[token] {
       grant = known
     } else if let subject = Self.subject(body["id_token"]?.stringValue) {
-      grant = Grant(account: String(subject.dropFirst("usr_".count)))
+      grant = Grant(account: String(subject.dropFirst("usr_".count)), begin: simulator.now)
       grants.append(grant)
     } else {
       return simulator.fail("reply \(exchange.number) has tokens of no known grant")
