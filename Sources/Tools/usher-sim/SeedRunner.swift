@@ -60,7 +60,10 @@ final class SeedRunner {
     guard mkdir(directory, 0o700) == 0 else {
       throw ValidationError("\(directory) cannot be created")
     }
-    defer { try? FileManager.default.removeItem(atPath: directory) }
+    defer {
+      simulated_disk_mount("")
+      try? FileManager.default.removeItem(atPath: directory)
+    }
     simulated_kernel_watch(UInt32(60 + options.minutes), seed)
     return try Simulation(
       seed: seed, run: runs, directory: directory, scope: scope, kernel: .linked, print: print
