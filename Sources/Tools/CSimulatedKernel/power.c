@@ -1,9 +1,9 @@
 #define _GNU_SOURCE
 #include "disk.h"
 
+#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -16,22 +16,63 @@ static uint64_t next_random(uint64_t *state) {
   return mixed ^ (mixed >> 31);
 }
 
-// Restores some of the sectors that were not synced, as if they had not been written. File systems
-// truncate a file as a whole: its size is a part of the journal.
-static void lose_sectors(struct file *file, unsigned percent, uint64_t *random) {
-  struct stat status;
-  if (fstat(file->descriptor, &status) != 0) return;
-  bool is_size_lost = next_random(random) % 100 < percent;
-  for (struct sector *sector = file->unsynced; sector; sector = sector->next) {
-    bool is_lost = sector->is_truncated ? is_size_lost : next_random(random) % 100 < percent;
-    if (!is_lost) continue;
-    ssize_t count = (ssize_t)syscall(
-        SYS_pwrite64, file->descriptor, sector->before, SECTOR, sector->number * SECTOR);
-    (void)count;
+static bool happens(unsigned percent, uint64_t *random) {
+  return next_random(random) % 100 < percent;
+}
+
+static void restore(struct file *file, const struct change *change) {
+  off_t offset = change->number * SECTOR;
+  if (syscall(SYS_pwrite64, file->descriptor, change->before, SECTOR, offset) != SECTOR)
+    disk_abort("pwrite", strerror(errno));
+}
+
+// Returns how many of so many changes are lost that reach the disk in their order.
+static uint64_t choose(uint64_t count, unsigned percent, uint64_t *random) {
+  return count > 0 && happens(percent, random) ? 1 + next_random(random) % count : 0;
+}
+
+static uint64_t sizes_of(const struct file *file) {
+  uint64_t count = 0;
+  for (struct change *change = file->changes; change; change = change->older)
+    count += change->kind == RESIZED;
+  return count;
+}
+
+// Undoes changes, the newest first. What was written after a truncation that is lost is lost, too,
+// where the truncation had cut off the file. What was there before a truncation that is not lost
+// does not come back, even if the file has grown again.
+static void lose_changes(struct file *file, unsigned percent, uint64_t *random) {
+  uint64_t lost_sizes = choose(sizes_of(file), percent, random);
+  off_t size = disk_size_of(file), cut = INT64_MAX;
+  for (struct change *change = file->changes; change; change = change->older) {
+    switch (change->kind) {
+    case WRITTEN:
+      if (happens(percent, random) && disk_clip(change, cut)) restore(file, change);
+      break;
+    case CUT:
+      if (lost_sizes > 0) restore(file, change);
+      break;
+    case RESIZED:
+      if (lost_sizes > 0) {
+        size = change->old_size;
+        lost_sizes--;
+      } else if (change->new_size < cut) {
+        cut = change->new_size;
+      }
+      break;
+    }
   }
-  off_t size = status.st_size;
-  if (is_size_lost) size = file->size_before > 0 ? file->size_before : file->synced_size;
-  syscall(SYS_ftruncate, file->descriptor, size);
+  if (syscall(SYS_ftruncate, file->descriptor, size) != 0)
+    disk_abort("ftruncate", strerror(errno));
+  disk_forget_changes(file);
+}
+
+static void undo_name(void) {
+  const struct name_change *change = disk.names;
+  syscall(SYS_unlinkat, AT_FDCWD, change->path, 0);
+  if (change->file && syscall(SYS_linkat, AT_FDCWD, change->before, AT_FDCWD, change->path, 0) != 0)
+    disk_abort("cannot be linked", change->path);
+  disk_forget_name();
 }
 
 void simulated_disk_lose_power(uint64_t seed) {
@@ -39,16 +80,14 @@ void simulated_disk_lose_power(uint64_t seed) {
   // From none to all of what was not synced is lost.
   unsigned percent = (unsigned)(next_random(&random) % 101);
   for (struct file *file = disk.files; file; file = file->next)
-    lose_sectors(file, percent, &random);
-  // File systems write the changes of a directory in their order, so the last ones are lost.
-  bool is_half_undone = false;
-  while (disk.names && (is_half_undone || next_random(&random) % 100 < percent)) {
-    struct name_change *change = disk.names;
-    is_half_undone = change->is_second;
-    disk.names = change->next;
-    disk_remove_name(change->path);
-    if (change->before[0])
-      syscall(SYS_renameat2, AT_FDCWD, change->before, AT_FDCWD, change->path, 0);
-    free(change);
+    lose_changes(file, percent, &random);
+  // File systems write the changes of a directory in their order, too.
+  uint64_t count = 0;
+  for (struct name_change *change = disk.names; change; change = change->older)
+    count += !change->is_second;
+  for (uint64_t lost = choose(count, percent, &random); lost > 0; lost--) {
+    while (disk.names->is_second) undo_name();
+    undo_name();
   }
+  disk_forget_names();
 }

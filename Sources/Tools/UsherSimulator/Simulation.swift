@@ -74,8 +74,6 @@ package struct Simulation {
     let supervisor = Supervisor(simulator, machine, history)
     machine.onKill = {
       history.daemonWasKilled()
-      // The next daemon has a new disk.
-      if supervisor.isDiskFailing { supervisor.isDiskFailing = false }
       supervisor.diskRefusesSince = nil
     }
     let checks = AnswerChecks(simulator, history)

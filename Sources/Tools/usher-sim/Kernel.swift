@@ -10,7 +10,9 @@ extension SimulatedKernel {
     kernel.ownSocket = { simulated_kernel_own_socket($0) }
     kernel.cutSockets = { simulated_kernel_cut_sockets() }
     kernel.disk.mount = { simulated_disk_mount($0) }
+    kernel.disk.move = { simulated_disk_move($0) }
     kernel.disk.fail = { simulated_disk_fail($0.inC, $1) }
+    kernel.disk.fill = { simulated_disk_fill($0) }
     kernel.disk.heal = { simulated_disk_heal() }
     kernel.disk.hasStopped = { simulated_disk_has_stopped() }
     kernel.disk.operations = { simulated_disk_operations() }
@@ -23,7 +25,6 @@ extension SimulatedDisk.Failure {
   fileprivate var inC: simulated_disk_fault {
     switch self {
     case .stops: SIMULATED_DISK_STOPS
-    case .full: SIMULATED_DISK_FULL
     case .failsOnce: SIMULATED_DISK_FAILS_ONCE
     case .fails: SIMULATED_DISK_FAILS
     case .noDescriptors: SIMULATED_DISK_NO_DESCRIPTORS

@@ -132,17 +132,26 @@ final class HazardPlan {
     guard let incarnation = machine.incarnation, !incarnation.hasEnded else { return }
     if stream.random.chance(30) { return machine.kill("between two steps") }
     // A kill is no failure of the disk: the daemon does not live to see the error.
+    supervisor.diskRefusesSince = nil
     simulator.kernel.disk.fail(.stops, UInt64(stream.random.number(0...60)))
   }
 
   private func failDisk(_ stream: Stream) {
-    let failures = SimulatedDisk.Failure.allCases.filter { $0 != .stops }
-    let failure = stream.random.pick(failures)
-    simulator.trace.note("the disk: \(failure.rawValue)")
     supervisor.isDiskFailing = true
-    let operations = stream.random.chance(50) ? 0 : UInt64(stream.random.number(1...40))
-    simulator.kernel.disk.fail(failure, operations)
-    if failure == .fails, operations == 0 { supervisor.diskRefusesSince = simulator.now }
+    if stream.random.chance(25) {
+      // From nothing up to about the size of the daemon's reserve.
+      let limit = stream.random.pick([0, 1000, 10_000, 100_000, 600_000])
+      let room = stream.random.number(0...limit)
+      simulator.trace.note("the disk: \(room) bytes are left")
+      simulator.kernel.disk.fill(UInt64(room))
+    } else {
+      let failure = stream.random.pick([SimulatedDisk.Failure.failsOnce, .fails, .noDescriptors])
+      let operations = stream.random.chance(50) ? 0 : UInt64(stream.random.number(1...40))
+      simulator.trace.note("the disk: \(failure.rawValue) after \(operations) operations")
+      simulator.kernel.disk.fail(failure, operations)
+      let refuses = failure == .fails && operations == 0
+      supervisor.diskRefusesSince = refuses ? simulator.now : nil
+    }
     simulator.after(stream.random.duration(.milliseconds(10) ... .seconds(300))) { [self] in
       guard !isCalm else { return }
       simulator.trace.note("the disk: healed")

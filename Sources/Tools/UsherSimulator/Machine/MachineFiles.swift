@@ -27,40 +27,12 @@ final class MachineFiles {
   /// Gives the next daemon what a killed daemon has left on the disk.
   ///
   /// - Parameter powerFailure: Determines what the disk loses of what was not synced; nil if it
-  ///   loses nothing.
+  ///   loses nothing, but may later.
   func restart(afterPowerFailure powerFailure: UInt64?) throws(SimulationError) {
     if let powerFailure { disk.losePower(powerFailure) }
-    disk.mount("")
-    let old = path
     generation += 1
     try create()
-    guard let directory = opendir(old) else { throw SimulationError("opendir", old) }
-    defer { closedir(directory) }
-    while let entry = readdir(directory) {
-      let name = withUnsafeBytes(of: entry.pointee.d_name) { bytes in
-        String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
-      }
-      // SQLite builds the index of the write-ahead log again.
-      guard ![".", ".."].contains(name), !name.hasSuffix("-shm") else { continue }
-      try copy("\(old)/\(name)", to: "\(path)/\(name)")
-    }
-    disk.mount(path)
-  }
-
-  private func copy(_ source: String, to target: String) throws(SimulationError) {
-    var status = stat()
-    let input = open(source, O_RDONLY | O_CLOEXEC)
-    guard input >= 0, fstat(input, &status) == 0 else { throw SimulationError("open", source) }
-    defer { close(input) }
-    let output = open(target, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, status.st_mode & 0o777)
-    guard output >= 0 else { throw SimulationError("open", target) }
-    defer { close(output) }
-    var bytes = [UInt8](repeating: 0, count: 1 << 16)
-    while true {
-      let count = read(input, &bytes, bytes.count)
-      guard count > 0 else { break }
-      guard write(output, bytes, count) == count else { throw SimulationError("write", target) }
-    }
+    disk.move(path)
   }
 }
 

@@ -17,14 +17,19 @@ package struct SimulatedKernel: Sendable {
 /// The disk of the simulated machine. See CSimulatedKernel.h.
 package struct SimulatedDisk: Sendable {
   package enum Failure: String, Sendable, CaseIterable {
-    case stops, full, failsOnce, fails, noDescriptors
+    case stops, failsOnce, fails, noDescriptors
   }
 
   /// Simulates the files below a directory from now on.
   package var mount: @Sendable (_ directory: String) -> Void = { _ in }
+  /// Copies the files to an empty directory, for the next process after a kill, and simulates the
+  /// disk there.
+  package var move: @Sendable (_ directory: String) -> Void = { _ in }
   /// Makes operations fail after so many that succeed.
   package var fail: @Sendable (Failure, _ after: UInt64) -> Void = { _, _ in }
-  /// Ends the failures, except those of a disk that has stopped.
+  /// Leaves room for so many bytes more.
+  package var fill: @Sendable (_ room: UInt64) -> Void = { _ in }
+  /// Ends the failures, except those of a disk that has stopped, and the lack of room.
   package var heal: @Sendable () -> Void = {}
   package var hasStopped: @Sendable () -> Bool = { false }
   /// Returns the number of operations so far.
