@@ -288,7 +288,9 @@ let package = Package(
       ] + nio,
       describesMembers: true),
     tests(
-      "UsherSimulatorTests", ["UsherSimulator", "UsherSandbox", "UsherFlows", "UsherCore"]),
+      "UsherSimulatorTests",
+      ["UsherSimulator", "UsherSandbox", "UsherFlows", "UsherCore", "UsherTestKit"],
+      exclude: ["DiskScenarios"]),
     tests("UsherBenchTests", ["usher-bench", "CBench", "UsherTestKit"]),
     // Programs that try to break a promise of the threat model.
     .testTarget(
