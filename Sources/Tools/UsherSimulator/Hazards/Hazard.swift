@@ -8,7 +8,7 @@ package enum Hazard: String, Sendable, CaseIterable {
   case kills
   /// The machine loses its power, and the disk a part of what was not synced.
   case powerFailures
-  /// The disk is full, fails, or the process has no descriptors left.
+  /// The disk fails or has little room, or the process has no descriptors left.
   case disk
   /// The wall clock is set.
   case clock
