@@ -229,11 +229,16 @@ final class SimulatedClient {
     rest = []
   }
 
-  /// Asks for everything that the user has, at once.
-  func askForEverything() {
+  /// Asks for all flows and accounts of the user.
+  func askForLists() {
     simulator.mayLoopsHaveWork = true
     send("flow.list", [:])
     send("account.list", [:])
+  }
+
+  /// Asks for a token of each account of the user.
+  func askForTokens() {
+    simulator.mayLoopsHaveWork = true
     for account in accounts { send("token.get", ["account": .string(account)]) }
   }
 

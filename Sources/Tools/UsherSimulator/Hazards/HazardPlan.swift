@@ -45,6 +45,7 @@ final class HazardPlan {
   }
 
   func begin(_ hazards: Set<Hazard>) {
+    if hazards.contains(.powerFailures) { failPowerAfterStarts() }
     network.onReply = { [self] in somethingChanges() }
     checks.onCall = { [self] call in
       if Self.changing.contains(call.method) { somethingChanges() }
@@ -112,12 +113,17 @@ final class HazardPlan {
     afterNextChange = { [self] in
       let delay = stream.random.duration(.microseconds(1) ... .milliseconds(5))
       simulator.trace.note("in \(delay.microseconds) µs, while all clients call:")
-      for client in clients {
-        simulator.after(stream.random.duration(.microseconds(1) ... .milliseconds(5))) {
-          client.askForEverything()
-        }
-      }
+      allClientsCall(stream)
       simulator.after(delay) { [self] in if !isCalm { act() } }
+    }
+  }
+
+  private func allClientsCall(_ stream: Stream, forTokens: Bool = true) {
+    for client in clients {
+      simulator.after(stream.random.duration(.microseconds(1) ... .milliseconds(5))) {
+        client.askForLists()
+        if forTokens { client.askForTokens() }
+      }
     }
   }
 
@@ -126,6 +132,22 @@ final class HazardPlan {
     guard let act = afterNextChange else { return }
     afterNextChange = nil
     act()
+  }
+
+  /// Lets the power fail soon after some starts: the daemon may have read what a killed daemon has
+  /// written and did not live to sync.
+  private func failPowerAfterStarts() {
+    let stream = Stream(RandomStream(seed: simulator.seed, for: "power after starts"))
+    machine.onReady = { [self] in
+      guard !isCalm, stream.random.chance(30) else { return }
+      let delay = stream.random.duration(.milliseconds(1) ... .seconds(10))
+      // Calls for tokens may cause a write, which syncs what was written before.
+      if stream.random.chance(70) { allClientsCall(stream, forTokens: stream.random.chance(30)) }
+      simulator.after(delay) { [self] in
+        guard !isCalm else { return }
+        machine.kill("the power fails soon after a start", powerFailure: stream.random.next())
+      }
+    }
   }
 
   private func kill(_ stream: Stream) {

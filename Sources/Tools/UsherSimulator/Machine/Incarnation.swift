@@ -20,6 +20,8 @@ final class Incarnation: @unchecked Sendable {
   /// Whether an orderly stop was asked for.
   private(set) var isAskedToStop = false
   let life = Life()
+  /// Called when the daemon is ready.
+  var onReady: () -> Void = {}
   private let loop: SocketLoop
   private let nioLoop = EmbeddedEventLoop()
   private let root: String
@@ -52,7 +54,10 @@ final class Incarnation: @unchecked Sendable {
       try EventLoops(timersMovedBy: $0, sockets: loop, providers: nioLoop, browsers: nioLoop)
     }
     setting.notifier = ServiceNotifier(watchdogInterval: nil) { [self] message in
-      if message.hasPrefix("READY=1"), state == .starting { become(.ready) }
+      if message.hasPrefix("READY=1"), state == .starting {
+        become(.ready)
+        onReady()
+      }
     }
     Task(executorPreference: executor) { [self, setting] in
       do {

@@ -21,6 +21,8 @@ final class Machine {
   var config: Config
   /// Called when a daemon was killed.
   var onKill: () -> Void = {}
+  /// Called when a daemon is ready.
+  var onReady: () -> Void = {}
 
   var socketPath: String { "\(root)/usherd.sock" }
   var adminSocketPath: String { "\(root)/usherd-admin.sock" }
@@ -50,6 +52,7 @@ final class Machine {
     simulator.trace.note("start \(starts)")
     let incarnation = try Incarnation(number: starts, root: root, simulator.trace)
     self.incarnation = incarnation
+    incarnation.onReady = onReady
     incarnation.start(
       setting(incarnation), on: SimulatorExecutor(simulator, incarnation.life))
   }
