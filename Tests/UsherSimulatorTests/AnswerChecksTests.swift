@@ -34,7 +34,7 @@ struct AnswerChecksTests {
     }
     let call = SimulatedClient.Call(
       client: "client", uid: uid, method: method, account: account, flow: flow,
-      isForeign: isForeign, target: nil, sentAt: simulator.now)
+      isForeign: isForeign, sentAt: simulator.now)
     checks.begin(call)
     pass(1)
     return call
@@ -158,7 +158,7 @@ struct AnswerChecksTests {
   func ends() {
     let acknowledged = checks.acknowledged
     let asked = { [simulator] in
-      acknowledged.wasEndAskedFor("usr_user1001-1", since: simulator.now - 5_000_000_000)
+      acknowledged.wasEndAskedFor("user1001-1", since: simulator.now - 5_000_000_000)
     }
     answer(call("account.list"), list(["acc_1"]))
     pass(10)

@@ -7,7 +7,7 @@ struct ShrinkerTests {
   private static func outcome(_ scope: Simulation.Scope, _ finding: String?) -> Simulation.Outcome {
     Simulation.Outcome(
       seed: 1, hash: 0, steps: 0, finding: finding, seconds: Double(scope.seconds), answers: [:],
-      refreshes: 0, starts: 1, diskOperations: 0)
+      flows: [:], refreshes: 0, starts: 1, diskOperations: 0)
   }
 
   @Test("a run is shrunk to the hazards, the clients and the time that the finding needs")

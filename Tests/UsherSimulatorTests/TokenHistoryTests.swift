@@ -108,22 +108,6 @@ struct TokenHistoryTests {
     #expect(simulator.finding == nil)
   }
 
-  @Test("an authorization code in two requests that may have arrived violates a property")
-  func codes() {
-    func exchange(_ number: Int, _ code: String) -> ProviderExchange {
-      var request = HTTPRequest(method: .post, url: "http://127.0.0.1:1/oidc/token")
-      request.body = Secret("grant_type=authorization_code&code=\(code)")
-      return history.begin(number, request)
-    }
-    let refused = exchange(1, "one")
-    _ = history.end(refused, .unreachable(message: "refused", sent: false))
-    _ = exchange(2, "one")
-    _ = exchange(3, "two")
-    #expect(simulator.finding == nil)
-    _ = exchange(4, "one")
-    #expect(simulator.finding?.contains("the requests 2 and 4 present the same code") == true)
-  }
-
   private func revoke(_ token: String) {
     var request = HTTPRequest(method: .post, url: "http://127.0.0.1:1/oidc/revoke")
     request.body = Secret("token=\(token)")

@@ -18,6 +18,10 @@ extension Simulation {
       _ = parts.operatorClient.ask(
         "credential.set", ["name": .string(name), "value": .string(value)], limit: .seconds(60))
     }
+    for client in clients.prefix(SimulatedUsers.names.count) {
+      _ = client.ask(
+        "localAuth.setPasscode", ["new": .string(Person.passcode)], limit: .seconds(60))
+    }
   }
 
   private func awaitReady() {
@@ -65,17 +69,23 @@ extension Simulation {
     guard let list = client.ask("account.list", [:], limit: .seconds(60)),
       let accounts = list["result"]?["accounts"]?.arrayValue
     else { return simulator.fail("\(client.name): account.list has no answer") }
-    for account in accounts where account["provider"] == "demo" {
-      let id = account["id"]?.stringValue ?? ""
-      let name = account["subject"]?.stringValue?.dropFirst("usr_".count) ?? ""
-      let answer = client.ask(
-        "token.get", ["account": .string(id), "forceRefresh": true], limit: .seconds(120))
-      guard let answer else { return simulator.fail("\(client.name): token.get has no answer") }
-      if answer["result"] != nil || parts.history.isExcused(String(name)) { continue }
-      simulator.fail(
-        "\(client.name) gets no token of \(name) although no reply was lost and nothing was "
-          + "revoked: \(String(decoding: answer.encoded(), as: UTF8.self))")
+    for (provider, path) in [("demo", "/oidc"), ("paysafe", "/paysafe")] {
+      for account in accounts where account["provider"] == .string(provider) {
+        checkToken(of: account, at: path, client)
+      }
     }
+  }
+
+  private func checkToken(of account: JSONValue, at provider: String, _ client: SimulatedClient) {
+    let id = account["id"] ?? ""
+    let name = SandboxAccount.name(of: account["subject"]?.stringValue ?? "")
+    let answer = client.ask(
+      "token.get", ["account": id, "forceRefresh": true], limit: .seconds(120))
+    guard let answer else { return simulator.fail("\(client.name): token.get has no answer") }
+    if answer["result"] != nil || parts.history.isExcused(name, at: provider) { return }
+    simulator.fail(
+      "\(client.name) gets no token of \(name) at \(provider) although no reply was lost and "
+        + "nothing was revoked: \(String(decoding: answer.encoded(), as: UTF8.self))")
   }
 
   /// Checks that the daemon knows each flow of a user that it has told somebody of.

@@ -29,6 +29,8 @@ package struct Simulation {
     package var seconds: Double
     /// The number of answers by method and the reason of the error.
     package var answers: [String: Int]
+    /// The number of flows by provider, kind and end.
+    package var flows: [String: Int]
     package var refreshes: Int
     package var starts: Int
     /// The number of simulated operations on the disk.
@@ -64,8 +66,8 @@ package struct Simulation {
     self.scope = scope
     let simulator = Simulator(seed: seed, kernel: kernel, print: print)
     let host = try SandboxHost(simulator)
-    host.configure(simulator)
     let history = TokenHistory(simulator)
+    host.configure(simulator, history.provided)
     let network = ProviderNetwork(
       simulator, host, history, hasFaults: scope.hazards.contains(.network))
     let machine = try Machine(
@@ -77,9 +79,9 @@ package struct Simulation {
       supervisor.diskRefusesSince = nil
     }
     let checks = AnswerChecks(simulator, history)
-    history.wasEndAskedFor = { checks.acknowledged.wasEndAskedFor("usr_\($0)", since: $1) }
+    history.wasEndAskedFor = { checks.acknowledged.wasEndAskedFor($0, since: $1) }
     history.diskRefusesSince = { supervisor.diskRefusesSince }
-    let person = Person(simulator, host)
+    let person = Person(simulator, host, checks)
     let client = { SimulatedClient($0, run: run, simulator, machine, person, checks) }
     clients = (1...scope.clients).map(client)
     parts = Machinery(
@@ -104,7 +106,8 @@ package struct Simulation {
     return Outcome(
       seed: simulator.seed, hash: simulator.trace.hash, steps: simulator.trace.steps,
       finding: simulator.finding, seconds: Double(simulator.now) / 1e9,
-      answers: parts.checks.counts, refreshes: parts.history.refreshes,
+      answers: parts.checks.counts, flows: parts.checks.ends.counts,
+      refreshes: parts.history.refreshes,
       starts: parts.machine.starts,
       diskOperations: simulator.kernel.disk.operations() - operationsBefore)
   }

@@ -10,6 +10,7 @@ struct Report {
   private var diskOperations: UInt64 = 0
   private var simulated = 0.0
   private var answers: [String: Int] = [:]
+  private var flows: [String: Int] = [:]
 
   mutating func add(_ outcome: Simulation.Outcome) {
     runs += 1
@@ -19,6 +20,7 @@ struct Report {
     simulated += outcome.seconds
     diskOperations += outcome.diskOperations
     answers.merge(outcome.answers) { $0 + $1 }
+    flows.merge(outcome.flows) { $0 + $1 }
     if let finding = outcome.finding { add(finding, outcome.seed) }
   }
 
@@ -31,6 +33,9 @@ struct Report {
   func print(elapsed: Double) {
     for (name, count) in answers.sorted(by: { $0.key < $1.key }) {
       Swift.print("  \(count) \(name)")
+    }
+    for (name, count) in flows.sorted(by: { $0.key < $1.key }) {
+      Swift.print("  \(count) flows \(name)")
     }
     let rate = Int(Double(runs) / max(elapsed, 0.001) * 60)
     Swift.print(

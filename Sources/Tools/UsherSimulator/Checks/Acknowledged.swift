@@ -43,7 +43,7 @@ final class Acknowledged {
   var wasClockSet = false
   private var accounts: [String: Account] = [:]
   private var flows: [String: Flow] = [:]
-  /// By subject at the provider.
+  /// By account at the providers.
   private var ends: [String: Ends] = [:]
 
   init(_ simulator: Simulator) { self.simulator = simulator }
@@ -68,23 +68,23 @@ final class Acknowledged {
   }
 
   /// Whether somebody asked, at a time or later, to end the sign-in of an account at the provider.
-  func wasEndAskedFor(_ subject: String, since time: UInt64) -> Bool {
-    guard let ends = ends[subject] else { return false }
+  func wasEndAskedFor(_ name: String, since time: UInt64) -> Bool {
+    guard let ends = ends[name] else { return false }
     return ends.open > 0 || ends.last >= time
   }
 
   /// Returns the caller's own account that a call deletes or revokes.
-  private func ended(by call: SimulatedClient.Call) -> (id: String, subject: String)? {
+  private func ended(by call: SimulatedClient.Call) -> (id: String, name: String)? {
     guard ["account.forget", "token.revoke"].contains(call.method), let id = call.account,
       let account = accounts[id], account.uid == call.uid
     else { return nil }
-    return (id, account.name)
+    return (id, SandboxAccount.name(of: account.name))
   }
 
   /// Records a call that is sent.
   func begin(_ call: SimulatedClient.Call) {
-    guard let (id, subject) = ended(by: call) else { return }
-    ends[subject, default: Ends()].open += 1
+    guard let (id, name) = ended(by: call) else { return }
+    ends[name, default: Ends()].open += 1
     if call.method == "account.forget" { accounts[id]?.deletions += 1 }
   }
 
@@ -92,9 +92,9 @@ final class Acknowledged {
   ///
   /// - Parameter refusal: The reason of the error; nil if the call succeeded.
   func end(_ call: SimulatedClient.Call, _ refusal: String?) {
-    guard let (id, subject) = ended(by: call) else { return }
-    ends[subject]?.open -= 1
-    ends[subject]?.last = simulator.now
+    guard let (id, name) = ended(by: call) else { return }
+    ends[name]?.open -= 1
+    ends[name]?.last = simulator.now
     if refusal == nil {
       if call.method == "account.forget" { accounts[id]?.forgotten = simulator.now }
       if call.method == "token.revoke" {

@@ -9,15 +9,23 @@ final class AnswerChecks {
   let access = KnownAccess()
   /// Called when a call is sent.
   var onCall: (SimulatedClient.Call) -> Void = { _ in }
+  let ends: FlowEnds
+  var provided: ProvidedValues { history.provided }
   /// The number of answers by method and the reason of the error, or `ok`.
   private(set) var counts: [String: Int] = [:]
   /// The number of sent calls by method.
   private(set) var sent: [String: Int] = [:]
 
+  private static let refusals: Set = [
+    "locked", "permission_denied", "conflict", "flow_finished", "invalid_input", "invalid_params",
+    "unexpected_input", "not_found", "rate_limited",
+  ]
+
   init(_ simulator: Simulator, _ history: TokenHistory) {
     self.simulator = simulator
     self.history = history
     acknowledged = Acknowledged(simulator)
+    ends = FlowEnds(simulator, history.provided)
   }
 
   /// Records a call that is sent.
@@ -25,6 +33,7 @@ final class AnswerChecks {
     sent[call.method, default: 0] += 1
     acknowledged.begin(call)
     onCall(call)
+    history.singles.ask(for: call.asks)
   }
 
   func check(_ call: SimulatedClient.Call, _ message: JSONValue) {
@@ -39,6 +48,8 @@ final class AnswerChecks {
           + (message["error"]?["message"]?.stringValue ?? ""))
     }
     checkAccess(call, reason)
+    // With these errors the daemon has accepted nothing.
+    if Self.refusals.contains(reason ?? "") { history.singles.withdraw(call.asks) }
     if reason == "not_found" { acknowledged.checkNotFound(call) }
     if let result = message["result"] { check(result, of: call) }
     acknowledged.end(call, message["error"] == nil ? nil : reason ?? "")
@@ -61,7 +72,9 @@ final class AnswerChecks {
     if denied.contains(call.uid), reason == nil {
       simulator.fail("\(call.client) received a token that the rules deny")
     }
-    if !denied.contains(call.uid), reason == "permission_denied" {
+    if !denied.contains(call.uid), reason == "permission_denied",
+      Workloads.named(call.provider ?? "")?.limitsTokens != true
+    {
       simulator.fail("\(call.client) is refused a token that no rule denies")
     }
   }
@@ -81,30 +94,40 @@ final class AnswerChecks {
   private func check(_ accounts: [JSONValue], for call: SimulatedClient.Call) {
     for account in accounts {
       let subject = account["subject"]?.stringValue ?? ""
-      if SandboxAccount.owner(subject) != call.uid {
+      if provided.owner(of: subject) != call.uid {
         simulator.fail("\(call.client) of \(call.uid) is told of the account \(subject)")
       }
     }
   }
 
   private func check(_ token: String, _ call: SimulatedClient.Call, _ result: JSONValue) {
-    if history.isOfOtherProvider(token) { return }
+    if provided.isKnown(token) {
+      if provided.owner(of: token) != call.uid {
+        simulator.fail("\(call.client) of \(call.uid) received a token of another user")
+      }
+      return
+    }
     guard let issue = history.issue(of: token) else {
       return simulator.fail("\(call.client) received a token that no provider issued")
     }
     let (account, client) = (issue.grant.account, call.client)
-    if SandboxAccount.owner(account) != call.uid {
+    if provided.owner(of: account) != call.uid {
       simulator.fail("\(client) of \(call.uid) received a token of \(account)")
     }
     let id = result["account"]?.stringValue
-    if let asked = call.account, let name = acknowledged.name(of: asked), name != "usr_\(account)" {
+    if let asked = call.account, let name = acknowledged.name(of: asked),
+      SandboxAccount.name(of: name) != account
+    {
       simulator.fail("\(client) asked for a token of \(name) and received one of \(account)")
     }
     // The answer may have waited for a client that reads late. A machine that was booted again, and
     // whose clock was set, cannot know how old a token is.
     let clock = history.clock()
-    if issue.end <= call.sentAt, issue.clock.boot == clock.boot || issue.clock.error == clock.error
-    {
+    let isClockRight =
+      issue.isEndATime
+      ? !acknowledged.wasClockSet
+      : issue.clock.boot == clock.boot || issue.clock.error == clock.error
+    if issue.end <= call.sentAt, isClockRight {
       simulator.fail(
         "\(client) received token \(issue.generation) of \(account), which had ended "
           + "\((call.sentAt - issue.end) / 1_000_000) ms before the call")

@@ -2,94 +2,122 @@ import JSONRPC
 import UsherCore
 import UsherSandbox
 
-/// A person at the provider's pages, who signs in, and allows or denies, and who receives messages
-/// with codes.
-final class Person {
+/// The people who use the flows: they act at the providers' pages, receive messages with codes, and
+/// answer the steps of flows. What they do at each provider is written in `Workloads`.
+final class Person: @unchecked Sendable {
+  /// The passcode of every user of the machine.
+  static let passcode = "2580-passcode"
+
   let simulator: Simulator
   let host: SandboxHost
-  let outside: SimulatorExecutor
+  /// The values that belong to people, for the checks.
+  let provided: ProvidedValues
+  private let ends: FlowEnds
+  private let outside: SimulatorExecutor
   var random: RandomStream
+  private var numbers = 0
 
-  init(_ simulator: Simulator, _ host: SandboxHost) {
+  init(_ simulator: Simulator, _ host: SandboxHost, _ checks: AnswerChecks) {
     self.simulator = simulator
     self.host = host
+    provided = checks.provided
+    ends = checks.ends
     outside = SimulatorExecutor(simulator)
     random = RandomStream(seed: simulator.seed, for: "person")
   }
 
-  /// Enters a code some time later, as one of the accounts of a user; one in ten never does.
-  func enter(_ code: String, of uid: UInt32) {
-    guard random.chance(90) else { return }
-    let account = random.pick(SandboxAccount.names(of: uid))
-    let decision = random.chance(90) ? "allow" : "deny"
-    simulator.after(random.duration(.seconds(1) ... .seconds(100))) { [self] in
-      simulator.trace.note("\(account) enters a code: \(decision)")
-      Task(executorPreference: outside) { [host] in
-        let page = await host.handle(.get, "/oidc/device")
-        let login = await host.submit(
-          page.hiddenFields + [
-            ("username", account), ("password", "password"), ("action", "login"),
-            ("user_code", code),
-          ], to: "/oidc/login")
-        _ = await host.submit(
-          login.hiddenFields + [("decision", decision)], to: "/oidc/consent")
-      }
-    }
-  }
-}
-
-extension Person {
-  /// Opens the page of a sign-in, some time later.
-  ///
-  /// - Parameter arrive: Takes the address to which the provider sends the browser.
-  func open(_ url: String, of uid: UInt32, _ arrive: @escaping (String) -> Void) {
-    guard random.chance(90) else { return }
-    let account = random.pick(SandboxAccount.names(of: uid))
-    let decision = random.chance(90) ? "allow" : "deny"
-    let arrive = UncheckedSendable(arrive)
-    simulator.after(random.duration(.seconds(1) ... .seconds(100))) { [self] in
-      simulator.trace.note("\(account) opens the page of a sign-in: \(decision)")
-      Task(executorPreference: outside) { [host] in
-        let page = await host.handle(.get, url)
-        let login = await host.submit(
-          page.hiddenFields + [
-            ("username", account), ("password", "password"), ("action", "login"),
-          ], to: "/oidc/login")
-        let end = await host.submit(
-          login.hiddenFields + [("decision", decision)], to: "/oidc/consent")
-        if let address = end.headers.first(where: { $0.0.lowercased() == "location" })?.1 {
-          arrive.value(address)
-        }
-      }
-    }
-  }
-
-  /// Reads the code of the newest message, some time later; now and then mistypes it.
-  func readCode(sentTo target: String, _ arrive: @escaping (String) -> Void) {
-    guard random.chance(90) else { return }
-    let isMistyped = random.chance(15)
-    let arrive = UncheckedSendable(arrive)
+  /// Answers a step some time later; now and then never.
+  func attend(to flow: FollowedFlow, _ submit: @escaping (JSONValue) -> Void) {
+    guard random.chance(96), let workload = Workloads.named(flow.provider) else { return }
+    let submit = UncheckedSendable(submit)
     simulator.after(random.duration(.seconds(1) ... .seconds(60))) { [self] in
-      Task(executorPreference: outside) { [host, simulator] in
-        let outbox = await host.handle(.get, "/_control/outbox?to=\(target)")
-        let message = try? JSONValue(parsing: outbox.body)["messages"]?.arrayValue?.first
-        simulator.trace.note("a message to \(target): \(message == nil ? "none" : "read")")
-        guard let code = message?["code"]?.stringValue else { return }
-        arrive.value(isMistyped ? String(code.reversed()) : code)
+      Task(executorPreference: outside) { [self] in
+        let input = await workload.answer(flow, self)
+        simulator.trace.note("\(flow.customer) answers \(flow.kind) \(flow.stepType)")
+        if let input { submit.value(input) }
       }
     }
   }
-}
 
-extension Reply {
-  /// The hidden fields of the forms of the sandbox's pages.
-  fileprivate var hiddenFields: [(String, String)] {
-    let text = String(decoding: body, as: UTF8.self)
-    return ["transaction", "csrf"].compactMap { name in
-      guard let start = text.firstRange(of: "name=\"\(name)\" value=\"")?.upperBound,
-        let end = text[start...].firstIndex(of: "\"")
-      else { return nil }
-      return (name, String(text[start..<end]))
+  /// Chooses a flow for a client to start.
+  func propose(
+    to client: FlowClient, _ start: @escaping (_ provider: String, NewFlow) -> Void
+  ) {
+    let workload = random.pick(Workloads.all)
+    let start = UncheckedSendable(start)
+    Task(executorPreference: outside) { [self] in
+      guard let flow = await workload.newFlow(for: client, self) else { return }
+      start.value(workload.provider, flow)
     }
+  }
+
+  // MARK: - What a person has
+
+  func customer(of uid: UInt32) -> String { random.pick(SandboxAccount.names(of: uid)) }
+
+  /// Returns a number that no one got before, to tell things apart.
+  func nextNumber() -> Int {
+    numbers += 1
+    return numbers
+  }
+
+  /// Returns a phone number of a user that no one got before.
+  func newPhone(of uid: UInt32) -> String { "+9198\(uid)\(1000 + nextNumber() % 9000)" }
+
+  // MARK: - What a person decides
+
+  /// Records that the person did what lets a flow succeed.
+  func approve(_ flow: FollowedFlow) { ends.approve(flow.id) }
+
+  /// Returns whether the person allows what the provider asks, and records it.
+  func decides(on flow: FollowedFlow) -> Bool {
+    let isAllowed = random.chance(90)
+    simulator.trace.note("\(flow.customer) \(isAllowed ? "allows" : "denies") \(flow.kind)")
+    if isAllowed { approve(flow) }
+    return isAllowed
+  }
+
+  /// Types the passcode at the machine, rightly or wrongly, or gives up.
+  func provesPresence(in flow: FollowedFlow) -> JSONValue {
+    guard random.chance(95) else { return ["type": "localAuth", "cancel": true] }
+    let isRight = random.chance(90)
+    if isRight { approve(flow) }
+    return ["type": "localAuth", "passcode": .string(isRight ? Self.passcode : "wrong")]
+  }
+
+  // MARK: - Codes
+
+  /// Returns a code as the person types it: now and then mistyped.
+  func types(_ code: String) -> (text: String, isRight: Bool) {
+    guard random.chance(15), let last = code.last else { return (code, true) }
+    return (code.dropLast() + (last == "0" ? "1" : "0"), false)
+  }
+
+  /// Reads the newest message of a provider to a phone number or address, and returns the code as
+  /// the person types it; nil if there is none.
+  func typesCode(
+    sentTo contact: String, by provider: String
+  ) async -> (text: String, isRight: Bool)? {
+    await newestCode(sentTo: contact, by: provider).map(types)
+  }
+
+  func newestCode(sentTo contact: String, by provider: String) async -> String? {
+    let contact = contact.replacing("+", with: "%2B")
+    let outbox = await control("/_control/outbox?to=\(contact)&provider=\(provider)")
+    return outbox["messages"]?.arrayValue?.first?["code"]?.stringValue
+  }
+
+  // MARK: - The sandbox
+
+  /// Submits a form of a page.
+  func press(on page: Reply, _ fields: [(String, String)], to path: String) async -> Reply {
+    await host.submit(page.hiddenFields + fields, to: path)
+  }
+
+  /// Calls the sandbox's control API; returns null if the reply is not JSON.
+  @discardableResult
+  func control(_ path: String, _ body: JSONValue? = nil) async -> JSONValue {
+    let reply = await host.control(path, body)
+    return (try? JSONValue(parsing: reply.body)) ?? .null
   }
 }

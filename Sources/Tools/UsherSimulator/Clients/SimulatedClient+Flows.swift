@@ -3,83 +3,87 @@ import JSONRPC
 extension SimulatedClient {
   /// A flow that the client started and follows.
   struct Flow {
-    var revision: JSONValue
-    /// The phone number or address to which the provider sends a code.
-    let target: String?
+    var followed: FollowedFlow
     /// The revision at which the person was last asked for something.
     var shown: JSONValue = 0
+    /// Whether the client is about to wait for the next revision.
+    var isWaiting = false
+
+    var revision: JSONValue { followed.view["revision"] ?? 0 }
   }
 
-  func newFlow() -> JSONValue {
-    let phone = SandboxAccount.phone(of: uid)
-    return random.pick(weighted: [
-      (4, ["provider": "demo", "kind": "device", "params": [:]]),
-      (4, ["provider": "demo", "kind": "authorize", "params": [:]]),
-      (
-        1,
-        [
-          "provider": "truecaller", "kind": "verifyPhone",
-          "params": ["phoneNumber": .string(phone), "countryCode": "IN"],
-        ]
-      ),
-      (
-        1,
-        [
-          "provider": "bsa", "kind": "verifyContact",
-          "params": ["sendType": "email", "sendTarget": .string(SandboxAccount.email(of: uid))],
-        ]
-      ),
-    ])
+  /// Starts a flow that people choose.
+  func startFlow(cut: Bool) {
+    person.propose(to: FlowClient(uid: uid, accounts: accounts)) { [self] provider, flow in
+      simulator.mayLoopsHaveWork = true
+      let start = FollowedFlow(
+        uid: uid, provider: provider, kind: flow.kind, params: flow.params, customer: flow.customer)
+      var params: JSONValue = [
+        "provider": .string(provider), "kind": .string(flow.kind), "params": flow.params,
+      ]
+      params["requestId"] = flow.requestID.map { .string($0) }
+      send(
+        "flow.start", params, start: start, asks: Workloads.asks(start, nil), cut: cut)
+    }
   }
 
   func follow(_ call: Call, _ message: JSONValue) {
     if let list = message["result"]?["accounts"]?.arrayValue {
-      accounts = list.compactMap { $0["id"]?.stringValue }
+      accounts = list.compactMap { account in
+        guard let id = account["id"]?.stringValue, let subject = account["subject"]?.stringValue,
+          let provider = account["provider"]?.stringValue
+        else { return nil }
+        return FlowClient.Account(id: id, provider: provider, subject: subject)
+      }
     }
-    guard let flow = message["result"]?["flow"], let id = flow["id"]?.stringValue else { return }
-    guard flow["status"] == "active" else {
+    guard let view = message["result"]?["flow"], let id = view["id"]?.stringValue,
+      var flow = flows[id] ?? begin(call, id)
+    else { return }
+    // A slow answer may show an older revision.
+    guard (view["revision"]?.integerValue ?? 0) >= (flow.revision.integerValue ?? 0) else { return }
+    flow.followed.view = view
+    guard view["status"] == "active" else {
       flows[id] = nil
+      checks.ends.end(flow.followed)
+      // The flow may have made an account.
+      if view["status"] == "succeeded" { send("account.list", [:]) }
       return
     }
-    var known = flows[id] ?? Flow(revision: 0, target: call.target)
-    known.revision = flow["revision"] ?? 0
-    if known.shown != known.revision, let step = flow["step"] {
-      known.shown = known.revision
-      show(step, of: id, known)
+    if flow.shown != flow.revision {
+      flow.shown = flow.revision
+      let followed = flow.followed
+      person.attend(to: followed) { [self] input in submit(input, to: followed) }
     }
-    flows[id] = known
+    flows[id] = flow
+    waitForChange(of: id)
   }
 
-  /// Shows a step to the person, and submits what the person enters.
-  private func show(_ step: JSONValue, of id: String, _ flow: Flow) {
-    switch step["type"]?.stringValue {
-    case "displayCode": person.enter(step["userCode"]?.stringValue ?? "", of: uid)
-    case "openURL":
-      person.open(step["url"]?.stringValue ?? "", of: uid) { [self] address in
-        submit(["type": "openURL", "redirectURL": .string(address)], to: id, flow.revision)
-      }
-    case "enterCode":
-      guard let target = flow.target else { return }
-      person.readCode(sentTo: target) { [self] code in
-        let names: JSONValue = ["firstName": "First", "lastName": "Last"]
-        let fields: JSONValue = step["alsoAsk"]?.arrayValue?.isEmpty == false ? names : [:]
-        submit(
-          ["type": "enterCode", "code": .string(code), "fields": fields], to: id, flow.revision)
-      }
-    default: break
+  private func begin(_ call: Call, _ id: String) -> Flow? {
+    guard var followed = call.start else { return nil }
+    followed.id = id
+    checks.ends.begin(followed)
+    return Flow(followed: followed)
+  }
+
+  /// Waits for the next revision of a flow, after a pause.
+  private func waitForChange(of id: String) {
+    guard flows[id]?.isWaiting == false else { return }
+    flows[id]?.isWaiting = true
+    simulator.after(random.duration(.milliseconds(1) ... .seconds(10))) { [self] in
+      guard let flow = flows[id] else { return }
+      flows[id]?.isWaiting = false
+      simulator.mayLoopsHaveWork = true
+      send(
+        "flow.wait",
+        ["flow": .string(id), "revision": flow.revision, "timeoutMs": 30_000])
     }
   }
 
-  private func submit(_ input: JSONValue, to flow: String, _ revision: JSONValue) {
+  private func submit(_ input: JSONValue, to flow: FollowedFlow) {
     simulator.mayLoopsHaveWork = true
-    send("flow.submit", ["flow": .string(flow), "revision": revision, "input": input])
-  }
-}
-
-extension JSONValue {
-  /// The phone number or address in the parameters of a flow.
-  var target: String? {
-    if let number = self["phoneNumber"]?.stringValue { return "%2B91\(number)" }
-    return self["sendTarget"]?.stringValue
+    send(
+      "flow.submit",
+      ["flow": .string(flow.id), "revision": flow.view["revision"] ?? 0, "input": input],
+      asks: Workloads.asks(flow, input))
   }
 }

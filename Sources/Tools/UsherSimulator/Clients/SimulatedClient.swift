@@ -9,13 +9,17 @@ final class SimulatedClient {
     let client: String
     let uid: UInt32
     let method: String
+    /// The provider that the call names, or whose account it names.
+    var provider: String?
     /// The account and the flow that the call names.
     let account: String?
     let flow: String?
     /// Whether the call names an object of another user.
     let isForeign: Bool
-    /// The phone number or address to which the provider sends a code.
-    let target: String?
+    /// The flow that the call starts.
+    var start: FollowedFlow?
+    /// The names of the ``SingleRequest``s for which the call asks.
+    var asks: [String] = []
     let sentAt: UInt64
 
     /// Whether the call is open to everybody, and while the daemon is locked.
@@ -29,15 +33,15 @@ final class SimulatedClient {
   let simulator: Simulator
   private let machine: Machine
   let person: Person
-  private let checks: AnswerChecks
+  let checks: AnswerChecks
   var random: RandomStream
   private var socket: ClientSocket?
   private var connections = 0
   private var nextID: Int64 = 1
   private var calls: [Int64: Call] = [:]
   var flows: [String: Flow] = [:]
-  /// The ids of the accounts that the daemon listed.
-  var accounts: [String] = []
+  /// The accounts that the daemon listed.
+  var accounts: [FlowClient.Account] = []
   /// The part of a line that is to be sent later.
   private var rest: [UInt8] = []
   /// The call that ``ask(_:_:limit:)`` waits for, and its answer.
@@ -128,31 +132,34 @@ final class SimulatedClient {
 
   private func call(cut: Bool = false) {
     let (method, params) = choice()
-    send(method, params, cut: cut)
+    if method == "flow.start" { startFlow(cut: cut) } else { send(method, params, cut: cut) }
   }
 
   private func choice() -> (String, JSONValue) {
-    let demo: JSONValue = ["provider": "demo"]
-    var account = accounts.isEmpty ? nil : random.pick(accounts)
+    let provider: JSONValue = [
+      "provider": random.chance(70) ? "demo" : .string(random.pick(Workloads.all).provider)
+    ]
+    var account = accounts.randomElement(using: &random)?.id
     var flow = flows.keys.sorted().randomElement(using: &random)
     if random.chance(5) {
       let acknowledged = checks.acknowledged
       account = acknowledged.ids(of: "account", notOf: uid).randomElement(using: &random) ?? account
       flow = acknowledged.ids(of: "flow", notOf: uid).randomElement(using: &random) ?? flow
     }
-    let chosen: JSONValue = account.map { ["account": .string($0)] } ?? demo
+    let chosen: JSONValue = account.map { ["account": .string($0)] } ?? provider
     let method = random.pick(weighted: [
       (60, "token.get"), (1, "refresh"),
-      (flows.count > 1 ? 0 : account == nil ? 8 : 1, "flow.start"),
+      (flows.count > 2 ? 0 : account == nil ? 12 : 6, "flow.start"),
       (flow == nil ? 0 : 12, "flow.wait"), (flow == nil ? 0 : 6, "flow.get"),
       (flow == nil ? 0 : 2, "flow.cancel"), (4, "account.list"), (2, "account.get"),
       (1, "account.forget"), (1, "token.revoke"), (2, "token.list"), (2, "system.status"),
+      (1, "totp.code"),
       (1, "flow.list"), (1, "no.such.method"),
     ])
     switch method {
     case "refresh": return ("token.get", chosen.adding(["forceRefresh": true]))
     case "token.get": return (method, chosen)
-    case "flow.start": return (method, newFlow())
+    case "flow.start": return (method, [:])
     case "flow.wait":
       return (
         method,
@@ -162,6 +169,10 @@ final class SimulatedClient {
         ]
       )
     case "flow.get", "flow.cancel": return (method, ["flow": .string(flow ?? "")])
+    case "totp.code":
+      // Other accounts have no one-time codes.
+      let registered = accounts.first { $0.provider == BSAWorkload().provider }
+      return (method, ["account": .string(registered?.id ?? "acc_none")])
     case "account.get", "account.forget", "token.revoke":
       return (method, ["account": .string(account ?? "acc_none")])
     default: return (method, [:])
@@ -170,7 +181,10 @@ final class SimulatedClient {
 
   /// Sends a call. If it is cut, a part of its line follows with the next act.
   @discardableResult
-  func send(_ method: String, _ params: JSONValue, cut: Bool = false) -> Int64? {
+  func send(
+    _ method: String, _ params: JSONValue, start: FollowedFlow? = nil, asks: [String] = [],
+    cut: Bool = false
+  ) -> Int64? {
     guard connected() != nil else { return nil }
     let id = nextID
     nextID += 1
@@ -179,12 +193,15 @@ final class SimulatedClient {
     ]
     simulator.trace.note("\(name) sends \(id) \(method)")
     let (account, flow) = (params["account"]?.stringValue, params["flow"]?.stringValue)
+    let provider =
+      params["provider"]?.stringValue ?? accounts.first { $0.id == account }?.provider
     let isForeign = [account, flow].contains { id in
       id.map { checks.acknowledged.isForeign($0, to: uid) } ?? false
     }
     let call = Call(
-      client: name, uid: uid, method: method, account: account, flow: flow, isForeign: isForeign,
-      target: params["params"]?.target, sentAt: simulator.now)
+      client: name, uid: uid, method: method, provider: provider, account: account, flow: flow,
+      isForeign: isForeign,
+      start: start, asks: asks, sentAt: simulator.now)
     checks.begin(call)
     calls[id] = call
     let bytes = line.encoded() + [0x0A]
@@ -209,7 +226,7 @@ final class SimulatedClient {
   /// Asks for a token of each account of the user.
   func askForTokens() {
     simulator.mayLoopsHaveWork = true
-    for account in accounts { send("token.get", ["account": .string(account)]) }
+    for account in accounts { send("token.get", ["account": .string(account.id)]) }
   }
 
   // MARK: - Answers
@@ -276,12 +293,4 @@ final class SimulatedClient {
 
   /// The calls that are not answered, oldest first.
   var openCalls: [Call] { calls.keys.sorted().compactMap { calls[$0] } }
-}
-
-extension JSONValue {
-  fileprivate func adding(_ members: [String: JSONValue]) -> JSONValue {
-    var value = self
-    for (name, member) in members { value[name] = member }
-    return value
-  }
 }

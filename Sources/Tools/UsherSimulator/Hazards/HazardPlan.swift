@@ -245,7 +245,9 @@ final class HazardPlan {
   }
 
   private func revoke(_ stream: Stream) {
-    let alive = history.grants.filter { !$0.mayBeUnusable }
+    let alive = history.grants.filter {
+      !$0.mayBeUnusable && $0.provider == OpenIDWire().prefix
+    }
     guard let grant = alive.randomElement(using: &stream.random), let token = grant.refreshToken
     else { return }
     simulator.trace.note("\(grant.account) revokes a sign-in at the provider")

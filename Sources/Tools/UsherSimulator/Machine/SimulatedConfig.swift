@@ -15,44 +15,20 @@ enum SimulatedConfig {
 
       """
     }
-    return try Config.load(files: [(path: "usherd.toml", text: provider + rules.joined())])
+    let providers = Workloads.all.map { $0.configuration + "\n\n" }
+    let text = providers.joined() + limits + rules.joined()
+    return try Config.load(files: [(path: "usherd.toml", text: text)])
   }
 
   /// The credentials that the operator sets after the first start, by their names.
-  static let credentials = [
-    "bsa-client-key": "s3cret:bsa/client-key", "truecaller-app-key": "s3cret:app/key+=",
-  ]
+  static var credentials: [String: String] {
+    Workloads.all.reduce(into: [:]) { $0.merge($1.credentials) { $1 } }
+  }
 
-  private static let provider = """
-    [[provider]]
-    name = "demo"
-    type = "oidc"
-    issuer = "\(SandboxHost.issuer)"
-    client_id = "usher"
-    scopes = ["openid", "profile", "email", "offline_access"]
-    redirect = "loopback"
-
-    [[provider]]
-    name = "truecaller"
-    type = "truecaller"
-    app_key_credential = "truecaller-app-key"
-    app_link = "https://acme.example.com/truecaller"
-    client_id = "acme-oauth"
-    validation = "none"
-    otp_base_url = "\(SandboxHost.base)/truecaller"
-    profile_base_url_eu = "\(SandboxHost.base)/truecaller/eu"
-    profile_base_url_noneu = "\(SandboxHost.base)/truecaller/noneu"
-
-    [[provider]]
-    name = "bsa"
-    type = "bsa"
-    base_url = "\(SandboxHost.base)/bsa"
-    client_key_credential = "bsa-client-key"
-    app_package = "com.example.app"
-    app_version = "1.0.0"
-
+  private static let limits = """
     [limits]
     flow_starts_per_minute = 10000
+
 
     """
 }

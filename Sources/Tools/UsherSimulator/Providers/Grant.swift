@@ -1,5 +1,7 @@
 /// A user's sign-in at a provider, and the tokens that come from it.
 final class Grant {
+  /// The beginning of the paths of the provider: `/oidc`.
+  let provider: String
   /// The account at the provider: `user1001-1`.
   let account: String
   /// The time at which the provider issued the first tokens.
@@ -20,7 +22,8 @@ final class Grant {
   /// The newest generation that the daemon had handed out, with the time, in ascending order.
   private var handedOut: [(time: UInt64, generation: Int)] = []
 
-  init(account: String, begin: UInt64) {
+  init(provider: String, account: String, begin: UInt64) {
+    self.provider = provider
     self.account = account
     self.begin = begin
   }

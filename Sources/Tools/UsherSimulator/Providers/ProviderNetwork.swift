@@ -89,19 +89,24 @@ final class ProviderNetwork: @unchecked Sendable {
     if fate == .lostBefore { return finish }
     simulator.after(random.duration(.microseconds(100) ... .milliseconds(500))) { [self] in
       if fate == .unavailable {
-        deliver(HTTPReply(status: 503), fate, limit, finish)
+        deliver(unavailable(), fate, limit, finish)
       } else {
         process(request, exchange) { [self] in deliver($0, fate, limit, finish) }
       }
       guard fate == .sentTwice else { return }
       history.isSentTwice(exchange)
       simulator.after(random.duration(.microseconds(100) ... .seconds(20))) { [self] in
-        let repeated = ProviderExchange(number: number, presented: exchange.presented)
-        repeated.isOpen = false
-        process(request, repeated) { _ in }
+        process(request, exchange.again(history.provided)) { _ in }
       }
     }
     return finish
+  }
+
+  /// The reply of a gateway that cannot reach the provider, or lets no more requests through.
+  private func unavailable() -> HTTPReply {
+    let status = random.pick([500, 503, 503, 429])
+    let headers = random.chance(50) ? ["retry-after": "\(random.number(1...10))"] : [:]
+    return HTTPReply(status: status, headers: status == 500 ? [:] : headers)
   }
 
   private func process(

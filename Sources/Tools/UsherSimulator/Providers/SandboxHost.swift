@@ -1,4 +1,5 @@
 import FoundationEssentials
+import JSONRPC
 import UsherCore
 import UsherFlows
 import UsherSandbox
@@ -21,19 +22,34 @@ struct SandboxHost: Sendable {
     endpoints = sandbox.endpoints + sandbox.controls
   }
 
-  /// Chooses the lifetime of access tokens.
-  func configure(_ simulator: Simulator) {
-    set("/_control/truecaller/settings", #"{"numberDailyCap":1000,"installationDailyCap":1000}"#)
+  /// Makes the settings that the workloads and the seed determine, and learns whose the ids of
+  /// Freedom's people are.
+  func configure(_ simulator: Simulator, _ provided: ProvidedValues) {
     var random = RandomStream(seed: simulator.seed, for: "provider settings")
-    let seconds = random.pick([5, 20, 90, 300])
-    set("/_control/settings", #"{"accessTokenSeconds": \#(seconds)}"#)
-    func set(_ path: String, _ settings: String) {
-      Task(executorPreference: SimulatorExecutor(simulator)) {
-        let reply = await handle(
-          .post, path, headers: ["content-type": "application/json"], body: Array(settings.utf8))
+    let seconds: JSONValue = ["accessTokenSeconds": .integer(random.pick([5, 20, 90, 300]))]
+    Task(executorPreference: SimulatorExecutor(simulator)) {
+      var settings = ["/_control/settings": seconds]
+      for workload in Workloads.all { settings.merge(workload.sandboxSettings) { $1 } }
+      for (path, body) in settings.sorted(by: { $0.key < $1.key }) {
+        let reply = await control(path, body)
         if reply.status != 200 { simulator.fail("the sandbox refuses the settings of \(path)") }
       }
+      let reply = await control("/_control/freedomid/people")
+      let people = try? JSONValue(parsing: reply.body)["people"]?.arrayValue
+      for person in people ?? [] {
+        guard let id = person["id"]?.stringValue, let name = person["username"]?.stringValue
+        else { continue }
+        provided.record(id, owner: SandboxAccount.owner(name))
+        provided.note(id, of: name)
+      }
     }
+  }
+
+  /// Calls the control API: with POST if there is a body, otherwise with GET.
+  func control(_ path: String, _ body: JSONValue? = nil) async -> Reply {
+    await handle(
+      body == nil ? .get : .post, path, headers: ["content-type": "application/json"],
+      body: body?.encoded() ?? [])
   }
 
   /// Calls the endpoint for a method and a URL below ``base``.
@@ -75,29 +91,6 @@ struct SandboxHost: Sendable {
     return await handle(
       .post, path, headers: ["content-type": "application/x-www-form-urlencoded"],
       body: Array(body.utf8))
-  }
-}
-
-/// The accounts of the simulated users at the providers: two for each.
-enum SandboxAccount {
-  static let all = SimulatedUsers.names.keys.sorted().flatMap { uid in
-    (1...2).map { User(username: "user\(uid)-\($0)", password: "password") }
-  }
-
-  static func names(of uid: UInt32) -> [String] { (1...2).map { "user\(uid)-\($0)" } }
-
-  /// A phone number of a user, without the calling code of India.
-  static func phone(of uid: UInt32) -> String { "98\(uid)0001" }
-
-  static func email(of uid: UInt32) -> String { "user\(uid)@example.com" }
-
-  /// Returns the uid of the user to whom an account belongs, by its subject at the provider.
-  static func owner(_ subject: String) -> UInt32? {
-    let prefixes = ["usr_user", "user", "+9198", "9198", "98"]
-    for prefix in prefixes where subject.hasPrefix(prefix) {
-      return UInt32(subject.dropFirst(prefix.count).prefix(4))
-    }
-    return nil
   }
 }
 

@@ -1,26 +1,6 @@
 import JSONRPC
-import UsherCore
 import UsherFlows
 import UsherSandbox
-
-/// A request to a provider that the history follows.
-final class ProviderExchange: @unchecked Sendable {
-  let number: Int
-  /// The refresh token that the request presents; nil if it is no refresh.
-  let presented: String?
-  var isOpen = true
-  /// Whether something between the daemon and the provider sends the request again.
-  var isRepeated = false
-  /// Whether the provider may have received the request.
-  var mayHaveArrived = true
-  /// What the provider issued in reply, if it processed the request.
-  var issued: TokenHistory.Issue?
-
-  init(number: Int, presented: String?) {
-    self.number = number
-    self.presented = presented
-  }
-}
 
 /// What really happened to tokens, read at the network between the daemon and the providers.
 final class TokenHistory: @unchecked Sendable {
@@ -35,6 +15,8 @@ final class TokenHistory: @unchecked Sendable {
     let generation: Int
     /// The machine's boot and the error of its wall clock when the token was issued.
     let clock: MachineClock
+    /// Whether the reply says the end as a time, which a machine with a wrong clock misunderstands.
+    let isEndATime: Bool
   }
 
   struct MachineClock: Equatable {
@@ -65,32 +47,26 @@ final class TokenHistory: @unchecked Sendable {
   private(set) var grants: [Grant] = []
   private var presentations: [String: Presentation] = [:]
   private(set) var refreshes = 0
-  /// Tokens of providers that issue one for each sign-in and refresh none.
-  private var otherTokens: Set<String> = []
-  /// The requests that presented an authorization code.
-  private var codes: [String: ProviderExchange] = [:]
+  /// The newest grant of what has one sign-in at a time.
+  private var ties: [String: Grant] = [:]
+  /// Everything else that the providers issued.
+  let provided = ProvidedValues()
+  let singles: SingleRequests
 
-  init(_ simulator: Simulator) { self.simulator = simulator }
+  init(_ simulator: Simulator) {
+    self.simulator = simulator
+    singles = SingleRequests(simulator)
+  }
 
   /// Follows a request that the daemon sends.
   func begin(_ number: Int, _ request: HTTPRequest) -> ProviderExchange {
-    let form = (request.body?.revealed() ?? "").split(separator: "&")
-    let fields = Dictionary(
-      form.map { $0.split(separator: "=", maxSplits: 1) }
-        .map { (String($0[0]), $0.count > 1 ? String($0[1]) : "") }
-    ) { first, _ in first }
-    let isRefresh = fields["grant_type"] == "refresh_token"
-    let exchange = ProviderExchange(
-      number: number, presented: isRefresh ? fields["refresh_token"] : nil)
+    let exchange = ProviderExchange(number, WireRequest(request), provided)
     if let token = exchange.presented { present(token, number) }
-    if let code = fields["code"], let other = codes.updateValue(exchange, forKey: code),
-      other.mayHaveArrived
+    singles.begin(exchange)
+    if let token = exchange.wire?.revokedToken(exchange.request),
+      let grant = refreshTokens[token] ?? accessTokens[token]?.grant
     {
-      simulator.fail("the requests \(other.number) and \(number) present the same code")
-    }
-    if request.url.hasSuffix("/revoke") {
-      let token = fields["token"] ?? ""
-      if let grant = refreshTokens[token] ?? accessTokens[token]?.grant { revoke(grant, number) }
+      revoke(grant, number)
     }
     return exchange
   }
@@ -99,7 +75,9 @@ final class TokenHistory: @unchecked Sendable {
   /// was handed out, because the sign-in may have failed, if a later sign-in has replaced the
   /// grant, or if somebody asked for it.
   private func revoke(_ grant: Grant, _ number: Int) {
-    let newest = grants.last { $0.account == grant.account && $0.isKnown }
+    let newest = grants.last {
+      $0.provider == grant.provider && $0.account == grant.account && $0.isKnown
+    }
     if newest === grant, grant.wasHandedOut, !grant.isRevoked,
       !wasEndAskedFor(grant.account, grant.begin)
     {
@@ -129,37 +107,43 @@ final class TokenHistory: @unchecked Sendable {
 
   /// Records what the provider answered, whether or not the daemon receives it.
   func processed(_ exchange: ProviderExchange, _ reply: Reply) {
-    let body = try? JSONValue(parsing: reply.body)
-    if let token = body?["accessToken"]?.stringValue { otherTokens.insert(token) }
-    if reply.status == 400, let token = exchange.presented, let grant = refreshTokens[token],
-      !grant.mayBeUnusable
+    let body = (try? JSONValue(parsing: reply.body)) ?? .null
+    if [400, 401].contains(reply.status), let token = exchange.presented,
+      let grant = refreshTokens[token], !grant.mayBeUnusable
     {
       simulator.fail(
         "the provider refuses a refresh of \(grant.account), which lost no reply and was not "
-          + "revoked: \(body?["error_description"]?.stringValue ?? "")")
+          + "revoked: \(body["error_description"]?.stringValue ?? "")")
     }
-    guard reply.status == 200, let body, let accessToken = body["access_token"]?.stringValue,
-      let seconds = body["expires_in"]?.integerValue
-    else { return }
+    guard 200..<300 ~= reply.status, let wire = exchange.wire else { return }
+    exchange.wasPerformed = true
+    wire.record(exchange.request, body, in: provided)
+    if let tokens = wire.newTokens(exchange.request, body, provided) {
+      issue(tokens, exchange, wire)
+    }
+  }
+
+  private func issue(_ tokens: NewTokens, _ exchange: ProviderExchange, _ wire: any ProviderWire) {
     let grant: Grant
     if let token = exchange.presented, let known = refreshTokens[token] {
       grant = known
-    } else if let subject = Self.subject(body["id_token"]?.stringValue) {
-      grant = Grant(account: String(subject.dropFirst("usr_".count)), begin: simulator.now)
+    } else if let subject = tokens.subject {
+      grant = Grant(
+        provider: wire.prefix, account: SandboxAccount.name(of: subject), begin: simulator.now)
       grants.append(grant)
+      if let tie = tokens.tie { ties.updateValue(grant, forKey: tie)?.revoke() }
     } else {
       return simulator.fail("reply \(exchange.number) has tokens of no known grant")
     }
-    let refreshToken = body["refresh_token"]?.stringValue
     let issue = Issue(
-      accessToken: accessToken, refreshToken: refreshToken, begin: simulator.now,
-      end: simulator.now + UInt64(seconds) * 1_000_000_000, grant: grant,
-      generation: grant.generations, clock: clock())
+      accessToken: tokens.accessToken, refreshToken: tokens.refreshToken, begin: simulator.now,
+      end: simulator.now + UInt64(tokens.seconds) * 1_000_000_000, grant: grant,
+      generation: grant.generations, clock: clock(), isEndATime: tokens.isEndATime)
     grant.generations += 1
-    accessTokens[accessToken] = issue
-    if let refreshToken {
-      refreshTokens[refreshToken] = grant
-      grant.refreshToken = refreshToken
+    accessTokens[tokens.accessToken] = issue
+    if let token = tokens.refreshToken {
+      refreshTokens[token] = grant
+      grant.refreshToken = token
     }
     exchange.issued = issue
     if exchange.isRepeated { grant.revoke() }
@@ -181,10 +165,11 @@ final class TokenHistory: @unchecked Sendable {
   func end(_ exchange: ProviderExchange, _ outcome: CallOutcome) -> Bool {
     guard exchange.isOpen else { return false }
     exchange.isOpen = false
+    exchange.outcome = outcome
     if case .unreachable(_, sent: false) = outcome { exchange.mayHaveArrived = false }
     let isDelivered =
       if case .reply(let reply) = outcome {
-        reply.status == 200 && (try? JSONValue(parsing: reply.body)) != nil
+        200..<300 ~= reply.status && (try? JSONValue(parsing: reply.body)) != nil
       } else { false }
     guard let issue = exchange.issued else {
       if let token = exchange.presented { presentations[token] = .mayRepeat }
@@ -216,24 +201,15 @@ final class TokenHistory: @unchecked Sendable {
 
   /// Whether the daemon may have no usable token of an account, although someone signed in: tokens
   /// were lost on their way, or revoked.
-  func isExcused(_ account: String) -> Bool {
-    let known = grants.filter { $0.account == account && $0.isKnown }
+  func isExcused(_ account: String, at provider: String = "/oidc") -> Bool {
+    let known = grants.filter {
+      $0.account == account && $0.provider == provider && $0.isKnown
+    }
     // The daemon has one of the last sign-in that it has handed out a token of, and of later ones.
     let first = known.lastIndex(where: \.wasHandedOut) ?? 0
     return known.dropFirst(first).contains(where: \.mayBeUnusable)
   }
 
-  func isOfOtherProvider(_ accessToken: String) -> Bool { otherTokens.contains(accessToken) }
-
   /// Returns what is known about an access token.
   func issue(of accessToken: String) -> Issue? { accessTokens[accessToken] }
-
-  /// Returns the `sub` claim of an ID token, without checking the token.
-  private static func subject(_ idToken: String?) -> String? {
-    guard let part = idToken?.split(separator: ".").dropFirst().first else { return nil }
-    var text = part.replacing("-", with: "+").replacing("_", with: "/")
-    text += String(repeating: "=", count: (4 - text.count % 4) % 4)
-    let claims = try? JSONValue(parsing: Base64.decoded(String(text)) ?? [])
-    return claims?["sub"]?.stringValue
-  }
 }

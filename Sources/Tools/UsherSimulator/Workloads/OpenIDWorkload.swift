@@ -1,0 +1,52 @@
+import JSONRPC
+import UsherSandbox
+
+/// OpenID Connect: people sign in at the provider's pages, with a code or in a browser.
+struct OpenIDWorkload: Workload {
+  let provider = "demo"
+
+  var configuration: String {
+    """
+    [[provider]]
+    name = "demo"
+    type = "oidc"
+    issuer = "\(SandboxHost.issuer)"
+    client_id = "usher"
+    scopes = ["openid", "profile", "email", "offline_access"]
+    redirect = "loopback"
+    """
+  }
+
+  func newFlow(for client: FlowClient, _ person: Person) async -> NewFlow? {
+    NewFlow(
+      kind: person.random.pick(["device", "authorize"]), params: [:],
+      customer: person.customer(of: client.uid))
+  }
+
+  func answer(_ flow: FollowedFlow, _ person: Person) async -> JSONValue? {
+    switch flow.stepType {
+    case "displayCode":
+      _ = await signIn(
+        flow, person, at: "/oidc/device", with: ("user_code", flow.step["userCode"]))
+      return nil
+    case "openURL":
+      let url = flow.step["url"]?.stringValue ?? ""
+      return .pasted(await signIn(flow, person, at: url).location)
+    default: return nil
+    }
+  }
+
+  private func signIn(
+    _ flow: FollowedFlow, _ person: Person, at page: String,
+    with field: (name: String, value: JSONValue?)? = nil
+  ) async -> Reply {
+    var form = [
+      ("username", flow.customer), ("password", SandboxAccount.password), ("action", "login"),
+    ]
+    if let field { form.append((field.name, field.value?.stringValue ?? "")) }
+    let login = await person.press(
+      on: await person.host.handle(.get, page), form, to: "/oidc/login")
+    let decision = person.decides(on: flow) ? "allow" : "deny"
+    return await person.press(on: login, [("decision", decision)], to: "/oidc/consent")
+  }
+}
