@@ -91,6 +91,15 @@ struct AnswerChecksTests {
     #expect(found("of 1002 received a token of user1001-1"))
   }
 
+  @Test("a token that a provider without refreshes issued to another user violates a property")
+  func foreignProvidedToken() {
+    checks.provided.record("at", owner: 1001)
+    answer(call("token.get"), ["account": "acc_1", "accessToken": "at"])
+    #expect(simulator.finding == nil)
+    answer(call("token.get", 1002), ["account": "acc_1", "accessToken": "at"])
+    #expect(found("of 1002 received a token of another user"))
+  }
+
   @Test("a token that ended before the call violates a property")
   func deadToken() {
     issue("at", seconds: 5)

@@ -34,7 +34,7 @@ struct FlowEndsTests {
     var failed = flow("demo", "device", [:])
     failed.view = ["status": "failed", "failure": ["reason": "denied"]]
     ends.end(failed)
-    ends.approve("flw_1")
+    ends.approve(flow("demo", "device", [:]))
     ends.end(flow("demo", "device", [:]))
     #expect(simulator.finding == nil)
     var other = flow("demo", "device", [:])
@@ -42,6 +42,20 @@ struct FlowEndsTests {
     ends.end(other)
     #expect(found("flw_2 of 1001 succeeded although nobody approved it"))
     #expect(ends.counts == ["demo device failed denied": 1, "demo device succeeded": 2])
+  }
+
+  @Test("the approval of a failed flow counts once for the next one, only where it is kept")
+  func keptApproval() {
+    func flow(_ id: String, _ provider: String) -> FollowedFlow {
+      var flow = self.flow(provider, "authorize", [:])
+      flow.id = id
+      return flow
+    }
+    ends.approve(flow("flw_1", "freedom-partner"))
+    ends.end(flow("flw_2", "freedom-partner"))
+    #expect(simulator.finding == nil)
+    ends.end(flow("flw_3", "freedom-partner"))
+    #expect(found("flw_3 of 1001 succeeded although nobody approved it"))
   }
 
   @Test("a large payment needs approval, and a small one does not", arguments: ["0.50", "2.00"])
@@ -56,11 +70,13 @@ struct FlowEndsTests {
 
   @Test("a result that no provider gave, or that it gave to another user, violates a property")
   func results() {
-    ends.approve("flw_1")
     history.provided.record("sub_1", owner: 1001)
-    ends.end(flow("gopay-app", "verify", ["submissionId": "sub_1"]))
-    #expect(simulator.finding == nil)
-    ends.end(flow("gopay-app", "verify", ["submissionId": "sub_1"], uid: 1002))
+    for uid in [UInt32(1001), 1002] {
+      #expect(simulator.finding == nil)
+      let flow = flow("gopay-app", "verify", ["submissionId": "sub_1"], uid: uid)
+      ends.approve(flow)
+      ends.end(flow)
+    }
     #expect(found("shows sub_1, which the provider did not give"))
   }
 }

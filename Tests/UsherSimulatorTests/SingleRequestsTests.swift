@@ -1,5 +1,6 @@
 import Testing
 import UsherCore
+import UsherSandbox
 
 @testable import UsherFlows
 @testable import UsherSimulator
@@ -21,8 +22,8 @@ struct SingleRequestsTests {
   /// Sends a request, which has an outcome.
   @discardableResult
   private func send(
-    _ number: Int, _ path: String, _ body: String, _ headers: [HTTPRequest.Header] = [],
-    _ outcome: CallOutcome
+    _ number: Int, _ path: String, _ body: String, _ outcome: CallOutcome,
+    headers: [HTTPRequest.Header] = []
   ) -> ProviderExchange {
     var request = HTTPRequest(method: .post, url: "\(SandboxHost.base)\(path)", headers: headers)
     request.body = Secret(body)
@@ -107,10 +108,11 @@ struct SingleRequestsTests {
     let path = "/gopay/snap/v1.0/registration-account-binding"
     for number in 1...2 {
       send(
-        number, path, #"{"authCode":"one"}"#, [.init("X-EXTERNAL-ID", public: "1")], Self.lost)
+        number, path, #"{"authCode":"one"}"#, Self.lost,
+        headers: [.init("X-EXTERNAL-ID", public: "1")])
     }
     #expect(simulator.finding == nil)
-    send(3, path, #"{"authCode":"one"}"#, [.init("X-EXTERNAL-ID", public: "2")], Self.lost)
+    send(3, path, #"{"authCode":"one"}"#, Self.lost, headers: [.init("X-EXTERNAL-ID", public: "2")])
     #expect(found("binding with the code one"))
   }
 

@@ -41,7 +41,10 @@ extension Simulation {
     guard simulator.finding == nil else { return }
     plan.unlock()
     plan.reload([])
+    // A client whose daemon was killed while it slept has not noticed yet.
+    simulator.afterLoops()
     simulator.run(until: simulator.now + Self.settling)
+    simulator.afterLoops()
     checkOpenCalls()
     for client in clients.prefix(SimulatedUsers.names.count) where simulator.finding == nil {
       checkTokens(of: client)
@@ -83,6 +86,13 @@ extension Simulation {
       "token.get", ["account": id, "forceRefresh": true], limit: .seconds(120))
     guard let answer else { return simulator.fail("\(client.name): token.get has no answer") }
     if answer["result"] != nil || parts.history.isExcused(name, at: provider) { return }
+    // A provider without a revocation endpoint does not see that the daemon drops the tokens.
+    let signIn = parts.history.lastSignIn(name, at: provider)
+    if provider == "/paysafe",
+      parts.checks.acknowledged.wasEndAskedFor(name, since: signIn)
+    {
+      return
+    }
     simulator.fail(
       "\(client.name) gets no token of \(name) at \(provider) although no reply was lost and "
         + "nothing was revoked: \(String(decoding: answer.encoded(), as: UTF8.self))")

@@ -41,7 +41,7 @@ final class Person: @unchecked Sendable {
 
   /// Chooses a flow for a client to start.
   func propose(
-    to client: FlowClient, _ start: @escaping (_ provider: String, NewFlow) -> Void
+    to client: FlowStarter, _ start: @escaping (_ provider: String, NewFlow) -> Void
   ) {
     let workload = random.pick(Workloads.all)
     let start = UncheckedSendable(start)
@@ -67,7 +67,7 @@ final class Person: @unchecked Sendable {
   // MARK: - What a person decides
 
   /// Records that the person did what lets a flow succeed.
-  func approve(_ flow: FollowedFlow) { ends.approve(flow.id) }
+  func approve(_ flow: FollowedFlow) { ends.approve(flow) }
 
   /// Returns whether the person allows what the provider asks, and records it.
   func decides(on flow: FollowedFlow) -> Bool {

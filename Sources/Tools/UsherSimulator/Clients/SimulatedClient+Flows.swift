@@ -14,7 +14,7 @@ extension SimulatedClient {
 
   /// Starts a flow that people choose.
   func startFlow(cut: Bool) {
-    person.propose(to: FlowClient(uid: uid, accounts: accounts)) { [self] provider, flow in
+    person.propose(to: FlowStarter(uid: uid, accounts: accounts)) { [self] provider, flow in
       simulator.mayLoopsHaveWork = true
       let start = FollowedFlow(
         uid: uid, provider: provider, kind: flow.kind, params: flow.params, customer: flow.customer)
@@ -33,7 +33,7 @@ extension SimulatedClient {
         guard let id = account["id"]?.stringValue, let subject = account["subject"]?.stringValue,
           let provider = account["provider"]?.stringValue
         else { return nil }
-        return FlowClient.Account(id: id, provider: provider, subject: subject)
+        return FlowStarter.Account(id: id, provider: provider, subject: subject)
       }
     }
     guard let view = message["result"]?["flow"], let id = view["id"]?.stringValue,

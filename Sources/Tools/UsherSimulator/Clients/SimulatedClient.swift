@@ -41,7 +41,7 @@ final class SimulatedClient {
   private var calls: [Int64: Call] = [:]
   var flows: [String: Flow] = [:]
   /// The accounts that the daemon listed.
-  var accounts: [FlowClient.Account] = []
+  var accounts: [FlowStarter.Account] = []
   /// The part of a line that is to be sent later.
   private var rest: [UInt8] = []
   /// The call that ``ask(_:_:limit:)`` waits for, and its answer.

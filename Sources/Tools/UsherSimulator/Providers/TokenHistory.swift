@@ -210,6 +210,13 @@ final class TokenHistory: @unchecked Sendable {
     return known.dropFirst(first).contains(where: \.mayBeUnusable)
   }
 
+  /// Returns the time of the newest sign-in of an account; 0 if there was none.
+  func lastSignIn(_ account: String, at provider: String) -> UInt64 {
+    accessTokens.values.filter {
+      $0.grant.account == account && $0.grant.provider == provider && $0.generation == 0
+    }.map(\.begin).max() ?? 0
+  }
+
   /// Returns what is known about an access token.
   func issue(of accessToken: String) -> Issue? { accessTokens[accessToken] }
 }

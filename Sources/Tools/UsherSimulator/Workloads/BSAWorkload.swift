@@ -25,7 +25,7 @@ struct BSAWorkload: Workload {
 
   // MARK: - Starts
 
-  func newFlow(for client: FlowClient, _ person: Person) async -> NewFlow? {
+  func newFlow(for client: FlowStarter, _ person: Person) async -> NewFlow? {
     let number = person.nextNumber()
     let (customer, phone) = (person.customer(of: client.uid), person.newPhone(of: client.uid))
     let (key, email) = ("user\(client.uid).\(number)", "user\(client.uid).\(number)@example.com")

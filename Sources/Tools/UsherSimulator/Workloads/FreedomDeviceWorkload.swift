@@ -29,7 +29,7 @@ struct FreedomDeviceWorkload: Workload {
       })
   }
 
-  func newFlow(for client: FlowClient, _ person: Person) async -> NewFlow? {
+  func newFlow(for client: FlowStarter, _ person: Person) async -> NewFlow? {
     let grants = ["read.firstname", "read.phone", "read.email", "read.country"]
       .filter { _ in person.random.chance(60) }
     return NewFlow(

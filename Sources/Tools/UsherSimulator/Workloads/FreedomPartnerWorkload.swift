@@ -1,10 +1,10 @@
 import JSONRPC
-import UsherSandbox
 
 /// Freedom ID in mode `oauth2`: people sign in with a browser, ask other people for profiles, and
 /// create and change users.
 struct FreedomPartnerWorkload: Workload {
   let limitsTokens = true
+  let approvalsKept = ApprovalsKept.once
   let provider = "freedom-partner"
 
   var configuration: String {
@@ -32,7 +32,7 @@ struct FreedomPartnerWorkload: Workload {
 
   // MARK: - Starts
 
-  func newFlow(for client: FlowClient, _ person: Person) async -> NewFlow? {
+  func newFlow(for client: FlowStarter, _ person: Person) async -> NewFlow? {
     let customer = person.customer(of: client.uid)
     let accounts = client.accounts.filter { $0.provider == provider }
     guard !accounts.isEmpty, person.random.chance(60) else {
@@ -70,17 +70,15 @@ struct FreedomPartnerWorkload: Workload {
   func answer(_ flow: FollowedFlow, _ person: Person) async -> JSONValue? {
     switch flow.stepType {
     case "openURL":
-      let page = await signIn(flow, person, at: flow.step["url"]?.stringValue ?? "")
-      let decision = person.decides(on: flow) ? "allow" : "deny"
-      let end = await person.press(on: page, [("decision", decision)], to: "/freedomid/consent")
-      if let code = end.location?.query("code") {
-        let id = person.provided.note(of: flow.customer) ?? ""
-        person.provided.note(id, of: code)
+      let address = await FreedomPages.authorize(flow, person)
+      if let code = address?.query("code") {
+        // The reply for the code does not say whose it is.
+        person.provided.note(person.provided.note(of: flow.customer) ?? "", of: code)
       }
-      return .pasted(end.location)
+      return .pasted(address)
     case "wait" where flow.state == "pending":
       // The asked person decides at a page of Freedom's.
-      let page = await signIn(flow, person, at: "/freedomid/me")
+      let page = await FreedomPages.signIn(flow, person, at: "/freedomid/me")
       let decision = person.decides(on: flow) ? "accept" : "reject"
       if let key = page.value(ofButton: decision) {
         _ = await person.press(on: page, [(decision, key)], to: "/freedomid/me")
@@ -88,20 +86,6 @@ struct FreedomPartnerWorkload: Workload {
       return nil
     default: return nil
     }
-  }
-
-  private func signIn(_ flow: FollowedFlow, _ person: Person, at url: String) async -> Reply {
-    let page = await person.press(
-      on: await person.host.handle(.get, url),
-      [
-        ("name", SandboxAccount.email(of: flow.customer)),
-        ("password", SandboxAccount.password), ("action", "login"),
-      ], to: "/freedomid/login")
-    guard page.text.contains("name=\"code\"") else { return page }
-    let phone = SandboxAccount.phone(of: flow.customer)
-    let code = await person.newestCode(sentTo: phone, by: "freedomid") ?? ""
-    return await person.press(
-      on: page, [("code", code), ("action", "login")], to: "/freedomid/login")
   }
 
   // MARK: - Checks

@@ -7,6 +7,8 @@ struct GoPayWorkload: Workload {
   enum Exchange: String {
     /// The backend of the client.
     case app
+    /// A backend that the daemon calls.
+    case backend
     /// The daemon.
     case snap
   }
@@ -28,21 +30,34 @@ struct GoPayWorkload: Workload {
     snap_base_url = "\(SandboxHost.base)/gopay/snap"
     identity_base_url = "\(SandboxHost.base)/gopay/identity"
     capture_base_url = "\(SandboxHost.base)/gopay/capture"
-    \(exchange == .app ? "" : Self.snapSettings)
+    \(settings)
     """
   }
 
-  private static let snapSettings = """
-    private_key_credential = "gopay-private-key"
-    client_secret_credential = "gopay-client-secret"
-    channel_id = "95221"
-    """
+  private var settings: String {
+    switch exchange {
+    case .app: ""
+    case .backend:
+      """
+      exchange_url = "\(SandboxHost.base)/gopay/partner/exchange"
+      exchange_credential = "gopay-exchange"
+      """
+    case .snap:
+      """
+      private_key_credential = "gopay-private-key"
+      client_secret_credential = "gopay-client-secret"
+      channel_id = "95221"
+      """
+    }
+  }
 
   var credentials: [String: String] {
-    guard exchange == .snap else { return [:] }
-    return [
-      "gopay-private-key": GoPayKey.privateKey, "gopay-client-secret": "s3cret:snap/key+=",
-    ]
+    switch exchange {
+    case .app: [:]
+    case .backend: ["gopay-exchange": "s3cret:exchange/key+="]
+    case .snap:
+      ["gopay-private-key": GoPayKey.privateKey, "gopay-client-secret": "s3cret:snap/key+="]
+    }
   }
 
   var sandboxSettings: [String: JSONValue] {
@@ -51,7 +66,7 @@ struct GoPayWorkload: Workload {
 
   // MARK: - Starts
 
-  func newFlow(for client: FlowClient, _ person: Person) async -> NewFlow? {
+  func newFlow(for client: FlowStarter, _ person: Person) async -> NewFlow? {
     let customer = person.customer(of: client.uid)
     let request = "request-\(client.uid)-\(person.nextNumber())"
     var params: JSONValue = ["userCorrelationId": .string(customer)]

@@ -17,7 +17,7 @@ struct OpenIDWorkload: Workload {
     """
   }
 
-  func newFlow(for client: FlowClient, _ person: Person) async -> NewFlow? {
+  func newFlow(for client: FlowStarter, _ person: Person) async -> NewFlow? {
     NewFlow(
       kind: person.random.pick(["device", "authorize"]), params: [:],
       customer: person.customer(of: client.uid))

@@ -35,7 +35,7 @@ struct PaysafeWorkload: Workload {
 
   // MARK: - Starts
 
-  func newFlow(for client: FlowClient, _ person: Person) async -> NewFlow? {
+  func newFlow(for client: FlowStarter, _ person: Person) async -> NewFlow? {
     let accounts = client.accounts.filter { $0.provider == provider }
     guard !accounts.isEmpty, person.random.chance(80) else {
       return NewFlow(
@@ -44,6 +44,7 @@ struct PaysafeWorkload: Workload {
     let account = person.random.pick(accounts)
     let customer = SandboxAccount.name(of: account.subject)
     var params: JSONValue = ["account": .string(account.id)]
+    if person.random.chance(30) { params["returnUrl"] = "http://127.0.0.1:9/done" }
     if person.random.chance(25) {
       let event = await person.control(
         "/_control/paysafe/events", ["username": .string(customer)])
@@ -83,7 +84,7 @@ struct PaysafeWorkload: Workload {
 
   func answer(_ flow: FollowedFlow, _ person: Person) async -> JSONValue? {
     switch flow.stepType {
-    case "openURL": return .pasted(await signIn(flow, person))
+    case "openURL" where flow.kind == "authorize": return .pasted(await signIn(flow, person))
     case "choose":
       let options = flow.step["options"]?.arrayValue?.compactMap { $0["id"] } ?? []
       return options.isEmpty ? nil : ["type": "choose", "id": person.random.pick(options)]
@@ -94,14 +95,18 @@ struct PaysafeWorkload: Workload {
       let isRight = person.random.chance(85)
       if isRight { person.approve(flow) }
       return ["type": "enterPassword", "password": .string(isRight ? right : "1111")]
-    case "wait" where flow.state == "challenged":
-      // A push notification, which the person decides on a phone.
-      let approve = person.decides(on: flow)
-      await person.control(
-        "/_control/paysafe/events/\(flow.key)/decision", ["approve": .bool(approve)])
-      return nil
+    case "openURL": return await decide(flow, person)
+    case "wait" where flow.state == "challenged": return await decide(flow, person)
     default: return nil
     }
+  }
+
+  /// Approves or denies at a page, or on a phone that got a push notification.
+  private func decide(_ flow: FollowedFlow, _ person: Person) async -> JSONValue? {
+    let approve = person.decides(on: flow)
+    await person.control(
+      "/_control/paysafe/events/\(flow.key)/decision", ["approve": .bool(approve)])
+    return nil
   }
 
   private func signIn(_ flow: FollowedFlow, _ person: Person) async -> String? {

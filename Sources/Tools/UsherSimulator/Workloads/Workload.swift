@@ -18,8 +18,11 @@ protocol Workload: Sendable {
   /// a person granted all that the tokens open.
   var limitsTokens: Bool { get }
 
+  /// Whether an approval in one flow lets later flows with the same parameters succeed.
+  var approvalsKept: ApprovalsKept { get }
+
   /// Returns a flow that a client may start now; nil if it needs an account and there is none.
-  func newFlow(for client: FlowClient, _ person: Person) async -> NewFlow?
+  func newFlow(for client: FlowStarter, _ person: Person) async -> NewFlow?
 
   /// Does what a person does at the flow's present step.
   ///
@@ -44,17 +47,28 @@ protocol Workload: Sendable {
 extension Workload {
   var credentials: [String: String] { [:] }
   var limitsTokens: Bool { false }
+  var approvalsKept: ApprovalsKept { .never }
   var sandboxSettings: [String: JSONValue] { [:] }
   func asks(_ flow: FollowedFlow, _ input: JSONValue?) -> [String] { [] }
   func needsApproval(_ flow: FollowedFlow, _ view: JSONValue) -> Bool { true }
   func evidence(_ flow: FollowedFlow, _ result: JSONValue) -> [String] { [] }
 }
 
+/// Whether an approval in one flow lets later flows of the user with the same parameters succeed.
+enum ApprovalsKept {
+  case never
+  /// The daemon keeps what a person approved in a flow that failed, for one more flow.
+  case once
+  /// The provider remembers what a person proved.
+  case always
+}
+
 /// All providers of the simulated machine.
 enum Workloads {
   static let all: [any Workload] = [
     OpenIDWorkload(), TruecallerWorkload(), BSAWorkload(), PaysafeWorkload(),
-    GoPayWorkload(.app), GoPayWorkload(.snap), FreedomDeviceWorkload(), FreedomPartnerWorkload(),
+    GoPayWorkload(.app), GoPayWorkload(.backend), GoPayWorkload(.snap), FreedomDeviceWorkload(),
+    FreedomPartnerWorkload(), FreedomOpenIDWorkload(),
   ]
 
   static func named(_ provider: String) -> (any Workload)? {
@@ -67,7 +81,7 @@ enum Workloads {
 }
 
 /// What a workload knows about the client that starts a flow.
-struct FlowClient: Sendable {
+struct FlowStarter: Sendable {
   /// An account that the daemon has listed.
   struct Account: Sendable {
     let id: String

@@ -23,7 +23,7 @@ struct FreedomWire: ProviderWire {
   }
 
   func refreshToken(_ request: WireRequest) -> String? {
-    request.method == "PATCH" ? request.bearer : nil
+    request.method == "PATCH" ? request.bearer : OpenIDWire().refreshToken(request)
   }
 
   func revokedToken(_ request: WireRequest) -> String? {
@@ -33,6 +33,7 @@ struct FreedomWire: ProviderWire {
   func newTokens(
     _ request: WireRequest, _ reply: JSONValue, _ provided: ProvidedValues
   ) -> NewTokens? {
+    if reply["expires_in"] != nil { return OpenIDWire.tokens(reply) }
     guard let token = reply["access_token"]?.stringValue else { return nil }
     // The reply for a code does not say whose the tokens are; the person remembered it.
     let code = request["authorization_code"].flatMap { provided.note(of: $0) }
@@ -62,9 +63,9 @@ struct FreedomWire: ProviderWire {
       return SingleRequest(
         name: Self.password(name, request.body["password"]), isAsked: true, refusals: [429])
     case ("POST", "token"):
+      guard let code = request["authorization_code"] ?? request["code"] else { return nil }
       return SingleRequest(
-        name: "redemption of the code \(request["authorization_code"] ?? "")",
-        postponements: [429, 503])
+        name: "redemption of the code \(code)", refusals: [429], postponements: [503])
     case ("POST", "user"), ("PUT", "user"):
       let text = String(decoding: request.body.encoded(), as: UTF8.self)
       return SingleRequest(
