@@ -41,6 +41,22 @@ struct StoreFile {
     }
   }
 
+  /// Syncs what an earlier process has written but was killed before it could sync: the last
+  /// commits in the write-ahead log, and the names of files.
+  ///
+  /// SQLite reads such a commit like any other. Without this, callers could learn of it before a
+  /// power failure takes it back.
+  func syncLeftovers() throws(UsherError) {
+    let log = open(path + "-wal", O_RDONLY | O_CLOEXEC)
+    if log >= 0 {
+      defer { close(log) }
+      guard fsync(log) == 0 else { throw fault("fsync", "cannot be synced to disk") }
+    } else if errno != ENOENT {
+      throw fault("open", "cannot be opened")
+    }
+    try syncDirectory()
+  }
+
   /// Syncs the directory, so that the names of created and renamed files survive a crash.
   func syncDirectory() throws(UsherError) {
     let directory = open(path.parentDirectory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)

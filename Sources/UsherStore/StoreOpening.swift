@@ -50,7 +50,7 @@ struct StoreOpening {
     do {
       switch try file.presence() {
       case .absent: try create()
-      case .database: break
+      case .database: try file.syncLeftovers()
       }
       let keys = try inspect(orBy: recoveryKey)
       try file.makePrivate()
