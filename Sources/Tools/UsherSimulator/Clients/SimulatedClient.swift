@@ -51,6 +51,9 @@ final class SimulatedClient {
   /// Whether the client reads only now and then.
   private var isSlow: Bool
   private var isReadScheduled = false
+  /// Whether answers are being read. The client notices only afterwards that the daemon has closed
+  /// the connection.
+  private var isReading = false
 
   /// Creates a client of one of the users; number 0 is the operator's.
   init(
@@ -101,6 +104,7 @@ final class SimulatedClient {
 
   private func connected() -> ClientSocket? {
     if let socket, socket.isOpen { return socket }
+    guard !isReading else { return nil }
     connections += 1
     socket = ClientSocket(
       to: uid == 0 ? machine.adminSocketPath : machine.socketPath,
@@ -245,7 +249,9 @@ final class SimulatedClient {
   private func readAll(_ socket: ClientSocket) {
     simulator.mayLoopsHaveWork = true
     socket.flush()
+    isReading = true
     for line in socket.lines() { take(line) }
+    isReading = false
     if !socket.isOpen { disconnect("by the daemon, with \(calls.count) calls") }
   }
 
