@@ -20,7 +20,9 @@ struct OpenIDWire: ProviderWire {
   }
 
   func singleRequest(_ request: WireRequest, _ provided: ProvidedValues) -> SingleRequest? {
-    request["code"].map { SingleRequest(name: "redemption of the code \($0)") }
+    request["code"].map {
+      SingleRequest(name: "redemption of the code \($0)", postponements: [429, 503])
+    }
   }
 
   /// Reads the reply of a token endpoint (RFC 6749 §5.1) with an ID token.
