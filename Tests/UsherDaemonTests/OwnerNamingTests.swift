@@ -1,3 +1,4 @@
+import JSONRPC
 import Testing
 import UsherCore
 import UsherStore
@@ -74,6 +75,17 @@ extension OwnerTests {
     try await services.localAuth.deleteAll(of: OwnerHarness.person)
     #expect(try services.store.hasStoredObjects(ofUser: OwnerHarness.uid, realm: "host"))
     #expect(try services.store.usersWithStoredObjects(in: "host") == [OwnerHarness.uid])
+    await harness.end()
+  }
+
+  @Test("a user whose first passcode the operator sets may call the daemon afterwards")
+  func passcodeByOperator() async throws {
+    let harness = try await OwnerHarness()
+    _ = try await harness.admin(
+      "localAuth.setPasscode",
+      ["new": "2580-passcode", "uid": .integer(Int64(OwnerHarness.uid))])
+    #expect(try await harness.error("account.list") == nil)
+    #expect(try await harness.state() == "same")
     await harness.end()
   }
 
