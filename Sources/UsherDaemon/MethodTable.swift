@@ -171,7 +171,7 @@ struct MethodTable: Sendable {
     wait(LocalAuthStatus.self) { _, call, services async in
       await services.localAuth.status(call.caller)
     }
-    wait(LocalAuthSetPasscode.self) { $0.localAuth.setPasscode }
+    wait(LocalAuthSetPasscode.self) { $0.setPasscode }
   }
 
   private mutating func addOperatorMethods() {

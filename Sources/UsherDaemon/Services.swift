@@ -108,6 +108,14 @@ final class Services: Sendable {
     }
   }
 
+  /// Implements `localAuth.setPasscode`. A user who has never called gets a record first: without
+  /// one, the user's first call would find a stored passcode and count the record as lost.
+  func setPasscode(
+    _ call: LocalAuthSetPasscode, _ caller: Caller
+  ) async throws(UsherError) -> Done {
+    try await localAuth.setPasscode(call, caller, willStore: owners.record)
+  }
+
   /// Applies a change in the access to a user's stored objects to the user's flows, accounts and
   /// confirmations.
   private func apply(_ change: OwnerRegistry.Change, of person: LocalPerson) async {

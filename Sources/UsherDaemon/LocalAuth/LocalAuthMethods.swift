@@ -15,12 +15,15 @@ extension LocalAuthService {
     return .init(availability, fingers: fingers)
   }
 
+  /// - Parameter willStore: Called before a passcode is stored for another user than the caller.
   func setPasscode(
-    _ call: LocalAuthSetPasscode, _ caller: Caller
+    _ call: LocalAuthSetPasscode, _ caller: Caller,
+    willStore: (LocalPerson) async throws(UsherError) -> Void = { _ in }
   ) async throws(UsherError) -> Done {
     let person = try await person(call, caller)
     try checkNew(call.new)
     try checkFirst(person, caller)
+    if call.uid != nil { try await willStore(person) }
     let isReset = caller.isAdmin && call.old == nil
     let change = try await setPasscode(
       call.new.secret, old: call.old?.secret, isReset: isReset, of: person)

@@ -152,11 +152,31 @@ extension OwnerRegistry {
     if let refusal = entry?.refusal(of: caller.uid) { throw refusal }
     // Every owner must have a record, so that a missing record proves that something other than
     // usherd deleted it.
-    guard !isRecorded || entry?.isStored == true else {
-      throw UsherError(
-        .storageUnavailable, "the user name of uid \(caller.uid) cannot be stored: try again",
-        detail: .init(retryable: true))
+    guard !isRecorded || entry?.isStored == true else { throw nameNotStored(caller.uid) }
+  }
+
+  /// Makes sure that a user has a record before the operator stores something for the user, who
+  /// may never have called.
+  ///
+  /// - Throws: `storageUnavailable` if the record cannot be written.
+  func record(_ person: LocalPerson) async throws(UsherError) {
+    guard person.uid != 0, person.uid != dependencies.daemonUser, !Owner.isTransient(person.uid)
+    else { return }
+    try checkNotBeingForgotten(person)
+    let isStored = { [self] in entries.withLock { $0[person]?.isStored == true } }
+    try await personLock.withLock(person) { () throws(UsherError) in
+      guard !isStored() else { return }
+      let began = dependencies.clock.monotonicNow()
+      let found = await dependencies.lookups.user(person.uid)
+      try await recordComparison(found, of: person, since: began)
     }
+    guard isStored() else { throw nameNotStored(person.uid) }
+  }
+
+  private func nameNotStored(_ uid: UInt32) -> UsherError {
+    UsherError(
+      .storageUnavailable, "the user name of uid \(uid) cannot be stored: try again",
+      detail: .init(retryable: true))
   }
 
   private func checkNotBeingForgotten(_ person: LocalPerson) throws(UsherError) {
