@@ -19,8 +19,16 @@ final class HazardPlan {
   private let operatorClient: SimulatedClient
   private let clients: [SimulatedClient]
   private let outside: SimulatorExecutor
-  /// What happens after the next change.
-  private var afterNextChange: (() -> Void)?
+  private enum Change: CaseIterable {
+    /// A call that changes something which is stored.
+    case call
+    /// A reply of a provider, with or without tokens.
+    case reply
+    case tokens
+  }
+
+  /// What happens after the next change of a kind.
+  private var afterNextChange: (kind: Change, act: () -> Void)?
   /// Whether hazards are over.
   private(set) var isCalm = false
 
@@ -46,9 +54,11 @@ final class HazardPlan {
 
   func begin(_ hazards: Set<Hazard>) {
     if hazards.contains(.powerFailures) { failPowerAfterStarts() }
-    network.onReply = { [self] in somethingChanges() }
+    network.onReply = { [self] hasTokens in
+      somethingChanges(hasTokens ? [.reply, .tokens] : [.reply])
+    }
     checks.onCall = { [self] call in
-      if Self.changing.contains(call.method) { somethingChanges() }
+      if Self.changing.contains(call.method) { somethingChanges([.call]) }
     }
     for hazard in Hazard.allCases where hazards.contains(hazard) {
       let stream = Stream(RandomStream(seed: simulator.seed, for: hazard.rawValue))
@@ -110,12 +120,13 @@ final class HazardPlan {
   /// provider changes something, while all clients ask for it.
   private func sometimesDuringChange(_ stream: Stream, _ act: @escaping () -> Void) {
     guard stream.random.chance(50) else { return act() }
-    afterNextChange = { [self] in
+    let strike = { [self] in
       let delay = stream.random.duration(.microseconds(1) ... .milliseconds(5))
       simulator.trace.note("in \(delay.microseconds) µs, while all clients call:")
       allClientsCall(stream)
       simulator.after(delay) { [self] in if !isCalm { act() } }
     }
+    afterNextChange = (stream.random.pick(Change.allCases), strike)
   }
 
   private func allClientsCall(_ stream: Stream, forTokens: Bool = true) {
@@ -128,10 +139,10 @@ final class HazardPlan {
   }
 
   /// Records that a call or a reply of a provider changes something.
-  private func somethingChanges() {
-    guard let act = afterNextChange else { return }
+  private func somethingChanges(_ kinds: [Change]) {
+    guard let next = afterNextChange, kinds.contains(next.kind) else { return }
     afterNextChange = nil
-    act()
+    next.act()
   }
 
   /// Lets the power fail soon after some starts: the daemon may have read what a killed daemon has
@@ -174,7 +185,10 @@ final class HazardPlan {
       let refuses = failure == .fails && operations == 0
       supervisor.diskRefusesSince = refuses ? simulator.now : nil
     }
-    simulator.after(stream.random.duration(.milliseconds(10) ... .seconds(300))) { [self] in
+    let lasts: ClosedRange<Duration> =
+      supervisor.diskRefusesSince == nil
+      ? .milliseconds(10) ... .seconds(300) : .seconds(30) ... .seconds(300)
+    simulator.after(stream.random.duration(lasts)) { [self] in
       guard !isCalm else { return }
       simulator.trace.note("the disk: healed")
       supervisor.isDiskFailing = false

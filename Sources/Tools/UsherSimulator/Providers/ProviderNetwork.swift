@@ -20,7 +20,7 @@ final class ProviderNetwork: @unchecked Sendable {
   /// The percentage of requests that do not go well.
   private let faults: Int
   /// Called when a reply has reached the daemon.
-  var onReply: () -> Void = {}
+  var onReply: (_ hasTokens: Bool) -> Void = { _ in }
   /// Whether faults are over.
   var isCalm = false
   private var exchanges = 0
@@ -74,7 +74,7 @@ final class ProviderNetwork: @unchecked Sendable {
       ends[number] = nil
       simulator.trace.note("reply \(number) \(outcome.summary)")
       end(outcome)
-      if case .reply = outcome { onReply() }
+      if case .reply = outcome { onReply(exchange.issued != nil) }
     }
     ends[number] = finish
     if fate == .refused {
