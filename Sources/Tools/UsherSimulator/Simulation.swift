@@ -81,6 +81,7 @@ package struct Simulation {
     let checks = AnswerChecks(simulator, history)
     history.wasEndAskedFor = { checks.acknowledged.wasEndAskedFor($0, since: $1) }
     history.diskRefusesSince = { supervisor.diskRefusesSince }
+    if !scope.hazards.contains(.network) { history.mostTimeToSend = 5_000_000_000 }
     let person = Person(simulator, host, checks)
     let client = { SimulatedClient($0, run: run, simulator, machine, person, checks) }
     clients = (1...scope.clients).map(client)

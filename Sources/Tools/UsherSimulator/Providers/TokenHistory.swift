@@ -31,9 +31,9 @@ final class TokenHistory: @unchecked Sendable {
     case replaced(by: Int, Issue)
   }
 
-  /// The time that may pass between the daemon's last write before a refresh and the refresh: it
+  /// The time in nanoseconds that may pass between the write before a refresh and the refresh: it
   /// may have to ask for the provider's metadata.
-  private static let mostTimeToSend: UInt64 = 60_000_000_000
+  var mostTimeToSend: UInt64 = 60_000_000_000
 
   private let simulator: Simulator
   /// Returns the present state of the machine's clocks.
@@ -89,7 +89,7 @@ final class TokenHistory: @unchecked Sendable {
 
   private func present(_ token: String, _ number: Int) {
     refreshes += 1
-    if let since = diskRefusesSince(), since + Self.mostTimeToSend <= simulator.now {
+    if let since = diskRefusesSince(), since + mostTimeToSend <= simulator.now {
       simulator.fail(
         "request \(number) is a refresh, whose result cannot be stored: the disk has accepted "
           + "nothing for \((simulator.now - since) / 1_000_000_000) s")
