@@ -22,12 +22,12 @@ struct change {
     // A sector was cut off by the RESIZED before it, and is back if that change is lost.
     CUT,
   } kind;
-  // Of a sector.
+  // The number of the sector, for WRITTEN and CUT.
   off_t number;
   unsigned char before[SECTOR];
   // Whether a sync failed since a sector was written. Linux does not write it again (fsync(2)).
   bool is_dropped;
-  // Of RESIZED.
+  // The sizes before and after the change, for RESIZED.
   off_t old_size, new_size;
   struct change *older;
 };

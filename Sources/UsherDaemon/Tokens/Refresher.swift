@@ -143,6 +143,8 @@ actor Refresher: ProviderObserver {
     throw source.endedOnArrival(record)
   }
 
+  /// Refreshes once, or stores the result of an earlier refresh.
+  ///
   /// - Returns: Nil if the token has ended.
   private func tryRefresh(
     _ record: AccountRecord, _ key: TokenKey, validFor seconds: Int

@@ -75,7 +75,7 @@ static void full(void) {
   CHECK(pwrite(descriptor, bytes, 512, 1536) == 88);
   CHECK(has_failed(pwrite(descriptor, bytes, 1, 1624), ENOSPC));
   CHECK(has_failed(pwrite(descriptor, bytes, 1, 9000), ENOSPC));
-  // What is overwritten needs no room.
+  // Overwriting bytes needs no room.
   CHECK(pwrite(descriptor, bytes, 1024, 0) == 1024);
   CHECK(pwrite(descriptor, bytes, 1024, 1000) == 624);
   CHECK(posix_fallocate(descriptor, 0, 1624) == 0);

@@ -3,7 +3,7 @@ import UsherSandbox
 
 /// GoPay: people log in and have their identity verified by pictures of card and face.
 struct GoPayWorkload: Workload {
-  /// Who redeems the code of a log-in.
+  /// The party that redeems the authorization code of a sign-in.
   enum Exchange: String {
     /// The backend of the client.
     case app

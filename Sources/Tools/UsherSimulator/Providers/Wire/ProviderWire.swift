@@ -52,8 +52,8 @@ struct NewTokens {
   var accessToken: String
   var refreshToken: String?
   var seconds: Int64
-  /// What has one sign-in at a time, so that a new one ends the tokens of the one before; nil if
-  /// sign-ins do not end each other.
+  /// Identifies a person on a device, where a new sign-in ends the tokens of the one before; nil if
+  /// the provider's sign-ins do not end each other.
   var tie: String?
   /// Whether the reply says the end as a time, which a machine with a wrong clock misunderstands.
   var isEndATime = false
