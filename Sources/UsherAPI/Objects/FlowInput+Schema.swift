@@ -55,9 +55,10 @@ extension Step.Kind {
   /// The forms of the input that answers the step; empty if the step takes no input.
   var inputForms: [InputForm] {
     switch self {
-    case .openURL: [.redirect]
-    case .displayCode, .wait: []
-    case .enterCode: [.code, .resend]
+    case .openURL: [.redirect, .resend, .alternative, .confirmed]
+    case .displayCode: []
+    case .wait: [.resend, .alternative, .confirmed]
+    case .enterCode: [.code, .resend, .alternative]
     case .enterPassword: [.password, .alternative]
     case .choose: [.choice]
     case .fillForm: [.form]
@@ -81,15 +82,19 @@ extension InputForm {
     ])
 
   fileprivate static let resend = InputForm(
-    "Asks for another code. Accepted from the step's `resendAt` on.",
-    [.flag("resend", "Send another code.")])
+    "Asks for another code, notification or page. Accepted from the step's `resendAt` on.",
+    [.flag("resend", "Send another one.")])
+
+  fileprivate static let confirmed = InputForm(
+    "Says that the user has confirmed. Accepted if the step's `takesConfirmation` is true.",
+    [.flag("confirmed", "The user has confirmed on the other device or page.")])
 
   fileprivate static let password = InputForm(
     "Submits the password.",
     [.init("password", .text, "The password as the user entered it. It is a secret.")])
 
   fileprivate static let alternative = InputForm(
-    "Chooses another method instead of the password.",
+    "Chooses another method instead of this one.",
     [.init("alternative", .text, "The `id` of one of the step's `alternatives`.")])
 
   fileprivate static let choice = InputForm(

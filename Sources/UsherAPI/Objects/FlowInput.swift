@@ -6,9 +6,14 @@ public import UsherCore
 public enum FlowInput: Sendable, Equatable {
   case redirect(url: Secret)
   case code(Secret, fields: [String: Secret])
-  case resend
+  /// Asks for another code, notification or page. The value is the kind of the current step.
+  case resend(at: Step.Kind)
   case password(Secret)
-  case alternative(String)
+  /// Chooses another method, by the id of one of the step's alternatives.
+  case alternative(String, at: Step.Kind)
+  /// Says that the user has confirmed on another device or page. The value is the kind of the
+  /// current step.
+  case confirmed(at: Step.Kind)
   case choice(String)
   case form([String: Secret])
   case granted([String])
@@ -26,16 +31,22 @@ public enum FlowInput: Sendable, Equatable {
   public var kind: Step.Kind {
     switch self {
     case .redirect: .openURL
-    case .code, .resend: .enterCode
-    case .password, .alternative: .enterPassword
+    case .code: .enterCode
+    case .password: .enterPassword
     case .choice: .choose
     case .form: .fillForm
     case .granted, .denied: .consent
     case .exchanged, .exchangeFailed: .exchangeCredential
     case .passcode, .biometric, .cancelLocalAuth, .fallback: .localAuth
-    case .back(let kind): kind
+    case .resend(let kind), .alternative(_, let kind), .confirmed(let kind), .back(let kind): kind
     }
   }
+
+  /// Asks for another code.
+  public static var resend: FlowInput { .resend(at: .enterCode) }
+
+  /// Chooses another method instead of a password.
+  public static func alternative(_ id: String) -> FlowInput { .alternative(id, at: .enterPassword) }
 }
 
 extension FlowInput {
@@ -47,33 +58,47 @@ extension FlowInput {
     let kind = try reader.kind()
     if try reader.flag("back") {
       self = .back(kind)
+    } else if let change = try FlowInput(changing: kind, &reader) {
+      self = change
     } else {
       self = try FlowInput(answering: kind, &reader)
     }
     try reader.finish()
   }
 
+  /// Reads an input that replaces or settles the challenge of a step instead of answering it; nil
+  /// if the input is none.
+  private init?(changing kind: Step.Kind, _ reader: inout InputReader) throws(UsherError) {
+    switch kind {
+    case .enterCode, .enterPassword, .openURL, .wait: break
+    case .displayCode, .choose, .fillForm, .consent, .exchangeCredential, .localAuth: return nil
+    }
+    if kind != .enterPassword, try reader.flag("resend") {
+      self = .resend(at: kind)
+    } else if let id = try reader.text("alternative") {
+      self = .alternative(id, at: kind)
+    } else if [.openURL, .wait].contains(kind), try reader.flag("confirmed") {
+      self = .confirmed(at: kind)
+    } else {
+      return nil
+    }
+  }
+
   private init(answering kind: Step.Kind, _ reader: inout InputReader) throws(UsherError) {
     switch kind {
     case .openURL: self = .redirect(url: try reader.secret("redirectURL"))
     case .enterCode:
-      self =
-        try reader.flag("resend")
-        ? .resend : .code(try reader.secret("code"), fields: try reader.secrets("fields", or: [:]))
-    case .enterPassword:
-      if let alternative = try reader.text("alternative") {
-        self = .alternative(alternative)
-      } else {
-        self = .password(try reader.secret("password"))
-      }
+      self = .code(try reader.secret("code"), fields: try reader.secrets("fields", or: [:]))
+    case .enterPassword: self = .password(try reader.secret("password"))
     case .choose: self = .choice(try reader.requiredText("id"))
     case .fillForm: self = .form(try reader.secrets("fields", or: nil))
     case .consent:
       self = try reader.flag("denied") ? .denied : .granted(try reader.texts("granted"))
     case .exchangeCredential: self = try FlowInput(exchange: &reader)
     case .localAuth: self = try FlowInput(localAuth: &reader)
-    case .displayCode, .wait:
-      throw reader.wrong("type", "is a step that takes no input")
+    case .displayCode: throw reader.wrong("type", "is a step that takes no input")
+    case .wait:
+      throw reader.wrong("type", "is a step that takes only resend, alternative or confirmed")
     }
   }
 
@@ -113,7 +138,8 @@ extension FlowInput {
         : ["code": .string(code.revealed()), "fields": .revealing(fields)]
     case .resend: ["resend": true]
     case .password(let password): ["password": .string(password.revealed())]
-    case .alternative(let id): ["alternative": .string(id)]
+    case .alternative(let id, _): ["alternative": .string(id)]
+    case .confirmed: ["confirmed": true]
     case .choice(let id): ["id": .string(id)]
     case .form(let fields): ["fields": .revealing(fields)]
     case .granted(let grants): ["granted": .array(grants.map { .string($0) })]

@@ -7,7 +7,8 @@ extension Step.Kind {
     case .openURL:
       """
       Open the page in the user's browser. Input: `redirectURL`. It is always accepted; with \
-      `completes` other than `submit` the daemon also notices by itself that the user is done.
+      `completes` other than `submit` the daemon also notices by itself that the user is done. With \
+      `resendAt` also `resend` or `alternative`, with `takesConfirmation` also `confirmed`.
       """
     case .displayCode:
       """
@@ -17,7 +18,7 @@ extension Step.Kind {
     case .enterCode:
       """
       Ask for a code that the user received or that an authenticator shows. Input: `code`, with \
-      `fields` if `alsoAsk` is not empty; or `resend` for another code.
+      `fields` if `alsoAsk` is not empty; or `resend` for another code; or `alternative`.
       """
     case .enterPassword: "Ask for a password. Input: `password`, or `alternative`."
     case .choose: "Let the user choose one of the options. Input: `id`."
@@ -34,7 +35,11 @@ extension Step.Kind {
       Let the user authenticate at this machine. Input: `passcode`, `biometric`, `fallback` or \
       `cancel`.
       """
-    case .wait: "Wait: the daemon is working. No input: call `flow.wait`."
+    case .wait:
+      """
+      Wait: the daemon is working. No input: call `flow.wait`. With `resendAt` the user may answer \
+      `resend` or `alternative`, with `takesConfirmation` also `confirmed`.
+      """
     }
   }
 }

@@ -11,6 +11,13 @@ extension Step {
     public var redirectURI: String
     /// How the daemon learns that the browser was redirected.
     public var completes: Completion
+    /// The methods that the user can choose instead of the page; absent if there are none.
+    public var alternatives: [StepOption]?
+    /// The time from which the input `{"resend": true}` gets another page; absent if it does not.
+    public var resendAt: Timestamp?
+    /// Whether the daemon cannot poll, so that the user must say when it is done: by the input
+    /// `{"confirmed": true}` or by the URL of the redirect. Absent means false.
+    public var takesConfirmation: Bool?
 
     /// How the daemon learns that the browser was redirected.
     public enum Completion: String, Codable, Sendable, CaseIterable {
@@ -23,10 +30,16 @@ extension Step {
       case poll
     }
 
-    public init(url: String, redirectURI: String, completes: Completion) {
+    public init(
+      url: String, redirectURI: String, completes: Completion, alternatives: [StepOption]? = nil,
+      resendAt: Timestamp? = nil, takesConfirmation: Bool? = nil
+    ) {
       self.url = url
       self.redirectURI = redirectURI
       self.completes = completes
+      self.alternatives = alternatives
+      self.resendAt = resendAt
+      self.takesConfirmation = takesConfirmation
     }
   }
 
@@ -75,15 +88,19 @@ extension Step {
     /// The form fields to ask for together with the code, such as the user's names in the flow
     /// `verifyPhone` of Truecaller.
     public var alsoAsk: [Field]
+    /// The methods that the user can choose instead of the code; absent if there are none.
+    public var alternatives: [StepOption]?
     /// The operation that the user authorizes; absent if there is none.
     public var operation: Operation?
+    /// The provider's id of the operation that the code approves; absent if there is none.
+    public var operationId: String?
 
     public enum Purpose: String, Codable, Sendable, CaseIterable { case otp, sca, twoFactor }
 
     public init(
       purpose: Purpose, channel: String, maskedTarget: String, digits: Int? = nil,
       expiresAt: Timestamp, resendAt: Timestamp, attemptsLeft: Int? = nil, alsoAsk: [Field],
-      operation: Operation? = nil
+      alternatives: [StepOption]? = nil, operation: Operation? = nil, operationId: String? = nil
     ) {
       self.purpose = purpose
       self.channel = channel
@@ -93,7 +110,9 @@ extension Step {
       self.resendAt = resendAt
       self.attemptsLeft = attemptsLeft
       self.alsoAsk = alsoAsk
+      self.alternatives = alternatives
       self.operation = operation
+      self.operationId = operationId
     }
   }
 
@@ -103,13 +122,23 @@ extension Step {
     public var purpose: String
     /// The methods that the user can choose instead of the password; absent if there are none.
     public var alternatives: [StepOption]?
+    /// The number of attempts that the user has left, as the provider counts them; absent if it is
+    /// unknown.
+    public var attemptsLeft: Int?
     /// The operation that the user authorizes; absent if there is none.
     public var operation: Operation?
+    /// The provider's id of the operation that the password approves; absent if there is none.
+    public var operationId: String?
 
-    public init(purpose: String, alternatives: [StepOption]? = nil, operation: Operation? = nil) {
+    public init(
+      purpose: String, alternatives: [StepOption]? = nil, attemptsLeft: Int? = nil,
+      operation: Operation? = nil, operationId: String? = nil
+    ) {
       self.purpose = purpose
       self.alternatives = alternatives
+      self.attemptsLeft = attemptsLeft
       self.operation = operation
+      self.operationId = operationId
     }
   }
 
@@ -228,17 +257,32 @@ extension Step {
     }
   }
 
-  /// A step that needs no input, because the daemon is working.
+  /// A step in which the daemon works or polls. It needs no input. While it polls for the user's
+  /// confirmation on another device, the user can ask for another message or method.
   public struct Wait: Codable, Sendable, Equatable, SchemaDocumented {
     /// The operation that the daemon waits for, as a phrase for people.
     public var `for`: String
     /// The number of milliseconds after which the daemon asks the provider again; absent if it is
     /// unknown.
     public var pollAfterMs: Int?
+    /// The methods that the user can choose instead; absent if there are none.
+    public var alternatives: [StepOption]?
+    /// The time from which the input `{"resend": true}` sends another message; absent if it does
+    /// not.
+    public var resendAt: Timestamp?
+    /// Whether the daemon cannot poll, so that the user must say when it is done: by the input
+    /// `{"confirmed": true}`. Absent means false.
+    public var takesConfirmation: Bool?
 
-    public init(`for`: String, pollAfterMs: Int? = nil) {
+    public init(
+      `for`: String, pollAfterMs: Int? = nil, alternatives: [StepOption]? = nil,
+      resendAt: Timestamp? = nil, takesConfirmation: Bool? = nil
+    ) {
       self.for = `for`
       self.pollAfterMs = pollAfterMs
+      self.alternatives = alternatives
+      self.resendAt = resendAt
+      self.takesConfirmation = takesConfirmation
     }
   }
 }

@@ -82,7 +82,8 @@ extension VerifyIdentity {
       guard url.isReturn(to: returnURL) else { return .notAReturn(to: returnURL) }
       return sendCall(of: capture)
     case .back: return .noPreviousStep
-    case .code, .resend, .password, .alternative, .choice, .form, .granted, .denied, .exchanged,
+    case .code, .resend, .password, .alternative, .confirmed, .choice, .form, .granted, .denied,
+      .exchanged,
       .exchangeFailed, .passcode, .biometric, .cancelLocalAuth, .fallback:
       return .ignore
     }

@@ -52,7 +52,8 @@ extension VerifyIdentity {
       }
     case .exchangeFailed(let reason): return .fail(.exchangeFailed(reason, provider.name))
     case .back: return .codeIsHandedOver
-    case .redirect, .code, .resend, .password, .alternative, .choice, .form, .granted, .denied,
+    case .redirect, .code, .resend, .password, .alternative, .confirmed, .choice, .form, .granted,
+      .denied,
       .passcode, .biometric, .cancelLocalAuth, .fallback:
       return .ignore
     }
