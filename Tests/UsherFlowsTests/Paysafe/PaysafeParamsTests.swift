@@ -85,6 +85,25 @@ struct PaysafeParamsTests {
     #expect(try Driven(Self.good[index]).failure == nil)
   }
 
+  @Test("the plain http redirectURI of the SDK's example needs the caller's own codeChallenge")
+  func plainRedirect() throws {
+    let example = "http://www.partner.com/wallet/dashboard"
+    let driven = try Driven {
+      $0.redirectURI = example
+      $0.bind("random-string")
+    }
+    #expect(driven.page?.redirectURI == example)
+    for wrong in ["http://", "http://a b", "http://user@partner.example/", "http://p.example/#x"] {
+      let error = #expect(throws: UsherError.self) {
+        try Driven {
+          $0.redirectURI = wrong
+          $0.bind("random-string")
+        }
+      }
+      #expect(error?.detail.field == "params.redirectURI")
+    }
+  }
+
   @Test("Paysafe authorize needs a brand from the caller if the configuration names none")
   func noBrand() throws {
     let nobodys: (inout PaysafeSettings) -> Void = { $0.brandIdentity = nil }
