@@ -3,13 +3,18 @@ import UsherCore
 /// An invalid member of the report that an app submits about a code that it redeemed. The message
 /// contains nothing of the member's value.
 struct InvalidExchangeReport: Error {
-  let field: String
-  let message: String
+  /// The name of the member.
+  let name: String
+  /// What is wrong, as the end of a sentence that begins with the member.
+  let fault: String
 
-  init(_ name: String, _ what: String) {
-    field = "input.success.\(name)"
-    message = "\(field) \(what)"
+  init(_ name: String, _ fault: String) {
+    self.name = name
+    self.fault = fault
   }
+
+  var field: String { "input.success.\(name)" }
+  var message: String { "\(field) \(fault)" }
 }
 
 extension [String: Secret] {

@@ -4,8 +4,8 @@ import UsherCore
 
 /// One round of the customer in the browser, with the values that bind its messages together.
 ///
-/// A new round gets a new state and verifier, unless the caller provided them. The fingerprint
-/// stays.
+/// A new round gets a new state and verifier, unless the caller provided them, and a new
+/// fingerprint.
 struct PaysafeAttempt: Codable, Sendable, Equatable {
   /// The fingerprint that Paysafe sent with the config token, to be returned in the authorization
   /// URL; nil if there was none.

@@ -13,8 +13,8 @@ package struct PaysafeAuthorize: FlowMachine, RedeemingCodeGrant {
   package struct Params: Codable, Sendable, Equatable, SchemaDocumented {
     /// The brand whose customer signs in. Default: the configured brand.
     package var brandIdentity: String?
-    /// The URL at which the app receives the redirect itself: https, or http on the loopback. If
-    /// absent, the daemon listens for the redirect.
+    /// The URL at which the app receives the redirect itself: https, or http on the loopback; with
+    /// `codeChallenge` any http. If absent, the daemon listens for the redirect.
     package var redirectURI: String?
     /// The app's page for customers who forgot their PIN or password.
     package var resetCredentialsURL: String?
@@ -48,8 +48,8 @@ package struct PaysafeAuthorize: FlowMachine, RedeemingCodeGrant {
 
   private enum State: Codable, Sendable, Equatable {
     /// Fetches the config token, with the fingerprint for the authorization URL. Next: preparing,
-    /// authorizing, or the end.
-    case configuring(RetryBackoff)
+    /// authorizing, or the end. The notice says why the round before has failed.
+    case configuring(RetryBackoff, notice: Problem?)
     /// Waits until the loopback listener is open. Next: authorizing, or the end.
     case preparing(PaysafeAttempt)
     /// The customer is in the browser. Next: redeeming, handedOver, preparing or itself with a new
@@ -80,7 +80,7 @@ package struct PaysafeAuthorize: FlowMachine, RedeemingCodeGrant {
     let settings = context.provider.settings
     var flow = PaysafeAuthorize(
       provider: context.provider, login: try PaysafeLogin(params, context),
-      state: .configuring(RetryBackoff()))
+      state: .configuring(RetryBackoff(), notice: nil))
     if let client = params.clientIdentifier, client.secret != Secret(settings.clientID) {
       return (flow, .fail(.otherClient(context.provider.name)))
     }
@@ -109,7 +109,8 @@ package struct PaysafeAuthorize: FlowMachine, RedeemingCodeGrant {
 
   package mutating func receive(_ event: Event, at transition: inout TransitionContext) -> Answer {
     switch state {
-    case .configuring(let retrying): configuring(event, retrying, &transition)
+    case .configuring(let retrying, let notice):
+      configuring(event, retrying, notice, &transition)
     case .preparing(let attempt): preparing(event, attempt)
     case .authorizing(let attempt, let redirectURI, let listener):
       authorizing(event, attempt, redirectURI, listener, &transition)
@@ -123,25 +124,26 @@ package struct PaysafeAuthorize: FlowMachine, RedeemingCodeGrant {
 
 extension PaysafeAuthorize {
   private mutating func configuring(
-    _ event: Event, _ retrying: RetryBackoff, _ transition: inout TransitionContext
+    _ event: Event, _ retrying: RetryBackoff, _ notice: Problem?,
+    _ transition: inout TransitionContext
   ) -> Answer {
     switch event {
     case .provider(.called(.configToken, let outcome)):
       switch PaysafeFingerprint(outcome, read: { .init($0, from: provider.name) }) {
       case .granted(let fingerprint):
-        return start(PaysafeAttempt(login, fingerprint: fingerprint, &transition), nil)
+        return start(PaysafeAttempt(login, fingerprint: fingerprint, &transition), notice)
       case .dead(let errorCode), .misconfigured(let errorCode), .rejected(let errorCode):
         return .fail(.rejected(errorCode))
       // The call is repeated although an earlier one may have succeeded: an unused config token
       // expires by itself.
       case .retry(let message, let after):
         return retry(retrying, .unreachable(message), after: after) {
-          $0.state = .configuring($1)
+          $0.state = .configuring($1, notice: notice)
         }
       case .unreadable(let message): return .fail(.protocolError(message))
       }
     case .woken where retrying.isPaused, .daemon(.resumed):
-      state = .configuring(retrying.resumed)
+      state = .configuring(retrying.resumed, notice: notice)
       return .proceed([.call(.configToken(brand: login.brand))])
     case .input, .browser, .provider, .daemon, .woken: return .ignore
     }
@@ -183,11 +185,17 @@ extension PaysafeAuthorize {
     }
   }
 
-  /// Starts a new round. It has a new state and verifier, unless the caller created them.
+  /// Starts a new round. It has a new state and verifier, unless the caller created them, and a new
+  /// fingerprint, because the earlier one is valid for as long as its config token (900 s).
   mutating func renew(
     _ attempt: PaysafeAttempt, _ problem: Problem, _ transition: inout TransitionContext
   ) -> Answer {
-    start(PaysafeAttempt(login, fingerprint: attempt.fingerprint, &transition), problem)
+    guard attempt.fingerprint == nil else {
+      self.problem = problem
+      state = .configuring(RetryBackoff(), notice: problem)
+      return .proceed([.call(.configToken(brand: login.brand))])
+    }
+    return start(PaysafeAttempt(login, fingerprint: nil, &transition), problem)
   }
 
   mutating func keep(_ redemption: Redemption) { state = .redeeming(redemption) }

@@ -57,7 +57,7 @@ package enum PaysafeCall: ProviderCall {
     package var walletOperationID: String
     package var form: Form
 
-    package enum Form: String, Codable, Sendable {
+    package enum Form: String, Codable, Sendable, CaseIterable {
       /// The wallet expects the approval in the header `SCA-Authorization`.
       case header
       /// The wallet expects the approval in the body member `scaDetails`.

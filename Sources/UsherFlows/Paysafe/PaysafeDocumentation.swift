@@ -11,11 +11,25 @@ extension PaysafeAuthorize {
   }
 }
 
+extension PaysafeAuthenticate {
+  package static var resultMembers: [Schema.Member] { [.account] }
+
+  package static var example: FlowExample {
+    .init(
+      ["accessToken": "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJjLTEifQ.c2ln"], result: ["account": "acc_1"])
+  }
+}
+
 extension PaysafeOperation {
   package static var resultMembers: [Schema.Member] {
     [
       .init("status", .integer, "The HTTP status of the wallet's reply."),
       .init("body", .anything, "The JSON body of the wallet's reply; null if it has none."),
+      .init(
+        "scaDetails", .anything,
+        "The wallet's demand for approval, if the caller has the customer approve: `eventId`, "
+          + "`walletOperationId`, `form`, `availableVerifications` and `expirationTime`.",
+        isRequired: false),
     ]
   }
 
@@ -34,7 +48,10 @@ extension PaysafeSCA {
     [
       .init("eventId", .text, "The id of the event."),
       .init("walletOperationId", .text, "The id of the wallet operation."),
-      .init("status", .string(oneOf: ["VERIFIED"], format: nil), "Always `VERIFIED`."),
+      .init(
+        "status", .string(oneOf: ["VERIFIED", "UNKNOWN"], format: nil),
+        "`UNKNOWN` if the customer has answered and the provider has no call for the status: "
+          + "then the repeated operation tells whether the event is verified."),
       .init("statusReason", .text, "The provider's reason for the status.", isRequired: false),
     ]
   }

@@ -45,7 +45,7 @@ struct PaysafeHandover: Codable, Sendable, Equatable {
 }
 
 /// The tokens that the app's backend got for the code, as the app submits them to the daemon.
-private struct ExchangedTokens {
+struct ExchangedTokens {
   let tokens: TokenSet
   let customer: PersonClaims
 

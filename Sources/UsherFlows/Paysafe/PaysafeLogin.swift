@@ -29,7 +29,8 @@ struct PaysafeLogin: Codable, Sendable, Equatable {
     throws(UsherError)
   {
     brand = try Self.brand(params.brandIdentity, context.provider.settings)
-    redirectURI = try ParamsValidation.url(params.redirectURI, "redirectURI")
+    binding = try Self.binding(params.state, params.codeChallenge)
+    redirectURI = try Self.redirectURI(params.redirectURI, hasBinding: binding != nil)
     var hints: [String: String] = [:]
     hints["reset_credentials_url"] = try Self.page(
       params.resetCredentialsURL, "resetCredentialsURL")
@@ -38,7 +39,6 @@ struct PaysafeLogin: Codable, Sendable, Equatable {
     hints["login_hint"] = try ParamsValidation.text(params.loginHint, "loginHint")
     hints["login_strategy"] = params.loginStrategy?.rawValue.uppercased()
     self.hints = hints
-    binding = try Self.binding(params.state, params.codeChallenge)
     account = context.account
     keepAlive = params.keepAlive ?? false
     requestID = context.requestID
@@ -65,6 +65,19 @@ struct PaysafeLogin: Codable, Sendable, Equatable {
       throw ParamsValidation.wrong(
         name, "is not a URL: too long or with characters a URL cannot have")
     }
+    return text
+  }
+
+  /// Validates the URL at which the app receives the redirect. With the caller's own code challenge
+  /// plain http is allowed, as in the example of the SDK's documentation: a code that is stolen on
+  /// the way is useless without the verifier, which the caller's backend has (RFC 7636 §1).
+  private static func redirectURI(
+    _ text: String?, hasBinding: Bool
+  ) throws(UsherError) -> String? {
+    guard hasBinding, let text, text.hasPrefix("http://") else {
+      return try ParamsValidation.url(text, "redirectURI")
+    }
+    _ = try ParamsValidation.url("https" + text.dropFirst("http".count), "redirectURI")
     return text
   }
 

@@ -34,6 +34,28 @@ package struct PaysafeOperation: FlowMachine, RetryingMachine {
     package var returnUrl: String?
     /// The language of messages to the customer, such as `en` or `en-GB`.
     package var language: String?
+    /// Who has the customer approve the operation. Default: `flow`.
+    package var approval: Approver?
+    /// The event that the customer has approved already. With it, `approval` is `caller`.
+    package var scaDetails: ApprovedEvent?
+  }
+
+  package enum Approver: String, Codable, Sendable, Equatable, CaseIterable {
+    /// The flow asks the customer, then repeats the call.
+    case flow
+    /// The caller: the flow ends with the wallet's demand in its result.
+    case caller
+  }
+
+  /// An event that the customer has approved in another flow, as the wallet's reply named it.
+  package struct ApprovedEvent: Codable, Sendable, Equatable, SchemaDocumented {
+    /// The id of the event.
+    package var eventId: String
+    /// The id of the wallet operation.
+    package var walletOperationId: String
+    /// Where the wallet expects the approval: `header` or `body`. Default: `body` if the call has
+    /// one.
+    package var form: PaysafeCall.Approval.Form?
   }
 
   package let provider: Provider<PaysafeSettings>
@@ -44,6 +66,8 @@ package struct PaysafeOperation: FlowMachine, RetryingMachine {
   /// The description of the operation that the customer sees and approves; nil if the caller gave
   /// none.
   private let shown: Operation?
+  /// Whether a demand for approval ends the flow. Nil means false.
+  private let returnsDemand: Bool?
   private var state: State
   var problem: Problem?
 
@@ -63,6 +87,9 @@ package struct PaysafeOperation: FlowMachine, RetryingMachine {
     let digest: String
     /// How often the wallet has demanded an approval for this operation, this time included.
     let round: Int
+    /// The process to continue if the wallet demands the approval again, because only this call
+    /// tells whether the event is verified; nil if Paysafe says that it is verified.
+    var unconfirmed: SCAProcess?
   }
 
   /// The maximum number of approvals that the wallet may demand for one operation.
@@ -85,9 +112,23 @@ package struct PaysafeOperation: FlowMachine, RetryingMachine {
     var flow = PaysafeOperation(
       provider: context.provider, account: request.account, operation: operation,
       wanted: request.wanted, instructions: request.instructions, shown: request.operation,
+      returnsDemand: params.approval == .caller || params.scaDetails != nil ? true : nil,
       state: .performing(RetryBackoff()))
-    let answer = flow.call(nil, RetryBackoff())
+    let approved = try params.scaDetails.map { event throws(UsherError) in
+      try flow.approved(event)
+    }
+    let answer = flow.call(approved, RetryBackoff())
     return (flow, answer)
+  }
+
+  private func approved(_ event: ApprovedEvent) throws(UsherError) -> RequiredApproval {
+    let approval = PaysafeCall.Approval(
+      eventID: try SCARequest.identifier(event.eventId, "scaDetails.eventId"),
+      walletOperationID: try SCARequest.identifier(
+        event.walletOperationId, "scaDetails.walletOperationId"),
+      form: event.form ?? .body)
+    return RequiredApproval(
+      approval: approval, digest: operation.digest(showing: shown), round: 0)
   }
 
   package var view: FlowView {
@@ -170,6 +211,7 @@ extension PaysafeOperation {
     switch outcome {
     case .reply(let reply):
       switch SCADemand.find(in: reply) {
+      case .demand(let demand) where returnsDemand == true: return finish(reply, demand)
       case .demand(let demand): return approve(demand, after: required, now)
       case .unreadable(let message): return .fail(.protocolError(message))
       case nil: return answered(reply, required, retrying)
@@ -202,15 +244,17 @@ extension PaysafeOperation {
 
   /// Ends the flow with the wallet's reply as its result. Fails if a body that claims to be JSON
   /// cannot be parsed, because it could be anything, even a demand for SCA.
-  private func finish(_ reply: HTTPReply) -> Answer {
+  private func finish(_ reply: HTTPReply, _ demand: SCADemand? = nil) -> Answer {
     let body = try? JSONValue(parsing: reply.body)
     if body == nil, !reply.body.isEmpty, reply.saysJSON {
       let message = "the wallet's answer cannot be read"
       return .fail(.protocolError(operation.isSafe ? message : Failure.outcomeUnknown(message)))
     }
-    return .finish(
-      Completion(
-        grant: nil, result: ["status": .integer(Int64(reply.status)), "body": body ?? .null]))
+    var result: [String: JSONValue] = [
+      "status": .integer(Int64(reply.status)), "body": body ?? .null,
+    ]
+    result["scaDetails"] = demand?.json
+    return .finish(Completion(grant: nil, result: result))
   }
 
   private mutating func callLater(
@@ -229,6 +273,12 @@ extension PaysafeOperation {
   private mutating func approve(
     _ demand: SCADemand, after last: RequiredApproval?, _ now: Timestamp
   ) -> Answer {
+    if var last, var process = last.unconfirmed, demand.eventID == last.approval.eventID {
+      last.unconfirmed = nil
+      let answer = process.unconfirmed(now)
+      state = .approving(last, process)
+      return approving(answer, last)
+    }
     let round = (last?.round ?? 0) + 1
     guard round <= Self.maxRounds else { return .fail(.neverApproved) }
     let required = RequiredApproval(
@@ -253,8 +303,12 @@ extension PaysafeOperation {
   private mutating func approving(_ answer: SCAProcess.Answer, _ required: RequiredApproval)
     -> Answer
   {
-    answer.flowAnswer { _ in
-      call(required, RetryBackoff())
+    answer.flowAnswer { outcome in
+      var required = required
+      if case .answered = outcome, case .approving(_, let process) = state {
+        required.unconfirmed = process
+      }
+      return call(required, RetryBackoff())
     } failed: {
       .fail($0.retryableWithNewEvent)
     }

@@ -31,6 +31,9 @@ package struct PaysafeSCA: FlowMachine {
     package var language: String?
     /// A description of the operation for the customer who approves it.
     package var operation: Operation?
+    /// Whether the challenge for `verification` was sent before, by another flow or device. If
+    /// true, the flow sends none and asks for the customer's code or password at once.
+    package var isChallenged: Bool?
   }
 
   package struct Available: Codable, Sendable, Equatable, SchemaDocumented {
@@ -61,10 +64,28 @@ package struct PaysafeSCA: FlowMachine {
       throw ParamsValidation.wrong("verification", "is not one of params.availableVerifications")
     }
     let event = PaysafeCall.Event(account: request.account, id: id, walletOperationID: operationID)
-    let (process, answer) = SCAProcess.begin(
-      SCAProcess.Terms(event, request, context.provider), offers: offers, at: transition.now)
-    let flow = PaysafeSCA(provider: context.provider, process: process)
-    return (flow, flow.answer(answer))
+    let terms = SCAProcess.Terms(event, request, context.provider)
+    let (process, answer) =
+      if params.isChallenged == true {
+        SCAProcess.resume(
+          try sent(request.wanted), terms, offers: offers, at: transition.now)
+      } else {
+        SCAProcess.begin(terms, offers: offers, at: transition.now)
+      }
+    var flow = PaysafeSCA(provider: context.provider, process: process)
+    let next = flow.apply(answer, at: transition.now)
+    return (flow, next)
+  }
+
+  /// Returns the form of a challenge that was sent before.
+  private static func sent(
+    _ wanted: PaysafeCall.Verification?
+  ) throws(UsherError) -> SCAOption {
+    guard let option = wanted.flatMap({ SCAOption(requested: $0) }), option.form.isTyped else {
+      throw ParamsValidation.wrong(
+        "isChallenged", "needs a verification by code or password: that of the sent challenge")
+    }
+    return option
   }
 
   /// Converts the verifications that the caller lists. Those that usherd does not support are
@@ -88,22 +109,31 @@ package struct PaysafeSCA: FlowMachine {
   package var unknownOutcome: String? { process.unknownOutcome }
 
   package mutating func receive(_ event: Event, at transition: inout TransitionContext) -> Answer {
-    answer(process.receive(event, at: transition.now))
+    let answer = process.receive(event, at: transition.now)
+    return apply(answer, at: transition.now)
   }
 
-  private func answer(_ answer: SCAProcess.Answer) -> Answer {
-    answer.flowAnswer { .finish(Completion(grant: nil, result: result($0))) }
+  private mutating func apply(_ answer: SCAProcess.Answer, at now: Timestamp) -> Answer {
+    // The flow does not make the wallet operation, so a lost value is asked for again. Only the
+    // caller can find out whether a confirmation elsewhere was accepted.
+    let isLost = answer == .finish(.answered) && !process.isWatching
+    let answer = isLost ? process.unconfirmed(now) : answer
+    return answer.flowAnswer { .finish(Completion(grant: nil, result: result($0))) }
   }
 
   /// Returns the flow's result: the `scaDetails` with which the caller repeats its call to the
   /// wallet API.
-  private func result(_ reason: String?) -> [String: JSONValue] {
+  private func result(_ outcome: SCAProcess.Outcome) -> [String: JSONValue] {
     let event = process.terms.event
     var result: [String: JSONValue] = [
       "eventId": .string(event.id), "walletOperationId": .string(event.walletOperationID),
-      "status": "VERIFIED",
     ]
-    result["statusReason"] = reason.map { .string($0) }
+    switch outcome {
+    case .verified(let reason):
+      result["status"] = "VERIFIED"
+      result["statusReason"] = reason.map { .string($0) }
+    case .answered: result["status"] = "UNKNOWN"
+    }
     return result
   }
 }

@@ -68,7 +68,26 @@ package struct SCADemand: Codable, Sendable, Equatable {
   }
 }
 
+extension SCADemand {
+  /// The demand as a result of the flow `operation` shows it.
+  var json: JSONValue {
+    var members: [String: JSONValue] = [
+      "eventId": .string(eventID), "walletOperationId": .string(walletOperationID),
+      "form": .string(form.rawValue), "availableVerifications": .array(available.map(\.json)),
+    ]
+    members["expirationTime"] = expiresAt.map { .string($0.description) }
+    return .object(members)
+  }
+}
+
 extension SCADemand.Offer {
+  fileprivate var json: JSONValue {
+    var members: [String: JSONValue] = ["method": .string(verification.method)]
+    members["channel"] = verification.channel.map { .string($0) }
+    members["target"] = target.map { .string($0) }
+    return .object(members)
+  }
+
   /// Reads `availableVerifications` of a reply and drops malformed elements.
   ///
   /// An absent or empty list means any method agreed with Paysafe. Returns nil if the value is not

@@ -64,7 +64,8 @@ extension SCARefusal {
     case .expired: .eventExpired(errorCode)
     case .exhausted:
       .attemptsExhausted(errorCode.name, error: errorCode.code, reason: errorCode.message)
-    case .unavailable, .noChallenge, .completed, .tooMany, .other: .rejected(errorCode)
+    case .unavailable, .noChallenge, .completed, .noSuchCall, .tooMany, .other:
+      .rejected(errorCode)
     }
   }
 }
@@ -97,6 +98,11 @@ extension Problem {
         + "the one that was sent before may still be valid",
       provider: failure.provider)
   }
+
+  /// The problem that the wallet still demands the approval that the customer has reported.
+  static let notConfirmed = Problem(
+    reason: "not_confirmed", title: "Not approved yet",
+    message: "the provider does not know of the approval; please finish it, and say so again")
 
   static let challengeExpired = Problem(
     reason: "challenge_expired", title: "Too late",

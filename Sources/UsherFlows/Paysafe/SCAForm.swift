@@ -15,6 +15,14 @@ enum SCAForm: Codable, Sendable, Hashable {
   enum Channel: String, Codable, Sendable { case sms, email, authenticator }
   enum Purpose: String, Codable, Sendable { case pin, password }
 
+  /// Whether the customer types the answer into the step.
+  var isTyped: Bool {
+    switch self {
+    case .code, .secret: true
+    case .push, .redirect: false
+    }
+  }
+
   /// The message that a challenge sends to the customer, with an article; nil if it sends none.
   var message: String? {
     switch self {

@@ -17,17 +17,16 @@ extension SCAProcess {
       return attempt(code, challenge, now)
     case (.input(.resend), .code):
       return sendUnlessCoolingDown(Sending(option: challenge.option, previous: challenge), now)
+    case (.input(.alternative(let id, _)), _):
+      guard let option = alternatives(to: challenge).first(where: { $0.id == id }) else {
+        return .notAnAlternative
+      }
+      return sendUnlessCoolingDown(Sending(option: option, previous: challenge), now)
     case (.input(.password(let password)), .secret):
       guard (1...1024).contains(password.revealed().utf8.count) else {
         return .refuse(field: "input.password", message: "input.password must have 1 to 1024 bytes")
       }
       return attempt(password, challenge, now)
-    case (.input(.alternative(let id)), .secret):
-      guard let option = alternatives(to: challenge).first(where: { $0.id == id }) else {
-        return .refuse(
-          field: "input.alternative", message: "input.alternative is not one of the alternatives")
-      }
-      return sendUnlessCoolingDown(Sending(option: option, previous: challenge), now)
     case (.woken, _):
       guard let expiry = challenge.expiresAt, expiry <= now, !challenge.isOver, !isExpired(now)
       else { return woken(now) }
@@ -87,7 +86,7 @@ extension SCAProcess {
     _ verdict: SCAVerdict, _ challenge: Challenge, _ now: Timestamp
   ) -> Answer {
     switch verdict.status {
-    case .verified: return .finish(verdict.reason)
+    case .verified: return .finish(.verified(reason: verdict.reason))
     case .rejected: return .fail(.refused(terms.provider, reason: verdict.reason))
     case .failed:
       counters.merge(afterAttempt: verdict.counters)
@@ -106,8 +105,14 @@ extension SCAProcess {
     case .completed: return inquire(.completion)
     case .tooMany(let after):
       return show(challenge, .rateLimited(refusal.errorCode, for: after), now)
-    case .unavailable, .expired, .exhausted, .other: return .fail(refusal.failure)
+    case .unavailable, .expired, .exhausted, .noSuchCall, .other: return .fail(refusal.failure)
     }
+  }
+}
+
+extension FlowAnswer {
+  static var notAnAlternative: FlowAnswer {
+    .refuse(field: "input.alternative", message: "input.alternative is not one of the alternatives")
   }
 }
 

@@ -98,7 +98,8 @@ extension SCAProcess {
       return returnToPrevious(
         from: sending, .rateLimited(refusal.errorCode, for: pause), refusal.failure, now)
     case .completed: return inquire(.completion)
-    case .noChallenge, .other: return revertToPrevious(of: sending, refusal.failure, now)
+    case .noChallenge, .noSuchCall, .other:
+      return revertToPrevious(of: sending, refusal.failure, now)
     case .expired, .exhausted: return .fail(refusal.failure)
     }
   }
@@ -110,8 +111,15 @@ extension SCAProcess {
   mutating func revertToPrevious(of sending: Sending, _ failure: Failure, _ now: Timestamp)
     -> Answer
   {
-    guard let previous = sending.previous else { return .fail(failure) }
-    return show(previous, .notSentAgain(failure), now)
+    showPrevious(of: sending, .notSentAgain(failure), now) ?? .fail(failure)
+  }
+
+  /// Shows the challenge that this one was to replace; nil if there is none.
+  private mutating func showPrevious(
+    of sending: Sending, _ problem: Problem, _ now: Timestamp
+  ) -> Answer? {
+    if let previous = sending.previous { return show(previous, problem, now) }
+    return sending.previousWatch.map { watch($0, problem, now) }
   }
 
   /// Continues without knowing whether the challenge was sent. The daemon does not send it again,
@@ -122,8 +130,29 @@ extension SCAProcess {
     guard let message = sending.option.form.message else {
       return revertToPrevious(of: sending, failure, now)
     }
-    guard let previous = sending.previous else { return .fail(failure.perhapsSent(message)) }
-    return show(previous.reopened(for: sending.option, at: now), .mayHaveBeenSent(message), now)
+    let problem = Problem.mayHaveBeenSent(message)
+    if let previous = sending.previous {
+      return show(previous.reopened(for: sending.option, at: now), problem, now)
+    }
+    return showPrevious(of: sending, problem, now) ?? openUnseen(sending.option, problem, now)
+  }
+
+  /// Waits for the answer to a challenge of which the flow has seen no reply.
+  mutating func openUnseen(
+    _ option: SCAOption, _ problem: Problem?, _ now: Timestamp
+  ) -> Answer {
+    switch option.form {
+    case .code(let channel):
+      let input = Challenge.Input.code(channel, digits: nil)
+      return show(Challenge(option: option, input: input, sentAt: now), problem, now)
+    case .secret(let purpose):
+      let challenge = Challenge(option: option, input: .secret(purpose), sentAt: now)
+      return show(challenge, problem, now)
+    // Without the reply the page of a redirect is unknown, but the event may be answered elsewhere.
+    case .push, .redirect:
+      let sent = Watch.Sent(option: option, at: now)
+      return watch(Watch(place: .device, sent: sent, expiresAt: nil), problem, now)
+    }
   }
 
   /// How long no other challenge can be requested, if Paysafe does not say so.
@@ -135,7 +164,7 @@ extension SCAProcess {
   private mutating func returnToPrevious(
     from sending: Sending, _ problem: Problem, _ failure: Failure, _ now: Timestamp
   ) -> Answer {
-    if let previous = sending.previous { return show(previous, problem, now) }
+    if let answer = showPrevious(of: sending, problem, now) { return answer }
     if !options.isEmpty { return choose(problem, now) }
     // The caller named this verification, so the daemon has not asked yet for the others.
     return offers == nil ? requestStatus(problem) : .fail(failure)
@@ -165,14 +194,17 @@ extension SCAProcess {
     case .code(let channel):
       return show(challenge(.code(channel, digits: details.digits)), problem, now)
     case .secret(let purpose): return show(challenge(.secret(purpose)), problem, now)
-    case .push: return watch(Watch(place: .device, expiresAt: expiresAt), problem)
+    case .push:
+      let sent = Watch.Sent(option: option, at: now)
+      return watch(Watch(place: .device, sent: sent, expiresAt: expiresAt), problem, now)
     case .redirect:
       guard let url = details.page, let returnURL = terms.instructions.returnURL else {
         return .fail(
           .protocolError("the provider names no page that may be opened to approve this"))
       }
       let place = Watch.Place.page(url: url, returnURL: returnURL)
-      return watch(Watch(place: place, expiresAt: expiresAt), problem)
+      let sent = Watch.Sent(option: option, at: now)
+      return watch(Watch(place: place, sent: sent, expiresAt: expiresAt), problem, now)
     }
   }
 }

@@ -21,8 +21,17 @@ extension SCAProcess {
     switch readStatus(outcome) {
     case .success(let eventStatus): return settled(eventStatus, now) ?? present(notice, now)
     case .refused(let refusal):
-      guard case .tooMany(let after) = refusal.kind else { return .fail(refusal.failure) }
-      return requestStatusLater(refusal.failure.message, after, retrying, notice)
+      switch refusal.kind {
+      case .tooMany(let after):
+        return requestStatusLater(refusal.failure.message, after, retrying, notice)
+      case .noSuchCall:
+        // Without a list the customer may choose any method. Paysafe refuses those that the event
+        // does not offer.
+        offers = offers ?? []
+        return present(notice, now)
+      case .unavailable, .noChallenge, .completed, .expired, .exhausted, .other:
+        return .fail(refusal.failure)
+      }
     case .failed(let fault):
       return requestStatusLater(fault.message, fault.retryAfter, retrying, notice)
     case .unreadable(let message): return .fail(.protocolError(message))

@@ -44,17 +44,28 @@ extension SCAProcess {
     case .tooMany(let after):
       return inquireLater(unknown, retrying, .unreachable(refusal.failure.message), after, now)
     case .expired, .exhausted: return .fail(refusal.failure)
-    case .unavailable, .noChallenge, .completed, .other:
+    case .unavailable, .noChallenge, .completed, .noSuchCall, .other:
       return giveUp(unknown, refusal.failure, now)
     }
   }
 
-  /// Ends the inquiry, because Paysafe does not tell the status. An earlier challenge stays valid.
+  /// Ends the inquiry, because Paysafe does not tell the status. The customer decides what happens
+  /// next.
   private mutating func giveUp(
     _ unknown: UnknownOutcome, _ failure: Failure, _ now: Timestamp
   ) -> Answer {
-    guard case .challenge(let sending) = unknown else { return .fail(failure) }
-    return perhapsSent(sending, failure, now)
+    switch unknown {
+    case .challenge(let sending):
+      // A challenge that sends no message can be requested again.
+      guard sending.option.form.message == nil, sending.isRepeated != true else {
+        return perhapsSent(sending, failure, now)
+      }
+      return send(copy(sending) { $0.isRepeated = true })
+    case .attempt(let challenge):
+      state = .challenged(challenge)
+      return .finish(.answered)
+    case .completion: return .finish(.answered)
+    }
   }
 
   /// Returns the failure, with a note about a message that may have been sent to the customer.
@@ -115,14 +126,20 @@ extension SCAProcess.Sending {
     guard details.form == nil || details.form == option.form,
       details.page != nil || option.form != .redirect
     else { return false }
-    guard let previous, previous.option.form == option.form else { return true }
+    guard let replaced, replaced.form == option.form else { return true }
     if let count = counters.currentChallenges, let earlier = before.currentChallenges,
       count > earlier
     {
       return true
     }
-    if let expiry = details.expiresAt, let earlier = previous.expiresAt { return expiry > earlier }
+    if let expiry = details.expiresAt, let earlier = replaced.expiresAt { return expiry > earlier }
     return false
+  }
+
+  /// The form and the expiry of the challenge that this one replaces; nil if it replaces none.
+  private var replaced: (form: SCAForm, expiresAt: Timestamp?)? {
+    previous.map { ($0.option.form, $0.expiresAt) }
+      ?? previousWatch.flatMap { watch in watch.sent.map { ($0.option.form, watch.expiresAt) } }
   }
 
   /// Returns whether to send the challenge again after its reply was lost. This is safe if the
@@ -136,22 +153,34 @@ extension SCAProcess.Sending {
       return false
     }
     // If the counter before is not known, it was 0, provided that the event had no challenge yet.
-    return count == before.currentChallenges ?? (previous == nil ? 0 : -1)
+    return count == before.currentChallenges ?? (replaced == nil ? 0 : -1)
   }
 }
 
 // The customer answers the challenge on another device or page, and the daemon polls for the
 // outcome.
 extension SCAProcess {
-  mutating func watch(_ watch: Watch, _ problem: Problem?) -> Answer {
+  mutating func watch(_ watch: Watch, _ problem: Problem?, _ now: Timestamp) -> Answer {
     state = .watching(copy(watch) { $0.isAsking = false })
     self.problem = problem
-    return .proceed([.wake(after: .seconds(terms.pollSeconds))])
+    return watch.isBlind == true
+      ? .proceed(timer(now)) : .proceed([.wake(after: .seconds(terms.pollSeconds))])
   }
 
   mutating func watching(_ event: Event, _ watch: Watch, _ now: Timestamp) -> Answer {
     switch event {
     case .input(.redirect(let url)): return handleRedirect(url, watch)
+    case .input(.confirmed) where watch.isBlind == true: return .finish(.answered)
+    case .input(.resend):
+      guard let option = watch.sent?.option else { return .ignore }
+      return sendInstead(of: watch, option, now)
+    case .input(.alternative(let id, _)):
+      guard let option = alternatives(to: watch).first(where: { $0.id == id }) else {
+        return .notAnAlternative
+      }
+      return sendInstead(of: watch, option, now)
+    case .woken where watch.isBlind == true, .daemon(.resumed) where watch.isBlind == true:
+      return isOver(watch, now) ?? woken(now)
     case .woken where !watch.isAsking: return pollStatus(watch)
     // The reply to a poll may have been lost by the restart. A poll is safe to repeat.
     case .daemon(.resumed): return pollStatus(watch)
@@ -171,8 +200,16 @@ extension SCAProcess {
   private mutating func handleRedirect(_ url: Secret, _ watch: Watch) -> Answer {
     guard case .page(_, let returnURL) = watch.place else { return .ignore }
     guard url.isReturn(to: returnURL) else { return .notAReturn(to: returnURL) }
+    if watch.isBlind == true { return .finish(.answered) }
     problem = nil
     return watch.isAsking ? .proceed([]) : pollStatus(watch)
+  }
+
+  private mutating func sendInstead(
+    of watch: Watch, _ option: SCAOption, _ now: Timestamp
+  ) -> Answer {
+    let previous = copy(watch) { $0.isAsking = false }
+    return sendUnlessCoolingDown(Sending(option: option, previousWatch: previous), now)
   }
 
   private mutating func answered(
@@ -181,8 +218,12 @@ extension SCAProcess {
     switch readStatus(outcome) {
     case .success(let eventStatus): return settled(eventStatus, now) ?? stillOpen(watch, now)
     case .refused(let refusal):
-      guard case .tooMany(let after) = refusal.kind else { return .fail(refusal.failure) }
-      return pollLater(watch, refusal.failure.message, after)
+      switch refusal.kind {
+      case .tooMany(let after): return pollLater(watch, refusal.failure.message, after)
+      case .noSuchCall: return self.watch(copy(watch) { $0.isBlind = true }, problem, now)
+      case .unavailable, .noChallenge, .completed, .expired, .exhausted, .other:
+        return .fail(refusal.failure)
+      }
     case .failed(let fault): return pollLater(watch, fault.message, fault.retryAfter)
     case .unreadable(let message): return .fail(.protocolError(message))
     case .noToken(let message): return .fail(.loginRequired(message))
@@ -190,9 +231,14 @@ extension SCAProcess {
   }
 
   private mutating func stillOpen(_ watch: Watch, _ now: Timestamp) -> Answer {
+    isOver(watch, now) ?? self.watch(copy(watch) { $0.misses = 0 }, nil, now)
+  }
+
+  /// Ends the wait for a confirmation if the event or the challenge has expired; nil otherwise.
+  private mutating func isOver(_ watch: Watch, _ now: Timestamp) -> Answer? {
     if isExpired(now) { return .fail(.eventExpired(nil)) }
-    if let expiry = watch.expiresAt, expiry <= now { return choose(.challengeExpired, now) }
-    return self.watch(copy(watch) { $0.misses = 0 }, nil)
+    guard let expiry = watch.expiresAt, expiry <= now else { return nil }
+    return choose(.challengeExpired, now)
   }
 
   /// Schedules the next poll after a failed one, with a longer pause. The customer may be
@@ -205,5 +251,21 @@ extension SCAProcess {
     problem = .unreachable(message)
     let pause = Duration.seconds(min(terms.pollSeconds << min(watch.misses, 6), 60))
     return .proceed([.wake(after: RetryBackoff.pause(pause, requested: after))])
+  }
+}
+
+// The customer has answered, and the server has no call for the event's status.
+extension SCAProcess {
+  /// Whether the process waits for a confirmation on another device or page.
+  var isWatching: Bool { if case .watching = state { true } else { false } }
+
+  /// Continues after ``Outcome/answered``, because the event is not known to be verified.
+  mutating func unconfirmed(_ now: Timestamp) -> Answer {
+    switch state {
+    case .watching(let watch): isOver(watch, now) ?? self.watch(watch, .notConfirmed, now)
+    case .challenged(let challenge): show(challenge, .answerLost, now)
+    case .required, .choosing, .challenging, .attempting, .inquiring:
+      .fail(.rejected("the provider says that the event is settled, but not how"))
+    }
   }
 }

@@ -39,7 +39,9 @@ extension SCAProcess {
       digits: digits,
       expiresAt: challenge.expiresAt ?? expiresAt ?? challenge.sentAt + Self.defaultLifetime,
       resendAt: max(coolDown?.until ?? challenge.sentAt, challenge.sentAt),
-      attemptsLeft: counters.attemptsLeft, alsoAsk: [], operation: terms.operation)
+      attemptsLeft: counters.attemptsLeft, alsoAsk: [],
+      alternatives: alternatives(to: challenge).shown, operation: terms.operation,
+      operationId: terms.event.walletOperationID)
   }
 
   /// How long the step shows a challenge as valid if neither the challenge nor the event has an
@@ -47,24 +49,47 @@ extension SCAProcess {
   private static let defaultLifetime = Duration.seconds(300)
 
   private func password(_ challenge: Challenge, _ purpose: SCAForm.Purpose) -> Step.EnterPassword {
-    let others = alternatives(to: challenge).map(\.shown)
-    return .init(
-      purpose: purpose.rawValue, alternatives: others.isEmpty ? nil : others,
-      operation: terms.operation)
+    .init(
+      purpose: purpose.rawValue, alternatives: alternatives(to: challenge).shown,
+      attemptsLeft: counters.attemptsLeft, operation: terms.operation,
+      operationId: terms.event.walletOperationID)
   }
 
   /// Returns the verifications that the customer can use instead: all others, and the same one if
-  /// its challenge has expired.
+  /// its challenge has expired and the step has no input to send it again.
   func alternatives(to challenge: Challenge) -> [SCAOption] {
-    options.filter { $0.id != challenge.option.id || challenge.isOver }
+    if case .secret = challenge.input, challenge.isOver { return agreed }
+    return agreed.filter { $0.id != challenge.option.id }
   }
 
+  func alternatives(to watch: Watch) -> [SCAOption] {
+    agreed.filter { $0.id != watch.sent?.option.id }
+  }
+
+  /// The options, where an event whose verifications are unknown may accept any method. Paysafe
+  /// refuses those that it does not offer.
+  private var agreed: [SCAOption] { copy(self) { $0.offers = $0.offers ?? [] }.options }
+
   private func step(_ watch: Watch) -> Step {
+    let resendAt = watch.sent.map { max(coolDown?.until ?? $0.at, $0.at) }
+    let others = alternatives(to: watch).shown
     switch watch.place {
     case .device:
-      .wait(.init(for: "the confirmation on your device", pollAfterMs: terms.pollSeconds * 1000))
+      return .wait(
+        .init(
+          for: "the confirmation on your device",
+          pollAfterMs: watch.isBlind == true ? nil : terms.pollSeconds * 1000,
+          alternatives: others, resendAt: resendAt, takesConfirmation: watch.isBlind))
     case .page(let url, let returnURL):
-      .openURL(.init(url: url, redirectURI: returnURL, completes: .poll))
+      return .openURL(
+        .init(
+          url: url, redirectURI: returnURL, completes: watch.isBlind == true ? .submit : .poll,
+          alternatives: others, resendAt: resendAt, takesConfirmation: watch.isBlind))
     }
   }
+}
+
+extension [SCAOption] {
+  /// The options in the form in which a step shows them; nil if there are none.
+  fileprivate var shown: [StepOption]? { isEmpty ? nil : map(\.shown) }
 }

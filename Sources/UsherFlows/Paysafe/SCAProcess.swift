@@ -8,6 +8,10 @@ import UsherCore
 /// The event status VERIFIED ends the process. Paysafe judges an event by its latest attempt, so
 /// none may follow a successful one (§10, trap 4). If the outcome of a call is unknown, the daemon
 /// asks Paysafe for the event's status before it sends anything again.
+///
+/// Paysafe publishes no call for the status. If the server has none, the customer decides what
+/// happens next, as with the SDK: submit the value again, send another challenge, or repeat the
+/// wallet operation.
 struct SCAProcess: RetryingMachine, Codable, Sendable, Equatable {
   typealias Event = FlowEvent<PaysafeCall>
 
@@ -69,6 +73,9 @@ struct SCAProcess: RetryingMachine, Codable, Sendable, Equatable {
     let option: SCAOption
     /// The challenge that this one replaces. It may stay valid until the new one is sent.
     var previous: Challenge?
+    /// The confirmation that this challenge replaces. The customer may still give it until the new
+    /// challenge is sent.
+    var previousWatch: Watch?
     /// True if the challenge was sent again because a reply was lost. That happens at most once.
     var isRepeated: Bool?
   }
@@ -109,12 +116,22 @@ struct SCAProcess: RetryingMachine, Codable, Sendable, Equatable {
   /// A challenge that the customer answers on another device or page.
   struct Watch: Codable, Sendable, Equatable {
     let place: Place
+    /// The challenge that was sent; nil in flows that an older version of the daemon has stored.
+    var sent: Sent?
     /// When the challenge expires; nil if Paysafe does not report it.
     let expiresAt: Timestamp?
     /// Whether a poll is in progress.
     var isAsking = false
     /// The number of consecutive polls without a usable reply.
     var misses = 0
+    /// True if the server has no call for the event's status, so that only the customer can say
+    /// that the challenge is answered.
+    var isBlind: Bool?
+
+    struct Sent: Codable, Sendable, Equatable {
+      let option: SCAOption
+      let at: Timestamp
+    }
 
     enum Place: Codable, Sendable, Equatable {
       case device
@@ -130,9 +147,17 @@ struct SCAProcess: RetryingMachine, Codable, Sendable, Equatable {
     case completion
   }
 
-  /// The process succeeds with Paysafe's reason for the status of the verified event; nil if
-  /// Paysafe states none.
-  typealias Answer = FlowAnswer<PaysafeCall, String?>
+  typealias Answer = FlowAnswer<PaysafeCall, Outcome>
+
+  /// How the process ends without a failure.
+  enum Outcome: Sendable, Equatable {
+    /// The event is verified. The value is Paysafe's reason for that status, if it states one.
+    case verified(reason: String?)
+    /// The customer has answered, but the server has no call for the event's status: only the
+    /// wallet operation, repeated, tells whether the event is verified. If it is not, or if the flow
+    /// does not make the operation, the process continues with ``SCAProcess/unconfirmed(_:)``.
+    case answered
+  }
 
   /// Starts the process.
   ///
@@ -148,6 +173,18 @@ struct SCAProcess: RetryingMachine, Codable, Sendable, Equatable {
       state: .required(RetryBackoff(), notice: nil))
     let isKnown = offers != nil || terms.wanted != nil
     let answer = isKnown && !asksFirst ? process.present(nil, now) : process.requestStatus(nil)
+    return (process, answer)
+  }
+
+  /// Continues with a challenge that was sent before, by another flow or device.
+  ///
+  /// - Parameter option: The verification of that challenge, whose answer the customer types.
+  static func resume(
+    _ option: SCAOption, _ terms: Terms, offers: [SCADemand.Offer]?, at now: Timestamp
+  ) -> (SCAProcess, Answer) {
+    var process = SCAProcess(
+      terms: terms, offers: offers, state: .required(RetryBackoff(), notice: nil))
+    let answer = process.openUnseen(option, nil, now)
     return (process, answer)
   }
 
@@ -186,7 +223,7 @@ extension SCAProcess {
   /// - Returns: The answer that ends the process; nil while the event is open.
   mutating func settled(_ eventStatus: SCAEventStatus, _ now: Timestamp) -> Answer? {
     switch eventStatus.status {
-    case .verified: return .finish(eventStatus.reason)
+    case .verified: return .finish(.verified(reason: eventStatus.reason))
     case .rejected: return .fail(.refused(terms.provider, reason: eventStatus.reason))
     case .failed: return .fail(.attemptsExhausted(terms.provider, reason: eventStatus.reason))
     case .pending:
@@ -201,8 +238,10 @@ extension SCAProcess {
   /// neither has an expiry.
   func timer(_ now: Timestamp) -> [Effect<PaysafeCall>] {
     var times = [expiresAt]
-    if case .challenged(let challenge) = state, !challenge.isOver {
-      times.append(challenge.expiresAt)
+    switch state {
+    case .challenged(let challenge) where !challenge.isOver: times.append(challenge.expiresAt)
+    case .watching(let watch): times.append(watch.expiresAt)
+    case .required, .choosing, .challenging, .challenged, .attempting, .inquiring: break
     }
     guard let next = times.compactMap(\.self).min() else { return [] }
     return [.wake(after: max(next - now, .zero))]

@@ -21,6 +21,7 @@ extension ProviderReply where Refusal == SCARefusal, Flaw == String {
         } catch {
           return .unreadable(error.message)
         }
+      case 501: return .refused(SCARefusal(reply, from: provider))
       case 408, 500...: return .failed(ReplyError(reply))
       case 400..<500: return .refused(SCARefusal(reply, from: provider))
       default: return .unreadable("the provider answers HTTP \(reply.status)")
@@ -56,6 +57,8 @@ struct SCARefusal: Sendable, Equatable {
     case expired
     /// The customer has no attempts left.
     case exhausted
+    /// The server does not have this call, or does not know the event: HTTP 404, 405 or 501.
+    case noSuchCall
     /// Paysafe's rate limit is exceeded. The pause is the delay that `Retry-After` asks for.
     case tooMany(after: Duration?)
     case other
@@ -79,6 +82,8 @@ extension SCARefusal.Kind {
     case (409, _): self = .completed
     case (410, _): self = .expired
     case (422, "ATTEMPTS_EXHAUSTED"), (422, nil): self = .exhausted
+    case (404, "SCA_EVENT_NOT_FOUND"): self = .other
+    case (404, _), (405, _), (501, _): self = .noSuchCall
     case (429, _): self = .tooMany(after: after)
     default: self = .other
     }

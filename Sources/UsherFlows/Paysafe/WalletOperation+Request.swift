@@ -20,7 +20,7 @@ extension WalletOperation {
       throw ParamsValidation.wrong("body", "is not allowed with GET")
     }
     guard body?["scaDetails"] == nil else {
-      throw ParamsValidation.wrong("body.scaDetails", "is added by the daemon and must not be set")
+      throw ParamsValidation.wrong("body.scaDetails", "must not be set: use params.scaDetails")
     }
     guard body?.values.allSatisfy(\.isExact) ?? true else {
       throw ParamsValidation.wrong(

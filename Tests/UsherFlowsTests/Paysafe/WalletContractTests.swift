@@ -35,16 +35,17 @@ private let attempts: [FlowEvent<PaysafeCall>] = [
   .called(.attempt(WalletReplies.event, .sms, value: Secret("123456")), verified)
 ]
 private let codes: [FlowEvent<PaysafeCall>] = [
-  .input(.code(Secret("123456"), fields: [:])), .input(.resend),
+  .input(.code(Secret("123456"), fields: [:]))
 ]
-private let passwords: [FlowEvent<PaysafeCall>] = [
-  .input(.password(Secret("pin-secret"))), .input(.alternative("PIN")),
+private let passwords: [FlowEvent<PaysafeCall>] = [.input(.password(Secret("pin-secret")))]
+private let changes: [FlowEvent<PaysafeCall>] = [
+  .input(.resend), .input(.alternative("PIN")), .input(.confirmed(at: .wait)),
 ]
 private let choices: [FlowEvent<PaysafeCall>] = [.input(.choice("PIN"))]
 private let pages: [FlowEvent<PaysafeCall>] = [
   .input(.redirect(url: Secret(WalletReplies.returnURL)))
 ]
-private let inputs = codes + passwords + choices + pages
+private let inputs = codes + passwords + choices + pages + changes
 private let answers = asked + challenges + attempts
 
 @Suite("Flow contract of Paysafe sca and operation")
@@ -80,13 +81,20 @@ struct WalletContractTests {
     pin.submit(.password(Secret("pin-secret")))
     note("PIN under way", pin, inputs + asked + challenges + attempts + [.woken])
     var push = try DrivenSCA.pushed()
-    note("push", push, inputs + answers)
+    let typed = codes + passwords + choices
+    note("push that can be sent again", push, typed + pages + answers)
     push.receive(.woken)
-    note("push, asking", push, inputs + challenges + attempts + [.woken])
+    note(
+      "push that can be sent again, asking", push,
+      typed + pages + challenges + attempts + [.woken])
+    push.answer(WalletReplies.refusal(405, ""))
+    note("push, without a status call", push, typed + answers)
+    push.submit(.resend(at: .wait))
+    note("push, again", push, inputs + asked + attempts + [.woken])
     var page = try DrivenSCA.redirected()
-    note("redirect", page, codes + passwords + choices + answers)
+    note("redirect that can be repeated", page, typed + answers)
     page.receive(.woken)
-    note("redirect, asking", page, codes + passwords + choices + challenges + [.woken])
+    note("redirect that can be repeated, asking", page, typed + challenges + [.woken])
     var limited = try DrivenSCA.challenged()
     limited.submit(.resend)
     limited.answer(WalletReplies.refusal(429, "CHALLENGE_LIMIT", retryAfter: "60"))
