@@ -214,15 +214,20 @@ struct AccessTokenTests {
     #expect(wallet.account == nil)
   }
 
-  @Test("authenticate with a requestID considers only the sign-in with that id")
+  @Test("authenticate signs in with the token alone if the named sign-in does not wait for it")
   func named() async throws {
-    let error = try await walletError([
+    try await wallet([
       list, other, .ask("flow.get", PaysafeFlow.flow(), exchanging),
+      .ask(
+        "flow.start",
+        PaysafeFlow.start(
+          "authenticate", ["accessToken": "at", "expiresIn": 900, "refreshToken": "rt"]),
+        PaysafeFlow.succeeded("authenticate", 1, result: #"{"account":"acc_8"}"#)),
     ]) {
-      try await $0.authenticate(accessToken: "at", requestID: "req-flw_2")
+      let account = try await $0.authenticate(
+        accessToken: "at", expiresIn: 900, refreshToken: "rt", requestID: "req-flw_2")
+      #expect(account.id == "acc_8" && $0.account == account)
     }
-    #expect(error.caseName == "nothingWaiting")
-    #expect(error.detail.message == "no sign-in is waiting for an access token")
   }
 
   @Test("authenticate throws invalidRequest for a refused token and sets no account")

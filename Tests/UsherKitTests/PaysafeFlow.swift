@@ -69,15 +69,21 @@ extension PaysafeFlow {
     """#
   }
 
-  static func enterCode(_ channel: String = "sms", attemptsLeft: Int = 3) -> String {
-    #"""
-    {"type":"enterCode","purpose":"sca","channel":"\#(channel)","maskedTarget":"+44 ••• 123",\#
-    "digits":6,"expiresAt":"2030-01-01T00:05:00Z","resendAt":"2030-01-01T00:00:30Z",\#
-    "attemptsLeft":\#(attemptsLeft),"alsoAsk":[]}
-    """#
+  static func enterCode(
+    _ channel: String = "sms", attemptsLeft: Int = 3, alternative: String? = nil,
+    operationID: String = "w"
+  ) -> String {
+    let others = alternative.map { #","alternatives":[{"id":"\#($0)","label":"another"}]"# } ?? ""
+    return #"""
+      {"type":"enterCode","purpose":"sca","channel":"\#(channel)","maskedTarget":"+44 ••• 123",\#
+      "digits":6,"expiresAt":"2030-01-01T00:05:00Z","resendAt":"2030-01-01T00:00:30Z",\#
+      "attemptsLeft":\#(attemptsLeft),"alsoAsk":[],"operationId":"\#(operationID)"\#(others)}
+      """#
   }
 
-  static let enterPassword = #"{"type":"enterPassword","purpose":"sca"}"#
+  static let enterPassword = #"""
+    {"type":"enterPassword","purpose":"pin","attemptsLeft":2,"operationId":"w"}
+    """#
 
   static let redirectPage = #"""
     {"type":"openURL","url":"https://wallet.example/redirect/1",\#
@@ -119,6 +125,9 @@ extension PaysafeFlow {
   static func scaFlows(_ event: String) -> JSONValue {
     ["provider": "paysafe", "kind": "sca", "key": .string(event), "status": "active"]
   }
+
+  /// The search for the flows of any status about the SCA event `e`.
+  static let anyFlows: JSONValue = ["provider": "paysafe", "kind": "sca", "key": "e"]
 
   static func flow(_ id: String = "flw_1") -> JSONValue { ["flow": .string(id)] }
 

@@ -15,7 +15,7 @@ struct SCAAttemptTests {
   @Test("an SCA attempt with a PIN answers the flow's password step")
   func pin() async throws {
     let tried = try await wallet([
-      .found, .returnsStep(PaysafeFlow.enterPassword),
+      .foundAny, .returnsStep(PaysafeFlow.enterPassword),
       .answers(
         ["type": "enterPassword", "password": "2468"],
         PaysafeFlow.succeeded("sca", 7, result: #"{"statusReason":"CORRECT"}"#)),
@@ -29,7 +29,7 @@ struct SCAAttemptTests {
   @Test("a wrong SCA attempt returns failed with the attempts left and the daemon's message")
   func wrong() async throws {
     let tried = try await wallet([
-      .found, .returnsStep(PaysafeFlow.enterCode()),
+      .foundAny, .returnsStep(PaysafeFlow.enterCode()),
       .answers(
         code,
         PaysafeFlow.snapshot(
@@ -43,7 +43,7 @@ struct SCAAttemptTests {
   @Test("an SCA attempt waits for a challenge that is being sent")
   func onItsWay() async throws {
     let tried = try await wallet([
-      .found,
+      .foundAny,
       .ask("flow.get", PaysafeFlow.flow(), PaysafeFlow.snapshot("sca", 4, "challenging")),
       .ask(
         "flow.wait", PaysafeFlow.change(after: 4),
@@ -58,26 +58,60 @@ struct SCAAttemptTests {
   func rejected() async throws {
     let failure = PaysafeFlow.failure("denied", code: "REJECTED", message: "CUSTOMER_REFUSED")
     let tried = try await wallet([
-      .found, .returnsStep(PaysafeFlow.enterCode()),
+      .foundAny, .returnsStep(PaysafeFlow.enterCode()),
       .answers(code, PaysafeFlow.failed("sca", 7, failure: failure)),
     ]) { try await submit($0) }
     #expect(tried.status == .rejected && tried.statusReason == "CUSTOMER_REFUSED")
   }
 
-  @Test("an SCA attempt without a challenge throws nothingWaiting")
+  /// Expects that the attempt is submitted to a flow of its own.
+  private func verified(_ turns: [Turn]) async throws {
+    let answered = Turn.ask(
+      "flow.submit", PaysafeFlow.answer(code, at: 2, of: "flw_2"),
+      PaysafeFlow.succeeded("sca", 3, id: "flw_2", result: "{}"))
+    let tried = try await wallet(turns + [.startsChallenged, answered]) {
+      try await submit($0)
+    }
+    #expect(tried.status == .verified)
+  }
+
+  @Test("an SCA attempt is submitted although the challenge was sent by another program")
   func noChallenge() async throws {
-    let error = try await walletError([.notFound]) { try await submit($0) }
+    try await verified([.foundNone])
+  }
+
+  @Test("an SCA attempt by another channel or for another operation is not submitted to the flow")
+  func otherChallenge() async throws {
+    for step in [PaysafeFlow.enterCode("email"), PaysafeFlow.enterCode(operationID: "w-0")] {
+      try await verified([.foundAny, .returnsStep(step)])
+    }
+  }
+
+  @Test("an SCA attempt for a verification that takes no value throws nothingWaiting")
+  func nothingToEnter() async throws {
+    let error = try await walletError([.foundNone]) {
+      try await submit($0, SCAEvent.attempt(SCAEvent.push))
+    }
     #expect(error.caseName == "nothingWaiting")
     #expect(
       error.message == "no challenge of this event is waiting for an answer: send one first")
   }
 
+  @Test("an SCA attempt after the limit of attempts throws dataError, as the one that reached it")
+  func afterTheLimit() async throws {
+    let failure = PaysafeFlow.failure("attempts_exhausted", code: "dataError")
+    let error = try await walletError([
+      .foundAny,
+      .ask("flow.get", PaysafeFlow.flow(), PaysafeFlow.failed("sca", 7, failure: failure)),
+    ]) { try await submit($0) }
+    #expect(error.caseName == "dataError")
+  }
+
   @Test(
-    "an SCA attempt in a flow that asks for no input throws nothingWaiting",
+    "an SCA attempt in a flow that asks for no input starts a flow of its own",
     arguments: [PaysafeFlow.wait, PaysafeFlow.redirectPage, PaysafeFlow.choose])
   func elsewhere(step: String) async throws {
-    let error = try await walletError([.found, .returnsStep(step)]) { try await submit($0) }
-    #expect(error.caseName == "nothingWaiting")
+    try await verified([.foundAny, .returnsStep(step)])
   }
 
   @Test(
@@ -88,7 +122,7 @@ struct SCAAttemptTests {
     ])
   func problems(problem: String, word: String) async throws {
     let error = try await walletError([
-      .found, .returnsStep(PaysafeFlow.enterCode()),
+      .foundAny, .returnsStep(PaysafeFlow.enterCode()),
       .answers(
         code,
         PaysafeFlow.snapshot(
@@ -101,10 +135,6 @@ struct SCAAttemptTests {
 
 @Suite("SCA approvals outside the app with UsherKit", .timeLimit(.minutes(10)))
 struct SCAApprovalTests {
-  private let foundAny = Turn.ask(
-    "flow.list", ["provider": "paysafe", "kind": "sca", "key": "e"],
-    PaysafeFlow.list("sca", "flw_1"))
-
   private func approval(
     _ wallet: Wallet
   ) async throws -> Wallet.SCAAuthenticationEventAttemptEmbeddedHybridResponse {
@@ -113,7 +143,7 @@ struct SCAApprovalTests {
   }
 
   private func ended(_ reply: String) -> [Turn] {
-    [foundAny, .ask("flow.get", PaysafeFlow.flow(), reply)]
+    [.foundAny, .ask("flow.get", PaysafeFlow.flow(), reply)]
   }
 
   @Test(
@@ -121,7 +151,7 @@ struct SCAApprovalTests {
     arguments: [PaysafeFlow.wait, PaysafeFlow.redirectPage])
   func verdict(step: String) async throws {
     let verdict = try await wallet([
-      foundAny, .returnsStep(step),
+      .foundAny, .returnsStep(step),
       .ask(
         "flow.wait", PaysafeFlow.change(after: 5),
         PaysafeFlow.waited(PaysafeFlow.succeeded("sca", 6, result: "{}"))),
@@ -149,7 +179,7 @@ struct SCAApprovalTests {
       "sca", 6, "choosing", step: PaysafeFlow.choose,
       problem: PaysafeFlow.problem("challenge_expired"))
     let error = try await walletError([
-      foundAny, .returnsStep(PaysafeFlow.wait),
+      .foundAny, .returnsStep(PaysafeFlow.wait),
       .ask("flow.wait", PaysafeFlow.change(after: 5), PaysafeFlow.waited(choosing)),
     ]) { try await approval($0) }
     #expect(error.caseName == "expired")
@@ -157,7 +187,7 @@ struct SCAApprovalTests {
 
   @Test("awaitSCAApproval throws invalidRequest for a challenge whose code is entered in the app")
   func entered() async throws {
-    let error = try await walletError([foundAny, .returnsStep(PaysafeFlow.enterCode())]) {
+    let error = try await walletError([.foundAny, .returnsStep(PaysafeFlow.enterCode())]) {
       try await approval($0)
     }
     #expect(error.caseName == "invalidRequest")

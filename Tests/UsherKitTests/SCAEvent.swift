@@ -26,6 +26,19 @@ extension Turn {
   static let found = Turn.ask(
     "flow.list", PaysafeFlow.scaFlows("e"), PaysafeFlow.list("sca", "flw_1"))
 
+  /// The search for a flow of any status.
+  static let foundAny = Turn.ask(
+    "flow.list", PaysafeFlow.anyFlows, PaysafeFlow.list("sca", "flw_1"))
+
+  static let foundNone = Turn.ask(
+    "flow.list", PaysafeFlow.anyFlows, PaysafeFlow.none)
+
+  /// The call that starts a flow for a challenge by SMS that was sent elsewhere.
+  static let startsChallenged = Turn.starts(
+    ["method": "OTP", "channel": "SMS"],
+    PaysafeFlow.snapshot("sca", 2, "challenged", id: "flw_2", step: PaysafeFlow.enterCode()),
+    with: ["isChallenged": true])
+
   static let notFound = Turn.ask("flow.list", PaysafeFlow.scaFlows("e"), PaysafeFlow.none)
 
   /// Returns the call that reads the found flow, with `step` at revision 5.
@@ -48,7 +61,4 @@ extension Turn {
   static func answers(_ input: JSONValue, _ reply: String) -> Turn {
     .ask("flow.submit", PaysafeFlow.answer(input, at: 5), reply)
   }
-
-  static let gaveUp = Turn.ask(
-    "flow.cancel", PaysafeFlow.flow(), PaysafeFlow.cancelled("sca", 6))
 }

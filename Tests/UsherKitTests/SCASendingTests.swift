@@ -80,11 +80,11 @@ struct SCASendingTests {
   }
 
   @Test(
-    "sendSCAChallenge by another channel cancels the flow and starts a new one",
+    "sendSCAChallenge by a channel that the step does not offer starts a flow and cancels none",
     arguments: ["email", "authenticator"])
   func otherChannel(channel: String) async throws {
     let sent = try await wallet([
-      .found, .returnsStep(PaysafeFlow.enterCode(channel)), .gaveUp,
+      .found, .returnsStep(PaysafeFlow.enterCode(channel)),
       .starts(
         smsParams,
         PaysafeFlow.snapshot(
@@ -93,13 +93,51 @@ struct SCASendingTests {
     #expect(sent.digits == 6)
   }
 
-  @Test("a second sendSCAChallenge by push cancels the waiting flow and starts a new one")
-  func pushAgain() async throws {
+  @Test("sendSCAChallenge by a channel that the step offers replaces the challenge of the flow")
+  func offeredChannel() async throws {
     let sent = try await wallet([
-      .found, .returnsStep(PaysafeFlow.wait), .gaveUp,
-      .starts(pushParams, PaysafeFlow.snapshot("sca", 2, "challenged", id: "flw_2")),
-    ]) { try await send(SCAEvent.push, $0) }
-    #expect(sent.status == nil)
+      .found, .returnsStep(PaysafeFlow.enterCode("email", alternative: "OTP.SMS")),
+      .answers(
+        ["type": "enterCode", "alternative": "OTP.SMS"],
+        PaysafeFlow.snapshot("sca", 6, "challenged", step: PaysafeFlow.enterCode())),
+    ]) { try await send(SCAEvent.sms, $0) }
+    #expect(sent.digits == 6)
+  }
+
+  @Test("a second sendSCAChallenge by push or redirect sends another one in the same flow")
+  func pushAgain() async throws {
+    let redirect = SCAEvent.IdentityVerification(method: .biometric, channel: .redirect)
+    for (step, type, verification) in [
+      (PaysafeFlow.wait, "wait", SCAEvent.push),
+      (PaysafeFlow.redirectPage, "openURL", redirect),
+    ] {
+      let sent = try await wallet([
+        .found, .returnsStep(step),
+        .answers(
+          ["type": .string(type), "resend": true],
+          PaysafeFlow.snapshot("sca", 6, "challenged", step: step)),
+      ]) { try await send(verification, $0) }
+      #expect(sent.status == nil)
+    }
+  }
+
+  @Test("a second sendSCAChallenge by PIN sends nothing, because the step still asks for the PIN")
+  func pinAgain() async throws {
+    let sent = try await wallet([.found, .returnsStep(PaysafeFlow.enterPassword)]) {
+      try await send(SCAEvent.pin, $0)
+    }
+    #expect(sent.attemptsLeft == 2)
+  }
+
+  @Test("sendSCAChallenge for another wallet operation starts a flow of its own")
+  func otherOperation() async throws {
+    let sent = try await wallet([
+      .found, .returnsStep(PaysafeFlow.enterCode(operationID: "w-0")),
+      .starts(
+        smsParams,
+        PaysafeFlow.snapshot("sca", 2, "challenged", id: "flw_2", step: PaysafeFlow.enterCode())),
+    ]) { try await send(SCAEvent.sms, $0) }
+    #expect(sent.digits == 6)
   }
 
   @Test("sendSCAChallenge sends nothing if the flow succeeds in the meantime")

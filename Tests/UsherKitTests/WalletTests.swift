@@ -62,8 +62,8 @@ struct CompletionTests {
   func once() async throws {
     let turns = (0..<50).map { index in
       index % 2 == 0
-        ? Turn.ask("flow.list", PaysafeFlow.scaFlows("e"), PaysafeFlow.none)
-        : .refuse("flow.list", PaysafeFlow.scaFlows("e"), PaysafeFlow.error("internal_error"))
+        ? Turn.foundNone
+        : .refuse("flow.list", PaysafeFlow.anyFlows, PaysafeFlow.error("internal_error"))
     }
     let count = Count()
     try await wallet(turns) { wallet in
@@ -74,7 +74,7 @@ struct CompletionTests {
               wallet.authenticationService.submitSCAAttempt(
                 eventID: "e",
                 request: .init(
-                  walletOperationID: "w", verification: .init(method: .pin), value: "1")
+                  walletOperationID: "w", verification: SCAEvent.push, value: "1")
               ) { _ in
                 count.value.withLock { $0 += 1 }
                 continuation.resume()
@@ -85,6 +85,35 @@ struct CompletionTests {
       }
     }
     #expect(count.value.withLock { $0 } == 50)
+  }
+
+  @Test("a completion that is written on the main actor runs there, and uses its state")
+  func mainActor() async throws {
+    try await wallet([.foundNone]) { wallet in
+      let screen = await Screen()
+      await screen.submit(to: wallet)
+      await screen.shown.wait()
+      #expect(await screen.text == "nothingWaiting")
+    }
+  }
+
+  /// A class that lives on the main actor, as a view controller does.
+  @MainActor
+  private final class Screen {
+    var text = ""
+    let shown = AsyncLatch()
+
+    init() {}
+
+    func submit(to wallet: Wallet) {
+      wallet.authenticationService.submitSCAAttempt(
+        eventID: "e", request: SCAEvent.attempt(SCAEvent.push)
+      ) { result in
+        MainActor.assertIsolated()
+        if case .failure(let error) = result { self.text = error.caseName }
+        self.shown.open()
+      }
+    }
   }
 
   @Test("a wallet call in a task that is cancelled ends without a reply of the daemon")

@@ -7,7 +7,8 @@ extension Wallet.AuthenticationService {
   /// `completion`.
   public func getAuthenticationDetails(
     brandIdentity: String, request: Wallet.AuthenticationDetailsRequest,
-    completion: @escaping @Sendable (Result<Wallet.AuthenticationDetails, WalletError>) -> Void
+    @_inheritActorContext completion:
+      @escaping @isolated(any) @Sendable (Result<Wallet.AuthenticationDetails, WalletError>) -> Void
   ) {
     callBack(completion) { () async throws(WalletError) in
       try await getAuthenticationDetails(brandIdentity: brandIdentity, request: request)
@@ -17,7 +18,8 @@ extension Wallet.AuthenticationService {
   /// Calls ``handleRedirect(url:)`` and passes its result to `completion`.
   public func handleRedirect(
     url: URL,
-    completion: @escaping @Sendable (Result<Wallet.AuthenticationCode, WalletError>) -> Void
+    @_inheritActorContext completion:
+      @escaping @isolated(any) @Sendable (Result<Wallet.AuthenticationCode, WalletError>) -> Void
   ) {
     callBack(completion) { () async throws(WalletError) in try await handleRedirect(url: url) }
   }
@@ -25,7 +27,8 @@ extension Wallet.AuthenticationService {
   /// Calls ``authenticationCode(requestID:)`` and passes its result to `completion`.
   public func authenticationCode(
     requestID: String? = nil,
-    completion: @escaping @Sendable (Result<Wallet.AuthenticationCode, WalletError>) -> Void
+    @_inheritActorContext completion:
+      @escaping @isolated(any) @Sendable (Result<Wallet.AuthenticationCode, WalletError>) -> Void
   ) {
     callBack(completion) { () async throws(WalletError) in
       try await authenticationCode(requestID: requestID)
@@ -35,7 +38,8 @@ extension Wallet.AuthenticationService {
   /// Calls ``sendSCAChallenge(eventID:request:)`` and passes its result to `completion`.
   public func sendSCAChallenge(
     eventID: String, request: SCAChallengeRequest,
-    completion: @escaping @Sendable (Result<SCAChallengeResponse, WalletError>) -> Void
+    @_inheritActorContext completion:
+      @escaping @isolated(any) @Sendable (Result<SCAChallengeResponse, WalletError>) -> Void
   ) {
     callBack(completion) { () async throws(WalletError) in
       try await sendSCAChallenge(eventID: eventID, request: request)
@@ -45,7 +49,8 @@ extension Wallet.AuthenticationService {
   /// Calls ``submitSCAAttempt(eventID:request:)`` and passes its result to `completion`.
   public func submitSCAAttempt(
     eventID: String, request: SCAAttemptRequest,
-    completion: @escaping @Sendable (Result<SCAAttemptResponse, WalletError>) -> Void
+    @_inheritActorContext completion:
+      @escaping @isolated(any) @Sendable (Result<SCAAttemptResponse, WalletError>) -> Void
   ) {
     callBack(completion) { () async throws(WalletError) in
       try await submitSCAAttempt(eventID: eventID, request: request)
@@ -55,7 +60,8 @@ extension Wallet.AuthenticationService {
   /// Calls ``awaitSCAApproval(eventID:request:)`` and passes its result to `completion`.
   public func awaitSCAApproval(
     eventID: String, request: SCAChallengeRequest,
-    completion: @escaping @Sendable (Result<SCAAttemptResponse, WalletError>) -> Void
+    @_inheritActorContext completion:
+      @escaping @isolated(any) @Sendable (Result<SCAAttemptResponse, WalletError>) -> Void
   ) {
     callBack(completion) { () async throws(WalletError) in
       try await awaitSCAApproval(eventID: eventID, request: request)
@@ -69,7 +75,8 @@ extension Wallet {
   public static func authenticate(
     accessToken: String, expiresIn: Int? = nil, refreshToken: String? = nil,
     requestID: String? = nil,
-    completion: @escaping @Sendable (Result<Account, WalletError>) -> Void
+    @_inheritActorContext completion:
+      @escaping @isolated(any) @Sendable (Result<Account, WalletError>) -> Void
   ) {
     callBack(completion) { () async throws(WalletError) in
       try await authenticate(

@@ -10,7 +10,8 @@ extension Wallet.AuthenticationService {
   public typealias SCAAttemptRequest = Wallet.SCAAuthenticationEventAttemptEmbeddedHybridRequest
   public typealias SCAAttemptResponse = Wallet.SCAAuthenticationEventAttemptEmbeddedHybridResponse
 
-  /// Sends a challenge to the customer, or sends the open challenge again.
+  /// Sends a challenge to the customer, or sends the open challenge again. It replaces an open
+  /// challenge by another verification.
   ///
   /// Channel `redirect` requires a `returnURL` in `verification.action`. The customer answers a
   /// push notification or a redirect on another device or page: wait with
@@ -46,16 +47,13 @@ extension Wallet.AuthenticationService {
   /// ``WalletError/unavailable(_:)`` it is unknown whether the value counted: submit it again if
   /// the challenge is still open.
   ///
-  /// `walletOperationID` and `verification` of the request are copied into the response; the daemon
-  /// uses those of the challenge.
+  /// The value answers the challenge of the request's `walletOperationID` and `verification`, also
+  /// if another program or device had it sent.
   public func submitSCAAttempt(
     eventID: String, request: SCAAttemptRequest
   ) async throws(WalletError) -> SCAAttemptResponse {
     try await translating(to: WalletError.self) {
-      guard let session = try await wallet.provider.newestFlow(Wallet.sca, key: eventID) else {
-        throw KitError.noChallenge
-      }
-      let seen = try await session.waitUntil(\.isChallenged)
+      let (session, seen) = try await openChallenge(eventID, request)
       guard let input = seen.step?.answer(request.value) else { throw KitError.noChallenge }
       let flow = try await session.answer(input, to: seen)
       return try SCAAttemptResponse(
@@ -70,8 +68,9 @@ extension Wallet.AuthenticationService {
   /// verdict can be read for a day, also after a restart of the program.
   ///
   /// - Throws: ``WalletError/invalidRequest(_:)`` if the challenge is answered with
-  ///   ``submitSCAAttempt(eventID:request:)``; ``WalletError/nothingWaiting(_:)`` if the event has
-  ///   no challenge.
+  ///   ``submitSCAAttempt(eventID:request:)``, or if the wallet has no call for the verdict: repeat
+  ///   the wallet operation then, once the customer has confirmed;
+  ///   ``WalletError/nothingWaiting(_:)`` if the event has no challenge.
   public func awaitSCAApproval(
     eventID: String, request: SCAChallengeRequest
   ) async throws(WalletError) -> SCAAttemptResponse {
@@ -79,22 +78,21 @@ extension Wallet.AuthenticationService {
       guard
         let session = try await wallet.provider.newestFlow(Wallet.sca, key: eventID, status: nil)
       else { throw KitError.noChallenge }
-      let flow = try await session.waitUntil { $0.isSettled && $0.step?.kind != .openURL }
+      let flow = try await session.waitUntil {
+        $0.isSettled && $0.step?.kind != .openURL || $0.step?.isUnobserved ?? false
+      }
       if case .choose = flow.step {
         throw flow.problem.map { KitError($0) } ?? KitError.noChallenge
       }
       guard flow.status.isFinished else {
-        throw KitError(.invalidRequest, "this challenge is answered by an attempt")
+        throw flow.step?.isUnobserved ?? false ? KitError.unobserved : .answeredByAttempt
       }
       return try SCAAttemptResponse(
         flow, eventID, request.walletOperationID, request.verification)
     }
   }
 
-  /// Sends the open challenge of the event again.
-  ///
-  /// If the event's flow cannot do that, or its challenge uses another verification, the flow is
-  /// cancelled.
+  /// Sends the open challenge of the event again, or one by another verification in its place.
   ///
   /// - Returns: The flow after that; nil if a new flow must be started.
   private func resendChallenge(_ eventID: String, _ request: SCAChallengeRequest) async throws
@@ -105,19 +103,36 @@ extension Wallet.AuthenticationService {
     }
     let seen = try await session.waitUntil(\.isChallenged)
     if seen.status == .succeeded { return seen }
-    switch seen.step {
-    case .enterCode(let step) where request.verification.isSent(by: step.channel):
-      return try await session.answer(.resend, to: seen, until: \.isChallenged)
-    case .choose(let step) where step.options.contains { $0.id == request.verification.optionID }:
-      let choice = FlowInput.choice(request.verification.optionID)
-      return try await session.answer(choice, to: seen, until: \.isChallenged)
-    case .enterCode, .choose, .enterPassword, .openURL, .wait, .displayCode, .fillForm, .consent,
-      .exchangeCredential, .localAuth:
-      try await session.cancel()
-      return nil
-    // The flow has ended; or another client started it, and only that client sees its step.
-    case nil: return nil
+    // Without a step the flow has ended, or another client started it: then only that client sees
+    // and answers its step.
+    guard let step = seen.step, step.approves(request.walletOperationID) else { return nil }
+    if case .enterPassword = step, step.isChallenge(by: request.verification) { return seen }
+    guard let input = step.challengeInput(for: request.verification) else { return nil }
+    return try await session.answer(input, to: seen, until: \.isChallenged)
+  }
+
+  /// Returns the flow that waits for the answer to the challenge of a request, and starts one if
+  /// the challenge was sent elsewhere.
+  private func openChallenge(
+    _ eventID: String, _ request: SCAAttemptRequest
+  ) async throws -> (FlowSession, Flow) {
+    let found = try await wallet.provider.newestFlow(Wallet.sca, key: eventID, status: nil)
+    if let found {
+      let seen = try await found.waitUntil(\.isChallenged)
+      if seen.step?.isChallenge(by: request.verification) == true,
+        seen.step?.approves(request.walletOperationID) == true
+      {
+        return (found, seen)
+      }
+      // After the limit of attempts, any further one gets the same error.
+      if let failure = seen.failure, failure.reason == .attemptsExhausted {
+        throw KitError(failure)
+      }
     }
+    guard request.verification.isTyped else { throw KitError.noChallenge }
+    let session = try await wallet.provider.start(
+      Wallet.sca, request.params(eventID, wallet.account))
+    return (session, try await session.waitUntil(\.isChallenged).requireNoFailure())
   }
 }
 
@@ -142,9 +157,81 @@ extension Step {
   }
 }
 
+extension Step {
+  /// Whether only the customer knows when the challenge is answered, because the daemon cannot ask
+  /// the wallet.
+  fileprivate var isUnobserved: Bool {
+    switch self {
+    case .openURL(let step): step.takesConfirmation ?? false
+    case .wait(let step): step.takesConfirmation ?? false
+    case .enterCode, .enterPassword, .choose, .displayCode, .fillForm, .consent,
+      .exchangeCredential, .localAuth:
+      false
+    }
+  }
+}
+
 extension KitError {
+  fileprivate static var answeredByAttempt: KitError {
+    KitError(.invalidRequest, "this challenge is answered by an attempt")
+  }
+
+  fileprivate static var unobserved: KitError {
+    KitError(
+      .invalidRequest,
+      "the wallet has no call for the verdict: repeat the operation when it is confirmed")
+  }
+
   fileprivate static var noChallenge: KitError {
     KitError(.nothingWaiting, "no challenge of this event is waiting for an answer: send one first")
+  }
+}
+
+extension Step {
+  /// Returns whether the step is for a challenge of a wallet operation. A step without the id of an
+  /// operation is for any.
+  fileprivate func approves(_ walletOperationID: String) -> Bool {
+    switch self {
+    case .enterCode(let step): step.operationId == nil || step.operationId == walletOperationID
+    case .enterPassword(let step): step.operationId == nil || step.operationId == walletOperationID
+    case .openURL, .wait, .choose, .displayCode, .fillForm, .consent, .exchangeCredential,
+      .localAuth:
+      true
+    }
+  }
+
+  /// Returns whether the step waits for the answer to a challenge by this verification.
+  fileprivate func isChallenge(
+    by verification: Wallet.SCAAuthenticationEventAttemptVerification
+  ) -> Bool {
+    switch self {
+    case .enterCode(let step): verification.isSent(by: step.channel)
+    case .enterPassword(let step):
+      verification.method.rawValue.lowercased() == step.purpose.lowercased()
+    case .openURL: verification.channel == .redirect
+    case .wait:
+      verification.channel == .pushNotification || verification.method == .pushNotification
+    case .choose, .displayCode, .fillForm, .consent, .exchangeCredential, .localAuth: false
+    }
+  }
+
+  /// Returns the input with which the step sends a challenge by this verification; nil if it does
+  /// not offer one.
+  fileprivate func challengeInput(
+    for verification: Wallet.SCAAuthenticationEventAttemptVerification
+  ) -> FlowInput? {
+    let id = verification.optionID
+    let others: [StepOption]?
+    switch self {
+    case .choose(let step): return step.options.contains { $0.id == id } ? .choice(id) : nil
+    case .enterCode(let step): others = step.alternatives
+    case .enterPassword(let step): others = step.alternatives
+    case .openURL(let step): others = step.alternatives
+    case .wait(let step): others = step.alternatives
+    case .displayCode, .fillForm, .consent, .exchangeCredential, .localAuth: return nil
+    }
+    if isChallenge(by: verification) { return .resend(at: kind) }
+    return others?.contains { $0.id == id } == true ? .alternative(id, at: kind) : nil
   }
 }
 
@@ -154,5 +241,14 @@ extension Wallet.SCAAuthenticationEventAttemptVerification {
   /// - Parameter channel: The channel of a step, in lower case.
   fileprivate func isSent(by channel: String) -> Bool {
     self.channel?.rawValue.lowercased() == channel.lowercased()
+  }
+
+  /// Whether the customer answers a challenge by this verification with a code or a password.
+  fileprivate var isTyped: Bool {
+    switch channel {
+    case .sms, .email, .authenticator: true
+    case .pushNotification, .redirect: false
+    case nil: [.pin, .password].contains(method)
+    }
   }
 }

@@ -80,17 +80,18 @@ extension Wallet {
 extension Wallet {
   /// Submits the access token that the partner's backend got for the authorization code.
   ///
-  /// This completes the sign-in. The daemon stores the tokens, and ``Wallet/account`` is the
-  /// customer's from now on.
+  /// This completes the sign-in, whether the program has passed the redirect to
+  /// ``AuthenticationService/handleRedirect(url:)`` or has compared the `state` and redeemed the
+  /// code itself. The daemon stores the tokens, and ``Wallet/account`` is the customer's from now
+  /// on.
   ///
   /// - Parameters:
   ///   - accessToken: The JWT that Paysafe issued.
   ///   - expiresIn: The lifetime in seconds; nil uses the expiry (`exp`) of the token.
   ///   - refreshToken: The token with which the daemon refreshes the access token.
   ///   - requestID: The id from ``AuthenticationCode``; nil means the newest sign-in that waits for
-  ///     an access token.
+  ///     an access token. If none waits, the token alone signs the customer in.
   /// - Returns: The customer's account at the daemon.
-  /// - Throws: ``WalletError/nothingWaiting(_:)`` if no sign-in waits for an access token.
   @discardableResult
   public static func authenticate(
     accessToken: String, expiresIn: Int? = nil, refreshToken: String? = nil,
@@ -109,30 +110,60 @@ extension Wallet {
     accessToken: String, expiresIn: Int? = nil, refreshToken: String? = nil,
     requestID: String? = nil
   ) async throws(WalletError) -> Account {
-    var tokens = ["accessToken": Secret(accessToken)]
-    tokens["expiresIn"] = expiresIn.map { Secret(String($0)) }
-    tokens["refreshToken"] = refreshToken.map { Secret($0) }
-    let exchanged = FlowInput.exchanged(tokens)
+    let tokens = SubmittedTokens(accessToken, expiresIn, refreshToken)
     return try await translating(to: WalletError.self) {
-      let account = try await keepAccount { try await finish(with: exchanged, requestID) }
+      let account = try await keepAccount { try await finish(with: tokens, requestID) }
       return Account(id: account.rawValue)
     }
   }
 
   private func finish(
-    with exchanged: FlowInput, _ requestID: String?
+    with tokens: SubmittedTokens, _ requestID: String?
   ) async throws -> AccountID {
     let found = try await provider.newestFlow(Self.signIn) { flow in
       guard case .exchangeCredential(let step) = flow.step else { return false }
       return requestID == nil || step.requestId == requestID
     }
-    guard let found else {
-      throw KitError(.nothingWaiting, "no sign-in is waiting for an access token")
-    }
-    let flow = try await found.answer(exchanged, to: found.flow).requireNoProblem()
+    let flow =
+      if let found {
+        try await found.answer(tokens.input, to: found.flow).requireNoProblem()
+      } else {
+        try await provider.start(Self.tokenSignIn, tokens.params)
+          .waitUntil(\.isSettled).requireNoFailure()
+      }
     guard let account = flow.result?["account"]?.stringValue else {
       throw KitError(.unexpected, "the sign-in has ended without an account")
     }
     return AccountID(account)
+  }
+}
+
+/// The tokens that the partner's backend got for the authorization code.
+private struct SubmittedTokens {
+  private let accessToken: Secret
+  private let expiresIn: Int?
+  private let refreshToken: Secret?
+
+  init(_ accessToken: String, _ expiresIn: Int?, _ refreshToken: String?) {
+    self.accessToken = Secret(accessToken)
+    self.expiresIn = expiresIn
+    self.refreshToken = refreshToken.map { Secret($0) }
+  }
+
+  /// The answer to a sign-in that waits for the tokens.
+  var input: FlowInput {
+    var members = ["accessToken": accessToken]
+    members["expiresIn"] = expiresIn.map { Secret(String($0)) }
+    members["refreshToken"] = refreshToken
+    return .exchanged(members)
+  }
+
+  /// The parameters of a flow that signs the customer in with the tokens.
+  var params: JSONValue {
+    .params([
+      "accessToken": .string(accessToken.revealed()),
+      "expiresIn": expiresIn.map { .integer(Int64($0)) },
+      "refreshToken": .text(refreshToken?.revealed()),
+    ])
   }
 }

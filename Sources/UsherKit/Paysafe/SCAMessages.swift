@@ -65,8 +65,8 @@ extension Wallet {
     public let status: SCAAuthenticationEventAttemptStatus
     /// The reason for the status, from the wallet or else from the daemon.
     public let statusReason: String?
-    /// The number of attempts left, as counted by the wallet; nil if it is unknown or no code is
-    /// asked for.
+    /// The number of attempts left, as counted by the wallet; nil if it is unknown or the challenge
+    /// is settled.
     public let attemptsLeft: Int?
   }
 }
@@ -78,6 +78,16 @@ extension Wallet.SCAAuthenticationEventChallengeEmbeddedHybridRequest {
       "verification": verification.json,
       "returnUrl": .text(verification.action?.returnURL),
       "language": .text(verification.action?.language), "account": .text(account?.id),
+    ])
+  }
+}
+
+extension Wallet.SCAAuthenticationEventAttemptEmbeddedHybridRequest {
+  /// The parameters of a flow that answers a challenge which was sent elsewhere.
+  func params(_ eventID: String, _ account: Wallet.Account?) -> JSONValue {
+    .params([
+      "eventId": .string(eventID), "walletOperationId": .string(walletOperationID),
+      "verification": verification.json, "isChallenged": true, "account": .text(account?.id),
     ])
   }
 }
@@ -100,8 +110,11 @@ extension Wallet.SCAAuthenticationEventChallengeEmbeddedHybridResponse {
       expiresAt = step.expiresAt.date
       resendAt = step.resendAt.date
       attemptsLeft = step.attemptsLeft
-    case .openURL(let step): redirectURL = URL(string: step.url)
-    case .enterPassword, .wait: break
+    case .enterPassword(let step): attemptsLeft = step.attemptsLeft
+    case .openURL(let step):
+      redirectURL = URL(string: step.url)
+      resendAt = step.resendAt?.date
+    case .wait(let step): resendAt = step.resendAt?.date
     case nil: status = .verified
     case .displayCode, .choose, .fillForm, .consent, .exchangeCredential, .localAuth:
       throw KitError(.unexpected, "no challenge was sent")
@@ -143,7 +156,12 @@ extension Wallet.SCAAuthenticationEventAttemptEmbeddedHybridResponse {
 
 extension Step {
   fileprivate var attemptsLeft: Int? {
-    guard case .enterCode(let step) = self else { return nil }
-    return step.attemptsLeft
+    switch self {
+    case .enterCode(let step): step.attemptsLeft
+    case .enterPassword(let step): step.attemptsLeft
+    case .openURL, .wait, .choose, .displayCode, .fillForm, .consent, .exchangeCredential,
+      .localAuth:
+      nil
+    }
   }
 }

@@ -8,7 +8,8 @@ import UsherClient
 /// restarted between any two calls, and so may usherd: all state can be read from the daemon again.
 ///
 /// Each call has an `async` form, and one with the SDK's `completion`. A completion is called
-/// exactly once, by a task of its own: on no particular thread and on no actor.
+/// exactly once: on the actor on which the closure was written, such as the main actor, and
+/// otherwise on no particular thread.
 ///
 /// Source: SDK documentation, "Authentication". The page Paysafe of the daemon's documentation
 /// describes the flows.
@@ -85,7 +86,9 @@ extension Wallet {
 
   /// Calls ``configure(configToken:)`` and passes its result to `completion`.
   public static func configure(
-    configToken: String, completion: @escaping @Sendable (Result<Void, WalletError>) -> Void
+    configToken: String,
+    @_inheritActorContext completion:
+      @escaping @isolated(any) @Sendable (Result<Void, WalletError>) -> Void
   ) {
     callBack(completion) { () async throws(WalletError) in
       try await configure(configToken: configToken)
@@ -127,6 +130,10 @@ extension Wallet {
 extension Wallet {
   /// The kind of the flows that sign customers in.
   static let signIn = "authorize"
+  /// The kind of the flows that sign customers in with a token of the partner's backend.
+  static let tokenSignIn = "authenticate"
+  /// The kind of the flows that make calls to the wallet.
+  static let operation = "operation"
   /// The kind of the flows of Strong Customer Authentication. Their key is the id of the SCA event.
   static let sca = "sca"
 
