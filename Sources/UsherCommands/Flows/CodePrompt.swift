@@ -4,8 +4,8 @@ import UsherClient
 
 extension StepPrompts {
   /// Asks the person for the code, then for the other fields of the step. The inputs `r` and
-  /// `resend` always request a new code and are never sent as a code. The input `<` at one of the
-  /// other fields returns to the code.
+  /// `resend` always request a new code, and `m` another method; they are never sent as a code. The
+  /// input `<` at one of the other fields returns to the code.
   func askForCode(_ step: Step.EnterCode) async throws -> FlowInput {
     while true {
       let answer = try await line("code", canGoBack: true, countdown: step.countdown)
@@ -13,6 +13,8 @@ extension StepPrompts {
         let pause = step.resendAt - context.environment.clock.now()
         if pause <= .zero { return .resend }
         console.printMessage("a new code can be requested in \(pause.text)")
+      } else if let others = step.alternatives, answer.lowercased() == "m" {
+        return .alternative(try await choose(others), at: .enterCode)
       } else if let code = step.code(typed: answer) {
         do {
           return .code(Secret(code), fields: try await fill(step.alsoAsk, besideCode: true))
@@ -50,6 +52,7 @@ extension Step.EnterCode {
     if let attemptsLeft { hints.append("\(attemptsLeft.counting("attempt")) left") }
     let wait = resendAt - now
     hints.append(wait > .zero ? "r for a new code in \(wait.text)" : "r for a new code")
+    if alternatives != nil { hints.append("m for another method") }
     return hints.joined(separator: ", ")
   }
 }

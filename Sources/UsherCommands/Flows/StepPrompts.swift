@@ -34,7 +34,8 @@ struct StepPrompts: Sendable {
   private func ask(_ step: Step) async throws -> FlowInput? {
     switch step {
     case .openURL(let step): try await askForRedirect(step)
-    case .displayCode, .wait: nil
+    case .displayCode: nil
+    case .wait(let step): try await askForChange(.init(step))
     case .enterCode(let step): try await askForCode(step)
     case .enterPassword(let step): try await askForPassword(step)
     case .choose(let step): .choice(try await choose(step.options))
@@ -95,25 +96,30 @@ extension StepPrompts {
 extension StepPrompts {
   private func askForRedirect(_ step: Step.OpenURL) async throws -> FlowInput? {
     guard console.isInteractive || step.completes == .submit else { return nil }
+    let change = ChallengeChange(step)
+    let hints = ["then wait, or paste the address the browser ended at"] + change.hints
     while true {
-      let url = try await line("then wait, or paste the address the browser ended at")
-      if !url.isEmpty { return .redirect(url: Secret(url)) }
+      let answer = try await line(hints.joined(separator: "; "))
+      if let input = try await self.change(answer, change) { return input }
+      if !answer.isEmpty { return .redirect(url: Secret(answer)) }
     }
   }
 
   private func askForPassword(_ step: Step.EnterPassword) async throws -> FlowInput {
     let others = step.alternatives ?? []
-    let hint = others.isEmpty ? "not shown" : "not shown; Enter for another method"
+    let hint = [
+      "not shown", step.attemptsLeft.map { "\($0.counting("attempt")) left" },
+      others.isEmpty ? nil : "Enter for another method",
+    ].compactMap(\.self).joined(separator: "; ")
     while true {
       let password = try await line("\(step.name) (\(hint))", echo: false)
       if !password.isEmpty { return .password(Secret(password)) }
       guard !others.isEmpty else { continue }
-      offer(others.map(\.label))
-      return .alternative(others[try await number(upTo: others.count, canGoBack: true) - 1].id)
+      return .alternative(try await choose(others))
     }
   }
 
-  private func choose(_ options: [StepOption]) async throws -> String {
+  func choose(_ options: [StepOption]) async throws -> String {
     guard !options.isEmpty else {
       throw CommandFailure("the provider offers nothing to choose from")
     }
@@ -193,7 +199,8 @@ extension Step {
   fileprivate var completesWithoutInput: Bool {
     switch self {
     case .openURL(let step): step.completes != .submit
-    case .displayCode, .wait: true
+    case .displayCode: true
+    case .wait(let step): step.takesConfirmation != true
     case .localAuth(let step): step.scanning
     case .enterCode, .enterPassword, .choose, .fillForm, .consent, .exchangeCredential: false
     }
