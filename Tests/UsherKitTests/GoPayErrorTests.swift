@@ -37,10 +37,19 @@ struct GoPayErrorTests {
     let numbers = codes.map { Int($0.code.dropFirst(4)) }
     #expect(
       numbers == [
-        2206, 2201, 2202, 2205, 2204, 2207, 2207, 2205, 2205, 2215, 2203, 2207, 2205,
+        2205, 2201, 2202, 2205, 2204, 2207, 2207, 2205, 2205, 2215, 2203, 2207, 2205,
       ])
     #expect(codes.allSatisfy { $0.message == "why" && $0.retryAfter == .seconds(3) })
-    #expect(codes.first?.title == "required field missing" && codes.first?.serverCode == nil)
+    #expect(codes.first?.title == "unknown" && codes.first?.serverCode == nil)
+  }
+
+  @Test("UsherKit reports GPE-2206 only if the daemon does: a required field was blank or missing")
+  func fieldMissing() {
+    for kind in KitError.Kind.allCases {
+      #expect(FeatureError(KitError(kind, "why")).code != "GPE-2206")
+    }
+    let provider = ProviderErrorCode(name: ProviderName("gopay"), code: "GPE-2206")
+    #expect(FeatureError(KitError(.invalidRequest, "why", provider: provider)).code == "GPE-2206")
   }
 
   @Test("GoPay's own title, message and server code take precedence over UsherKit's")

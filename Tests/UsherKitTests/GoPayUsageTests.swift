@@ -42,24 +42,24 @@ extension GoPayUsageTests {
     #expect(start["params"]?["userCorrelationId"]?.stringValue == request.userCorrelationId)
   }
 
-  @Test("a GoPay requestId that was used before yields GPE-2206, and its flow is left alone")
+  @Test("a GoPay requestId that was used before yields GPE-2205, and its flow is left alone")
   func usedBefore() async throws {
     let refusal = GoPayDaemon.error("request_id_reused", flow: "flw_0")
     let daemon = GoPayDaemon(starts: [.refused(refusal)])
     let error = try #require(try await daemon.callbackEvents(short).first?.error)
-    #expect(error.code == "GPE-2206")
+    #expect(error.code == "GPE-2205")
     #expect(
       error.message == "this requestId was used before: generate a fresh one for every call")
     #expect(daemon.methods == ["flow.start"])
   }
 
-  @Test("a GoPay request with a featureId is refused with GPE-2206")
+  @Test("a GoPay request with a featureId is refused with GPE-2205")
   func featureID() async throws {
     let refusal = GoPayDaemon.error("invalid_params", field: "params.featureId")
     let daemon = GoPayDaemon(starts: [.refused(refusal)])
     let request = FeatureRequest.Builder()
       .requestId("req-1").userCorrelationId("corr-5678").featureId("kyc").build()
-    #expect(try await daemon.callbackEvents(short, request).map(\.error?.code) == ["GPE-2206"])
+    #expect(try await daemon.callbackEvents(short, request).map(\.error?.code) == ["GPE-2205"])
     #expect(daemon.params(of: "flow.start").first?["params"]?["featureId"] == "kyc")
   }
 }
@@ -188,7 +188,7 @@ extension GoPayUsageTests {
   }
 
   @MainActor
-  @Test("GoPay verify throws GPE-2206 if the callback was released, and calls no method")
+  @Test("GoPay verify throws GPE-2205 if the callback was released, and calls no method")
   func throwing() async throws {
     let daemon = GoPayDaemon(.submitted)
     try await daemon.run { @MainActor path in
@@ -198,7 +198,7 @@ extension GoPayUsageTests {
           presenter: GoPayScreen(), request: goPayRequest, credentialReceiver: .none,
           callback: callback)
       }
-      #expect(error?.code == "GPE-2206")
+      #expect(error?.code == "GPE-2205")
       #expect(error?.message == "the callback was deallocated: keep a strong reference to it")
     }
     #expect(daemon.methods == [])

@@ -180,6 +180,21 @@ struct CallbackDialectTests {
     }
   }
 
+  @Test("a GoPay callback's partnerSessionId is the requestId, as it is or as the headers have it")
+  func encodedKey() throws {
+    let dialect = try dialect()
+    for (text, id) in [
+      ("M%C3%BCller%2042", "Müller 42"), ("Müller 42", "Müller 42"), ("50%25", "50%"),
+      ("50%", "50%"), ("a%2520b", "a%20b"), ("a%41", "a%41"), ("%ff%", "%ff%"), ("%FF", "%FF"),
+      ("a%2", "a%2"), ("a%c3%bc", "a%c3%bc"),
+    ] {
+      var body = Self.good
+      body["partnerSessionId"] = .string(text)
+      let callback = try dialect.read(authorization: Secret("t"), body: body.encoded())
+      #expect(callback.requestID == id && dialect.callKey(of: callback) == id)
+    }
+  }
+
   @Test("GoPay callbacks are off unless callback_listen is set")
   func off() throws {
     #expect(try gopay().definition.callback == nil)
