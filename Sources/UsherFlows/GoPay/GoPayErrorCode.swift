@@ -97,9 +97,9 @@ extension Failure {
       retryable: error.isRetryable, provider: errorCode ?? error.providerErrorCode(provider))
   }
 
-  /// The failure of a flow whose required parameter is missing or cannot be sent in a header.
+  /// The failure of a flow whose required parameter is absent or blank.
   static func missing(field: String, _ provider: ProviderName) -> Failure {
-    gopay(.fieldMissing, "\(field) is missing or cannot be sent", provider)
+    gopay(.fieldMissing, "\(field) is missing or blank", provider)
   }
 
   /// The failure of a flow whose auth code the app or the backend could not redeem.

@@ -98,20 +98,19 @@ extension FeatureError: SDKError {
 }
 
 extension FeatureErrorCode {
-  /// Creates the code for an error without one of GoPay. `invalidRequest` becomes GPE-2206 even if
-  /// a parameter is not missing but forbidden, such as `featureId`: it is the SDK's only code for
-  /// an invalid request, and it is not retryable.
+  /// Creates the code for an error without one of GoPay. An invalid request is not GPE-2206, which
+  /// the daemon reports itself where a required field is blank: it has no code of its own.
   fileprivate init(_ kind: KitError.Kind) {
     self =
       switch kind {
-      case .invalidRequest: .requiredFieldMissing
       case .notConfigured: .configurationInvalid
       case .signInRequired: .tokenExpired
       case .notPermitted: .notWhitelisted
       case .unavailable: .connection
       case .cancelled, .expired, .denied: .userCancelled
       case .rateLimited: .api
-      case .nothingWaiting, .attemptsExhausted, .rejected, .unexpected: .unknown
+      case .nothingWaiting, .attemptsExhausted, .rejected, .unexpected, .invalidRequest:
+        .unknown
       }
   }
 }

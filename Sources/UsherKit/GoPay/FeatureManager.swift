@@ -11,8 +11,8 @@ public struct FeatureManager: Sendable {
 
   /// Verifies a person's identity, and passes the result to a callback.
   ///
-  /// Exactly one of the callback's methods is called, once. An invalid request is reported to the
-  /// callback too, with GPE-2206.
+  /// Exactly one of the callback's methods is called, once. A blank `requestId` or
+  /// `userCorrelationId` is reported to the callback too, with GPE-2206.
   ///
   /// As in the SDK, this is called on the main actor. It returns at once and does not block;
   /// callback and exchange handler are not called on the main actor.
@@ -26,7 +26,7 @@ public struct FeatureManager: Sendable {
   ///   - callback: Receives the result. It is held weakly: keep a reference to the wrapped
   ///     callback.
   /// - Returns: A task that can be cancelled.
-  /// - Throws: GPE-2206 if the wrapped callback is deallocated already; no other error.
+  /// - Throws: GPE-2205 if the wrapped callback is deallocated already; no other error.
   @MainActor @discardableResult
   public func verify(
     presenter: any Presenter, request: FeatureRequest, credentialReceiver: CredentialReceiver,
