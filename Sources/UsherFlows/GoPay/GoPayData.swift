@@ -72,6 +72,11 @@ struct GoPayData: Equatable {
       return .failed(
         GoPayRefusal(
           error: GoPayErrorCode(capture: code), code: code, message: members["message"]?.gopayText))
+    case "ERROR":
+      let code = members["error"]?.gopayCode ?? members["reasonCode"]?.gopayCode
+      return .failed(
+        GoPayRefusal(
+          error: GoPayErrorCode(ended: code), code: code, message: members["message"]?.gopayText))
     default: throw UnusableReply("the provider does not report the submission's status")
     }
   }

@@ -67,6 +67,14 @@ enum GoPayErrorCode: Int, CaseIterable {
       }
   }
 
+  /// Creates the error for a submission that ended with the status ERROR. A reason that names a
+  /// capture error has the number of that error. Any other is a failed verification: contract §3.3
+  /// has 2212 for that, and the SDK lets the app try again.
+  init(ended reasonCode: String?) {
+    let capture = GoPayErrorCode(capture: reasonCode)
+    self = capture == .unknown ? .verification : capture
+  }
+
   /// Returns the error as the client sees it.
   ///
   /// - Parameters:
@@ -114,6 +122,14 @@ extension Failure {
 
   static func exchangeTimedOut(_ provider: ProviderName) -> Failure {
     gopay(.exchangeTimedOut, "the credential was not exchanged in time", provider)
+  }
+
+  /// The failure of a flow whose submission ended with the status ERROR.
+  static func ended(_ reasonCode: String?, _ provider: ProviderName) -> Failure {
+    let error = GoPayErrorCode(ended: reasonCode)
+    return gopay(
+      error, "the provider could not decide about the submission", provider,
+      errorCode: error.providerErrorCode(provider, code: reasonCode))
   }
 
   static func otherCorrelation(_ provider: ProviderName) -> Failure {

@@ -26,7 +26,8 @@ extension VerifyIdentity {
   ) -> Answer {
     switch reply {
     case .success(let data):
-      // A new capture is needed unless GoPay has verified the earlier submission.
+      // A new capture is needed unless GoPay has verified the earlier submission. An ERROR does not
+      // fail the flow: it is about that submission, and would bar the user from another one.
       guard let reported = try? KYCStatus(data), reported.status == .completed,
         reported.result == .valid
       else { return capture(.link(link), &transition) }
@@ -94,6 +95,9 @@ extension VerifyIdentity {
     guard let reported = try? KYCStatus(GoPayData(members: callback.members)),
       let page = capture.page, Secret(reported.submissionID) == Secret(page.submissionID)
     else { return .ignore }
+    guard reported.status != .error else {
+      return .fail(.ended(reported.reasonCode, provider.name))
+    }
     let record = KYCRecord(order.requestID, reported, at: now)
     return finish(record, capture.link, isBound: capture.isBound)
   }
