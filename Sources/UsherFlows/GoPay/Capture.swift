@@ -11,6 +11,9 @@ struct Capture: Codable, Sendable, Equatable {
   /// Whether this flow itself created the binding between the user and the GoPay account with SNAP,
   /// so that it has to remove the binding if it fails.
   let isBound: Bool
+  /// The `userCorrelationId` that the exchange returned; nil without an exchange by the app or the
+  /// backend.
+  let exchangedID: String?
   /// GoPay's token for the calls of this capture; nil while it is being requested.
   var token: Sealed<Secret>?
   var page: Page?
@@ -37,13 +40,15 @@ struct Capture: Codable, Sendable, Equatable {
   }
 
   init(
-    _ source: Source, isBound: Bool, _ order: IdentityRequest, _ transition: inout TransitionContext
+    _ source: Source, isBound: Bool, exchangedID: String?, _ order: IdentityRequest,
+    _ transition: inout TransitionContext
   ) {
     session = CaptureSession(
       id: transition.uuid(), requestID: order.requestID, returnURL: order.returnURL,
       locale: order.locale)
     self.source = source
     self.isBound = isBound
+    self.exchangedID = exchangedID
   }
 
   var secrets: [Sealed<Secret>] {

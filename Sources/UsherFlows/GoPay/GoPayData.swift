@@ -104,7 +104,7 @@ struct GoPayData: Equatable {
 
 /// The result of redeeming an auth code, as the partner's backend or the app reports it.
 struct GoPayExchanged: Equatable {
-  /// The user correlation id in the report; the flow compares it byte by byte with the request's.
+  /// The `userCorrelationId` in the report, which may be blank.
   let correlationID: String
   /// The linking token; nil if the report contains none.
   let token: Secret?

@@ -132,11 +132,15 @@ extension Failure {
       errorCode: error.providerErrorCode(provider, code: reasonCode))
   }
 
+  /// The failure of a flow whose exchange names no user.
+  static func exchangedForNobody(_ provider: ProviderName) -> Failure {
+    gopay(.exchangeFailed, "the exchange returned no userCorrelationId", provider)
+  }
+
+  /// The failure of a flow whose named account belongs to another user of GoPay.
   static func otherCorrelation(_ provider: ProviderName) -> Failure {
     gopay(
-      .security,
-      "the credential was exchanged for another userCorrelationId than the requested one",
-      provider)
+      .security, "the credential was exchanged for another user than the account's", provider)
   }
 
   /// The failure of a flow whose log-in returned no auth code.

@@ -1,3 +1,4 @@
+import JSONRPC
 import UsherAPI
 import UsherConfig
 import UsherCore
@@ -11,6 +12,9 @@ struct IdentityRequest: Codable, Sendable, Equatable {
   /// caller gave none. With a blank one the flow fails with the SDK's error GPE-2206.
   let correlationID: String
   let receiver: VerifyIdentity.CredentialReceiver
+  /// The `userCorrelationId` for which the named account's credential was exchanged before; nil if
+  /// that is not known. The exchange of this flow must return the same.
+  let exchangedID: String?
   /// The linking token that the caller passed, unless it is blank, or the account that the caller
   /// named; nil without either.
   let link: LinkingToken?
@@ -33,6 +37,7 @@ struct IdentityRequest: Codable, Sendable, Equatable {
     let token = params.token.flatMap { $0.secret.revealed().isBlank ? nil : $0.secret }
     requestID = context.statedRequestID ?? ""
     correlationID = params.userCorrelationId ?? ""
+    exchangedID = context.attributes[VerifyIdentity.exchangedIDAttribute]?.stringValue
     try Self.check(requestID, "requestId")
     try Self.check(correlationID, "params.userCorrelationId")
     try Self.check(token?.revealed() ?? "", "params.token")
