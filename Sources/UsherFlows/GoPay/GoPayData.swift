@@ -56,7 +56,9 @@ struct GoPayData: Equatable {
     guard let url else {
       throw UnusableReply("the capture page's url is neither https nor http on the loopback")
     }
-    return Capture.Page(submissionID: try submissionID(), url: url)
+    return Capture.Page(
+      submissionID: try submissionID(), url: url,
+      expiresAt: members["expiresAt"]?.stringValue.flatMap { Timestamp(rfc3339: $0) })
   }
 
   /// Reads a reply to `submission`, which must be about the submission with this id.

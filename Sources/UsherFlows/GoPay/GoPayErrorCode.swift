@@ -132,6 +132,14 @@ extension Failure {
       errorCode: error.providerErrorCode(provider, code: reasonCode))
   }
 
+  /// The failure of a flow whose user did not submit card and face in time. The SDK has no code for
+  /// that: the verification has failed and may be tried again, and the user has cancelled nothing.
+  static func captureTimedOut(_ seconds: Int, _ provider: ProviderName) -> Failure {
+    gopay(
+      .verification, "card and face were not submitted within \(seconds) seconds", provider,
+      reason: .expired)
+  }
+
   /// The failure of a flow whose exchange names no user.
   static func exchangedForNobody(_ provider: ProviderName) -> Failure {
     gopay(.exchangeFailed, "the exchange returned no userCorrelationId", provider)

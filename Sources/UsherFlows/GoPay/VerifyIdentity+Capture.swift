@@ -59,7 +59,9 @@ extension VerifyIdentity {
   ) -> Answer {
     problem = nil
     return sendCall(
-      of: Capture(source, isBound: isBound, exchangedID: exchangedID, order, &transition))
+      of: Capture(
+        source, isBound: isBound, exchangedID: exchangedID, order,
+        seconds: provider.settings.captureSeconds, &transition))
   }
 
   private mutating func sendCall(of capture: Capture) -> Answer {
@@ -148,11 +150,13 @@ extension VerifyIdentity {
       problem = nil
       return sendCall(of: capture)
     }
-    guard let page = capture.page else {
-      capture.page = try data.capturePage()
+    guard let page = capture.page, capture.isRenewingPage != true else {
+      capture.show(try data.capturePage(), at: now)
       return wait(capture)
     }
     switch try data.capture(page.submissionID) {
+    case .created where capture.isPageExpired(at: now):
+      return sendCall(of: copy(capture) { $0.isRenewingPage = true })
     case .created: return wait(capture)
     case .submitted:
       let record = KYCRecord(order.requestID, submitted: page.submissionID, at: now)

@@ -147,6 +147,19 @@ package struct VerifyIdentity: FlowMachine, CodeGrant {
   }
 }
 
+// MARK: - The end of time
+
+extension VerifyIdentity {
+  /// The deadline of the capture, which may be long after the one of the log-in.
+  package var endsAt: Timestamp? {
+    if case .kyc(let capture) = state { capture.deadline } else { nil }
+  }
+
+  package var expiryFailure: Failure? {
+    endsAt.map { _ in .captureTimedOut(provider.settings.captureSeconds, provider.name) }
+  }
+}
+
 // MARK: - Callbacks and clean-up
 
 extension VerifyIdentity {
