@@ -97,7 +97,7 @@ extension GoPayVerificationTests {
     try await daemon.run { @MainActor path in
       let recorder = GoPayCallbackRecorder()
       let verification = try goPaySDK(path).getFeatureManager().verify(
-        presenter: screen, request: goPayRequest, credentialReceiver: exchange.receiver,
+        viewController: screen, request: goPayRequest, credentialReceiver: exchange.receiver,
         callback: AnyFeatureCallback(wrapping: recorder))
       let asked = try await nextCall()
       verification.cancel()
