@@ -3,7 +3,8 @@ import Testing
 import UsherAPI
 import UsherConfig
 import UsherCore
-import UsherFlows
+
+@testable import UsherFlows
 
 private typealias Driven = DrivenIdentity
 

@@ -119,11 +119,11 @@ struct IdentityContractTests {
     add("watching", driven, busy + answers)
     var expiring = driven
     expiring.flow.state = driven.flow.state.withExpiredPage
-    add("expiring", expiring, busy + answers)
+    add("expiring", expiring, busy + answers, isNew: true)
     expiring.receive(.woken)
     expiring.answered(data: ["submissionId": "sub-1", "status": "CREATED"])
     #expect(expiring.page == nil)
-    add("renewing", expiring, busy + answers)
+    add("renewing", expiring, busy + answers, isNew: true)
     driven.receive(.woken)
     driven.refused(401, 1401)
     add("replacing", driven, busy + answers)
@@ -141,11 +141,13 @@ struct IdentityContractTests {
     driven.pending.map { .called($0, Driven.gone) } ?? .discovered(.unreachable(message: ""))
   }
 
-  /// Adds a state. A capture is added in its first stored form too, which had no deadline.
+  /// Adds a state. A capture is added in its first stored form too, which had no deadline, unless
+  /// the state was introduced with the deadline.
   private mutating func add(
-    _ name: String, _ driven: Driven, _ unrelatedEvents: [FlowEvent<GoPayCall>]
+    _ name: String, _ driven: Driven, _ unrelatedEvents: [FlowEvent<GoPayCall>],
+    isNew: Bool = false
   ) {
-    guard case .kyc(let capture) = driven.flow.state else {
+    guard case .kyc(let capture) = driven.flow.state, !isNew else {
       flows.append(.init(name, driven.flow, unrelatedEvents: unrelatedEvents))
       return
     }
