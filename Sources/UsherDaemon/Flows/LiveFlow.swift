@@ -240,8 +240,9 @@ extension LiveFlow {
   /// Whether the packed form of the machine is in memory.
   var hasPackedMachine: Bool { current.withLock { $0.form.packed != nil } }
 
-  /// Sets the time until which ``FlowDeadlines`` watches the flow, nil to end the watch; returns the
-  /// previous one.
+  /// Sets the time until which ``FlowDeadlines`` watches the flow, nil to end the watch.
+  ///
+  /// - Returns: The previous time.
   func watch(until end: Timestamp?) -> Timestamp? {
     current.withLock { exchange(&$0.watchedUntil, with: end) }
   }
