@@ -36,6 +36,8 @@ package struct GoPaySettings: SettingsSection {
   package var submissionType = "FULL_KYC"
   /// The number of seconds between two polls for the state of a capture.
   package var pollSeconds = 3
+  /// The number of seconds that the user has for the capture, from its beginning.
+  package var captureSeconds = 1800
   /// The number of days after a submission in which the daemon polls for the verdict.
   package var kycDays = 7
   package var paths = GoPayPaths()
@@ -69,6 +71,7 @@ package struct GoPaySettings: SettingsSection {
       text.consists(upTo: 64, of: \.isWordByte) ? nil : "must be up to 64 of A-Z a-z 0-9 _"
     }
     table.setting(&pollSeconds, "poll_seconds", 1...60)
+    table.setting(&captureSeconds, "capture_seconds", 60...86_400)
     table.setting(&kycDays, "kyc_days", 1...90)
     table.table(&paths, "paths")
     for (key, isSet) in needs where !isSet {

@@ -70,6 +70,14 @@ package protocol FlowMachine: Codable, Sendable, Equatable {
   /// - Parameter token: Returns the access token of an account, if it has one.
   func validate(_ callback: ProviderCallback, token: (AccountID) -> Secret?) -> CallbackVerdict
 
+  /// The time at which the flow expires in its present state; nil if that is the time that was set
+  /// before, at first ``FlowContext/endsAt``.
+  var endsAt: Timestamp? { get }
+
+  /// The failure of the flow if it expires in its present state; nil if it is the engine's own,
+  /// with the ``providerErrorCode(for:provider:)`` of an expired flow.
+  var expiryFailure: Failure? { get }
+
   /// The calls that the engine makes if the flow is cancelled or expires in its present state, or
   /// ends because the store refuses its next one, for example to revoke tokens that it holds.
   var callsIfAbandoned: [Call] { get }
@@ -112,6 +120,8 @@ extension FlowMachine {
   package func validate(
     _ callback: ProviderCallback, token: (AccountID) -> Secret?
   ) -> CallbackVerdict { .noMatch }
+  package var endsAt: Timestamp? { nil }
+  package var expiryFailure: Failure? { nil }
   package var callsIfAbandoned: [Call] { [] }
   package var unknownOutcome: String? { nil }
   package var isOutcomeUnknown: Bool { unknownOutcome != nil }
@@ -148,7 +158,8 @@ package struct FlowContext<Settings: ProviderTypeSettings>: Sendable {
   package var requestID: String
   /// The `requestId` as the caller sent it; nil if it sent none.
   package var statedRequestID: String?
-  /// The time at which the flow expires.
+  /// The time at which the flow expires, unless its machine sets another
+  /// (``FlowMachine/endsAt``).
   package var endsAt: Timestamp
   /// A UUID of the owner's installation. It is the same for all flows of the owner at the provider,
   /// and different for each owner: an id of the machine would make the provider confuse its users.

@@ -35,6 +35,7 @@ struct GoPayTests {
           submission_type = "KTP_SCAN"
           poll_seconds = 1
           kyc_days = 90
+          capture_seconds = 3600
           paths = { callback = "/gopay", submission = "/s/{submissionId}" }
 
           """))
@@ -54,6 +55,7 @@ struct GoPayTests {
     #expect(settings.submissionType == "KTP_SCAN")
     #expect(settings.pollSeconds == 1)
     #expect(settings.kycDays == 90)
+    #expect(settings.captureSeconds == 3600)
     #expect(settings.paths.callback.text == "/gopay")
     guard case .fixed(let redirect) = settings.redirect else {
       return #expect(Bool(false), "the redirect is not fixed")
@@ -102,6 +104,8 @@ struct GoPayTests {
       ("submission_type = \"\"", false), ("submission_type = \"A&b=c\"", false),
       ("poll_seconds = 0", false), ("poll_seconds = 60", true), ("poll_seconds = 61", false),
       ("kyc_days = 0", false), ("kyc_days = 1", true), ("kyc_days = 91", false),
+      ("capture_seconds = 59", false), ("capture_seconds = 60", true),
+      ("capture_seconds = 86400", true), ("capture_seconds = 86401", false),
       ("paths = { binding = \"/b\" }", true), ("paths = { binding = \"b\" }", false),
       ("paths = { unbinding = \"/b/{x}\" }", false), ("paths = { auth_code = \"/a?b\" }", false),
       ("paths = { b2b_token = \"https://x.example/t\" }", true),

@@ -168,6 +168,36 @@ struct FlowDeadlinesTests {
     #expect(later.flow.status == .active && harness.scheduler.pending == [.seconds(200)])
   }
 
+  @Test(
+    "a flow whose machine sets another deadline expires then, with the machine's failure",
+    arguments: [10, 900])
+  func changed(seconds: Int) async throws {
+    let session = try await harness.open()
+    harness.scheduler.advance(by: .seconds(500))
+    #expect(await harness.type("end in \(seconds)", session) == nil)
+    let end = harness.clock.now() + .seconds(seconds)
+    #expect(session.expiresAt == end && session.flow.expiresAt == end)
+    #expect(try harness.row(session).expiresAt == end)
+    harness.scheduler.advance(by: .seconds(seconds - 1))
+    #expect(session.flow.status == .active)
+    harness.scheduler.advance(by: .seconds(1))
+    try await reached("the flow has expired") { session.flow.status == .expired }
+    #expect(session.flow.failure?.message == "the machine's time is over")
+    harness.scheduler.advance(by: FlowHarness.deadline)
+    #expect(harness.scheduler.pending.isEmpty)
+  }
+
+  @Test("an expiry that was posted before the flow got a later deadline has no effect")
+  func overtaken() async throws {
+    let session = try await harness.open()
+    #expect(await harness.type("end in 900", session) == nil)
+    harness.engine.deliver(.event(.expired), to: session)
+    #expect(await harness.type("poll", session) == nil)
+    #expect(session.flow.status == .active)
+    harness.scheduler.advance(by: .seconds(900))
+    try await reached("the flow has expired") { session.flow.status == .expired }
+  }
+
   @Test("a stopped engine has no deadline timer and sets none")
   func stopping() async throws {
     let session = try await harness.open()

@@ -24,6 +24,8 @@ struct StubMachine: FlowMachine {
   var state = "asking"
   var polls = 0
   var secret = Sealed(Secret(canary))
+  /// The deadline that the code `end in SECONDS` has set.
+  var endsAt: Timestamp?
 
   var view: FlowView {
     FlowView(
@@ -44,6 +46,9 @@ struct StubMachine: FlowMachine {
     _ event: FlowEvent<StubCall>, at moment: inout TransitionContext
   ) -> Answer<StubCall> {
     switch event {
+    case .input(.code(let code, fields: _)) where code.revealed().hasPrefix("end in "):
+      endsAt = moment.now + .seconds(Int(code.revealed().dropFirst(7)) ?? 0)
+      return move(to: "ending")
     case .input(.code(let code, fields: _)): return typed(code.revealed())
     case .provider(.called(let call, .reply)) where call.name == "link":
       return move(to: "answered link", [.call(self.call("next"))])
@@ -133,6 +138,8 @@ struct StubMachine: FlowMachine {
     default: .noMatch
     }
   }
+
+  var expiryFailure: Failure? { endsAt.map { _ in .rejected("the machine's time is over") } }
 
   var unknownOutcome: String? {
     switch state {

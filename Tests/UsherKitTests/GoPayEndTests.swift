@@ -10,32 +10,32 @@ extension GoPayVerificationTests {
   func lostStart() async throws {
     let daemon = GoPayDaemon(starts: [.advancesAndDisconnects([.submitted])])
     // An ended flow is not taken up: an earlier call may have started it.
-    #expect(try await verify(daemon).code == "GPE-2206")
+    #expect(try await verify(daemon).code == "GPE-2205")
     let active = GoPayDaemon(starts: [.advancesAndDisconnects([.asking()])], inputs: [captured])
     let outcome = try await verify(active) { try await nextCall().completion(success) }
     #expect(outcome.id == "sub-1")
     #expect(active.methods == ["flow.start", "flow.start", "flow.submit"])
   }
 
-  @Test("after a lost start, a GoPay flow older than the call yields GPE-2206 and is left alone")
+  @Test("after a lost start, a GoPay flow older than the call yields GPE-2205 and is left alone")
   func earlierFlow() async throws {
     let daemon = GoPayDaemon(starts: [.advancesAndDisconnects([.asking()])])
-    #expect(try await verify(daemon, at: 0.001).code == "GPE-2206")
+    #expect(try await verify(daemon, at: 0.001).code == "GPE-2205")
     #expect(daemon.methods == ["flow.start", "flow.start"])
   }
 
-  @Test("a GoPay requestId in use or used before yields GPE-2206; the first case asks no daemon")
+  @Test("a GoPay requestId in use or used before yields GPE-2205; the first case asks no daemon")
   func twiceAtATime() async throws {
     let daemon = GoPayDaemon(starts: [.advances([.asking()])], inputs: [captured])
     try await daemon.run { path in
       let manager = goPaySDK(path).getFeatureManager()
       async let first = manager.outcome(goPayRequest, exchange.receiver, screen)
       let asked = try await nextCall()
-      #expect(await manager.outcome(goPayRequest, exchange.receiver, screen).code == "GPE-2206")
+      #expect(await manager.outcome(goPayRequest, exchange.receiver, screen).code == "GPE-2205")
       #expect(daemon.methods == ["flow.start"])
       asked.completion(success)
       #expect(await first.id == "sub-1")
-      #expect(await manager.outcome(goPayRequest, exchange.receiver, screen).code == "GPE-2206")
+      #expect(await manager.outcome(goPayRequest, exchange.receiver, screen).code == "GPE-2205")
       #expect(daemon.methods == ["flow.start", "flow.submit", "flow.start"])
     }
   }
@@ -97,7 +97,7 @@ extension GoPayVerificationTests {
     try await daemon.run { @MainActor path in
       let recorder = GoPayCallbackRecorder()
       let verification = try goPaySDK(path).getFeatureManager().verify(
-        presenter: screen, request: goPayRequest, credentialReceiver: exchange.receiver,
+        viewController: screen, request: goPayRequest, credentialReceiver: exchange.receiver,
         callback: AnyFeatureCallback(wrapping: recorder))
       let asked = try await nextCall()
       verification.cancel()

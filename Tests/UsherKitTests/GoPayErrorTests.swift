@@ -11,20 +11,20 @@ struct GoPayErrorTests {
     let rows = FeatureErrorCode.allCases.map { "\($0.rawValue) \($0.title) \($0.isRetryable)" }
     #expect(
       rows == [
-        "GPE-2201 configuration invalid false",
-        "GPE-2202 token expired or unauthorised true",
-        "GPE-2203 connection error true",
-        "GPE-2204 feature not whitelisted false",
-        "GPE-2205 unknown false",
-        "GPE-2206 required field missing false",
-        "GPE-2207 user cancelled true",
-        "GPE-2208 exchange failed false",
-        "GPE-2209 exchange timed out true",
-        "GPE-2210 camera unavailable true",
-        "GPE-2211 permission denied true",
-        "GPE-2212 verification failed true",
-        "GPE-2213 user tapped Help true",
-        "GPE-2214 security check false",
+        "GPE-2201 Configuration invalid false",
+        "GPE-2202 Token expired or unauthorised true",
+        "GPE-2203 Connection error true",
+        "GPE-2204 Feature not whitelisted false",
+        "GPE-2205 Unknown false",
+        "GPE-2206 Required field missing false",
+        "GPE-2207 User cancelled true",
+        "GPE-2208 Exchange failed false",
+        "GPE-2209 Exchange timed out true",
+        "GPE-2210 Camera unavailable true",
+        "GPE-2211 Permission denied true",
+        "GPE-2212 Verification failed true",
+        "GPE-2213 User tapped Help true",
+        "GPE-2214 Security check false",
         "GPE-2215 API error true",
       ])
   }
@@ -37,19 +37,28 @@ struct GoPayErrorTests {
     let numbers = codes.map { Int($0.code.dropFirst(4)) }
     #expect(
       numbers == [
-        2206, 2201, 2202, 2205, 2204, 2207, 2207, 2205, 2205, 2215, 2203, 2207, 2205,
+        2205, 2201, 2202, 2205, 2204, 2207, 2207, 2205, 2205, 2215, 2203, 2207, 2205,
       ])
     #expect(codes.allSatisfy { $0.message == "why" && $0.retryAfter == .seconds(3) })
-    #expect(codes.first?.title == "required field missing" && codes.first?.serverCode == nil)
+    #expect(codes.first?.title == "Unknown" && codes.first?.serverCode == nil)
+  }
+
+  @Test("UsherKit reports GPE-2206 only if the daemon does: a required field was blank or missing")
+  func fieldMissing() {
+    for kind in KitError.Kind.allCases {
+      #expect(FeatureError(KitError(kind, "why")).code != "GPE-2206")
+    }
+    let provider = ProviderErrorCode(name: ProviderName("gopay"), code: "GPE-2206")
+    #expect(FeatureError(KitError(.invalidRequest, "why", provider: provider)).code == "GPE-2206")
   }
 
   @Test("GoPay's own title, message and server code take precedence over UsherKit's")
   func words() {
     var provider = ProviderErrorCode(name: ProviderName("gopay"), code: "GPE-2202")
     let ours = FeatureError(KitError(.rejected, "why", provider: provider))
-    #expect(ours.title == "token expired or unauthorised" && ours.message == "why")
+    #expect(ours.title == "Token expired or unauthorised" && ours.message == "why")
     #expect(ours.kind == .tokenExpired && ours.isRetryable)
-    #expect(ours.description == "GPE-2202 token expired or unauthorised: why")
+    #expect(ours.description == "GPE-2202 Token expired or unauthorised: why")
     provider.error = "1401"
     provider.title = "a title"
     provider.message = "the server's sentence"
@@ -63,16 +72,27 @@ struct GoPayErrorTests {
     let provider = ProviderErrorCode(name: ProviderName("gopay"), code: "GPE-2299")
     let error = FeatureError(KitError(.rejected, "why", provider: provider))
     #expect(error.code == "GPE-2299" && error.kind == nil && !error.isRetryable)
-    #expect(error.title == "unknown")
+    #expect(error.title == "Unknown")
   }
 }
 
 @Suite("Printing and building of GoPay values")
 struct GoPayPrintingTests {
+  @Test("GoPay's ExchangeResult.success has one value, so that it is a function of the id")
+  func success() {
+    let make: (String) -> ExchangeResult = ExchangeResult.success
+    #expect(["corr-1"].map(make) == [.success(userCorrelationId: "corr-1")])
+    guard case .success(let id) = make("corr-2") else {
+      Issue.record("the result is no success")
+      return
+    }
+    #expect(id == "corr-2")
+  }
+
   @Test("GoPay credentials, results and requests are printed and dumped without codes and tokens")
   func secrets() {
     let credential = GoPayCredential.authCode(code: "s3cret")
-    let result = ExchangeResult.success(userCorrelationId: "corr-5678", token: "s3cret")
+    let result = ExchangeResult.linked(userCorrelationId: "corr-5678", token: "s3cret")
     let request = FeatureRequest.Builder().requestId("req-1").token("s3cret").build()
     var text = ""
     for value in [credential, result, request] as [Any] {

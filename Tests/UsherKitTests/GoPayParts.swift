@@ -108,7 +108,7 @@ extension FeatureManager {
     do {
       return .success(
         try await verify(
-          presenter: presenter, request: request, credentialReceiver: receiver))
+          viewController: presenter, request: request, credentialReceiver: receiver))
     } catch {
       return .failure(error)
     }
@@ -133,7 +133,7 @@ extension GoPayDaemon {
     try await run { @MainActor path in
       let recorder = GoPayCallbackRecorder()
       let verification = try goPaySDK(path).getFeatureManager().verify(
-        presenter: screen, request: request, credentialReceiver: receiver,
+        viewController: screen, request: request, credentialReceiver: receiver,
         callback: AnyFeatureCallback(wrapping: recorder))
       await verification.task.value
       return recorder.heard

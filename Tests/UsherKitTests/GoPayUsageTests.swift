@@ -42,24 +42,24 @@ extension GoPayUsageTests {
     #expect(start["params"]?["userCorrelationId"]?.stringValue == request.userCorrelationId)
   }
 
-  @Test("a GoPay requestId that was used before yields GPE-2206, and its flow is left alone")
+  @Test("a GoPay requestId that was used before yields GPE-2205, and its flow is left alone")
   func usedBefore() async throws {
     let refusal = GoPayDaemon.error("request_id_reused", flow: "flw_0")
     let daemon = GoPayDaemon(starts: [.refused(refusal)])
     let error = try #require(try await daemon.callbackEvents(short).first?.error)
-    #expect(error.code == "GPE-2206")
+    #expect(error.code == "GPE-2205")
     #expect(
       error.message == "this requestId was used before: generate a fresh one for every call")
     #expect(daemon.methods == ["flow.start"])
   }
 
-  @Test("a GoPay request with a featureId is refused with GPE-2206")
+  @Test("a GoPay request with a featureId is refused with GPE-2205")
   func featureID() async throws {
     let refusal = GoPayDaemon.error("invalid_params", field: "params.featureId")
     let daemon = GoPayDaemon(starts: [.refused(refusal)])
     let request = FeatureRequest.Builder()
       .requestId("req-1").userCorrelationId("corr-5678").featureId("kyc").build()
-    #expect(try await daemon.callbackEvents(short, request).map(\.error?.code) == ["GPE-2206"])
+    #expect(try await daemon.callbackEvents(short, request).map(\.error?.code) == ["GPE-2205"])
     #expect(daemon.params(of: "flow.start").first?["params"]?["featureId"] == "kyc")
   }
 }
@@ -76,7 +76,7 @@ extension GoPayUsageTests {
     var calls = exchange.calls.makeAsyncIterator()
     let asked = try #require(await calls.next())
     #expect(asked.credential == .authCode(code: "code-1") && asked.requestID == "req-1")
-    asked.completion(.success(userCorrelationId: "corr-5678", token: "long"))
+    asked.completion(.linked(userCorrelationId: "corr-5678", token: "long"))
     #expect(try await told.map(\.submissionID) == ["sub-1"])
     let start = try #require(daemon.params(of: "flow.start").first)
     #expect(start["requestId"] == "req-1")
@@ -180,7 +180,7 @@ extension GoPayUsageTests {
       // The `await` compiles without a warning only because `verify` is isolated to the main actor,
       // and warnings are errors.
       let verification = try await goPaySDK(path).getFeatureManager().verify(
-        presenter: GoPayScreen(), request: goPayRequest, credentialReceiver: .none,
+        viewController: GoPayScreen(), request: goPayRequest, credentialReceiver: .none,
         callback: AnyFeatureCallback(wrapping: recorder))
       await verification.task.value
       #expect(recorder.heard.map(\.submissionID) == ["sub-1"])
@@ -188,17 +188,17 @@ extension GoPayUsageTests {
   }
 
   @MainActor
-  @Test("GoPay verify throws GPE-2206 if the callback was released, and calls no method")
+  @Test("GoPay verify throws GPE-2205 if the callback was released, and calls no method")
   func throwing() async throws {
     let daemon = GoPayDaemon(.submitted)
     try await daemon.run { @MainActor path in
       let callback = AnyFeatureCallback(wrapping: GoPayCallbackRecorder())
       let error = #expect(throws: FeatureError.self) {
         try goPaySDK(path).getFeatureManager().verify(
-          presenter: GoPayScreen(), request: goPayRequest, credentialReceiver: .none,
+          viewController: GoPayScreen(), request: goPayRequest, credentialReceiver: .none,
           callback: callback)
       }
-      #expect(error?.code == "GPE-2206")
+      #expect(error?.code == "GPE-2205")
       #expect(error?.message == "the callback was deallocated: keep a strong reference to it")
     }
     #expect(daemon.methods == [])
@@ -217,7 +217,7 @@ extension GoPayUsageTests {
       }
       weak let watched = callback
       let verification = try goPaySDK(path).getFeatureManager().verify(
-        presenter: GoPayScreen(), request: goPayRequest, credentialReceiver: .none,
+        viewController: GoPayScreen(), request: goPayRequest, credentialReceiver: .none,
         callback: AnyFeatureCallback(wrapping: try #require(callback)))
       var methods = daemon.methodsHeard.makeAsyncIterator()
       #expect(await methods.next() == "flow.start")
@@ -250,7 +250,7 @@ extension GoPayUsageTests {
   }
 
   @Test("VerifyFeatureCallback accepts a success closure with or without the data")
-  func closures() {
+  func closures() async {
     let heard = Mutex<[String]>([])
     let note = { @Sendable (text: String) in heard.withLock { $0.append(text) } }
     let full = VerifyFeatureCallback { result, data in
@@ -265,10 +265,10 @@ extension GoPayUsageTests {
     }
     let result = VerifyResult(submissionId: "sub-1", account: nil, metadata: [:])
     for callback in [full, plain] {
-      callback.onComplete(result, data: ["status": "SUBMITTED"])
-      callback.onError(FeatureError(KitError(.cancelled, "why")))
+      await callback.onComplete(result, data: ["status": "SUBMITTED"])
+      await callback.onError(FeatureError(KitError(.cancelled, "why")))
     }
-    let expected = ["sub-1 SUBMITTED", "GPE-2207", "sub-1", "user cancelled"]
+    let expected = ["sub-1 SUBMITTED", "GPE-2207", "sub-1", "User cancelled"]
     #expect(heard.withLock { $0 } == expected)
   }
 }

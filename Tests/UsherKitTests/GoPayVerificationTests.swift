@@ -197,12 +197,12 @@ extension GoPayVerificationTests {
     #expect(inputs == [["userCorrelationId": "corr-5678"]])
   }
 
-  @Test("a GoPay exchange answer that is refused ten times ends with GPE-2206")
+  @Test("a GoPay exchange answer that is refused ten times ends with GPE-2205")
   func refusedForever() async throws {
     let refusal = GoPayDaemon.Answer.refused(GoPayDaemon.error("invalid_input"))
     let daemon = GoPayDaemon(.asking(), inputs: Array(repeating: refusal, count: 10))
     let outcome = try await verify(daemon) { try await nextCall().completion(success) }
-    #expect(outcome.code == "GPE-2206")
+    #expect(outcome.code == "GPE-2205")
     #expect(daemon.params(of: "flow.submit").count == 10)
   }
 

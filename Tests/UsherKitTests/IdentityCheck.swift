@@ -27,6 +27,6 @@ struct IdentityCheck {
       }
     }
     return try await sdk.getFeatureManager().verify(
-      presenter: presenter, request: request, credentialReceiver: .exchange(handler: handler))
+      viewController: presenter, request: request, credentialReceiver: .exchange(handler: handler))
   }
 }

@@ -8,7 +8,8 @@ import UsherCore
 /// not extend it. If the wall clock is set forward, ``review()`` ends the flows that expire by it.
 final class FlowDeadlines: Sendable {
   fileprivate struct State {
-    /// The watched flows by deadline. Ended flows are removed when they come first or are too many.
+    /// The watched flows by deadline. Entries of ended flows, and of flows that got another
+    /// deadline, are removed when they come first or are too many.
     var flows = Heap<WatchedFlow>()
     var watched = 0
     var timer: (at: Timestamp, timer: ScheduledTimer?)?
@@ -26,16 +27,20 @@ final class FlowDeadlines: Sendable {
     state.withLock { $0.onEnd = body }
   }
 
-  /// Watches a flow until it expires; does nothing if the flow is already watched.
+  /// Watches a flow until it expires; does nothing if the flow is already watched until then.
   func watch(_ flow: LiveFlow) {
+    let expiresAt = flow.expiresAt
     // Limited to the flow's whole period: a flow that was stored before the clock was set back may
     // have been created in the future.
-    let left = min(flow.expiresAt - dependencies.clock.now(), flow.expiresAt - flow.createdAt)
-    let entry = WatchedFlow(flow: flow, end: dependencies.clock.monotonicNow() + left)
+    let left = min(expiresAt - dependencies.clock.now(), expiresAt - flow.createdAt)
+    let entry = WatchedFlow(
+      flow: flow, expiresAt: expiresAt, end: dependencies.clock.monotonicNow() + left)
     let isNext = state.withLock { state in
-      guard !state.isStopped, flow.setWatched(true) else { return false }
+      guard !state.isStopped else { return false }
+      let previous = flow.watch(until: expiresAt)
+      guard previous != expiresAt else { return false }
       state.flows.insert(entry)
-      state.watched += 1
+      if previous == nil { state.watched += 1 }
       return state.timer.map { entry.end < $0.at } ?? true
     }
     if isNext { setTimer() }
@@ -43,11 +48,11 @@ final class FlowDeadlines: Sendable {
 
   func unwatch(_ flow: LiveFlow) {
     let timer = state.withLock { state -> ScheduledTimer? in
-      guard flow.setWatched(false) else { return nil }
+      guard flow.watch(until: nil) != nil else { return nil }
       state.watched -= 1
       guard state.watched > 0 else { return state.clear() }
       if state.flows.count > 2 * state.watched + 64 {
-        state.flows = Heap(state.flows.unordered.filter(\.flow.isWatched))
+        state.flows = Heap(state.flows.unordered.filter(\.isCurrent))
       }
       return nil
     }
@@ -69,11 +74,11 @@ final class FlowDeadlines: Sendable {
     let (now, monotonic) = (dependencies.clock.now(), dependencies.clock.monotonicNow())
     let (expired, onEnd) = state.withLock { state in
       let expired = state.flows.unordered.filter {
-        $0.end <= monotonic || $0.flow.expiresAt <= now
+        $0.end <= monotonic || $0.expiresAt <= now
       }
-      let ended = expired.map(\.flow).filter { $0.setWatched(false) }
+      let ended = expired.filter { $0.flow.endWatch(at: $0.expiresAt) }.map(\.flow)
       state.watched -= ended.count
-      if !expired.isEmpty { state.flows = Heap(state.flows.unordered.filter(\.flow.isWatched)) }
+      if !expired.isEmpty { state.flows = Heap(state.flows.unordered.filter(\.isCurrent)) }
       return (ended, state.onEnd)
     }
     guard !expired.isEmpty else { return }
@@ -110,7 +115,7 @@ final class FlowDeadlines: Sendable {
       var expired: [LiveFlow] = []
       while let first = state.flows.min, first.end <= now {
         state.flows.removeMin()
-        guard first.flow.setWatched(false) else { continue }
+        guard first.flow.endWatch(at: first.expiresAt) else { continue }
         state.watched -= 1
         expired.append(first.flow)
       }
@@ -123,16 +128,22 @@ final class FlowDeadlines: Sendable {
 
 extension FlowDeadlines.State {
   fileprivate mutating func clear() -> ScheduledTimer? {
-    for entry in flows.unordered { _ = entry.flow.setWatched(false) }
+    for entry in flows.unordered { _ = entry.flow.watch(until: nil) }
     (flows, watched) = (Heap(), 0)
     return exchange(&timer, with: nil)?.timer
   }
 }
 
-/// A flow and the time at which it expires, on the monotonic clock.
+/// A flow and the time at which it expires.
 private struct WatchedFlow: Comparable {
   let flow: LiveFlow
+  /// The time by the wall clock.
+  let expiresAt: Timestamp
+  /// The time by the monotonic clock.
   let end: Timestamp
+
+  /// Whether the flow is still watched until this time.
+  var isCurrent: Bool { flow.watchedUntil == expiresAt }
 
   static func < (first: WatchedFlow, second: WatchedFlow) -> Bool { first.end < second.end }
 

@@ -25,6 +25,7 @@ struct FlowDecision {
     next = before
     next.machine = machine
     next.view = machine.view
+    next.expiresAt = machine.endsAt ?? before.expiresAt
     grant = answer.grant
     at = now
     switch answer {
@@ -54,12 +55,15 @@ struct FlowDecision {
     let isExpiry = status == .expired
     let abandonedGrant = machine.grantIfAbandoned
     // If the outcome of a sent call is unknown, the failure must not say that it is safe to retry.
-    let failure = machine.failure(
-      isExpiry ? .expired : .cancelled, isExpiry ? "Too late" : "Cancelled",
-      (isExpiry ? "the flow was not finished in time" : "the flow was cancelled")
-        + machine.unknownOutcomeSuffix
-        + (abandonedGrant.map { "; " + $0.message } ?? ""),
-      retryable: !machine.isOutcomeUnknown)
+    let stated = isExpiry ? machine.expiryFailure : nil
+    let failure =
+      stated
+      ?? machine.failure(
+        isExpiry ? .expired : .cancelled, isExpiry ? "Too late" : "Cancelled",
+        (isExpiry ? "the flow was not finished in time" : "the flow was cancelled")
+          + machine.unknownOutcomeSuffix
+          + (abandonedGrant.map { "; " + $0.message } ?? ""),
+        retryable: !machine.isOutcomeUnknown)
     var decision = FlowDecision(
       .fail(failure, cleanUp: machine.callsIfAbandoned), machine, before, at: now)
     decision.next.ending.status = status

@@ -169,10 +169,8 @@ extension FlowEngine {
 
   private func newFlow(_ input: StartInput, _ machine: any FlowMachine) -> LiveFlow {
     let (call, client, now) = (input.call, input.client, input.transition.now)
-    // A blank or invalid request id is not recorded: no later call can refer to it.
-    let requestID = call.requestId.flatMap { id in
-      Self.isRequestID(id) && !id.allSatisfy(\.isWhitespace) ? id : nil
-    }
+    // A blank request id is not recorded: no later call can refer to it.
+    let requestID = call.requestId.flatMap { $0.allSatisfy(\.isWhitespace) ? nil : $0 }
     let metadata = FlowMetadata(
       owner: input.owner, provider: call.provider, kind: call.kind, client: client.name,
       uid: client.uid, credentials: credentials.tags(of: machine.config))

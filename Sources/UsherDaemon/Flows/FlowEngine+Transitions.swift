@@ -200,6 +200,10 @@ extension FlowEngine {
     guard let machine = before.machine, !before.isFinished else {
       return await compensate(for: event, flow)
     }
+    // The flow may have got a later deadline after the event of the earlier one was posted.
+    if case .expired = event, flow.watchedUntil != nil, before.expiresAt > dependencies.clock.now() {
+      return
+    }
     guard let decision = decide(event, machine, before) else { return }
     if await commitWithRetries(on: decision, flow, after: before) { return }
     let answer = machine.storeRefused(event)

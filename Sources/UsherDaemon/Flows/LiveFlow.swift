@@ -17,7 +17,6 @@ final class LiveFlow: Sendable {
   private let shared: SharedFlowMetadata
   let requestID: String?
   let createdAt: Timestamp
-  let expiresAt: Timestamp
 
   private let current: Mutex<Current>
 
@@ -33,7 +32,10 @@ final class LiveFlow: Sendable {
     /// Whether the flow was restored from the store and has not received the event `.resumed` yet,
     /// which must be its first.
     var isToResume: Bool
-    var isWatched = false
+    /// The time at which the flow expires.
+    var expiresAt: Timestamp
+    /// The time until which ``FlowDeadlines`` watches the flow; nil if it does not.
+    var watchedUntil: Timestamp?
     /// The number of this flow's changes that ``FlowHibernator`` remembers.
     var pendingChanges: Int32 = 0
     var nextWaiter: Int32 = 0
@@ -102,13 +104,13 @@ final class LiveFlow: Sendable {
     shared = metadata
     self.requestID = requestID
     self.createdAt = createdAt
-    expiresAt = snapshot.expiresAt
     let earlier = transitions.filter { $0.revision < snapshot.revision }
     current = Mutex(
       Current(
         form: packed.map { .hibernating($0) } ?? .awake(snapshot, nil),
         status: snapshot.ending.status, last: snapshot.transition,
-        earlier: earlier.suffix(LiveFlow.maxTransitions - 1), isToResume: isToResume))
+        earlier: earlier.suffix(LiveFlow.maxTransitions - 1), isToResume: isToResume,
+        expiresAt: snapshot.expiresAt))
   }
 
   var owner: Owner { shared.value.owner }
@@ -125,12 +127,17 @@ final class LiveFlow: Sendable {
   /// The time of the flow's last transition.
   var updatedAt: Timestamp { current.withLock { $0.last.at } }
 
+  /// The time at which the flow expires. The flow's machine may change it.
+  var expiresAt: Timestamp { current.withLock { $0.expiresAt } }
+
   var snapshot: Snapshot {
-    let (form, last) = current.withLock { ($0.form, $0.last) }
-    return snapshot(form, last)
+    let (form, last, expiresAt) = current.withLock { ($0.form, $0.last, $0.expiresAt) }
+    return snapshot(form, last, expiresAt)
   }
 
-  private func snapshot(_ form: Form, _ last: Transition) -> Snapshot {
+  private func snapshot(
+    _ form: Form, _ last: Transition, _ expiresAt: Timestamp
+  ) -> Snapshot {
     switch form {
     case .awake(let snapshot, _): return snapshot
     case .hibernating(let packed):
@@ -180,6 +187,7 @@ final class LiveFlow: Sendable {
       let packed = snapshot.isFinished ? nil : packed ?? current.form.packed
       current.form = .awake(snapshot, packed)
       current.status = snapshot.ending.status
+      current.expiresAt = snapshot.expiresAt
       return current.waiters
     }
     for (number, waiter) in due where waiter(snapshot) {
@@ -232,12 +240,23 @@ extension LiveFlow {
   /// Whether the packed form of the machine is in memory.
   var hasPackedMachine: Bool { current.withLock { $0.form.packed != nil } }
 
-  /// Sets whether ``FlowDeadlines`` watches the flow; returns whether that has changed.
-  func setWatched(_ isWatched: Bool) -> Bool {
-    current.withLock { exchange(&$0.isWatched, with: isWatched) != isWatched }
+  /// Sets the time until which ``FlowDeadlines`` watches the flow, nil to end the watch.
+  ///
+  /// - Returns: The previous time.
+  func watch(until end: Timestamp?) -> Timestamp? {
+    current.withLock { exchange(&$0.watchedUntil, with: end) }
   }
 
-  var isWatched: Bool { current.withLock { $0.isWatched } }
+  /// Ends the watch if it ends at this time; returns whether it did.
+  func endWatch(at end: Timestamp) -> Bool {
+    current.withLock { current in
+      guard current.watchedUntil == end else { return false }
+      current.watchedUntil = nil
+      return true
+    }
+  }
+
+  var watchedUntil: Timestamp? { current.withLock { $0.watchedUntil } }
 }
 
 // The mailbox of events and requests.
@@ -325,7 +344,8 @@ extension LiveFlow {
   ) async -> Snapshot {
     let latch = AsyncLatch()
     let number = current.withLock { current -> Int32? in
-      guard !isDue(snapshot(current.form, current.last)) else { return nil }
+      let present = snapshot(current.form, current.last, current.expiresAt)
+      guard !isDue(present) else { return nil }
       current.nextWaiter += 1
       current.waiters[current.nextWaiter] = { snapshot in
         guard isDue(snapshot) else { return false }

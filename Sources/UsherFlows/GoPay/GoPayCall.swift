@@ -76,7 +76,7 @@ package enum LinkingToken: Codable, Sendable, Equatable {
 package struct CaptureSession: Codable, Sendable, Equatable {
   /// The header `x-sdk-session-id`: a UUID, different for each flow.
   package var id: String
-  /// The header `x-partner-session-id`: the flow's `requestId`.
+  /// The flow's `requestId`, which the header `x-partner-session-id` contains in encoded form.
   package var requestID: String
   /// The URL to which the capture page redirects at its end; nil if it redirects nowhere.
   package var returnURL: String?

@@ -25,7 +25,9 @@ struct GoPayCallback: CallbackDialect {
     "submissionId", "partnerSessionId", "status", "result", "reasonCode",
   ]
 
-  /// Reads GoPay's request. A missing `Authorization` header is read as an empty one, which equals
+  /// Reads GoPay's request. `partnerSessionId` is the `requestId` as it is or as the header
+  /// `x-partner-session-id` had it, because GoPay does not document whether it decodes the header.
+  /// A missing `Authorization` header is read as an empty one, which equals
   /// neither a user's linking token nor the callback credential.
   func read(authorization: Secret?, body: [UInt8]) throws(CallbackRefusal) -> ProviderCallback {
     guard let all = (try? JSONValue(parsing: body))?.objectValue else {
@@ -37,7 +39,8 @@ struct GoPayCallback: CallbackDialect {
     }
     try Self.check(members)
     return ProviderCallback(
-      requestID: requestID, authorization: authorization ?? Secret(""), members: members)
+      requestID: HeaderEncoding.decode(requestID), authorization: authorization ?? Secret(""),
+      members: members)
   }
 
   private static func check(_ members: [String: JSONValue]) throws(CallbackRefusal) {

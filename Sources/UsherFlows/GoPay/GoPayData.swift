@@ -56,7 +56,9 @@ struct GoPayData: Equatable {
     guard let url else {
       throw UnusableReply("the capture page's url is neither https nor http on the loopback")
     }
-    return Capture.Page(submissionID: try submissionID(), url: url)
+    return Capture.Page(
+      submissionID: try submissionID(), url: url,
+      expiresAt: members["expiresAt"]?.stringValue.flatMap { Timestamp(rfc3339: $0) })
   }
 
   /// Reads a reply to `submission`, which must be about the submission with this id.
@@ -72,6 +74,11 @@ struct GoPayData: Equatable {
       return .failed(
         GoPayRefusal(
           error: GoPayErrorCode(capture: code), code: code, message: members["message"]?.gopayText))
+    case "ERROR":
+      let code = members["error"]?.gopayCode ?? members["reasonCode"]?.gopayCode
+      return .failed(
+        GoPayRefusal(
+          error: GoPayErrorCode(ended: code), code: code, message: members["message"]?.gopayText))
     default: throw UnusableReply("the provider does not report the submission's status")
     }
   }
@@ -99,7 +106,7 @@ struct GoPayData: Equatable {
 
 /// The result of redeeming an auth code, as the partner's backend or the app reports it.
 struct GoPayExchanged: Equatable {
-  /// The user correlation id in the report; the flow compares it byte by byte with the request's.
+  /// The `userCorrelationId` in the report, which may be blank.
   let correlationID: String
   /// The linking token; nil if the report contains none.
   let token: Secret?

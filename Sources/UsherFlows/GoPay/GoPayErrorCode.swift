@@ -67,6 +67,14 @@ enum GoPayErrorCode: Int, CaseIterable {
       }
   }
 
+  /// Creates the error for a submission that ended with the status ERROR. A reason that names a
+  /// capture error has the number of that error. Any other is a failed verification: contract §3.3
+  /// has 2212 for that, and the SDK lets the app try again.
+  init(ended reasonCode: String?) {
+    let capture = GoPayErrorCode(capture: reasonCode)
+    self = capture == .unknown ? .verification : capture
+  }
+
   /// Returns the error as the client sees it.
   ///
   /// - Parameters:
@@ -97,9 +105,9 @@ extension Failure {
       retryable: error.isRetryable, provider: errorCode ?? error.providerErrorCode(provider))
   }
 
-  /// The failure of a flow whose required parameter is missing or cannot be sent in a header.
+  /// The failure of a flow whose required parameter is absent or blank.
   static func missing(field: String, _ provider: ProviderName) -> Failure {
-    gopay(.fieldMissing, "\(field) is missing or cannot be sent", provider)
+    gopay(.fieldMissing, "\(field) is missing or blank", provider)
   }
 
   /// The failure of a flow whose auth code the app or the backend could not redeem.
@@ -116,11 +124,31 @@ extension Failure {
     gopay(.exchangeTimedOut, "the credential was not exchanged in time", provider)
   }
 
+  /// The failure of a flow whose submission ended with the status ERROR.
+  static func ended(_ reasonCode: String?, _ provider: ProviderName) -> Failure {
+    let error = GoPayErrorCode(ended: reasonCode)
+    return gopay(
+      error, "the provider could not decide about the submission", provider,
+      errorCode: error.providerErrorCode(provider, code: reasonCode))
+  }
+
+  /// The failure of a flow whose user did not submit card and face in time. The SDK has no code for
+  /// that: the verification has failed and may be tried again, and the user has cancelled nothing.
+  static func captureTimedOut(_ seconds: Int, _ provider: ProviderName) -> Failure {
+    gopay(
+      .verification, "card and face were not submitted within \(seconds) seconds", provider,
+      reason: .expired)
+  }
+
+  /// The failure of a flow whose exchange names no user.
+  static func exchangedForNobody(_ provider: ProviderName) -> Failure {
+    gopay(.exchangeFailed, "the exchange returned no userCorrelationId", provider)
+  }
+
+  /// The failure of a flow whose named account belongs to another user of GoPay.
   static func otherCorrelation(_ provider: ProviderName) -> Failure {
     gopay(
-      .security,
-      "the credential was exchanged for another userCorrelationId than the requested one",
-      provider)
+      .security, "the credential was exchanged for another user than the account's", provider)
   }
 
   /// The failure of a flow whose log-in returned no auth code.

@@ -132,8 +132,9 @@ extension GoPaySettings {
   /// `correlation-id` in its example, so both are sent (provider contract §10, trap 7).
   fileprivate func identityHeaders(_ requestID: String) -> [HTTPRequest.Header] {
     [
-      .init("x-merchant-id", public: merchantID), .init("request-id", public: requestID),
-      .init("correlation-id", public: requestID),
+      .init("x-merchant-id", public: merchantID),
+      .init("request-id", public: HeaderEncoding.encode(requestID)),
+      .init("correlation-id", public: HeaderEncoding.encode(requestID)),
     ]
   }
 
@@ -143,7 +144,7 @@ extension GoPaySettings {
     [
       .init("x-merchant-id", public: merchantID), .init("x-onekyc-token", token),
       .init("x-sdk-session-id", public: session.id),
-      .init("x-partner-session-id", public: session.requestID),
+      .init("x-partner-session-id", public: HeaderEncoding.encode(session.requestID)),
     ]
   }
 

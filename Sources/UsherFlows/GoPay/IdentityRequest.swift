@@ -1,18 +1,22 @@
+import JSONRPC
 import UsherAPI
 import UsherConfig
 import UsherCore
 
 /// The validated parameters of the flow that verifies an identity.
 struct IdentityRequest: Codable, Sendable, Equatable {
-  /// The `requestId` of the call. It is empty if the caller gave none; the flow then fails with the
-  /// SDK's error GPE-2206.
+  /// The `requestId` of the call. It is empty if the caller gave none. With a blank one the flow
+  /// fails with the SDK's error GPE-2206.
   let requestID: String
   /// The `userCorrelationId` of the call, which is the partner's id of the user. It is empty if the
-  /// caller gave none; the flow then fails with the SDK's error GPE-2206.
+  /// caller gave none. With a blank one the flow fails with the SDK's error GPE-2206.
   let correlationID: String
   let receiver: VerifyIdentity.CredentialReceiver
-  /// The linking token that the caller passed, or the account that the caller named; nil without
-  /// either.
+  /// The `userCorrelationId` for which the named account's credential was exchanged before; nil if
+  /// that is not known. The exchange of this flow must return the same.
+  let exchangedID: String?
+  /// The linking token that the caller passed, unless it is blank, or the account that the caller
+  /// named; nil without either.
   let link: LinkingToken?
   /// The URL at which the app itself receives the redirect; nil if the daemon listens.
   let redirectURI: String?
@@ -30,8 +34,13 @@ struct IdentityRequest: Codable, Sendable, Equatable {
     if params.featureId != nil {
       throw ParamsValidation.wrong("featureId", "is reserved and must not be set")
     }
+    let token = params.token.flatMap { $0.secret.revealed().isBlank ? nil : $0.secret }
     requestID = context.statedRequestID ?? ""
     correlationID = params.userCorrelationId ?? ""
+    exchangedID = context.attributes[VerifyIdentity.exchangedIDAttribute]?.stringValue
+    try Self.check(requestID, "requestId")
+    try Self.check(correlationID, "params.userCorrelationId")
+    try Self.check(token?.revealed() ?? "", "params.token")
     receiver = params.credentialReceiver
     redirectURI = try ParamsValidation.url(params.redirectURI, "redirectURI")
     returnURL = try ParamsValidation.url(params.returnUrl, "returnUrl")
@@ -39,12 +48,24 @@ struct IdentityRequest: Codable, Sendable, Equatable {
     installation = context.installationID
     endsAt = context.endsAt
     if let account = context.account, Secret(account.subject) != Secret(correlationID),
-      !correlationID.allSatisfy(\.isWhitespace)
+      !correlationID.isBlank
     {
       throw ParamsValidation.wrong("account", "has another userCorrelationId")
     }
-    link =
-      params.token.map { .token(Sealed($0.secret)) } ?? context.account.map { .account($0.id) }
+    link = token.map { .token(Sealed($0)) } ?? context.account.map { .account($0.id) }
+  }
+
+  /// Checks that a value can be sent to GoPay, whatever GoPay makes of it. Blank values are
+  /// ``flaw(_:)``'s matter.
+  ///
+  /// - Throws: `invalidParams` with the field.
+  private static func check(_ text: String, _ field: String) throws(UsherError) {
+    guard text.isBlank || text.isSendable else {
+      throw UsherError(
+        .invalidParams,
+        "\(field) must have at most 4096 bytes and no control character",
+        field: field)
+    }
   }
 
   /// The name of the state in which the flow starts with these parameters.
@@ -71,15 +92,9 @@ extension IdentityRequest {
   }
 
   private var missing: String? {
-    if !requestID.isVisible(upTo: 128) { return "requestId" }
-    if !correlationID.isVisible(upTo: 256) { return "userCorrelationId" }
-    switch link {
-    case .token(let token):
-      let text = token.unsealed().revealed()
-      return text.isVisible(upTo: GoPayData.maxTokenBytes) ? nil : "token"
-    case .account: return nil
-    case nil: return receiver == .none ? "token" : nil
-    }
+    if requestID.isBlank { return "requestId" }
+    if correlationID.isBlank { return "userCorrelationId" }
+    return receiver == .none && link == nil ? "token" : nil
   }
 
   /// Returns why the daemon cannot redeem GoPay's auth code with the configured credentials; nil if
@@ -103,5 +118,16 @@ extension IdentityRequest {
       }
       return key ?? secret
     }
+  }
+}
+
+extension String {
+  /// Whether the text is empty or white space only: what the SDK calls blank.
+  var isBlank: Bool { allSatisfy(\.isWhitespace) }
+
+  /// Whether a request to GoPay can carry the text: at most 4096 bytes, and no control character.
+  var isSendable: Bool {
+    utf8.count <= GoPayData.maxTokenBytes
+      && unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
   }
 }

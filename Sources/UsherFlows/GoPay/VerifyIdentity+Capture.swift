@@ -26,11 +26,14 @@ extension VerifyIdentity {
   ) -> Answer {
     switch reply {
     case .success(let data):
-      // A new capture is needed unless GoPay has verified the earlier submission.
+      // A new capture is needed unless GoPay has verified the earlier submission. An ERROR does not
+      // fail the flow: it is about that submission, and would bar the user from another one.
       guard let reported = try? KYCStatus(data), reported.status == .completed,
         reported.result == .valid
       else { return capture(.link(link), &transition) }
-      return finish(KYCRecord(order.requestID, reported, at: transition.now), link)
+      return finish(
+        KYCRecord(order.requestID, reported, at: transition.now), link,
+        exchangedID: order.exchangedID)
     case .refused(let refusal) where refusal.isPending: return capture(.link(link), &transition)
     case .refused(let refusal): return .fail(refusal.failure(provider.name))
     case .failed(let fault):
@@ -47,12 +50,18 @@ extension VerifyIdentity {
 extension VerifyIdentity {
   /// Starts the capture.
   ///
-  /// - Parameter isBound: Whether this flow itself created the binding to the GoPay account.
+  /// - Parameters:
+  ///   - isBound: Whether this flow itself created the binding to the GoPay account.
+  ///   - exchangedID: The `userCorrelationId` that the exchange returned.
   mutating func capture(
-    _ source: Capture.Source, isBound: Bool = false, _ transition: inout TransitionContext
+    _ source: Capture.Source, isBound: Bool = false, exchangedID: String? = nil,
+    _ transition: inout TransitionContext
   ) -> Answer {
     problem = nil
-    return sendCall(of: Capture(source, isBound: isBound, order, &transition))
+    return sendCall(
+      of: Capture(
+        source, isBound: isBound, exchangedID: exchangedID, order,
+        seconds: provider.settings.captureSeconds, &transition))
   }
 
   private mutating func sendCall(of capture: Capture) -> Answer {
@@ -95,8 +104,11 @@ extension VerifyIdentity {
     guard let reported = try? KYCStatus(GoPayData(members: callback.members)),
       let page = capture.page, Secret(reported.submissionID) == Secret(page.submissionID)
     else { return .ignore }
+    guard reported.status != .error else {
+      return .fail(.ended(reported.reasonCode, provider.name))
+    }
     let record = KYCRecord(order.requestID, reported, at: now)
-    return finish(record, capture.link, isBound: capture.isBound)
+    return finish(record, of: capture)
   }
 
   private mutating func answered(
@@ -139,15 +151,17 @@ extension VerifyIdentity {
       problem = nil
       return sendCall(of: capture)
     }
-    guard let page = capture.page else {
-      capture.page = try data.capturePage()
+    guard let page = capture.page, capture.isRenewingPage != true else {
+      capture.show(try data.capturePage(), at: now)
       return wait(capture)
     }
     switch try data.capture(page.submissionID) {
+    case .created where capture.isPageExpired(at: now):
+      return sendCall(of: copy(capture) { $0.isRenewingPage = true })
     case .created: return wait(capture)
     case .submitted:
       let record = KYCRecord(order.requestID, submitted: page.submissionID, at: now)
-      return finish(record, capture.link, isBound: capture.isBound)
+      return finish(record, of: capture)
     case .failed(let refusal): return .fail(refusal.failure(provider.name))
     }
   }
@@ -173,14 +187,25 @@ extension VerifyIdentity {
 }
 
 extension VerifyIdentity {
+  /// The account attribute with the `userCorrelationId` that the exchange returned. It identifies
+  /// the user at GoPay, and the account's subject identifies the app's user.
+  static let exchangedIDAttribute = "exchangedUserCorrelationId"
+
+  private mutating func finish(_ record: KYCRecord, of capture: Capture) -> Answer {
+    finish(
+      record, capture.link, isBound: capture.isBound,
+      exchangedID: capture.exchangedID ?? order.exchangedID)
+  }
+
   /// Ends the flow with the account to store.
   ///
   /// - Parameters:
   ///   - link: The linking token that the account stores, or the account that has it already; nil
   ///     if none is known.
   ///   - isBound: Whether this flow created the binding, so that the daemon must remove it later.
+  ///   - exchangedID: The user's id at GoPay; nil if it is unknown.
   private mutating func finish(
-    _ record: KYCRecord, _ link: LinkingToken?, isBound: Bool = false
+    _ record: KYCRecord, _ link: LinkingToken?, isBound: Bool = false, exchangedID: String?
   ) -> Answer {
     state = .submitted
     problem = nil
@@ -188,14 +213,16 @@ extension VerifyIdentity {
     if isBound {
       attributes[GoPayTokens.deviceAttribute] = .string(order.installation)
     }
+    attributes[Self.exchangedIDAttribute] = exchangedID.map { .string($0) }
     let tokens = link?.secret.map {
       TokenSet(accessToken: $0, tokenType: "Bearer", expiresAt: nil, scope: "")
     }
     return .finish(
       Completion(
         grant: AccountGrant(
-          subject: order.correlationID, label: order.correlationID, attributes: attributes,
-          tokens: tokens),
+          subject: order.correlationID,
+          label: ProviderText.shown(order.correlationID) ?? order.correlationID,
+          attributes: attributes, tokens: tokens),
         result: [
           "submissionId": .string(record.submissionID), "metadata": .object(record.metadata),
         ]))

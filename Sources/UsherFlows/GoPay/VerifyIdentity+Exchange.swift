@@ -92,12 +92,15 @@ extension VerifyIdentity {
   private mutating func acknowledge(
     _ exchanged: GoPayExchanged, _ exchange: CodeExchange, _ transition: inout TransitionContext
   ) -> Answer {
+    let id = exchanged.correlationID
+    guard !id.isBlank, id.isSendable else { return .fail(.exchangedForNobody(provider.name)) }
     // Compares bytes: Swift's `==` treats canonically equivalent strings as equal.
-    guard Secret(exchanged.correlationID) == Secret(order.correlationID) else {
+    if let known = order.exchangedID, Secret(known) != Secret(id) {
       return .fail(.otherCorrelation(provider.name))
     }
     let link = exchanged.token.map { LinkingToken.token(Sealed($0)) } ?? order.link
-    return capture(link.map { .link($0) } ?? .login(code: exchange.code), &transition)
+    return capture(
+      link.map { .link($0) } ?? .login(code: exchange.code), exchangedID: id, &transition)
   }
 
   /// Gets another auth code, because this one may be spent.

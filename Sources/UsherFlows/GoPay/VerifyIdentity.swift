@@ -16,11 +16,12 @@ package struct VerifyIdentity: FlowMachine, CodeGrant {
   package static let judgesRequestID = true
 
   package struct Params: Codable, Sendable, Equatable, SchemaDocumented {
-    /// The id that links the user to GoPay: 1 to 256 printable ASCII characters without spaces.
+    /// The id that links the app's user to GoPay.
     package var userCorrelationId: String?
     /// Whether an auth code is exchanged for a linking token: `exchange`, or `none`.
     package var credentialReceiver: CredentialReceiver
-    /// A linking token: short-term with `exchange`, long-term with `none`.
+    /// A linking token: short-term with `exchange`, long-term with `none`. A blank one counts as
+    /// absent.
     package var token: WireSecret?
     /// An account whose linking token is used instead of `token`.
     package var account: AccountID?
@@ -143,6 +144,19 @@ package struct VerifyIdentity: FlowMachine, CodeGrant {
     case .kyc(let capture): kyc(event, capture, transition.now)
     case .submitted: .ignore
     }
+  }
+}
+
+// MARK: - The end of time
+
+extension VerifyIdentity {
+  /// The deadline of the capture, which may be long after the one of the log-in.
+  package var endsAt: Timestamp? {
+    if case .kyc(let capture) = state { capture.deadline } else { nil }
+  }
+
+  package var expiryFailure: Failure? {
+    endsAt.map { _ in .captureTimedOut(provider.settings.captureSeconds, provider.name) }
   }
 }
 

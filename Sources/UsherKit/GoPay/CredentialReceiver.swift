@@ -17,7 +17,9 @@ public enum CredentialReceiver: Sendable {
 
 /// A handler that lets the app's backend exchange a credential.
 ///
-/// The handler is called once for each auth code, by a task of its own and on no particular thread.
+/// The handler is called once for each auth code, by a task of its own. A closure that is written
+/// in code of an actor, such as the main actor, runs on that actor; any other on no particular
+/// thread.
 /// After a restart of the daemon or a lost connection it is not called again for the same code, and
 /// its result is submitted again if it did not arrive.
 ///
@@ -26,14 +28,14 @@ public enum CredentialReceiver: Sendable {
 /// end of the verification has no effect either.
 public struct CredentialExchangeHandler: Sendable {
   public let handle:
-    @Sendable (
+    @isolated(any) @Sendable (
       _ credential: GoPayCredential, _ requestId: String,
       _ completion: @escaping @Sendable (ExchangeResult) -> Void
     ) -> Void
 
   public init(
-    handle:
-      @escaping @Sendable (
+    @_inheritActorContext handle:
+      @escaping @isolated(any) @Sendable (
         _ credential: GoPayCredential, _ requestId: String,
         _ completion: @escaping @Sendable (ExchangeResult) -> Void
       ) -> Void
@@ -45,8 +47,8 @@ public struct CredentialExchangeHandler: Sendable {
   ///
   /// The closure's task is not cancelled when the verification ends.
   public init(
-    exchange:
-      @escaping @Sendable (
+    @_inheritActorContext exchange:
+      @escaping @isolated(any) @Sendable (
         _ credential: GoPayCredential, _ requestId: String
       ) async -> ExchangeResult
   ) {
@@ -69,12 +71,12 @@ extension GoPayCredential: CustomStringConvertible, CustomReflectable {
 
 /// The result of an exchange by the app's backend. Its description omits the token.
 public enum ExchangeResult: Sendable, Equatable {
-  /// The backend exchanged the code for a person. If `userCorrelationId` differs from the
-  /// request's, the verification ends with GPE-2214; if it is malformed, with GPE-2208.
-  ///
-  /// `token` is not in the SDK: the linking token that the backend got for the code. The daemon
-  /// uses it to ask for the verdict later.
-  case success(userCorrelationId: String, token: String? = nil)
+  /// The backend exchanged the code for a person, whom `userCorrelationId` identifies at GoPay. It
+  /// need not be the request's. If it is blank, the verification ends with GPE-2208.
+  case success(userCorrelationId: String)
+  /// The backend exchanged the code for a person and got a linking token for it, which the daemon
+  /// uses to ask for the verdict later. This case is not in the SDK.
+  case linked(userCorrelationId: String, token: String)
   /// The exchange failed. The verification ends with GPE-2208 and the reason in its message.
   case failure(reason: String)
 }
@@ -82,7 +84,8 @@ public enum ExchangeResult: Sendable, Equatable {
 extension ExchangeResult: CustomStringConvertible, CustomReflectable {
   public var description: String {
     switch self {
-    case .success(let userCorrelationId, _): "exchanged for \(userCorrelationId)"
+    case .success(let userCorrelationId), .linked(let userCorrelationId, _):
+      "exchanged for \(userCorrelationId)"
     case .failure(let reason): "not exchanged: \(reason)"
     }
   }
@@ -93,10 +96,10 @@ extension ExchangeResult: CustomStringConvertible, CustomReflectable {
 extension ExchangeResult {
   var input: FlowInput {
     switch self {
-    case .success(let userCorrelationId, let token):
-      var fields = ["userCorrelationId": Secret(userCorrelationId)]
-      fields["token"] = token.map { Secret($0) }
-      return .exchanged(fields)
+    case .success(let userCorrelationId):
+      return .exchanged(["userCorrelationId": Secret(userCorrelationId)])
+    case .linked(let userCorrelationId, let token):
+      return .exchanged(["userCorrelationId": Secret(userCorrelationId), "token": Secret(token)])
     case .failure(let reason): return .exchangeFailed(reason: reason)
     }
   }
@@ -105,7 +108,7 @@ extension ExchangeResult {
   /// result as invalid and the handler cannot be asked again.
   func refused(_ message: String) -> ExchangeResult {
     switch self {
-    case .success: .failure(reason: "the exchange got an invalid answer: \(message)")
+    case .success, .linked: .failure(reason: "the exchange got an invalid answer: \(message)")
     case .failure: .failure(reason: "the exchange failed")
     }
   }

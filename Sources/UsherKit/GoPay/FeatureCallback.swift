@@ -31,45 +31,56 @@ extension VerifyResult {
 
 /// Receives the result of a call of ``FeatureManager``.
 ///
-/// Exactly one of the two methods is called, once, by a task of its own: on no particular thread
-/// and on no actor.
+/// Exactly one of the two methods is called, once, by a task of its own: on the actor that the
+/// method is isolated to, such as the main actor, or else on no particular thread. A conforming
+/// class need not declare them `async`.
 public protocol FeatureCallback<Output>: AnyObject, Sendable {
   associatedtype Output: Sendable
 
   /// Reports that the call has succeeded. `data` has optional details, such as
   /// ``VerifyResult/metadata``; nil if there are none.
-  func onComplete(_ result: Output, data: [String: String]?)
+  func onComplete(_ result: Output, data: [String: String]?) async
 
   /// Reports that the call has failed.
-  func onError(_ error: FeatureError)
+  func onError(_ error: FeatureError) async
 }
 
 /// A callback for `verify` that consists of closures.
+///
+/// A closure that is written in code of an actor, such as the main actor, runs on that actor; any
+/// other on no particular thread.
 public final class VerifyFeatureCallback: FeatureCallback {
-  private let completed: @Sendable (VerifyResult, [String: String]?) -> Void
-  private let failed: @Sendable (FeatureError) -> Void
+  private let completed: @Sendable (VerifyResult, [String: String]?) async -> Void
+  private let failed: @isolated(any) @Sendable (FeatureError) -> Void
 
   public init(
-    onComplete: @escaping @Sendable (_ result: VerifyResult, _ data: [String: String]?) -> Void,
-    onError: @escaping @Sendable (_ error: FeatureError) -> Void
+    @_inheritActorContext onComplete:
+      @escaping @isolated(any) @Sendable (
+        _ result: VerifyResult, _ data: [String: String]?
+      ) -> Void,
+    @_inheritActorContext onError:
+      @escaping @isolated(any) @Sendable (_ error: FeatureError) -> Void
   ) {
-    completed = onComplete
+    completed = { await onComplete($0, $1) }
     failed = onError
   }
 
   /// Creates a callback whose `onComplete` has no `data`, as in the SDK documentation.
-  public convenience init(
-    onComplete: @escaping @Sendable (_ result: VerifyResult) -> Void,
-    onError: @escaping @Sendable (_ error: FeatureError) -> Void
+  public init(
+    @_inheritActorContext onComplete:
+      @escaping @isolated(any) @Sendable (_ result: VerifyResult) -> Void,
+    @_inheritActorContext onError:
+      @escaping @isolated(any) @Sendable (_ error: FeatureError) -> Void
   ) {
-    self.init(onComplete: { result, _ in onComplete(result) }, onError: onError)
+    completed = { result, _ in await onComplete(result) }
+    failed = onError
   }
 
-  public func onComplete(_ result: VerifyResult, data: [String: String]?) {
-    completed(result, data)
+  public func onComplete(_ result: VerifyResult, data: [String: String]?) async {
+    await completed(result, data)
   }
 
-  public func onError(_ error: FeatureError) { failed(error) }
+  public func onError(_ error: FeatureError) async { await failed(error) }
 }
 
 /// A type-erased callback.
@@ -86,13 +97,15 @@ public struct AnyFeatureCallback<Output: Sendable>: Sendable {
 
   var isAlive: Bool { find() != nil }
 
-  func deliver(_ outcome: Result<Output, FeatureError>, data: (Output) -> [String: String]) {
+  func deliver(
+    _ outcome: Result<Output, FeatureError>, data: (Output) -> [String: String]
+  ) async {
     guard let callback = find() else { return }
     switch outcome {
     case .success(let result):
       let data = data(result)
-      callback.onComplete(result, data: data.isEmpty ? nil : data)
-    case .failure(let error): callback.onError(error)
+      await callback.onComplete(result, data: data.isEmpty ? nil : data)
+    case .failure(let error): await callback.onError(error)
     }
   }
 }

@@ -4,7 +4,7 @@ import UsherCore
 public struct FeatureError: Error, Sendable, Equatable {
   /// The SDK's code, such as `GPE-2206`.
   public let code: String
-  /// The meaning of the code, such as `required field missing`.
+  /// The meaning of the code, such as `Required field missing`.
   public let title: String
   /// A message for people, from GoPay's server or else from the daemon. With GPE-2208 it contains
   /// the reason for which the exchange failed.
@@ -45,23 +45,23 @@ public enum FeatureErrorCode: String, Sendable, Equatable, CaseIterable {
   case securityCheck = "GPE-2214"
   case api = "GPE-2215"
 
-  /// The meaning of the code, as the provider contract phrases it.
+  /// The meaning of the code, as the daemon and the provider contract phrase it.
   public var title: String {
     switch self {
-    case .configurationInvalid: "configuration invalid"
-    case .tokenExpired: "token expired or unauthorised"
-    case .connection: "connection error"
-    case .notWhitelisted: "feature not whitelisted"
-    case .unknown: "unknown"
-    case .requiredFieldMissing: "required field missing"
-    case .userCancelled: "user cancelled"
-    case .exchangeFailed: "exchange failed"
-    case .exchangeTimedOut: "exchange timed out"
-    case .cameraUnavailable: "camera unavailable"
-    case .permissionDenied: "permission denied"
-    case .verificationFailed: "verification failed"
-    case .helpTapped: "user tapped Help"
-    case .securityCheck: "security check"
+    case .configurationInvalid: "Configuration invalid"
+    case .tokenExpired: "Token expired or unauthorised"
+    case .connection: "Connection error"
+    case .notWhitelisted: "Feature not whitelisted"
+    case .unknown: "Unknown"
+    case .requiredFieldMissing: "Required field missing"
+    case .userCancelled: "User cancelled"
+    case .exchangeFailed: "Exchange failed"
+    case .exchangeTimedOut: "Exchange timed out"
+    case .cameraUnavailable: "Camera unavailable"
+    case .permissionDenied: "Permission denied"
+    case .verificationFailed: "Verification failed"
+    case .helpTapped: "User tapped Help"
+    case .securityCheck: "Security check"
     case .api: "API error"
     }
   }
@@ -98,20 +98,19 @@ extension FeatureError: SDKError {
 }
 
 extension FeatureErrorCode {
-  /// Creates the code for an error without one of GoPay. `invalidRequest` becomes GPE-2206 even if
-  /// a parameter is not missing but forbidden, such as `featureId`: it is the SDK's only code for
-  /// an invalid request, and it is not retryable.
+  /// Creates the code for an error without one of GoPay. An invalid request is not GPE-2206, which
+  /// the daemon reports itself where a required field is blank: it has no code of its own.
   fileprivate init(_ kind: KitError.Kind) {
     self =
       switch kind {
-      case .invalidRequest: .requiredFieldMissing
       case .notConfigured: .configurationInvalid
       case .signInRequired: .tokenExpired
       case .notPermitted: .notWhitelisted
       case .unavailable: .connection
       case .cancelled, .expired, .denied: .userCancelled
       case .rateLimited: .api
-      case .nothingWaiting, .attemptsExhausted, .rejected, .unexpected: .unknown
+      case .nothingWaiting, .attemptsExhausted, .rejected, .unexpected, .invalidRequest:
+        .unknown
       }
   }
 }

@@ -11,50 +11,50 @@ public struct FeatureManager: Sendable {
 
   /// Verifies a person's identity, and passes the result to a callback.
   ///
-  /// Exactly one of the callback's methods is called, once. An invalid request is reported to the
-  /// callback too, with GPE-2206.
+  /// Exactly one of the callback's methods is called, once. A blank `requestId` or
+  /// `userCorrelationId` is reported to the callback too, with GPE-2206.
   ///
-  /// As in the SDK, this is called on the main actor. It returns at once and does not block;
-  /// callback and exchange handler are not called on the main actor.
+  /// As in the SDK, this is called on the main actor. It returns at once and does not block.
+  /// Closures of the callback and the exchange handler that are written in code of the main actor
+  /// run there, and methods of a callback that are isolated to it.
   ///
   /// - Parameters:
-  ///   - presenter: Shows the log-in page, if a log-in is needed, and then the capture page. It is
-  ///     retained until the end, and called by a task of the SDK.
+  ///   - viewController: Shows the log-in page, if a log-in is needed, and then the capture page: a
+  ///     ``Presenter`` in place of the SDK's view controller. It is retained until the end, and
+  ///     called by a task of the SDK.
   ///   - request: The request, with a `requestId` made for this call.
   ///   - credentialReceiver: The handler that exchanges an auth code, or
   ///     ``CredentialReceiver/none``.
   ///   - callback: Receives the result. It is held weakly: keep a reference to the wrapped
   ///     callback.
   /// - Returns: A task that can be cancelled.
-  /// - Throws: GPE-2206 if the wrapped callback is deallocated already; no other error.
+  /// - Throws: GPE-2205 if the wrapped callback is deallocated already; no other error.
   @MainActor @discardableResult
   public func verify(
-    presenter: any Presenter, request: FeatureRequest, credentialReceiver: CredentialReceiver,
-    callback: AnyFeatureCallback<VerifyResult>
+    viewController: any Presenter, request: FeatureRequest,
+    credentialReceiver: CredentialReceiver, callback: AnyFeatureCallback<VerifyResult>
   ) throws(FeatureError) -> VerifyTask {
     guard callback.isAlive else { throw .callbackGone }
-    let deliver = { @Sendable (outcome: Result<VerifyResult, FeatureError>) in
-      callback.deliver(outcome, data: \.metadata)
-    }
-    let task = callBack(deliver) { () async throws(FeatureError) in
-      try await verify(
-        presenter: presenter, request: request, credentialReceiver: credentialReceiver)
-    }
-    return VerifyTask(task: task)
+    return VerifyTask(
+      task: deliverOutcome(to: callback) { () async throws(FeatureError) in
+        try await verify(
+          viewController: viewController, request: request, credentialReceiver: credentialReceiver)
+      })
   }
 
   /// Verifies a person's identity, and returns the submission.
   ///
-  /// The parameters are those of ``verify(presenter:request:credentialReceiver:callback:)``. It may
-  /// be called on any actor. Cancelling its task cancels the verification: GPE-2207, unless it has
-  /// ended by then.
+  /// The parameters are those of
+  /// ``verify(viewController:request:credentialReceiver:callback:)``. It may be called on any
+  /// actor. Cancelling its task cancels the verification: GPE-2207, unless it has ended by then.
   ///
   /// The verification survives a restart of the daemon or a lost connection of up to 10 s; after
   /// that the call throws GPE-2203.
   ///
   /// - Throws: The errors that the SDK passes to `onError`.
   public func verify(
-    presenter: any Presenter, request: FeatureRequest, credentialReceiver: CredentialReceiver
+    viewController: any Presenter, request: FeatureRequest,
+    credentialReceiver: CredentialReceiver
   ) async throws(FeatureError) -> VerifyResult {
     try await translating(to: FeatureError.self) {
       try Task.checkCancellation()
@@ -64,7 +64,7 @@ public struct FeatureManager: Sendable {
       // interrupted, it would be unknown whether there is a flow.
       let beginning = Task { try await begin(request, credentialReceiver) }
       let verification = IdentityVerification(
-        presenter: presenter, receiver: credentialReceiver, retryTiming: sdk.retryTiming)
+        presenter: viewController, receiver: credentialReceiver, retryTiming: sdk.retryTiming)
       return try await verification.outcome(try await beginning.value)
     }
   }
@@ -97,6 +97,22 @@ public struct VerifyTask: Sendable {
 }
 
 extension FeatureManager {
+  /// Runs a verification in a task that is on no actor, and passes its outcome to a callback.
+  private func deliverOutcome(
+    to callback: AnyFeatureCallback<VerifyResult>,
+    of verify: @escaping @Sendable () async throws(FeatureError) -> VerifyResult
+  ) -> Task<Void, Never> {
+    Task {
+      let outcome: Result<VerifyResult, FeatureError>
+      do throws(FeatureError) {
+        outcome = .success(try await verify())
+      } catch {
+        outcome = .failure(error)
+      }
+      await callback.deliver(outcome, data: \.metadata)
+    }
+  }
+
   private func begin(
     _ request: FeatureRequest, _ receiver: CredentialReceiver
   ) async throws -> FlowSession {

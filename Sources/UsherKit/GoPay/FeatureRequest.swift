@@ -5,7 +5,7 @@ public struct FeatureRequest: Sendable, Equatable {
   /// The unique id of this verification, such as a UUID. An id that was used is refused for 30
   /// days. GoPay's callback to the partner contains it.
   public fileprivate(set) var requestId = ""
-  /// Reserved by GoPay: if it is set, `verify` fails with GPE-2206.
+  /// Reserved by GoPay: if it is set, `verify` fails with GPE-2205.
   public fileprivate(set) var featureId: String?
   /// The partner's id of the person.
   public fileprivate(set) var userCorrelationId = ""

@@ -7,7 +7,7 @@ import UsherTestKit
 
 /// The SDK's documented examples with UsherKit, the real daemon and the sandbox's GoPay.
 ///
-/// The header of `GoPaySeedExample.swift` lists the corrections to the examples.
+/// The header of `GoPaySeedExample.swift` says what stands around the examples.
 @MainActor
 @Suite("GoPay's SDK examples, end to end", .mayBlock, .serialized, .timeLimit(.minutes(10)))
 struct GoPaySeedEndToEndTests {
@@ -40,20 +40,25 @@ struct GoPaySeedEndToEndTests {
 
   /// The partner's backend: redeems each code.
   private struct Backend: GoPaySeedExample.Backend {
+    struct Down: LocalizedError {
+      var errorDescription: String? { "the backend is down" }
+    }
+
     let sandbox: SandboxUnderTest
     var isDown = false
 
     func exchangeAuthCode(
       _ code: String, requestId: String,
-      completion: @escaping @Sendable (Result<String, GoPaySeedExample.BackendError>) -> Void
+      completion: @escaping @Sendable (Result<String, any Error>) -> Void
     ) {
-      if isDown { return completion(.failure(.init(localizedDescription: "the backend is down"))) }
+      if isDown { return completion(.failure(Down())) }
+      let sandbox = sandbox
       Thread.detachNewThread {
         do {
           try sandbox.control("POST", "gopay/redeem", ["authCode": .string(code)])
           completion(.success(GoPayFixture.person))
         } catch {
-          completion(.failure(.init(localizedDescription: "\(error)")))
+          completion(.failure(error))
         }
       }
     }
@@ -67,21 +72,25 @@ struct GoPaySeedEndToEndTests {
     sdk = GoPaySDK(socketPath: fixture.daemon.socketPath)
   }
 
-  private func news(
-    _ screen: Screen, _ backend: Backend, _ run: (GoPaySeedExample) -> Void
-  ) async -> GoPaySeedExample.News? {
-    let example = GoPaySeedExample(sdk: sdk, presenter: screen, backend: backend)
-    run(example)
-    var news = example.news.makeAsyncIterator()
-    return await news.next()
+  /// Runs an example and returns the first line that it prints.
+  private func output(
+    _ screen: Screen, _ run: (GoPaySeedExample, @escaping @MainActor (String) -> Void) -> Void
+  ) async -> String? {
+    let (lines, feed) = AsyncStream.makeStream(of: String.self)
+    let example = GoPaySeedExample(sdk: sdk, screen: screen)
+    run(example) { feed.yield($0) }
+    var iterator = lines.makeAsyncIterator()
+    let line = await iterator.next()
+    return withExtendedLifetime(example) { line }
   }
 
   @Test("GoPay's SDK example with credential exchange submits a verification and adds the account")
   func withExchange() async throws {
     let screen = Screen(fixture.sandbox)
-    let news = await news(screen, Backend(sandbox: fixture.sandbox)) { $0.verifyWithExchange() }
+    let backend = Backend(sandbox: fixture.sandbox)
+    let line = await output(screen) { $0.verifyWithExchange(backend, print: $1) }
     let submission = try #require(try fixture.submissions().first)
-    #expect(news == .submitted(id: submission["submissionId"]?.stringValue ?? ""))
+    #expect(line == "Submission ID: \(submission["submissionId"]?.stringValue ?? "")")
     #expect(submission["status"] == "SUBMITTED")
     #expect(screen.pages.count == 1)
     #expect(try fixture.codeStates() == ["redeemed"])
@@ -92,9 +101,9 @@ struct GoPaySeedEndToEndTests {
   @Test("GoPay's SDK example without credential exchange verifies and keeps the token")
   func withoutExchange() async throws {
     let screen = Screen(fixture.sandbox)
-    let news = await news(screen, Backend(sandbox: fixture.sandbox)) { $0.verifyWithoutExchange() }
+    let line = await output(screen) { $0.verifyWithoutExchange(print: $1) }
     let submission = try #require(try fixture.submissions().first)
-    #expect(news == .submitted(id: submission["submissionId"]?.stringValue ?? ""))
+    #expect(line == "Submission ID: \(submission["submissionId"]?.stringValue ?? "")")
     #expect(screen.pages.count == 1)
     #expect(try fixture.codeStates() == [])
     let token = try fixture.app.call("token.get", ["provider": "gopay"])
@@ -103,23 +112,16 @@ struct GoPaySeedEndToEndTests {
 
   @Test("a failing backend makes GoPay's SDK example run onError with GPE-2208 and the reason")
   func backendFails() async throws {
-    let news = await news(Screen(fixture.sandbox), Backend(sandbox: fixture.sandbox, isDown: true))
-    {
-      $0.verifyWithExchange()
-    }
-    guard case .failed("GPE-2208", _, message: "the backend is down") = news else {
-      throw TestError("\(String(describing: news))")
-    }
+    let backend = Backend(sandbox: fixture.sandbox, isDown: true)
+    let line = await output(Screen(fixture.sandbox)) { $0.verifyWithExchange(backend, print: $1) }
+    #expect(line == "Error [GPE-2208]: Exchange failed — the backend is down")
   }
 
   @Test("Help at the capture page makes GoPay's SDK example run onError with GPE-2213")
   func help() async throws {
-    let news = await news(
-      Screen(fixture.sandbox, button: "HELP_CLICKED"), Backend(sandbox: fixture.sandbox)
-    ) { $0.verifyWithoutExchange() }
-    guard case .failed("GPE-2213", _, _) = news else {
-      throw TestError("\(String(describing: news))")
-    }
+    let screen = Screen(fixture.sandbox, button: "HELP_CLICKED")
+    let line = await output(screen) { $0.verifyWithoutExchange(print: $1) }
+    #expect(line?.hasPrefix("Error [GPE-2213]: ") == true, "\(line ?? "")")
   }
 
   @Test("the documentation's program verifies a person who logs in at GoPay's pages")

@@ -37,7 +37,7 @@ struct DrivenIdentity: DrivenMachine {
     account: KnownAccount? = nil, requestID: String? = "req-1",
     correlationID: String? = "corr-5678", provider: ProviderConfig? = nil,
     credentials: [String: Secret] = ["key": PartnerKeys.good, "secret": Secret("client-secret")],
-    endsAt: Timestamp = .latest,
+    endsAt: Timestamp = .latest, attributes: [String: JSONValue] = [:],
     _ change: (inout VerifyIdentity.Params) -> Void = { _ in }
   ) throws {
     var params = VerifyIdentity.Params(credentialReceiver: receiver)
@@ -49,7 +49,7 @@ struct DrivenIdentity: DrivenMachine {
       provider: try Provider(provider ?? gopay())!, account: account,
       requestID: requestID ?? "flw_1",
       statedRequestID: requestID, endsAt: endsAt, installationID: device,
-      credential: CredentialCheck(nil, named: credentials))
+      credential: CredentialCheck(nil, named: credentials), attributes: attributes)
     var moment = TransitionContext(now: clock, entropy: entropy)
     (flow, last) = try VerifyIdentity.begin(params, origin, at: &moment)
     pending = calls.last

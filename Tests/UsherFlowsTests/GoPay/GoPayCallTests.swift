@@ -57,6 +57,32 @@ struct GoPayCallTests {
     }
   }
 
+  @Test("a requestId goes into GoPay's headers with all but visible ASCII percent-encoded")
+  func encodedRequestID() throws {
+    let ids = [
+      ("req-1", "req-1"), ("Müller 42", "M%C3%BCller%2042"), ("50%", "50%25"),
+      ("a%20b", "a%2520b"), ("a b", "a%20b"), ("~!\u{7E}\u{A0}", "~!~%C2%A0"),
+    ]
+    for (id, encoded) in ids {
+      let link = LinkingToken.token(Sealed(Self.link))
+      for call in [
+        GoPayCall.temporaryToken(link, requestID: id), .currentSubmission(link, requestID: id),
+        .authCode(link, correlationID: "corr-1", requestID: id),
+        .sessionToken(code: Self.code, requestID: id),
+      ] {
+        let sent = headers(try render(call))
+        #expect(sent["request-id"] == encoded && sent["correlation-id"] == encoded)
+      }
+      let session = copy(Self.session) { $0.requestID = id }
+      for call in [
+        GoPayCall.capture(session, token: Self.code),
+        .submission(id: "sub-1", session, token: Self.code),
+      ] {
+        #expect(headers(try render(call))["x-partner-session-id"] == encoded)
+      }
+    }
+  }
+
   @Test("the GoPay capture token is requested with a log-in's auth code or a linking token")
   func captureToken() throws {
     let session = try render(GoPayCall.sessionToken(code: Self.code, requestID: "req-1"))

@@ -82,7 +82,8 @@ struct GoPayDataTests {
     let page = try data([
       "submissionId": "sub-1", "url": .string(url), "expiresAt": "2027-01-15T08:10:00Z",
     ]).capturePage()
-    #expect(page == Capture.Page(submissionID: "sub-1", url: url))
+    let end = Timestamp(rfc3339: "2027-01-15T08:10:00Z")
+    #expect(page == Capture.Page(submissionID: "sub-1", url: url, expiresAt: end))
   }
 
   @Test(

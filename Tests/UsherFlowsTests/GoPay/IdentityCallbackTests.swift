@@ -40,12 +40,10 @@ struct IdentityCallbackTests {
     let cases: [(String, JSONValue, JSONValue)] = [
       ("COMPLETED", "VALID", ["status": "COMPLETED", "result": "VALID"]),
       ("COMPLETED", "INVALID", ["status": "COMPLETED", "result": "INVALID"]),
-      ("ERROR", nil, ["status": "ERROR", "reasonCode": "BLUR"]),
     ]
     for (status, result, metadata) in cases {
       var driven = try atPage()
-      var callback = callback(status, result: result)
-      if status == "ERROR" { callback.members["reasonCode"] = "BLUR" }
+      let callback = callback(status, result: result)
       #expect(driven.flow.validate(callback) == .match)
       driven.receive(.calledBack(callback))
       #expect(driven.state == "submitted")
@@ -54,6 +52,36 @@ struct IdentityCallbackTests {
       #expect(driven.kyc?["status"] == .string(status) && driven.kyc?["result"] == result)
       #expect(driven.grant?.tokens?.accessToken.unsealed() == Secret("linking-secret"))
     }
+  }
+
+  @Test("a callback with ERROR fails GoPay verify, with GPE-2212 or the code of its reason")
+  func error() throws {
+    let cases: [(JSONValue, String, String?)] = [
+      (nil, "GPE-2212", nil), ("BLUR", "GPE-2212", "BLUR"), (12, "GPE-2212", "12"),
+      ("CAMERA", "GPE-2210", "CAMERA"), ("SECURITY", "GPE-2214", "SECURITY"),
+    ]
+    for (reason, code, error) in cases {
+      var driven = try atPage()
+      var callback = callback("ERROR", result: nil)
+      callback.members["reasonCode"] = reason
+      #expect(driven.flow.validate(callback) == .match)
+      driven.receive(.calledBack(callback))
+      #expect(driven.completion == nil && driven.code == code)
+      #expect(driven.failure?.provider?.error == error)
+      #expect(driven.failure?.message == "the provider could not decide about the submission")
+    }
+  }
+
+  @Test("a callback with ERROR undoes the binding that GoPay verify has made")
+  func errorAfterBinding() throws {
+    var driven = try Driven(provider: gopay(.snap))
+    driven.toExchange()
+    driven.answered([
+      "responseCode": "2000700", "accessTokenInfo": ["accessToken": "bound-secret"],
+    ])
+    driven.toPage()
+    driven.receive(.calledBack(callback("ERROR", result: nil)))
+    #expect(driven.cleanUp == [.unbinding(token: Secret("bound-secret"), device: device)])
   }
 
   @Test("a GoPay callback is judged by its requestId, its authorization, then its submissionId")
@@ -177,6 +205,21 @@ struct CallbackDialectTests {
       let callback = try dialect.read(
         authorization: authorization, body: Self.good.encoded())
       #expect(dialect.callKey(of: callback) == "req-1")
+    }
+  }
+
+  @Test("a GoPay callback's partnerSessionId is the requestId, as it is or as the headers have it")
+  func encodedKey() throws {
+    let dialect = try dialect()
+    for (text, id) in [
+      ("M%C3%BCller%2042", "Müller 42"), ("Müller 42", "Müller 42"), ("50%25", "50%"),
+      ("50%", "50%"), ("a%2520b", "a%20b"), ("a%41", "a%41"), ("%ff%", "%ff%"), ("%FF", "%FF"),
+      ("a%2", "a%2"), ("a%c3%bc", "a%c3%bc"),
+    ] {
+      var body = Self.good
+      body["partnerSessionId"] = .string(text)
+      let callback = try dialect.read(authorization: Secret("t"), body: body.encoded())
+      #expect(callback.requestID == id && dialect.callKey(of: callback) == id)
     }
   }
 

@@ -137,6 +137,24 @@ struct IdentityCaptureTests {
     }
   }
 
+  @Test(
+    "a polled submission with ERROR fails GoPay verify, with GPE-2212 or the code of its reason")
+  func endedWithError() throws {
+    let cases: [(JSONValue, String)] = [
+      (["status": "ERROR"], "GPE-2212"), (["status": "ERROR", "error": "CAMERA"], "GPE-2210"),
+      (["status": "ERROR", "reasonCode": "NETWORK"], "GPE-2203"),
+      (["status": "ERROR", "reasonCode": "BLUR"], "GPE-2212"),
+    ]
+    for (members, code) in cases {
+      var driven = try atPage()
+      driven.receive(.woken)
+      var submission = members
+      submission["submissionId"] = "sub-1"
+      driven.answered(data: submission)
+      #expect(driven.code == code && driven.completion == nil)
+    }
+  }
+
   /// `GoPayDataTests` covers each malformed value.
   @Test("an unreadable capture token, page or status fails GoPay verify with GPE-2215")
   func unreadable() throws {

@@ -117,6 +117,13 @@ struct IdentityContractTests {
     driven.answered(data: ["submissionId": "sub-1", "url": .string(Driven.page)])
     #expect(driven.page != nil)
     add("watching", driven, busy + answers)
+    var expiring = driven
+    expiring.flow.state = driven.flow.state.withExpiredPage
+    add("expiring", expiring, busy + answers, isNew: true)
+    expiring.receive(.woken)
+    expiring.answered(data: ["submissionId": "sub-1", "status": "CREATED"])
+    #expect(expiring.page == nil)
+    add("renewing", expiring, busy + answers, isNew: true)
     driven.receive(.woken)
     driven.refused(401, 1401)
     add("replacing", driven, busy + answers)
@@ -134,10 +141,25 @@ struct IdentityContractTests {
     driven.pending.map { .called($0, Driven.gone) } ?? .discovered(.unreachable(message: ""))
   }
 
+  /// Adds a state. A capture is added in its first stored form too, which had no deadline, unless
+  /// the state was introduced with the deadline.
   private mutating func add(
-    _ name: String, _ driven: Driven, _ unrelatedEvents: [FlowEvent<GoPayCall>]
+    _ name: String, _ driven: Driven, _ unrelatedEvents: [FlowEvent<GoPayCall>],
+    isNew: Bool = false
   ) {
-    flows.append(.init(name, driven.flow, unrelatedEvents: unrelatedEvents))
+    guard case .kyc(let capture) = driven.flow.state, !isNew else {
+      flows.append(.init(name, driven.flow, unrelatedEvents: unrelatedEvents))
+      return
+    }
+    let first = copy(driven.flow) {
+      $0.state = .kyc(
+        copy(capture) {
+          $0.deadline = nil
+          $0.exchangedID = nil
+        })
+    }
+    flows.append(.init(name, first, unrelatedEvents: unrelatedEvents))
+    flows.append(.init(name + ", 2", driven.flow, unrelatedEvents: unrelatedEvents))
   }
 
   /// - Parameter variant: Tells the files of stored forms apart.
@@ -154,5 +176,16 @@ struct IdentityContractTests {
     #expect(throws: EncodingError.self) { try JSONEncoder().encode(driven.flow) }
     driven.receive(answers[0])
     #expect(throws: EncodingError.self) { try JSONEncoder().encode(driven.flow) }
+  }
+}
+
+extension VerifyIdentity.State {
+  /// The same state with a capture page that has expired.
+  fileprivate var withExpiredPage: Self {
+    guard case .kyc(let capture) = self, let page = capture.page else { return self }
+    return .kyc(
+      copy(capture) {
+        $0.page = .init(submissionID: page.submissionID, url: page.url, expiresAt: now)
+      })
   }
 }

@@ -45,7 +45,7 @@ struct IdentityCurrentTests {
   func capture() throws {
     let others: [(String, JSONValue)] = [
       ("INITIATED", nil), ("IN_PROGRESS", nil), ("COMPLETED", "INVALID"), ("COMPLETED", nil),
-      ("IN_PROGRESS", "VALID"),
+      ("IN_PROGRESS", "VALID"), ("ERROR", nil), ("ERROR", "VALID"),
     ]
     let account = LinkingToken.account(AccountID("acc_1"))
     for (status, result) in others {

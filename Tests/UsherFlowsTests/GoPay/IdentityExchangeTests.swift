@@ -45,11 +45,17 @@ struct IdentityBackendTests {
       driven.calls == [.temporaryToken(.token(Sealed(Secret("given-secret"))), requestID: "req-1")])
   }
 
-  @Test("another userCorrelationId from the backend fails GoPay verify with GPE-2214")
-  func otherPerson() throws {
+  @Test("GoPay verify goes on with any userCorrelationId of the backend but a blank one (GPE-2208)")
+  func otherID() throws {
     var driven = try driven()
     driven.answered(["userCorrelationId": "corr-5679"])
-    #expect(driven.code == "GPE-2214")
+    #expect(driven.state == "kyc")
+    driven.toPage()
+    driven.submit()
+    #expect(driven.grant?.attributes["exchangedUserCorrelationId"] == "corr-5679")
+    driven = try self.driven()
+    driven.answered(["userCorrelationId": " "])
+    #expect(driven.code == "GPE-2208" && driven.failure?.reason == .exchangeFailed)
   }
 
   @Test("a reason from the backend fails GoPay verify with GPE-2208, another refusal with GPE-2215")

@@ -41,7 +41,7 @@ struct IdentityHandoverTests {
     #expect(driven.effects.last == .wake(after: .seconds(300)))
   }
 
-  @Test("GoPay verify begins the capture with the auth code if the app's userCorrelationId fits")
+  @Test("GoPay verify begins the capture with the auth code if the app has redeemed it")
   func success() throws {
     var driven = try driven()
     driven.receive(Self.success())
@@ -68,16 +68,56 @@ struct IdentityHandoverTests {
     #expect(driven.calls == [.temporaryToken(.account(AccountID("acc_1")), requestID: "req-1")])
   }
 
-  @Test("a userCorrelationId that differs in one byte fails GoPay verify with GPE-2214")
-  func otherPerson() throws {
-    for id in [
-      "corr-5679", "corr-567", "corr-56789", "CORR-5678", "corr\u{2010}5678", "", " corr-5678",
-    ] {
+  @Test("GoPay verify goes on with any userCorrelationId of the exchange, and the account keeps it")
+  func otherID() throws {
+    for id in ["corr-5678", "gopay-user-9", "Müller 42", " a "] {
       var driven = try driven()
       driven.receive(Self.success(id))
+      #expect(driven.state == "kyc" && driven.failure == nil)
+      try driven.restart()
+      driven.toPage()
+      driven.submit()
+      #expect(driven.grant?.subject == "corr-5678" && driven.grant?.label == "corr-5678")
+      #expect(driven.grant?.attributes["exchangedUserCorrelationId"] == .string(id))
+    }
+  }
+
+  @Test("a blank or unusable userCorrelationId of the exchange fails GoPay verify with GPE-2208")
+  func noID() throws {
+    for id in ["", " ", "\t\n", "a\nb", String(repeating: "c", count: 4097)] {
+      var driven = try driven()
+      driven.receive(Self.success(id))
+      #expect(driven.code == "GPE-2208" && driven.failure?.reason == .exchangeFailed)
+      #expect(driven.failure?.message == "the exchange returned no userCorrelationId")
+    }
+  }
+
+  @Test("an exchange for another GoPay user than the named account's fails verify with GPE-2214")
+  func otherUser() throws {
+    func driven(_ known: [String: JSONValue]) throws -> Driven {
+      var driven = try Driven(account: Driven.knownAccount, attributes: known)
+      driven.toExchange()
+      driven.receive(Self.success("gopay-user-9"))
+      return driven
+    }
+    for known in ["gopay-user-8", "GOPAY-user-9", "corr-5678"] {
+      let driven = try driven(["exchangedUserCorrelationId": .string(known)])
       #expect(driven.code == "GPE-2214")
       #expect(driven.failure?.reason == .providerRejected && driven.failure?.retryable == false)
     }
+    #expect(try driven(["exchangedUserCorrelationId": "gopay-user-9"]).state == "kyc")
+    #expect(try driven([:]).state == "kyc")
+  }
+
+  @Test("a GoPay verification without an exchange keeps the user of the account that it names")
+  func keepsUser() throws {
+    let known: [String: JSONValue] = ["exchangedUserCorrelationId": "gopay-user-9"]
+    var driven = try Driven(
+      .none, token: "linking-secret", account: Driven.knownAccount, attributes: known)
+    driven.refused(404, 1519)
+    driven.toPage()
+    driven.submit()
+    #expect(driven.grant?.attributes["exchangedUserCorrelationId"] == "gopay-user-9")
   }
 
   @Test("a failed exchange fails GoPay verify with GPE-2208 and the app's reason, cleaned")
