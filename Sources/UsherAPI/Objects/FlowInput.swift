@@ -57,9 +57,13 @@ extension FlowInput {
     switch kind {
     case .openURL: self = .redirect(url: try reader.secret("redirectURL"))
     case .enterCode:
-      self =
-        try reader.flag("resend")
-        ? .resend : .code(try reader.secret("code"), fields: try reader.secrets("fields", or: [:]))
+      if try reader.flag("resend") {
+        self = .resend
+      } else {
+        let code = try reader.secret("code")
+        // A field that is null counts as left out: the flow reports it as its provider does.
+        self = .code(code, fields: try reader.secrets("fields", or: [:], ignoresNull: true))
+      }
     case .enterPassword:
       if let alternative = try reader.text("alternative") {
         self = .alternative(alternative)
