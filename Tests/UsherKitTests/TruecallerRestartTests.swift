@@ -21,6 +21,7 @@ struct TruecallerRestartTests {
       var events = before.events.makeAsyncIterator()
       sdk.requestVerification(forPhone: "9876543210", countryCode: "IN")
       #expect(await events.next() == .state(.otpInitiated))
+      withExtendedLifetime((sdk, before)) {}
     }
     return recorder.sdk(path, at: time)
   }
@@ -64,6 +65,7 @@ struct TruecallerRestartTests {
       var events = recorder.events.makeAsyncIterator()
       sdk.requestVerification(forPhone: "9876543210", countryCode: "IN")
       #expect(await events.next() == .state(.otpInitiated))
+      withExtendedLifetime(sdk) {}
     }
     #expect(daemon.changes == ["flow.start", "flow.submit"])
     #expect(daemon.inputs == [["type": "enterCode", "resend": true]])
@@ -98,6 +100,7 @@ struct TruecallerRestartTests {
       var events = recorder.events.makeAsyncIterator()
       sdk.requestVerification(forPhone: number, countryCode: country)
       #expect(await events.next() == .state(.otpInitiated))
+      withExtendedLifetime(sdk) {}
     }
     #expect(daemon.changes == ["flow.start", "flow.start"])
   }
@@ -138,6 +141,7 @@ struct TruecallerRestartTests {
       for await call in calls { told.append(call) }
       #expect(told == ["verifiedBefore", "Asha"])
       #expect(await screen.count == 2)
+      withExtendedLifetime(sdk) {}
     }
   }
 }
